@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What every header of typeflow stands on: the version, and a clear refusal of compilers and
+// flags under which the library's promises (constant evaluation, IEEE arithmetic, errors as
+// exceptions) do not hold.
+
+#define TYPEFLOW_VERSION_MAJOR 0
+#define TYPEFLOW_VERSION_MINOR 1
+#define TYPEFLOW_VERSION_PATCH 0
+
+#if defined(_MSC_VER) && !defined(__clang__) && !defined(__CUDACC__)
+#error "typeflow: MSVC is not supported; use g++ 12 or newer, clang 16 or newer, or nvcc 13"
+#elif __cplusplus < 202002L
+#error "typeflow: C++20 is needed (-std=c++20); linking typeflow::typeflow in CMake sets it"
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && __GNUC__ < 12
+#error "typeflow: g++ 12 or newer is needed"
+#elif defined(__clang__) && !defined(__CUDACC__) && __clang_major__ < 16
+#error "typeflow: clang 16 or newer is needed"
+#endif
+
+#if !defined(__cpp_exceptions)
+#error "typeflow: run-time errors are exceptions; compile without -fno-exceptions"
+#endif
+
+#if defined(__FAST_MATH__)
+#error "typeflow: NaN, infinity and equal bits need IEEE arithmetic; compile without -ffast-math"
+#endif
+
+/// Forces inlining of the small functions that make up a kernel's innermost loop.
+#define TYPEFLOW_INLINE [[gnu::always_inline]] inline

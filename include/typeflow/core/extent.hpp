@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Extents: how long an axis is.
+//
+// Every extent is known to the compiler but for one symbol, tf::batch, whose value the feeds of
+// a run give. An extent is an integer n >= 0 or k * batch; the latter is written as -k, so that
+// a shape stays a list of plain integers, in types as in error messages: Shape<-1, 784> is
+// [batch, 784], Shape<-4, 10> is [4*batch, 10].
+
+#include <concepts>
+#include <cstdint>
+
+#include "typeflow/core/config.hpp"
+
+namespace typeflow {
+
+using Extent = std::int64_t;
+
+/// k * batch. Converts to an Extent; other arithmetic than multiples does not compile.
+struct Batch {
+  Extent factor = 1;
+  constexpr operator Extent() const { return -factor; }
+};
+
+/// The one run-time extent: `placeholder<float, tf::batch, 784>`, `4 * tf::batch`.
+inline constexpr Batch batch{};
+
+template <std::integral I>
+constexpr Batch operator*(I k, Batch b) {
+  return {static_cast<Extent>(k) * b.factor};
+}
+template <std::integral I>
+constexpr Batch operator*(Batch b, I k) {
+  return {static_cast<Extent>(k) * b.factor};
+}
+void operator*(Batch, Batch) = delete;
+template <class T>
+void operator+(Batch, T) = delete;
+template <class T>
+void operator+(T, Batch) = delete;
+template <class T>
+void operator-(Batch, T) = delete;
+template <class T>
+void operator-(T, Batch) = delete;
+template <class T>
+void operator/(Batch, T) = delete;
+void operator-(Batch) = delete;
+
+constexpr bool is_batch(Extent extent) { return extent < 0; }
+
+/// The extent in a run whose batch is `batch_size`.
+constexpr std::int64_t resolve(Extent extent, std::int64_t batch_size) {
+  return extent < 0 ? -extent * batch_size : extent;
+}
+
+/// A number of elements: coefficient * batch^power.
+struct Count {
+  std::int64_t coefficient = 1;
+  int power = 0;
+
+  constexpr void multiply(Extent extent) {
+    coefficient *= extent < 0 ? -extent : extent;
+    power += extent < 0;
+  }
+  constexpr std::int64_t resolve(std::int64_t batch_size) const {
+    std::int64_t count = coefficient;
+    for (int i = 0; i < power; ++i) count *= batch_size;
+    return count;
+  }
+  constexpr bool operator==(const Count&) const = default;
+};
+
+}  // namespace typeflow
