@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The graph as a value: plain arrays that a model function appends to, in constant evaluation
+// or at run time alike.
+//
+// Nodes are made in an order in which every value stands before its uses; passes keep it so.
+// The graph keeps the first mistake that the model made as text (`error`); a session turns it
+// into a compile error, and at run time it is thrown at once.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/core/pool.hpp"
+#include "typeflow/core/text.hpp"
+#include "typeflow/graph/op.hpp"
+#include "typeflow/graph/records.hpp"
+
+namespace typeflow {
+
+/// How a model is traced: for training (dropout drops, batch norm updates) or for inference;
+/// with `debug`, a session keeps every node's value (see Session::value).
+enum class Mode : unsigned { training = 0, inference = 1, debug = 2 };
+constexpr Mode operator|(Mode a, Mode b) {
+  return static_cast<Mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr bool has(Mode mode, Mode flag) {
+  return (static_cast<unsigned>(mode) & static_cast<unsigned>(flag)) != 0;
+}
+inline constexpr Mode training = Mode::training;
+inline constexpr Mode inference = Mode::inference;
+inline constexpr Mode debug = Mode::debug;
+
+/// A name as users write it: a literal, or a literal and a number, {"unit", 3} for "unit_3".
+struct Label {
+  const char* text;
+  int length;
+  int index = none;
+
+  template <std::size_t N>
+  constexpr Label(const char (&literal)[N])  // NOLINT: named("loss") needs the conversion
+      : text(literal), length(static_cast<int>(N) - 1) {}
+  template <std::size_t N>
+  constexpr Label(const char (&literal)[N], int number)
+      : text(literal), length(static_cast<int>(N) - 1), index(number) {}
+};
+
+class Graph;
+
+/// Some of a graph's variables, in the order in which the model made them.
+struct VariableList {
+  Graph* graph = nullptr;
+  Pool<Id> variables;  ///< in Graph::variable_records
+};
+
+class Graph {
+ public:
+  constexpr explicit Graph(Mode mode = typeflow::training) : mode_(mode) {
+    scopes.push(ScopeRecord{none, "", 0, none, true, Reuse::create, hash_seed, hash_seed, {}});
+    regions.push(Region{none, none, {}, {}, {}});
+  }
+
+  /// Whether dropout drops and layers register their training updates.
+  constexpr bool training() const { return !has(mode_, Mode::inference); }
+  constexpr Mode mode() const { return mode_; }
+
+  /// The trainable variables whose path is `path` or lies below it; all without a path.
+  constexpr VariableList trainable(std::string_view path = {}) { return select(path, true); }
+  /// The same of all variables, states excepted.
+  constexpr VariableList variables(std::string_view path = {}) { return select(path, false); }
+
+  // The records. Passes read and rewrite them; model code has no need to.
+  Pool<Node> nodes;
+  Pool<Value> values;
+  Pool<Id> operands;
+  Pool<std::uint32_t> attributes;
+  Pool<Type> types;
+  Pool<Region> regions;
+  Pool<ScopeRecord> scopes;
+  Pool<Name> names;
+  Pool<VariableRecord> variable_records;
+  Pool<Id> constants;      ///< values of scalar constants, each once
+  Pool<Id> update_tokens;  ///< of the updates that layers registered, for `minimize`
+
+  // Where the next node goes.
+  Id scope = 0;
+  Id region = 0;
+  Device device{};
+  SourceLine source{"", 0};
+
+  /// The first mistake; empty if there is none.
+  Message error{};
+
+  /// Adds a node with `count` inputs; the caller adds the values of its outputs. (The functions
+  /// here run for every node while the compiler evaluates, hence their plainness.)
+  constexpr Id add_node(const Op& op, const Id* inputs, int count, int output_count,
+                        const std::uint32_t* words, int word_count) {
+    const Node node{&op,
+                    {operands.size(), count},
+                    {values.size(), output_count},
+                    {},
+                    {attributes.size(), word_count},
+                    {},
+                    region,
+                    scope,
+                    device,
+                    source};
+    if (count > 0) {
+      Id* const operand = operands.extend(count);
+      for (int i = 0; i < count; ++i) operand[i] = inputs[i];
+    }
+    if (word_count > 0) {
+      std::uint32_t* const word = attributes.extend(word_count);
+      for (int i = 0; i < word_count; ++i) word[i] = words[i];
+    }
+    return nodes.push(node);
+  }
+  /// Adds a node with one output, whose type is a number in `types`; returns the value. Type
+  /// `none` makes a token. While values are shared, an equal node that exists is returned.
+  constexpr Id add_value(const Op& op, const Id* inputs, int count, Id type,
+                         const std::uint32_t* words = nullptr, int word_count = 0) {
+    const Id value = values.size();
+    values.push(Value{add_node(op, inputs, count, 1, words, word_count), 0, type, none});
+    if (shared_buckets_.empty()) return value;
+    const Id known = share(value);
+    if (known != value) {  // take the node back
+      const Node& node = nodes.back();
+      operands.shrink(node.inputs.first);
+      attributes.shrink(node.attributes.first);
+      nodes.pop();
+      values.pop();
+    }
+    return known;
+  }
+
+  /// From now on, nodes that compute the same from the same become one (common subexpressions);
+  /// random and stateful ones never.
+  constexpr void share_values() { shared_buckets_ = Pool<Id>(shared_bucket_count, none); }
+
+  /// The first value that equals this one, by the operation, inputs, attributes, type, region and
+  /// device of its node.
+  constexpr Id share(Id value) {
+    const Value shared = values[value];
+    const Node node = nodes[shared.node];
+    if (node.op->effect != SideEffect::pure || shared.type == none || node.controls.count != 0 ||
+        node.outputs.count != 1) {
+      return value;
+    }
+    // Keys stay small: in constant evaluation g++ keeps a table of all integers that ever occur.
+    unsigned key = node.op->key + static_cast<unsigned>(shared.type);
+    const Id* const inputs = operands.data() + node.inputs.first;
+    const int input_count = node.inputs.count;
+    for (int i = 0; i < input_count; ++i) {
+      key = (key * 31u + static_cast<unsigned>(inputs[i])) & key_mask;
+    }
+    const int word_count = node.attributes.count;
+    if (word_count > 0) {
+      const std::uint32_t* const words = attributes.data() + node.attributes.first;
+      for (int i = 0; i < word_count; ++i) key = (key * 31u + (words[i] & key_mask)) & key_mask;
+    }
+    Id& bucket = shared_buckets_.data()[key & key_mask];
+    const Shared* const chain = shared_.data();
+    for (Id i = bucket; i != none; i = chain[i].next) {
+      if (is_same(chain[i].value, node, shared.type)) return chain[i].value;
+    }
+    bucket = shared_.push(Shared{value, bucket});
+    return value;
+  }
+
+  constexpr const Type& type_of(Id value) const { return types[values[value].type]; }
+  constexpr const Dims& dims_of(Id value) const { return type_of(value).dims; }
+  constexpr DType dtype_of(Id value) const { return type_of(value).dtype; }
+  constexpr bool is_token(Id value) const { return values[value].type == none; }
+  constexpr const Op& op_of(Id value) const { return *nodes[values[value].node].op; }
+  constexpr const Node& node_of(Id value) const { return nodes[values[value].node]; }
+  constexpr Id input(const Node& node, int i) const { return operands[node.inputs.first + i]; }
+  constexpr const std::uint32_t* words_of(const Node& node) const {
+    return attributes.data() + node.attributes.first;
+  }
+
+  constexpr Range append(const Id* ids, int count) {
+    const Range range{operands.size(), count};
+    for (int i = 0; i < count; ++i) operands.push(ids[i]);
+    return range;
+  }
+
+  constexpr Id intern(const Type& type) {
+    Id& bucket = type_buckets_[static_cast<int>(type.key >> 58)];
+    for (Id i = bucket; i != none; i = type_chain_[i]) {
+      if (types[i].key == type.key && types[i] == type) return i;
+    }
+    type_chain_.push(bucket);
+    bucket = types.size();
+    return types.push(type);
+  }
+
+  // Names.
+
+  /// The hash of `label` under a scope's operations (or variables) path.
+  constexpr std::uint64_t path_hash(Id in, const Label& label, bool of_variable) const {
+    const ScopeRecord& outer = scopes[in];
+    return label_hash(label, of_variable ? outer.variable_hash : outer.hash);
+  }
+
+  constexpr Id find_name(std::uint64_t path) const {
+    Id i = buckets_[static_cast<int>(path % static_cast<unsigned>(bucket_count))];
+    while (i != none && names[i].hash != path) i = chain_[i];
+    return i;
+  }
+
+  /// Names a value (or effect) under the current scope, made unique by a suffix if the name is
+  /// taken. Returns the name.
+  constexpr Id add_name(const Label& label, NameKind kind, Id value) {
+    const std::uint64_t base = path_hash(scope, label, false);
+    const Id first = find_name(base);
+    if (first == none) return add_unique_name(label, 0, kind, false, value, base);
+    std::uint64_t path;
+    do {
+      path = hash_suffix(++names[first].repeats, base);
+    } while (find_name(path) != none);
+    return add_unique_name(label, names[first].repeats, kind, false, value, path);
+  }
+
+  /// The same for a name that is known to be free.
+  constexpr Id add_unique_name(const Label& label, int suffix, NameKind kind, bool variable_path,
+                               Id value, std::uint64_t path) {
+    const Id id = names.push(Name{label.text, label.length, label.index, suffix, 0, scope, value,
+                                  kind, variable_path, path});
+    Id& bucket = buckets_[static_cast<int>(path % static_cast<unsigned>(bucket_count))];
+    chain_.push(bucket);
+    bucket = id;
+    if (kind != NameKind::key) values[value].name = id;
+    return id;
+  }
+
+  /// Makes a scope inside the current one.
+  constexpr Id add_scope(const Label& label, bool of_variables, Reuse reuse,
+                         const Initializer& initializer) {
+    const ScopeRecord& outer = scopes[scope];
+    const std::uint64_t variable_hash =
+        of_variables ? hash('/', label_hash(label, outer.variable_hash)) : outer.variable_hash;
+    return scopes.push(ScopeRecord{
+        scope, label.text, label.length, label.index, of_variables,
+        reuse == Reuse::inherit ? outer.reuse : reuse, hash('/', label_hash(label, outer.hash)),
+        variable_hash,
+        initializer.kind == Initializer::Kind::unset ? outer.initializer : initializer});
+  }
+
+  /// Writes "block_2/unit_3/" for a scope; only the parts that prefix variables, if asked.
+  constexpr void print_scope(Message& out, Id id, bool of_variable) const {
+    const ScopeRecord& record = scopes[id];
+    if (record.parent == none) return;
+    print_scope(out, record.parent, of_variable);
+    if (of_variable && !record.variables) return;
+    print_label(out, record.text, record.length, record.index);
+    out << '/';
+  }
+  constexpr void print_name(Message& out, const Name& name) const {
+    print_scope(out, name.scope, name.variable_path);
+    print_label(out, name.text, name.length, name.index);
+    if (name.suffix > 0) out << '_' << name.suffix;
+  }
+  constexpr Message text_of(const Name& name) const {
+    Message out{};
+    print_name(out, name);
+    return out;
+  }
+
+  /// Whether a name is `path` itself or lies below it. An empty path holds everything.
+  constexpr bool is_within(const Name& name, std::string_view path) const {
+    if (path.empty()) return true;
+    const Message full = text_of(name);
+    const std::string_view text = full.view();
+    return text.starts_with(path) && (text.size() == path.size() || text[path.size()] == '/');
+  }
+
+  /// Records a mistake of the model. The first one counts; at run time it is thrown.
+  constexpr void fail(const Message& message) {
+    if (!std::is_constant_evaluated()) throw Error(std::string(message.view()));
+    if (error.empty()) error = message;
+  }
+
+ private:
+  constexpr VariableList select(std::string_view path, bool trainable_only) {
+    VariableList list{this, {}};
+    for (Id i = 0; i < variable_records.size(); ++i) {
+      const VariableRecord& record = variable_records[i];
+      if (record.state || (trainable_only && !record.trainable)) continue;
+      if (is_within(names[record.name], path)) list.variables.push(i);
+    }
+    return list;
+  }
+
+  struct Shared {
+    Id value;
+    Id next;  // of the same bucket
+  };
+
+  constexpr bool is_same(Id value, const Node& b, Id type) const {
+    const Node a = nodes[values[value].node];
+    if (a.op->id != b.op->id || values[value].type != type || a.inputs.count != b.inputs.count ||
+        a.attributes.count != b.attributes.count || a.region != b.region ||
+        !(a.device == b.device)) {
+      return false;
+    }
+    for (int i = 0; i < a.inputs.count; ++i) {
+      if (operands[a.inputs.first + i] != operands[b.inputs.first + i]) return false;
+    }
+    for (int i = 0; i < a.attributes.count; ++i) {
+      if (attributes[a.attributes.first + i] != attributes[b.attributes.first + i]) return false;
+    }
+    return true;
+  }
+
+  static constexpr int bucket_count = 512;
+  static constexpr int shared_bucket_count = 4096;
+  static constexpr unsigned key_mask = shared_bucket_count - 1;
+  static constexpr int type_bucket_count = 64;  // the upper 6 bits of the key
+
+  static constexpr std::uint64_t label_hash(const Label& label, std::uint64_t state) {
+    state = hash(label.text, label.length, state);
+    return label.index == none ? state : hash_suffix(label.index, state);
+  }
+  static constexpr void print_label(Message& out, const char* text, int length, int index) {
+    out << std::string_view(text, static_cast<std::size_t>(length));
+    if (index != none) out << '_' << index;
+  }
+
+  Mode mode_;
+  Pool<Id> buckets_{bucket_count, none};  // name ids by hash
+  Pool<Id> chain_;                        // the next name of the same bucket
+  Pool<Id> shared_buckets_;
+  Pool<Shared> shared_;
+  Pool<Id> type_buckets_{type_bucket_count, none};
+  Pool<Id> type_chain_;
+};
+
+}  // namespace typeflow

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Operations: what a node does.
+//
+// An operation is a C++ type (ops::MatMul, acme::Swish) whose data members are the node's
+// attributes. The graph refers to it by an Op, the record that make_op derives from the type:
+// its name, its kind and its rules as function pointers. The set is open: any header can add a
+// type, and nothing registers at run time.
+//
+// The way back, from a record to its type, is what turns a kernel described by data into a
+// kernel that is a type. It goes through a friend function that record<O> defines (see op_type):
+// by the object itself, never by a hash of its name, so two operations of one name in two
+// translation units can't be taken for one another.
+
+#include <cstdint>
+#include <string_view>
+
+#include "typeflow/core/config.hpp"
+#include "typeflow/core/dtype.hpp"
+#include "typeflow/core/text.hpp"
+
+namespace typeflow {
+
+class Graph;
+struct Node;
+struct Type;
+struct InterpretCall;
+
+/// Index of a node, a value, a scope... in its pool; -1 for none.
+using Id = std::int32_t;
+inline constexpr Id none = -1;
+
+/// What passes and lowering have to know of an operation.
+enum class Kind : std::uint8_t {
+  source,       ///< placeholder, variable, constant, index: no tensor inputs
+  elementwise,  ///< one scalar function, inputs broadcast
+  reduction,    ///< a fold over axes
+  view,         ///< same elements, other shape: reshape
+  contraction,  ///< matrix product
+  composite,    ///< expands into other operations before fusion: softmax
+  custom,       ///< a kernel of its own
+  write,        ///< changes a variable
+  group,        ///< joins effects, computes nothing
+};
+
+/// The operations that passes have rules for: one comparison of small numbers instead of ids.
+enum class Builtin : std::uint8_t {
+  none,
+  constant,
+  add,
+  sub,
+  mul,
+  div,
+  neg,
+  cast,
+  broadcast_to,
+  transpose,
+  variable,
+  placeholder,
+  index_along,
+  after,
+};
+
+enum class SideEffect : std::uint8_t {
+  pure,
+  random,
+  reads,        ///< something from outside: what a run feeds
+  reads_state,  ///< a variable as it is when the node runs
+  writes,
+};
+
+/// How gradients treat an operation.
+enum class Derivative : std::uint8_t {
+  rule,    ///< the operation's gradient rule
+  zero,    ///< allowed on the way, nothing flows back (comparisons, argmax, stop_gradient)
+  missing  ///< a gradient through it is an error
+};
+
+/// One number of any element type: `real` for float and double, `integer` for the others.
+struct Number {
+  double real = 0;
+  std::int64_t integer = 0;
+};
+
+/// What random operations draw from: a session's seed and the number of the draw.
+struct RandomState {
+  std::uint64_t seed = 0;
+  std::uint64_t draw = 0;
+};
+
+/// One element of an elementwise operation, as the interpreter and constant folding ask for it.
+struct EvaluateCall {
+  const Graph& graph;
+  const Node& node;
+  const Number* inputs;
+  std::int64_t index = 0;  ///< of the element, in row-major order
+  RandomState random{};
+};
+
+struct Op {
+  std::uint64_t id;       ///< hash of the name; two types with one id in a graph are an error
+  unsigned key;           ///< some bits of it
+  std::string_view name;  ///< "MatMul", "acme/Swish"
+  std::string_view type;  ///< the C++ type's name as the compiler prints it
+  Kind kind;
+  Builtin builtin;
+  SideEffect effect;
+  Derivative derivative;
+  bool inferable;  ///< `infer` gives the output types
+  bool foldable;   ///< `evaluate` is a constant expression for constant inputs
+  int flops;       ///< floating-point operations per output element, for the cost model
+
+  /// Output types from input types; false if the inputs do not fit.
+  bool (*infer)(const Graph&, const Node&, Type* out);
+  /// `dx[i]` := gradient for input i, given `dy[o]` for output o (either may be none).
+  void (*gradient)(Graph&, Id node, const Id* dy, Id* dx);
+  /// Composite operations: the same result from other operations.
+  Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs);
+  /// Elementwise operations: one element.
+  Number (*evaluate)(const EvaluateCall&);
+  /// All others: plain loops over whole tensors.
+  void (*interpret)(InterpretCall&);
+};
+
+}  // namespace typeflow

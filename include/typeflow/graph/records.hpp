@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The records that a graph is made of. All are trivial (see core/pool.hpp): write `Node node{};`.
+//
+// Edges name values, not nodes, so an operation can have any number of outputs. A node's lists
+// (inputs, controls, attributes, regions) are ranges in pools of the graph. A value without an
+// element type is a token: it stands for "this effect has happened".
+
+#include <cstdint>
+
+#include "typeflow/core/device.hpp"
+#include "typeflow/core/dtype.hpp"
+#include "typeflow/core/shape.hpp"
+#include "typeflow/graph/op.hpp"
+
+namespace typeflow {
+
+/// `count` entries of a pool from `first` on.
+struct Range {
+  Id first;
+  Id count;
+};
+
+/// Element type and shape; interned: a graph keeps each once.
+struct Type {
+  DType dtype;
+  Dims dims;
+  std::uint64_t key;  ///< a hash of the two, so that most comparisons are one
+
+  Type() = default;
+  constexpr Type(DType element, const Dims& shape)
+      : dtype(element), dims(shape), key(static_cast<std::uint64_t>(element) + 8) {
+    for (int i = 0; i < shape.rank; ++i) {
+      key = (key ^ static_cast<std::uint64_t>(shape.extent[i])) * 0x9E3779B97F4A7C15ull;
+    }
+  }
+  constexpr bool operator==(const Type& other) const {
+    return key == other.key && dtype == other.dtype && dims == other.dims;
+  }
+};
+
+/// A place in the user's program.
+struct SourceLine {
+  const char* file;
+  int line;
+};
+
+struct Value {
+  Id node;    ///< the node that makes it
+  Id output;  ///< as which of its outputs
+  Id type;    ///< in Graph::types; none for a token
+  Id name;    ///< in Graph::names, if the user named it; otherwise none
+};
+
+struct Node {
+  const Op* op;
+  Range inputs;      ///< in Graph::operands: value ids
+  Range outputs;     ///< in Graph::values
+  Range controls;    ///< in Graph::operands: tokens that must have happened before
+  Range attributes;  ///< in Graph::attributes: the operation's data members
+  Range regions;     ///< in Graph::operands: ids of the regions that it owns
+  Id region;         ///< the region that it is in
+  Id scope;          ///< the name scope that it was made in
+  Device device;
+  SourceLine source;
+};
+
+/// A part of the graph with values of its own: the whole graph, a branch, a loop's body. Its
+/// values leave it only through `results`; outer values come in as `captures`.
+struct Region {
+  Id parent;
+  Id owner;  ///< the node
+  Range parameters;
+  Range results;
+  Range captures;
+};
+
+/// What kind of thing a name stands for.
+enum class NameKind : std::uint8_t {
+  placeholder,
+  variable,
+  state,
+  value,
+  effect,
+  key  ///< no name for users: the path of a random operation, from which its numbers derive
+};
+
+/// A name that the user gave: {literal, scope, suffix}; the text is composed only when printed.
+struct Name {
+  const char* text;
+  int length;
+  int index;    ///< of the label {"unit", i}: appended as _i; -1 for none
+  int suffix;   ///< that makes it unique: appended as _n; 0 for none
+  int repeats;  ///< how many later names took this one with a suffix
+  Id scope;
+  Id value;  ///< of NameKind::effect: its token
+  NameKind kind;
+  bool variable_path;  ///< prefixed by the scopes of variables only
+  std::uint64_t hash;  ///< of the whole path
+};
+
+/// How a variable gets its first value; made by the functions of front/initializers.hpp.
+struct Initializer {
+  enum class Kind : std::uint8_t {
+    unset,
+    constant,          ///< a
+    uniform,           ///< in [a, b)
+    normal,            ///< mean a, standard deviation b
+    truncated_normal,  ///< the same, within two standard deviations
+    variance_scaling,  ///< variance a / fan, as uniform or truncated normal
+  };
+  enum class Fan : std::uint8_t { in, out, average };
+
+  Kind kind;
+  Fan fan;       ///< of variance_scaling
+  bool uniform;  ///< of variance_scaling: uniform, else truncated normal
+  bool seeded;   ///< has a seed of its own, used in place of the session's
+  double a;
+  double b;
+  std::uint64_t seed;
+
+  /// The same with a seed of its own.
+  constexpr Initializer with_seed(std::uint64_t own) const {
+    Initializer copy = *this;
+    copy.seeded = true;
+    copy.seed = own;
+    return copy;
+  }
+};
+
+/// What `variable` does with a name that exists.
+enum class Reuse : std::uint8_t {
+  inherit,         ///< as the enclosing scope; at the top: create
+  create,          ///< a second variable of the name is an error
+  reuse,           ///< the name must exist
+  reuse_or_create  ///< create if absent
+};
+
+struct ScopeRecord {
+  Id parent;
+  const char* text;
+  int length;
+  int index;
+  bool variables;               ///< prefixes variable names too (Scope); NameScope does not
+  Reuse reuse;                  ///< resolved: never `inherit`
+  std::uint64_t hash;           ///< of the operations' path, with a trailing slash
+  std::uint64_t variable_hash;  ///< of the variables' path
+  Initializer initializer;      ///< of variables that name none
+};
+
+struct VariableRecord {
+  Id value;
+  Id name;
+  Initializer initializer;
+  bool trainable;
+  bool state;  ///< session-local
+};
+
+}  // namespace typeflow
