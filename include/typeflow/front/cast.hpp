@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// cast<T>(x), and stop_gradient(x).
+
+#include <source_location>
+
+#include "typeflow/front/compare.hpp"
+
+namespace typeflow {
+
+namespace ops {
+
+/// Conversion of the element type. Floating to integer truncates towards zero; to bool: != 0.
+struct Cast : elementwise {
+  static constexpr Builtin builtin = Builtin::cast;
+  static constexpr std::string_view name = "Cast";
+  static constexpr Domain domain = Domain::any;
+  static constexpr bool foldable = true;
+  std::uint32_t to;  ///< a DType
+
+  static constexpr Number evaluate(const EvaluateCall& call) {
+    const DType from = call.graph.dtype_of(call.graph.input(call.node, 0));
+    const DType target = static_cast<DType>(decode<Cast>(call.graph, call.node).to);
+    return visit_dtype(from, [&](auto f) {
+      return visit_dtype(target, [&](auto t) {
+        return number_from(static_cast<decltype(t)>(typeflow::to<decltype(f)>(call.inputs[0])));
+      });
+    });
+  }
+  static constexpr AnyExpr gradient(Cast, auto x, auto, auto dy) {
+    if (!is_floating(x.dtype()) || !is_floating(dy.dtype())) return AnyExpr{};
+    return cast_to(dy, x.dtype());
+  }
+};
+
+/// The same tensor, through which no gradient flows.
+struct StopGradient : operation_base {
+  static constexpr std::string_view name = "StopGradient";
+  static constexpr Kind kind = Kind::view;
+  static constexpr Derivative derivative = Derivative::zero;
+  static constexpr Type infer(StopGradient, const Type& x) { return x; }
+};
+
+}  // namespace ops
+
+/// Untyped: x with the element type `type`.
+constexpr AnyExpr cast_to(const AnyExpr& x, DType type) {
+  if (x.dtype() == type) return x;
+  return add_node(*x.graph, ops::Cast{{}, static_cast<std::uint32_t>(type)}, &x.id, 1,
+                  Type(type, x.dims()));
+}
+
+/// x with elements of type T. Floating to integer truncates towards zero; to bool is x != 0.
+template <Element T, TypedExpr X>
+constexpr auto cast(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  return Expr<T, typename X::shape>(x.graph(), cast_to(x.any(), dtype_of<T>).id);
+}
+template <Element T, UntypedExpr X>
+constexpr AnyExpr cast(const X& x) {
+  return cast_to(x, dtype_of<T>);
+}
+
+/// x, through which no gradient flows.
+template <TypedExpr X>
+constexpr auto stop_gradient(const X& x,
+                             std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  const Id id = x.id();
+  return detail::same_type(x, add_node(x.graph(), ops::StopGradient{}, &id, 1, X::type).id);
+}
+template <UntypedExpr X>
+constexpr AnyExpr stop_gradient(const X& x) {
+  return add_node(*x.graph, ops::StopGradient{}, &x.id, 1, x.graph->type_of(x.id));
+}
+
+}  // namespace typeflow

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Handles of tensors in a graph under construction.
+//
+// Expr<T, Shape<...>, Device> is what model code holds: two words at run time, everything that
+// the compiler can check in its type. AnyExpr is the same without the types; gradient rules and
+// expansions are written once on it, whatever the shapes. Both are values: copying one copies
+// the reference to the tensor, not the tensor.
+
+#include <concepts>
+#include <source_location>
+#include <type_traits>
+
+#include "typeflow/core/device.hpp"
+#include "typeflow/core/dtype.hpp"
+#include "typeflow/core/shape.hpp"
+#include "typeflow/graph/graph.hpp"
+
+namespace typeflow {
+
+constexpr SourceLine source_line(const std::source_location& at) {
+  return {at.file_name(), static_cast<int>(at.line())};
+}
+
+/// A tensor of any element type and shape.
+struct AnyExpr {
+  Graph* graph = nullptr;
+  Id id = none;
+
+  constexpr bool exists() const { return id != none; }
+  constexpr const Dims& dims() const { return graph->dims_of(id); }
+  constexpr DType dtype() const { return graph->dtype_of(id); }
+};
+
+/// A tensor with its element type, shape and device.
+template <Element T, class S = Shape<>, DeviceType D = Anywhere>
+class Expr {
+ public:
+  using element = T;
+  using shape = S;
+  using device = D;
+  static constexpr int rank = S::rank;
+  static constexpr Type type = Type(dtype_of<T>, S::dims);
+
+  constexpr Expr() = default;
+  constexpr Expr(Graph& graph, Id id) : graph_(&graph), id_(id) {}
+  /// A pinned tensor may stand where an unpinned one is expected.
+  template <DeviceType Other>
+    requires(std::same_as<D, Anywhere> && !std::same_as<Other, Anywhere>)
+  constexpr Expr(const Expr<T, S, Other>& pinned)  // NOLINT: an implicit conversion by design
+      : graph_(&pinned.graph()), id_(pinned.id()) {}
+
+  constexpr Graph& graph() const { return *graph_; }
+  constexpr Id id() const { return id_; }
+  constexpr AnyExpr any() const { return {graph_, id_}; }
+
+  /// Gives the tensor a name, under which it can be fed, fetched and found in messages. A second
+  /// tensor of the same name in the same scope gets the suffix _1, a third _2.
+  constexpr Expr named(Label name,
+                       std::source_location at = std::source_location::current()) const {
+    graph_->add_name(name, NameKind::value, id_);
+    graph_->nodes[graph_->values[id_].node].source = source_line(at);
+    return *this;
+  }
+
+ private:
+  Graph* graph_ = nullptr;
+  Id id_ = none;
+};
+
+namespace detail {
+template <class X>
+struct IsExpr : std::false_type {};
+template <class T, class S, class D>
+struct IsExpr<Expr<T, S, D>> : std::true_type {};
+template <class T, class S, class D>
+std::true_type derived_from_expr(const Expr<T, S, D>*);
+std::false_type derived_from_expr(const void*);
+}  // namespace detail
+
+/// An Expr, or a class derived from one (a variable's handle).
+template <class X>
+concept TypedExpr = decltype(detail::derived_from_expr(static_cast<X*>(nullptr)))::value;
+
+/// AnyExpr; as a concept, so that functions of it are templates, instantiated only when used.
+template <class X>
+concept UntypedExpr = std::same_as<X, AnyExpr>;
+
+/// Anything that stands for a tensor.
+template <class X>
+concept Tensor = TypedExpr<X> || UntypedExpr<X>;
+
+/// A C++ number: takes the element type of the tensors that it meets.
+template <class X>
+concept Literal = std::is_arithmetic_v<X>;
+
+template <class X>
+concept Operand = Tensor<X> || Literal<X>;
+
+template <Tensor X>
+constexpr AnyExpr any(const X& x) {
+  if constexpr (TypedExpr<X>) {
+    return x.any();
+  } else {
+    return x;
+  }
+}
+
+namespace detail {
+/// The value `id` as a handle of the type of x.
+template <class T, class S, class D>
+constexpr Expr<T, S> same_type(const Expr<T, S, D>& x, Id id) {
+  return {x.graph(), id};
+}
+constexpr AnyExpr same_type(const AnyExpr& x, Id id) { return {x.graph, id}; }
+}  // namespace detail
+
+/// The extent of an axis, as a constant: extent<1>(x).
+template <int Axis, TypedExpr X>
+constexpr Extent extent(const X&) {
+  constexpr int axis = normalize_axis(Axis, X::rank);
+  static_assert(axis >= 0, "extent<axis>(x): x has no such axis");
+  return X::shape::dims.extent[axis < 0 ? 0 : axis];
+}
+
+/// Something that a run does rather than computes: an assignment, a training step. Effects add
+/// up: `effect += assign(...)`. A default effect does nothing.
+class Effect {
+ public:
+  constexpr Effect() = default;
+  constexpr Effect(Graph& graph, Id token) : graph_(&graph), token_(token) {}
+
+  constexpr Graph& graph() const { return *graph_; }
+  constexpr Id token() const { return token_; }
+  constexpr bool empty() const { return token_ == none; }
+
+  /// Gives the effect a name, under which it can be run.
+  constexpr Effect named(Label name,
+                         std::source_location at = std::source_location::current()) const {
+    if (empty()) throw Error("named", "an effect that does nothing can't have a name");
+    graph_->add_name(name, NameKind::effect, token_);
+    graph_->nodes[graph_->values[token_].node].source = source_line(at);
+    return *this;
+  }
+
+ private:
+  Graph* graph_ = nullptr;
+  Id token_ = none;
+};
+
+/// A setting that is a number or a scalar tensor: a learning rate. Never part of a kernel's type.
+class Scalar {
+ public:
+  constexpr Scalar(double value) : value_(value) {}  // NOLINT: .rate = 0.5
+  constexpr Scalar(float value) : value_(value) {}   // NOLINT
+  constexpr Scalar(int value) : value_(value) {}     // NOLINT
+  template <Element T, DeviceType D>
+  constexpr Scalar(const Expr<T, Shape<>, D>& expression)  // NOLINT: .rate = placeholder
+      : expression_(expression.any()) {}
+
+  constexpr bool is_expression() const { return expression_.exists(); }
+  constexpr double value() const { return value_; }
+  constexpr AnyExpr expression() const { return expression_; }
+
+ private:
+  double value_ = 0;
+  AnyExpr expression_;
+};
+
+}  // namespace typeflow

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A loop over constants in which the type changes from step to step, where a plain `for` over
+// layers can't be used:
+//
+//   auto h = tf::fold<Stage{64, 3}, Stage{128, 4}>(x, [&]<Stage S>(auto in) {
+//     return stage<S>(g, in);
+//   });
+
+namespace typeflow {
+
+/// f<Last>(...f<Second>(f<First>(start))).
+template <auto... Items, class X, class F>
+constexpr auto fold(const X& start, F&& f) {
+  if constexpr (sizeof...(Items) == 0) {
+    return start;
+  } else {
+    return []<auto First, auto... Rest>(const X& x, F& g) {
+      const auto next = g.template operator()<First>(x);
+      if constexpr (sizeof...(Rest) == 0) {
+        return next;
+      } else {
+        return fold<Rest...>(next, g);
+      }
+    }
+    .template operator()<Items...>(start, f);
+  }
+}
+
+}  // namespace typeflow

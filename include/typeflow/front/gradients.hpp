@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reverse-mode gradients. They extend the graph while the model is traced: each operation's rule
+// adds nodes, and where a tensor has several uses the parts are added up. The result consists of
+// ordinary expressions, of which gradients can be taken again.
+//
+//   auto dx = gradients(loss, x);                          // an expression like x
+//   auto [dW, db] = gradients(loss, W, b);                 // a tuple
+//   auto dW = gradients(y, grad_ys(dy), W);                // y of any shape, its gradient given
+//   auto dW = gradients(ys(a, b), W);                      // the sum of two scalars' gradients
+//   tf::Gradients all = gradients(loss, g.trainable());    // what optimisers apply
+
+#include <source_location>
+#include <tuple>
+#include <utility>
+
+#include "typeflow/front/reduce.hpp"
+#include "typeflow/front/sources.hpp"
+
+namespace typeflow {
+
+namespace detail {
+
+constexpr void print_value(Message& out, const Graph& graph, Id value) {
+  const Id name = graph.values[value].name;
+  if (name != none) {
+    graph.print_name(out, graph.names[name]);
+  } else {
+    out << graph.op_of(value).name;
+  }
+}
+
+/// Reverse accumulation from values to values of one graph. (Loops here run once a node while the
+/// compiler evaluates: they copy no records and call little.)
+class Backward {
+ public:
+  constexpr Backward(Graph& graph, const Pool<Id>& xs)
+      : graph_(graph), needed_(graph.values.size(), 0), adjoint_(graph.values.size(), none) {
+    for (const Id x : xs) needed_[x] = 1;
+    const Node* const nodes = graph.nodes.data();
+    const Value* const values = graph.values.data();
+    const Id* const operands = graph.operands.data();
+    char* const needed = needed_.data();
+    const int count = graph.nodes.size();
+    for (Id i = 0; i < count; ++i) {
+      const Node& node = nodes[i];
+      const Id* const inputs = operands + node.inputs.first;
+      bool found = false;
+      for (Id k = 0; k < node.inputs.count && !found; ++k) found = needed[inputs[k]] != 0;
+      if (!found || node.op->derivative == Derivative::zero) continue;
+      for (Id k = node.outputs.first; k < node.outputs.first + node.outputs.count; ++k) {
+        if (values[k].type != none && is_floating(graph.types[values[k].type].dtype)) {
+          needed[k] = 1;
+        }
+      }
+    }
+  }
+
+  /// Whether a path leads to the value from one of the xs.
+  constexpr bool reached(Id value) const { return needed_[value] != 0; }
+
+  constexpr void add(Id value, Id gradient) {
+    if (graph_.values[gradient].type != graph_.values[value].type) {
+      gradient = fit_to(AnyExpr{&graph_, gradient}, graph_.dims_of(value)).id;
+    }
+    Id& sum = adjoint_[value];
+    sum = sum == none ? gradient : (AnyExpr{&graph_, sum} + AnyExpr{&graph_, gradient}).id;
+    if (graph_.values[value].node > last_) last_ = graph_.values[value].node;
+  }
+
+  constexpr void run() {
+    const Id scope = graph_.scope;
+    const SourceLine source = graph_.source;
+    const Device device = graph_.device;
+    graph_.scope = graph_.add_scope("gradients", false, Reuse::inherit, {});
+    Id* const adjoint = adjoint_.data();
+    const char* const needed = needed_.data();
+    Pool<Id> dx(max_inputs(), none);
+    for (Id i = last_; i >= 0; --i) {
+      const Node* node = &graph_.nodes[i];
+      const Id inputs = node->inputs.first;
+      const Id input_count = node->inputs.count;
+      const Id outputs = node->outputs.first;
+      bool arrived = false;
+      for (Id k = 0; k < node->outputs.count; ++k) arrived |= adjoint[outputs + k] != none;
+      if (!arrived) continue;
+      bool wanted = false;
+      for (Id k = 0; k < input_count; ++k) wanted |= needed[graph_.operands[inputs + k]] != 0;
+      const Op& op = *node->op;
+      if (!wanted || op.derivative == Derivative::zero) continue;
+      graph_.source = node->source;
+      graph_.device = node->device;
+      if (op.derivative == Derivative::missing) {
+        Message message{};
+        message << "no gradient is defined for " << op.name << ", used at ";
+        print_place(message, node->source);
+        graph_.fail(message);
+        break;
+      }
+      for (Id k = 0; k < input_count; ++k) dx[k] = none;
+      op.gradient(graph_, i, adjoint + outputs, dx.data());  // may move the graph's pools
+      for (Id k = 0; k < input_count; ++k) {
+        const Id input = graph_.operands[inputs + k];
+        if (dx[k] != none && needed[input] != 0) add(input, dx[k]);
+      }
+    }
+    graph_.scope = scope;
+    graph_.source = source;
+    graph_.device = device;
+  }
+
+  /// The gradient with respect to a value; none if no path led to it.
+  constexpr Id gradient(Id value) const { return adjoint_[value]; }
+
+ private:
+  constexpr int max_inputs() const {
+    Id most = 1;
+    for (const Node& node : graph_.nodes)
+      most = node.inputs.count > most ? node.inputs.count : most;
+    return most;
+  }
+
+  Graph& graph_;
+  Pool<char> needed_;
+  Pool<Id> adjoint_;
+  Id last_ = none;  // the last node that a gradient has arrived at
+};
+
+/// The gradients of the sum of ys, each weighted by its dy (none: ones), for each of xs.
+constexpr Pool<Id> gradients_of(Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
+                                const Pool<Id>& xs) {
+  Backward backward(graph, xs);
+  for (int i = 0; i < y.size(); ++i) {
+    if (!backward.reached(y[i])) continue;
+    const Type type = graph.type_of(y[i]);
+    backward.add(y[i], dy[i] != none ? dy[i] : constant_node(graph, type.dtype, Number{1, 1}).id);
+  }
+  backward.run();
+  Pool<Id> result;
+  for (const Id x : xs) result.push(backward.gradient(x));
+  return result;
+}
+
+constexpr void fail_unreached(Graph& graph, Id x) {
+  Message message{};
+  message << "gradients(y, x): no differentiable path leads from '";
+  print_value(message, graph, x);
+  graph.fail(message << "' to y");
+}
+
+}  // namespace detail
+
+/// Several tensors to take gradients of, as one argument.
+template <TypedExpr... Y>
+struct Ys {
+  std::tuple<Y...> values;
+};
+template <TypedExpr... Y>
+constexpr Ys<Y...> ys(const Y&... y) {
+  return {{y...}};
+}
+/// The gradients of the ys, given from outside: they have the types of the ys.
+template <TypedExpr... DY>
+struct GradYs {
+  std::tuple<DY...> values;
+};
+template <TypedExpr... DY>
+constexpr GradYs<DY...> grad_ys(const DY&... dy) {
+  return {{dy...}};
+}
+
+/// A variable and the gradient for it.
+struct VariableGradient {
+  Id variable;  ///< in Graph::variable_records
+  Id gradient;  ///< a value
+};
+
+/// Gradients for a list of variables: what optimisers apply.
+struct Gradients {
+  Graph* graph = nullptr;
+  Pool<VariableGradient> items;
+};
+
+namespace detail {
+
+template <class... Y, class... DY>
+constexpr auto start(const Ys<Y...>& y, const GradYs<DY...>& dy) {
+  std::pair<Pool<Id>, Pool<Id>> ids;
+  std::apply([&](const auto&... e) { (ids.first.push(e.id()), ...); }, y.values);
+  std::apply([&](const auto&... e) { (ids.second.push(e.id()), ...); }, dy.values);
+  while (ids.second.size() < ids.first.size()) ids.second.push(none);
+  return ids;
+}
+
+template <bool OrZero, class Y, class DY, TypedExpr... X>
+constexpr auto gradients_typed(const Y& y, const DY& dy, const X&... x) {
+  Graph& graph = std::get<0>(y.values).graph();
+  const auto [from, weights] = start(y, dy);
+  Pool<Id> to;
+  (to.push(x.id()), ...);
+  Pool<Id> result = gradients_of(graph, from, weights, to);
+  for (int i = 0; i < result.size(); ++i) {
+    if (result[i] != none) continue;
+    if (!OrZero) fail_unreached(graph, to[i]);
+    const Type type = graph.type_of(to[i]);
+    result[i] = broadcast_to(constant_node(graph, type.dtype, Number{0, 0}), type.dims).id;
+  }
+  if constexpr (sizeof...(X) == 1) {
+    return same_type(x..., result[0]);
+  } else {
+    int i = 0;
+    return std::tuple{same_type(x, result[i++])...};
+  }
+}
+
+/// Those of the list that a path leads to; with `strict`, one that none leads to is an error.
+template <class Y, class DY>
+constexpr Gradients gradients_of_list(const Y& y, const DY& dy, const VariableList& list,
+                                      bool strict) {
+  Graph& graph = std::get<0>(y.values).graph();
+  const auto [from, weights] = start(y, dy);
+  Pool<Id> to;
+  for (const Id variable : list.variables) to.push(graph.variable_records[variable].value);
+  const Pool<Id> result = gradients_of(graph, from, weights, to);
+  Gradients gradients{&graph, {}};
+  for (int i = 0; i < result.size(); ++i) {
+    if (result[i] != none) {
+      gradients.items.push(VariableGradient{list.variables[i], result[i]});
+    } else if (strict) {
+      fail_unreached(graph, to[i]);
+    }
+  }
+  if (gradients.items.empty()) {
+    Message message{};
+    graph.fail(message << "gradients(y, variables): y depends on no variable of the list");
+  }
+  return gradients;
+}
+
+template <class Y>
+inline constexpr bool all_scalar = false;
+template <class... Y>
+inline constexpr bool all_scalar<Ys<Y...>> = ((Y::rank == 0) && ...);
+template <class Y, class DY>
+inline constexpr bool like = false;
+template <class... Y, class... DY>
+  requires(sizeof...(Y) == sizeof...(DY))
+inline constexpr bool like<Ys<Y...>, GradYs<DY...>> = ((Y::type == DY::type) && ...);
+template <class... X>
+inline constexpr bool all_floating = (std::is_floating_point_v<typename X::element> && ...);
+
+}  // namespace detail
+
+/// The gradients of a scalar with respect to each x: of one an expression like it, of several a
+/// tuple. An x that y does not depend on is a compile error that names it.
+template <TypedExpr Y, TypedExpr... X>
+constexpr auto gradients(const Y& y, const X&... x) {
+  static_assert(Y::rank == 0,
+                "gradients(y, x): y must be a scalar; for other shapes give its gradient, "
+                "gradients(y, grad_ys(dy), x)");
+  static_assert(detail::all_floating<Y, X...>, "gradients(y, x): y and x must be float or double");
+  return detail::gradients_typed<false>(ys(y), grad_ys(), x...);
+}
+/// The same, of the sum of several scalars.
+template <TypedExpr... Y, TypedExpr... X>
+constexpr auto gradients(const Ys<Y...>& y, const X&... x) {
+  static_assert(detail::all_scalar<Ys<Y...>>,
+                "gradients(ys(y...), x): the ys must be scalars; for other shapes give their "
+                "gradients, gradients(ys(y...), grad_ys(dy...), x)");
+  static_assert(detail::all_floating<Y..., X...>,
+                "gradients(ys(y...), x): the ys and x must be float or double");
+  return detail::gradients_typed<false>(y, grad_ys(), x...);
+}
+/// The same for a y of any shape, whose own gradient is given.
+template <TypedExpr Y, class... DY, TypedExpr... X>
+constexpr auto gradients(const Y& y, const GradYs<DY...>& dy, const X&... x) {
+  static_assert(detail::like<Ys<Y>, GradYs<DY...>>,
+                "gradients(y, grad_ys(dy), x): dy must have the element type and shape of y");
+  return detail::gradients_typed<false>(ys(y), dy, x...);
+}
+template <TypedExpr... Y, class... DY, TypedExpr... X>
+constexpr auto gradients(const Ys<Y...>& y, const GradYs<DY...>& dy, const X&... x) {
+  static_assert(detail::like<Ys<Y...>, GradYs<DY...>>,
+                "gradients(ys(y...), grad_ys(dy...), x): as many dys are needed as ys, each with "
+                "the element type and shape of its y");
+  return detail::gradients_typed<false>(y, dy, x...);
+}
+/// The gradients of a scalar; zeros for an x that it does not depend on.
+template <TypedExpr Y, TypedExpr... X>
+constexpr auto gradients_or_zero(const Y& y, const X&... x) {
+  static_assert(Y::rank == 0, "gradients_or_zero(y, x): y must be a scalar");
+  static_assert(detail::all_floating<Y, X...>,
+                "gradients_or_zero(y, x): y and x must be float or double");
+  return detail::gradients_typed<true>(ys(y), grad_ys(), x...);
+}
+
+/// The gradients of a scalar for a list of variables. One that it does not depend on is a compile
+/// error that names it.
+template <TypedExpr Y>
+constexpr Gradients gradients(const Y& y, const VariableList& list) {
+  static_assert(Y::rank == 0, "gradients(y, variables): y must be a scalar");
+  return detail::gradients_of_list(ys(y), grad_ys(), list, true);
+}
+/// The gradients of a scalar for those trainable variables that it depends on.
+template <TypedExpr Y>
+constexpr Gradients gradients(const Y& y) {
+  static_assert(Y::rank == 0, "gradients(y): y must be a scalar");
+  return detail::gradients_of_list(ys(y), grad_ys(), y.graph().trainable(), false);
+}
+
+}  // namespace typeflow

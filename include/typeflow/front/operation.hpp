@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How a C++ type becomes an operation.
+//
+// An operation type derives from one of the bases below, has a `name`, and what of these its
+// kind needs:
+//
+//   data members                      the node's attributes: 4- or 8-byte numbers, no padding
+//   V operator()(V x...) const        elementwise: the kernel body, V a SIMD batch or a number;
+//                                     reduction: one step of the fold
+//   static infer(op, Type x...)       the result's type; the base has it for elementwise
+//   static gradient(op, x..., y, dy)  one AnyExpr, or a std::array of them, one an input
+//   static expand(op, x...)           composite: the same result from other operations
+//   static interpret(InterpretCall&)  plain loops; the base has it for elementwise
+//
+// record<O> is the operation's Op; apply(op, x...) adds a node. See docs/design.md, Operations.
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "typeflow/front/expr.hpp"
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/op.hpp"
+
+namespace typeflow {
+
+/// Which element types an elementwise operation takes.
+enum class Domain : std::uint8_t { any, numbers, floating, booleans };
+
+constexpr bool contains(Domain domain, DType type) {
+  switch (domain) {
+    case Domain::any:
+      return true;
+    case Domain::numbers:
+      return is_number(type);
+    case Domain::floating:
+      return is_floating(type);
+    case Domain::booleans:
+      return type == DType::boolean;
+  }
+  return false;
+}
+
+// Bases. What they declare, an operation may declare again.
+
+struct operation_base {
+  static constexpr Builtin builtin = Builtin::none;
+  static constexpr SideEffect effect = SideEffect::pure;
+  static constexpr int flops = 1;
+};
+
+/// One scalar function of inputs that broadcast. The result has the first input's element type
+/// unless `result` says otherwise.
+struct elementwise : operation_base {
+  static constexpr Kind kind = Kind::elementwise;
+  static constexpr Domain domain = Domain::numbers;
+  /// operator() is a constant expression for numbers (so constants can be folded).
+  static constexpr bool foldable = false;
+  /// Input 0 is a boolean, whatever the element type of the others: where.
+  static constexpr bool condition_first = false;
+  static constexpr DType result(DType element) { return element; }
+};
+
+/// Elementwise with a boolean result.
+struct comparison : elementwise {
+  static constexpr bool foldable = true;
+  static constexpr DType result(DType) { return DType::boolean; }
+};
+
+/// Expands into other operations before fusion.
+struct composite : operation_base {
+  static constexpr Kind kind = Kind::composite;
+};
+
+/// Has a kernel of its own: a specialisation of cpu::kernel_of.
+struct custom : operation_base {
+  static constexpr Kind kind = Kind::custom;
+};
+
+// Attributes.
+
+template <class O>
+inline constexpr int word_count = std::is_empty_v<O> ? 0 : static_cast<int>(sizeof(O) / 4);
+
+template <class O>
+using Words = std::array<std::uint32_t, static_cast<std::size_t>(word_count<O>)>;
+
+/// The operation's data members as a node keeps them.
+template <class O>
+constexpr Words<O> encode(const O& op) {
+  if constexpr (std::is_empty_v<O>) {
+    return {};
+  } else {
+    static_assert(sizeof(O) % 4 == 0 && std::is_trivially_copyable_v<O>,
+                  "an operation's data members must be numbers of 4 or 8 bytes without padding");
+    return std::bit_cast<Words<O>>(op);
+  }
+}
+template <class O>
+constexpr O decode(const std::uint32_t* words) {
+  if constexpr (std::is_empty_v<O>) {
+    return O{};
+  } else {
+    Words<O> copy{};
+    for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = words[i];
+    return std::bit_cast<O>(copy);
+  }
+}
+template <class O>
+constexpr O decode(const Graph& graph, const Node& node) {
+  return decode<O>(graph.words_of(node));
+}
+
+// Numbers.
+
+template <Element T>
+constexpr T to(const Number& number) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(number.real);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return number.integer != 0;
+  } else {
+    return static_cast<T>(number.integer);
+  }
+}
+template <Element T>
+constexpr Number number_from(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return {static_cast<double>(value), 0};
+  } else {
+    return {0, static_cast<std::int64_t>(value)};
+  }
+}
+
+namespace detail {
+
+template <class>
+inline constexpr bool always_false = false;
+
+template <class O>
+constexpr std::string_view type_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+template <std::size_t>
+using AlwaysAny = AnyExpr;
+
+/// The number of inputs that O::gradient(op, x..., y, dy) takes; -1 if it has no gradient.
+template <class O, std::size_t N = 1>
+constexpr int gradient_arity() {
+  constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
+    return requires(O op, AnyExpr e) { O::gradient(op, AlwaysAny<I>{}..., e, e); };
+  }
+  (std::make_index_sequence<N>{});
+  if constexpr (fits) {
+    return static_cast<int>(N);
+  } else if constexpr (N < 6) {
+    return gradient_arity<O, N + 1>();
+  } else {
+    return -1;
+  }
+}
+
+template <class O>
+constexpr Derivative derivative_of() {
+  if constexpr (requires { O::derivative; }) {
+    return O::derivative;
+  } else {
+    return gradient_arity<O>() > 0 ? Derivative::rule : Derivative::missing;
+  }
+}
+
+template <class O>
+constexpr bool infer_of(const Graph& graph, const Node& node, Type* out) {
+  if constexpr (O::kind == Kind::elementwise) {
+    if (node.inputs.count == 0) return false;
+    const Id last = graph.input(node, node.inputs.count - 1);
+    Dims dims = graph.dims_of(last);
+    const DType element = graph.dtype_of(last);
+    if (!contains(O::domain, element)) return false;
+    for (int i = 0; i + 1 < node.inputs.count; ++i) {
+      const Type& type = graph.type_of(graph.input(node, i));
+      const DType expected = O::condition_first && i == 0 ? DType::boolean : element;
+      if (type.dtype != expected) return false;
+      if (!(type.dims == dims)) dims = broadcast(dims, type.dims);
+    }
+    if constexpr (requires(O op) { op.to; }) {
+      *out = Type(static_cast<DType>(decode<O>(graph, node).to), dims);
+    } else {
+      *out = Type(O::result(element), dims);
+    }
+    return dims.valid();
+  } else if constexpr (requires(O op, Type t) { O::infer(op, t); }) {
+    *out = O::infer(decode<O>(graph, node), graph.type_of(graph.input(node, 0)));
+    return out->dims.valid();
+  } else if constexpr (requires(O op, Type t) { O::infer(op, t, t); }) {
+    *out = O::infer(decode<O>(graph, node), graph.type_of(graph.input(node, 0)),
+                    graph.type_of(graph.input(node, 1)));
+    return out->dims.valid();
+  } else {
+    return false;
+  }
+}
+template <class O>
+inline constexpr bool infers = O::kind == Kind::elementwise ? !requires {
+  O::nullary;
+} : requires(O op, Type t) {
+      O::infer(op, t);
+    }
+|| requires(O op, Type t) { O::infer(op, t, t); };
+
+template <class O>
+constexpr void gradient_of(Graph& graph, Id node, const Id* dy, Id* dx) {
+  if constexpr (gradient_arity<O>() > 0) {
+    constexpr std::size_t arity = static_cast<std::size_t>(gradient_arity<O>());
+    const Node record = graph.nodes[node];
+    const AnyExpr y{&graph, record.outputs.first};
+    const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      // The operation as a temporary: clang 16 can't copy what bit_cast made of an empty base.
+      return O::gradient(decode<O>(graph, record),
+                         AnyExpr{&graph, graph.input(record, static_cast<int>(I))}..., y,
+                         AnyExpr{&graph, dy[0]});
+    }
+    (std::make_index_sequence<arity>{});
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, AnyExpr>) {
+      dx[0] = result.id;
+    } else {
+      for (std::size_t i = 0; i < arity; ++i) dx[i] = result[i].id;
+    }
+  }
+}
+
+template <class O>
+constexpr Id expand_of(Graph& graph, const std::uint32_t* words, const Id* inputs) {
+  if constexpr (requires(O op, AnyExpr e) { O::expand(op, e); }) {
+    return O::expand(decode<O>(words), AnyExpr{&graph, inputs[0]}).id;
+  } else if constexpr (requires(O op, AnyExpr e) { O::expand(op, e, e); }) {
+    return O::expand(decode<O>(words), AnyExpr{&graph, inputs[0]}, AnyExpr{&graph, inputs[1]}).id;
+  } else {
+    return none;
+  }
+}
+
+template <class O, class T>
+constexpr Number evaluate_as(const O& op, const Number* in) {
+  const auto call = [&](auto... x) { return number_from(op(x...)); };
+  if constexpr (O::condition_first) {
+    return call(in[0].integer != 0, to<T>(in[1]), to<T>(in[2]));
+  } else if constexpr (requires(T x) { op(x); }) {
+    return call(to<T>(in[0]));
+  } else if constexpr (requires(T x) { op(x, x); }) {
+    return call(to<T>(in[0]), to<T>(in[1]));
+  } else {
+    return call(to<T>(in[0]), to<T>(in[1]), to<T>(in[2]));
+  }
+}
+
+template <class O>
+constexpr Number evaluate_of(const EvaluateCall& call) {
+  if constexpr (requires { O::evaluate(call); }) {
+    return O::evaluate(call);
+  } else if constexpr (O::kind == Kind::elementwise) {
+    const O op = decode<O>(call.graph, call.node);
+    const DType element =
+        call.graph.dtype_of(call.graph.input(call.node, call.node.inputs.count - 1));
+    return visit_dtype(element, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (contains(O::domain, dtype_of<T>)) {
+        return evaluate_as<O, T>(op, call.inputs);
+      } else {
+        return Number{};
+      }
+    });
+  } else {
+    return Number{};
+  }
+}
+
+template <class O>
+constexpr void interpret_of(InterpretCall& call) {
+  if constexpr (requires { O::interpret(call); }) O::interpret(call);
+}
+
+template <class O>
+constexpr bool is_foldable() {
+  if constexpr (requires { O::foldable; }) {
+    return O::foldable;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+
+template <class O>
+constexpr Op make_op() {
+  return Op{hash(O::name),
+            static_cast<unsigned>(hash(O::name) & 1023u),
+            O::name,
+            detail::type_name<O>(),
+            O::kind,
+            O::builtin,
+            O::effect,
+            detail::derivative_of<O>(),
+            detail::infers<O>,
+            detail::is_foldable<O>(),
+            O::flops,
+            &detail::infer_of<O>,
+            &detail::gradient_of<O>,
+            &detail::expand_of<O>,
+            &detail::evaluate_of<O>,
+            &detail::interpret_of<O>};
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-template-friend"
+#endif
+#ifdef __CUDACC__
+#pragma nv_diag_suppress 1301
+#endif
+
+namespace detail {
+template <const Op& R>
+struct OpTag {
+  friend constexpr auto type_of_op(OpTag<R>);
+};
+template <class O>
+struct BindOp;
+}  // namespace detail
+
+/// The Op of an operation type.
+template <class O>
+inline constexpr Op record = make_op<O>();
+
+namespace detail {
+/// Instantiated with record<O>'s first use; defines the way back from the record to O.
+template <class O>
+struct BindOp {
+  friend constexpr auto type_of_op(OpTag<record<O>>) { return std::type_identity<O>{}; }
+};
+}  // namespace detail
+
+#ifdef __CUDACC__
+#pragma nv_diag_default 1301
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/// The type of an operation, from its record as a constant: op_type<*graph.nodes[3].op>.
+template <const Op& R>
+using op_type = typename decltype(type_of_op(detail::OpTag<R>{}))::type;
+
+template <class O>
+constexpr bool is(const Op& op) {
+  return op.id == record<O>.id;
+}
+
+// Adding nodes.
+
+/// Adds a node with one output of the type with this number (Graph::types).
+template <class O>
+constexpr AnyExpr add_node(Graph& graph, const O& op, const Id* inputs, int count, Id type) {
+  (void)sizeof(detail::BindOp<O>);
+  if constexpr (word_count<O> == 0) {
+    return {&graph, graph.add_value(record<O>, inputs, count, type)};
+  } else {
+    const Words<O> words = encode(op);
+    return {&graph, graph.add_value(record<O>, inputs, count, type, words.data(), word_count<O>)};
+  }
+}
+template <class O>
+constexpr AnyExpr add_node(Graph& graph, const O& op, const Id* inputs, int count,
+                           const Type& type) {
+  return add_node(graph, op, inputs, count, graph.intern(type));
+}
+
+}  // namespace typeflow

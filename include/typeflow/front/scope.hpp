@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Name scopes, TensorFlow's pair: Scope prefixes the names of operations and variables, NameScope
+// those of operations (and fresh_variable) only.
+//
+//   tf::Scope in(g, "block", i);        // block_3/...
+//   tf::NameScope in(g, "tower", i);
+//
+// A scope lasts until the end of the C++ block. Guards are built in place: a guard returned from
+// a function would end with that function when the model is traced by the compiler.
+
+#include "typeflow/front/initializers.hpp"
+#include "typeflow/graph/graph.hpp"
+
+namespace typeflow {
+
+/// What a Scope says for the variables in it and in scopes inside it.
+struct ScopeOptions {
+  Reuse reuse = Reuse::inherit;
+  Initializer initializer{};  ///< of variables that name none
+};
+
+class [[nodiscard]] Scope {
+ public:
+  constexpr Scope(Graph& graph, Label label, ScopeOptions options = {})
+      : graph_(graph), outer_(graph.scope) {
+    graph.scope = graph.add_scope(label, true, options.reuse, options.initializer);
+  }
+  template <std::size_t N>
+  constexpr Scope(Graph& graph, const char (&literal)[N], int index, ScopeOptions options = {})
+      : Scope(graph, Label(literal, index), options) {}
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  constexpr ~Scope() { graph_.scope = outer_; }
+
+ private:
+  Graph& graph_;
+  Id outer_;
+};
+
+class [[nodiscard]] NameScope {
+ public:
+  constexpr NameScope(Graph& graph, Label label) : graph_(graph), outer_(graph.scope) {
+    graph.scope = graph.add_scope(label, false, Reuse::inherit, {});
+  }
+  template <std::size_t N>
+  constexpr NameScope(Graph& graph, const char (&literal)[N], int index)
+      : NameScope(graph, Label(literal, index)) {}
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+  constexpr ~NameScope() { graph_.scope = outer_; }
+
+ private:
+  Graph& graph_;
+  Id outer_;
+};
+
+}  // namespace typeflow

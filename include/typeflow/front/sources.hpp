@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where tensors come from: placeholder, variable, fresh_variable, state, constant.
+
+#include <source_location>
+
+#include "typeflow/front/elementwise.hpp"
+#include "typeflow/front/initializers.hpp"
+
+namespace typeflow {
+
+namespace ops {
+
+struct source : operation_base {
+  static constexpr Kind kind = Kind::source;
+  static constexpr Derivative derivative = Derivative::zero;
+  static constexpr int flops = 0;
+};
+
+/// A tensor that each run feeds. With a default, a scalar that a run may leave out.
+struct Placeholder : source {
+  static constexpr Builtin builtin = Builtin::placeholder;
+  static constexpr std::string_view name = "Placeholder";
+  static constexpr SideEffect effect = SideEffect::reads;  // two placeholders are never one
+  std::uint32_t has_default;
+  std::uint32_t low;  ///< of the default, as in Constant
+  std::uint32_t high;
+};
+
+/// A tensor that outlives runs: its value when the run starts.
+struct Variable : source {
+  static constexpr Builtin builtin = Builtin::variable;
+  static constexpr std::string_view name = "Variable";
+  std::int32_t index;  ///< in Graph::variable_records
+};
+
+/// An array of constants; the attributes are two words an element, as in Constant.
+struct ConstantArray : source {
+  static constexpr std::string_view name = "ConstArray";
+  static constexpr Number evaluate(const EvaluateCall& call) {
+    const std::uint32_t* const words =
+        call.graph.words_of(call.node) + 2 * static_cast<int>(call.index);
+    return Constant{{}, words[0], words[1], 0}.number(call.graph.dtype_of(call.node.outputs.first));
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+constexpr bool is_static(const Dims& dims) {
+  for (int i = 0; i < dims.rank; ++i) {
+    if (is_batch(dims.extent[i])) return false;
+  }
+  return true;
+}
+}  // namespace detail
+
+/// A tensor that each run feeds: placeholder<float, tf::batch, 784>(g, "x").
+template <Element T, Extent... D>
+constexpr Expr<T, Shape<D...>> placeholder(
+    Graph& graph, Label name, std::source_location at = std::source_location::current()) {
+  graph.source = source_line(at);
+  using E = Expr<T, Shape<D...>>;
+  const AnyExpr x = add_node(graph, ops::Placeholder{{}, 0, 0, 0}, nullptr, 0, E::type);
+  graph.add_name(name, NameKind::placeholder, x.id);
+  return {graph, x.id};
+}
+
+/// A scalar with a value for the runs that don't feed it: placeholder<float>(g, "rate", 0.1f).
+template <Element T>
+constexpr Expr<T> placeholder(Graph& graph, Label name, std::type_identity_t<T> value,
+                              std::source_location at = std::source_location::current()) {
+  graph.source = source_line(at);
+  const detail::NumberWords words = detail::words_of(dtype_of<T>, number_from(value));
+  const AnyExpr x =
+      add_node(graph, ops::Placeholder{{}, 1, words.low, words.high}, nullptr, 0, Expr<T>::type);
+  graph.add_name(name, NameKind::placeholder, x.id);
+  return {graph, x.id};
+}
+
+/// A variable's handle: an expression that is the value when the run starts. assign() and read()
+/// take it.
+template <Element T, class S = Shape<>>
+class Variable : public Expr<T, S> {
+ public:
+  constexpr Variable() = default;
+  constexpr Variable(Graph& graph, Id id) : Expr<T, S>(graph, id) {}
+  /// The value at this point of the model's statements; see front/assign.hpp.
+  constexpr Expr<T, S> read(std::source_location at = std::source_location::current()) const;
+};
+
+namespace detail {
+
+constexpr Id add_variable(Graph& graph, const Type& type, Initializer initializer, bool trainable,
+                          bool state) {
+  if (initializer.kind == Initializer::Kind::unset) {
+    initializer = graph.scopes[graph.scope].initializer;
+  }
+  if (initializer.kind == Initializer::Kind::unset) initializer = glorot_uniform;
+  const Id index =
+      graph.variable_records.push(VariableRecord{none, none, initializer, trainable, state});
+  const Id value = add_node(graph, ops::Variable{{}, index}, nullptr, 0, type).id;
+  graph.variable_records[index].value = value;
+  return index;
+}
+
+constexpr void print_place(Message& out, const SourceLine& source) {
+  out << file_name(source.file) << ':' << source.line;
+}
+
+/// The variable of this name if the scope says to share it; else a new one.
+constexpr Id get_variable(Graph& graph, const Label& label, const Type& type,
+                          const Initializer& initializer, bool trainable, bool state) {
+  const Reuse reuse = graph.scopes[graph.scope].reuse;
+  const std::uint64_t path = graph.path_hash(graph.scope, label, true);
+  const Id found = graph.find_name(path);
+  if (found == none) {
+    const Id index = add_variable(graph, type, initializer, trainable, state);
+    const Id value = graph.variable_records[index].value;
+    const Id name = graph.add_unique_name(label, 0, state ? NameKind::state : NameKind::variable,
+                                          true, value, path);
+    graph.variable_records[index].name = name;
+    if (reuse == Reuse::reuse) {
+      Message message{};
+      message << "variable '";
+      graph.print_name(message, graph.names[name]);
+      graph.fail(message << "' does not exist, and its scope says to reuse it");
+    }
+    return value;
+  }
+  const Name& name = graph.names[found];
+  Message message{};
+  if (name.kind != NameKind::variable && name.kind != NameKind::state) {
+    message << "variable '";
+    graph.print_name(message, name);
+    message << "': the name is taken at ";
+    print_place(message, graph.node_of(name.value).source);
+    graph.fail(message);
+  } else if (reuse == Reuse::create || reuse == Reuse::inherit) {
+    message << "variable '";
+    graph.print_name(message, name);
+    message << "' declared twice: ";
+    print_place(message, graph.node_of(name.value).source);
+    message << " and ";
+    print_place(message, graph.source);
+    graph.fail(message);
+  } else if (!(graph.type_of(name.value) == type)) {
+    const Type& there = graph.type_of(name.value);
+    message << "variable '";
+    graph.print_name(message, name);
+    graph.fail(message << "' reused as " << type.dtype << ' ' << type.dims << ", but it is "
+                       << there.dtype << ' ' << there.dims);
+  } else {
+    return name.value;
+  }
+  return graph.variable_records[add_variable(graph, type, initializer, trainable, state)].value;
+}
+
+}  // namespace detail
+
+/// A trainable variable: variable<float, 784, 10>(g, "W", tf::zeros). Its full name is the path of
+/// the enclosing Scopes and this label; a second one of that name is an error unless the scope
+/// says to reuse. Without an initialiser, the scope's; without that, glorot_uniform.
+template <Element T, Extent... D>
+constexpr Variable<T, Shape<D...>> variable(
+    Graph& graph, Label name, Initializer initializer = {}, bool trainable = true,
+    std::source_location at = std::source_location::current()) {
+  static_assert(detail::is_static(Shape<D...>::dims),
+                "variable<T, D...>: the extents of a variable must be numbers, not tf::batch");
+  graph.source = source_line(at);
+  return {graph, detail::get_variable(graph, name, Expr<T, Shape<D...>>::type, initializer,
+                                      trainable && std::is_floating_point_v<T>, false)};
+}
+
+/// TensorFlow's Variable: always a new one, its name made unique by a suffix, and prefixed by
+/// NameScopes too.
+template <Element T, Extent... D>
+constexpr Variable<T, Shape<D...>> fresh_variable(
+    Graph& graph, Label name, Initializer initializer = {}, bool trainable = true,
+    std::source_location at = std::source_location::current()) {
+  static_assert(detail::is_static(Shape<D...>::dims),
+                "fresh_variable<T, D...>: the extents must be numbers, not tf::batch");
+  graph.source = source_line(at);
+  const Id index = detail::add_variable(graph, Expr<T, Shape<D...>>::type, initializer,
+                                        trainable && std::is_floating_point_v<T>, false);
+  VariableRecord& record = graph.variable_records[index];
+  record.name = graph.add_name(name, NameKind::variable, record.value);
+  return {graph, record.value};
+}
+
+/// A variable of the session, not of the variable store: not shared, not saved, set back by
+/// Session::reset(). For what is carried from run to run, like a recurrent net's state.
+template <Element T, Extent... D>
+constexpr Variable<T, Shape<D...>> state(
+    Graph& graph, Label name, Initializer initializer = zeros,
+    std::source_location at = std::source_location::current()) {
+  static_assert(detail::is_static(Shape<D...>::dims),
+                "state<T, D...>: the extents of a state must be numbers, not tf::batch");
+  graph.source = source_line(at);
+  return {graph,
+          detail::get_variable(graph, name, Expr<T, Shape<D...>>::type, initializer, false, true)};
+}
+
+/// A scalar constant: constant<float>(g, 3).
+template <Element T>
+constexpr Expr<T> constant(Graph& graph, std::type_identity_t<T> value,
+                           std::source_location at = std::source_location::current()) {
+  graph.source = source_line(at);
+  return {graph, detail::constant_node(graph, dtype_of<T>, number_from(value)).id};
+}
+
+/// A constant array, in row-major order: constant<float, 2, 2>(g, {1, 2, 3, 4}).
+template <Element T, Extent... D, std::size_t N>
+constexpr Expr<T, Shape<D...>> constant(Graph& graph, const T (&values)[N],
+                                        std::source_location at = std::source_location::current()) {
+  static_assert(
+      count_of(Shape<D...>::dims) == Count{static_cast<std::int64_t>(N), 0},
+      "constant<T, D...>(g, {...}): as many numbers are needed as the shape has elements");
+  graph.source = source_line(at);
+  Pool<std::uint32_t> words;
+  words.reserve(2 * static_cast<int>(N));
+  for (const T value : values) {
+    const detail::NumberWords pair = detail::words_of(dtype_of<T>, number_from(value));
+    words.push(pair.low);
+    words.push(pair.high);
+  }
+  (void)sizeof(detail::BindOp<ops::ConstantArray>);
+  return {graph,
+          graph.add_value(record<ops::ConstantArray>, nullptr, 0,
+                          graph.intern(Expr<T, Shape<D...>>::type), words.data(), words.size())};
+}
+
+}  // namespace typeflow
