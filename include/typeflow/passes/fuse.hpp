@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Fusion: which nodes become one kernel.
+//
+// Nodes are visited in order; each joins the cluster of one of its producers where that is legal,
+// merges the clusters of the others into it where that is too, or starts its own. Three kinds:
+//
+//   loop         elementwise nodes over one space of indices, at most one geometry of reductions
+//                over it, and what follows them: per row (a softmax's sum, its logarithm), and
+//                elementwise again (the division by it), which makes the next phase of the kernel
+//   contraction  a matrix product and the elementwise nodes that follow it on its tile
+//   single       an operation with a kernel of its own
+//
+// A space is a shape without its axes of extent 1. A reduction splits its axes into outer, reduced
+// and inner ones; values per outer (and inner) index are called row values. Every cluster has a
+// depth greater than those of the clusters that it reads, so the clusters never form a cycle.
+//
+// An assignment joins the cluster that computes its value, which then writes the variable in
+// place, if all of the cluster is needed by the same effects: fetching something else must not
+// execute it.
+
+#include "typeflow/front/assign.hpp"
+#include "typeflow/front/reduce.hpp"
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/passes/simplify.hpp"
+
+namespace typeflow {
+
+/// What a cluster may hold, so that a kernel's operands stay in registers.
+struct FusionLimits {
+  int members = 40;  ///< nodes
+  int tensors = 8;   ///< operands that are no scalars
+  int inputs = 16;   ///< operands
+  int phases = 4;    ///< loops over a row
+};
+
+enum class ClusterKind : std::uint8_t { loop, contraction, single };
+
+struct Cluster {
+  ClusterKind kind;
+  bool closed;       ///< takes no more nodes
+  bool consumed;     ///< another cluster reads a value of it
+  bool merged;       ///< emptied into another
+  bool uniform;      ///< all members are needed by the same effects: `needed_by`
+  unsigned width;    ///< element sizes: bit 0 for 4 bytes, bit 1 for 8
+  int phases;        ///< loops over a row, and the last phase of row values
+  Id space;          ///< type number of the space: a boolean type of the squeezed shape
+  int rank;          ///< of the space
+  Id rows;           ///< type number of the row values' space; none without reductions
+  unsigned reduced;  ///< the reduced axes of the space, as bits
+  Id depth;
+  Id first;  ///< member; the others are linked by Fused::next
+  Id last;
+  int members;
+  std::uint64_t needed_by;
+  Device device;
+  Id region;
+  int inputs;
+  int tensors;   ///< inputs that are no scalars
+  Id input[16];  ///< the storage values that the cluster reads
+};
+
+/// The clusters of a graph.
+struct Fused {
+  Pool<Cluster> clusters;
+  // Of nodes and values that are needed (`is_needed`); nothing for others.
+  Pool<Id> cluster_of;        ///< by node; none for sources, views and groups
+  Pool<Id> next;              ///< by node: the next member of its cluster
+  Pool<char> is_row;          ///< by node: computes a row value
+  Pool<char> phase;           ///< by node: the loop over the row that computes it
+  Pool<Id> storage;           ///< by value: the value whose memory it shares (views)
+  Pool<Id> order;             ///< nodes: those that follow no effect, then the others
+  int first_effect = 0;       ///< where in the order the others begin
+  Pool<std::uint64_t> needs;  ///< by node: which effects need it, bit by bit; 0: nothing does
+  Pool<std::uint16_t> axes;   ///< by pair of types: broadcast_axes plus one, where known
+  int type_count = 0;
+};
+
+namespace detail {
+
+/// Bits of effects in Cluster::needed_by: one for each effect that a run can name, and one for
+/// values. A node that more effects need than there are bits is never fused with an assignment.
+inline constexpr int max_effect_bits = 60;
+inline constexpr std::uint64_t many_effects = std::uint64_t{1} << 60;
+inline constexpr std::uint64_t for_values = std::uint64_t{1} << 61;
+
+/// Which axes of the space of `out` (its axes of extent other than 1), as bits, a tensor of shape
+/// `in` runs along when it broadcasts to it.
+constexpr unsigned broadcast_axes(const Dims& in, const Dims& out) {
+  unsigned axes = 0;
+  int axis = 0;
+  const int offset = out.rank - in.rank;
+  for (int i = 0; i < out.rank; ++i) {
+    if (out.extent[i] == 1) continue;
+    if (i >= offset && in.extent[i - offset] != 1) axes |= 1u << axis;
+    ++axis;
+  }
+  return axes;
+}
+
+class Fuser {
+ public:
+  constexpr Fuser(Simplified& simplified, const Pool<Id>& roots, bool fuse,
+                  const FusionLimits& limits)
+      : graph_(simplified.graph), limits_(limits), fuse_(fuse) {
+    split_order(simplified.order);
+    const int node_count = graph_.nodes.size();
+    // Written for every node that is needed, and never read for others.
+    out_.cluster_of = Pool<Id>::uninitialized(node_count);
+    out_.next = Pool<Id>::uninitialized(node_count);
+    out_.is_row = Pool<char>::uninitialized(node_count);
+    out_.phase = Pool<char>::uninitialized(node_count);
+    out_.storage = Pool<Id>::uninitialized(graph_.values.size());
+    out_.clusters.reserve(node_count / 2 + 16);
+    describe_types();
+    nodes_ = graph_.nodes.data();
+    values_ = graph_.values.data();
+    operands_ = graph_.operands.data();
+    storage_ = out_.storage.data();
+    cluster_of_ = out_.cluster_of.data();
+    next_ = out_.next.data();
+    is_row_ = out_.is_row.data();
+    phase_ = out_.phase.data();
+    find_needs(roots, simplified.map);
+    needed_by_ = needs_.data();
+  }
+
+  constexpr Fused run() {
+    const Id* const order = out_.order.data();
+    const int count = out_.order.size();
+    for (int i = 0; i < count; ++i) {
+      const Id id = order[i];
+      if (needed_by_[id] == 0) continue;  // left over by a rewrite
+      const Node node = nodes_[id];
+      const Kind kind = node.op->kind;
+      const Id output = node.outputs.first;
+      cluster_of_[id] = none;
+      if (kind == Kind::view) {
+        storage_[output] = storage_[operands_[node.inputs.first]];
+        continue;
+      }
+      storage_[output] = output;
+      for (Id k = 1; k < node.outputs.count; ++k) storage_[output + k] = output + k;
+      switch (kind) {
+        case Kind::source:
+        case Kind::group:
+          break;
+        case Kind::elementwise:
+          place_elementwise(id, node);
+          break;
+        case Kind::reduction:
+          place_reduction(id, node);
+          break;
+        case Kind::write:
+          place_write(id, node);
+          break;
+        case Kind::contraction:
+          look(node);
+          start(id, node, ClusterKind::contraction, type_);
+          break;
+        default:
+          place_single(id, node);
+          break;
+      }
+    }
+    out_.axes = std::move(axes_);
+    out_.needs = std::move(needs_);
+    out_.type_count = type_count_;
+    return std::move(out_);
+  }
+
+  /// Whether operands that run along `axes` fit a geometry: along all reduced axes or none, and
+  /// along all axes inside of them or none.
+  static constexpr bool fits_geometry(unsigned axes, unsigned reduced, int rank) {
+    unsigned inner = 0;
+    for (int i = rank - 1; i >= 0 && (reduced >> i & 1u) == 0; --i) inner |= 1u << i;
+    const bool reduced_fits = (axes & reduced) == 0 || (axes & reduced) == reduced;
+    const bool inner_fits = (axes & inner) == 0 || (axes & inner) == inner;
+    return reduced_fits && inner_fits;
+  }
+
+ private:
+  // Effects.
+
+  /// Nodes that follow an effect go last. What they read of variables is the value at the start
+  /// of the run, so a variable that is written is copied for them first.
+  constexpr void split_order(const Pool<Id>& nodes_in_order) {
+    const Node* const nodes = graph_.nodes.data();
+    const Id* const order = nodes_in_order.data();
+    const int count = nodes_in_order.size();
+    out_.order.reserve(2 * count);
+    int first = 0;  // the first node that has or follows an effect
+    for (; first < count && !has_effect(nodes[order[first]]); ++first)
+      out_.order.push(order[first]);
+    out_.first_effect = first;
+    if (first == count) return;
+    const Value* const values = graph_.values.data();
+    const Id* const operands = graph_.operands.data();
+    Pool<char> follows_effect(graph_.nodes.size(), 0);
+    char* const follows = follows_effect.data();
+    Pool<Id> late;
+    for (int i = first; i < count; ++i) {
+      const Id id = order[i];
+      const Node node = nodes[id];
+      bool after = has_effect(node);
+      const Id last = node.inputs.first + node.inputs.count;
+      for (Id k = node.inputs.first; k < last && !after; ++k) {
+        if (follows[values[operands[k]].node] != 0) after = true;
+      }
+      for (Id k = 0; k < node.controls.count && !after; ++k) {
+        if (follows[values[operands[node.controls.first + k]].node] != 0) after = true;
+      }
+      if (after) {
+        follows[id] = 1;
+        late.push(id);
+      } else {
+        out_.order.push(id);
+      }
+    }
+    copy_old_values(late);
+    out_.first_effect = out_.order.size();
+    for (const Id id : late) out_.order.push(id);
+  }
+  static constexpr bool has_effect(const Node& node) {
+    return node.op->kind == Kind::write || node.op->effect == SideEffect::reads_state;
+  }
+
+  /// Has nodes that follow effects read copies of the variables that are written.
+  constexpr void copy_old_values(const Pool<Id>& late) {
+    Pool<char> written(graph_.values.size(), 0);
+    for (const Id id : late) {
+      const Node& node = graph_.nodes[id];
+      if (node.op->kind == Kind::write) written[graph_.operands[node.inputs.first]] = 1;
+    }
+    for (const Id id : late) {
+      const Node node = graph_.nodes[id];
+      if (node.op->effect == SideEffect::reads_state || node.op->kind == Kind::group) continue;
+      for (Id k = node.op->kind == Kind::write ? 1 : 0; k < node.inputs.count; ++k) {
+        const Id value = graph_.operands[node.inputs.first + k];
+        if (value < written.size() && written[value] != 0) {
+          graph_.operands[node.inputs.first + k] = snapshot(value, node);
+        }
+      }
+    }
+  }
+
+  /// A copy of a variable's value at the start of the run.
+  constexpr Id snapshot(Id variable, const Node& node) {
+    graph_.scope = node.scope;
+    graph_.source = node.source;
+    graph_.device = node.device;
+    const Id copy = add_node(graph_, ops::After{}, &variable, 1, graph_.values[variable].type).id;
+    out_.order.push(graph_.values[copy].node);
+    return copy;
+  }
+
+  /// For every node, which effects and whether values need it.
+  constexpr void find_needs(const Pool<Id>& roots, const Pool<Id>& map) {
+    needs_ = Pool<std::uint64_t>(graph_.nodes.size(), 0);
+    std::uint64_t* const needs = needs_.data();
+    int effects = 0;
+    for (const Id root : roots) {
+      const Value& value = values_[map[root]];
+      if (value.type != none) {
+        needs[value.node] |= for_values;
+      } else if (effects < max_effect_bits) {
+        needs[value.node] |= std::uint64_t{1} << effects++;
+      } else {
+        needs[value.node] |= many_effects;
+      }
+    }
+    const Id* const order = out_.order.data();
+    const Node* const nodes = nodes_;
+    const Value* const values = values_;
+    const Id* const operands = operands_;
+    for (int i = out_.order.size() - 1; i >= 0; --i) {
+      const Id id = order[i];
+      const std::uint64_t mine = needs[id];
+      if (mine == 0) continue;
+      const Node node = nodes[id];
+      const Id last = node.inputs.first + node.inputs.count;
+      for (Id k = node.inputs.first; k < last; ++k) needs[values[operands[k]].node] |= mine;
+      for (Id k = 0; k < node.controls.count; ++k) {
+        needs[values[operands[node.controls.first + k]].node] |= mine;
+      }
+    }
+  }
+
+  // Types.
+
+  /// What fusion asks of a type.
+  struct TypeInfo {
+    Id space;        ///< a number that two types share if they index memory alike
+    int rank;        ///< of the space
+    unsigned width;  ///< element size: bit 0 for 4 bytes, bit 1 for 8
+  };
+
+  constexpr void describe_types() {
+    const int count = graph_.types.size();
+    type_info_.reserve(count);
+    for (Id i = 0; i < count; ++i) {
+      const Type type = graph_.types[i];
+      const Dims dims = squeezed(type.dims);
+      const int size = size_of(type.dtype);
+      type_info_.push(TypeInfo{graph_.intern(Type(DType::boolean, dims)), dims.rank,
+                               size == 4   ? 1u
+                               : size == 8 ? 2u
+                                           : 0u});
+    }
+    types_ = type_info_.data();
+    type_count_ = count;
+    axes_ = Pool<std::uint16_t>(count * count, 0);
+  }
+
+  /// broadcast_axes of two types, computed once for each pair.
+  constexpr unsigned axes_of(Id in, Id out) {
+    std::uint16_t& known = axes_.data()[in * type_count_ + out];
+    if (known == 0) {
+      known = static_cast<std::uint16_t>(
+          broadcast_axes(graph_.types[in].dims, graph_.types[out].dims) + 1u);
+    }
+    return known - 1u;
+  }
+  static constexpr unsigned all(int rank) { return (1u << rank) - 1u; }
+
+  // The node at hand.
+
+  struct Operand {
+    Id storage;
+    Id node;  ///< that makes the storage
+    Id type;  ///< as the node at hand sees it
+    unsigned axes;
+  };
+  static constexpr int max_operands = 8;
+
+  /// Collects what the questions below need of a node, and how its operands broadcast.
+  constexpr void look(const Node& node) {
+    const Value* const values = values_;
+    const Id* const operands = operands_ + node.inputs.first;
+    const Id output = values[node.outputs.first].type;
+    const Id result = output == none ? values[operands[0]].type : output;
+    const TypeInfo* const types = types_;
+    unsigned width = types[result].width;
+    const int count = node.inputs.count;
+    for (int k = 0; k < count; ++k) {
+      const Id value = operands[k];
+      const Id storage = storage_[value];
+      const Id type = values[value].type;
+      look_[k] = Operand{storage, values[storage].node, type,
+                         type == result ? all(types[type].rank) : axes_of(type, result)};
+      width |= types[type].width;
+    }
+    count_ = count;
+    width_ = width;
+    type_ = output;
+    result_ = result;
+  }
+
+  // Clusters.
+
+  constexpr Cluster empty_cluster(Id id, const Node& node, ClusterKind kind, Id space) const {
+    Cluster c{};
+    c.kind = kind;
+    c.closed = kind == ClusterKind::single || !fuse_;
+    c.uniform = true;
+    c.phases = 1;
+    c.space = space == none ? none : types_[space].space;
+    c.rank = space == none ? 0 : types_[space].rank;
+    c.rows = none;
+    c.first = none;
+    c.last = none;
+    c.needed_by = needed_by_[id];
+    c.device = node.device;
+    c.region = node.region;
+    return c;
+  }
+
+  constexpr Cluster& start(Id id, const Node& node, ClusterKind kind, Id space) {
+    const Id cluster = out_.clusters.push(empty_cluster(id, node, kind, space));
+    clusters_ = out_.clusters.data();
+    add(cluster, id, node, false, 0);
+    return clusters_[cluster];
+  }
+
+  /// Adds the node at hand.
+  constexpr void add(Id cluster, Id id, const Node& node, bool is_row, int phase) {
+    Cluster& c = clusters_[cluster];
+    if (c.last == none) {
+      c.first = id;
+    } else {
+      next_[c.last] = id;
+    }
+    c.last = id;
+    ++c.members;
+    c.width |= width_;
+    next_[id] = none;
+    cluster_of_[id] = cluster;
+    is_row_[id] = is_row ? 1 : 0;
+    phase_[id] = static_cast<char>(phase);
+    if (phase + 1 > c.phases) c.phases = phase + 1;
+    if (needed_by_[id] != c.needed_by) c.uniform = false;
+    const int from = node.op->kind == Kind::write ? 1 : 0;  // the variable itself is not read
+    for (int k = from; k < count_; ++k) {
+      const Id producer = cluster_of_[look_[k].node];
+      if (producer != cluster) add_input(c, look_[k].storage, producer);
+    }
+  }
+
+  constexpr void add_input(Cluster& c, Id storage, Id producer) {
+    const int count = c.inputs;
+    for (int i = 0; i < count; ++i) {
+      if (c.input[i] == storage) return;
+    }
+    c.input[count] = storage;
+    c.inputs = count + 1;
+    if (types_[values_[storage].type].rank > 0) ++c.tensors;
+    if (producer != none) follow(c, producer);
+  }
+  constexpr void follow(Cluster& c, Id producer) {
+    Cluster& from = clusters_[producer];
+    from.consumed = true;
+    if (from.depth >= c.depth) c.depth = from.depth + 1;
+  }
+
+  /// An operation with a kernel of its own, and any number of inputs.
+  constexpr void place_single(Id id, const Node& node) {
+    count_ = 0;
+    width_ = 0;
+    Cluster& c = start(id, node, ClusterKind::single, none);
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      const Id producer = cluster_of_[values_[storage_[operands_[node.inputs.first + k]]].node];
+      if (producer != none) follow(c, producer);
+    }
+  }
+
+  /// How a node would sit in a cluster.
+  struct Seat {
+    bool fits;
+    bool is_row;
+    int phase;
+  };
+
+  /// Whether the elementwise node at hand may join, by space, geometry, limits and depth.
+  constexpr Seat seat(Id cluster, const Node& node) const {
+    const Cluster& c = clusters_[cluster];
+    const Id space = types_[result_].space;
+    const bool is_row = space != c.space;
+    if (c.closed || (is_row && (space != c.rows || c.kind != ClusterKind::loop)) ||
+        (c.width | width_) == 3u || c.members >= limits_.members || c.region != node.region ||
+        !(c.device == node.device)) {
+      return {};
+    }
+    const unsigned whole = all(c.rank);
+    const unsigned reduced = c.reduced;
+    int phase = 0;
+    int inputs = c.inputs;
+    int tensors = c.tensors;
+    for (int k = 0; k < count_; ++k) {
+      const Operand o = look_[k];
+      const Id producer = cluster_of_[o.node];
+      if (producer == cluster) {
+        const bool from_row = is_row_[o.node] != 0;
+        if (is_row) {
+          if (!from_row || types_[o.type].space != c.rows) return {};
+        } else if (from_row) {
+          const bool rows_are_contiguous = (reduced >> (c.rank - 1) & 1u) != 0;
+          if (!rows_are_contiguous || o.axes != (whole & ~reduced)) return {};
+        } else if (o.axes != whole) {
+          return {};
+        }
+        if (phase_[o.node] > phase) phase = phase_[o.node];
+        continue;
+      }
+      if (producer != none && c.consumed && clusters_[producer].depth >= c.depth) return {};
+      if (!is_row && reduced != 0 && !fits_geometry(o.axes, reduced, c.rank)) return {};
+      ++inputs;
+      if (types_[o.type].rank > 0) ++tensors;
+    }
+    if (inputs > limits_.inputs || tensors > limits_.tensors || phase >= limits_.phases) return {};
+    return {true, is_row, phase};
+  }
+
+  constexpr void place_elementwise(Id id, const Node& node) {
+    look(node);
+    const SideEffect effect = node.op->effect;
+    const bool alone = !fuse_ || node.controls.count != 0 || width_ == 3u ||
+                       (effect != SideEffect::pure && effect != SideEffect::random) ||
+                       node.op->builtin == Builtin::after;
+    if (alone) {
+      start(id, node, ClusterKind::loop, type_).closed = true;
+      return;
+    }
+    Id best = none;
+    Seat best_seat{};
+    int candidates = 0;
+    for (int k = 0; k < count_; ++k) {
+      const Id cluster = cluster_of_[look_[k].node];
+      if (cluster == none || cluster == best) continue;
+      ++candidates;
+      if (best != none && clusters_[cluster].depth <= clusters_[best].depth) continue;
+      const Seat there = seat(cluster, node);
+      if (!there.fits) continue;
+      best = cluster;
+      best_seat = there;
+    }
+    if (best == none) {
+      start(id, node, ClusterKind::loop, type_);
+      return;
+    }
+    for (int k = 0; k < count_ && candidates > 1; ++k) {
+      const Id other = cluster_of_[look_[k].node];
+      if (other == none || other == best || !can_merge(other, best)) continue;
+      merge(other, best);
+      best_seat = seat(best, node);
+      if (!best_seat.fits) {  // a broadcast of a row value that a kernel can't do
+        start(id, node, ClusterKind::loop, type_);
+        return;
+      }
+    }
+    add(best, id, node, best_seat.is_row, best_seat.phase);
+  }
+
+  /// Whether cluster `from` may be emptied into `into`.
+  constexpr bool can_merge(Id from, Id into) {
+    const Cluster& a = clusters_[from];
+    const Cluster& b = clusters_[into];
+    if (a.closed || b.closed || a.consumed || a.kind != ClusterKind::loop || a.space != b.space ||
+        !(a.device == b.device) || a.region != b.region || (a.width | b.width) == 3u ||
+        a.members + b.members > limits_.members || a.inputs + b.inputs > limits_.inputs ||
+        a.tensors + b.tensors > limits_.tensors || (a.depth > b.depth && b.consumed)) {
+      return false;
+    }
+    if (a.reduced != 0 && b.reduced != 0) return a.reduced == b.reduced && a.rows == b.rows;
+    if (b.kind == ClusterKind::contraction) return a.reduced == 0;
+    return (a.reduced == 0 || inputs_fit(into, a.reduced)) &&
+           (b.reduced == 0 || inputs_fit(from, b.reduced));
+  }
+
+  /// Whether all operands of a cluster without reductions fit a geometry.
+  constexpr bool inputs_fit(Id cluster, unsigned reduced) {
+    const Cluster& c = clusters_[cluster];
+    for (Id id = c.first; id != none; id = next_[id]) {
+      const Node& node = nodes_[id];
+      const Id result = values_[node.outputs.first].type;
+      for (Id k = 0; k < node.inputs.count; ++k) {
+        const Id value = operands_[node.inputs.first + k];
+        if (cluster_of_[values_[storage_[value]].node] == cluster) continue;
+        if (!fits_geometry(axes_of(values_[value].type, result), reduced, c.rank)) return false;
+      }
+    }
+    return true;
+  }
+
+  constexpr void merge(Id from, Id into) {
+    Cluster& a = clusters_[from];
+    Cluster& b = clusters_[into];
+    for (Id id = a.first; id != none; id = next_[id]) cluster_of_[id] = into;
+    // The members of a, then those of b. Neither reads the other: they were apart, a unread.
+    if (b.kind == ClusterKind::contraction) {  // the product stays first
+      next_[a.last] = next_[b.first];
+      next_[b.first] = a.first;
+      if (b.last == b.first) b.last = a.last;
+    } else {
+      next_[a.last] = b.first;
+      b.first = a.first;
+    }
+    b.members += a.members;
+    b.width |= a.width;
+    if (a.phases > b.phases) b.phases = a.phases;
+    if (a.reduced != 0) {
+      b.reduced = a.reduced;
+      b.rows = a.rows;
+    }
+    if (a.depth > b.depth) b.depth = a.depth;
+    b.uniform = b.uniform && a.uniform && a.needed_by == b.needed_by;
+    // The operands of both, less those that have become values of the cluster.
+    const Cluster old = b;
+    b.inputs = 0;
+    b.tensors = 0;
+    for (int i = 0; i < old.inputs; ++i) add_outer_input(b, into, old.input[i]);
+    for (int i = 0; i < a.inputs; ++i) add_outer_input(b, into, a.input[i]);
+    a.merged = true;
+    a.first = none;
+    a.members = 0;
+    a.inputs = 0;
+  }
+  constexpr void add_outer_input(Cluster& c, Id cluster, Id storage) {
+    const Id producer = cluster_of_[values_[storage].node];
+    if (producer != cluster) add_input(c, storage, producer);
+  }
+
+  constexpr void place_reduction(Id id, const Node& node) {
+    look(node);
+    const Operand x = look_[0];
+    const Id rows = types_[type_].space;
+    const unsigned reduced =
+        squeezed_axes(graph_.attributes[node.attributes.first], graph_.types[x.type].dims);
+    const Id producer = cluster_of_[x.node];
+    if (fuse_ && producer != none && reduced != 0) {
+      Cluster& c = clusters_[producer];
+      const int phase = phase_[x.node] + 1;
+      if (c.kind == ClusterKind::loop && !c.closed && c.space == types_[x.type].space &&
+          is_row_[x.node] == 0 && c.members < limits_.members && c.device == node.device &&
+          c.region == node.region && (c.width | width_) != 3u && phase < limits_.phases &&
+          (c.reduced == 0 ? inputs_fit(producer, reduced)
+                          : c.reduced == reduced && c.rows == rows)) {
+        c.reduced = reduced;
+        c.rows = rows;
+        add(producer, id, node, true, phase);
+        return;
+      }
+    }
+    Cluster& c = start(id, node, ClusterKind::loop, x.type);
+    c.reduced = reduced;
+    c.rows = rows;
+    c.phases = 2;
+    c.closed = c.closed || reduced == 0;
+    is_row_[id] = 1;
+    phase_[id] = 1;
+  }
+
+  static constexpr unsigned squeezed_axes(unsigned axes, const Dims& dims) {
+    unsigned result = 0;
+    int axis = 0;
+    for (int i = 0; i < dims.rank; ++i) {
+      if (dims.extent[i] == 1) continue;
+      if ((axes >> i & 1u) != 0) result |= 1u << axis;
+      ++axis;
+    }
+    return result;
+  }
+
+  constexpr void place_write(Id id, const Node& node) {
+    look(node);
+    const Id source = look_[1].node;
+    const Id producer = cluster_of_[source];
+    if (producer != none && fuse_ && may_write(producer, id, node, source)) {
+      add(producer, id, node, is_row_[source] != 0, phase_[source]);
+      return;
+    }
+    start(id, node, ClusterKind::loop, result_).closed = true;
+  }
+
+  /// Whether the cluster may write the variable in place.
+  constexpr bool may_write(Id cluster, Id id, const Node& node, Id source) {
+    const Cluster& c = clusters_[cluster];
+    const std::uint64_t needs = needed_by_[id];
+    if (c.kind == ClusterKind::single || c.closed || node.controls.count != 0 || !c.uniform ||
+        c.needed_by != needs || (needs & many_effects) != 0 || c.members >= limits_.members ||
+        !(c.device == node.device)) {
+      return false;
+    }
+    const Id variable = look_[0].storage;
+    const bool to_row = is_row_[source] != 0;
+    bool reads = false;
+    for (int i = 0; i < c.inputs; ++i) reads = reads || c.input[i] == variable;
+    for (Id m = c.first; m != none; m = next_[m]) {
+      const Node& member = nodes_[m];
+      const Id* const inputs = operands_ + member.inputs.first;
+      if (member.op->kind == Kind::write) {
+        if (storage_[inputs[0]] == variable) return false;
+        continue;
+      }
+      for (Id k = 0; k < member.inputs.count && reads; ++k) {
+        if (storage_[inputs[k]] != variable) continue;
+        // The old value is read, too: only at the place that is written, and before it is.
+        if (member.op->kind != Kind::elementwise || (is_row_[m] != 0) != to_row ||
+            (!to_row && c.phases > 1)) {
+          return false;
+        }
+        const Id type = values_[member.outputs.first].type;
+        if (axes_of(values_[inputs[k]].type, type) != all(types_[type].rank)) return false;
+      }
+    }
+    return true;
+  }
+
+  Graph& graph_;
+  const FusionLimits limits_;
+  bool fuse_;
+  Fused out_;
+  Pool<std::uint64_t> needs_;
+  Pool<TypeInfo> type_info_;
+  Pool<std::uint16_t> axes_;  // by pair of types, plus one; 0: not yet known
+  int type_count_ = 0;
+
+  // The arrays of the above: plain pointers, since these run while the compiler evaluates.
+  const Node* nodes_ = nullptr;
+  const Value* values_ = nullptr;
+  const Id* operands_ = nullptr;
+  const TypeInfo* types_ = nullptr;
+  const std::uint64_t* needed_by_ = nullptr;
+  Id* storage_ = nullptr;
+  Id* cluster_of_ = nullptr;
+  Id* next_ = nullptr;
+  char* is_row_ = nullptr;
+  char* phase_ = nullptr;
+  Cluster* clusters_ = nullptr;
+
+  // Of the node at hand.
+  Id type_ = none;    // of its output; none for a token
+  Id result_ = none;  // the same, of an assignment that of the variable
+  unsigned width_ = 0;
+  int count_ = 0;
+  Operand look_[max_operands] = {};
+};
+
+}  // namespace detail
+
+/// Clusters the nodes of a simplified graph. Without `fuse`, every node is a cluster.
+constexpr Fused fuse(Simplified& simplified, const Pool<Id>& roots, bool fuse = true,
+                     const FusionLimits& limits = {}) {
+  return detail::Fuser(simplified, roots, fuse, limits).run();
+}
+
+}  // namespace typeflow

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The order of the kernels.
+//
+// Any order is right that computes values before their uses and keeps what the model says of
+// variables: what reads the value at the start of a run comes before all that write it, writes
+// and reads of the present value stay in the model's order. Among the right ones this takes, step
+// by step, from the first few that are ready, one that frees memory on balance, else the earliest:
+// so updates run as soon as their gradient is there, and activations die early.
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/passes/fuse.hpp"
+
+namespace typeflow {
+
+namespace detail {
+
+class Scheduler {
+ public:
+  constexpr Scheduler(const Graph& graph, Fused& fused) : graph_(graph), fused_(fused) {}
+
+  constexpr Pool<Id> run() {
+    measure_types();
+    for (;;) {
+      collect_edges();
+      Pool<Id> order = sort();
+      if (order.size() == count_) return order;
+      if (!separate_writes(order)) return {};  // a cycle: there is none, by the fusion's depths
+    }
+  }
+
+ private:
+  struct Edge {
+    Id from;
+    Id to;
+  };
+  struct Access {
+    Id cluster;
+    Id next;  // an earlier one of the same variable
+  };
+
+  constexpr void add_edge(Id from, Id to) {
+    if (from != none && from != to) edges_.push(Edge{from, to});
+  }
+
+  constexpr void collect_edges() {
+    edges_.clear();
+    accesses_.clear();
+    count_ = 0;
+    const Id nothing = none;
+    readers_ = Pool<Id>(graph_.variable_records.size(), nothing);
+    last_write_ = Pool<Id>(graph_.variable_records.size(), nothing);
+    const Cluster* const clusters = fused_.clusters.data();
+    const int cluster_count = fused_.clusters.size();
+    for (Id c = 0; c < cluster_count; ++c) {
+      const Cluster& cluster = clusters[c];
+      if (cluster.merged) continue;
+      ++count_;
+      if (cluster.kind == ClusterKind::single) {
+        const Node& node = graph_.nodes[cluster.first];
+        for (Id k = 0; k < node.inputs.count; ++k) {
+          add_input_edge(fused_.storage[graph_.input(node, k)], c);
+        }
+      } else {
+        const int inputs = cluster.inputs;
+        for (int i = 0; i < inputs; ++i) add_input_edge(cluster.input[i], c);
+      }
+    }
+    Id last_print = none;
+    for (int i = 0; i < fused_.order.size(); ++i) {
+      const Id id = fused_.order[i];
+      const Node& node = graph_.nodes[id];
+      if (i < fused_.first_effect && node.controls.count == 0 &&
+          node.op->effect != SideEffect::writes) {
+        continue;
+      }
+      if (fused_.needs[id] == 0) continue;
+      const Id cluster = fused_.cluster_of[id];
+      if (cluster == none) continue;
+      for (Id k = 0; k < node.controls.count; ++k) {
+        add_effect_edges(graph_.operands[node.controls.first + k], cluster);
+      }
+      if (node.op->kind == Kind::write) {
+        const Id variable = variable_of(graph_.input(node, 0));
+        add_edge(last_write_[variable], cluster);
+        for (Id a = readers_[variable]; a != none; a = accesses_[a].next) {
+          add_edge(accesses_[a].cluster, cluster);
+        }
+        readers_[variable] = none;
+        last_write_[variable] = cluster;
+      } else if (node.op->effect == SideEffect::reads_state) {
+        const Id variable = variable_of(graph_.input(node, 0));
+        add_edge(last_write_[variable], cluster);
+        readers_[variable] = accesses_.push(Access{cluster, readers_[variable]});
+      } else if (node.op->effect == SideEffect::writes) {
+        add_edge(last_print, cluster);  // effects outside: in the order of the model
+        last_print = cluster;
+      }
+    }
+  }
+
+  /// The cluster reads the storage: it comes after its producer, or before what writes the
+  /// variable.
+  constexpr void add_input_edge(Id storage, Id cluster) {
+    const Id node = graph_.values.data()[storage].node;
+    const Id producer = fused_.cluster_of.data()[node];
+    if (producer != none) {
+      edges_.push(Edge{producer, cluster});
+      return;
+    }
+    if (graph_.nodes.data()[node].op->builtin != Builtin::variable) return;
+    const Id reader = fused_.clusters[cluster].first;
+    if (graph_.nodes[reader].op->effect == SideEffect::reads_state) return;  // ordered below
+    const Id variable = variable_of(storage);
+    readers_[variable] = accesses_.push(Access{cluster, readers_[variable]});
+  }
+  constexpr Id variable_of(Id storage) const {
+    return static_cast<Id>(graph_.attributes[graph_.node_of(storage).attributes.first]);
+  }
+
+  /// After the effects that a token stands for.
+  constexpr void add_effect_edges(Id token, Id cluster) {
+    const Node node = graph_.node_of(token);
+    const Id producer = fused_.cluster_of[graph_.values[token].node];
+    if (producer != none) {
+      add_edge(producer, cluster);
+    } else {
+      for (Id k = 0; k < node.inputs.count; ++k) {
+        add_effect_edges(graph_.input(node, k), cluster);
+      }
+    }
+  }
+
+  constexpr Pool<Id> sort() {
+    const int clusters = fused_.clusters.size();
+    const int edge_count = edges_.size();
+    const Edge* const edges = edges_.data();
+    // Successors of cluster c: next_[begin[c]] up to begin[c + 1].
+    Pool<Id> begins(clusters + 1, 0);
+    Pool<Id> waits(clusters, 0);
+    Id* const begin = begins.data();
+    Id* const waiting = waits.data();
+    for (int i = 0; i < edge_count; ++i) {
+      ++begin[edges[i].from];
+      ++waiting[edges[i].to];
+    }
+    Id total = 0;
+    for (int i = 0; i < clusters; ++i) {
+      total += begin[i];
+      begin[i] = total;
+    }
+    begin[clusters] = total;
+    Pool<Id> nexts(edge_count, 0);
+    Id* const next = nexts.data();
+    for (int i = edge_count - 1; i >= 0; --i) next[--begin[edges[i].from]] = edges[i].to;
+
+    count_uses();
+    Pool<Id> ready;
+    Pool<Id> order;
+    order.reserve(count_);
+    for (Id c = clusters - 1; c >= 0; --c) {  // the earliest last, to be taken first
+      if (waiting[c] == 0 && !fused_.clusters[c].merged) ready.push(c);
+    }
+    while (!ready.empty()) {
+      const Id c = take(ready);
+      order.push(c);
+      release(c);
+      for (Id i = begin[c]; i < begin[c + 1]; ++i) {
+        if (--waiting[next[i]] == 0) ready.push(next[i]);
+      }
+    }
+    return order;
+  }
+
+  // Memory. Sizes take batch as 64; only their order matters.
+
+  constexpr std::int64_t bytes_of(Id value) const {
+    return bytes_.data()[graph_.values.data()[value].type];
+  }
+  constexpr void measure_types() {
+    for (const Type& type : graph_.types) {
+      bytes_.push(count_of(type.dims).resolve(64) * size_of(type.dtype));
+    }
+  }
+
+  /// How many clusters read each value.
+  constexpr void count_uses() {
+    uses_ = Pool<Id>(graph_.values.size(), 0);
+    Id* const uses = uses_.data();
+    for (const Cluster& c : fused_.clusters) {
+      const int inputs = c.inputs;
+      for (int i = 0; i < inputs; ++i) ++uses[c.input[i]];
+    }
+  }
+
+  /// Bytes that come into use less those that fall free.
+  constexpr std::int64_t balance(Id cluster) const {
+    const Cluster& c = fused_.clusters.data()[cluster];
+    const Id* const uses = uses_.data();
+    const Value* const values = graph_.values.data();
+    const Node* const nodes = graph_.nodes.data();
+    const Id* const next = fused_.next.data();
+    std::int64_t bytes = 0;
+    const int inputs = c.inputs;
+    for (int i = 0; i < inputs; ++i) {
+      const Id value = c.input[i];
+      if (uses[value] == 1 && fused_.cluster_of.data()[values[value].node] != none) {
+        bytes -= bytes_of(value);
+      }
+    }
+    for (Id id = c.first; id != none; id = next[id]) {
+      const Id value = nodes[id].outputs.first;
+      if (uses[value] > 0) bytes += bytes_of(value);
+    }
+    return bytes;
+  }
+
+  constexpr void release(Id cluster) {
+    const Cluster& c = fused_.clusters.data()[cluster];
+    Id* const uses = uses_.data();
+    const int inputs = c.inputs;
+    for (int i = 0; i < inputs; ++i) --uses[c.input[i]];
+  }
+
+  /// Takes the best of the first few that are ready.
+  constexpr Id take(Pool<Id>& ready) {
+    constexpr int window = 8;
+    const int size = ready.size();
+    int best = size - 1;
+    if (size > 1) {
+      std::int64_t least = 1;
+      for (int i = size - 1; i >= 0 && i >= size - window; --i) {
+        const std::int64_t bytes = balance(ready[i]);
+        if (bytes < least || (least > 0 && ready[i] < ready[best])) {
+          if (bytes <= 0) least = bytes;
+          best = i;
+        }
+      }
+    }
+    const Id cluster = ready[best];
+    for (int i = best + 1; i < size; ++i) ready[i - 1] = ready[i];
+    ready.pop();
+    return cluster;
+  }
+
+  /// Gives the assignments among the clusters that could not be ordered clusters of their own.
+  constexpr bool separate_writes(const Pool<Id>& ordered) {
+    Pool<char> done(fused_.clusters.size(), 0);
+    for (const Id c : ordered) done[c] = 1;
+    bool changed = false;
+    for (Id c = 0; c < done.size(); ++c) {
+      if (done[c] != 0 || fused_.clusters[c].merged) continue;
+      Id before = none;
+      for (Id id = fused_.clusters[c].first; id != none;) {
+        const Id next = fused_.next[id];
+        if (graph_.nodes[id].op->kind != Kind::write || before == none) {
+          before = id;
+        } else {
+          fused_.next[before] = next;
+          if (next == none) fused_.clusters[c].last = before;
+          --fused_.clusters[c].members;
+          separate(id);
+          changed = true;
+        }
+        id = next;
+      }
+    }
+    return changed;
+  }
+  constexpr void separate(Id id) {
+    Cluster own = fused_.clusters[fused_.cluster_of[id]];
+    own.kind = ClusterKind::loop;
+    own.closed = true;
+    own.first = id;
+    own.last = id;
+    own.members = 1;
+    own.phases = 1;
+    own.reduced = 0;
+    if (fused_.is_row[id] != 0) {
+      own.space = own.rows;
+      own.rank = graph_.types[own.rows].dims.rank;
+    }
+    own.rows = none;
+    own.inputs = 1;
+    own.input[0] = fused_.storage[graph_.input(graph_.nodes[id], 1)];
+    fused_.next[id] = none;
+    fused_.is_row[id] = 0;
+    fused_.phase[id] = 0;
+    fused_.cluster_of[id] = fused_.clusters.push(own);
+  }
+
+  const Graph& graph_;
+  Fused& fused_;
+  Pool<Edge> edges_;
+  Pool<Access> accesses_;
+  Pool<Id> readers_;          // by variable: the last access, since the last write
+  Pool<Id> last_write_;       // by variable: a cluster
+  Pool<Id> uses_;             // by value: clusters that are still to read it
+  Pool<std::int64_t> bytes_;  // by type
+  int count_ = 0;
+};
+
+}  // namespace detail
+
+/// The clusters in the order in which their kernels run. May take assignments out of clusters.
+constexpr Pool<Id> schedule(const Graph& graph, Fused& fused) {
+  return detail::Scheduler(graph, fused).run();
+}
+
+}  // namespace typeflow

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Simplification: one walk over what the roots need, in place.
+//
+// It drops dead code, expands composite operations, folds constants, applies algebraic identities
+// and makes equal nodes one. Then it contracts products into sums (fma), before clusters are
+// chosen, so that a value is rounded alike whichever kernel computes it. Identities keep every bit
+// but the sign of a zero; nothing is reassociated.
+//
+// New nodes go to the end of the graph's arrays, so afterwards it is `order`, not the node's
+// number, in which values stand before their uses.
+
+#include <utility>
+
+#include "typeflow/front/assign.hpp"
+#include "typeflow/front/matmul.hpp"
+#include "typeflow/front/reduce.hpp"
+#include "typeflow/front/sources.hpp"
+#include "typeflow/graph/graph.hpp"
+
+namespace typeflow {
+
+/// A simplified graph.
+struct Simplified {
+  Graph graph;
+  Pool<Id> order;  ///< its live nodes; values stand before their uses
+  Pool<Id> map;    ///< value of the original -> the value that stands for it now
+};
+
+namespace detail {
+
+class Simplifier {
+ public:
+  constexpr Simplifier(Graph&& graph, const Pool<Id>& roots, const Pool<Id>& cuts)
+      : graph_(std::move(graph)),
+        roots_(roots),
+        map_(Pool<Id>::uninitialized(graph_.values.size())) {
+    graph_.share_values();
+    graph_.constants.clear();  // later ones in the order can't be used by earlier nodes
+    Id* const map = map_.data();
+    const int count = map_.size();
+    for (Id i = 0; i < count; ++i) map[i] = i;
+    traced_ = graph_.nodes.size();
+    if (!cuts.empty()) cut_ = Pool<char>(count, 0);
+    for (const Id value : cuts) {
+      if (builtin(value) == Builtin::placeholder) continue;
+      const AnyExpr fed =
+          add_node(graph_, ops::Placeholder{{}, 0, 0, 0}, nullptr, 0, graph_.values[value].type);
+      cut_[value] = 1;
+      map_[value] = fed.id;
+      order_.push(graph_.values[fed.id].node);
+    }
+  }
+
+  constexpr Simplified run() {
+    const int count = traced_;
+    const Pool<char> live = mark_live(count);
+    const char* const alive = live.data();
+    Id* const map = map_.data();
+    order_.reserve(2 * count);
+    for (Id id = 0; id < count; ++id) {
+      if (alive[id] == 0) continue;
+      const Node node = graph_.nodes.data()[id];
+      Id* const operands = graph_.operands.data();
+      const Id last = node.inputs.first + node.inputs.count;
+      for (Id k = node.inputs.first; k < last; ++k) operands[k] = map[operands[k]];
+      const Id value = node.outputs.first;
+      Id result = value;
+      if (node.controls.count != 0) {
+        for (Id k = 0; k < node.controls.count; ++k) {
+          Id& control = operands[node.controls.first + k];
+          control = map[control];
+        }
+      } else if (node.outputs.count == 1 && node.op->builtin != Builtin::variable) {
+        result = graph_.share(value);
+        if (result == value) result = rewrite(node);
+      }
+      if (result == value) {
+        order_.push(id);
+      } else {
+        map[value] = result;
+      }
+    }
+    contract_products();
+    return {std::move(graph_), std::move(order_), std::move(map_)};
+  }
+
+ private:
+  /// Marks the nodes that the roots need, going back from the last: users come after.
+  constexpr Pool<char> mark_live(int count) const {
+    const Value* const values = graph_.values.data();
+    const Id* const operands = graph_.operands.data();
+    const Node* const nodes = graph_.nodes.data();
+    Pool<char> live(count, 0);
+    char* const alive = live.data();
+    const bool cuts = !cut_.empty();
+    const char* const cut = cut_.data();
+    for (const Id root : roots_) {
+      if (!cuts || cut[root] == 0) alive[values[root].node] = 1;
+    }
+    for (Id id = count - 1; id >= 0; --id) {
+      if (alive[id] == 0) continue;
+      const Node node = nodes[id];
+      const Id last = node.inputs.first + node.inputs.count;
+      for (Id k = node.inputs.first; k < last; ++k) {
+        if (!cuts || cut[operands[k]] == 0) alive[values[operands[k]].node] = 1;
+      }
+      for (Id k = 0; k < node.controls.count; ++k) {
+        alive[values[operands[node.controls.first + k]].node] = 1;
+      }
+    }
+    return live;
+  }
+  /// The value that stands for the node's result: its own, or another's.
+  constexpr Id rewrite(const Node& node) {
+    switch (node.op->kind) {
+      case Kind::elementwise:
+        return rewrite_elementwise(node);
+      case Kind::composite: {
+        Id inputs[4] = {};
+        for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
+        const Building building(*this, node);
+        return node.op->expand(graph_, graph_.words_of(node), inputs);
+      }
+      case Kind::view:
+        return rewrite_view(node);
+      case Kind::reduction:
+        return rewrite_reduction(node);
+      case Kind::contraction:
+        return rewrite_product(node);
+      case Kind::custom:
+        return node.op->builtin == Builtin::transpose ? rewrite_transpose(node)
+                                                      : node.outputs.first;
+      default:
+        return node.outputs.first;
+    }
+  }
+
+  /// While it lives, nodes that are added take the place of the given one; they join the order.
+  class Building {
+   public:
+    constexpr Building(Simplifier& pass, const Node& node)
+        : pass_(pass), first_(pass.graph_.nodes.size()) {
+      pass.graph_.scope = node.scope;
+      pass.graph_.device = node.device;
+      pass.graph_.region = node.region;
+      pass.graph_.source = node.source;
+    }
+    Building(const Building&) = delete;
+    Building& operator=(const Building&) = delete;
+    constexpr ~Building() {
+      for (Id id = first_; id < pass_.graph_.nodes.size(); ++id) pass_.order_.push(id);
+    }
+
+   private:
+    Simplifier& pass_;
+    Id first_;
+  };
+
+  constexpr Id input(const Node& node, int k) const {
+    return graph_.operands.data()[node.inputs.first + k];
+  }
+  constexpr Builtin builtin(Id value) const {
+    return graph_.nodes.data()[graph_.values.data()[value].node].op->builtin;
+  }
+
+  constexpr Id rewrite_elementwise(const Node& node) {
+    const Op& op = *node.op;
+    const Id value = node.outputs.first;
+    const Value* const values = graph_.values.data();
+    const Node* const nodes = graph_.nodes.data();
+    const Id* const operands = graph_.operands.data();
+    bool constants = node.inputs.count > 0;
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      const Builtin from = nodes[values[operands[node.inputs.first + k]].node].op->builtin;
+      if (from == Builtin::broadcast_to) skip_broadcast(node, k);
+      if (from != Builtin::constant) constants = false;
+    }
+    const Id type = values[value].type;
+    if (constants && op.foldable) {
+      const Id folded = fold(node, type);
+      if (folded != value) return folded;
+    }
+    if (op.builtin == Builtin::none) return value;
+    const Id x = input(node, 0);
+    const bool x_fits = graph_.values[x].type == type;
+    switch (op.builtin) {
+      case Builtin::broadcast_to:
+      case Builtin::cast:
+        return x_fits ? x : value;
+      case Builtin::neg:
+        return builtin(x) == Builtin::neg ? input(graph_.node_of(x), 0) : value;
+      case Builtin::add:
+      case Builtin::sub:
+      case Builtin::mul:
+      case Builtin::div:
+        break;
+      default:
+        return value;
+    }
+    const Id y = input(node, 1);
+    const int neutral = op.builtin == Builtin::mul || op.builtin == Builtin::div ? 1 : 0;
+    if (x_fits && is_number(y, neutral)) return x;
+    const bool commutes = op.builtin == Builtin::add || op.builtin == Builtin::mul;
+    if (commutes && graph_.values[y].type == type && is_number(x, neutral)) return y;
+    return value;
+  }
+
+  /// Whether the value is a scalar constant of this number.
+  constexpr bool is_number(Id value, int number) const {
+    if (builtin(value) != Builtin::constant) return false;
+    const ops::Constant constant = decode<ops::Constant>(graph_, graph_.node_of(value));
+    const DType type = graph_.dtype_of(value);
+    const Number n = constant.number(type);
+    return constant.power == 0 && (is_floating(type) ? n.real == number : n.integer == number);
+  }
+
+  /// Elementwise operations broadcast by themselves: an explicit broadcast in front of one goes,
+  /// unless the result's shape comes from it.
+  constexpr void skip_broadcast(const Node& node, Id k) {
+    const Id source = input(graph_.node_of(input(node, k)), 0);
+    if (node.op->builtin == Builtin::broadcast_to) {
+      graph_.operands[node.inputs.first] = source;
+      return;
+    }
+    Dims dims = graph_.dims_of(source);
+    for (Id other = 0; other < node.inputs.count; ++other) {
+      if (other != k) dims = broadcast(dims, graph_.dims_of(input(node, other)));
+    }
+    if (dims == graph_.dims_of(node.outputs.first)) {
+      graph_.operands[node.inputs.first + k] = source;
+    }
+  }
+
+  /// The node's result as a constant, if that is safe to compute in constant evaluation: numbers
+  /// so small that nothing overflows.
+  constexpr Id fold(const Node& node, Id type) {
+    const Id value = node.outputs.first;
+    Number numbers[4] = {};
+    if (node.inputs.count > 4 || graph_.types[type].dims.rank != 0) return value;
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      const Id x = input(node, k);
+      const ops::Constant constant = decode<ops::Constant>(graph_, graph_.node_of(x));
+      numbers[k] = constant.number(graph_.dtype_of(x));
+      const Number& n = numbers[k];
+      if (constant.power != 0 || !(n.real > -1e15 && n.real < 1e15) || n.integer < -10000 ||
+          n.integer > 10000) {
+        return value;
+      }
+    }
+    const Number result = node.op->evaluate({graph_, node, numbers});
+    const Building building(*this, node);
+    return constant_node(graph_, graph_.types[type].dtype, result).id;
+  }
+
+  /// A view of a view is a view of what that views; one that changes nothing is nothing.
+  constexpr Id rewrite_view(const Node& node) {
+    const Id value = node.outputs.first;
+    const Id before = input(node, 0);
+    const Node& operand = graph_.node_of(before);
+    const Id x = operand.op->kind == Kind::view ? input(operand, 0) : before;
+    const Id type = graph_.values[value].type;
+    if (graph_.values[x].type == type) return x;
+    if (builtin(x) == Builtin::broadcast_to) {
+      const Id source = input(graph_.node_of(x), 0);
+      const Dims one = graph_.dims_of(source);
+      if (squeezed(one).rank == 0 && one.rank <= graph_.types[type].dims.rank) {
+        // One number everywhere, in any shape.
+        const Building building(*this, node);
+        return add_node(graph_, ops::BroadcastTo{}, &source, 1, type).id;
+      }
+    }
+    if (x == before) return value;
+    const Building building(*this, node);
+    return add_node(graph_, ops::Reshape{}, &x, 1, type).id;
+  }
+
+  /// A reduction over axes of extent 1 only changes the shape.
+  constexpr Id rewrite_reduction(const Node& node) {
+    const unsigned axes = graph_.words_of(node)[0];
+    const Id x = input(node, 0);
+    const Type& type = graph_.type_of(x);
+    const Id value = node.outputs.first;
+    for (int i = 0; i < type.dims.rank; ++i) {
+      if ((axes >> i & 1u) != 0 && type.dims.extent[i] != 1) return value;
+    }
+    if (type.dtype != graph_.dtype_of(value)) return value;  // a position, not an element
+    const Dims dims = graph_.dims_of(value);
+    const Building building(*this, node);
+    return reshape_to(AnyExpr{&graph_, x}, dims).id;
+  }
+
+  /// matmul(transpose(a), b) reads a transposed.
+  constexpr Id rewrite_product(const Node& node) {
+    std::uint32_t transposed = graph_.words_of(node)[0];
+    Id ids[] = {input(node, 0), input(node, 1)};
+    bool changed = false;
+    for (unsigned i = 0; i < 2; ++i) {
+      if (builtin(ids[i]) != Builtin::transpose) continue;
+      ids[i] = input(graph_.node_of(ids[i]), 0);  // of a matrix: only one transpose is none
+      transposed ^= 1u << i;
+      changed = true;
+    }
+    const Id value = node.outputs.first;
+    if (!changed) return value;
+    const Id type = graph_.values[value].type;
+    const Building building(*this, node);
+    return graph_.add_value(*node.op, ids, 2, type, &transposed, 1);
+  }
+
+  /// A transpose that moves nothing, or goes on from another.
+  constexpr Id rewrite_transpose(const Node& node) {
+    const std::uint32_t* const words = graph_.words_of(node);
+    const Id before = input(node, 0);
+    const bool twice = builtin(before) == Builtin::transpose;
+    const std::uint32_t* const first = graph_.words_of(graph_.node_of(before));
+    const Id x = twice ? input(graph_.node_of(before), 0) : before;
+    const int rank = graph_.dims_of(node.outputs.first).rank;
+    int permutation[max_rank] = {};
+    bool moves = false;
+    for (int i = 0; i < rank; ++i) {
+      permutation[i] = static_cast<int>(twice ? first[words[i]] : words[i]);
+      moves = moves || permutation[i] != i;
+    }
+    if (!moves) return x;
+    if (!twice) return node.outputs.first;
+    const Building building(*this, node);
+    return transpose_to(AnyExpr{&graph_, x}, permutation).id;
+  }
+
+  /// a * b + c becomes fma(a, b, c) where nothing else uses the product.
+  constexpr void contract_products() {
+    (void)sizeof(BindOp<ops::Fma>);
+    (void)sizeof(BindOp<ops::Fms>);
+    (void)sizeof(BindOp<ops::Fnma>);
+    const Value* const values = graph_.values.data();
+    Node* const nodes = graph_.nodes.data();
+    const Id* const operands = graph_.operands.data();
+    const Id* const order = order_.data();
+    const int count = order_.size();
+    Pool<Id> use_count(graph_.values.size(), 0);
+    Id* const uses = use_count.data();
+    Pool<Id> sums;
+    for (int i = 0; i < count; ++i) {
+      const Node node = nodes[order[i]];
+      const Id last = node.inputs.first + node.inputs.count;
+      bool of_product = false;
+      for (Id k = node.inputs.first; k < last; ++k) {
+        const Id x = operands[k];
+        ++uses[x];
+        if (nodes[values[x].node].op->builtin == Builtin::mul) of_product = true;
+      }
+      if (of_product && (node.op->builtin == Builtin::add || node.op->builtin == Builtin::sub)) {
+        sums.push(order[i]);
+      }
+    }
+    for (const Id root : roots_) ++uses[map_[root]];
+    for (const Id id : sums) contract(graph_.nodes[id], uses);
+  }
+
+  constexpr void contract(Node& sum, const Id* uses) {
+    const Id type = graph_.values[sum.outputs.first].type;
+    if (!is_floating(graph_.types[type].dtype)) return;
+    const bool add = sum.op->builtin == Builtin::add;
+    for (int side = 0; side < 2; ++side) {
+      const Id product = input(sum, side);
+      const Node& factor = graph_.node_of(product);
+      if (factor.op->builtin != Builtin::mul || uses[product] != 1 ||
+          graph_.values[product].type != type || !(factor.device == sum.device)) {
+        continue;
+      }
+      const Id ids[] = {input(factor, 0), input(factor, 1), input(sum, 1 - side)};
+      sum.inputs = graph_.append(ids, 3);
+      sum.op = add ? &record<ops::Fma> : side == 0 ? &record<ops::Fms> : &record<ops::Fnma>;
+      return;
+    }
+  }
+
+  Graph graph_;
+  const Pool<Id>& roots_;
+  Pool<Id> map_;
+  Pool<Id> order_;
+  Pool<char> cut_;  // by value: fed, what it was computed from is not needed for it
+  int traced_ = 0;  // nodes of the model
+};
+
+}  // namespace detail
+
+/// The part of the graph that the roots (values and tokens) need, simplified. `cuts` are values
+/// that will be fed: placeholders take their places.
+constexpr Simplified simplify(Graph&& graph, const Pool<Id>& roots, const Pool<Id>& cuts = {}) {
+  return detail::Simplifier(std::move(graph), roots, cuts).run();
+}
+
+}  // namespace typeflow

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The verifier: every pass ends by handing its graph to it. It checks what all later stages rely
+// on and returns a sentence about the first thing that is wrong, an empty message if nothing is.
+// Such a sentence is a mistake in a pass or in an operation's rule, never in the user's model.
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/passes/simplify.hpp"
+
+namespace typeflow {
+
+namespace detail {
+
+constexpr Message complaint(const Node& node, std::string_view what) {
+  Message out{};
+  out << node.op->name << ": " << what << " (" << file_name(node.source.file) << ':'
+      << node.source.line << ')';
+  return out;
+}
+
+/// Two operation types of one name in a graph would be taken for one another by passes.
+class OperationNames {
+ public:
+  constexpr bool agree(const Op& op) {
+    const int place = static_cast<int>(op.id % 64);
+    if (filled_[place] && table_[place]->id == op.id) return table_[place]->type == op.type;
+    filled_[place] = true;
+    table_[place] = &op;
+    return true;
+  }
+
+ private:
+  const Op* table_[64] = {};
+  bool filled_[64] = {};
+};
+
+/// Remembers which nodes look alike: equal layers need to be checked once.
+class Seen {
+ public:
+  /// Whether a node of this operation, types and attributes came before, and was the last of its
+  /// key.
+  constexpr bool before(const Graph& graph, const Node& node, Id id) {
+    const Value* const values = graph.values.data();
+    const Id* const inputs = graph.operands.data() + node.inputs.first;
+    unsigned key = node.op->key + static_cast<unsigned>(values[node.outputs.first].type);
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      key = key * 5u + static_cast<unsigned>(values[inputs[k]].type);
+    }
+    Id& place = last_[key % 256u];
+    const bool same = place != none && alike(graph, graph.nodes.data()[place], node);
+    place = id;
+    return same;
+  }
+
+  constexpr Seen() {
+    for (Id& place : last_) place = none;
+  }
+
+ private:
+  static constexpr bool alike(const Graph& graph, const Node& a, const Node& b) {
+    const Value* const values = graph.values.data();
+    if (a.op->id != b.op->id || a.inputs.count != b.inputs.count ||
+        a.attributes.count != b.attributes.count ||
+        values[a.outputs.first].type != values[b.outputs.first].type) {
+      return false;
+    }
+    const Id* const operands = graph.operands.data();
+    for (Id k = 0; k < a.inputs.count; ++k) {
+      if (values[operands[a.inputs.first + k]].type != values[operands[b.inputs.first + k]].type) {
+        return false;
+      }
+    }
+    const std::uint32_t* const words = graph.attributes.data();
+    for (Id k = 0; k < a.attributes.count; ++k) {
+      if (words[a.attributes.first + k] != words[b.attributes.first + k]) return false;
+    }
+    return true;
+  }
+
+  Id last_[256];
+};
+
+}  // namespace detail
+
+namespace detail {
+
+/// What a node must be by itself, given that its inputs are defined.
+constexpr Message verify_node(const Graph& graph, const Node& node, OperationNames& names) {
+  const Op& op = *node.op;
+  if (!names.agree(op)) return complaint(node, "two operations have this name");
+  if (!op.inferable) return {};
+  Type type{};
+  if (!op.infer(graph, node, &type)) return complaint(node, "the inputs do not fit");
+  if (!(type == graph.type_of(node.outputs.first))) {
+    return complaint(node, "the result has another type than its rule says");
+  }
+  return {};
+}
+
+}  // namespace detail
+
+/// Checks a graph as traced: nodes in the order of their numbers.
+constexpr Message verify(const Graph& graph) {
+  const Node* const nodes = graph.nodes.data();
+  const Value* const values = graph.values.data();
+  const Id* const operands = graph.operands.data();
+  const int count = graph.nodes.size();
+  detail::OperationNames names;
+  detail::Seen seen;
+  Id values_so_far = 0;
+  for (Id id = 0; id < count; ++id) {
+    const Node node = nodes[id];
+    if (node.outputs.first != values_so_far || values[values_so_far].node != id) {
+      return detail::complaint(node, "its outputs are not its own");
+    }
+    const Id last = node.inputs.first + node.inputs.count;
+    for (Id k = node.inputs.first; k < last; ++k) {
+      if (operands[k] < 0 || operands[k] >= values_so_far) {
+        return detail::complaint(node, "an input does not stand before the node");
+      }
+    }
+    for (Id k = 0; k < node.controls.count; ++k) {
+      const Id control = operands[node.controls.first + k];
+      if (control < 0 || control >= graph.values.size() || values[control].type != none) {
+        return detail::complaint(node, "a control input is no effect");
+      }
+    }
+    values_so_far += node.outputs.count;
+    if (node.op->kind == Kind::source || seen.before(graph, node, id)) continue;
+    const Message wrong = detail::verify_node(graph, node, names);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+/// Checks a simplified graph: in its order values stand before their uses.
+constexpr Message verify(const Simplified& simplified) {
+  const Graph& graph = simplified.graph;
+  Pool<char> defined(graph.values.size(), 0);
+  detail::OperationNames names;
+  for (const Id id : simplified.order) {
+    const Node& node = graph.nodes[id];
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      const Id input = graph.input(node, k);
+      if (input < 0 || input >= graph.values.size() || defined[input] == 0) {
+        return detail::complaint(node, "an input does not stand before the node");
+      }
+    }
+    for (Id k = 0; k < node.controls.count; ++k) {
+      if (defined[graph.operands[node.controls.first + k]] == 0) {
+        return detail::complaint(node, "a control input does not stand before the node");
+      }
+    }
+    for (Id k = 0; k < node.outputs.count; ++k) {
+      if (graph.values[node.outputs.first + k].node != id) {
+        return detail::complaint(node, "its outputs are not its own");
+      }
+      defined[node.outputs.first + k] = 1;
+    }
+    const Message wrong = detail::verify_node(graph, node, names);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+}  // namespace typeflow
