@@ -1,0 +1,675 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// From clusters to a program: every cluster becomes a step and the description of its kernel.
+//
+// A description holds no names, extents or constants, so the equal layers of a deep net have
+// equal descriptions, and are one kernel. The space of a loop is collapsed first: adjacent axes
+// along which all operands run alike become one.
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/lower/program.hpp"
+#include "typeflow/passes/fuse.hpp"
+#include "typeflow/passes/schedule.hpp"
+#include "typeflow/passes/simplify.hpp"
+#include "typeflow/passes/verify.hpp"
+
+namespace typeflow {
+
+/// A program while it grows.
+struct ProgramPools {
+  Pool<Type> types;
+  Pool<Slot> slots;
+  Pool<Step> steps;
+  Pool<Id> operands;
+  Pool<StepExtent> extents;
+  Pool<std::uint32_t> words;
+  Pool<ConstantRecord> constants;
+  Pool<ProgramName> names;
+  Pool<ScopeRecord> scopes;
+  Pool<ProgramVariable> variables;
+  Pool<ProgramPlaceholder> placeholders;
+  Pool<KernelSpec> kernels;
+  Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
+  int nodes = 0;           ///< of the graph as traced
+  Message error{};
+};
+
+namespace detail {
+
+class Lowerer {
+ public:
+  constexpr Lowerer(const Simplified& simplified, const Fused& fused, const Pool<Id>& order)
+      : graph_(simplified.graph),
+        map_(simplified.map),
+        fused_(fused),
+        order_(order),
+        nodes_(graph_.nodes.data()),
+        values_(graph_.values.data()),
+        operands_(graph_.operands.data()),
+        types_(graph_.types.data()),
+        storage_(fused.storage.data()),
+        cluster_of_(fused.cluster_of.data()),
+        next_(fused.next.data()),
+        is_row_(fused.is_row.data()),
+        stored_pool_(graph_.values.size(), 0),
+        slot_pool_(graph_.values.size(), none),
+        number_pool_(Pool<int>::uninitialized(graph_.values.size())),
+        step_of_(fused.clusters.size(), none),
+        stored_(stored_pool_.data()),
+        slot_of_(slot_pool_.data()),
+        number_of_(number_pool_.data()) {}
+
+  /// `keep`: values (of the original) that must be in memory at the end; all, if `keep_all`.
+  constexpr ProgramPools run(const Pool<Id>& keep, bool keep_all) {
+    out_.types = graph_.types;
+    out_.scopes = graph_.scopes;
+    mark_stored(keep, keep_all);
+    out_.steps.reserve(order_.size());
+    out_.slots.reserve(2 * order_.size());
+    for (const Id cluster : order_) {
+      step_of_[cluster] = out_.steps.size();
+      lower(cluster, fused_.clusters[cluster]);
+    }
+    add_controls();
+    add_names();
+    add_variables();
+    add_placeholders();
+    for (Id value = 0; value < map_.size() && keep_all; ++value) {
+      out_.slot_of_value.push(in_program(map_[value]) && type_of(map_[value]) != none
+                                  ? slot_of_[storage_[map_[value]]]
+                                  : none);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // Arguments in descriptions: inputs from 0 on, a contraction's product, items.
+  static constexpr int product_number = 32;
+  static constexpr int first_item = 33;
+  // A description is a head, the body, and the inputs, which are known when the body is.
+  static constexpr int head_size = 4;
+
+  /// Values that leave the cluster that computes them.
+  constexpr void mark_stored(const Pool<Id>& keep, bool keep_all) {
+    char* const stored = stored_;
+    for (const Cluster& c : fused_.clusters) {
+      const int inputs = c.inputs;
+      for (int i = 0; i < inputs; ++i) stored[c.input[i]] = 1;
+      if (c.kind != ClusterKind::single) continue;
+      const Range operands = nodes_[c.first].inputs;
+      for (Id k = 0; k < operands.count; ++k) stored[storage_[operands_[operands.first + k]]] = 1;
+    }
+    for (Id value = 0; value < stored_pool_.size() && keep_all; ++value) stored[value] = 1;
+    for (const Id value : keep) {
+      if (in_program(map_[value])) stored[storage_[map_[value]]] = 1;
+    }
+  }
+
+  constexpr Id type_of(Id value) const { return values_[value].type; }
+  constexpr int dtype_of(Id value) const {
+    return static_cast<int>(types_[values_[value].type].dtype);
+  }
+
+  /// The slot of a storage value, made at its first use.
+  constexpr Id slot(Id storage) {
+    const Id known = slot_of_[storage];
+    return known != none ? known : add_slot(storage);
+  }
+  constexpr Id add_slot(Id storage) {
+    const Node& node = nodes_[values_[storage].node];
+    Slot record{SlotKind::temporary, type_of(storage), none, none};
+    const Id id = out_.slots.size();
+    const Range words = node.attributes;
+    if (node.op->kind == Kind::source) {
+      if (node.op->builtin == Builtin::variable) {
+        record.kind = SlotKind::variable;
+        record.index = static_cast<Id>(graph_.attributes[words.first]);
+      } else if (node.op->builtin == Builtin::placeholder) {
+        record.kind = SlotKind::placeholder;
+      } else {
+        record.kind = SlotKind::constant;
+        const bool is_array = node.op->builtin != Builtin::constant;
+        record.index =
+            out_.constants.push(ConstantRecord{id, is_array, {out_.words.size(), words.count}});
+        push_words(words);
+      }
+    }
+    out_.slots.push(record);
+    slot_of_[storage] = id;
+    return id;
+  }
+  constexpr void push_words(Range words) {
+    for (Id k = words.first; k < words.first + words.count; ++k) {
+      out_.words.push(graph_.attributes[k]);
+    }
+  }
+  /// The slot of a value that the step at hand writes.
+  constexpr Id temporary(Id value) {
+    const Id id = slot(value);
+    out_.slots[id].step = out_.steps.size();
+    return id;
+  }
+
+  constexpr void push_extent(Extent extent) {
+    out_.extents.push(extent < 0 ? StepExtent{-extent, 1} : StepExtent{extent, 0});
+  }
+
+  constexpr void lower(Id id, const Cluster& cluster) {
+    const Id operands = out_.operands.size();
+    const Id extents = out_.extents.size();
+    const Id words = out_.words.size();
+    size_ = 0;
+    input_count_ = 0;
+    store_count_ = 0;
+    switch (cluster.kind) {
+      case ClusterKind::loop:
+        lower_loop(id, cluster);
+        break;
+      case ClusterKind::contraction:
+        lower_contraction(id, cluster);
+        break;
+      case ClusterKind::single:
+        lower_single(cluster);
+        break;
+    }
+    const int inputs = out_.operands.size() - operands;
+    for (int i = 0; i < store_count_; ++i) out_.operands.push(stores_[i].slot);
+    const Node& node = nodes_[labelled_];
+    out_.steps.push(Step{kernel(),
+                         inputs,
+                         {operands, out_.operands.size() - operands},
+                         {extents, out_.extents.size() - extents},
+                         {words, out_.words.size() - words},
+                         {},
+                         cluster.device,
+                         {node.op->name.data(), static_cast<int>(node.op->name.size()), node.scope,
+                          none, node.source}});
+  }
+
+  // Loops.
+
+  struct Input {
+    Id storage;
+    unsigned axes;
+  };
+  struct Store {
+    int number;
+    int is_row;
+    int dtype;
+    Id slot;
+  };
+
+  constexpr void lower_loop(Id id, const Cluster& cluster) {
+    size_ = head_size;
+    push_body(id, cluster);
+    const Dims& space = types_[cluster.space].dims;
+    const int rank = space.rank;
+    // Axis i goes on in the loop of axis i - 1 if all operands run along both or neither, and
+    // both are reduced or neither.
+    const unsigned whole = (1u << rank) - 1u;
+    unsigned differs = cluster.reduced ^ cluster.reduced << 1;
+    for (int k = 0; k < input_count_; ++k) {
+      differs |= inputs_[k].axes ^ inputs_[k].axes << 1;
+    }
+    const unsigned starts = (differs | 1u) & whole;
+    int axes = 0;
+    unsigned reduced = 0;
+    for (int i = 0; i < rank; ++axes) {
+      Count count{};
+      if ((cluster.reduced >> i & 1u) != 0) reduced |= 1u << axes;
+      do {
+        count.multiply(space.extent[i]);
+        ++i;
+      } while (i < rank && (starts >> i & 1u) == 0);
+      out_.extents.push(StepExtent{count.coefficient, count.power});
+    }
+    if (axes == 0) {  // a scalar
+      out_.extents.push(StepExtent{1, 0});
+      axes = 1;
+    }
+    const bool folds = (reduced >> (axes - 1) & 1u) != 0;
+    const bool columns = reduced != 0 && !folds;
+    int* const head = spec_;
+    head[0] = static_cast<int>(columns ? KernelKind::columns : KernelKind::loop);
+    head[1] = (cluster.width & 2u) != 0;
+    head[2] = columns ? axes - 2 : axes - 1;
+    head[3] = folds;
+    for (int k = 0; k < input_count_; ++k) {
+      unsigned& along = inputs_[k].axes;
+      along = along == whole ? (1u << axes) - 1u : collapsed(along, starts, rank);
+    }
+    push_inputs();
+  }
+  /// Axes as those of the kernel, each of which begins at an axis of `starts`.
+  static constexpr unsigned collapsed(unsigned along, unsigned starts, int rank) {
+    unsigned result = 0;
+    int axis = -1;
+    for (int i = 0; i < rank && along != 0; ++i) {
+      if ((starts >> i & 1u) == 0) continue;
+      ++axis;
+      if ((along >> i & 1u) != 0) result |= 1u << axis;
+    }
+    return result;
+  }
+
+  /// Describes the inputs and appends their slots to the operands.
+  constexpr void push_inputs() {
+    int* at = spec_ + size_;
+    *at++ = input_count_;
+    for (int k = 0; k < input_count_; ++k, at += 3) {
+      const Id storage = inputs_[k].storage;
+      const bool is_index = nodes_[values_[storage].node].op->builtin == Builtin::index_along;
+      at[0] = dtype_of(storage);
+      at[1] = is_index;
+      at[2] = static_cast<int>(inputs_[k].axes);
+      if (!is_index) out_.operands.push(slot(storage));
+    }
+    size_ += 1 + 3 * input_count_;
+  }
+
+  /// The number of an operand from outside that runs along these axes.
+  constexpr int input(Id storage, unsigned axes) {
+    for (int i = 0; i < input_count_; ++i) {
+      if (inputs_[i].storage == storage && inputs_[i].axes == axes) return i;
+    }
+    inputs_[input_count_] = Input{storage, axes};
+    return input_count_++;
+  }
+
+  /// Along which axes of the cluster's space an operand of a member runs.
+  constexpr unsigned axes_of(const Cluster& cluster, const Node& node, bool row, Id value) const {
+    const Id storage = storage_[value];
+    if (nodes_[values_[storage].node].op->builtin == Builtin::index_along) {
+      return index_axis(node, value);
+    }
+    const Id in = type_of(value);
+    const Id result = node.op->kind == Kind::write ? in : type_of(node.outputs.first);
+    const std::uint16_t known = fused_.axes.data()[in * fused_.type_count + result];
+    const unsigned axes =
+        known != 0 ? known - 1u : broadcast_axes(types_[in].dims, types_[result].dims);
+    if (!row) return axes;
+    unsigned spread = 0;  // over the axes that are not reduced
+    int axis = 0;
+    for (int i = 0; i < cluster.rank; ++i) {
+      if ((cluster.reduced >> i & 1u) != 0) continue;
+      if ((axes >> axis & 1u) != 0) spread |= 1u << i;
+      ++axis;
+    }
+    return spread;
+  }
+
+  /// The axis of the space that an index runs along.
+  constexpr unsigned index_axis(const Node& node, Id value) const {
+    const Dims& in = types_[type_of(value)].dims;
+    const Dims& out = types_[type_of(node.outputs.first)].dims;
+    const Range words = nodes_[values_[storage_[value]].node].attributes;
+    const int axis = static_cast<int>(graph_.attributes[words.first]) + out.rank - in.rank;
+    int squeezed_axis = 0;
+    for (int i = 0; i < axis; ++i) squeezed_axis += out.extent[i] != 1;
+    return out.extent[axis] == 1 ? 0u : 1u << squeezed_axis;
+  }
+
+  /// The items and stores of a cluster.
+  constexpr void push_body(Id id, const Cluster& cluster) {
+    const unsigned whole = (1u << cluster.rank) - 1u;
+    int* at = spec_ + size_;
+    int* const count = at++;
+    int items = 0;
+    for (Id m = cluster.first; m != none; m = next_[m]) {
+      const Node node = nodes_[m];
+      const Op& op = *node.op;
+      const bool row = is_row_[m] != 0;
+      const Id result = node.outputs.first;
+      if (op.kind == Kind::write) {
+        const Id storage = storage_[operands_[node.inputs.first + 1]];
+        const int number =
+            cluster_of_[values_[storage].node] == id ? number_of_[storage] : input(storage, whole);
+        stores_[store_count_++] =
+            Store{number, row, dtype_of(storage), slot(storage_[operands_[node.inputs.first]])};
+        continue;
+      }
+      labelled_ = m;
+      if (op.kind == Kind::contraction) {
+        number_of_[result] = product_number;
+      } else {
+        const Id type = type_of(result);
+        at[0] = operation(op);
+        at[1] = (op.kind == Kind::reduction ? 1 : 0) | (row ? 2 : 0) | fused_.phase.data()[m] << 2;
+        at[2] = static_cast<int>(types_[type].dtype);
+        at[3] = node.inputs.count;
+        at += 4;
+        const Id last = node.inputs.first + node.inputs.count;
+        for (Id k = node.inputs.first; k < last; ++k) {
+          const Id value = operands_[k];
+          const Id storage = storage_[value];
+          if (cluster_of_[values_[storage].node] == id) {
+            *at++ = number_of_[storage];
+          } else if (op.kind == Kind::reduction || (type_of(value) == type && !row)) {
+            *at++ = input(storage, whole);
+          } else {
+            *at++ = input(storage, axes_of(cluster, node, row, value));
+          }
+        }
+        number_of_[result] = first_item + items++;
+        if (op.kind == Kind::elementwise && node.attributes.count > 0) {
+          push_words(node.attributes);
+        }
+      }
+      if (stored_[result] != 0) {
+        stores_[store_count_++] =
+            Store{number_of_[result], row, dtype_of(result), temporary(result)};
+      }
+    }
+    *count = items;
+    *at++ = store_count_;
+    for (int i = 0; i < store_count_; ++i, at += 3) {
+      at[0] = stores_[i].number;
+      at[1] = stores_[i].is_row;
+      at[2] = stores_[i].dtype;
+    }
+    size_ = static_cast<int>(at - spec_);
+  }
+
+  // Contractions.
+
+  constexpr void lower_contraction(Id id, const Cluster& cluster) {
+    const Node product = nodes_[cluster.first];
+    const Id a = operands_[product.inputs.first];
+    const Id b = operands_[product.inputs.first + 1];
+    const std::uint32_t transposed = graph_.attributes[product.attributes.first];
+    const Dims& dims = types_[type_of(product.outputs.first)].dims;
+    push_extent(dims.extent[0]);
+    push_extent(dims.extent[1]);
+    push_extent(types_[type_of(a)].dims.extent[(transposed & 1u) != 0 ? 0 : 1]);
+    // The operands of the product are inputs 0 and 1 and no values of the body; what follows and
+    // reads one of them, too, has it as another input.
+    constexpr unsigned operand_axes = 1u << 31;
+    inputs_[0] = Input{storage_[a], operand_axes};
+    inputs_[1] = Input{storage_[b], operand_axes};
+    input_count_ = 2;
+    size_ = head_size;
+    push_body(id, cluster);
+    spec_[0] = static_cast<int>(KernelKind::contraction);
+    spec_[1] = static_cast<int>(transposed);
+    spec_[2] = dtype_of(a);
+    spec_[3] = 0;
+    const bool rows = dims.extent[0] != 1;
+    const bool columns = dims.extent[1] != 1;
+    for (int k = 0; k < input_count_; ++k) {  // an axis of extent 1 is none of the space's
+      unsigned& along = inputs_[k].axes;
+      along = rows && columns ? along & 3u : rows ? along & 1u : columns ? (along & 1u) << 1 : 0u;
+    }
+    push_inputs();
+  }
+
+  // Operations with a kernel of their own.
+
+  constexpr void lower_single(const Cluster& cluster) {
+    const Node& node = nodes_[cluster.first];
+    labelled_ = cluster.first;
+    int* at = spec_;
+    *at++ = static_cast<int>(KernelKind::custom);
+    *at++ = operation(*node.op);
+    *at++ = node.inputs.count;
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      const Id value = operands_[node.inputs.first + k];
+      *at++ = dtype_of(value);
+      *at++ = types_[type_of(value)].dims.rank;
+      push_extents(type_of(value));
+      out_.operands.push(slot(storage_[value]));
+    }
+    int* const outputs = at++;
+    *outputs = 0;
+    for (Id value = node.outputs.first; value < node.outputs.first + node.outputs.count; ++value) {
+      if (type_of(value) == none) continue;  // a token is no tensor
+      ++*outputs;
+      *at++ = dtype_of(value);
+      *at++ = types_[type_of(value)].dims.rank;
+      push_extents(type_of(value));
+      stores_[store_count_++] = Store{0, 0, 0, temporary(value)};
+    }
+    push_words(node.attributes);
+    size_ = static_cast<int>(at - spec_);
+  }
+  constexpr void push_extents(Id type) {
+    const Dims& dims = types_[type].dims;
+    for (int i = 0; i < dims.rank; ++i) push_extent(dims.extent[i]);
+  }
+
+  // Kernels.
+
+  /// The number of an operation in this program's descriptions.
+  constexpr int operation(const Op& op) {
+    const int place = static_cast<int>(op.id & 63u);
+    if (op_number_[place] != 0 && ops_[op_number_[place] - 1].op->id == op.id) {
+      return op_number_[place] - 1;
+    }
+    int number = 0;
+    while (number < ops_.size() && ops_[number].op->id != op.id) ++number;
+    if (number == ops_.size()) ops_.push(Operation{&op});
+    op_number_[place] = number + 1;
+    return number;
+  }
+
+  /// The number of the kernel whose description is in spec_.
+  constexpr Id kernel() {
+    const int* const spec = spec_;
+    const int size = size_;
+    unsigned key = static_cast<unsigned>(size);
+    for (int i = 0; i < size; i += 3) key = (key * 31u + static_cast<unsigned>(spec[i])) & 0xffffu;
+    for (int k = known_.size() - 1; k >= 0; --k) {
+      const Known known = known_.data()[k];
+      if (known.key != key || known.words.count != size) continue;
+      const int* const words = all_words_.data() + known.words.first;
+      int i = 0;
+      while (i < size && words[i] == spec[i]) ++i;
+      if (i == size) return k;
+    }
+    const Range words{all_words_.size(), size};
+    for (int i = 0; i < size; ++i) all_words_.push(spec[i]);
+    known_.push(Known{key, words});
+    out_.kernels.push(decode());
+    return known_.size() - 1;
+  }
+
+  /// The description in spec_ as a record.
+  constexpr KernelSpec decode() const {
+    KernelSpec k{};
+    const int* at = spec_;
+    k.kind = static_cast<KernelKind>(*at++);
+    if (k.kind == KernelKind::custom) {
+      k.op = ops_[*at++].op;
+      k.inputs = *at++;
+      for (int i = 0; i < k.inputs; ++i, at += 2) {
+        k.input[i] = {static_cast<DType>(at[0]), false, static_cast<unsigned>(at[1])};
+      }
+      k.stores = *at++;
+      for (int i = 0; i < k.stores; ++i, at += 2) {
+        k.store[i] = {at[1], false, static_cast<DType>(at[0])};
+      }
+      return k;
+    }
+    if (k.kind == KernelKind::contraction) {
+      k.transposed = static_cast<unsigned>(at[0]);
+      k.dtype = static_cast<DType>(at[1]);
+      k.wide = size_of(k.dtype) == 8;
+    } else {
+      k.wide = at[0] != 0;
+      k.outer = at[1];
+      k.folds = at[2] != 0;
+    }
+    at += 3;
+    const int shift = input_count_ - first_item + (k.kind == KernelKind::contraction ? 1 : 0);
+    const auto number = [&](int code) {
+      return code < product_number ? code : code == product_number ? input_count_ : code + shift;
+    };
+    k.items = *at++;
+    for (int i = 0; i < k.items; ++i) {
+      ItemSpec& item = k.item[i];
+      item.op = ops_[at[0]].op;
+      item.is_fold = (at[1] & 1) != 0;
+      item.is_row = (at[1] & 2) != 0;
+      item.phase = at[1] >> 2;
+      item.dtype = static_cast<DType>(at[2]);
+      item.count = at[3];
+      at += 4;
+      for (int a = 0; a < item.count; ++a) item.arguments[a] = number(*at++);
+    }
+    k.stores = *at++;
+    for (int i = 0; i < k.stores; ++i, at += 3) {
+      k.store[i] = {number(at[0]), at[1] != 0, static_cast<DType>(at[2])};
+    }
+    k.inputs = *at++;
+    for (int i = 0; i < k.inputs; ++i, at += 3) {
+      k.input[i] = {static_cast<DType>(at[0]), at[1] != 0, static_cast<unsigned>(at[2])};
+    }
+    return k;
+  }
+
+  // Tables.
+
+  /// Steps whose nodes have control inputs, with the steps of those effects.
+  constexpr void add_controls() {
+    for (const Id id : fused_.order) {
+      const Node& node = nodes_[id];
+      if (node.controls.count == 0 || fused_.needs[id] == 0 || cluster_of_[id] == none) continue;
+      const Id first = out_.operands.size();
+      begin_effect();
+      for (Id k = 0; k < node.controls.count; ++k) {
+        push_effect_steps(operands_[node.controls.first + k]);
+      }
+      out_.steps[step_of_[cluster_of_[id]]].after = {first, out_.operands.size() - first};
+    }
+  }
+
+  /// Appends the steps of the effects that a token stands for, each once since begin_effect.
+  constexpr void push_effect_steps(Id token) {
+    const Id id = values_[token].node;
+    if (cluster_of_[id] != none) {
+      const Id step = step_of_[cluster_of_[id]];
+      if (effect_of_step_[step] == effect_) return;
+      effect_of_step_[step] = effect_;
+      out_.operands.push(step);
+      return;
+    }
+    const Range inputs = nodes_[id].inputs;
+    for (Id k = inputs.first; k < inputs.first + inputs.count; ++k) push_effect_steps(operands_[k]);
+  }
+  constexpr void begin_effect() {
+    if (effect_of_step_.empty()) effect_of_step_ = Pool<int>(out_.steps.size(), 0);
+    ++effect_;
+  }
+
+  constexpr void add_names() {
+    const Name* const names = graph_.names.data();
+    const int count = graph_.names.size();
+    name_of_ = Pool<Id>(count, none);
+    out_.names.reserve(count);
+    for (Id i = 0; i < count; ++i) {
+      const Name name = names[i];
+      if (name.kind == NameKind::key) continue;
+      ProgramName record{name, none, none, {}};
+      const Id value = map_[name.value];
+      if (name.kind == NameKind::effect) {
+        record.steps.first = out_.operands.size();
+        begin_effect();
+        if (in_program(value)) push_effect_steps(value);
+        record.steps.count = out_.operands.size() - record.steps.first;
+      } else {
+        record.type = values_[name.value].type;
+        if (in_program(value)) {
+          const Id storage = storage_[value];
+          const bool source = nodes_[values_[storage].node].op->kind == Kind::source;
+          record.slot = source ? slot(storage) : slot_of_[storage];
+          if (!source && record.slot != none && out_.slots[record.slot].step != none) {
+            out_.steps[out_.slots[record.slot].step].label.name = out_.names.size();
+          }
+        }
+      }
+      name_of_[i] = out_.names.push(record);
+    }
+  }
+
+  constexpr void add_variables() {
+    for (const VariableRecord& variable : graph_.variable_records) {
+      const Id value = map_[variable.value];
+      out_.variables.push(ProgramVariable{name_of_[variable.name], values_[value].type,
+                                          slot_of_[value], variable.initializer, variable.trainable,
+                                          variable.state});
+    }
+  }
+
+  /// Placeholders, and values that are fed as if they were.
+  constexpr void add_placeholders() {
+    for (Id i = 0; i < graph_.names.size(); ++i) {
+      const Name& name = graph_.names[i];
+      if (name_of_[i] == none || name.kind == NameKind::effect) continue;
+      const Id value = map_[name.value];
+      if (!in_program(value) || nodes_[values_[value].node].op->builtin != Builtin::placeholder) {
+        continue;
+      }
+      const Id slot = slot_of_[value];
+      if (slot == none || out_.slots[slot].index != none) continue;
+      const std::uint32_t* const words =
+          graph_.attributes.data() + nodes_[values_[value].node].attributes.first;
+      out_.slots[slot].index = out_.placeholders.push(
+          ProgramPlaceholder{name_of_[i], slot, words[0] != 0, words[1], words[2]});
+    }
+  }
+
+  /// Whether the value is part of the program.
+  constexpr bool in_program(Id value) const {
+    return value != none && fused_.needs[values_[value].node] != 0;
+  }
+
+  struct Operation {
+    const Op* op;
+  };
+  struct Known {
+    unsigned key;  // of some of the words, to spare most comparisons
+    Range words;
+  };
+
+  const Graph& graph_;
+  const Pool<Id>& map_;
+  const Fused& fused_;
+  const Pool<Id>& order_;
+  const Node* nodes_;
+  const Value* values_;
+  const Id* operands_;
+  const Type* types_;
+  const Id* storage_;
+  const Id* cluster_of_;
+  const Id* next_;
+  const char* is_row_;
+  Pool<char> stored_pool_;
+  Pool<Id> slot_pool_;
+  Pool<int> number_pool_;
+  Pool<Id> step_of_;  // by cluster
+  char* stored_;      // by value: leaves its cluster
+  Id* slot_of_;       // by storage value
+  int* number_of_;    // by value: in the body of its cluster
+
+  ProgramPools out_;
+  Pool<Id> name_of_;          // by name of the graph: in the program
+  Pool<int> effect_of_step_;  // the last effect that a step was listed for
+  int effect_ = 0;
+  Pool<int> all_words_;
+  Pool<Known> known_;  // by kernel
+  Pool<Operation> ops_;
+  int op_number_[64] = {};
+
+  // Of the cluster at hand.
+  int spec_[2048] = {};  // the description of its kernel
+  int size_ = 0;
+  Input inputs_[KernelSpec::max_inputs] = {};
+  int input_count_ = 0;
+  Store stores_[KernelSpec::max_stores] = {};
+  int store_count_ = 0;
+  Id labelled_ = none;  // the node that its step is called after
+};
+
+}  // namespace detail
+
+}  // namespace typeflow
