@@ -50,7 +50,7 @@ constexpr bool contains(Domain domain, DType type) {
 // Bases. What they declare, an operation may declare again.
 
 struct operation_base {
-  static constexpr Builtin builtin = Builtin::none;
+  static constexpr Builtin builtin = Builtin::other;
   static constexpr SideEffect effect = SideEffect::pure;
   static constexpr int flops = 1;
 };

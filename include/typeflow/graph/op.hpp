@@ -46,7 +46,7 @@ enum class Kind : std::uint8_t {
 
 /// The operations that passes have rules for: one comparison of small numbers instead of ids.
 enum class Builtin : std::uint8_t {
-  none,
+  other,  ///< no rule of its own
   constant,
   add,
   sub,

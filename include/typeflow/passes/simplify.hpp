@@ -182,7 +182,7 @@ class Simplifier {
       const Id folded = fold(node, type);
       if (folded != value) return folded;
     }
-    if (op.builtin == Builtin::none) return value;
+    if (op.builtin == Builtin::other) return value;
     const Id x = input(node, 0);
     const bool x_fits = graph_.values[x].type == type;
     switch (op.builtin) {
