@@ -73,8 +73,9 @@ class Simplifier {
           control = map[control];
         }
       } else if (node.outputs.count == 1 && node.op->builtin != Builtin::variable) {
-        result = graph_.share(value);
-        if (result == value) result = rewrite(node);
+        // Rewritten before it is shared: what others are replaced by must be in the order.
+        result = rewrite(node);
+        if (result == value) result = graph_.share(value);
       }
       if (result == value) {
         order_.push(id);
@@ -137,20 +138,29 @@ class Simplifier {
     }
   }
 
+  /// Nodes that are added from now on belong where this one does.
+  constexpr void stand_at(const Node& node) {
+    graph_.scope = node.scope;
+    graph_.device = node.device;
+    graph_.region = node.region;
+    graph_.source = node.source;
+  }
+
   /// While it lives, nodes that are added take the place of the given one; they join the order.
   class Building {
    public:
     constexpr Building(Simplifier& pass, const Node& node)
         : pass_(pass), first_(pass.graph_.nodes.size()) {
-      pass.graph_.scope = node.scope;
-      pass.graph_.device = node.device;
-      pass.graph_.region = node.region;
-      pass.graph_.source = node.source;
+      pass.stand_at(node);
     }
     Building(const Building&) = delete;
     Building& operator=(const Building&) = delete;
     constexpr ~Building() {
-      for (Id id = first_; id < pass_.graph_.nodes.size(); ++id) pass_.order_.push(id);
+      const Id end = pass_.graph_.nodes.size();
+      for (Id id = first_; id < end; ++id) {
+        if (pass_.graph_.nodes[id].op->kind == Kind::reduction) pass_.split_reduction(id);
+        pass_.order_.push(id);
+      }
     }
 
    private:
@@ -283,12 +293,56 @@ class Simplifier {
     const Type& type = graph_.type_of(x);
     const Id value = node.outputs.first;
     for (int i = 0; i < type.dims.rank; ++i) {
-      if ((axes >> i & 1u) != 0 && type.dims.extent[i] != 1) return value;
+      if ((axes >> i & 1u) == 0 || type.dims.extent[i] == 1) continue;
+      split_reduction(graph_.values[value].node);
+      return value;
     }
     if (type.dtype != graph_.dtype_of(value)) return value;  // a position, not an element
     const Dims dims = graph_.dims_of(value);
     const Building building(*this, node);
     return reshape_to(AnyExpr{&graph_, x}, dims).id;
+  }
+
+  /// Kernels reduce axes that lie together in memory. A reduction over several groups of such axes
+  /// becomes one over the innermost group, one over the next, and so on.
+  constexpr void split_reduction(Id id) {
+    const Node node = graph_.nodes[id];
+    const std::uint32_t all = graph_.words_of(node)[0];
+    unsigned axes = all;
+    Id x = input(node, 0);
+    stand_at(node);
+    for (;;) {
+      const Type type = graph_.type_of(x);
+      const unsigned group = innermost_group(axes, type.dims);
+      if (group == axes) break;
+      const std::uint32_t words[] = {group, 1};  // the axes stay, so that `all` still fits
+      const Id known = graph_.values.size();
+      x = graph_.add_value(*node.op, &x, 1,
+                           graph_.intern(Type(type.dtype, reduced(type.dims, group, true))), words,
+                           2);
+      if (x == known) order_.push(graph_.values[x].node);
+      axes &= ~group;
+    }
+    if (axes != all) graph_.nodes[id].inputs = graph_.append(&x, 1);
+  }
+  /// Of the axes to reduce, those after the last axis that is longer than 1 and stays; all of them
+  /// if only the axes in front of it are left.
+  static constexpr unsigned innermost_group(unsigned axes, const Dims& dims) {
+    unsigned group = 0;
+    for (int i = dims.rank - 1; i >= 0; --i) {
+      if ((axes >> i & 1u) != 0) {
+        group |= 1u << i;
+      } else if (dims.extent[i] != 1 && has_long_axis(group, dims)) {
+        break;
+      }
+    }
+    return has_long_axis(axes & ~group, dims) ? group : axes;
+  }
+  static constexpr bool has_long_axis(unsigned axes, const Dims& dims) {
+    for (int i = 0; i < dims.rank; ++i) {
+      if ((axes >> i & 1u) != 0 && dims.extent[i] != 1) return true;
+    }
+    return false;
   }
 
   /// matmul(transpose(a), b) reads a transposed.
