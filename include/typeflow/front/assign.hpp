@@ -191,10 +191,13 @@ constexpr auto after(const Effect& effect, const X& x,
   detail::mark(at, x);
   Graph& graph = x.graph();
   const Id token = effect.token();
-  Node& node = graph.nodes[graph.values[x.id()].node];
+  const Node& node = graph.node_of(x.id());
   if (is<ops::Read>(*node.op) && node.controls.count == 0) {
-    node.controls = graph.append(&token, 1);
-    return detail::same_type(x, x.id());
+    // Read anew: x may have been made before the effect.
+    const Id variable = graph.input(node, 0);
+    const AnyExpr now = add_node(graph, ops::Read{}, &variable, 1, graph.type_of(variable));
+    graph.nodes[graph.values[now.id].node].controls = graph.append(&token, 1);
+    return detail::same_type(x, now.id);
   }
   return detail::same_type(x, detail::after_node(x.any(), token).id);
 }
