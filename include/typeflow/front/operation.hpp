@@ -282,9 +282,14 @@ constexpr Number evaluate_of(const EvaluateCall& call) {
   }
 }
 
+/// O's loops; null if it has none.
 template <class O>
-constexpr void interpret_of(InterpretCall& call) {
-  if constexpr (requires { O::interpret(call); }) O::interpret(call);
+constexpr auto interpret_of() -> void (*)(InterpretCall&) {
+  if constexpr (requires(InterpretCall & call) { O::interpret(call); }) {
+    return [](InterpretCall& call) { O::interpret(call); };
+  } else {
+    return nullptr;
+  }
 }
 
 template <class O>
@@ -315,7 +320,7 @@ constexpr Op make_op() {
             &detail::gradient_of<O>,
             &detail::expand_of<O>,
             &detail::evaluate_of<O>,
-            &detail::interpret_of<O>};
+            detail::interpret_of<O>()};
 }
 
 #if defined(__GNUC__) && !defined(__clang__)

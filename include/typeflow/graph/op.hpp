@@ -119,7 +119,7 @@ struct Op {
   Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs);
   /// Elementwise operations: one element.
   Number (*evaluate)(const EvaluateCall&);
-  /// All others: plain loops over whole tensors.
+  /// All others: plain loops over whole tensors; may be null for composite ones.
   void (*interpret)(InterpretCall&);
 };
 
