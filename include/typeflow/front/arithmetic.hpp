@@ -10,14 +10,6 @@
 
 namespace typeflow {
 
-/// The three checks of an elementwise operation, each with a sentence in the user's words.
-#define TYPEFLOW_CHECK_ELEMENTWISE(what, ...)                                                     \
-  static_assert(detail::same_elements<__VA_ARGS__>,                                               \
-                what ": the element types must be equal; convert with cast<T>(x)");               \
-  static_assert(detail::literals_fit<__VA_ARGS__>,                                                \
-                what ": a floating-point number does not fit an integer tensor; use cast<T>(x)"); \
-  static_assert(detail::broadcasts<__VA_ARGS__>, what ": the shapes do not broadcast")
-
 namespace ops {
 
 struct Add : elementwise {
@@ -148,7 +140,11 @@ struct Fnma : contracted {
 template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto operator+(const A& a, const B& b) {
-  TYPEFLOW_CHECK_ELEMENTWISE("a + b", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "a + b: the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "a + b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "a + b: the shapes do not broadcast");
   return detail::apply_typed(ops::Add{}, a, b);
 }
 template <class A, class B>
@@ -161,7 +157,11 @@ constexpr AnyExpr operator+(const A& a, const B& b) {
 template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto operator-(const A& a, const B& b) {
-  TYPEFLOW_CHECK_ELEMENTWISE("a - b", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "a - b: the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "a - b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "a - b: the shapes do not broadcast");
   return detail::apply_typed(ops::Sub{}, a, b);
 }
 template <class A, class B>
@@ -174,7 +174,11 @@ constexpr AnyExpr operator-(const A& a, const B& b) {
 template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto operator*(const A& a, const B& b) {
-  TYPEFLOW_CHECK_ELEMENTWISE("a * b", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "a * b: the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "a * b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "a * b: the shapes do not broadcast");
   return detail::apply_typed(ops::Mul{}, a, b);
 }
 template <class A, class B>
@@ -187,7 +191,11 @@ constexpr AnyExpr operator*(const A& a, const B& b) {
 template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto operator/(const A& a, const B& b) {
-  TYPEFLOW_CHECK_ELEMENTWISE("a / b", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "a / b: the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "a / b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "a / b: the shapes do not broadcast");
   return detail::apply_typed(ops::Div{}, a, b);
 }
 template <class A, class B>

@@ -109,7 +109,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto equal(const A& a, const B& b,
                      std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("equal(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "equal(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "equal(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "equal(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Equal{}, a, b);
 }
 template <class A, class B>
@@ -123,7 +128,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto not_equal(const A& a, const B& b,
                          std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("not_equal(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "not_equal(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "not_equal(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "not_equal(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::NotEqual{}, a, b);
 }
 template <class A, class B>
@@ -137,7 +147,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto less(const A& a, const B& b,
                     std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("less(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "less(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "less(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "less(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Less{}, a, b);
 }
 template <class A, class B>
@@ -149,7 +164,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto less_equal(const A& a, const B& b,
                           std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("less_equal(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "less_equal(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "less_equal(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "less_equal(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::LessEqual{}, a, b);
 }
 template <class A, class B>
@@ -163,7 +183,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto greater(const A& a, const B& b,
                        std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("greater(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "greater(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "greater(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "greater(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Greater{}, a, b);
 }
 template <class A, class B>
@@ -177,7 +202,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto greater_equal(const A& a, const B& b,
                              std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("greater_equal(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "greater_equal(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "greater_equal(a, b): a floating-point number does not fit an integer tensor; use "
+                "cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "greater_equal(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::GreaterEqual{}, a, b);
 }
 template <class A, class B>
@@ -191,7 +221,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto logical_and(const A& a, const B& b,
                            std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("logical_and(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "logical_and(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "logical_and(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "logical_and(a, b): the shapes do not broadcast");
   static_assert(detail::in_domain<Domain::booleans, A, B>,
                 "logical_and(a, b): a and b must be boolean tensors");
   return detail::apply_at(at, ops::LogicalAnd{}, a, b);
@@ -207,7 +242,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto logical_or(const A& a, const B& b,
                           std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("logical_or(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "logical_or(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "logical_or(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "logical_or(a, b): the shapes do not broadcast");
   static_assert(detail::in_domain<Domain::booleans, A, B>,
                 "logical_or(a, b): a and b must be boolean tensors");
   return detail::apply_at(at, ops::LogicalOr{}, a, b);

@@ -318,7 +318,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto maximum(const A& a, const B& b,
                        std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("maximum(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "maximum(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "maximum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "maximum(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Maximum{}, a, b);
 }
 template <class A, class B>
@@ -332,7 +337,12 @@ template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto minimum(const A& a, const B& b,
                        std::source_location at = std::source_location::current()) {
-  TYPEFLOW_CHECK_ELEMENTWISE("minimum(a, b)", A, B);
+  static_assert(detail::same_elements<A, B>,
+                "minimum(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "minimum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "minimum(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Minimum{}, a, b);
 }
 template <class A, class B>

@@ -78,7 +78,7 @@ struct composite : operation_base {
   static constexpr Kind kind = Kind::composite;
 };
 
-/// Has a kernel of its own: a specialisation of cpu::kernel_of.
+/// Has a kernel of its own: a specialisation of simd::kernel_of.
 struct custom : operation_base {
   static constexpr Kind kind = Kind::custom;
 };

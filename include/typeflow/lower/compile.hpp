@@ -64,7 +64,7 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   if (!graph.error.empty()) return detail::failed(graph.error);
   Message wrong = verify(graph);
   if (!wrong.empty()) return detail::internal_error("tracing", wrong);
-  const bool debug = has(graph.mode(), Mode::debug);
+  const bool keep_all = has(graph.mode(), Mode::debug);
   const int traced = graph.nodes.size();
   detail::Roots roots = detail::named_roots(graph, request);
   Pool<Id> cuts;
@@ -79,9 +79,9 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   }
 
   const Pool<Id>& needed = request.everything ? roots.all : requested;
-  Fused fused = fuse(simplified, needed, !debug);
+  Fused fused = fuse(simplified, needed, !keep_all);
   const Pool<Id> order = schedule(simplified.graph, fused);
-  ProgramPools program = detail::Lowerer(simplified, fused, order).run(roots.keep, debug);
+  ProgramPools program = detail::Lowerer(simplified, fused, order).run(roots.keep, keep_all);
   program.nodes = traced;
   return program;
 }

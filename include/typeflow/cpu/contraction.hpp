@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Matrix products, and what follows them on a tile while it is in cache.
+//
+// A tile of rows x vectors accumulates in registers over the whole inner extent, so every element
+// is one chain of fused multiply-adds in order: its bits depend neither on threads nor on where
+// in the matrix it is. The tile's code is shared by all kernels of an element type; a kernel adds
+// its epilogue.
+
+#include <algorithm>
+
+#include "typeflow/cpu/rows.hpp"
+
+namespace typeflow::simd {
+
+/// The register tile of an instruction set.
+template <class T, class A>
+struct TileShape {
+  static constexpr int lanes = static_cast<int>(xsimd::batch<T, A>::size);
+  static constexpr bool large = lanes * sizeof(T) >= 64;  // 32 registers
+  static constexpr int rows = large ? 8 : lanes * sizeof(T) >= 32 ? 6 : 4;
+  static constexpr int vectors = large ? 3 : 2;
+  static constexpr int width = vectors * lanes;
+};
+
+/// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for j < V vectors; the tile
+/// has TileShape::width columns. Rows from `rows` on repeat the last.
+template <class T, class A, int V>
+[[gnu::noinline]] void product_tile(const T* a, std::int64_t row, std::int64_t step, int rows,
+                                    const T* b, std::int64_t pitch, std::int64_t depth, T* tile) {
+  using S = TileShape<T, A>;
+  using B = xsimd::batch<T, A>;
+  B sum[S::rows][V];
+  const T* at[S::rows];
+  for (int i = 0; i < S::rows; ++i) {
+    at[i] = a + std::min(i, rows - 1) * row;
+    for (int v = 0; v < V; ++v) sum[i][v] = B(T(0));
+  }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    B right[V];
+    for (int v = 0; v < V; ++v) right[v] = B::load_unaligned(b + k * pitch + v * S::lanes);
+    for (int i = 0; i < S::rows; ++i) {
+      const B left(at[i][k * step]);
+      for (int v = 0; v < V; ++v) sum[i][v] = xsimd::fma(left, right[v], sum[i][v]);
+    }
+  }
+  for (int i = 0; i < S::rows; ++i) {
+    for (int v = 0; v < V; ++v) sum[i][v].store_unaligned(tile + i * S::width + v * S::lanes);
+  }
+}
+
+/// Columns [first, first + width) of b as rows of `width` elements, with zeros for those that b
+/// has not. b is depth x columns, or its transpose is.
+template <class T, class A, bool Transposed>
+void pack_panel(const T* b, std::int64_t depth, std::int64_t columns, std::int64_t first,
+                std::int64_t width, T* panel) {
+  const std::int64_t count = std::min(width, columns - first);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    T* const to = panel + k * width;
+    for (std::int64_t j = 0; j < count; ++j) {
+      to[j] = Transposed ? b[(first + j) * depth + k] : b[k * columns + first + j];
+    }
+    std::fill(to + count, to + width, T(0));
+  }
+}
+
+template <DType D, unsigned Transposed, class B, class A>
+struct Code<ContractionKernel<D, Transposed, B>, A> {
+  using T = element_of<D>;
+  static_assert(std::is_floating_point_v<T>, "matrix products are of float and double");
+  using L = Lanes<sizeof(T) == 8, A>;
+  using M = Machine<L, B, true, T>;
+  using S = TileShape<T, A>;
+  using Registers = typename M::Registers;
+  using Ops = typename M::Ops;
+  static constexpr int N = L::size;
+  static_assert(N == S::lanes);
+  static constexpr bool transposed_a = (Transposed & 1u) != 0;
+  static constexpr bool transposed_b = (Transposed & 2u) != 0;
+  static constexpr int row_group = 8;  ///< row blocks of a task
+
+  /// Room for the panels of b that are copied: all of a transposed one, else the last.
+  static std::int64_t workspace(const std::int64_t* extents) {
+    const std::int64_t columns = extents[1];
+    const std::int64_t panels = transposed_b ? (columns + S::width - 1) / S::width : 1;
+    return panels * S::width * extents[2] * static_cast<std::int64_t>(sizeof(T));
+  }
+
+  static void run(const KernelCall& call) {
+    const std::int64_t rows = call.extents[0];
+    const std::int64_t columns = call.extents[1];
+    const std::int64_t depth = call.extents[2];
+    const T* const b = call.operand<const T>(1);
+    T* const packed = static_cast<T*>(call.workspace);
+    const std::int64_t panels = (columns + S::width - 1) / S::width;
+    const bool partial = columns % S::width != 0;
+    if (transposed_b) {
+      const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (S::width * depth + 1));
+      parallel(call, panels, grain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t p = begin; p < end; ++p) {
+          pack_panel<T, A, true>(b, depth, columns, p * S::width, panel_width(columns, p),
+                                 packed + p * S::width * depth);
+        }
+      });
+    } else if (partial) {
+      const std::int64_t p = panels - 1;
+      pack_panel<T, A, false>(b, depth, columns, p * S::width, panel_width(columns, p), packed);
+    }
+    const std::int64_t group = row_group * S::rows;
+    const std::int64_t groups = (rows + group - 1) / group;
+    const std::int64_t work = 2 * group * S::width * (depth + 1);
+    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    parallel(call, panels * groups, grain, [&](std::int64_t begin, std::int64_t end) {
+      const Ops ops = M::decode(call.words);
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t p = task / groups;
+        const std::int64_t first = task % groups * group;
+        const std::int64_t width = panel_width(columns, p);
+        const bool copied = transposed_b || (partial && p == panels - 1);
+        const T* const panel = !copied        ? b + p * S::width
+                               : transposed_b ? packed + p * S::width * depth
+                                              : packed;
+        for (std::int64_t i = first; i < std::min(first + group, rows); i += S::rows) {
+          const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - i));
+          alignas(64) T tile[S::rows * S::width];
+          multiply(call.operand<const T>(0), rows, depth, i, count, panel,
+                   copied ? width : columns, width, tile);
+          finish(call, ops, tile, i, count, p * S::width, columns);
+        }
+      }
+    });
+  }
+
+ private:
+  /// Columns of panel p, rounded up to whole vectors.
+  static std::int64_t panel_width(std::int64_t columns, std::int64_t p) {
+    const std::int64_t left = std::min<std::int64_t>(columns - p * S::width, S::width);
+    return (left + S::lanes - 1) / S::lanes * S::lanes;
+  }
+
+  static void multiply(const T* a, std::int64_t rows, std::int64_t depth, std::int64_t i,
+                       int count, const T* panel, std::int64_t pitch, std::int64_t width,
+                       T* tile) {
+    const std::int64_t row = transposed_a ? 1 : depth;
+    const std::int64_t step = transposed_a ? rows : 1;
+    const T* const first = a + i * row;
+    if (width == S::width) {
+      product_tile<T, A, S::vectors>(first, row, step, count, panel, pitch, depth, tile);
+    } else if (S::vectors == 3 && width == 2 * S::lanes) {
+      product_tile<T, A, S::vectors == 3 ? 2 : 1>(first, row, step, count, panel, pitch, depth,
+                                                  tile);
+    } else {
+      product_tile<T, A, 1>(first, row, step, count, panel, pitch, depth, tile);
+    }
+  }
+
+  /// What follows the product, on the tile at (row, column).
+  [[gnu::flatten]] static void finish(const KernelCall& call, const Ops& ops, const T* tile,
+                                      std::int64_t row, int count, std::int64_t column,
+                                      std::int64_t columns) {
+    const std::int64_t last = std::min<std::int64_t>(columns, column + S::width);
+    for (int i = 0; i < count; ++i) {
+      const T* const products = tile + i * S::width - column;
+      std::int64_t j = column;
+      for (; j + N <= last; j += N) vector(call, ops, products + j, row + i, j, columns, N);
+      if (j < last) {
+        vector(call, ops, products + j, row + i, j, columns, static_cast<int>(last - j));
+      }
+    }
+  }
+  TYPEFLOW_INLINE static void vector(const KernelCall& call, const Ops& ops, const T* product,
+                                     std::int64_t i, std::int64_t j, std::int64_t columns,
+                                     int count) {
+    Registers r;
+    get<M::inputs>(r) = L::load(product);
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      (load<I>(call, r, i, j, columns, count), ...);
+    }
+    (typename M::InputNumbers{});
+    const ElementContext at{call.random, i * columns + j};
+    M::template evaluate<0>(r, ops, at);
+    [&]<int... O>(std::integer_sequence<int, O...>) {
+      (store<O>(call, r, at.index, count), ...);
+    }
+    (typename M::StoreNumbers{});
+  }
+
+  /// Inputs 0 and 1 are the operands of the product.
+  template <int I>
+  TYPEFLOW_INLINE static void load(const KernelCall& call, Registers& r, std::int64_t i,
+                                   std::int64_t j, std::int64_t columns, int count) {
+    if constexpr (I >= 2) {
+      using In = typename M::template Input<I>;
+      using E = element_of<In::dtype>;
+      constexpr bool along_rows = (In::axes & 1u) != 0;
+      constexpr bool along_columns = (In::axes & 2u) != 0;
+      if constexpr (In::is_index) {
+        if constexpr (along_columns) {
+          get<I>(r) = L::positions(j);
+        } else {
+          get<I>(r) = L::template broadcast<E>(static_cast<E>(along_rows ? i : 0));
+        }
+      } else {
+        const E* at = call.operand<const E>(M::operand(I));
+        if constexpr (along_rows) at += along_columns ? i * columns : i;
+        if constexpr (along_columns) {
+          get<I>(r) = count == N ? L::load(at + j) : L::load(at + j, count);
+        } else {
+          get<I>(r) = L::template broadcast<E>(*at);
+        }
+      }
+    }
+  }
+  template <int O>
+  TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, std::int64_t at,
+                                    int count) {
+    using Out = typename M::template Out<O>;
+    using E = element_of<Out::dtype>;
+    E* const p = call.operand<E>(M::first_store + O) + at;
+    if (count == N) {
+      L::store(p, get<Out::value>(r));
+    } else {
+      L::store(p, get<Out::value>(r), count);
+    }
+  }
+};
+
+}  // namespace typeflow::simd

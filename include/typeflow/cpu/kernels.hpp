@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The CPU back end: a program's kernels as a table of functions.
+
+#include <array>
+
+#include "typeflow/cpu/columns.hpp"
+#include "typeflow/cpu/contraction.hpp"
+#include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/rows.hpp"
+
+namespace typeflow::simd {
+
+/// The code of a kernel type for instruction set A.
+template <class Kernel, class A>
+inline constexpr KernelEntry entry{&Code<Kernel, A>::run, &Code<Kernel, A>::workspace};
+
+}  // namespace typeflow::simd

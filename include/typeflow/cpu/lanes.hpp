@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// SIMD values: N elements of any element type, N fixed by the widest type of a kernel.
+//
+// float and double are xsimd batches, bool is a batch_bool, integers are small arrays over which
+// loops run (their operations are exact, so how they are computed changes no bit). In a kernel of
+// 8-byte lanes a float fills the lower half of a batch of floats: the same functions compute it
+// there, so it has the same bits as in a kernel of 4-byte lanes.
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "typeflow/core/config.hpp"
+#include "typeflow/core/dtype.hpp"
+#include "typeflow/cpu/xsimd.hpp"
+
+namespace typeflow::simd {
+
+/// N elements of an integer type.
+template <class T, int N>
+struct Array {
+  T v[N];
+};
+
+template <class T>
+inline constexpr bool is_batch = std::is_floating_point_v<T>;
+
+template <bool Wide, class A>
+struct Lanes {
+  using Carrier = std::conditional_t<Wide, double, float>;
+  static constexpr int size = static_cast<int>(xsimd::batch<Carrier, A>::size);
+  using Mask = xsimd::batch_bool<Carrier, A>;
+
+  template <class T>
+  static constexpr auto type_of() {
+    if constexpr (is_batch<T>) {
+      return std::type_identity<xsimd::batch<T, A>>{};
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return std::type_identity<Mask>{};
+    } else {
+      return std::type_identity<Array<T, size>>{};
+    }
+  }
+  /// `size` elements of type T.
+  template <class T>
+  using of = typename decltype(type_of<T>())::type;
+
+  /// Whether a batch of T has exactly `size` elements.
+  template <class T>
+  static constexpr bool fills = is_batch<T> && sizeof(T) == sizeof(Carrier);
+
+  template <class T>
+  TYPEFLOW_INLINE static of<T> broadcast(T x) {
+    if constexpr (is_batch<T>) {
+      return of<T>(x);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return Mask(x);
+    } else {
+      of<T> r;
+      for (int i = 0; i < size; ++i) r.v[i] = x;
+      return r;
+    }
+  }
+
+  template <class T>
+  TYPEFLOW_INLINE static of<T> load(const T* p) {
+    if constexpr (fills<T>) {
+      return of<T>::load_unaligned(p);
+    } else {
+      return load(p, size);
+    }
+  }
+  template <class T>
+  TYPEFLOW_INLINE static void store(T* p, const of<T>& x) {
+    if constexpr (fills<T>) {
+      x.store_unaligned(p);
+    } else {
+      store(p, x, size);
+    }
+  }
+
+  /// The first `count` elements; the others are zero.
+  template <class T>
+  TYPEFLOW_INLINE static of<T> load(const T* p, int count) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, float>) {
+      return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1u), p);
+    } else if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, double>) {
+      return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << count) - 1u), p);
+    } else {
+      return load_parts(p, count);
+    }
+#else
+    return load_parts(p, count);
+#endif
+  }
+  template <class T>
+  TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, float>) {
+      _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1u), x);
+    } else if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, double>) {
+      _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << count) - 1u), x);
+    } else {
+      store_parts(p, x, count);
+    }
+#else
+    store_parts(p, x, count);
+#endif
+  }
+
+  /// first, first + 1, ...
+  TYPEFLOW_INLINE static of<std::int32_t> positions(std::int64_t first) {
+    of<std::int32_t> r;
+    for (int i = 0; i < size; ++i) r.v[i] = static_cast<std::int32_t>(first + i);
+    return r;
+  }
+
+  /// The elements in an array of `size`, and back.
+  template <class T>
+  TYPEFLOW_INLINE static Array<T, size> elements(const of<T>& x) {
+    if constexpr (is_batch<T>) {
+      Array<T, static_cast<int>(of<T>::size)> all;
+      x.store_unaligned(all.v);
+      Array<T, size> r;
+      std::memcpy(r.v, all.v, sizeof r.v);
+      return r;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      Array<bool, size> r;
+      x.store_unaligned(r.v);
+      return r;
+    } else {
+      return x;
+    }
+  }
+  template <class T>
+  TYPEFLOW_INLINE static of<T> from(const Array<T, size>& x) {
+    if constexpr (is_batch<T>) {
+      Array<T, static_cast<int>(of<T>::size)> all{};
+      std::memcpy(all.v, x.v, sizeof x.v);
+      return of<T>::load_unaligned(all.v);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return Mask::load_unaligned(x.v);
+    } else {
+      return x;
+    }
+  }
+
+  /// A comparison's result as a Mask.
+  template <class T>
+  TYPEFLOW_INLINE static Mask mask(const xsimd::batch_bool<T, A>& x) {
+    if constexpr (sizeof(T) == sizeof(Carrier)) {
+      return x;
+    } else {
+      bool all[xsimd::batch_bool<T, A>::size];
+      x.store_unaligned(all);
+      return Mask::load_unaligned(all);
+    }
+  }
+  /// A Mask for a selection between batches of T.
+  template <class T>
+  TYPEFLOW_INLINE static xsimd::batch_bool<T, A> condition(const Mask& x) {
+    if constexpr (sizeof(T) == sizeof(Carrier)) {
+      return x;
+    } else {
+      bool all[xsimd::batch_bool<T, A>::size] = {};
+      x.store_unaligned(all);
+      return xsimd::batch_bool<T, A>::load_unaligned(all);
+    }
+  }
+
+ private:
+  template <class T>
+  TYPEFLOW_INLINE static of<T> load_parts(const T* p, int count) {
+    Array<T, size> r{};
+    std::memcpy(r.v, p, static_cast<std::size_t>(count) * sizeof(T));
+    return from<T>(r);
+  }
+  template <class T>
+  TYPEFLOW_INLINE static void store_parts(T* p, const of<T>& x, int count) {
+    const Array<T, size> r = elements<T>(x);
+    std::memcpy(p, r.v, static_cast<std::size_t>(count) * sizeof(T));
+  }
+};
+
+}  // namespace typeflow::simd

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Loops over rows: elementwise kernels, and folds over the innermost axis with what follows them.
+//
+// A row is passed over as often as its folds ask for: a softmax with its gradient takes three
+// passes. Folds run in four SIMD accumulators over chunks of a fixed size, so that the bits of a
+// result depend on the extents alone.
+
+#include <algorithm>
+
+#include "typeflow/cpu/body.hpp"
+
+namespace typeflow::simd {
+
+/// Code of a kernel type for an instruction set.
+template <class Kernel, class A>
+struct Code;
+
+/// Elements that are worth a task of their own, and that one chunk of a fold has.
+inline constexpr std::int64_t chunk_size = 16384;
+
+template <bool Wide, int Outer, bool Folds, class B, class A>
+struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
+  using L = Lanes<Wide, A>;
+  using M = Machine<L, B>;
+  using Registers = typename M::Registers;
+  using Ops = typename M::Ops;
+  static constexpr int N = L::size;
+  static constexpr unsigned inner_bit = 1u << Outer;
+
+  static std::int64_t workspace(const std::int64_t*) { return 0; }
+
+  static void run(const KernelCall& call) {
+    Geometry g{};
+    g.length = call.extents[Outer];
+    g.rows = 1;
+    for (int k = 0; k < Outer; ++k) g.rows *= call.extents[k];
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      (find_strides<I>(call, g), ...);
+    }
+    (typename M::InputNumbers{});
+    if constexpr (Folds) {
+      const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
+      parallel(call, g.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+        rows(call, g, begin, end, 0, g.length);
+      });
+    } else {
+      if (g.length == 0) return;
+      const std::int64_t chunks = (g.length + chunk_size - 1) / chunk_size;
+      const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / g.length);
+      parallel(call, g.rows * chunks, grain, [&](std::int64_t begin, std::int64_t end) {
+        if (chunks == 1) {
+          rows(call, g, begin, end, 0, g.length);
+          return;
+        }
+        for (std::int64_t task = begin; task < end; ++task) {
+          const std::int64_t row = task / chunks;
+          const std::int64_t first = task % chunks * chunk_size;
+          rows(call, g, row, row + 1, first, std::min(first + chunk_size, g.length));
+        }
+      });
+    }
+  }
+
+ private:
+  struct Geometry {
+    std::int64_t rows;
+    std::int64_t length;
+    std::int64_t stride[M::inputs + 1][Outer + 1];
+  };
+  /// A row's operands.
+  struct Row {
+    const void* in[M::inputs + 1];
+    std::int64_t position[M::inputs + 1];  // of indices along outer axes
+    void* out[M::stores + 1];
+    ElementContext at;
+  };
+
+  template <int I>
+  static constexpr bool along_row = (M::template Input<I>::axes & inner_bit) != 0;
+
+  template <int I>
+  static void find_strides(const KernelCall& call, Geometry& g) {
+    constexpr unsigned axes = M::template Input<I>::axes;
+    std::int64_t stride = (axes & inner_bit) != 0 ? call.extents[Outer] : 1;
+    for (int k = Outer - 1; k >= 0; --k) {
+      const bool runs = (axes >> k & 1u) != 0;
+      g.stride[I][k] = runs ? stride : 0;
+      if (runs) stride *= call.extents[k];
+    }
+  }
+
+  [[gnu::flatten]] static void rows(const KernelCall& call, const Geometry& g, std::int64_t begin,
+                                    std::int64_t end, std::int64_t first, std::int64_t last) {
+    const Ops ops = M::decode(call.words);
+    for (std::int64_t row = begin; row < end; ++row) {
+      Row p;
+      p.at.random = call.random;
+      std::int64_t coordinate[Outer + 1];
+      if constexpr (Outer > 0) {
+        std::int64_t rest = row;
+        for (int k = Outer - 1; k > 0; --k) {
+          coordinate[k] = rest % call.extents[k];
+          rest /= call.extents[k];
+        }
+        coordinate[0] = rest;
+      }
+      Registers r;
+      [&]<int... I>(std::integer_sequence<int, I...>) {
+        (enter<I>(call, g, coordinate, p, r), ...);
+      }
+      (typename M::InputNumbers{});
+      [&]<int... S>(std::integer_sequence<int, S...>) {
+        (enter_store<S>(call, g, row, p), ...);
+      }
+      (typename M::StoreNumbers{});
+      p.at.index = row;
+      M::template evaluate_rows<0>(r, ops, p.at);
+      [&]<int... P>(std::integer_sequence<int, P...>) {
+        (pass<P>(r, ops, p, row, g.length, first, last), ...);
+      }
+      (std::make_integer_sequence<int, M::passes>{});
+      [&]<int... S>(std::integer_sequence<int, S...>) {
+        (store_row<S>(r, p), ...);
+      }
+      (typename M::StoreNumbers{});
+    }
+  }
+
+  template <int I>
+  TYPEFLOW_INLINE static void enter(const KernelCall& call, const Geometry& g,
+                                    const std::int64_t* coordinate, Row& p, Registers& r) {
+    using In = typename M::template Input<I>;
+    using T = element_of<In::dtype>;
+    if constexpr (In::is_index) {
+      p.position[I] = 0;
+      for (int k = 0; k < Outer; ++k) {
+        if ((In::axes >> k & 1u) != 0) p.position[I] = coordinate[k];
+      }
+      if constexpr (!along_row<I>) {
+        get<I>(r) = L::template broadcast<T>(static_cast<T>(p.position[I]));
+      }
+    } else {
+      std::int64_t offset = 0;
+      for (int k = 0; k < Outer; ++k) {
+        if ((In::axes >> k & 1u) != 0) offset += coordinate[k] * g.stride[I][k];
+      }
+      const T* const at = call.operand<const T>(M::operand(I)) + offset;
+      p.in[I] = at;
+      if constexpr (!along_row<I>) get<I>(r) = L::template broadcast<T>(*at);
+    }
+  }
+  template <int S>
+  TYPEFLOW_INLINE static void enter_store(const KernelCall& call, const Geometry& g,
+                                          std::int64_t row, Row& p) {
+    using Out = typename M::template Out<S>;
+    using T = element_of<Out::dtype>;
+    p.out[S] = call.operand<T>(M::first_store + S) + row * (Out::is_row ? 1 : g.length);
+  }
+  template <int S>
+  TYPEFLOW_INLINE static void store_row(Registers& r, const Row& p) {
+    using Out = typename M::template Out<S>;
+    using T = element_of<Out::dtype>;
+    if constexpr (Out::is_row) {
+      L::template store<T>(static_cast<T*>(p.out[S]), get<Out::value>(r), 1);
+    }
+  }
+
+  template <int P>
+  TYPEFLOW_INLINE static void pass(Registers& r, const Ops& ops, Row& p, std::int64_t row,
+                                   std::int64_t length, std::int64_t first, std::int64_t last) {
+    using States = typename M::States;
+    const std::int64_t base = row * length;
+    if constexpr (!M::template has_folds<P>) {
+      States none_to_fold;
+      loop<P, 1>(r, ops, p, base, &none_to_fold, first, last);
+    } else {
+      States total;
+      reset<P>(total);
+      for (std::int64_t begin = first; begin < last; begin += chunk_size) {
+        States state[4];
+        for (States& s : state) reset<P>(s);
+        loop<P, 4>(r, ops, p, base, state, begin, std::min(begin + chunk_size, last));
+        M::template each_fold<P>([&]<int I>() {
+          get<I>(state[0]).merge(get<I>(state[1]));
+          get<I>(state[2]).merge(get<I>(state[3]));
+          get<I>(state[0]).merge(get<I>(state[2]));
+          if (begin == first) {
+            get<I>(total) = get<I>(state[0]);
+          } else {
+            get<I>(total).merge(get<I>(state[0]));
+          }
+        });
+      }
+      M::template each_fold<P>([&]<int I>() {
+        get<I>(total).finish();
+        get<M::first_item + I>(r) = get<I>(total).result();
+      });
+      p.at.index = row;
+      M::template evaluate_rows<P + 1>(r, ops, p.at);
+    }
+  }
+  template <int P>
+  TYPEFLOW_INLINE static void reset(typename M::States& state) {
+    M::template each_fold<P>([&]<int I>() { get<I>(state).reset(); });
+  }
+
+  /// Elements [i, end): U vectors at a time, each with an accumulator of its own.
+  template <int P, int U>
+  TYPEFLOW_INLINE static void loop(Registers& r, const Ops& ops, Row& p, std::int64_t base,
+                                   typename M::States* state, std::int64_t i, std::int64_t end) {
+    if constexpr (U > 1) {
+      for (; i + U * N <= end; i += U * N) {
+        [&]<int... u>(std::integer_sequence<int, u...>) {
+          (step<P>(r, ops, p, base, state[u], i + u * N), ...);
+        }
+        (std::make_integer_sequence<int, U>{});
+      }
+    }
+    for (; i + N <= end; i += N) step<P>(r, ops, p, base, state[0], i);
+    if (i < end) step_part<P>(r, ops, p, base, state[U - 1], i, static_cast<int>(end - i));
+  }
+
+  template <int P>
+  TYPEFLOW_INLINE static void step(Registers& r, const Ops& ops, Row& p, std::int64_t base,
+                                   typename M::States& state, std::int64_t i) {
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      (load<P, I>(r, p, i, [](const auto* at) { return L::load(at); }), ...);
+    }
+    (typename M::InputNumbers{});
+    p.at.index = base + i;
+    M::template evaluate<P>(r, ops, p.at);
+    M::template each_fold<P>([&]<int I>() {
+      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i);
+    });
+    if constexpr (P == M::passes - 1) {
+      [&]<int... S>(std::integer_sequence<int, S...>) {
+        (store<S>(r, p, i, [](auto* at, const auto& x) { L::store(at, x); }), ...);
+      }
+      (typename M::StoreNumbers{});
+    }
+  }
+  template <int P>
+  TYPEFLOW_INLINE static void step_part(Registers& r, const Ops& ops, Row& p, std::int64_t base,
+                                        typename M::States& state, std::int64_t i, int count) {
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      (load<P, I>(r, p, i, [=](const auto* at) { return L::load(at, count); }), ...);
+    }
+    (typename M::InputNumbers{});
+    p.at.index = base + i;
+    M::template evaluate<P>(r, ops, p.at);
+    M::template each_fold<P>([&]<int I>() {
+      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i, count);
+    });
+    if constexpr (P == M::passes - 1) {
+      [&]<int... S>(std::integer_sequence<int, S...>) {
+        (store<S>(r, p, i, [=](auto* at, const auto& x) { L::store(at, x, count); }), ...);
+      }
+      (typename M::StoreNumbers{});
+    }
+  }
+
+  template <int P, int I, class F>
+  TYPEFLOW_INLINE static void load(Registers& r, const Row& p, std::int64_t i, const F& load_at) {
+    using In = typename M::template Input<I>;
+    using T = element_of<In::dtype>;
+    if constexpr (along_row<I> && M::template needs<P, I>) {
+      if constexpr (In::is_index) {
+        get<I>(r) = L::positions(i);
+      } else {
+        get<I>(r) = load_at(static_cast<const T*>(p.in[I]) + i);
+      }
+    }
+  }
+  template <int S, class F>
+  TYPEFLOW_INLINE static void store(Registers& r, const Row& p, std::int64_t i,
+                                    const F& store_at) {
+    using Out = typename M::template Out<S>;
+    using T = element_of<Out::dtype>;
+    if constexpr (!Out::is_row) store_at(static_cast<T*>(p.out[S]) + i, get<Out::value>(r));
+  }
+};
+
+}  // namespace typeflow::simd
