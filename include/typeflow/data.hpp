@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Data sets: readers, splits, batches. Its own include since it needs zlib (CMake:
+// typeflow::data).
+
+#include "typeflow/data/batches.hpp"
+#include "typeflow/data/digits.hpp"
+#include "typeflow/data/idx.hpp"
+#include "typeflow/data/labeled_images.hpp"
+#include "typeflow/data/mnist.hpp"

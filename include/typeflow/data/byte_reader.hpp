@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The bytes of a file, plain or gzip, in order.
+//
+// Not zlib's gzread: that passes over whatever follows the compressed data, and tells of a file
+// cut short only when it is closed. A damaged data set must not be trained on.
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "typeflow/core/error.hpp"
+
+namespace typeflow::detail {
+
+class ByteReader {
+ public:
+  /// Opens the file; what starts with gzip's two magic bytes is unpacked while it is read.
+  explicit ByteReader(const std::filesystem::path& path) : path_(path.string()), buffer_(1 << 16) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) throw Error(path_, "a file", "a folder");
+    errno = 0;
+    file_.open(path, std::ios::binary);
+    if (!file_) {
+      const int reason = errno;
+      throw Error(path_, "cannot be opened (" + std::generic_category().message(reason) + ")");
+    }
+    fill();
+    if (stream_.avail_in < 2 || buffer_[0] != 0x1f || buffer_[1] != 0x8b) return;
+    if (inflateInit2(&stream_, 15 + 16) != Z_OK) {  // the largest window; a gzip header
+      throw Error(path_, "zlib cannot start to unpack it");
+    }
+    gzip_ = true;
+  }
+  ByteReader(const ByteReader&) = delete;
+  ByteReader& operator=(const ByteReader&) = delete;
+  ~ByteReader() {
+    if (gzip_) inflateEnd(&stream_);
+  }
+
+  /// Reads up to `count` bytes and returns how many; fewer only at the end of the file. Throws
+  /// Error where compressed data is damaged, ends early, or is followed by something else.
+  std::size_t read(void* to, std::size_t count) {
+    auto* out = static_cast<unsigned char*>(to);
+    std::size_t done = 0;
+    while (done < count && (stream_.avail_in > 0 || fill())) {
+      done += gzip_ ? unpack(out + done, count - done) : copy(out + done, count - done);
+    }
+    if (done < count && gzip_ && !member_ended_) {
+      throw Error(path_, "the gzip data ends too early: the file is truncated");
+    }
+    return done;
+  }
+
+ private:
+  /// Reads the next block of the file; false at its end.
+  bool fill() {
+    file_.read(reinterpret_cast<char*>(buffer_.data()),
+               static_cast<std::streamsize>(buffer_.size()));
+    if (file_.bad()) throw Error(path_, "cannot be read");
+    stream_.next_in = buffer_.data();
+    stream_.avail_in = static_cast<uInt>(file_.gcount());
+    return stream_.avail_in > 0;
+  }
+
+  std::size_t copy(unsigned char* out, std::size_t count) {
+    const std::size_t size = std::min<std::size_t>(count, stream_.avail_in);
+    std::copy_n(stream_.next_in, size, out);
+    stream_.next_in += size;
+    stream_.avail_in -= static_cast<uInt>(size);
+    return size;
+  }
+
+  std::size_t unpack(unsigned char* out, std::size_t count) {
+    if (member_ended_) {  // a gzip file may be several, one after the other
+      if (*stream_.next_in != 0x1f) throw Error(path_, "there are bytes after the gzip data");
+      inflateReset(&stream_);
+      member_ended_ = false;
+    }
+    const auto size = static_cast<uInt>(std::min<std::size_t>(count, 1u << 30));
+    stream_.next_out = out;
+    stream_.avail_out = size;
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    if (status != Z_OK && status != Z_STREAM_END) {
+      const std::string reason = stream_.msg != nullptr ? stream_.msg : "unknown reason";
+      throw Error(path_, "the gzip data is corrupt (" + reason + ")");
+    }
+    member_ended_ = status == Z_STREAM_END;
+    return size - stream_.avail_out;
+  }
+
+  std::string path_;
+  std::ifstream file_;
+  std::vector<unsigned char> buffer_;
+  z_stream stream_{};  // its input side also serves plain files
+  bool gzip_ = false;
+  bool member_ended_ = false;
+};
+
+}  // namespace typeflow::detail
