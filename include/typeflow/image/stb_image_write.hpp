@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The one place that includes stb_image_write. It goes into a namespace of ours, with internal
+// linkage and its macros put back, so that a program may have its own copy of stb besides, in the
+// same translation unit or another.
+
+#include <assert.h>  // what stb includes: here, so that none of it lands in our namespace
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma push_macro("INCLUDE_STB_IMAGE_WRITE_H")
+#pragma push_macro("STB_IMAGE_WRITE_IMPLEMENTATION")
+#pragma push_macro("STB_IMAGE_WRITE_STATIC")
+#pragma push_macro("STBI_WRITE_NO_STDIO")
+#pragma push_macro("STBIWDEF")
+#undef INCLUDE_STB_IMAGE_WRITE_H
+#undef STB_IMAGE_WRITE_IMPLEMENTATION
+#undef STB_IMAGE_WRITE_STATIC
+#undef STBI_WRITE_NO_STDIO
+#undef STBIWDEF
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STB_IMAGE_WRITE_STATIC
+#define STBI_WRITE_NO_STDIO
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+namespace typeflow::detail::stb {
+#include <stb/stb_image_write.h>
+}  // namespace typeflow::detail::stb
+
+#pragma GCC diagnostic pop
+#pragma pop_macro("STBIWDEF")
+#pragma pop_macro("STBI_WRITE_NO_STDIO")
+#pragma pop_macro("STB_IMAGE_WRITE_STATIC")
+#pragma pop_macro("STB_IMAGE_WRITE_IMPLEMENTATION")
+#pragma pop_macro("INCLUDE_STB_IMAGE_WRITE_H")
