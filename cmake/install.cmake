@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Headers, targets and the package files behind find_package(typeflow).
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/typeflow")
+install(TARGETS typeflow typeflow_data typeflow_image typeflow_native
+        EXPORT typeflowTargets FILE_SET HEADERS)
+install(EXPORT typeflowTargets NAMESPACE typeflow:: DESTINATION "${package_dir}")
+
+configure_package_config_file(
+  "${CMAKE_CURRENT_LIST_DIR}/typeflowConfig.cmake.in" "${PROJECT_BINARY_DIR}/typeflowConfig.cmake"
+  INSTALL_DESTINATION "${package_dir}" NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/typeflowConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES
+  "${PROJECT_BINARY_DIR}/typeflowConfig.cmake"
+  "${PROJECT_BINARY_DIR}/typeflowConfigVersion.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/Findstb.cmake"
+  DESTINATION "${package_dir}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# typeflow::typeflow   the library
+# typeflow::data       the same and zlib, for typeflow/data.hpp and typeflow/data/
+# typeflow::image      the same and stb, for typeflow/image.hpp and typeflow/image/
+# typeflow::native     the same, optimised for the machine that compiles
+
+# The headers under include/ that match, but for those of the wings named after EXCEPT.
+function(typeflow_headers result pattern)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/typeflow/*.hpp")
+  list(FILTER headers INCLUDE REGEX "/include/typeflow/${pattern}")
+  foreach(wing IN LISTS ARGN)
+    list(FILTER headers EXCLUDE REGEX "/include/typeflow/${wing}[./]")
+  endforeach()
+  set(${result} "${headers}" PARENT_SCOPE)
+endfunction()
+
+# Makes typeflow::<name> of the headers that follow.
+function(typeflow_library target name)
+  add_library(${target} INTERFACE)
+  add_library(typeflow::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_sources(${target} INTERFACE
+    FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${ARGN})
+  # Every header has to compile alone: target all_verify_interface_header_sets.
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${PROJECT_IS_TOP_LEVEL})
+endfunction()
+
+# CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
+typeflow_headers(headers ".*" data image cuda)
+typeflow_library(typeflow typeflow ${headers})
+
+target_compile_features(typeflow INTERFACE cxx_std_20)
+# What the library's promises rest on, and no optimisation:
+# - models are traced and compiled in constant evaluation, far beyond the compilers' default limits;
+# - equal bits whether operations are fused or not need a*b+c never to be contracted silently.
+set(gnu "$<COMPILE_LANG_AND_ID:CXX,GNU>")
+set(clang "$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>")
+set(nvcc "$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>")
+set(cuda_clang "$<COMPILE_LANG_AND_ID:CUDA,Clang>")
+set(gnu_limits -fconstexpr-ops-limit=4000000000 -fconstexpr-loop-limit=100000000)
+set(clang_limits -fconstexpr-steps=2000000000)
+list(JOIN gnu_limits "," nvcc_gnu_limits)
+target_compile_options(typeflow INTERFACE
+  "$<${gnu}:${gnu_limits};-ffp-contract=off>"
+  "$<$<OR:${clang},${cuda_clang}>:${clang_limits};-ffp-contract=off>"
+  "$<${nvcc}:-std=c++20;--fmad=false;-Xcompiler=-ffp-contract=off>"
+  "$<${nvcc}:SHELL:-Xcudafe --max_cost_constexpr_call=2000000000>"
+  "$<$<AND:${nvcc},$<CXX_COMPILER_ID:GNU>>:-Xcompiler=${nvcc_gnu_limits}>"
+  "$<$<AND:${nvcc},$<CXX_COMPILER_ID:Clang>>:-Xcompiler=${clang_limits}>")
+target_link_libraries(typeflow INTERFACE xsimd xtensor TBB::tbb)
+
+typeflow_headers(headers "data[./]")
+typeflow_library(typeflow_data data ${headers})
+target_link_libraries(typeflow_data INTERFACE typeflow ZLIB::ZLIB)
+
+typeflow_headers(headers "image[./]")
+typeflow_library(typeflow_image image ${headers})
+target_link_libraries(typeflow_image INTERFACE typeflow stb::stb)
+
+add_library(typeflow_native INTERFACE)
+add_library(typeflow::native ALIAS typeflow_native)
+set_target_properties(typeflow_native PROPERTIES EXPORT_NAME native)
+target_link_libraries(typeflow_native INTERFACE typeflow)
+target_compile_options(typeflow_native INTERFACE
+  "$<$<OR:${gnu},${clang},${cuda_clang}>:-O3;-march=native>"
+  "$<${nvcc}:-O3;-Xcompiler=-march=native>")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# cmake -DCOMPILER=... -DSOURCE=... -DCOMPILER_ID=... -DINCLUDE=... -P check.cmake
+#
+# Asserts that a program does not compile, and that its user is told why in the first six lines of
+# the compiler's output:
+#
+#   // expect: text        stands there, once for each such comment (without `typeflow::`, which
+#                          one compiler prints and the other does not)
+#   ...  // error here     this file and this line stand there
+#
+# With -DCORRECTED the same file is the program without the mistake, and must compile: the
+# refusal has no other reason.
+
+cmake_minimum_required(VERSION 3.25)
+
+set(flags -std=c++20 -fsyntax-only -ffp-contract=off "-I${INCLUDE}")
+if(COMPILER_ID STREQUAL "Clang")
+  list(APPEND flags -fconstexpr-steps=2000000000)
+else()
+  list(APPEND flags -fconstexpr-ops-limit=4000000000 -fconstexpr-loop-limit=100000000)
+endif()
+set(ENV{LC_ALL} C)
+
+execute_process(COMMAND "${COMPILER}" ${flags} -DCORRECTED "${SOURCE}"
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "the corrected program must compile:\n${output}")
+endif()
+
+execute_process(COMMAND "${COMPILER}" ${flags} "${SOURCE}"
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(result EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} compiles, and must not")
+endif()
+
+# Lists split at semicolons, and swallow them in square brackets.
+function(lines_of text result)
+  string(REPLACE "typeflow::" "" text "${text}")
+  string(REPLACE ";" "," text "${text}")
+  string(REPLACE "[" "(" text "${text}")
+  string(REPLACE "]" ")" text "${text}")
+  string(REPLACE "\n" ";" text "${text}")
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+lines_of("${output}" lines)
+list(SUBLIST lines 0 6 first_lines)
+list(JOIN first_lines "\n" first_lines)
+
+file(READ "${SOURCE}" program)
+lines_of("${program}" program)
+cmake_path(GET SOURCE FILENAME file)
+set(expected "")
+set(number 0)
+foreach(line IN LISTS program)
+  math(EXPR number "${number} + 1")
+  if(line MATCHES "^ *// expect: (.+)$")
+    list(APPEND expected "${CMAKE_MATCH_1}")
+  elseif(line MATCHES "// error here$")
+    list(APPEND expected "${file}:${number}:")
+  endif()
+endforeach()
+list(LENGTH expected count)
+if(count LESS 2)
+  message(FATAL_ERROR "${SOURCE} must say what it expects, and where")
+endif()
+
+foreach(text IN LISTS expected)
+  string(FIND "${first_lines}" "${text}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "'${text}' does not stand in the first six lines of:\n${output}")
+  endif()
+endforeach()

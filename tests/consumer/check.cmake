@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# cmake -DMETHOD=find_package|add_subdirectory -DWORK=... [-DNVCC=...] -P check.cmake
+#
+# Configures, builds and runs project/ in the empty folder WORK, against typeflow installed into
+# WORK/prefix or as a subfolder.
+
+cmake_minimum_required(VERSION 3.25)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result
+    OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+set(arguments -DMETHOD=${METHOD} -DEXPECTED_VERSION=${TYPEFLOW_VERSION} -DCMAKE_BUILD_TYPE=Release)
+if(METHOD STREQUAL "find_package")
+  run("${CMAKE_COMMAND}" --install "${TYPEFLOW_BUILD}" --prefix "${WORK}/prefix")
+  list(APPEND arguments "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
+else()
+  list(APPEND arguments "-DTYPEFLOW_SOURCE=${TYPEFLOW_SOURCE}")
+endif()
+if(NVCC)
+  # An architecture that every supported toolkit knows: no GPU is needed to compile.
+  list(APPEND arguments -DUSE_CUDA=ON "-DCMAKE_CUDA_COMPILER=${NVCC}" -DCMAKE_CUDA_ARCHITECTURES=80)
+endif()
+
+run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/project" -B "${WORK}/build" -G "${GENERATOR}"
+    "-DCMAKE_CXX_COMPILER=${COMPILER}" ${arguments})
+run("${CMAKE_COMMAND}" --build "${WORK}/build")
+run("${WORK}/build/consumer")
+if(NOT NVCC)
+  run("${WORK}/build/consumer_native")
+endif()

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Shapes of matrix products, read as they are or transposed, and of their gradients.
+
+#include "support.hpp"
+
+constexpr bool matrix_products(tf::Graph& g) {
+  auto a = tf::placeholder<float, 2, 3>(g, "a");
+  auto at = tf::placeholder<float, 3, 2>(g, "at");
+  auto b = tf::placeholder<float, 3, 4>(g, "b");
+  auto bt = tf::placeholder<float, 4, 3>(g, "bt");
+  static_assert(is_tensor<decltype(matmul(a, b)), float, 2, 4>);
+  static_assert(is_tensor<decltype(tf::matmul<tf::transpose_a>(at, b)), float, 2, 4>);
+  static_assert(is_tensor<decltype(tf::matmul<tf::transpose_b>(a, bt)), float, 2, 4>);
+  static_assert(is_tensor<decltype(tf::matmul<tf::transpose_both>(at, bt)), float, 2, 4>);
+  (matmul(a, b) + tf::matmul<tf::transpose_a>(at, b) + tf::matmul<tf::transpose_b>(a, bt) +
+   tf::matmul<tf::transpose_both>(at, bt))
+      .named("sum");
+  return count<tf::ops::MatMul>(g) == 4;
+}
+static_assert(holds<matrix_products>());
+
+constexpr bool rows_may_be_batch(tf::Graph& g) {
+  auto x = tf::placeholder<double, tf::batch, 784>(g, "x");
+  auto x4 = tf::placeholder<double, 4 * tf::batch, 784>(g, "x4");
+  auto W = tf::variable<double, 784, 10>(g, "W");
+  static_assert(is_tensor<decltype(matmul(x, W)), double, tf::batch, 10>);
+  static_assert(is_tensor<decltype(matmul(x4, W)), double, 4 * tf::batch, 10>);
+  // Products with itself: over batch, and of all pairs of rows. Two batch axes stay two.
+  static_assert(is_tensor<decltype(tf::matmul<tf::transpose_a>(x, x)), double, 784, 784>);
+  static_assert(
+      is_tensor<decltype(tf::matmul<tf::transpose_b>(x, x)), double, tf::batch, tf::batch>);
+  tf::matmul<tf::transpose_a>(x, x).named("gram");
+  tf::matmul<tf::transpose_b>(x4, x).named("pairs");
+  return true;
+}
+static_assert(holds<rows_may_be_batch>());
+
+/// The gradients have the shapes of the operands, and are products that read their operands
+/// transposed instead of transposing them.
+template <tf::Transposed T, class A, class B>
+constexpr bool gradient_fits(tf::Graph& g, const A& a, const B& b) {
+  auto y = sum(tf::matmul<T>(a, b));
+  auto [da, db] = gradients(y, a, b);
+  static_assert(std::is_same_v<decltype(da), tf::Expr<float, typename A::shape>>);
+  static_assert(std::is_same_v<decltype(db), tf::Expr<float, typename B::shape>>);
+  return g.type_of(da.id()) == A::type && g.type_of(db.id()) == B::type &&
+         count<tf::ops::MatMul>(g) == 3 && count<tf::ops::Transpose>(g) == 0;
+}
+constexpr bool gradient_of_neither(tf::Graph& g) {
+  return gradient_fits<tf::Transposed::neither>(g, tf::placeholder<float, tf::batch, 3>(g, "a"),
+                                                tf::placeholder<float, 3, 4>(g, "b"));
+}
+constexpr bool gradient_of_a(tf::Graph& g) {
+  return gradient_fits<tf::transpose_a>(g, tf::placeholder<float, 3, tf::batch>(g, "a"),
+                                        tf::placeholder<float, 3, 4>(g, "b"));
+}
+constexpr bool gradient_of_b(tf::Graph& g) {
+  return gradient_fits<tf::transpose_b>(g, tf::placeholder<float, tf::batch, 3>(g, "a"),
+                                        tf::placeholder<float, 4, 3>(g, "b"));
+}
+constexpr bool gradient_of_both(tf::Graph& g) {
+  return gradient_fits<tf::transpose_both>(g, tf::placeholder<float, 3, tf::batch>(g, "a"),
+                                           tf::placeholder<float, 4, 3>(g, "b"));
+}
+static_assert(holds<gradient_of_neither>());
+static_assert(holds<gradient_of_a>());
+static_assert(holds<gradient_of_b>());
+static_assert(holds<gradient_of_both>());
