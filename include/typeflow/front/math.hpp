@@ -79,7 +79,9 @@ struct Abs : elementwise {
   static constexpr std::string_view name = "Abs";
   template <class V>
   V operator()(V x) const {
-    if constexpr (std::is_integral_v<V>) {
+    if constexpr (std::is_unsigned_v<V>) {
+      return x;
+    } else if constexpr (std::is_integral_v<V>) {
       return x < 0 ? static_cast<V>(0 - static_cast<std::uint64_t>(x)) : x;
     } else {
       using std::abs;
@@ -109,8 +111,12 @@ struct Relu : elementwise {
   static constexpr std::string_view name = "Relu";
   template <class V>
   V operator()(V x) const {
-    using math::select;
-    return select(x < V(0), V(0), x);
+    if constexpr (std::is_unsigned_v<V>) {
+      return x;
+    } else {
+      using math::select;
+      return select(x < V(0), V(0), x);
+    }
   }
   static constexpr AnyExpr gradient(Relu, auto, auto y, auto dy) {
     return detail::apply_untyped(ReluGradient{}, dy, y);
