@@ -92,7 +92,7 @@ void copy_rows(std::span<const T> array, std::size_t width, std::span<const std:
 }
 
 /// One batch of labeled images; valid until the next one is taken.
-struct Batch {
+struct LabeledBatch {
   std::span<const float> images;         ///< (B,height*width)
   std::span<const std::int32_t> labels;  ///< (B)
   std::span<const float> one_hot;        ///< (B,classes)
@@ -107,7 +107,7 @@ class Batches {
   explicit Batches(LabeledImages&&, BatchOptions = {}) = delete;  // it would dangle
 
   /// The next batch, in buffers that the next call overwrites.
-  Batch next() {
+  LabeledBatch next() {
     const std::span<const std::int64_t> rows = sampler_.next();
     copy_rows<float>(data_->images, data_->image(0).size(), rows, images_);
     copy_rows<std::int32_t>(data_->labels, 1, rows, labels_);
