@@ -209,8 +209,10 @@ constexpr auto gradients_typed(const Y& y, const DY& dy, const X&... x) {
   if constexpr (sizeof...(X) == 1) {
     return same_type(x..., result[0]);
   } else {
-    int i = 0;
-    return std::tuple{same_type(x, result[i++])...};
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple{same_type(x, result[static_cast<int>(I)])...};
+    }
+    (std::index_sequence_for<X...>{});
   }
 }
 
