@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "typeflow/core/error.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#pragma GCC system_header  // stb's warnings are not ours to mend
 
 // The one place that includes stb_image_write. It goes into a namespace of ours, with internal
 // linkage and its macros put back, so that a program may have its own copy of stb besides, in the
@@ -24,19 +25,11 @@
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_STATIC
 #define STBI_WRITE_NO_STDIO
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wold-style-cast"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace typeflow::detail::stb {
 #include <stb/stb_image_write.h>
 }  // namespace typeflow::detail::stb
 
-#pragma GCC diagnostic pop
 #pragma pop_macro("STBIWDEF")
 #pragma pop_macro("STBI_WRITE_NO_STDIO")
 #pragma pop_macro("STB_IMAGE_WRITE_STATIC")
