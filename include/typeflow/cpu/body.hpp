@@ -161,7 +161,9 @@ struct FoldState {
 };
 
 template <class O>
-concept ArgFold = requires { typename O::better; };
+concept ArgFold = requires {
+  typename O::better;
+};
 
 /// argmax and argmin: per lane the best element and its position.
 template <class L, ArgFold O, class T>
@@ -206,8 +208,8 @@ struct FoldState<L, O, T> {
   TYPEFLOW_INLINE void take(int i, T x, std::int32_t at) {
     if (at == unseen) return;
     const bool both_nan = x != x && best[i] != best[i];
-    if (index[i] == unseen || typename O::better{}(x, best[i]) ||
-        (best[i] != best[i] && x == x) || ((x == best[i] || both_nan) && at < index[i])) {
+    if (index[i] == unseen || typename O::better{}(x, best[i]) || (best[i] != best[i] && x == x) ||
+        ((x == best[i] || both_nan) && at < index[i])) {
       best[i] = x;
       index[i] = at;
     }
@@ -269,8 +271,8 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
     int count;
     const int* arguments;
   };
-  static constexpr Facts facts[] = {{It::is_fold, It::is_row, It::phase, It::count, It::arguments}...,
-                                    {}};
+  static constexpr Facts facts[] = {
+      {It::is_fold, It::is_row, It::phase, It::count, It::arguments}..., {}};
   static constexpr int store_value[] = {St::value..., -1};
   static constexpr bool store_row[] = {St::is_row..., false};
 
@@ -299,8 +301,8 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
     }
     for (int i = items - 1; i >= 0; --i) {
       const Facts& f = facts[i];
-      const bool in_pass = f.folds ? f.phase == P + 1
-                                   : !f.row && need[static_cast<std::size_t>(first_item + i)];
+      const bool in_pass =
+          f.folds ? f.phase == P + 1 : !f.row && need[static_cast<std::size_t>(first_item + i)];
       for (int a = 0; a < f.count && in_pass; ++a) {
         need[static_cast<std::size_t>(f.arguments[a])] = true;
       }
@@ -325,10 +327,8 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   static constexpr int first_store = operand_numbers[inputs];
 
   static Ops decode(const std::uint32_t* words) {
-    Ops ops;
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (decode_one<I>(ops, words), ...);
-    }
+    Ops ops{};
+    [&]<int... I>(std::integer_sequence<int, I...>) { (decode_one<I>(ops, words), ...); }
     (ItemNumbers{});
     return ops;
   }
@@ -336,9 +336,7 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   /// Evaluates the operations that pass P needs of the elements whose inputs are in `r`.
   template <int P>
   TYPEFLOW_INLINE static void evaluate(Registers& r, const Ops& ops, const ElementContext& at) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (evaluate_element<P, I>(r, ops, at), ...);
-    }
+    [&]<int... I>(std::integer_sequence<int, I...>) { (evaluate_element<P, I>(r, ops, at), ...); }
     (ItemNumbers{});
   }
 
@@ -346,9 +344,7 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   template <int Phase>
   TYPEFLOW_INLINE static void evaluate_rows(Registers& r, const Ops& ops,
                                             const ElementContext& at) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (evaluate_row<Phase, I>(r, ops, at), ...);
-    }
+    [&]<int... I>(std::integer_sequence<int, I...>) { (evaluate_row<Phase, I>(r, ops, at), ...); }
     (ItemNumbers{});
   }
 
@@ -373,7 +369,7 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   using States = typename StatesOf<ItemNumbers>::type;
 
   template <int P, int I>
-  static constexpr bool folds_in = Item<I>::is_fold && Item<I>::phase == P + 1;
+  static constexpr bool folds_in = Item<I>::is_fold&& Item<I>::phase == P + 1;
   template <int P>
   static constexpr bool has_folds = [] {
     for (int i = 0; i < items; ++i) {
@@ -385,9 +381,7 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   /// Calls f.operator()<I>() for each fold of pass P.
   template <int P, class F>
   TYPEFLOW_INLINE static void each_fold(const F& f) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (call_if<folds_in<P, I>, I>(f), ...);
-    }
+    [&]<int... I>(std::integer_sequence<int, I...>) { (call_if<folds_in<P, I>, I>(f), ...); }
     (ItemNumbers{});
   }
   template <bool If, int I, class F>
@@ -406,7 +400,7 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   template <int I>
   static void decode_one(Ops& ops, const std::uint32_t* words) {
     using O = typename Item<I>::op;
-    if constexpr (O::kind == Kind::elementwise && word_count<O> > 0) {
+    if constexpr (O::kind == Kind::elementwise && word_count < O >> 0) {
       get<I>(ops) = typeflow::decode<O>(words + word_offset(I));
     }
   }
@@ -419,15 +413,13 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
     }
   }
   template <int Phase, int I>
-  TYPEFLOW_INLINE static void evaluate_row(Registers& r, const Ops& ops,
-                                           const ElementContext& at) {
+  TYPEFLOW_INLINE static void evaluate_row(Registers& r, const Ops& ops, const ElementContext& at) {
     if constexpr (!Item<I>::is_fold && Item<I>::is_row && Item<I>::phase == Phase) {
       evaluate_item<I>(r, ops, at, std::make_integer_sequence<int, Item<I>::count>{});
     }
   }
   template <int I, int... A>
-  TYPEFLOW_INLINE static void evaluate_item(Registers& r, const Ops& ops,
-                                            const ElementContext& at,
+  TYPEFLOW_INLINE static void evaluate_item(Registers& r, const Ops& ops, const ElementContext& at,
                                             std::integer_sequence<int, A...>) {
     get<first_item + I>(r) =
         apply_lanes<L, ElementOf<first_item + I>, ElementOf<Item<I>::arguments[A]>...>(

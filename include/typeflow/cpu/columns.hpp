@@ -19,8 +19,8 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
   using Ops = typename M::Ops;
   using States = typename M::States;
   static constexpr int N = L::size;
-  static constexpr int together = 4;                 ///< vectors of columns
-  static constexpr std::int64_t chunk = 256;         ///< rows that are folded before they are merged
+  static constexpr int together = 4;          ///< vectors of columns
+  static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
   static constexpr unsigned fold_bit = 1u << Outer;  ///< the axis that is folded
   static constexpr unsigned inner_bit = 2u << Outer;
 
@@ -32,9 +32,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     g.width = call.extents[Outer + 1];
     std::int64_t outer = 1;
     for (int k = 0; k < Outer; ++k) outer *= call.extents[k];
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (find_strides<I>(call, g), ...);
-    }
+    [&]<int... I>(std::integer_sequence<int, I...>) { (find_strides<I>(call, g), ...); }
     (typename M::InputNumbers{});
     const std::int64_t block = together * N;
     const std::int64_t blocks = (g.width + block - 1) / block;
@@ -88,9 +86,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       coordinate[k] = rest % call.extents[k];
       rest /= call.extents[k];
     }
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (enter<I>(call, g, coordinate, p), ...);
-    }
+    [&]<int... I>(std::integer_sequence<int, I...>) { (enter<I>(call, g, coordinate, p), ...); }
     (typename M::InputNumbers{});
     const std::int64_t end = std::min(j + together * N, g.width);
     if (j + together * N <= end) {

@@ -124,8 +124,8 @@ struct Code<ContractionKernel<D, Transposed, B>, A> {
         for (std::int64_t i = first; i < std::min(first + group, rows); i += S::rows) {
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - i));
           alignas(64) T tile[S::rows * S::width];
-          multiply(call.operand<const T>(0), rows, depth, i, count, panel,
-                   copied ? width : columns, width, tile);
+          multiply(call.operand<const T>(0), rows, depth, i, count, panel, copied ? width : columns,
+                   width, tile);
           finish(call, ops, tile, i, count, p * S::width, columns);
         }
       }
@@ -139,9 +139,8 @@ struct Code<ContractionKernel<D, Transposed, B>, A> {
     return (left + S::lanes - 1) / S::lanes * S::lanes;
   }
 
-  static void multiply(const T* a, std::int64_t rows, std::int64_t depth, std::int64_t i,
-                       int count, const T* panel, std::int64_t pitch, std::int64_t width,
-                       T* tile) {
+  static void multiply(const T* a, std::int64_t rows, std::int64_t depth, std::int64_t i, int count,
+                       const T* panel, std::int64_t pitch, std::int64_t width, T* tile) {
     const std::int64_t row = transposed_a ? 1 : depth;
     const std::int64_t step = transposed_a ? rows : 1;
     const T* const first = a + i * row;
@@ -180,9 +179,7 @@ struct Code<ContractionKernel<D, Transposed, B>, A> {
     (typename M::InputNumbers{});
     const ElementContext at{call.random, i * columns + j};
     M::template evaluate<0>(r, ops, at);
-    [&]<int... O>(std::integer_sequence<int, O...>) {
-      (store<O>(call, r, at.index, count), ...);
-    }
+    [&]<int... O>(std::integer_sequence<int, O...>) { (store<O>(call, r, at.index, count), ...); }
     (typename M::StoreNumbers{});
   }
 

@@ -36,12 +36,11 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
     g.length = call.extents[Outer];
     g.rows = 1;
     for (int k = 0; k < Outer; ++k) g.rows *= call.extents[k];
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (find_strides<I>(call, g), ...);
-    }
+    [&]<int... I>(std::integer_sequence<int, I...>) { (find_strides<I>(call, g), ...); }
     (typename M::InputNumbers{});
     if constexpr (Folds) {
-      const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
+      const std::int64_t grain =
+          std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
       parallel(call, g.rows, grain, [&](std::int64_t begin, std::int64_t end) {
         rows(call, g, begin, end, 0, g.length);
       });
@@ -111,9 +110,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
         (enter<I>(call, g, coordinate, p, r), ...);
       }
       (typename M::InputNumbers{});
-      [&]<int... S>(std::integer_sequence<int, S...>) {
-        (enter_store<S>(call, g, row, p), ...);
-      }
+      [&]<int... S>(std::integer_sequence<int, S...>) { (enter_store<S>(call, g, row, p), ...); }
       (typename M::StoreNumbers{});
       p.at.index = row;
       M::template evaluate_rows<0>(r, ops, p.at);
@@ -121,9 +118,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
         (pass<P>(r, ops, p, row, g.length, first, last), ...);
       }
       (std::make_integer_sequence<int, M::passes>{});
-      [&]<int... S>(std::integer_sequence<int, S...>) {
-        (store_row<S>(r, p), ...);
-      }
+      [&]<int... S>(std::integer_sequence<int, S...>) { (store_row<S>(r, p), ...); }
       (typename M::StoreNumbers{});
     }
   }
@@ -231,9 +226,8 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
     (typename M::InputNumbers{});
     p.at.index = base + i;
     M::template evaluate<P>(r, ops, p.at);
-    M::template each_fold<P>([&]<int I>() {
-      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i);
-    });
+    M::template each_fold<P>(
+        [&]<int I>() { get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i); });
     if constexpr (P == M::passes - 1) {
       [&]<int... S>(std::integer_sequence<int, S...>) {
         (store<S>(r, p, i, [](auto* at, const auto& x) { L::store(at, x); }), ...);
@@ -250,9 +244,8 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
     (typename M::InputNumbers{});
     p.at.index = base + i;
     M::template evaluate<P>(r, ops, p.at);
-    M::template each_fold<P>([&]<int I>() {
-      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i, count);
-    });
+    M::template each_fold<P>(
+        [&]<int I>() { get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i, count); });
     if constexpr (P == M::passes - 1) {
       [&]<int... S>(std::integer_sequence<int, S...>) {
         (store<S>(r, p, i, [=](auto* at, const auto& x) { L::store(at, x, count); }), ...);
@@ -274,8 +267,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
     }
   }
   template <int S, class F>
-  TYPEFLOW_INLINE static void store(Registers& r, const Row& p, std::int64_t i,
-                                    const F& store_at) {
+  TYPEFLOW_INLINE static void store(Registers& r, const Row& p, std::int64_t i, const F& store_at) {
     using Out = typename M::template Out<S>;
     using T = element_of<Out::dtype>;
     if constexpr (!Out::is_row) store_at(static_cast<T*>(p.out[S]) + i, get<Out::value>(r));

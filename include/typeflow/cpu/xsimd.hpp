@@ -9,6 +9,10 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 on AVX-512 intrinsics
+#endif
 #endif
 #include <xsimd/xsimd.hpp>
 #if defined(__GNUC__)

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "typeflow/core/extent.hpp"
+#include "typeflow/core/text.hpp"
 #include "typeflow/graph/records.hpp"
 
 namespace typeflow {
@@ -70,6 +71,43 @@ struct KernelSpec {
   ItemSpec item[max_items];
   StoreSpec store[max_stores];
 };
+
+/// What the run time knows of a kernel.
+struct KernelSummary {
+  KernelKind kind;
+  bool random;              ///< draws random numbers
+  int flops;                ///< per element of the step's space
+  unsigned aligned;         ///< operands that are read at the element at hand alone, as bits
+  unsigned element_stores;  ///< stores with a value per element, as bits
+};
+
+constexpr KernelSummary summary_of(const KernelSpec& spec) {
+  KernelSummary s{spec.kind, false, 0, 0, 0};
+  if (spec.kind == KernelKind::custom) {
+    s.flops = spec.op->flops;
+    s.random = spec.op->effect == SideEffect::random;
+    return s;
+  }
+  const bool contraction = spec.kind == KernelKind::contraction;
+  const int axes = contraction                     ? 2
+                   : spec.kind == KernelKind::loop ? spec.outer + 1
+                                                   : spec.outer + 2;
+  int operand = 0;
+  for (int i = 0; i < spec.inputs; ++i) {
+    if (spec.input[i].is_index) continue;
+    const bool of_product = contraction && i < 2;
+    if (!of_product && spec.input[i].axes == (1u << axes) - 1u) s.aligned |= 1u << operand;
+    ++operand;
+  }
+  for (int i = 0; i < spec.items; ++i) {
+    if (!spec.item[i].is_row) s.flops += spec.item[i].op->flops;
+    if (spec.item[i].op->effect == SideEffect::random) s.random = true;
+  }
+  for (int i = 0; i < spec.stores; ++i) {
+    if (!spec.store[i].is_row) s.element_stores |= 1u << (i & 31);
+  }
+  return s;
+}
 
 // Slots.
 
@@ -165,6 +203,82 @@ struct ProgramView {
   Table<ScopeRecord> scopes;
   Table<ProgramVariable> variables;
   Table<ProgramPlaceholder> placeholders;
+  Table<KernelSummary> kernels;
+
+  constexpr const Type& type_of(Id slot) const { return types[slots[slot].type]; }
 };
+
+/// What a step costs in a run with this batch.
+struct StepCost {
+  std::int64_t flops;
+  std::int64_t bytes;  ///< read and written
+};
+
+constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::int64_t batch_size) {
+  const KernelSummary& kernel = program.kernels[step.kernel];
+  StepCost cost{};
+  const auto elements = [&](Id slot) {
+    return count_of(program.type_of(slot).dims).resolve(batch_size);
+  };
+  std::int64_t space = 0;
+  for (int i = 0; i < step.operands.count; ++i) {
+    const Id slot = program.operands[step.operands.first + i];
+    cost.bytes += elements(slot) * size_of(program.type_of(slot).dtype);
+    if (elements(slot) > space) space = elements(slot);
+  }
+  const auto extent = [&](int i) {
+    const StepExtent& e = program.extents[step.extents.first + i];
+    return Count{e.coefficient, e.power}.resolve(batch_size);
+  };
+  if (kernel.kind == KernelKind::custom) {
+    cost.flops = space * kernel.flops;
+    return cost;
+  }
+  const bool contraction = kernel.kind == KernelKind::contraction;
+  space = 1;
+  for (int i = 0; i < (contraction ? 2 : step.extents.count); ++i) space *= extent(i);
+  cost.flops = space * kernel.flops + (contraction ? 2 * space * extent(2) : 0);
+  return cost;
+}
+
+// Names in messages.
+
+constexpr void print_label(Message& out, const char* text, int length, int index) {
+  out << std::string_view(text, static_cast<std::size_t>(length));
+  if (index != none) out << '_' << index;
+}
+/// "block_2/unit_3/"; the scopes that prefix variables only, if asked.
+constexpr void print_scope(Message& out, const ProgramView& program, Id id, bool of_variable) {
+  const ScopeRecord& scope = program.scopes[id];
+  if (scope.parent == none) return;
+  print_scope(out, program, scope.parent, of_variable);
+  if (of_variable && !scope.variables) return;
+  print_label(out, scope.text, scope.length, scope.index);
+  out << '/';
+}
+constexpr void print_name(Message& out, const ProgramView& program, Id name) {
+  const Name& n = program.names[name].name;
+  print_scope(out, program, n.scope, n.variable_path);
+  print_label(out, n.text, n.length, n.index);
+  if (n.suffix > 0) out << '_' << n.suffix;
+}
+/// The name with this path; none if the program has none.
+constexpr Id find_name(const ProgramView& program, std::string_view path) {
+  const std::uint64_t key = hash(path);
+  for (Id i = 0; i < program.names.size; ++i) {
+    if (program.names[i].name.hash == key) return i;
+  }
+  return none;
+}
+/// "fc2/MatMul (mlp.cpp:14)"
+constexpr void print_step(Message& out, const ProgramView& program, const Step& step) {
+  if (step.label.name != none) {
+    print_name(out, program, step.label.name);
+  } else {
+    print_scope(out, program, step.label.scope, false);
+    out << std::string_view(step.label.operation, static_cast<std::size_t>(step.label.length));
+  }
+  out << " (" << file_name(step.label.source.file) << ':' << step.label.source.line << ')';
+}
 
 }  // namespace typeflow

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Runs programs: tables in, kernel calls out. Nothing here is a template, so its code is compiled
+// once however many models a program has.
+//
+// An engine has a pool of arenas; a run claims one by an atomic exchange and takes no lock. An
+// arena keeps its memory plan, its extents and its constants for the batch of its last run, so a
+// run with the same batch allocates nothing.
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/graph/host_tensor.hpp"
+#include "typeflow/lower/program.hpp"
+#include "typeflow/passes/memory.hpp"
+#include "typeflow/runtime/memory.hpp"
+#include "typeflow/runtime/variables.hpp"
+
+namespace typeflow {
+
+/// A fed tensor, as the engine sees it.
+struct FedTensor {
+  Id placeholder;  ///< in ProgramView::placeholders
+  const void* data;
+  DType dtype;
+  std::int64_t count;
+  int rank;  ///< -1: no shape was given
+  const std::int64_t* extents;
+};
+
+/// Where a run's result goes.
+struct FetchTarget {
+  Id name;  ///< in ProgramView::names
+  void* data;
+};
+
+namespace detail {
+
+/// The batch that makes `coefficient * batch^power` equal to count; -1 if there is none.
+inline std::int64_t solve_batch(const Count& size, std::int64_t count) {
+  if (size.coefficient == 0) return count == 0 ? 0 : -1;
+  if (count % size.coefficient != 0) return -1;
+  const std::int64_t rest = count / size.coefficient;
+  if (size.power == 1) return rest;
+  auto root = static_cast<std::int64_t>(
+      std::llround(std::pow(static_cast<double>(rest), 1.0 / size.power)));
+  return Count{1, size.power}.resolve(root) == rest ? root : -1;
+}
+
+/// A scalar constant's words as its element, in memory.
+inline void store_number(DType type, std::uint32_t low, std::uint32_t high, double factor,
+                         void* out) {
+  const std::uint64_t bits = std::uint64_t{high} << 32 | low;
+  visit_dtype(type, [&](auto zero) {
+    using T = decltype(zero);
+    T value;
+    if constexpr (std::is_same_v<T, float>) {
+      value = static_cast<float>(std::bit_cast<double>(bits) * factor);
+    } else if constexpr (std::is_same_v<T, double>) {
+      value = std::bit_cast<double>(bits) * factor;
+    } else {
+      value = static_cast<T>(static_cast<std::int64_t>(bits));
+    }
+    std::memcpy(out, &value, sizeof value);
+  });
+}
+
+}  // namespace detail
+
+/// What all runs of an engine have in common.
+struct EngineOptions {
+  std::uint64_t seed = 0;
+  bool initialize = true;
+  bool check_finite = false;
+  bool soft_placement = false;
+  bool keep_all = false;  ///< every temporary keeps its memory, for value()
+};
+
+class Engine {
+  /// Memory of a run.
+  struct Arena {
+    std::int64_t batch = -1;
+    std::int64_t planned_for = -1;  // the largest batch so far
+    std::vector<std::int64_t> extents;
+    std::vector<void*> slots;      // by slot
+    std::vector<void*> own_slots;  // the same, as the plan has them
+    AlignedBytes temporaries;
+    AlignedBytes scalars;  // constants, then defaults of placeholders
+    AlignedBytes workspace;
+  };
+
+ public:
+  /// `kernels` has an entry for each of the program's kernels.
+  Engine(const ProgramView& program, const simd::KernelEntry* kernels, Variables& variables,
+         Variables& states, simd::Executor* executor, const EngineOptions& options)
+      : program_(program),
+        kernels_(kernels),
+        store_(variables),
+        states_(states),
+        executor_(executor),
+        options_(options) {
+    for (const Step& step : program_.steps) check_device(step);
+    variables_.reserve(static_cast<std::size_t>(program_.variables.size));
+    for (const ProgramVariable& v : program_.variables) {
+      Message name{};
+      print_name(name, program_, v.name);
+      Variables& store = v.state ? states_ : store_;
+      variables_.push_back(&store.open(name.view(), program_.types[v.type], v.initializer,
+                                       options_.seed, options_.initialize || v.state));
+    }
+    load_constant_arrays();
+  }
+
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() {
+    for (auto& place : arenas_) delete place.load();
+  }
+
+  const ProgramView& program() const { return program_; }
+
+  /// Sets the states back to their initial values.
+  void reset_states() {
+    for (int i = 0; i < program_.variables.size; ++i) {
+      const ProgramVariable& v = program_.variables[i];
+      if (!v.state) continue;
+      Variables::reset(*variables_[static_cast<std::size_t>(i)], program_.names[v.name].name.hash,
+                       v.initializer, options_.seed);
+    }
+  }
+
+  /// The bytes of the arena that a run with this batch takes.
+  std::int64_t arena_bytes(std::int64_t batch_size) const {
+    return plan_memory(program_, batch_size, options_.keep_all).bytes;
+  }
+
+  /// One run: feeds are checked, and the batch is known, when it is made.
+  class Run {
+   public:
+    Run(Engine& engine, std::span<const FedTensor> feeds)
+        : engine_(engine), batch_(engine.batch_of(feeds)), arena_(engine.claim()) {
+      try {
+        engine_.prepare(*arena_, batch_);
+        engine_.place_feeds(*arena_, feeds);
+      } catch (...) {
+        engine_.release(arena_);
+        throw;
+      }
+    }
+    ~Run() { engine_.release(arena_); }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+    std::int64_t batch() const { return batch_; }
+    /// The shape of a tensor of this type in this run.
+    std::int64_t extent(const Type& type, int axis) const {
+      return resolve(type.dims.extent[axis], batch_);
+    }
+    std::int64_t count(const Type& type) const { return count_of(type.dims).resolve(batch_); }
+
+    void execute(std::span<const Id> steps, std::span<const FetchTarget> fetches, bool draws) {
+      engine_.execute(*arena_, steps, fetches,
+                      draws ? engine_.store_.next_draw() : std::uint64_t{0});
+    }
+
+   private:
+    Engine& engine_;
+    std::int64_t batch_;
+    Arena* arena_;
+  };
+
+  /// A copy of a tensor of the last run, if the engine keeps all; the arena that ran last has it.
+  template <class F>
+  void visit_last(Id slot, const F& f) {
+    Arena* const arena = last_.load(std::memory_order_acquire);
+    if (arena == nullptr) throw Error("value", "no run has been made yet");
+    f(arena->slots[static_cast<std::size_t>(slot)], arena->batch);
+  }
+
+ private:
+  friend class Run;
+
+  static constexpr int max_operands = 96;
+
+  Arena* claim() {
+    for (auto& place : arenas_) {
+      Arena* const arena = place.exchange(nullptr, std::memory_order_acquire);
+      if (arena != nullptr) return arena;
+    }
+    return new Arena;
+  }
+  void release(Arena* arena) {
+    last_.store(arena, std::memory_order_release);
+    for (auto& place : arenas_) {
+      Arena* expected = nullptr;
+      if (place.compare_exchange_strong(expected, arena, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+        return;
+      }
+    }
+    if (last_.load() == arena) last_.store(nullptr);
+    delete arena;
+  }
+
+  void check_device(const Step& step) const {
+    const Device device = step.device;
+    const bool here = device.kind == DeviceKind::any || device == cpu(0);
+    if (here || options_.soft_placement) return;
+    Message what{};
+    print_step(what, program_, step);
+    Message given{};
+    given << device;
+    throw Error(std::string(what.view()), "a device of this machine (/cpu:0)",
+                std::string(given.view()));
+  }
+
+  void load_constant_arrays() {
+    array_of_.assign(static_cast<std::size_t>(program_.constants.size), nullptr);
+    std::int64_t bytes = 0;
+    const auto padded = [&](const ConstantRecord& c) {
+      const std::int64_t size = c.words.count / 2 * size_of(program_.type_of(c.slot).dtype);
+      return (size + memory_alignment - 1) / memory_alignment * memory_alignment;
+    };
+    for (const ConstantRecord& c : program_.constants) bytes += c.is_array ? padded(c) : 0;
+    constant_arrays_ = AlignedBytes(bytes);
+    std::byte* at = constant_arrays_.data();
+    for (int i = 0; i < program_.constants.size; ++i) {
+      const ConstantRecord& c = program_.constants[i];
+      if (!c.is_array) continue;
+      const DType dtype = program_.type_of(c.slot).dtype;
+      for (int k = 0; k < c.words.count / 2; ++k) {
+        const std::uint32_t* const words = program_.words.data + c.words.first + 2 * k;
+        detail::store_number(dtype, words[0], words[1], 1, at + k * size_of(dtype));
+      }
+      array_of_[static_cast<std::size_t>(i)] = at;
+      at += padded(c);
+    }
+  }
+
+  // Feeds.
+
+  [[noreturn]] void wrong_feed(const FedTensor& fed, const std::string& expected_more = {}) const {
+    Message name{};
+    print_name(name, program_, program_.placeholders[fed.placeholder].name);
+    const Type& type = type_of_placeholder(fed.placeholder);
+    std::string given(name_of(fed.dtype));
+    if (fed.rank < 0) {
+      given += ", " + std::to_string(fed.count) + " elements";
+    } else {
+      given += " [";
+      for (int i = 0; i < fed.rank; ++i) {
+        given += (i > 0 ? ", " : "") + std::to_string(fed.extents[i]);
+      }
+      given += "]";
+    }
+    throw Error("feed \"" + std::string(name.view()) + "\"",
+                detail::to_string(type.dtype, type.dims) + expected_more, given);
+  }
+
+  const Type& type_of_placeholder(Id placeholder) const {
+    return program_.types[program_.names[program_.placeholders[placeholder].name].type];
+  }
+
+  /// The batch that the feeds agree on; 1 if none has it.
+  std::int64_t batch_of(std::span<const FedTensor> feeds) const {
+    std::int64_t batch_size = -1;
+    const FedTensor* from = nullptr;
+    for (const FedTensor& fed : feeds) {
+      const Dims& dims = type_of_placeholder(fed.placeholder).dims;
+      const Count size = count_of(dims);
+      std::int64_t found = -1;
+      if (fed.rank < 0) {
+        if (size.power == 0) {
+          if (fed.count != size.coefficient) wrong_feed(fed);
+          continue;
+        }
+        found = detail::solve_batch(size, fed.count);
+        if (found < 0) wrong_feed(fed);
+      } else {
+        if (fed.rank != dims.rank) wrong_feed(fed);
+        for (int i = 0; i < dims.rank; ++i) {
+          const Extent e = dims.extent[i];
+          const std::int64_t given = fed.extents[i];
+          if (!is_batch(e)) {
+            if (given != e) wrong_feed(fed);
+          } else if (given < 0 || given % -e != 0 || (found >= 0 && given / -e != found)) {
+            wrong_feed(fed);
+          } else {
+            found = given / -e;
+          }
+        }
+        if (size.power == 0) continue;
+      }
+      if (batch_size >= 0 && found != batch_size) {
+        Message other{};
+        print_name(other, program_, program_.placeholders[from->placeholder].name);
+        wrong_feed(fed, " with batch = " + std::to_string(batch_size) + ", as feed \"" +
+                            std::string(other.view()) + "\" has");
+      }
+      batch_size = found;
+      from = &fed;
+    }
+    return batch_size < 0 ? 1 : batch_size;
+  }
+
+  // Arenas.
+
+  template <class V>
+  static auto& at(V& v, Id i) {
+    return v[static_cast<std::size_t>(i)];
+  }
+
+  /// Where the arena's scalar i is.
+  static std::byte* scalar(const Arena& arena, int i) { return arena.scalars.data() + 16 * i; }
+
+  /// Brings an arena to this batch.
+  void prepare(Arena& arena, std::int64_t batch_size) const {
+    if (arena.batch == batch_size) return;
+    arena.extents.resize(static_cast<std::size_t>(program_.extents.size));
+    for (int i = 0; i < program_.extents.size; ++i) {
+      const StepExtent& e = program_.extents[i];
+      at(arena.extents, i) = Count{e.coefficient, e.power}.resolve(batch_size);
+    }
+    if (arena.batch < 0) {
+      arena.scalars = AlignedBytes(16 * (program_.constants.size + program_.placeholders.size));
+    }
+    for (int i = 0; i < program_.constants.size; ++i) {
+      const ConstantRecord& c = program_.constants[i];
+      if (c.is_array) continue;
+      const std::uint32_t* const words = program_.words.data + c.words.first;
+      const double power = static_cast<std::int32_t>(words[2]);
+      detail::store_number(program_.type_of(c.slot).dtype, words[0], words[1],
+                           std::pow(static_cast<double>(batch_size), power), scalar(arena, i));
+    }
+    if (batch_size > arena.planned_for) {
+      plan(arena, batch_size);
+      arena.planned_for = batch_size;
+    }
+    arena.batch = batch_size;
+  }
+
+  void plan(Arena& arena, std::int64_t batch_size) const {
+    const MemoryPlan plan = plan_memory(program_, batch_size, options_.keep_all);
+    arena.temporaries = AlignedBytes(plan.bytes);
+    arena.own_slots.resize(static_cast<std::size_t>(program_.slots.size));
+    for (Id i = 0; i < program_.slots.size; ++i) {
+      const Slot& slot = program_.slots[i];
+      void*& place = at(arena.own_slots, i);
+      switch (slot.kind) {
+        case SlotKind::temporary:
+          place = at(plan.offset, i) < 0 ? nullptr : arena.temporaries.data() + at(plan.offset, i);
+          break;
+        case SlotKind::variable:
+          place = at(variables_, slot.index)->bytes.data();
+          break;
+        case SlotKind::constant:
+          place = at(array_of_, slot.index) != nullptr ? at(array_of_, slot.index)
+                                                       : scalar(arena, slot.index);
+          break;
+        case SlotKind::placeholder:
+          place = nullptr;
+          break;
+      }
+    }
+    for (int i = 0; i < program_.placeholders.size; ++i) {
+      const ProgramPlaceholder& p = program_.placeholders[i];
+      if (!p.has_default) continue;
+      std::byte* const place = scalar(arena, program_.constants.size + i);
+      detail::store_number(program_.type_of(p.slot).dtype, p.low, p.high, 1, place);
+      at(arena.own_slots, p.slot) = place;
+    }
+    arena.slots = arena.own_slots;
+    std::int64_t workspace = 0;
+    for (const Step& step : program_.steps) {
+      const std::int64_t* const extents = arena.extents.data() + step.extents.first;
+      workspace = std::max(workspace, kernels_[step.kernel].workspace(extents));
+    }
+    arena.workspace = AlignedBytes(workspace);
+  }
+
+  void place_feeds(Arena& arena, std::span<const FedTensor> feeds) const {
+    for (const ProgramPlaceholder& p : program_.placeholders) {
+      at(arena.slots, p.slot) = at(arena.own_slots, p.slot);
+    }
+    for (const FedTensor& fed : feeds) {
+      at(arena.slots, program_.placeholders[fed.placeholder].slot) = const_cast<void*>(fed.data);
+    }
+  }
+
+  /// The bytes of a named tensor.
+  std::size_t bytes_of(const Arena& arena, Id name) const {
+    const Type& type = program_.types[program_.names[name].type];
+    return static_cast<std::size_t>(count_of(type.dims).resolve(arena.batch) * size_of(type.dtype));
+  }
+
+  void execute(Arena& arena, std::span<const Id> steps, std::span<const FetchTarget> fetches,
+               std::uint64_t draw) const {
+    // A temporary that is fetched is computed in its buffer; what else is fetched is copied: values
+    // as they are when the run starts.
+    struct Redirected {
+      Arena& arena;
+      const ProgramView& program;
+      std::span<const FetchTarget> fetches;
+      ~Redirected() {
+        for (const FetchTarget& f : fetches) {
+          const Id slot = program.names[f.name].slot;
+          if (program.slots[slot].kind == SlotKind::temporary) {
+            at(arena.slots, slot) = at(arena.own_slots, slot);
+          }
+        }
+      }
+    };
+    const Redirected restore{arena, program_, fetches};
+    for (const FetchTarget& f : fetches) {
+      const Id slot = program_.names[f.name].slot;
+      if (program_.slots[slot].kind != SlotKind::temporary) {
+        copy(f.data, at(arena.slots, slot), bytes_of(arena, f.name));
+      } else if (at(arena.slots, slot) == at(arena.own_slots, slot) && !options_.keep_all) {
+        at(arena.slots, slot) = f.data;
+      }
+    }
+    for (const Id id : steps) {
+      const Step& step = program_.steps[id];
+      void* operands[max_operands];
+      const Id* const slots = program_.operands.data + step.operands.first;
+      for (int i = 0; i < step.operands.count; ++i) operands[i] = at(arena.slots, slots[i]);
+      kernels_[step.kernel].run({operands,
+                                 arena.extents.data() + step.extents.first,
+                                 program_.words.data + step.words.first,
+                                 arena.workspace.data(),
+                                 executor_,
+                                 {options_.seed, draw}});
+      if (options_.check_finite) check_outputs(arena, step);
+    }
+    for (const FetchTarget& f : fetches) {  // a second fetch of one temporary
+      const Id slot = program_.names[f.name].slot;
+      if (program_.slots[slot].kind == SlotKind::temporary && at(arena.slots, slot) != f.data) {
+        copy(f.data, at(arena.slots, slot), bytes_of(arena, f.name));
+      }
+    }
+  }
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+
+  void check_outputs(const Arena& arena, const Step& step) const {
+    for (int i = step.inputs; i < step.operands.count; ++i) {
+      const Id slot = program_.operands[step.operands.first + i];
+      const Type& type = program_.type_of(slot);
+      std::int64_t nan = 0;
+      std::int64_t infinite = 0;
+      visit_dtype(type.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if constexpr (std::is_floating_point_v<T>) {
+          const T* const x = static_cast<const T*>(at(arena.slots, slot));
+          for (std::int64_t k = 0; k < count_of(type.dims).resolve(arena.batch); ++k) {
+            nan += std::isnan(x[k]);
+            infinite += std::isinf(x[k]);
+          }
+        }
+      });
+      if (nan + infinite == 0) continue;
+      Message where{};
+      print_step(where, program_, step);
+      Message what{};
+      if (nan > 0) what << nan << " NaN";
+      if (nan > 0 && infinite > 0) what << " and ";
+      if (infinite > 0) what << infinite << " infinite";
+      what << " in " << resolve(type.dims, arena.batch);
+      throw Error(std::string(where.view()), std::string(what.view()));
+    }
+  }
+
+  ProgramView program_;
+  const simd::KernelEntry* kernels_;
+  Variables& store_;
+  Variables& states_;
+  simd::Executor* executor_;
+  EngineOptions options_;
+  std::vector<Variables::Entry*> variables_;
+  AlignedBytes constant_arrays_;
+  std::vector<std::byte*> array_of_;  // by constant
+  std::array<std::atomic<Arena*>, 16> arenas_{};
+  std::atomic<Arena*> last_{nullptr};
+};
+
+}  // namespace typeflow

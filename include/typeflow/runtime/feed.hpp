@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What goes into a run and where its results go: feed<"x">(values), into<"y">(buffer).
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+#include "typeflow/core/dtype.hpp"
+#include "typeflow/core/shape.hpp"
+#include "typeflow/core/text.hpp"
+#include "typeflow/core/xtensor.hpp"
+
+namespace typeflow {
+
+/// A tensor for a run: a pointer, and its shape if one was given. Made by feed<"name">(...); must
+/// not outlive what it was made of.
+template <Text N, Element T>
+struct Feed {
+  static constexpr Text name = N;
+  using element = T;
+
+  const T* values = nullptr;  ///< null: the scalar
+  std::int64_t count = 0;
+  int rank = -1;  ///< -1: elements in row-major order without a shape
+  std::array<std::int64_t, max_rank> extents{};
+  T scalar{};
+  std::unique_ptr<T[]> owned{};  ///< of an expression that had to be evaluated
+
+  const T* data() const { return values != nullptr ? values : &scalar; }
+};
+
+/// A buffer for a result: into<"name">(...).
+template <Text N, Element T>
+struct Into {
+  static constexpr Text name = N;
+  using element = T;
+  T* data;
+  std::int64_t count;
+};
+
+namespace detail {
+
+template <class X>
+concept XTensorExpression = requires(const std::remove_cvref_t<X>& x) {
+  x.dimension();
+  x.shape();
+  typename std::remove_cvref_t<X>::value_type;
+};
+template <class X>
+concept ContiguousRange =
+    !XTensorExpression<X> && std::ranges::contiguous_range<X> && std::ranges::sized_range<X>;
+
+}  // namespace detail
+
+/// Feeds a number.
+template <Text N, Element T>
+Feed<N, T> feed(T value) {
+  Feed<N, T> f;
+  f.count = 1;
+  f.rank = 0;
+  f.scalar = value;
+  return f;
+}
+
+/// Feeds the elements of a vector, array or span, in row-major order. How many rows they are
+/// follows from the placeholder's shape.
+template <Text N, detail::ContiguousRange R>
+auto feed(const R& range) {
+  using T = std::remove_cv_t<std::ranges::range_value_t<R>>;
+  static_assert(Element<T>, "feed<name>(values): no tensor has elements of this type");
+  Feed<N, T> f;
+  f.values = std::ranges::data(range);
+  f.count = static_cast<std::int64_t>(std::ranges::size(range));
+  static const T nothing{};
+  if (f.values == nullptr) f.values = &nothing;
+  return f;
+}
+
+/// Feeds memory with a shape.
+template <Text N, Element T>
+Feed<N, T> feed(const T* values, std::initializer_list<std::int64_t> extents) {
+  Feed<N, T> f;
+  f.values = values;
+  f.rank = static_cast<int>(extents.size());
+  f.count = 1;
+  int axis = 0;
+  for (const std::int64_t e : extents) {
+    if (axis < max_rank) f.extents[static_cast<std::size_t>(axis++)] = e;
+    f.count *= e;
+  }
+  return f;
+}
+
+/// Feeds an xtensor container, view or expression, with its shape. What is not contiguous in
+/// row-major order is evaluated first.
+template <Text N, detail::XTensorExpression X>
+auto feed(const X& x) {
+  using T = std::remove_cv_t<typename X::value_type>;
+  static_assert(Element<T>, "feed<name>(x): no tensor has elements of this type");
+  Feed<N, T> f;
+  f.rank = static_cast<int>(x.dimension());
+  f.count = static_cast<std::int64_t>(x.size());
+  std::size_t axis = 0;
+  for (const auto e : x.shape()) {
+    if (axis < f.extents.size()) f.extents[axis++] = static_cast<std::int64_t>(e);
+  }
+  if constexpr (requires {
+                  { x.data() } -> std::convertible_to<const T*>;
+                  x.data_offset();
+                  x.is_contiguous();
+                }) {
+    if (x.is_contiguous() && (x.layout() == xt::layout_type::row_major || f.rank <= 1)) {
+      f.values = x.data() + x.data_offset();
+      return f;
+    }
+  }
+  f.owned = std::make_unique<T[]>(std::max<std::size_t>(x.size(), 1));
+  std::copy(x.template begin<xt::layout_type::row_major>(),
+            x.template end<xt::layout_type::row_major>(), f.owned.get());
+  f.values = f.owned.get();
+  return f;
+}
+
+/// Fetches into a vector, array, span or xtensor container of the right number of elements.
+template <Text N, class R>
+  requires detail::ContiguousRange<R> || detail::XTensorExpression<R>
+auto into(R&& buffer) {
+  using T = std::remove_reference_t<decltype(*buffer.data())>;
+  static_assert(!std::is_const_v<T> && Element<T>,
+                "into<name>(buffer): the elements must be writable and of a tensor's type");
+  if constexpr (detail::XTensorExpression<R>) {
+    static_assert(std::remove_cvref_t<R>::static_layout == xt::layout_type::row_major,
+                  "into<name>(buffer): the container must be row-major");
+  }
+  return Into<N, T>{buffer.data(), static_cast<std::int64_t>(buffer.size())};
+}
+/// Fetches a scalar.
+template <Text N, Element T>
+Into<N, T> into(T& value) {
+  return {&value, 1};
+}
+
+}  // namespace typeflow

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a run's names mean, found while compiling: which steps it takes, what it must be fed, and
+// the sentences for names and types that don't fit.
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "typeflow/lower/frozen.hpp"
+#include "typeflow/runtime/feed.hpp"
+
+namespace typeflow {
+
+/// Carries a sentence, in pieces, into a compiler's message.
+template <Text... Sentence>
+struct because {
+  static constexpr bool ok = sizeof...(Sentence) == 0;
+};
+
+namespace detail {
+
+// Sentences.
+
+inline constexpr int piece_size = 31;  // clang prints 32 characters of an array
+
+template <class Source, std::size_t I>
+constexpr auto piece() {
+  constexpr std::string_view all = Source::message.view();
+  constexpr std::string_view part = all.substr(I * piece_size, piece_size);
+  Text<part.size() + 1> text;
+  for (std::size_t i = 0; i < part.size(); ++i) text.characters[i] = part[i];
+  return text;
+}
+
+/// Source::message as a condition of a static_assert.
+template <class Source>
+struct Check {
+  template <std::size_t... I>
+  static constexpr auto reason(std::index_sequence<I...>) {
+    return because<piece<Source, I>()...>{};
+  }
+  static constexpr std::size_t pieces =
+      (static_cast<std::size_t>(Source::message.length) + piece_size - 1) / piece_size;
+  using Reason = decltype(reason(std::make_index_sequence<pieces>{}));
+  static constexpr bool ok() { return Reason::ok; }
+};
+
+template <class P>
+struct ModelError {
+  static constexpr Message message = P::error;
+};
+
+/// Levenshtein's distance of two short texts.
+constexpr int distance(std::string_view a, std::string_view b) {
+  constexpr std::size_t longest = 63;
+  if (a.size() > longest || b.size() > longest) return 1000;
+  std::array<int, longest + 1> row{};
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = row[0];
+    row[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      const int shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+      row[j] = change < shift ? change : shift;
+    }
+  }
+  return row[b.size()];
+}
+
+constexpr Message name_text(const ProgramView& program, Id name) {
+  Message out{};
+  print_name(out, program, name);
+  return out;
+}
+
+/// "no tensor 'los'; did you mean 'loss'? The model has: x y logits loss"
+constexpr Message unknown_name(const ProgramView& program, const char* what,
+                               std::string_view name) {
+  Id nearest = none;
+  int best = 1000;
+  for (Id i = 0; i < program.names.size; ++i) {
+    const int d = distance(name_text(program, i).view(), name);
+    if (d < best) {
+      best = d;
+      nearest = i;
+    }
+  }
+  Message out{};
+  out << what << " '" << name << "'; ";
+  if (nearest != none) out << "did you mean '" << name_text(program, nearest).view() << "'? ";
+  out << "The model has:";
+  for (Id i = 0; i < program.names.size; ++i) {
+    if (out.length > Message::capacity - 100) {
+      out << " ...";
+      break;
+    }
+    out << ' ' << name_text(program, i).view();
+  }
+  return out;
+}
+
+// Names and arguments of a run.
+
+template <class... A>
+struct Arguments {};
+
+template <class A>
+inline constexpr bool is_feed = false;
+template <Text N, class T>
+inline constexpr bool is_feed<Feed<N, T>> = true;
+template <class A>
+inline constexpr bool is_into = false;
+template <Text N, class T>
+inline constexpr bool is_into<Into<N, T>> = true;
+
+template <class A, class B>
+struct Concat;
+template <Text... A, Text... B>
+struct Concat<Names<A...>, Names<B...>> {
+  using type = Names<A..., B...>;
+};
+
+template <bool Feeds, class... A>
+struct NamesOf {
+  using type = Names<>;
+};
+template <bool Feeds, class First, class... Rest>
+struct NamesOf<Feeds, First, Rest...> {
+  template <class T>
+  static constexpr auto own() {
+    if constexpr (Feeds ? is_feed<T> : is_into<T>) {
+      return Names<T::name>{};
+    } else {
+      return Names<>{};
+    }
+  }
+  using type =
+      typename Concat<decltype(own<First>()), typename NamesOf<Feeds, Rest...>::type>::type;
+};
+
+template <class Named, class... A>
+struct FetchNames {
+  using type = typename Concat<Named, typename NamesOf<false, A...>::type>::type;
+};
+template <class... A>
+struct FeedNames {
+  using type = typename NamesOf<true, A...>::type;
+};
+
+constexpr Id placeholder_of(const ProgramView& program, Id name) {
+  if (name == none) return none;
+  for (Id i = 0; i < program.placeholders.size; ++i) {
+    if (program.placeholders[i].name == name) return i;
+  }
+  return none;
+}
+
+// Mistakes in a run: a fetch or feed of no tensor, or of another element type.
+
+constexpr Message check_fetch(const ProgramView& program, std::string_view name) {
+  return find_name(program, name) == none ? unknown_name(program, "no tensor", name) : Message{};
+}
+template <class A>
+constexpr Message check_argument(const ProgramView& program) {
+  constexpr bool feeds = is_feed<A>;
+  static_assert(feeds || is_into<A>,
+                "the arguments of run are feed<name>(values) and into<name>(buffer)");
+  const std::string_view text = A::name.view();
+  const Id name = find_name(program, text);
+  if (name == none) return unknown_name(program, feeds ? "feed: no tensor" : "no tensor", text);
+  Message out{};
+  const char* const what = feeds ? "feed '" : "into '";
+  const ProgramName& found = program.names[name];
+  if (found.name.kind == NameKind::effect) {
+    return out << what << text << "': an effect is no tensor";
+  }
+  const DType expected = program.types[found.type].dtype;
+  if (expected != dtype_of<typename A::element>) {
+    out << what << text << "': expected " << expected << ", got " << dtype_of<typename A::element>;
+  }
+  return out;
+}
+
+template <class P, class Fetches, class A>
+struct RunError;
+template <class P, Text... N, class... A>
+struct RunError<P, Names<N...>, Arguments<A...>> {
+  static constexpr Message message = [] {
+    Message out{};
+    ((out.empty() ? void(out = check_fetch(P::view, N.view())) : void()), ...);
+    ((out.empty() ? void(out = check_argument<A>(P::view)) : void()), ...);
+    return out;
+  }();
+};
+
+// Which program serves a run.
+
+/// Whether the model's own program has memory for the name.
+constexpr bool has_slot(const ProgramView& program, std::string_view text) {
+  const ProgramName& name = program.names[find_name(program, text)];
+  return name.name.kind == NameKind::effect || name.slot != none;
+}
+constexpr bool is_placeholder(const ProgramView& program, std::string_view text) {
+  return program.names[find_name(program, text)].name.kind == NameKind::placeholder;
+}
+
+template <auto Model, Mode M, class Main, class Fetches, class Feeds>
+struct ProgramFor;
+template <auto Model, Mode M, class Main, Text... N, Text... F>
+struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
+  static constexpr bool own =
+      !(has_slot(Main::view, N.view()) && ...) || !(is_placeholder(Main::view, F.view()) && ...);
+  template <bool Own>
+  static constexpr auto choose() {
+    if constexpr (Own) {
+      return std::type_identity<Lowering<Model, M, Only<Names<N...>, OtherFeeds>>>{};
+    } else {
+      return std::type_identity<Main>{};
+    }
+  }
+
+ private:
+  template <Text T>
+  static constexpr auto other() {
+    if constexpr (is_placeholder(Main::view, T.view())) {
+      return Names<>{};
+    } else {
+      return Names<T>{};
+    }
+  }
+  template <class... L>
+  struct Join {
+    using type = Names<>;
+  };
+  template <class First, class... Rest>
+  struct Join<First, Rest...> {
+    using type = typename Concat<First, typename Join<Rest...>::type>::type;
+  };
+  using OtherFeeds = typename Join<decltype(other<F>())...>::type;
+
+ public:
+  using type = typename decltype(choose<own>())::type;
+};
+
+// The steps of a run.
+
+template <class P>
+struct Marks {
+  std::array<bool, static_cast<std::size_t>(P::view.steps.size) + 1> step{};
+  std::array<bool, static_cast<std::size_t>(P::view.placeholders.size) + 1> placeholder{};
+  int count = 0;
+  bool draws = false;
+};
+
+template <class P, Text... N>
+constexpr Marks<P> mark(Names<N...>) {
+  constexpr ProgramView v = P::view;
+  Marks<P> marks{};
+  const auto need = [&](Id id) {
+    const Slot& slot = v.slots[id];
+    if (slot.kind == SlotKind::temporary) marks.step[static_cast<std::size_t>(slot.step)] = true;
+    if (slot.kind == SlotKind::placeholder && slot.index != none) {
+      marks.placeholder[static_cast<std::size_t>(slot.index)] = true;
+    }
+  };
+  const Id names[] = {find_name(v, N.view())..., none};
+  for (const Id id : names) {
+    if (id == none) continue;
+    const ProgramName& name = v.names[id];
+    if (name.slot != none) need(name.slot);
+    for (int i = 0; i < name.steps.count; ++i) {
+      marks.step[static_cast<std::size_t>(v.operands[name.steps.first + i])] = true;
+    }
+  }
+  for (Id s = v.steps.size - 1; s >= 0; --s) {
+    if (!marks.step[static_cast<std::size_t>(s)]) continue;
+    const Step& step = v.steps[s];
+    ++marks.count;
+    if (v.kernels[step.kernel].random) marks.draws = true;
+    for (int i = 0; i < step.inputs; ++i) need(v.operands[step.operands.first + i]);
+    for (int i = 0; i < step.after.count; ++i) {
+      marks.step[static_cast<std::size_t>(v.operands[step.after.first + i])] = true;
+    }
+  }
+  return marks;
+}
+
+template <class P, class Fetches>
+struct Selection {
+  static constexpr Marks<P> marks = mark<P>(Fetches{});
+  /// In the program's order.
+  static constexpr auto steps = [] {
+    std::array<Id, static_cast<std::size_t>(marks.count)> out{};
+    std::size_t next = 0;
+    for (Id s = 0; s < P::view.steps.size; ++s) {
+      if (marks.step[static_cast<std::size_t>(s)]) out[next++] = s;
+    }
+    return out;
+  }();
+  static constexpr bool draws = marks.draws;
+};
+
+/// The first placeholder that a run needs, has no default, and is not fed.
+template <class P, class Fetches, class Feeds>
+struct FeedError;
+template <class P, class Fetches, Text... F>
+struct FeedError<P, Fetches, Names<F...>> {
+  static constexpr Message message = [] {
+    Message out{};
+    const Id fed[] = {find_name(P::view, F.view())..., none};
+    for (Id i = 0; i < P::view.placeholders.size; ++i) {
+      const ProgramPlaceholder& p = P::view.placeholders[i];
+      bool missing =
+          Selection<P, Fetches>::marks.placeholder[static_cast<std::size_t>(i)] && !p.has_default;
+      for (const Id name : fed) missing = missing && name != p.name;
+      if (missing && out.empty()) {
+        out << "missing feed '" << name_text(P::view, p.name).view() << "': expected "
+            << P::view.types[P::view.names[p.name].type].dtype << ' '
+            << P::view.types[P::view.names[p.name].type].dims;
+      }
+    }
+    return out;
+  }();
+};
+
+/// The names that are tensors, in order.
+template <class P, Text... N>
+constexpr auto tensor_names() {
+  constexpr std::size_t count =
+      (std::size_t{0} + ... +
+       (P::view.names[find_name(P::view, N.view())].name.kind != NameKind::effect));
+  std::array<Id, count> out{};
+  std::size_t next = 0;
+  ((P::view.names[find_name(P::view, N.view())].name.kind != NameKind::effect
+        ? void(out[next++] = find_name(P::view, N.view()))
+        : void()),
+   ...);
+  return out;
+}
+
+}  // namespace detail
+
+}  // namespace typeflow

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Sessions: a compiled model, its variables, and runs by name.
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "typeflow/core/xtensor.hpp"
+#include "typeflow/cpu/kernels.hpp"
+#include "typeflow/graph/host_tensor.hpp"
+#include "typeflow/lower/frozen.hpp"
+#include "typeflow/runtime/engine.hpp"
+#include "typeflow/runtime/feed.hpp"
+#include "typeflow/runtime/select.hpp"
+#include "typeflow/runtime/threads.hpp"
+
+namespace typeflow {
+
+/// How a session opens and runs.
+struct SessionOptions {
+  /// Of initialisers and random operations.
+  std::uint64_t seed = 0;
+  /// Initialise the variables that the store lacks; else they are an error.
+  bool initialize = true;
+  /// Threads that a run may use; 0: as many as the machine has.
+  int threads = 0;
+  /// Look for NaN and infinity after every kernel, and throw an Error that names the first.
+  bool check_finite = false;
+  /// Run on the CPU what the model places on devices that this machine has not.
+  bool soft_placement = false;
+};
+
+namespace detail {
+
+template <class P, int I>
+struct KernelOf {  // g++ 12 can't expand a pack through the alias kernel_type
+  using type = typename decltype(kernel_type<P::template Kernel<I>::value>())::type;
+};
+template <class P, class Arch, int... I>
+constexpr auto kernel_entries(std::integer_sequence<int, I...>) {
+  return std::array<simd::KernelEntry, sizeof...(I)>{
+      simd::entry<typename KernelOf<P, I>::type, Arch>...};
+}
+template <class P, class Arch>
+inline constexpr auto kernel_table =
+    kernel_entries<P, Arch>(std::make_integer_sequence<int, P::kernel_count>{});
+
+/// The type of a fetch's result.
+template <DType D, int Rank>
+struct ResultOf {
+  using type = xt::xtensor<element_of<D>, static_cast<std::size_t>(Rank)>;
+};
+template <DType D>
+struct ResultOf<D, 0> {
+  using type = element_of<D>;
+};
+
+}  // namespace detail
+
+/// A model, ready to run: Session<mlp> for training, Session<mlp, tf::inference>.
+///
+/// Thread safety: run() may be called from several threads at once, if no two of the runs assign
+/// one variable, or assign one that the other reads.
+template <auto Model, Mode M = training, class Arch = simd::DefaultArch>
+class Session {
+  using Main = Lowering<Model, M>;
+  using ModelCheck = detail::Check<detail::ModelError<Main>>;
+  static_assert(ModelCheck::ok(), "the model has a mistake; the text above says which");
+
+ public:
+  /// Creates and initialises the variables that the store lacks, and checks those that it has;
+  /// overwrites none. The store must outlive the session.
+  explicit Session(Variables& variables, const SessionOptions& options = {})
+      : variables_(variables), options_(options) {
+    const int threads = options.threads > 0
+                            ? options.threads
+                            : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    if (threads > 1) threads_ = std::make_unique<ThreadPool>(threads);
+    main_ = make_engine<Main>();
+  }
+
+  /// Runs what the fetched names need, and no more. Arguments: feed<"name">(...), and
+  /// into<"name">(buffer) for results that go to memory of the caller's. Returns the value of one
+  /// tensor (a number, or an xt::xtensor), a tuple of several, nothing for effects.
+  ///
+  /// Throws Error if a fed shape does not fit.
+  template <Text... N, class... A>
+  auto run(const A&... arguments) {
+    using Fetches = typename detail::FetchNames<Names<N...>, A...>::type;
+    using Feeds = typename detail::FeedNames<A...>::type;
+    using Check = detail::Check<detail::RunError<Main, Fetches, detail::Arguments<A...>>>;
+    static_assert(Check::ok(), "this run does not fit the model; the text above says why");
+    if constexpr (Check::ok()) {
+      using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
+      using Complete = detail::Check<detail::FeedError<Program, Fetches, Feeds>>;
+      static_assert(Complete::ok(), "a feed is missing; the text above says which");
+      if constexpr (Complete::ok()) return run_program<Program, Fetches, N...>(arguments...);
+    }
+  }
+
+  /// Sets the session's states back to their initial values.
+  void reset() { main_->reset_states(); }
+
+  /// In a debug session, a tensor of the last run: by name, or by scope and operation
+  /// ("fc1/MatMul"). Error if the model has no such tensor.
+  HostTensor value(std::string_view name) {
+    static_assert(has(M, debug), "value(name) needs a debug session: Session<model, tf::debug>");
+    const ProgramView& program = main_->program();
+    Id slot = none;
+    Type type{};
+    const Id id = find_name(program, name);
+    if (id != none && program.names[id].slot != none) {
+      slot = program.names[id].slot;
+      type = program.types[program.names[id].type];
+    }
+    for (Id s = 0; s < program.steps.size && slot == none; ++s) {
+      const Step& step = program.steps[s];
+      Message path{};
+      print_scope(path, program, step.label.scope, false);
+      path << std::string_view(step.label.operation, static_cast<std::size_t>(step.label.length));
+      if (path.view() != name || step.operands.count == step.inputs) continue;
+      slot = program.operands[step.operands.first + step.inputs];
+      type = program.type_of(slot);
+    }
+    if (slot == none) throw Error("value(\"" + std::string(name) + "\")", "no such tensor");
+    HostTensor out;
+    main_->visit_last(slot, [&](const void* data, std::int64_t batch_size) {
+      out = host_tensor(type.dtype, resolve(type.dims, batch_size));
+      visit_dtype(type.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const T* const x = static_cast<const T*>(data);
+        for (std::int64_t i = 0; i < out.size(); ++i) out[i] = number_from(x[i]);
+      });
+    });
+    return out;
+  }
+
+  Variables& variables() const { return variables_; }
+  /// The bytes of temporaries that a run with this batch needs.
+  std::int64_t arena_bytes(std::int64_t batch_size = 1) const {
+    return main_->arena_bytes(batch_size);
+  }
+
+ private:
+  template <class P>
+  std::unique_ptr<Engine> make_engine() {
+    EngineOptions options;
+    options.seed = options_.seed;
+    options.initialize = options_.initialize;
+    options.check_finite = options_.check_finite;
+    options.soft_placement = options_.soft_placement;
+    options.keep_all = has(M, debug);
+    return std::make_unique<Engine>(P::view, detail::kernel_table<P, Arch>.data(), variables_,
+                                    states_, threads_.get(), options);
+  }
+
+  /// The engine of a program: programs other than the main one are made at their first run.
+  template <class P>
+  Engine& engine() {
+    if constexpr (std::is_same_v<P, Main>) {
+      return *main_;
+    } else {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [key, engine] : others_) {
+        if (key == &P::view) return *engine;
+      }
+      others_.emplace_back(&P::view, make_engine<P>());
+      return *others_.back().second;
+    }
+  }
+
+  template <class P, class Fetches, Text... N, class... A>
+  auto run_program(const A&... arguments) {
+    using Chosen = detail::Selection<P, Fetches>;
+    std::array<FedTensor, sizeof...(A) + 1> feeds;
+    std::size_t feed_count = 0;
+    (add_feed<P>(arguments, feeds, feed_count), ...);
+    Engine::Run run(engine<P>(), {feeds.data(), feed_count});
+
+    std::array<FetchTarget, sizeof...(A) + sizeof...(N) + 1> fetches;
+    std::size_t fetch_count = 0;
+    auto results = std::tuple_cat(make_result<P, N>(run)...);
+    if constexpr (std::tuple_size_v < decltype(results) >> 0) {
+      std::apply(
+          [&](auto&... result) {
+            constexpr auto ids = detail::tensor_names<P, N...>();
+            ((fetches[fetch_count] = {ids[fetch_count], data_of(result)}, ++fetch_count), ...);
+          },
+          results);
+    }
+    (add_into<P>(arguments, run, fetches, fetch_count), ...);
+    run.execute(Chosen::steps, {fetches.data(), fetch_count}, Chosen::draws);
+    if constexpr (std::tuple_size_v<decltype(results)> == 1) {
+      return std::get<0>(std::move(results));
+    } else if constexpr (std::tuple_size_v<decltype(results)> > 1) {
+      return results;
+    }
+  }
+
+  template <class P, Text N, class T>
+  static void add_feed(const Feed<N, T>& feed, auto& feeds, std::size_t& count) {
+    constexpr Id name = find_name(P::view, N.view());
+    constexpr Id placeholder = detail::placeholder_of(P::view, name);
+    if constexpr (placeholder != none) {
+      feeds[count++] = {placeholder, feed.data(), dtype_of<T>,
+                        feed.count,  feed.rank,   feed.extents.data()};
+    }
+  }
+  template <class P, Text N, class T>
+  static void add_feed(const Into<N, T>&, auto&, std::size_t&) {}
+
+  template <class P, Text N, class T>
+  static void add_into(const Feed<N, T>&, const Engine::Run&, auto&, std::size_t&) {}
+  template <class P, Text N, class T>
+  static void add_into(const Into<N, T>& into, const Engine::Run& run, auto& fetches,
+                       std::size_t& count) {
+    constexpr Id name = find_name(P::view, N.view());
+    const Type& type = P::view.types[P::view.names[name].type];
+    if (into.count != run.count(type)) {
+      throw Error("into \"" + std::string(N.view()) + "\"",
+                  std::to_string(run.count(type)) + " elements of " +
+                      detail::to_string(type.dtype, type.dims),
+                  std::to_string(into.count));
+    }
+    fetches[count++] = {name, into.data};
+  }
+
+  /// An empty result for a tensor; nothing for an effect.
+  template <class P, Text N>
+  static auto make_result(const Engine::Run& run) {
+    constexpr Id name = find_name(P::view, N.view());
+    if constexpr (P::view.names[name].name.kind == NameKind::effect) {
+      return std::tuple<>{};
+    } else {
+      constexpr Type type = P::view.types[P::view.names[name].type];
+      using Result = typename detail::ResultOf<type.dtype, type.dims.rank>::type;
+      if constexpr (type.dims.rank == 0) {
+        return std::tuple<Result>{};
+      } else {
+        typename Result::shape_type shape;
+        for (int i = 0; i < type.dims.rank; ++i) {
+          shape[static_cast<std::size_t>(i)] = static_cast<std::size_t>(run.extent(type, i));
+        }
+        return std::tuple<Result>{Result::from_shape(shape)};
+      }
+    }
+  }
+  static void* data_of(auto& result) {
+    if constexpr (requires { result.data(); }) {
+      return result.data();
+    } else {
+      return &result;
+    }
+  }
+
+  Variables& variables_;
+  SessionOptions options_;
+  Variables states_;
+  std::unique_ptr<ThreadPool> threads_;
+  std::unique_ptr<Engine> main_;
+  std::mutex mutex_;
+  std::vector<std::pair<const ProgramView*, std::unique_ptr<Engine>>> others_;
+};
+
+/// The same as session.run<...>(...), for templates, where the member needs `.template`.
+template <Text... N, class S, class... A>
+auto run(S& session, const A&... arguments) {
+  return session.template run<N...>(arguments...);
+}
+
+}  // namespace typeflow
