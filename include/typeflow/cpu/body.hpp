@@ -271,10 +271,10 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
     int count;
     const int* arguments;
   };
-  static constexpr Facts facts[] = {
+  static constexpr Facts facts[items + 1] = {
       {It::is_fold, It::is_row, It::phase, It::count, It::arguments}..., {}};
-  static constexpr int store_value[] = {St::value..., -1};
-  static constexpr bool store_row[] = {St::is_row..., false};
+  static constexpr int store_value[stores + 1] = {St::value..., -1};
+  static constexpr bool store_row[stores + 1] = {St::is_row..., false};
 
   static constexpr int phase_of(int value) {
     return value < first_item ? 0 : facts[value - first_item].phase;

@@ -52,16 +52,23 @@ struct reduction : operation_base {
       f(out, i, in);
     }
   }
-  /// Folds doubles: the interpreter is exact where kernels round.
-  template <class F>
-  static void fold(InterpretCall& call, double first, const F& f) {
+  /// Folds numbers of 8 bytes: the interpreter is exact where kernels round.
+  static void interpret(InterpretCall& call) {
+    const Self op = decode<Self>(call.graph, call.node);
     HostTensor& y = call.outputs[0];
-    std::vector<double> total(static_cast<std::size_t>(y.size()), first);
-    each(call, [&](std::int64_t out, std::int64_t in, std::int64_t) {
-      double& t = total[static_cast<std::size_t>(out)];
-      t = f(t, call.inputs[0]->value(in));
+    visit_dtype(y.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+      std::vector<Wide> total(static_cast<std::size_t>(y.size()),
+                              static_cast<Wide>(Self::template identity<T>()));
+      each(call, [&](std::int64_t out, std::int64_t in, std::int64_t) {
+        Wide& t = total[static_cast<std::size_t>(out)];
+        t = op(t, to<Wide>((*call.inputs[0])[in]));
+      });
+      for (std::int64_t i = 0; i < y.size(); ++i) {
+        y[i] = number_from(static_cast<T>(total[static_cast<std::size_t>(i)]));
+      }
     });
-    for (std::int64_t i = 0; i < y.size(); ++i) y.set(i, total[static_cast<std::size_t>(i)]);
   }
 };
 
@@ -80,21 +87,6 @@ struct Sum : reduction<Sum> {
   }
   static constexpr AnyExpr gradient(Sum op, auto x, auto, auto dy) {
     return broadcast_to(reshape_to(dy, reduced(x.dims(), op.axes, true)), x.dims());
-  }
-  static void interpret(InterpretCall& call) {
-    if (is_floating(call.outputs[0].dtype)) {
-      fold(call, 0.0, [](double a, double b) { return a + b; });
-    } else {
-      each(call, [&](std::int64_t out, std::int64_t in, std::int64_t) {
-        Number& n = call.outputs[0][out];
-        n.integer += (*call.inputs[0])[in].integer;
-        if (call.outputs[0].dtype == DType::int32) {
-          n.integer = static_cast<std::int32_t>(n.integer);
-        } else if (call.outputs[0].dtype == DType::uint8) {
-          n.integer = static_cast<std::uint8_t>(n.integer);
-        }
-      });
-    }
   }
 };
 
@@ -121,10 +113,6 @@ struct Max : reduction<Max> {
   static constexpr AnyExpr gradient(Max op, AnyExpr x, AnyExpr y, AnyExpr dy) {
     return extreme_gradient(op.axes, x, y, dy);
   }
-  static void interpret(InterpretCall& call) {
-    fold(call, -std::numeric_limits<double>::infinity(),
-         [](double a, double b) { return a >= b || a != a ? a : b; });
-  }
 };
 
 struct Min : reduction<Min> {
@@ -145,10 +133,6 @@ struct Min : reduction<Min> {
   static constexpr AnyExpr gradient(Min op, AnyExpr x, AnyExpr y, AnyExpr dy) {
     return extreme_gradient(op.axes, x, y, dy);
   }
-  static void interpret(InterpretCall& call) {
-    fold(call, std::numeric_limits<double>::infinity(),
-         [](double a, double b) { return a <= b || a != a ? a : b; });
-  }
 };
 
 /// The position of the extreme along one axis; the first where several are equal.
@@ -159,14 +143,18 @@ struct arg_extreme : reduction<Self> {
   static constexpr DType result(DType) { return DType::int32; }
   static void interpret(InterpretCall& call) {
     HostTensor& y = call.outputs[0];
-    std::vector<double> best(static_cast<std::size_t>(y.size()));
-    reduction<Self>::each(call, [&](std::int64_t out, std::int64_t in, std::int64_t position) {
-      double& b = best[static_cast<std::size_t>(out)];
-      const double value = call.inputs[0]->value(in);
-      if (position == 0 || Better{}(value, b) || (b != b && value == value)) {
-        b = value;
-        y[out].integer = position;
-      }
+    visit_dtype(call.inputs[0]->dtype, [&](auto zero) {
+      using Wide =
+          std::conditional_t<std::is_floating_point_v<decltype(zero)>, double, std::int64_t>;
+      std::vector<Wide> best(static_cast<std::size_t>(y.size()));
+      reduction<Self>::each(call, [&](std::int64_t out, std::int64_t in, std::int64_t position) {
+        Wide& b = best[static_cast<std::size_t>(out)];
+        const Wide value = to<Wide>((*call.inputs[0])[in]);
+        if (position == 0 || Better{}(value, b) || (b != b && value == value)) {
+          b = value;
+          y[out].integer = position;
+        }
+      });
     });
   }
 };

@@ -223,8 +223,22 @@ class Interpreter {
     }
   }
 
+  /// A placeholder or variable that comes up for computing was neither fed nor set.
+  void require_given(const Graph& graph, const Node& node) const {
+    const bool is_variable = node.op->builtin == Builtin::variable;
+    const bool is_fed = node.op->builtin == Builtin::placeholder && graph.words_of(node)[0] == 0;
+    if (!is_variable && !is_fed) return;
+    const Id id = node.outputs.first;
+    int i = 0;  // both are named at birth
+    while (graph.names[i].kind == NameKind::key || map_[graph.names[i].value] != id) ++i;
+    throw Error(quoted(is_variable ? "variable" : "feed",
+                       std::string(graph.text_of(graph.names[i]).view())),
+                text_of(graph.dtype_of(id), graph.dims_of(id)), "nothing");
+  }
+
   void compute(const Graph& graph, Id id) {
     const Node node = graph.nodes[id];
+    require_given(graph, node);
     for (Id k = 0; k < node.inputs.count + node.controls.count; ++k) {
       const Id input = k < node.inputs.count
                            ? graph.input(node, k)
@@ -259,11 +273,8 @@ class Interpreter {
     const std::uint32_t* const words = graph.words_of(node);
     switch (node.op->builtin) {
       case Builtin::placeholder:
-        if (words[0] == 0) throw missing("feed", node);
         out[0] = number(out.dtype, words + 1);
         return;
-      case Builtin::variable:
-        throw missing("variable", node);  // else start_variables had set it
       case Builtin::constant:
         out[0] = number(out.dtype, words);
         if (const int power = static_cast<std::int32_t>(words[2]); power != 0) {
@@ -283,17 +294,6 @@ class Interpreter {
     const std::uint64_t bits = std::uint64_t{words[1]} << 32 | words[0];
     return is_floating(type) ? Number{std::bit_cast<double>(bits), 0}
                              : Number{0, static_cast<std::int64_t>(bits)};
-  }
-
-  Error missing(const char* what, const Node& node) const {
-    const Type& type = graph_.type_of(node.outputs.first);
-    int i = 0;  // placeholders and variables are named at birth
-    while (graph_.names[i].kind == NameKind::key ||
-           map_[graph_.names[i].value] != node.outputs.first) {
-      ++i;
-    }
-    return Error(quoted(what, std::string(graph_.text_of(graph_.names[i]).view())),
-                 text_of(type.dtype, type.dims), "nothing");
   }
 
   static void compute_index(int axis, HostTensor& out) {

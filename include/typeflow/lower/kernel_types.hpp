@@ -32,7 +32,7 @@ struct Let {
   static constexpr bool is_row = IsRow;
   static constexpr int phase = Phase;
   static constexpr int count = sizeof...(Arguments);
-  static constexpr int arguments[] = {Arguments..., -1};
+  static constexpr int arguments[sizeof...(Arguments) + 1] = {Arguments..., -1};
 };
 
 /// A value that goes to memory.

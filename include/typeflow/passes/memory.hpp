@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "typeflow/lower/program.hpp"
@@ -88,8 +89,9 @@ inline MemoryPlan plan_memory(const ProgramView& program, std::int64_t batch_siz
 
   std::vector<Id> order(buffers.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<Id>(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Id a, Id b) { return at(buffers, a).bytes > at(buffers, b).bytes; });
+  std::sort(order.begin(), order.end(), [&](Id a, Id b) {
+    return std::pair(-at(buffers, a).bytes, a) < std::pair(-at(buffers, b).bytes, b);
+  });
   MemoryPlan plan{std::vector<std::int64_t>(static_cast<std::size_t>(slots), -1), 0};
   std::vector<Id> placed;  // by offset
   for (const Id id : order) {
