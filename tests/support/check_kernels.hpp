@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Runs a model's kernels and its interpreter on the same feeds, and compares all that it names.
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <typeflow/graph/interpret.hpp>
+#include <typeflow/typeflow.hpp>
+
+#include "support/host_tensors.hpp"
+
+namespace test {
+
+/// Values, effects' variables included, by name.
+using Outcome = std::map<std::string, tf::HostTensor>;
+
+/// A tensor's elements as an array of its own type.
+inline std::vector<std::byte> to_bytes(const tf::HostTensor& tensor) {
+  std::vector<std::byte> out(tensor.elements.size() *
+                             static_cast<std::size_t>(tf::size_of(tensor.dtype)));
+  tf::visit_dtype(tensor.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::size_t i = 0; i < tensor.elements.size(); ++i) {
+      const T x = tf::to<T>(tensor.elements[i]);
+      std::memcpy(out.data() + i * sizeof(T), &x, sizeof(T));
+    }
+  });
+  return out;
+}
+inline tf::HostTensor from_bytes(tf::DType type, const tf::Dims& shape, const void* data) {
+  tf::HostTensor out = tf::host_tensor(type, shape);
+  tf::visit_dtype(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = 0; i < out.size(); ++i) {
+      T x;
+      std::memcpy(&x, static_cast<const std::byte*>(data) + i * static_cast<int>(sizeof(T)),
+                  sizeof(T));
+      out[i] = tf::number_from(x);
+    }
+  });
+  return out;
+}
+
+/// Random feeds for all placeholders: floats in [-2, 2), integers in [0, 10), both truth values.
+inline tf::HostTensors random_feeds(const tf::ProgramView& program, std::int64_t batch,
+                                    std::uint64_t seed) {
+  tf::HostTensors feeds;
+  Random random(seed);
+  for (const tf::ProgramPlaceholder& p : program.placeholders) {
+    const tf::Type& type = program.types[program.names[p.name].type];
+    tf::HostTensor x = tf::host_tensor(type.dtype, tf::resolve(type.dims, batch));
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const bool floating = tf::is_floating(type.dtype);
+      x.set(i, floating ? random.uniform(-2, 2)
+                        : random.below(type.dtype == tf::DType::boolean ? 2 : 10));
+    }
+    tf::Message name{};
+    tf::print_name(name, program, p.name);
+    feeds.emplace(std::string(name.view()), std::move(x));
+  }
+  return feeds;
+}
+
+template <auto Model, tf::Mode M = tf::training>
+struct Kernels {
+  using Program = tf::Lowering<Model, M>;
+  static_assert(Program::error.empty());
+
+  tf::Variables variables;
+  tf::Variables states;
+  std::unique_ptr<tf::ThreadPool> threads;
+  tf::Engine engine;
+
+  explicit Kernels(int thread_count = 1)
+      : threads(thread_count > 1 ? std::make_unique<tf::ThreadPool>(thread_count) : nullptr),
+        engine(Program::view, tf::detail::kernel_table<Program, tf::simd::DefaultArch>.data(),
+               variables, states, threads.get(), options()) {}
+
+  static tf::EngineOptions options() {
+    tf::EngineOptions o;
+    o.seed = 7;
+    o.keep_all = tf::has(M, tf::debug);
+    return o;
+  }
+
+  /// Runs every step; fetches every named value that has memory, and the variables afterwards.
+  Outcome run(const tf::HostTensors& feeds) {
+    const tf::ProgramView& v = Program::view;
+    std::vector<tf::FedTensor> fed;
+    std::vector<std::vector<std::byte>> bytes;
+    bytes.reserve(feeds.size());
+    for (tf::Id i = 0; i < v.placeholders.size; ++i) {
+      tf::Message name{};
+      tf::print_name(name, v, v.placeholders[i].name);
+      const tf::HostTensor& x = feeds.at(std::string(name.view()));
+      bytes.push_back(to_bytes(x));
+      fed.push_back({i, bytes.back().data(), x.dtype, x.size(), x.dims.rank, x.dims.extent});
+    }
+    tf::Engine::Run run(engine, fed);
+    struct Result {
+      std::string name;
+      tf::DType type;
+      tf::Dims dims;
+      std::vector<std::byte> bytes;
+    };
+    std::vector<Result> results;
+    std::vector<tf::FetchTarget> targets;
+    for (tf::Id i = 0; i < v.names.size; ++i) {
+      if (v.names[i].name.kind != tf::NameKind::value || v.names[i].slot == tf::none) continue;
+      tf::Message name{};
+      tf::print_name(name, v, i);
+      const tf::Type& type = v.types[v.names[i].type];
+      const auto size = static_cast<std::size_t>(run.count(type) * tf::size_of(type.dtype));
+      results.push_back({std::string(name.view()), type.dtype, tf::resolve(type.dims, run.batch()),
+                         std::vector<std::byte>(size)});
+      targets.push_back({i, nullptr});
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) targets[i].data = results[i].bytes.data();
+    std::vector<tf::Id> steps;
+    for (tf::Id s = 0; s < v.steps.size; ++s) steps.push_back(s);
+    run.execute(steps, targets, true);
+    Outcome out;
+    for (const Result& r : results) out[r.name] = from_bytes(r.type, r.dims, r.bytes.data());
+    add_variables(out);
+    return out;
+  }
+
+  tf::HostTensors values() {
+    Outcome out;
+    add_variables(out);
+    return {out.begin(), out.end()};
+  }
+
+ private:
+  void add_variables(Outcome& out) {
+    for (tf::Variables* const store : {&variables, &states}) {
+      for (const std::string& name : store->names()) {
+        const tf::DType type = store->dtype(name);
+        tf::visit_dtype(type, [&](auto zero) {
+          out[name] = from_bytes(type, store->dims(name), store->get<decltype(zero)>(name).data());
+        });
+      }
+    }
+  }
+};
+
+/// Whether a and b are equal, or close for floating elements: relative to the largest element.
+inline void check_close(const std::string& name, const tf::HostTensor& a, const tf::HostTensor& b,
+                        double tolerance) {
+  INFO(name);
+  REQUIRE(a.dtype == b.dtype);
+  REQUIRE(a.dims == b.dims);
+  double scale = 1;
+  for (std::int64_t i = 0; i < b.size(); ++i) {
+    if (std::isfinite(b.value(i))) scale = std::max(scale, std::abs(b.value(i)));
+  }
+  int wrong = 0;
+  for (std::int64_t i = 0; i < a.size(); ++i) {
+    const double x = a.value(i);
+    const double y = b.value(i);
+    const bool same = x == y || (x != x && y != y) || std::abs(x - y) <= tolerance * scale;
+    if (!same && wrong++ < 3) {
+      INFO("element ", i, ": ", x, " instead of ", y);
+      CHECK(same);
+    }
+  }
+  CHECK(wrong == 0);
+}
+inline void check_equal_bits(const std::string& name, const tf::HostTensor& a,
+                             const tf::HostTensor& b) {
+  INFO(name);
+  REQUIRE(a.dims == b.dims);
+  CHECK(to_bytes(a) == to_bytes(b));
+}
+
+/// Compares a model's kernels with the interpreter: values, and variables after all effects.
+template <auto Model, tf::Mode M = tf::training>
+void check_against_interpreter(std::int64_t batch, double tolerance = 2e-6, int threads = 1) {
+  INFO("batch ", batch, ", ", threads, " threads");
+  Kernels<Model, M> kernels(threads);
+  const tf::HostTensors feeds =
+      random_feeds(Kernels<Model, M>::Program::view, batch, static_cast<std::uint64_t>(batch) + 1);
+  tf::Graph graph(M);
+  Model(graph);
+  tf::Interpreter interpreter(graph);
+  interpreter.variables = kernels.values();
+  interpreter.random = {Kernels<Model, M>::options().seed, 0};
+  const Outcome got = kernels.run(feeds);
+  std::vector<std::string> fetches;
+  std::vector<std::string> tensors;
+  for (const tf::Name& name : graph.names) {
+    if (name.kind != tf::NameKind::value && name.kind != tf::NameKind::effect) continue;
+    const std::string text(graph.text_of(name).view());
+    fetches.push_back(text);
+    if (name.kind == tf::NameKind::value) tensors.push_back(text);
+  }
+  const std::vector<tf::HostTensor> expected = interpreter.run(fetches, feeds);
+  REQUIRE(expected.size() == tensors.size());
+  int compared = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto found = got.find(tensors[i]);
+    if (found == got.end()) continue;  // inside a kernel
+    check_close(tensors[i], found->second, expected[i], tolerance);
+    ++compared;
+  }
+  for (const auto& [name, value] : interpreter.variables) {
+    check_close(name, got.at(name), value, tolerance);
+    ++compared;
+  }
+  CHECK(compared > 0);
+}
+
+/// Compares a fused model with the same model unfused, and with more threads: equal bits.
+template <auto Model>
+void check_bits(std::int64_t batch) {
+  INFO("batch ", batch);
+  Kernels<Model> fused;
+  Kernels<Model> threaded(3);
+  Kernels<Model, tf::debug> unfused;
+  const tf::HostTensors feeds = random_feeds(Kernels<Model>::Program::view, batch, 5);
+  const Outcome a = fused.run(feeds);
+  const Outcome b = threaded.run(feeds);
+  const Outcome c = unfused.run(feeds);
+  for (const auto& [name, value] : a) {
+    check_equal_bits(name, value, b.at(name));
+    check_equal_bits(name, value, c.at(name));
+  }
+}
+
+}  // namespace test

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Kernels with folds against the interpreter: rows, columns, several passes.
+
+#include "support/check_kernels.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+
+constexpr void rows(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 37>(g, "x");
+  sum<1>(x).named("sum");
+  max<1>(x).named("max");
+  min<1>(x).named("min");
+  mean<1>(square(x)).named("mean_square");
+  tf::argmax<1>(x).named("argmax");
+  tf::argmin<1>(x).named("argmin");
+  (x - mean<1>(x, tf::keep_dims)).named("centred");
+  sum(x).named("total");
+  max(abs(x)).named("largest");
+}
+
+constexpr void columns(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 37>(g, "x");
+  sum<0>(x).named("sum");
+  max<0>(x).named("max");
+  min<0>(x * 2).named("min");
+  tf::argmax<0>(x).named("argmax");
+  (x * sum<0>(x, tf::keep_dims)).named("scaled");
+}
+
+constexpr void middle(tf::Graph& g) {
+  auto x = tf::placeholder<float, 3, tf::batch, 5>(g, "x");
+  sum<1>(x).named("sum");
+  sum<0>(x).named("outer");
+  sum<2>(x).named("inner");
+  sum<0, 1>(x).named("outer_two");
+  sum<1, 2>(x).named("inner_two");
+  sum<0, 2>(x).named("first_and_last");
+  softmax(tf::reshape<3, 5 * tf::batch>(x)).named("softmax");
+}
+
+constexpr void classification(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 11>(g, "x");
+  auto y = tf::placeholder<std::int32_t, tf::batch>(g, "y");
+  auto p = tf::placeholder<float, tf::batch, 11>(g, "p");
+  auto W = tf::variable<float, 11, 10>(g, "W");
+  auto logits = matmul(x, W);
+  softmax(logits).named("softmax");
+  tf::log_softmax(logits).named("log_softmax");
+  auto sparse = mean(softmax_cross_entropy(logits, y)).named("sparse");
+  auto dense = mean(softmax_cross_entropy(x, softmax(p))).named("dense");
+  mean(tf::cast<float>(equal(tf::argmax<1>(logits), y))).named("accuracy");
+  tf::GradientDescent{.rate = 0.1f}.minimize(sparse + dense).named("train");
+}
+
+constexpr void types(tf::Graph& g) {
+  auto d = tf::placeholder<double, tf::batch, 13>(g, "d");
+  auto i = tf::placeholder<std::int32_t, tf::batch, 13>(g, "i");
+  auto l = tf::placeholder<std::int64_t, 6, 13>(g, "l");
+  sum<1>(d * d).named("d");
+  softmax(d).named("softmax");
+  sum<1>(i).named("i");
+  max<0>(i).named("max");
+  tf::argmax<1>(i).named("argmax");
+  sum(l).named("l");
+  min<0>(l).named("min");
+}
+
+}  // namespace
+
+TEST_CASE("kernels with folds agree with the interpreter") {
+  for (const std::int64_t batch : {1, 2, 17, 300}) {
+    test::check_against_interpreter<rows>(batch, 1e-5);
+    test::check_against_interpreter<columns>(batch, 1e-5);
+    test::check_against_interpreter<middle>(batch, 1e-5);
+    test::check_against_interpreter<classification>(batch, 1e-5);
+    test::check_against_interpreter<types>(batch, 1e-6);
+  }
+}
+
+TEST_CASE("folds over nothing give the identity") { test::check_against_interpreter<columns>(0); }
+
+TEST_CASE("kernels with folds have equal bits, fused or not, for any number of threads") {
+  for (const std::int64_t batch : {1, 5, 1003}) {
+    test::check_bits<rows>(batch);
+    test::check_bits<columns>(batch);
+    test::check_bits<classification>(batch);
+    test::check_bits<types>(batch);
+  }
+}
+
+namespace {
+
+constexpr void positions(tf::Graph& g) {
+  auto x = tf::placeholder<float, 2, 40>(g, "x");
+  tf::argmax<1>(x).named("argmax");
+  tf::argmin<1>(x).named("argmin");
+  max<1>(x).named("max");
+}
+
+}  // namespace
+
+TEST_CASE("argmax takes the first of equals, and numbers before NaN; max passes NaN on") {
+  tf::Variables variables;
+  tf::Session<positions> session(variables);
+  std::vector<float> x(80, 1.0f);
+  x[13] = 5;
+  x[29] = 5;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (int i = 40; i < 80; ++i) x[static_cast<std::size_t>(i)] = nan;
+  x[59] = -2;
+  const auto [most, least, largest] = session.run<"argmax", "argmin", "max">(tf::feed<"x">(x));
+  CHECK(most(0) == 13);
+  CHECK(least(0) == 0);
+  CHECK(largest(0) == 5);
+  CHECK(most(1) == 19);
+  CHECK(least(1) == 19);
+  CHECK(largest(1) != largest(1));
+}
