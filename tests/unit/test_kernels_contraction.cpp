@@ -16,7 +16,7 @@ constexpr void products(tf::Graph& g) {
   matmul(a, b).named("nn");
   tf::matmul<tf::transpose_a>(at, b).named("tn");
   tf::matmul<tf::transpose_b>(a, bt).named("nt");
-  tf::matmul<tf::transpose_a | tf::transpose_b>(at, bt).named("tt");
+  tf::matmul<tf::transpose_both>(at, bt).named("tt");
 }
 
 template <int Columns>
