@@ -14,22 +14,47 @@
 
 namespace typeflow {
 
-/// Carries a sentence, in pieces, into a compiler's message.
+/// Carries a sentence, in pieces, into a compiler's message. clang prints the condition of a
+/// static_assert, g++ what it instantiates: so the former asserts where `ok` is used, the latter
+/// here.
 template <Text... Sentence>
 struct because {
   static constexpr bool ok = sizeof...(Sentence) == 0;
+#ifndef __clang__
+  static_assert(ok, "the sentence is in the template arguments of because<...>");
+#endif
 };
 
 namespace detail {
 
 // Sentences.
 
-inline constexpr int piece_size = 31;  // clang prints 32 characters of an array
+inline constexpr std::size_t piece_size = 31;  // clang prints 32 characters of an array
+
+/// Where piece `index` of a sentence begins: pieces end at spaces, if they have any.
+constexpr std::size_t piece_start(std::string_view sentence, std::size_t index) {
+  std::size_t start = 0;
+  for (; index > 0 && start < sentence.size(); --index) {
+    std::size_t end = start + piece_size;
+    if (end < sentence.size()) {
+      const std::size_t space = sentence.rfind(' ', end - 1);
+      if (space != std::string_view::npos && space > start) end = space + 1;
+    }
+    start = end < sentence.size() ? end : sentence.size();
+  }
+  return start;
+}
+constexpr std::size_t piece_count(std::string_view sentence) {
+  std::size_t count = 0;
+  while (piece_start(sentence, count) < sentence.size()) ++count;
+  return count;
+}
 
 template <class Source, std::size_t I>
 constexpr auto piece() {
   constexpr std::string_view all = Source::message.view();
-  constexpr std::string_view part = all.substr(I * piece_size, piece_size);
+  constexpr std::size_t start = piece_start(all, I);
+  constexpr std::string_view part = all.substr(start, piece_start(all, I + 1) - start);
   Text<part.size() + 1> text;
   for (std::size_t i = 0; i < part.size(); ++i) text.characters[i] = part[i];
   return text;
@@ -39,13 +64,8 @@ constexpr auto piece() {
 template <class Source>
 struct Check {
   template <std::size_t... I>
-  static constexpr auto reason(std::index_sequence<I...>) {
-    return because<piece<Source, I>()...>{};
-  }
-  static constexpr std::size_t pieces =
-      (static_cast<std::size_t>(Source::message.length) + piece_size - 1) / piece_size;
-  using Reason = decltype(reason(std::make_index_sequence<pieces>{}));
-  static constexpr bool ok() { return Reason::ok; }
+  static auto reason(std::index_sequence<I...>) -> because<piece<Source, I>()...>;
+  using Reason = decltype(reason(std::make_index_sequence<piece_count(Source::message.view())>{}));
 };
 
 template <class P>

@@ -71,8 +71,7 @@ struct ResultOf<D, 0> {
 template <auto Model, Mode M = training, class Arch = simd::DefaultArch>
 class Session {
   using Main = Lowering<Model, M>;
-  using ModelCheck = detail::Check<detail::ModelError<Main>>;
-  static_assert(ModelCheck::ok(), "the model has a mistake; the text above says which");
+  static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
 
  public:
   /// Creates and initialises the variables that the store lacks, and checks those that it has;
@@ -95,13 +94,14 @@ class Session {
   auto run(const A&... arguments) {
     using Fetches = typename detail::FetchNames<Names<N...>, A...>::type;
     using Feeds = typename detail::FeedNames<A...>::type;
-    using Check = detail::Check<detail::RunError<Main, Fetches, detail::Arguments<A...>>>;
-    static_assert(Check::ok(), "this run does not fit the model; the text above says why");
-    if constexpr (Check::ok()) {
+    using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
+    static_assert(detail::Check<Fit>::Reason::ok, "this run does not fit the model");
+    if constexpr (Fit::message.empty()) {
       using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
-      using Complete = detail::Check<detail::FeedError<Program, Fetches, Feeds>>;
-      static_assert(Complete::ok(), "a feed is missing; the text above says which");
-      if constexpr (Complete::ok()) return run_program<Program, Fetches, N...>(arguments...);
+      using Complete = detail::FeedError<Program, Fetches, Feeds>;
+      static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
+      if constexpr (Complete::message.empty())
+        return run_program<Program, Fetches, N...>(arguments...);
     }
   }
 
