@@ -10,21 +10,25 @@
 
 namespace typeflow {
 
+namespace detail {
+template <auto First, auto... Rest, class X, class F>
+constexpr auto fold_from(const X& x, F& f) {
+  const auto next = f.template operator()<First>(x);
+  if constexpr (sizeof...(Rest) == 0) {
+    return next;
+  } else {
+    return fold_from<Rest...>(next, f);
+  }
+}
+}  // namespace detail
+
 /// f<Last>(...f<Second>(f<First>(start))).
 template <auto... Items, class X, class F>
 constexpr auto fold(const X& start, F&& f) {
   if constexpr (sizeof...(Items) == 0) {
     return start;
   } else {
-    return []<auto First, auto... Rest>(const X& x, F& g) {
-      const auto next = g.template operator()<First>(x);
-      if constexpr (sizeof...(Rest) == 0) {
-        return next;
-      } else {
-        return fold<Rest...>(next, g);
-      }
-    }
-    .template operator()<Items...>(start, f);
+    return detail::fold_from<Items...>(start, f);
   }
 }
 
