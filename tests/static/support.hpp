@@ -7,6 +7,7 @@
 
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "typeflow/graph.hpp"
 
@@ -33,7 +34,11 @@ constexpr tf::Message mistake() {
   return g.error;
 }
 constexpr bool contains(const tf::Message& message, std::string_view piece) {
-  return message.view().find(piece) != std::string_view::npos;
+  const std::string_view text = message.view();
+  for (std::size_t i = 0; i + piece.size() <= text.size(); ++i) {
+    if (text.substr(i, piece.size()) == piece) return true;
+  }
+  return false;
 }
 
 /// How many nodes of an operation a graph has.
@@ -42,6 +47,52 @@ constexpr int count(const tf::Graph& g) {
   int found = 0;
   for (const tf::Node& node : g.nodes) found += tf::is<O>(*node.op);
   return found;
+}
+
+/// A simplified graph, and which of its nodes a run needs that asks for the roots (a rewrite may
+/// leave others behind; fusion skips them).
+struct Run {
+  tf::Simplified simplified;
+  tf::Pool<char> needed;
+};
+constexpr Run run_of(const tf::Graph& g, const tf::Pool<tf::Id>& roots) {
+  tf::Simplified s = tf::simplify(tf::Graph(g), roots);
+  const tf::Graph& graph = s.graph;
+  tf::Pool<char> needed(graph.nodes.size(), 0);
+  for (const tf::Id root : roots) needed[graph.values[s.map[root]].node] = 1;
+  for (int i = s.order.size() - 1; i >= 0; --i) {
+    const tf::Node& node = graph.nodes[s.order[i]];
+    if (needed[s.order[i]] == 0) continue;
+    for (tf::Id k = 0; k < node.inputs.count; ++k) {
+      needed[graph.values[graph.input(node, k)].node] = 1;
+    }
+    for (tf::Id k = 0; k < node.controls.count; ++k) {
+      needed[graph.values[graph.operands[node.controls.first + k]].node] = 1;
+    }
+  }
+  return {std::move(s), std::move(needed)};
+}
+/// The same for tensors.
+template <class... X>
+constexpr Run simplified(const tf::Graph& g, const X&... x) {
+  tf::Pool<tf::Id> roots;
+  (roots.push(x.id()), ...);
+  return run_of(g, roots);
+}
+/// How many nodes of an operation a run needs.
+template <class O>
+constexpr int count(const Run& run) {
+  int found = 0;
+  for (const tf::Id id : run.simplified.order) {
+    found += run.needed[id] != 0 && tf::is<O>(*run.simplified.graph.nodes[id].op);
+  }
+  return found;
+}
+/// Whether the graph is sound, and this many nodes are needed, sources included.
+constexpr bool has_nodes(const Run& run, int nodes) {
+  int needed = 0;
+  for (const char n : run.needed) needed += n;
+  return tf::verify(run.simplified).empty() && needed == nodes;
 }
 
 /// The node that computes x.
