@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Sessions: names, feeds, fetches, variables, states, modes, errors.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <typeflow/typeflow.hpp>
+
+// Every allocation of this program is counted.
+namespace {
+std::atomic<long> allocations{0};
+}
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* const p = std::malloc(size == 0 ? 1 : size)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++allocations;
+  const auto a = static_cast<std::size_t>(alignment);
+  if (void* const p = std::aligned_alloc(a, (size + a - 1) / a * a)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+
+namespace {
+
+namespace tf = typeflow;
+
+constexpr void model(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
+  auto rate = tf::placeholder<float>(g, "rate", 0.5f);
+  auto W = tf::variable<float, 3, 2>(g, "W", tf::ones);
+  auto h = matmul(x, W).named("h");  // (batch,2)
+  auto r = relu(h - 1).named("r");   // (batch,2)
+  auto y = (2 * r).named("y");       // (batch,2)
+  auto loss = mean(y).named("loss");
+  sum<1>(y).named("rows");
+  tf::GradientDescent{.rate = rate}.minimize(loss).named("train");
+}
+
+constexpr void counter(tf::Graph& g) {
+  auto n = tf::variable<float>(g, "n", tf::zeros);
+  auto s = tf::state<float, 2>(g, "s");
+  auto add = tf::assign_add(n, 1);
+  add.named("add");
+  (add.value() * 10).named("new_times_ten");
+  (n + 0.5f).named("old");
+  tf::assign(s, s + n).named("accumulate");
+  (s * 1).named("state");
+  tf::group(tf::assign(n, 3), tf::assign(s, s - 1)).named("both");
+}
+
+std::vector<float> rows(int n, float value) {
+  return std::vector<float>(static_cast<std::size_t>(3 * n), value);
+}
+
+/// What an Error says.
+template <class F>
+std::string message_of(const F& f) {
+  try {
+    f();
+  } catch (const tf::Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("fetches are bare values, tuples, or nothing") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const std::vector<float> x = {1, 1, 1, 0, 0, 0};
+  const float loss = session.run<"loss">(tf::feed<"x">(x));
+  CHECK(loss == 2 * (2 + 2 + 0 + 0) / 4.0f);
+  const auto [y, again] = session.run<"y", "loss">(tf::feed<"x">(x));
+  static_assert(std::is_same_v<decltype(y), const xt::xtensor<float, 2>>);
+  CHECK(again == loss);
+  CHECK(y.shape()[0] == 2);
+  CHECK(y(0, 1) == 4);
+  CHECK(y(1, 0) == 0);
+  static_assert(std::is_void_v<decltype(session.run<"train">(tf::feed<"x">(x)))>);
+  const xt::xtensor<float, 1> r = tf::run<"rows">(session, tf::feed<"x">(x));
+  CHECK(r(0) == 8);
+}
+
+TEST_CASE("an effect happens when it is named, after what is fetched beside it") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const auto x = rows(2, 1);
+  const float before = session.run<"loss">(tf::feed<"x">(x));
+  CHECK(session.run<"loss">(tf::feed<"x">(x)) == before);
+  const float during = session.run<"loss", "train">(tf::feed<"x">(x));
+  CHECK(during == before);
+  // dloss/dy = 1/4 an element; two rows of x = 1: dW = 2 * 2 * 1/4 = 1, rate 0.5.
+  for (const float w : variables.get<float>("W")) CHECK(w == 0.5f);
+  session.run<"train">(tf::feed<"x">(x), tf::feed<"rate">(0.25f));
+  for (const float w : variables.get<float>("W")) CHECK(w == 0.25f);
+  const auto [W, loss] = session.run<"W", "loss", "train">(tf::feed<"x">(rows(2, 9)));
+  CHECK(W(0, 0) == 0.25f);  // as it was when the run began
+  CHECK(variables.get<float>("W")[0] < 0.25f);
+}
+
+TEST_CASE("a run has the batch of its feeds") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  for (const int n : {5, 1, 1000, 0, 7}) {
+    const auto y = session.run<"y">(tf::feed<"x">(rows(n, 1)));
+    REQUIRE(y.shape()[0] == static_cast<std::size_t>(n));
+    for (const float e : y) CHECK(e == 4);
+  }
+}
+
+TEST_CASE("feeds come from all kinds of containers") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const std::array<float, 3> array{1, 2, 3};
+  CHECK(session.run<"loss">(tf::feed<"x">(array)) == 10);
+  CHECK(session.run<"loss">(tf::feed<"x">(std::span<const float>(array))) == 10);
+  CHECK(session.run<"loss">(tf::feed<"x">(array.data(), {1, 3})) == 10);
+  const xt::xtensor<float, 2> tensor{{1, 2, 3}};
+  CHECK(session.run<"loss">(tf::feed<"x">(tensor)) == 10);
+  CHECK(session.run<"loss">(tf::feed<"x">(tensor * 1.0f)) == 10);
+  const xt::xtensor<float, 2, xt::layout_type::column_major> columns{{1, 2, 3}, {4, 5, 6}};
+  const auto r = session.run<"rows">(tf::feed<"x">(columns));
+  CHECK(r(0) == 20);
+  CHECK(r(1) == 56);
+}
+
+TEST_CASE("results go to buffers of the caller's") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  std::vector<float> y(4, -1);
+  float loss = -1;
+  const auto x = rows(2, 1);
+  session.run<"train">(tf::feed<"x">(x), tf::into<"y">(y), tf::into<"loss">(loss));
+  CHECK(y == std::vector<float>(4, 4.0f));
+  CHECK(loss == 4);
+  xt::xtensor<float, 2> h = xt::xtensor<float, 2>::from_shape({2, 2});
+  const float same = session.run<"loss">(tf::feed<"x">(x), tf::into<"h">(h));
+  CHECK(same < loss);
+  CHECK(h(1, 1) == 1.5f);
+  std::vector<float> small(3);
+  CHECK(message_of([&] { session.run<>(tf::feed<"x">(x), tf::into<"y">(small)); }) ==
+        "into \"y\": expected 4 elements of float [batch, 2], got 3");
+}
+
+TEST_CASE("every name can be fetched, also inside of a fused kernel, and fed") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const std::vector<float> x = {1, 2, 3};
+  const auto [h, r, y] = session.run<"h", "r", "y">(tf::feed<"x">(x));
+  CHECK(h(0, 0) == 6);
+  CHECK(r(0, 0) == 5);
+  CHECK(y(0, 0) == 10);
+  const std::vector<float> fed = {3, 4};
+  const auto from_h = session.run<"y">(tf::feed<"h">(fed));  // x is not needed
+  CHECK(from_h(0, 0) == 4);
+  CHECK(from_h(0, 1) == 6);
+  const auto from_r = session.run<"loss">(tf::feed<"r">(fed));
+  CHECK(from_r == 7);
+}
+
+TEST_CASE("variables are their values at the start; states belong to the session") {
+  tf::Variables variables;
+  tf::Session<counter> session(variables);
+  CHECK(session.run<"old">() == 0.5f);
+  CHECK(session.run<"new_times_ten", "add">() == 10);
+  CHECK(session.run<"old", "add">() == 1.5f);
+  CHECK(variables.get<float>("n")[0] == 2);
+  session.run<"accumulate">();
+  session.run<"accumulate", "add">();
+  CHECK(session.run<"state">()(1) == 4);
+  CHECK_FALSE(variables.contains("s"));
+  tf::Session<counter> other(variables);
+  CHECK(other.run<"state">()(0) == 0);
+  CHECK(other.run<"old">() == 3.5f);
+  other.run<"both">();
+  CHECK(session.run<"old">() == 3.5f);
+  CHECK(other.run<"state">()(0) == -1);
+  session.reset();
+  CHECK(session.run<"state">()(0) == 0);
+  CHECK(session.run<"old">() == 3.5f);
+}
+
+namespace {
+constexpr void initial(tf::Graph& g) {
+  tf::Scope in(g, "net");
+  tf::variable<float, 200, 300>(g, "glorot");
+  tf::variable<float, 10000>(g, "normal", tf::normal(1, 2));
+  tf::variable<float, 10000>(g, "cut", tf::truncated_normal(0.5));
+  tf::variable<double, 1000>(g, "uniform", tf::uniform(-3, 1));
+  tf::variable<float, 100>(g, "own", tf::uniform(0, 1).with_seed(3));
+  tf::variable<std::int32_t, 2>(g, "int", tf::filled(7));
+}
+constexpr void smaller(tf::Graph& g) {
+  tf::Scope in(g, "net");
+  tf::variable<float, 10000>(g, "normal", tf::normal(1, 2));
+}
+constexpr void clash(tf::Graph& g) {
+  tf::Scope in(g, "net");
+  tf::variable<float, 99>(g, "normal");
+}
+
+struct Moments {
+  double mean, deviation, low, high;
+};
+template <class T>
+Moments moments(std::span<const T> x) {
+  double sum = 0;
+  double squares = 0;
+  Moments m{0, 0, 1e9, -1e9};
+  for (const T e : x) {
+    const auto v = static_cast<double>(e);
+    sum += v;
+    squares += v * v;
+    m.low = std::min(m.low, v);
+    m.high = std::max(m.high, v);
+  }
+  const auto n = static_cast<double>(x.size());
+  m.mean = sum / n;
+  m.deviation = std::sqrt(squares / n - m.mean * m.mean);
+  return m;
+}
+}  // namespace
+
+TEST_CASE("initialisers have their moments, and depend on seed and path alone") {
+  tf::Variables a;
+  tf::Session<initial> session(a, {.seed = 5});
+  const tf::Variables& v = a;
+  const double limit = std::sqrt(6.0 / 500);
+  const Moments glorot = moments(v.get<float>("net/glorot"));
+  CHECK(std::abs(glorot.mean) < 0.002);
+  CHECK(glorot.low >= -limit);
+  CHECK(glorot.high <= limit);
+  CHECK(glorot.deviation == doctest::Approx(limit / std::sqrt(3.0)).epsilon(0.02));
+  const Moments normal = moments(v.get<float>("net/normal"));
+  CHECK(normal.mean == doctest::Approx(1).epsilon(0.1));
+  CHECK(normal.deviation == doctest::Approx(2).epsilon(0.05));
+  const Moments cut = moments(v.get<float>("net/cut"));
+  CHECK(cut.low >= -1);
+  CHECK(cut.high <= 1);
+  CHECK(cut.deviation == doctest::Approx(0.5 * 0.8796).epsilon(0.05));
+  const Moments uniform = moments(v.get<double>("net/uniform"));
+  CHECK(uniform.low >= -3);
+  CHECK(uniform.high < 1);
+  CHECK(uniform.mean == doctest::Approx(-1).epsilon(0.15));
+  CHECK(v.get<std::int32_t>("net/int")[1] == 7);
+
+  tf::Variables b;
+  tf::Session<smaller> same_path(b, {.seed = 5});
+  CHECK(std::ranges::equal(a.get<float>("net/normal"), b.get<float>("net/normal")));
+  tf::Variables c;
+  tf::Session<initial> other_seed(c, {.seed = 6});
+  CHECK_FALSE(std::ranges::equal(a.get<float>("net/normal"), c.get<float>("net/normal")));
+  CHECK(std::ranges::equal(a.get<float>("net/own"), c.get<float>("net/own")));
+}
+
+TEST_CASE("opening a session overwrites nothing, and checks what there is") {
+  tf::Variables variables;
+  const std::vector<float> ten(6, 10.0f);
+  variables.set<float>("W", ten, tf::Dims{2, {3, 2}});
+  tf::Session<model> session(variables);
+  CHECK(variables.get<float>("W")[5] == 10);
+  tf::Variables store;
+  tf::Session<smaller> first(store);
+  CHECK(message_of([&] { tf::Session<clash> second(store); }) ==
+        "variable 'net/normal': expected float [99], got float [10000]");
+  tf::Variables empty;
+  CHECK(message_of([&] {
+          tf::Session<model> s(empty, {.initialize = false});
+        }).starts_with("variable 'W': is not in the store"));
+  CHECK(message_of([&] { (void)store.get<double>("net/normal"); }) ==
+        "variable 'net/normal': expected float, got double");
+  CHECK(message_of([&] {
+          (void)store.get<float>("net/no");
+        }).starts_with("variable 'net/no': the store has none"));
+  CHECK(store.names() == std::vector<std::string>{"net/normal"});
+}
+
+TEST_CASE("shapes that don't fit are errors that name the feed") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const std::vector<float> x(6, 1.0f);
+  const auto run = [&](const auto& feed) { return message_of([&] { session.run<"loss">(feed); }); };
+  CHECK(run(tf::feed<"x">(x.data(), {2, 2})) ==
+        "feed \"x\": expected float [batch, 3], got float [2, 2]");
+  CHECK(run(tf::feed<"x">(x.data(), {6})) ==
+        "feed \"x\": expected float [batch, 3], got float [6]");
+  CHECK(run(tf::feed<"x">(std::vector<float>(7))) ==
+        "feed \"x\": expected float [batch, 3], got float, 7 elements");
+}
+
+namespace {
+constexpr void two_feeds(tf::Graph& g) {
+  auto a = tf::placeholder<float, tf::batch, 3>(g, "a");
+  auto b = tf::placeholder<float, 2 * tf::batch, 3>(g, "b");
+  (sum(a) + sum(b)).named("sum");
+}
+}  // namespace
+
+TEST_CASE("feeds that disagree on the batch are an error") {
+  tf::Variables variables;
+  tf::Session<two_feeds> session(variables);
+  CHECK(session.run<"sum">(tf::feed<"a">(rows(2, 1)), tf::feed<"b">(rows(4, 1))) == 18);
+  CHECK(message_of(
+            [&] { session.run<"sum">(tf::feed<"a">(rows(2, 1)), tf::feed<"b">(rows(2, 1))); }) ==
+        "feed \"b\": expected float [2*batch, 3] with batch = 2, as feed \"a\" has, got float, 6 "
+        "elements");
+  CHECK(message_of([&] {
+          session.run<"sum">(tf::feed<"a">(rows(2, 1)), tf::feed<"b">(rows(3, 1)));
+        }).starts_with("feed \"b\": expected float [2*batch, 3], got"));
+}
+
+TEST_CASE("a run with scalars and buffers allocates nothing") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const auto x = rows(64, 1);
+  std::vector<float> y(128);
+  for (int i = 0; i < 3; ++i) {
+    session.run<"loss", "train">(tf::feed<"x">(x), tf::into<"y">(y));
+  }
+  float loss = 0;
+  const long before = allocations;
+  for (int i = 0; i < 10; ++i) {
+    loss += session.run<"loss", "train">(tf::feed<"x">(x), tf::into<"y">(y));
+  }
+  const long after = allocations;
+  CHECK(after == before);
+  CHECK(loss > 0);
+}
+
+namespace {
+constexpr void dropped(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 8>(g, "x");
+  tf::dropout(x, {.keep = 0.5f}).named("y");
+}
+float kept(const xt::xtensor<float, 2>& y) {
+  float n = 0;
+  for (const float e : y) n += e != 0;
+  return n;
+}
+}  // namespace
+
+TEST_CASE("dropout drops in training only, anew in each run, from the store's draw") {
+  const std::vector<float> x(8000, 1.0f);
+  tf::Variables a;
+  tf::Session<dropped> train(a, {.seed = 1});
+  const auto first = train.run<"y">(tf::feed<"x">(x));
+  CHECK(kept(first) == doctest::Approx(4000).epsilon(0.05));
+  for (const float e : first) CHECK((e == 0 || e == 2));
+  CHECK(a.draws() == 1);
+  const auto second = train.run<"y">(tf::feed<"x">(x));
+  CHECK_FALSE(first == second);
+  tf::Session<dropped, tf::inference> test(a);
+  CHECK(kept(test.run<"y">(tf::feed<"x">(x))) == 8000);
+  CHECK(a.draws() == 2);
+
+  tf::Variables b;
+  b.set_draws(1);  // as if resumed
+  tf::Session<dropped> resumed(b, {.seed = 1});
+  CHECK(resumed.run<"y">(tf::feed<"x">(x)) == second);
+}
+
+namespace {
+constexpr void logarithm(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 2>(g, "x");
+  tf::Scope in(g, "part");
+  auto W = tf::variable<float, 2, 2>(g, "W", tf::ones);
+  auto h = matmul(log(x), W);
+  sum(h).named("total");
+}
+}  // namespace
+
+TEST_CASE("check_finite names the first step that makes NaN") {
+  tf::Variables variables;
+  tf::Session<logarithm> session(variables, {.check_finite = true});
+  const std::vector<float> x = {1, 2, -3, 4};
+  const std::string text = message_of([&] { session.run<"part/total">(tf::feed<"x">(x)); });
+  CHECK(text.starts_with("part/Log (test_session.cpp:"));
+  CHECK(text.ends_with("1 NaN in [2, 2]"));
+  const std::vector<float> positive = {1, 2, 3, 4};
+  CHECK(std::isfinite(session.run<"part/total">(tf::feed<"x">(positive))));
+}
+
+TEST_CASE("a debug session keeps every value") {
+  tf::Variables variables;
+  tf::Session<model, tf::debug> session(variables);
+  CHECK(message_of([&] { session.value("r"); }) == "value: no run has been made yet");
+  const std::vector<float> x = {1, 2, 3};
+  CHECK(session.run<"loss">(tf::feed<"x">(x)) == 10);
+  const tf::HostTensor r = session.value("r");
+  CHECK(r.dims == tf::Dims{2, {1, 2}});
+  CHECK(r.value(0) == 5);
+  CHECK(session.value("MatMul").value(1) == 6);
+  CHECK(message_of([&] { session.value("nothing"); }) == "value(\"nothing\"): no such tensor");
+}
+
+namespace {
+constexpr void placed(tf::Graph& g) {
+  auto x = tf::placeholder<float, 4>(g, "x");
+  tf::on(g, tf::gpu(1), [&] { return x * 2; }).named("y");
+}
+}  // namespace
+
+TEST_CASE("a device that the machine has not is an error, unless placement is soft") {
+  tf::Variables variables;
+  const std::string text = message_of([&] { tf::Session<placed> session(variables); });
+  CHECK(text.starts_with("y (test_session.cpp:"));
+  CHECK(text.ends_with("expected a device of this machine (/cpu:0), got /gpu:1"));
+  tf::Session<placed> session(variables, {.soft_placement = true});
+  CHECK(session.run<"y">(tf::feed<"x">(std::vector<float>(4, 1.0f)))(3) == 2);
+}
+
+TEST_CASE("runs of one session may overlap") {
+  tf::Variables variables;
+  tf::Session<model> session(variables, {.threads = 2});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const auto x = rows(t + 1 + i % 3, static_cast<float>(t));
+        const float expected = 2 * std::max(0.0f, 3 * static_cast<float>(t) - 1);
+        if (session.run<"loss">(tf::feed<"x">(x)) != expected) ++wrong;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+}
