@@ -7,19 +7,17 @@
 //   ch03_softmax_regression --data DIR    DIR, or DIR/mnist, has the four files of MNIST
 //   ch03_softmax_regression               takes TYPEFLOW_DATA, else trains on drawn digits
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <limits>
-#include <string>
 #include <vector>
 
 #include <typeflow/data.hpp>
 #include <typeflow/image.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "options.hpp"
 #include "report.hpp"
 
 namespace tf = typeflow;
@@ -36,15 +34,6 @@ constexpr void softmax_regression(tf::Graph& g) {
   mean(cast<float>(equal(prediction, argmax<1>(y)))).named("accuracy");
   tf::GradientDescent{.rate = rate}.minimize(loss).named("train");
 }
-
-struct Options {
-  std::string data;
-  std::int64_t steps = 1000;
-  std::int64_t batch = 100;
-  float rate = 0.5f;
-  std::uint64_t seed = 1;
-  std::string output = "weights.png";
-};
 
 void train(const Options& options) {
   const std::filesystem::path folder = tf::data_folder(options.data);
@@ -88,32 +77,12 @@ void train(const Options& options) {
 }
 
 int main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Softmax regression on MNIST: chapter 3's first model.");
-  app.option_defaults()->always_capture_default();
-  app.add_option("--data", options.data, "folder with MNIST, also as subfolder mnist")
-      ->check(CLI::ExistingDirectory)
-      ->check([](const std::string& folder) {
-        return tf::has_mnist(folder) ? "" : "No files of MNIST in " + folder;
-      });
-  app.add_option("--steps", options.steps, "training steps")->check(CLI::Range(1, 100'000'000));
-  app.add_option("--batch", options.batch, "images a step")->check(CLI::Range(1, 100'000));
-  app.add_option("--rate", options.rate, "learning rate")->check(CLI::Range(1e-6, 1e3));
-  app.add_option("--seed", options.seed, "of the shuffling and of drawn digits")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
-  app.add_option("--output", options.output, "PNG file for the weights")
-      ->check([](const std::string& file) {
-        const auto folder = std::filesystem::path(file).parent_path();
-        return folder.empty() || is_directory(folder) ? "" : "No such folder: " + folder.string();
-      });
+  const Options options = parse_options(argc, argv);
   try {
-    app.parse(argc, argv);
     train(options);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;
   }
+  return 0;
 }
