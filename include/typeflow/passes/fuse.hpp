@@ -131,6 +131,7 @@ class Fuser {
     const int count = out_.order.size();
     for (int i = 0; i < count; ++i) {
       const Id id = order[i];
+      if (i == out_.first_effect) first_late_ = out_.clusters.size();
       if (needed_by_[id] == 0) continue;  // left over by a rewrite
       const Node node = nodes_[id];
       const Kind kind = node.op->kind;
@@ -250,8 +251,9 @@ class Fuser {
     graph_.scope = node.scope;
     graph_.source = node.source;
     graph_.device = node.device;
+    const Id known = graph_.values.size();
     const Id copy = add_node(graph_, ops::After{}, &variable, 1, graph_.values[variable].type).id;
-    out_.order.push(graph_.values[copy].node);
+    if (copy == known) out_.order.push(graph_.values[copy].node);  // one for all that need it
     return copy;
   }
 
@@ -423,6 +425,25 @@ class Fuser {
     if (from.depth >= c.depth) c.depth = from.depth + 1;
   }
 
+  /// A node that reads what effects wrote comes after their clusters.
+  constexpr void follow_effects(Cluster& c, const Node& node) {
+    for (Id k = 0; k < node.controls.count; ++k) {
+      follow_effect(c, operands_[node.controls.first + k]);
+    }
+    if (node.op->effect != SideEffect::reads_state || last_write_.empty()) return;
+    const Id writer = last_write_[look_[0].storage];
+    if (writer != none) follow(c, writer);
+  }
+  constexpr void follow_effect(Cluster& c, Id token) {
+    const Id id = values_[token].node;
+    if (cluster_of_[id] != none) {
+      follow(c, cluster_of_[id]);
+      return;
+    }
+    const Range inputs = nodes_[id].inputs;  // of a group
+    for (Id k = 0; k < inputs.count; ++k) follow_effect(c, operands_[inputs.first + k]);
+  }
+
   /// An operation with a kernel of its own, and any number of inputs.
   constexpr void place_single(Id id, const Node& node) {
     count_ = 0;
@@ -446,9 +467,9 @@ class Fuser {
     const Cluster& c = clusters_[cluster];
     const Id space = types_[result_].space;
     const bool is_row = space != c.space;
-    if (c.closed || (is_row && (space != c.rows || c.kind != ClusterKind::loop)) ||
-        (c.width | width_) == 3u || c.members >= limits_.members || c.region != node.region ||
-        !(c.device == node.device)) {
+    if (c.closed || cluster < first_late_ ||
+        (is_row && (space != c.rows || c.kind != ClusterKind::loop)) || (c.width | width_) == 3u ||
+        c.members >= limits_.members || c.region != node.region || !(c.device == node.device)) {
       return {};
     }
     const unsigned whole = all(c.rank);
@@ -488,7 +509,9 @@ class Fuser {
                        (effect != SideEffect::pure && effect != SideEffect::random) ||
                        node.op->builtin == Builtin::after;
     if (alone) {
-      start(id, node, ClusterKind::loop, type_).closed = true;
+      Cluster& c = start(id, node, ClusterKind::loop, type_);
+      c.closed = true;
+      follow_effects(c, node);
       return;
     }
     Id best = none;
@@ -525,10 +548,11 @@ class Fuser {
   constexpr bool can_merge(Id from, Id into) {
     const Cluster& a = clusters_[from];
     const Cluster& b = clusters_[into];
-    if (a.closed || b.closed || a.consumed || a.kind != ClusterKind::loop || a.space != b.space ||
-        !(a.device == b.device) || a.region != b.region || (a.width | b.width) == 3u ||
-        a.members + b.members > limits_.members || a.inputs + b.inputs > limits_.inputs ||
-        a.tensors + b.tensors > limits_.tensors || (a.depth > b.depth && b.consumed)) {
+    if (a.closed || b.closed || a.consumed || from < first_late_ || a.kind != ClusterKind::loop ||
+        a.space != b.space || !(a.device == b.device) || a.region != b.region ||
+        (a.width | b.width) == 3u || a.members + b.members > limits_.members ||
+        a.inputs + b.inputs > limits_.inputs || a.tensors + b.tensors > limits_.tensors ||
+        (a.depth > b.depth && b.consumed)) {
       return false;
     }
     if (a.reduced != 0 && b.reduced != 0) return a.reduced == b.reduced && a.rows == b.rows;
@@ -542,6 +566,7 @@ class Fuser {
     const Cluster& c = clusters_[cluster];
     for (Id id = c.first; id != none; id = next_[id]) {
       const Node& node = nodes_[id];
+      if (node.op->kind == Kind::write) continue;  // of a value of the cluster
       const Id result = values_[node.outputs.first].type;
       for (Id k = 0; k < node.inputs.count; ++k) {
         const Id value = operands_[node.inputs.first + k];
@@ -600,9 +625,10 @@ class Fuser {
     if (fuse_ && producer != none && reduced != 0) {
       Cluster& c = clusters_[producer];
       const int phase = phase_[x.node] + 1;
-      if (c.kind == ClusterKind::loop && !c.closed && c.space == types_[x.type].space &&
-          is_row_[x.node] == 0 && c.members < limits_.members && c.device == node.device &&
-          c.region == node.region && (c.width | width_) != 3u && phase < limits_.phases &&
+      if (c.kind == ClusterKind::loop && !c.closed && producer >= first_late_ &&
+          c.space == types_[x.type].space && is_row_[x.node] == 0 && c.members < limits_.members &&
+          c.device == node.device && c.region == node.region && (c.width | width_) != 3u &&
+          phase < limits_.phases &&
           (c.reduced == 0 ? inputs_fit(producer, reduced)
                           : c.reduced == reduced && c.rows == rows)) {
         c.reduced = reduced;
@@ -637,9 +663,14 @@ class Fuser {
     const Id producer = cluster_of_[source];
     if (producer != none && fuse_ && may_write(producer, id, node, source)) {
       add(producer, id, node, is_row_[source] != 0, phase_[source]);
-      return;
+    } else {
+      start(id, node, ClusterKind::loop, result_).closed = true;
     }
-    start(id, node, ClusterKind::loop, result_).closed = true;
+    if (last_write_.empty()) {
+      const Id nothing = none;
+      last_write_ = Pool<Id>(graph_.values.size(), nothing);
+    }
+    last_write_[look_[0].storage] = cluster_of_[id];
   }
 
   /// Whether the cluster may write the variable in place.
@@ -680,6 +711,10 @@ class Fuser {
   const FusionLimits limits_;
   bool fuse_;
   Fused out_;
+  /// Clusters from this one on have nodes that follow an effect. Such nodes join no earlier ones:
+  /// these may read what the effect overwrites, and so have to come before it.
+  Id first_late_ = 0;
+  Pool<Id> last_write_;  // by value that is a variable: the cluster; empty before the first write
   Pool<std::uint64_t> needs_;
   Pool<TypeInfo> type_info_;
   Pool<std::uint16_t> axes_;  // by pair of types, plus one; 0: not yet known
