@@ -297,9 +297,11 @@ class Simplifier {
       split_reduction(graph_.values[value].node);
       return value;
     }
-    if (type.dtype != graph_.dtype_of(value)) return value;  // a position, not an element
     const Dims dims = graph_.dims_of(value);
     const Building building(*this, node);
+    if (is<ops::ArgMax>(*node.op) || is<ops::ArgMin>(*node.op)) {  // the position is the first
+      return broadcast_to(constant_node(graph_, DType::int32, Number{0, 0}), dims).id;
+    }
     return reshape_to(AnyExpr{&graph_, x}, dims).id;
   }
 
