@@ -7,7 +7,7 @@
 // expect: Shape<784, 100>
 // expect: Shape<100>
 
-#include "typeflow/graph.hpp"
+#include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
 

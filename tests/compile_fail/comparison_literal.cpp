@@ -6,7 +6,7 @@
 // expect: Expr<int, Shape<-4, 10>
 // expect: double
 
-#include "typeflow/graph.hpp"
+#include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
 

@@ -6,7 +6,7 @@
 // expect: Shape<-1, 10>
 // expect: Shape<784, 10>
 
-#include "typeflow/graph.hpp"
+#include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
 

@@ -5,7 +5,7 @@
 // expect: minimize(loss): the loss must be a scalar; take mean(loss)
 // expect: Shape<-1>
 
-#include "typeflow/graph.hpp"
+#include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
 

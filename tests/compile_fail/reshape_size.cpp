@@ -6,7 +6,7 @@
 // expect: Shape<100, 784>
 // expect: 100, 28, 27
 
-#include "typeflow/graph.hpp"
+#include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
 

@@ -5,7 +5,7 @@
 // expect: variable<T, D...>: the extents of a variable must be numbers, not tf::batch
 // expect: -1, 10
 
-#include "typeflow/graph.hpp"
+#include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
 

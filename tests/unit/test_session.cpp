@@ -335,12 +335,13 @@ TEST_CASE("a run with scalars and buffers allocates nothing") {
   const auto x = rows(64, 1);
   std::vector<float> y(128);
   for (int i = 0; i < 3; ++i) {
-    session.run<"loss", "train">(tf::feed<"x">(x), tf::into<"y">(y));
+    session.run<"loss", "train">(tf::feed<"x">(x), tf::feed<"rate">(0.0f), tf::into<"y">(y));
   }
   float loss = 0;
   const long before = allocations;
   for (int i = 0; i < 10; ++i) {
-    loss += session.run<"loss", "train">(tf::feed<"x">(x), tf::into<"y">(y));
+    loss +=
+        session.run<"loss", "train">(tf::feed<"x">(x), tf::feed<"rate">(0.0f), tf::into<"y">(y));
   }
   const long after = allocations;
   CHECK(after == before);

@@ -57,6 +57,7 @@ constexpr auto piece() {
   constexpr std::string_view part = all.substr(start, piece_start(all, I + 1) - start);
   Text<part.size() + 1> text;
   for (std::size_t i = 0; i < part.size(); ++i) text.characters[i] = part[i];
+  text.characters[part.size()] = '\0';  // else clang prints numbers, not a text
   return text;
 }
 
