@@ -1,8 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All that a program needs to write a model, train it and run it on the CPU.
+// All that a program needs to write a model, train it and run it on the CPU: graph.hpp, variables
+// and sessions. graph.hpp's list stands here once more, so that messages about a user's shapes
+// begin with one line about headers (see there).
 
-#include "typeflow/graph.hpp"
-#include "typeflow/runtime/session.hpp"
+// clang-format off
+#include "typeflow/core/shape.hpp"
+#include "typeflow/front/expr.hpp"
+#include "typeflow/front/operation.hpp"
+#include "typeflow/front/elementwise.hpp"
+#include "typeflow/front/arithmetic.hpp"
+#include "typeflow/front/math.hpp"
+#include "typeflow/front/compare.hpp"
+#include "typeflow/front/cast.hpp"
+#include "typeflow/front/shape_ops.hpp"
+#include "typeflow/front/matmul.hpp"
+#include "typeflow/front/reduce.hpp"
+#include "typeflow/front/softmax.hpp"
+#include "typeflow/front/initializers.hpp"
+#include "typeflow/front/sources.hpp"
+#include "typeflow/front/assign.hpp"
+#include "typeflow/front/scope.hpp"
+#include "typeflow/front/fold.hpp"
+#include "typeflow/front/placement.hpp"
+#include "typeflow/front/random.hpp"
+#include "typeflow/front/gradients.hpp"
+#include "typeflow/nn/dense.hpp"
+#include "typeflow/nn/dropout.hpp"
+#include "typeflow/optimizers/gradient_descent.hpp"
+#include "typeflow/passes/simplify.hpp"
+#include "typeflow/passes/verify.hpp"
 #include "typeflow/runtime/variables.hpp"
+#include "typeflow/runtime/session.hpp"
+// clang-format on
