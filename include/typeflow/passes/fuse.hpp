@@ -239,14 +239,25 @@ class Fuser {
       if (node.op->effect == SideEffect::reads_state || node.op->kind == Kind::group) continue;
       for (Id k = node.op->kind == Kind::write ? 1 : 0; k < node.inputs.count; ++k) {
         const Id value = graph_.operands[node.inputs.first + k];
-        if (value < written.size() && written[value] != 0) {
+        const Id shown = viewed(value);
+        if (shown < written.size() && written[shown] != 0) {
           graph_.operands[node.inputs.first + k] = snapshot(value, node);
         }
       }
     }
   }
 
-  /// A copy of a variable's value at the start of the run.
+  /// What a view of a view of it shows.
+  constexpr Id viewed(Id value) const {
+    const Node* node = &graph_.node_of(value);
+    while (node->op->kind == Kind::view) {
+      value = graph_.input(*node, 0);
+      node = &graph_.node_of(value);
+    }
+    return value;
+  }
+
+  /// A copy of a variable's value, or of a view of it, at the start of the run.
   constexpr Id snapshot(Id variable, const Node& node) {
     graph_.scope = node.scope;
     graph_.source = node.source;
