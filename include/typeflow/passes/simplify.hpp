@@ -299,10 +299,12 @@ class Simplifier {
     }
     const Dims dims = graph_.dims_of(value);
     const Building building(*this, node);
-    if (is<ops::ArgMax>(*node.op) || is<ops::ArgMin>(*node.op)) {  // the position is the first
-      return broadcast_to(constant_node(graph_, DType::int32, Number{0, 0}), dims).id;
+    const AnyExpr operand{&graph_, x};
+    if (is<ops::ArgMax>(*node.op) || is<ops::ArgMin>(*node.op)) {
+      // The position is 0. No constant: effects that the operand follows are still to happen.
+      return reshape_to(cast_to(less(operand, operand), DType::int32), dims).id;
     }
-    return reshape_to(AnyExpr{&graph_, x}, dims).id;
+    return reshape_to(operand, dims).id;
   }
 
   /// Kernels reduce axes that lie together in memory. A reduction over several groups of such axes
