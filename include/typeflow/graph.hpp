@@ -24,6 +24,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/assign.hpp"
 #include "typeflow/front/scope.hpp"
+#include "typeflow/front/custom.hpp"
 #include "typeflow/front/fold.hpp"
 #include "typeflow/front/placement.hpp"
 #include "typeflow/front/random.hpp"

@@ -3,7 +3,10 @@
 
 // Operations with a kernel of their own: the call of kernel_of<O>, and the library's ones.
 
+#include <cstring>
+
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/front/custom.hpp"
 
 namespace typeflow::simd {
 
@@ -24,6 +27,16 @@ struct Code<CustomKernel<O, List<In...>, List<Out...>>, A> {
       extents += ranks[i];
     }
     kernel_of<O>::template run<A>(decode<O>(call.words), tensors, tensors + inputs, call);
+  }
+};
+
+/// A copy; the engine prints it.
+template <>
+struct kernel_of<ops::Print> {
+  template <class A>
+  static void run(const ops::Print&, const Tensor* in, const Tensor* out, const KernelCall&) {
+    const std::int64_t bytes = in->size() * size_of(in->dtype);
+    if (bytes > 0) std::memcpy(out->data, in->data, static_cast<std::size_t>(bytes));
   }
 };
 

@@ -60,6 +60,7 @@ enum class Builtin : std::uint8_t {
   placeholder,
   index_along,
   after,
+  print,
 };
 
 enum class SideEffect : std::uint8_t {

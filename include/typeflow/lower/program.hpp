@@ -76,16 +76,18 @@ struct KernelSpec {
 struct KernelSummary {
   KernelKind kind;
   bool random;              ///< draws random numbers
+  bool prints;              ///< ops::Print
   int flops;                ///< per element of the step's space
   unsigned aligned;         ///< operands that are read at the element at hand alone, as bits
   unsigned element_stores;  ///< stores with a value per element, as bits
 };
 
 constexpr KernelSummary summary_of(const KernelSpec& spec) {
-  KernelSummary s{spec.kind, false, 0, 0, 0};
+  KernelSummary s{spec.kind, false, false, 0, 0, 0};
   if (spec.kind == KernelKind::custom) {
     s.flops = spec.op->flops;
     s.random = spec.op->effect == SideEffect::random;
+    s.prints = spec.op->builtin == Builtin::print;
     return s;
   }
   const bool contraction = spec.kind == KernelKind::contraction;

@@ -13,10 +13,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "typeflow/core/error.hpp"
@@ -84,7 +87,8 @@ struct EngineOptions {
   bool initialize = true;
   bool check_finite = false;
   bool soft_placement = false;
-  bool keep_all = false;  ///< every temporary keeps its memory, for value()
+  bool keep_all = false;                        ///< every temporary keeps its memory, for value()
+  std::function<void(std::string_view)> print;  ///< takes the lines of tf::print
 };
 
 class Engine {
@@ -442,6 +446,7 @@ class Engine {
                                  executor_,
                                  {options_.seed, draw}});
       if (options_.check_finite) check_outputs(arena, step);
+      if (program_.kernels[step.kernel].prints) print(arena, step);
     }
     for (const FetchTarget& f : fetches) {  // a second fetch of one temporary
       const Id slot = program_.names[f.name].slot;
@@ -452,6 +457,44 @@ class Engine {
   }
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+
+  /// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."
+  void print(const Arena& arena, const Step& step) const {
+    if (!options_.print) return;
+    const Id slot = program_.operands[step.operands.first + step.inputs];
+    const Type& type = program_.type_of(slot);
+    Message where{};
+    print_step(where, program_, step);
+    std::string line(where.view());
+    line += ": " + detail::to_string(type.dtype, resolve(type.dims, arena.batch));
+    const std::int64_t count = count_of(type.dims).resolve(arena.batch);
+    const auto text = [](double x) {
+      char buffer[32];
+      std::snprintf(buffer, sizeof buffer, "%.6g", x);
+      return std::string(buffer);
+    };
+    visit_dtype(type.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const T* const x = static_cast<const T*>(at(arena.slots, slot));
+      if (count == 0) return;
+      double low = static_cast<double>(x[0]);
+      double high = low;
+      double sum = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double e = static_cast<double>(x[i]);
+        low = e < low || e != e ? e : low;
+        high = e > high || e != e ? e : high;
+        sum += e;
+      }
+      line += ", min " + text(low) + ", mean " + text(sum / static_cast<double>(count)) + ", max " +
+              text(high) + ":";
+      for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) {
+        line += " " + text(static_cast<double>(x[i]));
+      }
+      if (count > 8) line += " ...";
+    });
+    options_.print(line);
   }
 
   void check_outputs(const Arena& arena, const Step& step) const {

@@ -4,6 +4,8 @@
 // Sessions: a compiled model, its variables, and runs by name.
 
 #include <array>
+#include <cstdio>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -35,6 +37,10 @@ struct SessionOptions {
   bool check_finite = false;
   /// Run on the CPU what the model places on devices that this machine has not.
   bool soft_placement = false;
+  /// Takes the lines of tf::print; by default they go to stderr.
+  std::function<void(std::string_view)> print = [](std::string_view line) {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+  };
 };
 
 namespace detail {
@@ -157,6 +163,7 @@ class Session {
     options.check_finite = options_.check_finite;
     options.soft_placement = options_.soft_placement;
     options.keep_all = has(M, debug);
+    options.print = options_.print;
     return std::make_unique<Engine>(P::view, detail::kernel_table<P, Arch>.data(), variables_,
                                     states_, threads_.get(), options);
   }
