@@ -436,14 +436,28 @@ class Fuser {
     if (from.depth >= c.depth) c.depth = from.depth + 1;
   }
 
-  /// A node that reads what effects wrote comes after their clusters.
+  /// The last clusters to write a variable and to write or read it as it is then.
+  struct Access {
+    Id write;
+    Id deepest;
+  };
+  constexpr Access& access_of(Id variable) {
+    if (access_.empty()) access_ = Pool<Access>(graph_.variable_records.size(), {none, none});
+    return access_[static_cast<Id>(
+        graph_.attributes[nodes_[values_[variable].node].attributes.first])];
+  }
+
+  /// The cluster just started reads what effects wrote: it comes after theirs.
   constexpr void follow_effects(Cluster& c, const Node& node) {
     for (Id k = 0; k < node.controls.count; ++k) {
       follow_effect(c, operands_[node.controls.first + k]);
     }
-    if (node.op->effect != SideEffect::reads_state || last_write_.empty()) return;
-    const Id writer = last_write_[look_[0].storage];
-    if (writer != none) follow(c, writer);
+    if (node.op->effect != SideEffect::reads_state) return;
+    Access& access = access_of(look_[0].storage);
+    if (access.write != none) follow(c, access.write);
+    if (access.deepest == none || clusters_[access.deepest].depth < c.depth) {
+      access.deepest = out_.clusters.size() - 1;
+    }
   }
   constexpr void follow_effect(Cluster& c, Id token) {
     const Id id = values_[token].node;
@@ -672,16 +686,18 @@ class Fuser {
     look(node);
     const Id source = look_[1].node;
     const Id producer = cluster_of_[source];
-    if (producer != none && fuse_ && may_write(producer, id, node, source)) {
+    Access& access = access_of(look_[0].storage);
+    if (producer != none && fuse_ && may_write(producer, id, node, source) &&
+        (access.deepest == none || access.deepest == producer ||
+         clusters_[access.deepest].depth < clusters_[producer].depth)) {
       add(producer, id, node, is_row_[source] != 0, phase_[source]);
     } else {
-      start(id, node, ClusterKind::loop, result_).closed = true;
+      Cluster& c = start(id, node, ClusterKind::loop, result_);
+      c.closed = true;
+      if (access.deepest != none) follow(c, access.deepest);
     }
-    if (last_write_.empty()) {
-      const Id nothing = none;
-      last_write_ = Pool<Id>(graph_.values.size(), nothing);
-    }
-    last_write_[look_[0].storage] = cluster_of_[id];
+    access.write = cluster_of_[id];
+    access.deepest = access.write;
   }
 
   /// Whether the cluster may write the variable in place.
@@ -725,7 +741,7 @@ class Fuser {
   /// Clusters from this one on have nodes that follow an effect. Such nodes join no earlier ones:
   /// these may read what the effect overwrites, and so have to come before it.
   Id first_late_ = 0;
-  Pool<Id> last_write_;  // by value that is a variable: the cluster; empty before the first write
+  Pool<Access> access_;  // by variable; empty before the first
   Pool<std::uint64_t> needs_;
   Pool<TypeInfo> type_info_;
   Pool<std::uint16_t> axes_;  // by pair of types, plus one; 0: not yet known
