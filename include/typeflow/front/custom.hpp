@@ -70,7 +70,7 @@ template <TypedExpr X>
 constexpr auto print(const X& x, Label name,
                      std::source_location at = std::source_location::current()) {
   detail::mark(at, x);
-  return apply(ops::Print{}, x).named(name);
+  return apply(ops::Print{}, x).named(name, at);
 }
 
 }  // namespace typeflow
