@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# cmake -DPROGRAM=... -DARGUMENTS=... -DLEAST=0.91 -DWORK=... -P check.cmake
+#
+# Runs the program in the empty folder WORK. Its last line must be "test accuracy 0.dddd", at least
+# LEAST. With NEEDS_MNIST in the environment, skipped unless TYPEFLOW_DATA has MNIST.
+
+cmake_minimum_required(VERSION 3.25)
+
+if(DEFINED ENV{NEEDS_MNIST} AND NOT (DEFINED ENV{TYPEFLOW_DATA} AND
+   (EXISTS "$ENV{TYPEFLOW_DATA}/mnist" OR EXISTS "$ENV{TYPEFLOW_DATA}/train-images-idx3-ubyte.gz")))
+  message("skipped: no MNIST; TYPEFLOW_DATA names the folder that has it")
+  return()
+endif()
+
+file(REMOVE_RECURSE "${WORK}")
+file(MAKE_DIRECTORY "${WORK}")
+execute_process(COMMAND "${PROGRAM}" ${ARGUMENTS} WORKING_DIRECTORY "${WORK}"
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+message("${output}")
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "the program ended with ${result}")
+endif()
+if(NOT output MATCHES "\ntest accuracy (0\\.[0-9][0-9][0-9][0-9]|1\\.0000)\n$")
+  message(FATAL_ERROR "the last line is not 'test accuracy 0.dddd'")
+endif()
+if(CMAKE_MATCH_1 LESS LEAST)
+  message(FATAL_ERROR "expected a test accuracy of at least ${LEAST}, got ${CMAKE_MATCH_1}")
+endif()
+file(GLOB pictures "${WORK}/*.png")
+if(NOT pictures)
+  message(FATAL_ERROR "the program wrote no picture of its weights")
+endif()
