@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Times, and the arithmetic that this machine could have done in them.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <typeflow/cpu/xsimd.hpp>
+
+namespace bench {
+
+/// Seconds of one call: the fastest of the calls made in `seconds`, at least 5. (What else the
+/// machine does makes some calls slower, none faster.)
+template <class F>
+double fastest(const F& call, double seconds = 1) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  call();
+  double best = 1e30;
+  const Clock::time_point start = Clock::now();
+  for (int n = 0; n < 5 || since(start) < seconds; ++n) {
+    const Clock::time_point one = Clock::now();
+    call();
+    best = std::min(best, since(one));
+  }
+  return best;
+}
+
+/// a * b + c with one rounding. (xsimd 8.1 makes two instructions of it for AVX-512.)
+template <class V>
+V fused(const V& a, const V& b, const V& c) {
+#ifdef __AVX512F__
+  if constexpr (V::size == 16) return V(_mm512_fmadd_ps(a, b, c));
+#endif
+  return xsimd::fma(a, b, c);
+}
+
+/// Products and sums in registers, as many at a time as keep both units of a core busy; returns
+/// their count of floating-point operations. `result` keeps the compiler from leaving them out.
+template <int... Chain>
+[[gnu::noinline]] double multiply_add(std::int64_t rounds, float* result,
+                                      std::integer_sequence<int, Chain...>) {
+  using V = xsimd::batch<float, typeflow::simd::DefaultArch>;
+  V sum[] = {V(*result + static_cast<float>(Chain))...};
+  const V a(0.999f);
+  const V b(0.001f);
+  for (std::int64_t i = 0; i < rounds; ++i) ((sum[Chain] = fused(a, sum[Chain], b)), ...);
+  const V total = (sum[Chain] + ...);
+  *result = total.get(0);
+  return 2.0 * static_cast<double>(rounds) * sizeof...(Chain) * V::size;
+}
+
+/// The most floating-point operations a second, in float, that this many threads do together.
+inline double peak_flops(int threads) {
+  constexpr std::int64_t rounds = 2'000'000;  // some 10 ms, against which a thread's start is small
+  double flops = 0;
+  const double seconds = fastest([&] {
+    std::vector<double> done(static_cast<std::size_t>(threads));
+    const auto work = [&done](std::size_t thread) {
+      volatile float start = 1;
+      float result = start;
+      done[thread] = multiply_add(rounds, &result, std::make_integer_sequence<int, 12>{});
+      start = result;
+    };
+    std::vector<std::thread> others;
+    for (std::size_t t = 1; t < done.size(); ++t) others.emplace_back(work, t);
+    work(0);
+    for (std::thread& t : others) t.join();
+    flops = 0;
+    for (const double d : done) flops += d;
+  });
+  return flops / seconds;
+}
+
+}  // namespace bench
