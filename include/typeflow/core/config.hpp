@@ -28,4 +28,12 @@
 #endif
 
 /// Forces inlining of the small functions that make up a kernel's innermost loop.
+#if defined(__SANITIZE_THREAD__)
+#define TYPEFLOW_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TYPEFLOW_THREAD_SANITIZER 1
+#endif
+#endif
+
 #define TYPEFLOW_INLINE [[gnu::always_inline]] inline

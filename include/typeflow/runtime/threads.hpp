@@ -3,9 +3,12 @@
 
 // The threads of a session: a oneTBB arena that kernels spread their loops over.
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include <tbb/blocked_range.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -15,23 +18,45 @@ namespace typeflow {
 
 class ThreadPool final : public simd::Executor {
  public:
-  /// 0: as many threads as the machine has.
-  explicit ThreadPool(int threads) : arena_(threads > 0 ? threads : tbb::task_arena::automatic) {}
+  /// At most as many threads as the machine has.
+  explicit ThreadPool(int threads) : arena_(std::min(threads, tbb::info::default_concurrency())) {}
 
   int threads() const { return arena_.max_concurrency(); }
 
   void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
+    Order order;
+    order.begin();
     arena_.execute([&] {
       tbb::parallel_for(
           tbb::blocked_range<std::int64_t>(0, count, static_cast<std::size_t>(grain)),
           [&](const tbb::blocked_range<std::int64_t>& part) {
+            order.enter();
             task(context, part.begin(), part.end());
+            order.leave();
           },
           tbb::simple_partitioner());
     });
+    order.end();
   }
 
  private:
+  /// What oneTBB guarantees, said again where the thread sanitizer can see it: that library is not
+  /// compiled with it. Otherwise nothing.
+  struct Order {
+#ifdef TYPEFLOW_THREAD_SANITIZER
+    std::atomic<int> parts{0};
+    void begin() { parts.store(1, std::memory_order_release); }
+    void enter() { (void)parts.load(std::memory_order_acquire); }
+    void leave() { parts.fetch_add(1, std::memory_order_release); }
+    void end() { (void)parts.load(std::memory_order_acquire); }
+#else
+    void begin() {}
+    void enter() {}
+    void leave() {}
+    void end() {}
+#endif
+  };
+
   tbb::task_arena arena_;
 };
 
