@@ -26,6 +26,12 @@ struct Text {
   constexpr std::string_view view() const { return {characters, N - 1}; }
 };
 
+/// A literal as a type: lists of names are lists of types, which every compiler can take apart.
+template <Text T>
+struct NameOf {
+  static constexpr std::string_view view() { return T.view(); }
+};
+
 /// FNV-1a. Streams: hash(b, hash(a)) is the hash of a followed by b, so the hash of a path
 /// grows with its parts and never needs the composed text.
 inline constexpr std::uint64_t hash_seed = 14695981039346656037ull;

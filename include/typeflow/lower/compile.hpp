@@ -81,6 +81,9 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   const Pool<Id>& needed = request.everything ? roots.all : requested;
   Fused fused = fuse(simplified, needed, !keep_all);
   const Pool<Id> order = schedule(simplified.graph, fused);
+  if (order.empty() && fused.clusters.size() > 0) {
+    return detail::internal_error("fusion", Message{} << "the clusters form a cycle");
+  }
   ProgramPools program = detail::Lowerer(simplified, fused, order).run(roots.keep, keep_all);
   program.nodes = traced;
   return program;

@@ -22,7 +22,7 @@ namespace typeflow {
 /// What fetches and feeds a program is compiled for: everything that the model names...
 struct Everything {};
 /// ...or these names, and these fed besides placeholders.
-template <Text... N>
+template <class... N>  // NameOf<...>
 struct Names {};
 template <class Fetches, class Feeds>
 struct Only;
@@ -62,9 +62,9 @@ struct Frozen {
 };
 
 /// Adds the name ids of `N...` to a request.
-template <Text... N>
+template <class... N>
 constexpr void find_names(const Graph& graph, Names<N...>, Pool<Id>& out) {
-  (out.push(graph.find_name(hash(N.view()))), ...);
+  (out.push(graph.find_name(hash(N::view()))), ...);
 }
 template <class F, class D>
 constexpr Request make_request(const Graph& graph, std::type_identity<Only<F, D>>) {

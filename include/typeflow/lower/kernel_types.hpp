@@ -63,55 +63,66 @@ struct CustomKernel;
 
 namespace detail {
 
-template <const KernelSpec& S, int I, int... A>
-constexpr auto item_type(std::integer_sequence<int, A...>) {
-  constexpr const ItemSpec& item = S.item[I];
-  return std::type_identity<Let<op_type<*item.op>, item.dtype, item.is_fold, item.is_row,
-                                item.phase, item.arguments[A]...>>{};
-}
+// Class templates, and no functions that return types: nvcc 13 crashes on those.
 
+template <int N>
+using Numbers = std::make_integer_sequence<int, N>;
+
+template <const KernelSpec& S, int I, class A = Numbers<S.item[I].count>>
+struct ItemType;
+template <const KernelSpec& S, int I, int... A>
+struct ItemType<S, I, std::integer_sequence<int, A...>> {
+  using type = Let<op_type<*S.item[I].op>, S.item[I].dtype, S.item[I].is_fold, S.item[I].is_row,
+                   S.item[I].phase, S.item[I].arguments[A]...>;
+};
+
+template <const KernelSpec& S, class I = Numbers<S.inputs>>
+struct InputsType;
 template <const KernelSpec& S, int... I>
-constexpr auto inputs_type(std::integer_sequence<int, I...>) {
-  return std::type_identity<
-      List<Load<S.input[I].dtype, S.input[I].is_index, S.input[I].axes>...>>{};
-}
+struct InputsType<S, std::integer_sequence<int, I...>> {
+  using type = List<Load<S.input[I].dtype, S.input[I].is_index, S.input[I].axes>...>;
+};
+template <const KernelSpec& S, class I = Numbers<S.items>>
+struct ItemsType;
 template <const KernelSpec& S, int... I>
-constexpr auto items_type(std::integer_sequence<int, I...>) {
-  return std::type_identity<List<typename decltype(item_type<S, I>(
-      std::make_integer_sequence<int, S.item[I].count>{}))::type...>>{};
-}
+struct ItemsType<S, std::integer_sequence<int, I...>> {
+  using type = List<typename ItemType<S, I>::type...>;
+};
+template <const KernelSpec& S, class I = Numbers<S.stores>>
+struct StoresType;
 template <const KernelSpec& S, int... I>
-constexpr auto stores_type(std::integer_sequence<int, I...>) {
-  return std::type_identity<
-      List<Store<S.store[I].value, S.store[I].is_row, S.store[I].dtype>...>>{};
-}
+struct StoresType<S, std::integer_sequence<int, I...>> {
+  using type = List<Store<S.store[I].value, S.store[I].is_row, S.store[I].dtype>...>;
+};
 
 template <const KernelSpec& S>
-constexpr auto kernel_type() {
-  using Inputs =
-      typename decltype(inputs_type<S>(std::make_integer_sequence<int, S.inputs>{}))::type;
-  using Stores =
-      typename decltype(stores_type<S>(std::make_integer_sequence<int, S.stores>{}))::type;
-  if constexpr (S.kind == KernelKind::custom) {
-    return std::type_identity<CustomKernel<op_type<*S.op>, Inputs, Stores>>{};
-  } else {
-    using Items =
-        typename decltype(items_type<S>(std::make_integer_sequence<int, S.items>{}))::type;
-    using B = Body<Inputs, Items, Stores>;
-    if constexpr (S.kind == KernelKind::loop) {
-      return std::type_identity<LoopKernel<S.wide, S.outer, S.folds, B>>{};
-    } else if constexpr (S.kind == KernelKind::columns) {
-      return std::type_identity<ColumnsKernel<S.wide, S.outer, B>>{};
-    } else {
-      return std::type_identity<ContractionKernel<S.dtype, S.transposed, B>>{};
-    }
-  }
-}
+using BodyOf =
+    Body<typename InputsType<S>::type, typename ItemsType<S>::type, typename StoresType<S>::type>;
+
+template <const KernelSpec& S, KernelKind Kind = S.kind>
+struct KernelType;
+template <const KernelSpec& S>
+struct KernelType<S, KernelKind::loop> {
+  using type = LoopKernel<S.wide, S.outer, S.folds, BodyOf<S>>;
+};
+template <const KernelSpec& S>
+struct KernelType<S, KernelKind::columns> {
+  using type = ColumnsKernel<S.wide, S.outer, BodyOf<S>>;
+};
+template <const KernelSpec& S>
+struct KernelType<S, KernelKind::contraction> {
+  using type = ContractionKernel<S.dtype, S.transposed, BodyOf<S>>;
+};
+template <const KernelSpec& S>
+struct KernelType<S, KernelKind::custom> {
+  using type =
+      CustomKernel<op_type<*S.op>, typename InputsType<S>::type, typename StoresType<S>::type>;
+};
 
 }  // namespace detail
 
 /// The kernel type of a description that is a constant.
 template <const KernelSpec& S>
-using kernel_type = typename decltype(detail::kernel_type<S>())::type;
+using kernel_type = typename detail::KernelType<S>::type;
 
 }  // namespace typeflow

@@ -321,6 +321,7 @@ class Lowerer {
       const Op& op = *node.op;
       const bool row = is_row_[m] != 0;
       const Id result = node.outputs.first;
+      if (op.kind != Kind::write || m == cluster.first) labelled_ = m;
       if (op.kind == Kind::write) {
         const Id storage = storage_[operands_[node.inputs.first + 1]];
         const int number =
@@ -329,7 +330,6 @@ class Lowerer {
             Store{number, row, dtype_of(storage), slot(storage_[operands_[node.inputs.first]])};
         continue;
       }
-      labelled_ = m;
       if (op.kind == Kind::contraction) {
         number_of_[result] = product_number;
       } else {

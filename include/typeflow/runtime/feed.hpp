@@ -24,7 +24,8 @@ namespace typeflow {
 /// not outlive what it was made of.
 template <Text N, Element T>
 struct Feed {
-  static constexpr Text name = N;
+  static constexpr bool is_feed = true;
+  using name = NameOf<N>;
   using element = T;
 
   const T* values = nullptr;  ///< null: the scalar
@@ -40,7 +41,8 @@ struct Feed {
 /// A buffer for a result: into<"name">(...).
 template <Text N, Element T>
 struct Into {
-  static constexpr Text name = N;
+  static constexpr bool is_feed = false;
+  using name = NameOf<N>;
   using element = T;
   T* data;
   std::int64_t count;

@@ -131,17 +131,15 @@ template <class... A>
 struct Arguments {};
 
 template <class A>
-inline constexpr bool is_feed = false;
-template <Text N, class T>
-inline constexpr bool is_feed<Feed<N, T>> = true;
-template <class A>
-inline constexpr bool is_into = false;
-template <Text N, class T>
-inline constexpr bool is_into<Into<N, T>> = true;
+concept RunArgument = requires {
+  typename A::name;
+  typename A::element;
+  A::is_feed;
+};
 
 template <class A, class B>
 struct Concat;
-template <Text... A, Text... B>
+template <class... A, class... B>
 struct Concat<Names<A...>, Names<B...>> {
   using type = Names<A..., B...>;
 };
@@ -154,8 +152,8 @@ template <bool Feeds, class First, class... Rest>
 struct NamesOf<Feeds, First, Rest...> {
   template <class T>
   static constexpr auto own() {
-    if constexpr (Feeds ? is_feed<T> : is_into<T>) {
-      return Names<T::name>{};
+    if constexpr (T::is_feed == Feeds) {
+      return Names<typename T::name>{};
     } else {
       return Names<>{};
     }
@@ -188,10 +186,8 @@ constexpr Message check_fetch(const ProgramView& program, std::string_view name)
 }
 template <class A>
 constexpr Message check_argument(const ProgramView& program) {
-  constexpr bool feeds = is_feed<A>;
-  static_assert(feeds || is_into<A>,
-                "the arguments of run are feed<name>(values) and into<name>(buffer)");
-  const std::string_view text = A::name.view();
+  constexpr bool feeds = A::is_feed;
+  const std::string_view text = A::name::view();
   const Id name = find_name(program, text);
   if (name == none) return unknown_name(program, feeds ? "feed: no tensor" : "no tensor", text);
   Message out{};
@@ -199,6 +195,10 @@ constexpr Message check_argument(const ProgramView& program) {
   const ProgramName& found = program.names[name];
   if (found.name.kind == NameKind::effect) {
     return out << what << text << "': an effect is no tensor";
+  }
+  const bool variable = found.name.kind == NameKind::variable || found.name.kind == NameKind::state;
+  if (feeds && variable) {
+    return out << what << text << "': a variable is set in its store, not fed";
   }
   const DType expected = program.types[found.type].dtype;
   if (expected != dtype_of<typename A::element>) {
@@ -209,11 +209,11 @@ constexpr Message check_argument(const ProgramView& program) {
 
 template <class P, class Fetches, class A>
 struct RunError;
-template <class P, Text... N, class... A>
+template <class P, class... N, class... A>
 struct RunError<P, Names<N...>, Arguments<A...>> {
   static constexpr Message message = [] {
     Message out{};
-    ((out.empty() ? void(out = check_fetch(P::view, N.view())) : void()), ...);
+    ((out.empty() ? void(out = check_fetch(P::view, N::view())) : void()), ...);
     ((out.empty() ? void(out = check_argument<A>(P::view)) : void()), ...);
     return out;
   }();
@@ -232,10 +232,10 @@ constexpr bool is_placeholder(const ProgramView& program, std::string_view text)
 
 template <auto Model, Mode M, class Main, class Fetches, class Feeds>
 struct ProgramFor;
-template <auto Model, Mode M, class Main, Text... N, Text... F>
+template <auto Model, Mode M, class Main, class... N, class... F>
 struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
   static constexpr bool own =
-      !(has_slot(Main::view, N.view()) && ...) || !(is_placeholder(Main::view, F.view()) && ...);
+      !(has_slot(Main::view, N::view()) && ...) || !(is_placeholder(Main::view, F::view()) && ...);
   template <bool Own>
   static constexpr auto choose() {
     if constexpr (Own) {
@@ -246,9 +246,9 @@ struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
   }
 
  private:
-  template <Text T>
+  template <class T>
   static constexpr auto other() {
-    if constexpr (is_placeholder(Main::view, T.view())) {
+    if constexpr (is_placeholder(Main::view, T::view())) {
       return Names<>{};
     } else {
       return Names<T>{};
@@ -278,7 +278,7 @@ struct Marks {
   bool draws = false;
 };
 
-template <class P, Text... N>
+template <class P, class... N>
 constexpr Marks<P> mark(Names<N...>) {
   constexpr ProgramView v = P::view;
   Marks<P> marks{};
@@ -289,7 +289,7 @@ constexpr Marks<P> mark(Names<N...>) {
       marks.placeholder[static_cast<std::size_t>(slot.index)] = true;
     }
   };
-  const Id names[] = {find_name(v, N.view())..., none};
+  const Id names[] = {find_name(v, N::view())..., none};
   for (const Id id : names) {
     if (id == none) continue;
     const ProgramName& name = v.names[id];
@@ -329,11 +329,11 @@ struct Selection {
 /// The first placeholder that a run needs, has no default, and is not fed.
 template <class P, class Fetches, class Feeds>
 struct FeedError;
-template <class P, class Fetches, Text... F>
+template <class P, class Fetches, class... F>
 struct FeedError<P, Fetches, Names<F...>> {
   static constexpr Message message = [] {
     Message out{};
-    const Id fed[] = {find_name(P::view, F.view())..., none};
+    const Id fed[] = {find_name(P::view, F::view())..., none};
     for (Id i = 0; i < P::view.placeholders.size; ++i) {
       const ProgramPlaceholder& p = P::view.placeholders[i];
       bool missing =
@@ -350,15 +350,15 @@ struct FeedError<P, Fetches, Names<F...>> {
 };
 
 /// The names that are tensors, in order.
-template <class P, Text... N>
+template <class P, class... N>
 constexpr auto tensor_names() {
   constexpr std::size_t count =
       (std::size_t{0} + ... +
-       (P::view.names[find_name(P::view, N.view())].name.kind != NameKind::effect));
+       (P::view.names[find_name(P::view, N::view())].name.kind != NameKind::effect));
   std::array<Id, count> out{};
   std::size_t next = 0;
-  ((P::view.names[find_name(P::view, N.view())].name.kind != NameKind::effect
-        ? void(out[next++] = find_name(P::view, N.view()))
+  ((P::view.names[find_name(P::view, N::view())].name.kind != NameKind::effect
+        ? void(out[next++] = find_name(P::view, N::view()))
         : void()),
    ...);
   return out;

@@ -45,14 +45,10 @@ struct SessionOptions {
 
 namespace detail {
 
-template <class P, int I>
-struct KernelOf {  // g++ 12 can't expand a pack through the alias kernel_type
-  using type = typename decltype(kernel_type<P::template Kernel<I>::value>())::type;
-};
 template <class P, class Arch, int... I>
 constexpr auto kernel_entries(std::integer_sequence<int, I...>) {
   return std::array<simd::KernelEntry, sizeof...(I)>{
-      simd::entry<typename KernelOf<P, I>::type, Arch>...};
+      simd::entry<typename KernelType<P::template Kernel<I>::value>::type, Arch>...};
 }
 template <class P, class Arch>
 inline constexpr auto kernel_table =
@@ -96,9 +92,9 @@ class Session {
   /// tensor (a number, or an xt::xtensor), a tuple of several, nothing for effects.
   ///
   /// Throws Error if a fed shape does not fit.
-  template <Text... N, class... A>
+  template <Text... N, detail::RunArgument... A>
   auto run(const A&... arguments) {
-    using Fetches = typename detail::FetchNames<Names<N...>, A...>::type;
+    using Fetches = typename detail::FetchNames<Names<NameOf<N>...>, A...>::type;
     using Feeds = typename detail::FeedNames<A...>::type;
     using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
     static_assert(detail::Check<Fit>::Reason::ok, "this run does not fit the model");
@@ -107,7 +103,7 @@ class Session {
       using Complete = detail::FeedError<Program, Fetches, Feeds>;
       static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
       if constexpr (Complete::message.empty())
-        return run_program<Program, Fetches, N...>(arguments...);
+        return run_program<Program, Fetches, NameOf<N>...>(arguments...);
     }
   }
 
@@ -183,7 +179,7 @@ class Session {
     }
   }
 
-  template <class P, class Fetches, Text... N, class... A>
+  template <class P, class Fetches, class... N, class... A>
   auto run_program(const A&... arguments) {
     using Chosen = detail::Selection<P, Fetches>;
     std::array<FedTensor, sizeof...(A) + 1> feeds;
@@ -211,38 +207,37 @@ class Session {
     }
   }
 
-  template <class P, Text N, class T>
-  static void add_feed(const Feed<N, T>& feed, auto& feeds, std::size_t& count) {
-    constexpr Id name = find_name(P::view, N.view());
-    constexpr Id placeholder = detail::placeholder_of(P::view, name);
-    if constexpr (placeholder != none) {
-      feeds[count++] = {placeholder, feed.data(), dtype_of<T>,
-                        feed.count,  feed.rank,   feed.extents.data()};
+  template <class P, class A>
+  static void add_feed(const A& feed, auto& feeds, std::size_t& count) {
+    if constexpr (A::is_feed) {
+      constexpr Id placeholder =
+          detail::placeholder_of(P::view, find_name(P::view, A::name::view()));
+      if constexpr (placeholder != none) {
+        feeds[count++] = {placeholder, feed.data(), dtype_of<typename A::element>,
+                          feed.count,  feed.rank,   feed.extents.data()};
+      }
     }
   }
-  template <class P, Text N, class T>
-  static void add_feed(const Into<N, T>&, auto&, std::size_t&) {}
 
-  template <class P, Text N, class T>
-  static void add_into(const Feed<N, T>&, const Engine::Run&, auto&, std::size_t&) {}
-  template <class P, Text N, class T>
-  static void add_into(const Into<N, T>& into, const Engine::Run& run, auto& fetches,
-                       std::size_t& count) {
-    constexpr Id name = find_name(P::view, N.view());
-    const Type& type = P::view.types[P::view.names[name].type];
-    if (into.count != run.count(type)) {
-      throw Error("into \"" + std::string(N.view()) + "\"",
-                  std::to_string(run.count(type)) + " elements of " +
-                      detail::to_string(type.dtype, type.dims),
-                  std::to_string(into.count));
+  template <class P, class A>
+  static void add_into(const A& into, const Engine::Run& run, auto& fetches, std::size_t& count) {
+    if constexpr (!A::is_feed) {
+      constexpr Id name = find_name(P::view, A::name::view());
+      const Type& type = P::view.types[P::view.names[name].type];
+      if (into.count != run.count(type)) {
+        throw Error("into \"" + std::string(A::name::view()) + "\"",
+                    std::to_string(run.count(type)) + " elements of " +
+                        detail::to_string(type.dtype, type.dims),
+                    std::to_string(into.count));
+      }
+      fetches[count++] = {name, into.data};
     }
-    fetches[count++] = {name, into.data};
   }
 
   /// An empty result for a tensor; nothing for an effect.
-  template <class P, Text N>
+  template <class P, class N>
   static auto make_result(const Engine::Run& run) {
-    constexpr Id name = find_name(P::view, N.view());
+    constexpr Id name = find_name(P::view, N::view());
     if constexpr (P::view.names[name].name.kind == NameKind::effect) {
       return std::tuple<>{};
     } else {
