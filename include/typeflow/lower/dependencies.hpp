@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which steps a step must wait for: what a scheduler of concurrent steps needs. (Runs take steps in
+// the program's order, which respects all of it.)
+
+#include <algorithm>
+#include <vector>
+
+#include "typeflow/lower/program.hpp"
+
+namespace typeflow {
+
+/// For each step the earlier steps that must have run: those that write what it reads, the readers
+/// of a variable that it writes and the variable's last writer, and the effects that it follows.
+/// Each is listed once, in order; the size of a list is the step's dependency count.
+inline std::vector<std::vector<Id>> dependencies_of(const ProgramView& program) {
+  std::vector<std::vector<Id>> waits(static_cast<std::size_t>(program.steps.size));
+  std::vector<Id> writer(static_cast<std::size_t>(program.slots.size), none);
+  std::vector<std::vector<Id>> readers(static_cast<std::size_t>(program.slots.size));
+  for (Id s = 0; s < program.steps.size; ++s) {
+    const Step& step = program.steps[s];
+    std::vector<Id>& list = waits[static_cast<std::size_t>(s)];
+    for (int i = 0; i < step.operands.count; ++i) {
+      const auto slot = static_cast<std::size_t>(program.operands[step.operands.first + i]);
+      if (writer[slot] != none) list.push_back(writer[slot]);
+      if (i < step.inputs) {
+        readers[slot].push_back(s);
+      } else {
+        list.insert(list.end(), readers[slot].begin(), readers[slot].end());
+        readers[slot].clear();
+        writer[slot] = s;
+      }
+    }
+    for (int i = 0; i < step.after.count; ++i) {
+      list.push_back(program.operands[step.after.first + i]);
+    }
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    list.erase(std::remove(list.begin(), list.end(), s), list.end());
+  }
+  return waits;
+}
+
+}  // namespace typeflow
