@@ -37,3 +37,4 @@
 #endif
 
 #define TYPEFLOW_INLINE [[gnu::always_inline]] inline
+#define TYPEFLOW_INLINE_LAMBDA __attribute__((always_inline))

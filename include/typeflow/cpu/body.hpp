@@ -69,6 +69,27 @@ TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template o
   }
 }
 
+/// An operation on batches. Multiply-adds go to our fma.
+template <class O, class... V>
+TYPEFLOW_INLINE auto call(const O& op, const V&... x) {
+  return op(x...);
+}
+template <class T, class A>
+TYPEFLOW_INLINE auto call(const ops::Fma&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
+                          const xsimd::batch<T, A>& c) {
+  return simd::fma(a, b, c);
+}
+template <class T, class A>
+TYPEFLOW_INLINE auto call(const ops::Fms&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
+                          const xsimd::batch<T, A>& c) {
+  return simd::fma(a, b, -c);
+}
+template <class T, class A>
+TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
+                          const xsimd::batch<T, A>& b, const xsimd::batch<T, A>& c) {
+  return simd::fma(-a, b, c);
+}
+
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
 template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
@@ -87,14 +108,15 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
     if constexpr (logical) {
       return op(x...);
     } else if constexpr (is_batch<Last>) {
-      const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v) {
-        if constexpr (std::is_same_v<T, bool>) {
-          return L::template condition<Last>(v);
-        } else {
-          return v;
-        }
-      };
-      const auto result = op(prepared(std::type_identity<X>{}, x)...);
+      const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)
+                                TYPEFLOW_INLINE_LAMBDA {
+                                  if constexpr (std::is_same_v<T, bool>) {
+                                    return L::template condition<Last>(v);
+                                  } else {
+                                    return v;
+                                  }
+                                };
+      const auto result = call(op, prepared(std::type_identity<X>{}, x)...);
       if constexpr (std::is_same_v<R, bool>) {
         return L::template mask<Last>(result);
       } else {
@@ -104,7 +126,7 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
       const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
       Array<R, L::size> out;
       std::apply(
-          [&](const auto&... a) {
+          [&](const auto&... a) TYPEFLOW_INLINE_LAMBDA {
             for (int i = 0; i < L::size; ++i) out.v[i] = static_cast<R>(op(a.v[i]...));
           },
           in);
@@ -328,7 +350,9 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
 
   static Ops decode(const std::uint32_t* words) {
     Ops ops{};
-    [&]<int... I>(std::integer_sequence<int, I...>) { (decode_one<I>(ops, words), ...); }
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (decode_one<I>(ops, words), ...);
+    }
     (ItemNumbers{});
     return ops;
   }
@@ -336,7 +360,9 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   /// Evaluates the operations that pass P needs of the elements whose inputs are in `r`.
   template <int P>
   TYPEFLOW_INLINE static void evaluate(Registers& r, const Ops& ops, const ElementContext& at) {
-    [&]<int... I>(std::integer_sequence<int, I...>) { (evaluate_element<P, I>(r, ops, at), ...); }
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (evaluate_element<P, I>(r, ops, at), ...);
+    }
     (ItemNumbers{});
   }
 
@@ -344,7 +370,9 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   template <int Phase>
   TYPEFLOW_INLINE static void evaluate_rows(Registers& r, const Ops& ops,
                                             const ElementContext& at) {
-    [&]<int... I>(std::integer_sequence<int, I...>) { (evaluate_row<Phase, I>(r, ops, at), ...); }
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (evaluate_row<Phase, I>(r, ops, at), ...);
+    }
     (ItemNumbers{});
   }
 
@@ -381,7 +409,9 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   /// Calls f.operator()<I>() for each fold of pass P.
   template <int P, class F>
   TYPEFLOW_INLINE static void each_fold(const F& f) {
-    [&]<int... I>(std::integer_sequence<int, I...>) { (call_if<folds_in<P, I>, I>(f), ...); }
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (call_if<folds_in<P, I>, I>(f), ...);
+    }
     (ItemNumbers{});
   }
   template <bool If, int I, class F>

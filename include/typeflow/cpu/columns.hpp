@@ -32,7 +32,9 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     g.width = call.extents[Outer + 1];
     std::int64_t outer = 1;
     for (int k = 0; k < Outer; ++k) outer *= call.extents[k];
-    [&]<int... I>(std::integer_sequence<int, I...>) { (find_strides<I>(call, g), ...); }
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (find_strides<I>(call, g), ...);
+    }
     (typename M::InputNumbers{});
     const std::int64_t block = together * N;
     const std::int64_t blocks = (g.width + block - 1) / block;
@@ -86,7 +88,9 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       coordinate[k] = rest % call.extents[k];
       rest /= call.extents[k];
     }
-    [&]<int... I>(std::integer_sequence<int, I...>) { (enter<I>(call, g, coordinate, p), ...); }
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (enter<I>(call, g, coordinate, p), ...);
+    }
     (typename M::InputNumbers{});
     const std::int64_t end = std::min(j + together * N, g.width);
     if (j + together * N <= end) {
@@ -122,19 +126,19 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
                       std::int64_t j, int count) {
     Registers r[U];
     for (int u = 0; u < U; ++u) {
-      [&]<int... I>(std::integer_sequence<int, I...>) {
+      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
         (load<false, 0, I>(g, r[u], p, 0, j + u * N, count), ...);
       }
       (typename M::InputNumbers{});
       p.at.index = p.outer * g.width + j + u * N;
       M::template evaluate_rows<0>(r[u], ops, p.at);
     }
-    [&]<int... P>(std::integer_sequence<int, P...>) {
+    [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
       (pass<P, U>(call, g, r, ops, p, j, count), ...);
     }
     (std::make_integer_sequence<int, M::passes>{});
     for (int u = 0; u < U; ++u) {
-      [&]<int... S>(std::integer_sequence<int, S...>) {
+      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (store<true, S>(call, r[u], p.outer * g.width + j + u * N, count), ...);
       }
       (typename M::StoreNumbers{});
@@ -151,12 +155,12 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       for (States& s : state) reset<P>(s);
       const std::int64_t end = std::min(begin + chunk, g.length);
       for (std::int64_t k = begin; k < end; ++k) {
-        [&]<int... u>(std::integer_sequence<int, u...>) {
+        [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
           (step<P>(call, g, r[u], ops, p, state[u], k, j + u * N, count), ...);
         }
         (std::make_integer_sequence<int, U>{});
       }
-      M::template each_fold<P>([&]<int I>() {
+      M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
         for (int u = 0; u < U; ++u) {
           if (begin == 0) {
             get<I>(total[u]) = get<I>(state[u]);
@@ -167,28 +171,29 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       });
     }
     for (int u = 0; u < U; ++u) {
-      M::template each_fold<P>(
-          [&]<int I>() { get<M::first_item + I>(r[u]) = get<I>(total[u]).result(); });
+      M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+        get<M::first_item + I>(r[u]) = get<I>(total[u]).result();
+      });
       p.at.index = p.outer * g.width + j + u * N;
       M::template evaluate_rows<P + 1>(r[u], ops, p.at);
     }
   }
   template <int P>
   TYPEFLOW_INLINE static void reset(States& state) {
-    M::template each_fold<P>([&]<int I>() { get<I>(state).reset(); });
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA { get<I>(state).reset(); });
   }
 
   template <int P>
   TYPEFLOW_INLINE static void step(const KernelCall& call, const Geometry& g, Registers& r,
                                    const Ops& ops, Place& p, States& state, std::int64_t k,
                                    std::int64_t j, int count) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (load<true, P, I>(g, r, p, k, j, count), ...);
     }
     (typename M::InputNumbers{});
     p.at.index = (p.outer * g.length + k) * g.width + j;
     M::template evaluate<P>(r, ops, p.at);
-    M::template each_fold<P>([&]<int I>() {
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
       const auto& x = get<M::template Item<I>::arguments[0]>(r);
       if constexpr (ArgFold<typename M::template Item<I>::op>) {
         get<I>(state).step_column(x, k);
@@ -197,7 +202,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       }
     });
     if constexpr (P == M::passes - 1) {
-      [&]<int... S>(std::integer_sequence<int, S...>) {
+      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (store<false, S>(call, r, p.at.index, count), ...);
       }
       (typename M::StoreNumbers{});

@@ -24,30 +24,46 @@ struct TileShape {
   static constexpr int width = vectors * lanes;
 };
 
+/// f(0), ..., f(N - 1) with constants: the compiler sees which register is meant at -O2, too.
+template <int N, class F>
+TYPEFLOW_INLINE void unrolled(const F& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+    (f(std::integral_constant<int, I>{}), ...);
+  }
+  (std::make_integer_sequence<int, N>{});
+}
+
 /// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for j < V vectors; the tile
 /// has TileShape::width columns. Rows from `rows` on repeat the last.
 template <class T, class A, int V>
-[[gnu::noinline]] void product_tile(const T* a, std::int64_t row, std::int64_t step, int rows,
-                                    const T* b, std::int64_t pitch, std::int64_t depth, T* tile) {
+[[gnu::noinline, gnu::flatten]] void product_tile(const T* a, std::int64_t row, std::int64_t step,
+                                                  int rows, const T* b, std::int64_t pitch,
+                                                  std::int64_t depth, T* tile) {
   using S = TileShape<T, A>;
   using B = xsimd::batch<T, A>;
   B sum[S::rows][V];
   const T* at[S::rows];
-  for (int i = 0; i < S::rows; ++i) {
-    at[i] = a + std::min(i, rows - 1) * row;
-    for (int v = 0; v < V; ++v) sum[i][v] = B(T(0));
-  }
+  unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+    at[i] = a + std::min<int>(i, rows - 1) * row;
+    unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[i][v] = B(T(0)); });
+  });
   for (std::int64_t k = 0; k < depth; ++k) {
     B right[V];
-    for (int v = 0; v < V; ++v) right[v] = B::load_unaligned(b + k * pitch + v * S::lanes);
-    for (int i = 0; i < S::rows; ++i) {
-      const B left(at[i][k * step]);
-      for (int v = 0; v < V; ++v) sum[i][v] = xsimd::fma(left, right[v], sum[i][v]);
-    }
+    unrolled<V>([&](auto v)
+                    TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
+    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      const B left(*at[i]);
+      at[i] += step;
+      unrolled<V>([&](auto v)
+                      TYPEFLOW_INLINE_LAMBDA { sum[i][v] = simd::fma(left, right[v], sum[i][v]); });
+    });
+    b += pitch;
   }
-  for (int i = 0; i < S::rows; ++i) {
-    for (int v = 0; v < V; ++v) sum[i][v].store_unaligned(tile + i * S::width + v * S::lanes);
-  }
+  unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+    unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+      sum[i][v].store_unaligned(tile + i * S::width + v * S::lanes);
+    });
+  });
 }
 
 /// Columns [first, first + width) of b as rows of `width` elements, with zeros for those that b
@@ -173,13 +189,15 @@ struct Code<ContractionKernel<D, Transposed, B>, A> {
                                      int count) {
     Registers r;
     get<M::inputs>(r) = L::load(product);
-    [&]<int... I>(std::integer_sequence<int, I...>) {
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (load<I>(call, r, i, j, columns, count), ...);
     }
     (typename M::InputNumbers{});
     const ElementContext at{call.random, i * columns + j};
     M::template evaluate<0>(r, ops, at);
-    [&]<int... O>(std::integer_sequence<int, O...>) { (store<O>(call, r, at.index, count), ...); }
+    [&]<int... O>(std::integer_sequence<int, O...>) TYPEFLOW_INLINE_LAMBDA {
+      (store<O>(call, r, at.index, count), ...);
+    }
     (typename M::StoreNumbers{});
   }
 

@@ -18,6 +18,24 @@
 
 namespace typeflow::simd {
 
+/// a * b + c with one rounding, where the instruction set has it. (xsimd 8 multiplies and adds on
+/// AVX-512.)
+template <class T, class A>
+TYPEFLOW_INLINE xsimd::batch<T, A> fma(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
+                                       const xsimd::batch<T, A>& c) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, float>) {
+    return _mm512_fmadd_ps(a, b, c);
+  } else if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, double>) {
+    return _mm512_fmadd_pd(a, b, c);
+  } else {
+    return xsimd::fma(a, b, c);
+  }
+#else
+  return xsimd::fma(a, b, c);
+#endif
+}
+
 /// N elements of an integer type.
 template <class T, int N>
 struct Array {

@@ -36,7 +36,9 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
     g.length = call.extents[Outer];
     g.rows = 1;
     for (int k = 0; k < Outer; ++k) g.rows *= call.extents[k];
-    [&]<int... I>(std::integer_sequence<int, I...>) { (find_strides<I>(call, g), ...); }
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (find_strides<I>(call, g), ...);
+    }
     (typename M::InputNumbers{});
     if constexpr (Folds) {
       const std::int64_t grain =
@@ -106,19 +108,23 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
         coordinate[0] = rest;
       }
       Registers r;
-      [&]<int... I>(std::integer_sequence<int, I...>) {
+      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
         (enter<I>(call, g, coordinate, p, r), ...);
       }
       (typename M::InputNumbers{});
-      [&]<int... S>(std::integer_sequence<int, S...>) { (enter_store<S>(call, g, row, p), ...); }
+      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
+        (enter_store<S>(call, g, row, p), ...);
+      }
       (typename M::StoreNumbers{});
       p.at.index = row;
       M::template evaluate_rows<0>(r, ops, p.at);
-      [&]<int... P>(std::integer_sequence<int, P...>) {
+      [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
         (pass<P>(r, ops, p, row, g.length, first, last), ...);
       }
       (std::make_integer_sequence<int, M::passes>{});
-      [&]<int... S>(std::integer_sequence<int, S...>) { (store_row<S>(r, p), ...); }
+      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
+        (store_row<S>(r, p), ...);
+      }
       (typename M::StoreNumbers{});
     }
   }
@@ -177,7 +183,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
         States state[4];
         for (States& s : state) reset<P>(s);
         loop<P, 4>(r, ops, p, base, state, begin, std::min(begin + chunk_size, last));
-        M::template each_fold<P>([&]<int I>() {
+        M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
           get<I>(state[0]).merge(get<I>(state[1]));
           get<I>(state[2]).merge(get<I>(state[3]));
           get<I>(state[0]).merge(get<I>(state[2]));
@@ -188,7 +194,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
           }
         });
       }
-      M::template each_fold<P>([&]<int I>() {
+      M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
         get<I>(total).finish();
         get<M::first_item + I>(r) = get<I>(total).result();
       });
@@ -198,7 +204,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
   }
   template <int P>
   TYPEFLOW_INLINE static void reset(typename M::States& state) {
-    M::template each_fold<P>([&]<int I>() { get<I>(state).reset(); });
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA { get<I>(state).reset(); });
   }
 
   /// Elements [i, end): U vectors at a time, each with an accumulator of its own.
@@ -207,7 +213,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
                                    typename M::States* state, std::int64_t i, std::int64_t end) {
     if constexpr (U > 1) {
       for (; i + U * N <= end; i += U * N) {
-        [&]<int... u>(std::integer_sequence<int, u...>) {
+        [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
           (step<P>(r, ops, p, base, state[u], i + u * N), ...);
         }
         (std::make_integer_sequence<int, U>{});
@@ -220,17 +226,19 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
   template <int P>
   TYPEFLOW_INLINE static void step(Registers& r, const Ops& ops, Row& p, std::int64_t base,
                                    typename M::States& state, std::int64_t i) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (load<P, I>(r, p, i, [](const auto* at) { return L::load(at); }), ...);
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (load<P, I>(r, p, i, [](const auto* at) TYPEFLOW_INLINE_LAMBDA { return L::load(at); }), ...);
     }
     (typename M::InputNumbers{});
     p.at.index = base + i;
     M::template evaluate<P>(r, ops, p.at);
-    M::template each_fold<P>(
-        [&]<int I>() { get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i); });
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i);
+    });
     if constexpr (P == M::passes - 1) {
-      [&]<int... S>(std::integer_sequence<int, S...>) {
-        (store<S>(r, p, i, [](auto* at, const auto& x) { L::store(at, x); }), ...);
+      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
+        (store<S>(r, p, i, [](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA { L::store(at, x); }),
+         ...);
       }
       (typename M::StoreNumbers{});
     }
@@ -238,17 +246,22 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
   template <int P>
   TYPEFLOW_INLINE static void step_part(Registers& r, const Ops& ops, Row& p, std::int64_t base,
                                         typename M::States& state, std::int64_t i, int count) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      (load<P, I>(r, p, i, [=](const auto* at) { return L::load(at, count); }), ...);
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (load<P, I>(r, p, i,
+                  [=](const auto* at) TYPEFLOW_INLINE_LAMBDA { return L::load(at, count); }),
+       ...);
     }
     (typename M::InputNumbers{});
     p.at.index = base + i;
     M::template evaluate<P>(r, ops, p.at);
-    M::template each_fold<P>(
-        [&]<int I>() { get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i, count); });
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i, count);
+    });
     if constexpr (P == M::passes - 1) {
-      [&]<int... S>(std::integer_sequence<int, S...>) {
-        (store<S>(r, p, i, [=](auto* at, const auto& x) { L::store(at, x, count); }), ...);
+      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
+        (store<S>(r, p, i,
+                  [=](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA { L::store(at, x, count); }),
+         ...);
       }
       (typename M::StoreNumbers{});
     }
