@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// apply for operations with a kernel of their own (bases `custom`), and print, which is one.
+// apply for operations with a kernel of their own (base `custom`) and for those that expand into
+// others (base `composite`); print, which is one of the former.
 
 #include <source_location>
 
@@ -22,10 +23,11 @@ struct InferRule {
 
 }  // namespace detail
 
-/// Adds a node of a user's operation that has a kernel of its own: apply(acme::Reverse{}, x). The
+/// Adds a node of a user's operation that has a kernel of its own, or expands into others:
+/// apply(acme::Reverse{}, x). The
 /// result has the type that O::infer gives; an invalid one there (tf::no_dims) is an error here.
 template <class O, TypedExpr... X>
-  requires(O::kind == Kind::custom)
+  requires(O::kind == Kind::custom || O::kind == Kind::composite)
 constexpr auto apply(const O& op, const X&... x) {
   using Rule = detail::InferRule<O, X...>;
   static_assert(Rule::value.valid(),
@@ -41,7 +43,7 @@ constexpr auto apply(const O& op, const X&... x) {
 }
 /// The same in gradient rules.
 template <class O, UntypedExpr... X>
-  requires(O::kind == Kind::custom)
+  requires(O::kind == Kind::custom || O::kind == Kind::composite)
 constexpr AnyExpr apply(const O& op, const X&... x) {
   Graph& graph = detail::graph_of(x...);
   const Id ids[] = {x.id...};

@@ -5,8 +5,8 @@
 //
 // A model is compiled once for everything that it names: its effects, its named values, its
 // variables. A named value that a kernel swallows has no memory then; a run that asks for it, or
-// feeds a value that is no placeholder, is compiled for itself, from the same simplified graph,
-// so that it computes the same bits.
+// feeds a value that is no placeholder, is compiled for itself. What is fetched has the same bits
+// either way; what follows a fed value may be contracted (fma) differently.
 
 #include "typeflow/lower/lower.hpp"
 

@@ -121,8 +121,7 @@ class Simplifier {
       case Kind::composite: {
         Id inputs[4] = {};
         for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
-        const Building building(*this, node);
-        return node.op->expand(graph_, graph_.words_of(node), inputs);
+        return expand(node, inputs);
       }
       case Kind::view:
         return rewrite_view(node);
@@ -155,18 +154,56 @@ class Simplifier {
     }
     Building(const Building&) = delete;
     Building& operator=(const Building&) = delete;
-    constexpr ~Building() {
-      const Id end = pass_.graph_.nodes.size();
-      for (Id id = first_; id < end; ++id) {
-        if (pass_.graph_.nodes[id].op->kind == Kind::reduction) pass_.split_reduction(id);
-        pass_.order_.push(id);
-      }
-    }
+    constexpr ~Building() { pass_.take_nodes(first_); }
 
    private:
     Simplifier& pass_;
     Id first_;
   };
+
+  /// Appends nodes that were added, from `first` on, to the order.
+  constexpr void take_nodes(Id first) {
+    const Id end = graph_.nodes.size();
+    for (Id id = first; id < end; ++id) {
+      const Kind kind = graph_.nodes[id].op->kind;
+      if (!replaced_.empty()) replace_operands(graph_.nodes[id]);
+      if (kind == Kind::reduction) split_reduction(id);
+      if (kind == Kind::composite) {
+        const Node node = graph_.nodes[id];
+        Id inputs[4] = {};
+        for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
+        const Id result = expand(node, inputs);
+        replaced_.push(Replaced{node.outputs.first, result});
+      } else {
+        order_.push(id);
+      }
+    }
+  }
+
+  /// A composite's result from other operations; composites among those are expanded, too.
+  constexpr Id expand(const Node& node, const Id* inputs) {
+    const Id first = graph_.nodes.size();
+    stand_at(node);
+    const Id result = node.op->expand(graph_, graph_.words_of(node), inputs);
+    take_nodes(first);
+    return replaced(result);
+  }
+  /// What stands for a composite that an expansion added.
+  struct Replaced {
+    Id composite;
+    Id result;
+  };
+  constexpr Id replaced(Id value) const {
+    for (const Replaced& r : replaced_) {
+      if (r.composite == value) return r.result;
+    }
+    return value;
+  }
+  constexpr void replace_operands(const Node& node) {
+    for (Id k = node.inputs.first; k < node.inputs.first + node.inputs.count; ++k) {
+      graph_.operands[k] = replaced(graph_.operands[k]);
+    }
+  }
 
   constexpr Id input(const Node& node, int k) const {
     return graph_.operands.data()[node.inputs.first + k];
@@ -439,6 +476,7 @@ class Simplifier {
   const Pool<Id>& roots_;
   Pool<Id> map_;
   Pool<Id> order_;
+  Pool<Replaced> replaced_;
   Pool<char> cut_;  // by value: fed, what it was computed from is not needed for it
   int traced_ = 0;  // nodes of the model
 };

@@ -32,6 +32,17 @@ struct Swish : tf::elementwise {
 
 constexpr auto swish(tf::TypedExpr auto x, float beta = 1) { return tf::apply(Swish{{}, beta}, x); }
 
+/// x minus its mean, from other operations; one of them (Mean) is such a composite itself.
+struct Centre : tf::composite {
+  static constexpr std::string_view name = "acme/Centre";
+
+  static constexpr tf::Type infer(Centre, const tf::Type& x) { return x; }
+  static constexpr tf::AnyExpr expand(Centre, tf::AnyExpr x) {
+    const tf::AnyExpr centred = x - tf::reduce<tf::ops::Mean>(x, 1, false);
+    return centred / (1 + tf::reduce<tf::ops::Mean>(square(centred), 1, false));
+  }
+};
+
 /// The elements of a vector in reverse order.
 struct Reverse : tf::custom {
   static constexpr std::string_view name = "acme/Reverse";
@@ -70,6 +81,7 @@ constexpr void model(tf::Graph& g) {
   auto w = tf::variable<float>(g, "w", tf::ones);
   auto y = swish(x * w, 1.5f).named("y");
   auto r = tf::apply(Reverse{}, y).named("r");
+  tf::apply(Centre{}, r).named("centred");
   auto loss = sum(r * x).named("loss");
   tf::gradients(loss, w).named("dw");
   tf::GradientDescent{.rate = 0.01f}.minimize(loss).named("train");
