@@ -29,6 +29,7 @@
 #include "typeflow/front/placement.hpp"
 #include "typeflow/front/random.hpp"
 #include "typeflow/front/gradients.hpp"
+#include "typeflow/graph/describe.hpp"
 #include "typeflow/nn/dense.hpp"
 #include "typeflow/nn/dropout.hpp"
 #include "typeflow/optimizers/gradient_descent.hpp"
