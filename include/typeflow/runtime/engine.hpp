@@ -464,15 +464,14 @@ class Engine {
     if (!options_.print) return;
     const Id slot = program_.operands[step.operands.first + step.inputs];
     const Type& type = program_.type_of(slot);
-    Message where{};
-    print_step(where, program_, step);
-    std::string line(where.view());
-    line += ": " + detail::to_string(type.dtype, resolve(type.dims, arena.batch));
     const std::int64_t count = count_of(type.dims).resolve(arena.batch);
-    const auto text = [](double x) {
-      char buffer[32];
-      std::snprintf(buffer, sizeof buffer, "%.6g", x);
-      return std::string(buffer);
+    Message line{};
+    print_step(line, program_, step);
+    line << ": " << type.dtype << ' ' << resolve(type.dims, arena.batch);
+    const auto number = [&](const char* before, double x) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.6g", x);
+      line << before << text;
     };
     visit_dtype(type.dtype, [&](auto zero) {
       using T = decltype(zero);
@@ -487,14 +486,16 @@ class Engine {
         high = e > high || e != e ? e : high;
         sum += e;
       }
-      line += ", min " + text(low) + ", mean " + text(sum / static_cast<double>(count)) + ", max " +
-              text(high) + ":";
+      number(", min ", low);
+      number(", mean ", sum / static_cast<double>(count));
+      number(", max ", high);
+      line << ':';
       for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) {
-        line += " " + text(static_cast<double>(x[i]));
+        number(" ", static_cast<double>(x[i]));
       }
-      if (count > 8) line += " ...";
+      if (count > 8) line << " ...";
     });
-    options_.print(line);
+    options_.print(line.view());
   }
 
   void check_outputs(const Arena& arena, const Step& step) const {
