@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <typeflow/lower/compile.hpp>
@@ -142,6 +144,26 @@ TEST_CASE("plans of random programs keep live tensors apart") {
   }
   CHECK(counts.shared > 100);
   CHECK(counts.replaced > 10);
+}
+
+TEST_CASE("the verifier of programs sees what is wrong") {
+  const auto broken = [](const auto& breaking) {
+    tf::Graph graph(tf::inference);
+    deep(graph);
+    tf::ProgramPools pools = tf::compile(std::move(graph));
+    CHECK(tf::verify(pools).empty());
+    breaking(pools);
+    return std::string(tf::verify(pools).view());
+  };
+  CHECK(broken([](tf::ProgramPools& p) { std::swap(p.steps[3], p.steps[4]); }) ==
+        "step 3: reads what is not yet written");
+  CHECK(broken([](tf::ProgramPools& p) { p.steps[2].kernel = 7; }) == "step 2: no such kernel");
+  CHECK(broken([](tf::ProgramPools& p) { p.steps[1].inputs = 1; }) ==
+        "step 1: other operands than its kernel has");
+  CHECK(broken([](tf::ProgramPools& p) { p.operands[p.steps[5].operands.first] = 1000; }) ==
+        "step 5: no such slot");
+  CHECK(broken([](tf::ProgramPools& p) { p.steps[1].operands = p.steps[0].operands; }) ==
+        "step 1: writes a temporary again");
 }
 
 TEST_CASE("a deep net needs two layers' memory for inference") {

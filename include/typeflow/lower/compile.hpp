@@ -9,6 +9,7 @@
 // either way; what follows a fed value may be contracted (fma) differently.
 
 #include "typeflow/lower/lower.hpp"
+#include "typeflow/lower/verify.hpp"
 
 namespace typeflow {
 
@@ -86,6 +87,10 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   }
   ProgramPools program = detail::Lowerer(simplified, fused, order).run(roots.keep, keep_all);
   program.nodes = traced;
+  if (!std::is_constant_evaluated()) {
+    wrong = verify(program);
+    if (!wrong.empty()) return detail::internal_error("lowering", wrong);
+  }
   return program;
 }
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What holds for every program: checked by tests and by models that are compiled at run time.
+
+#include "typeflow/core/text.hpp"
+#include "typeflow/lower/lower.hpp"
+
+namespace typeflow {
+
+/// A sentence about the first thing that is wrong with a program; empty if nothing is.
+constexpr Message verify(const ProgramPools& program) {
+  Message wrong{};
+  const auto fail = [&](Id step, const char* what) {
+    if (wrong.empty()) wrong << "step " << step << ": " << what;
+  };
+  Pool<char> written(program.slots.size(), 0);
+  for (Id s = 0; s < program.steps.size() && wrong.empty(); ++s) {
+    const Step& step = program.steps[s];
+    if (step.kernel < 0 || step.kernel >= program.kernels.size()) {
+      fail(s, "no such kernel");
+      break;
+    }
+    const KernelSpec& kernel = program.kernels[step.kernel];
+    int loads = 0;
+    for (int i = 0; i < kernel.inputs; ++i) loads += !kernel.input[i].is_index;
+    if (step.inputs != loads || step.operands.count != loads + kernel.stores) {
+      fail(s, "other operands than its kernel has");
+    }
+    if (step.label.length == 0) fail(s, "no label");
+    for (int i = 0; i < step.operands.count && wrong.empty(); ++i) {
+      const Id id = program.operands[step.operands.first + i];
+      if (id < 0 || id >= program.slots.size()) {
+        fail(s, "no such slot");
+        break;
+      }
+      const Slot& slot = program.slots[id];
+      const bool is_read = i < step.inputs;
+      if (slot.kind == SlotKind::temporary) {
+        if (is_read && written[id] == 0) fail(s, "reads what is not yet written");
+        if (!is_read && written[id] != 0) fail(s, "writes a temporary again");
+        if (!is_read && slot.step != s) fail(s, "writes another step's temporary");
+        if (!is_read) written[id] = 1;
+      } else if (!is_read && slot.kind != SlotKind::variable) {
+        fail(s, "writes what is no variable");
+      }
+    }
+    for (int i = 0; i < step.after.count; ++i) {
+      if (program.operands[step.after.first + i] >= s) fail(s, "follows a later step");
+    }
+  }
+  return wrong;
+}
+
+}  // namespace typeflow
