@@ -36,5 +36,8 @@
 #endif
 #endif
 
+// Runs once or seldom: compiled for size, which spares the compiler most of its time.
+#define TYPEFLOW_COLD [[gnu::cold, gnu::noinline]]
+
 #define TYPEFLOW_INLINE [[gnu::always_inline]] inline
 #define TYPEFLOW_INLINE_LAMBDA __attribute__((always_inline))

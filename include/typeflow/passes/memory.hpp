@@ -27,8 +27,8 @@ struct MemoryPlan {
 inline constexpr std::int64_t memory_alignment = 64;
 
 /// Plans the temporaries of a program for a batch. With `keep_all`, none shares memory.
-inline MemoryPlan plan_memory(const ProgramView& program, std::int64_t batch_size,
-                              bool keep_all = false) {
+TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, std::int64_t batch_size,
+                                            bool keep_all = false) {
   struct Buffer {
     std::int64_t bytes;
     Id first;

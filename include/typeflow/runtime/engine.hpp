@@ -106,8 +106,9 @@ class Engine {
 
  public:
   /// `kernels` has an entry for each of the program's kernels.
-  Engine(const ProgramView& program, const simd::KernelEntry* kernels, Variables& variables,
-         Variables& states, simd::Executor* executor, const EngineOptions& options)
+  TYPEFLOW_COLD Engine(const ProgramView& program, const simd::KernelEntry* kernels,
+                       Variables& variables, Variables& states, simd::Executor* executor,
+                       const EngineOptions& options)
       : program_(program),
         kernels_(kernels),
         store_(variables),
@@ -128,14 +129,14 @@ class Engine {
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  ~Engine() {
+  TYPEFLOW_COLD ~Engine() {
     for (auto& place : arenas_) delete place.load();
   }
 
   const ProgramView& program() const { return program_; }
 
   /// Sets the states back to their initial values.
-  void reset_states() {
+  TYPEFLOW_COLD void reset_states() {
     for (int i = 0; i < program_.variables.size; ++i) {
       const ProgramVariable& v = program_.variables[i];
       if (!v.state) continue;
@@ -217,7 +218,7 @@ class Engine {
     delete arena;
   }
 
-  void check_device(const Step& step) const {
+  TYPEFLOW_COLD void check_device(const Step& step) const {
     const Device device = step.device;
     const bool here = device.kind == DeviceKind::any || device == cpu(0);
     if (here || options_.soft_placement) return;
@@ -229,7 +230,7 @@ class Engine {
                 std::string(given.view()));
   }
 
-  void load_constant_arrays() {
+  TYPEFLOW_COLD void load_constant_arrays() {
     array_of_.assign(static_cast<std::size_t>(program_.constants.size), nullptr);
     std::int64_t bytes = 0;
     const auto padded = [&](const ConstantRecord& c) {
@@ -254,7 +255,8 @@ class Engine {
 
   // Feeds.
 
-  [[noreturn]] void wrong_feed(const FedTensor& fed, const std::string& expected_more = {}) const {
+  [[noreturn]] TYPEFLOW_COLD void wrong_feed(const FedTensor& fed,
+                                             const std::string& expected_more = {}) const {
     Message name{};
     print_name(name, program_, program_.placeholders[fed.placeholder].name);
     const Type& type = type_of_placeholder(fed.placeholder);
@@ -354,7 +356,7 @@ class Engine {
     arena.batch = batch_size;
   }
 
-  void plan(Arena& arena, std::int64_t batch_size) const {
+  TYPEFLOW_COLD void plan(Arena& arena, std::int64_t batch_size) const {
     const MemoryPlan plan = plan_memory(program_, batch_size, options_.keep_all);
     arena.temporaries = AlignedBytes(plan.bytes);
     arena.own_slots.resize(static_cast<std::size_t>(program_.slots.size));
@@ -460,7 +462,7 @@ class Engine {
   }
 
   /// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."
-  void print(const Arena& arena, const Step& step) const {
+  TYPEFLOW_COLD void print(const Arena& arena, const Step& step) const {
     if (!options_.print) return;
     const Id slot = program_.operands[step.operands.first + step.inputs];
     const Type& type = program_.type_of(slot);
@@ -498,7 +500,7 @@ class Engine {
     options_.print(line.view());
   }
 
-  void check_outputs(const Arena& arena, const Step& step) const {
+  TYPEFLOW_COLD void check_outputs(const Arena& arena, const Step& step) const {
     for (int i = step.inputs; i < step.operands.count; ++i) {
       const Id slot = program_.operands[step.operands.first + i];
       const Type& type = program_.type_of(slot);

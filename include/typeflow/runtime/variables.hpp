@@ -25,7 +25,7 @@ namespace typeflow {
 
 namespace detail {
 
-inline std::string to_string(DType type, const Dims& dims) {
+TYPEFLOW_COLD inline std::string to_string(DType type, const Dims& dims) {
   Message m{};
   m << type << ' ' << dims;
   return std::string(m.view());
@@ -45,8 +45,8 @@ inline double truncated_normal_element(std::uint64_t key, std::uint64_t index) {
 }
 
 /// Element `index` of a variable that is initialised so.
-inline double initial_element(const Initializer& how, const Dims& dims, std::uint64_t key,
-                              std::uint64_t index) {
+TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& dims,
+                                            std::uint64_t key, std::uint64_t index) {
   switch (how.kind) {
     case Initializer::Kind::unset:
       return 0;
@@ -163,8 +163,8 @@ class Variables {
 
   /// The variable, made and initialised if the store lacks it; Error if what there is does not
   /// fit, or if there is nothing and `initialize` is false.
-  Entry& open(std::string_view name, const Type& type, const Initializer& how, std::uint64_t seed,
-              bool initialize) {
+  TYPEFLOW_COLD Entry& open(std::string_view name, const Type& type, const Initializer& how,
+                            std::uint64_t seed, bool initialize) {
     const std::lock_guard lock(mutex_);
     const bool known = entries_.contains(name);
     if (!known && !initialize) {
@@ -176,7 +176,8 @@ class Variables {
     return entry;
   }
   /// Sets an entry to its initial value; `path` is the hash of its name.
-  static void reset(Entry& entry, std::uint64_t path, const Initializer& how, std::uint64_t seed) {
+  TYPEFLOW_COLD static void reset(Entry& entry, std::uint64_t path, const Initializer& how,
+                                  std::uint64_t seed) {
     const std::uint64_t key = random_key(how.seeded ? how.seed : seed, path);
     visit_dtype(entry.dtype, [&](auto zero) {
       using T = decltype(zero);
@@ -189,7 +190,7 @@ class Variables {
   }
 
  private:
-  const Entry& at(std::string_view name) const {
+  TYPEFLOW_COLD const Entry& at(std::string_view name) const {
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find(name);
     if (found == entries_.end()) {
@@ -205,7 +206,7 @@ class Variables {
     }
     return {reinterpret_cast<T*>(entry.bytes.data()), static_cast<std::size_t>(entry.size())};
   }
-  Entry& find_or_add(std::string_view name, DType dtype, const Dims& dims) {
+  TYPEFLOW_COLD Entry& find_or_add(std::string_view name, DType dtype, const Dims& dims) {
     const auto found = entries_.find(name);
     if (found == entries_.end()) {
       const std::int64_t bytes = count_of(dims).coefficient * size_of(dtype);
