@@ -77,16 +77,13 @@ constexpr Request make_request(const Graph& graph, std::type_identity<Only<F, D>
 constexpr Request make_request(const Graph&, std::type_identity<Everything>) { return {}; }
 
 template <auto Model, Mode M, class R>
-constexpr ProgramPools compiled() {
+constexpr Frozen freeze() {
+  // All in one function: clang evaluates a local variable's initialiser an extra time where that
+  // stands for itself, as a call without local arguments does.
   Graph graph(M);
   Model(graph);
   const Request request = make_request(graph, std::type_identity<R>{});
-  return compile(std::move(graph), request);
-}
-
-template <auto Model, Mode M, class R>
-constexpr Frozen freeze() {
-  const ProgramPools program = compiled<Model, M, R>();
+  const ProgramPools program = compile(std::move(graph), request);
   Frozen f{};
   f.error = program.error;
   f.nodes = program.nodes;
@@ -107,12 +104,87 @@ constexpr Frozen freeze() {
 template <auto Model, Mode M, class R>
 inline constexpr Frozen frozen = freeze<Model, M, R>();
 
-/// The exact size of one of Frozen's tables.
-template <int N, class T, int Capacity>
-constexpr std::array<T, static_cast<std::size_t>(N)> exact(const FrozenTable<T, Capacity>& table) {
-  std::array<T, static_cast<std::size_t>(N)> out{};
-  for (int i = 0; i < N; ++i) out[static_cast<std::size_t>(i)] = table.items[i];
-  return out;
+/// The sizes of a program's tables.
+struct TableSizes {
+  int types;
+  int slots;
+  int steps;
+  int operands;
+  int extents;
+  int words;
+  int constants;
+  int names;
+  int scopes;
+  int variables;
+  int placeholders;
+  int kernels;
+};
+constexpr TableSizes sizes_of(const Frozen& f) {
+  return {f.types.size,   f.slots.size,     f.steps.size,        f.operands.size,
+          f.extents.size, f.words.size,     f.constants.size,    f.names.size,
+          f.scopes.size,  f.variables.size, f.placeholders.size, f.kernels.size};
+}
+template <auto Model, Mode M, class R>
+inline constexpr TableSizes sizes = sizes_of(frozen<Model, M, R>);
+
+template <class T, int N>
+using Exact = std::array<T, static_cast<std::size_t>(N)>;
+
+/// A program's tables in their exact sizes. (nvcc copies the whole of Frozen for every constant
+/// that reads it, so few do.)
+template <TableSizes S>
+struct Tables {
+  Exact<Type, S.types> types;
+  Exact<Slot, S.slots> slots;
+  Exact<Step, S.steps> steps;
+  Exact<Id, S.operands> operands;
+  Exact<StepExtent, S.extents> extents;
+  Exact<std::uint32_t, S.words> words;
+  Exact<ConstantRecord, S.constants> constants;
+  Exact<ProgramName, S.names> names;
+  Exact<ScopeRecord, S.scopes> scopes;
+  Exact<ProgramVariable, S.variables> variables;
+  Exact<ProgramPlaceholder, S.placeholders> placeholders;
+  Exact<KernelSummary, S.kernels> summaries;
+};
+/// What only the compiler needs.
+template <TableSizes S>
+struct Descriptions {
+  Exact<KernelSpec, S.kernels> kernels;
+  int nodes;
+  Message error;
+};
+
+template <class T, std::size_t N, int Capacity>
+constexpr void copy(std::array<T, N>& to, const FrozenTable<T, Capacity>& from) {
+  for (std::size_t i = 0; i < N; ++i) to[i] = from.items[i];
+}
+template <TableSizes S>
+constexpr Tables<S> tables_of(const Frozen& f) {
+  Tables<S> t{};
+  copy(t.types, f.types);
+  copy(t.slots, f.slots);
+  copy(t.steps, f.steps);
+  copy(t.operands, f.operands);
+  copy(t.extents, f.extents);
+  copy(t.words, f.words);
+  copy(t.constants, f.constants);
+  copy(t.names, f.names);
+  copy(t.scopes, f.scopes);
+  copy(t.variables, f.variables);
+  copy(t.placeholders, f.placeholders);
+  for (int i = 0; i < S.kernels; ++i) {
+    t.summaries[static_cast<std::size_t>(i)] = summary_of(f.kernels.items[i]);
+  }
+  return t;
+}
+template <TableSizes S>
+constexpr Descriptions<S> descriptions_of(const Frozen& f) {
+  Descriptions<S> d{};
+  copy(d.kernels, f.kernels);
+  d.nodes = f.nodes;
+  d.error = f.error;
+  return d;
 }
 
 }  // namespace detail
@@ -120,42 +192,9 @@ constexpr std::array<T, static_cast<std::size_t>(N)> exact(const FrozenTable<T, 
 /// A model's program: tables and kernel descriptions as constants.
 template <auto Model, Mode M = training, class R = Everything>
 class Lowering {
-#define TYPEFLOW_TABLE(name)      \
-  static constexpr auto name##_ = \
-      detail::exact<detail::frozen<Model, M, R>.name.size>(detail::frozen<Model, M, R>.name)
-  TYPEFLOW_TABLE(types);
-  TYPEFLOW_TABLE(slots);
-  TYPEFLOW_TABLE(steps);
-  TYPEFLOW_TABLE(operands);
-  TYPEFLOW_TABLE(extents);
-  TYPEFLOW_TABLE(words);
-  TYPEFLOW_TABLE(constants);
-  TYPEFLOW_TABLE(names);
-  TYPEFLOW_TABLE(scopes);
-  TYPEFLOW_TABLE(variables);
-  TYPEFLOW_TABLE(placeholders);
-#undef TYPEFLOW_TABLE
-
- public:
-  static constexpr int kernel_count = detail::frozen<Model, M, R>.kernels.size;
-  /// Nodes of the graph as the model made it, gradients included.
-  static constexpr int node_count = detail::frozen<Model, M, R>.nodes;
-  /// The model's mistake, if it has one.
-  static constexpr const Message& error = detail::frozen<Model, M, R>.error;
-
-  /// The description of kernel I.
-  template <int I>
-  struct Kernel {
-    static constexpr KernelSpec value = detail::frozen<Model, M, R>.kernels.items[I];
-  };
-
- private:
-  template <int... I>
-  static constexpr auto summaries(std::integer_sequence<int, I...>) {
-    return std::array<KernelSummary, sizeof...(I)>{
-        summary_of(detail::frozen<Model, M, R>.kernels.items[I])...};
-  }
-  static constexpr auto kernels_ = summaries(std::make_integer_sequence<int, kernel_count>{});
+  static constexpr detail::TableSizes sizes = detail::sizes<Model, M, R>;
+  static constexpr auto tables = detail::tables_of<sizes>(detail::frozen<Model, M, R>);
+  static constexpr auto descriptions = detail::descriptions_of<sizes>(detail::frozen<Model, M, R>);
 
   template <class T, std::size_t N>
   static constexpr Table<T> table(const std::array<T, N>& array) {
@@ -163,10 +202,23 @@ class Lowering {
   }
 
  public:
-  static constexpr ProgramView view{table(types_),     table(slots_),        table(steps_),
-                                    table(operands_),  table(extents_),      table(words_),
-                                    table(constants_), table(names_),        table(scopes_),
-                                    table(variables_), table(placeholders_), table(kernels_)};
+  static constexpr int kernel_count = sizes.kernels;
+  /// Nodes of the graph as the model made it, gradients included.
+  static constexpr int node_count = descriptions.nodes;
+  /// The model's mistake, if it has one.
+  static constexpr Message error = descriptions.error;
+
+  /// The description of kernel I.
+  template <int I>
+  struct Kernel {
+    static constexpr KernelSpec value = descriptions.kernels[static_cast<std::size_t>(I)];
+  };
+
+  static constexpr ProgramView view{
+      table(tables.types),     table(tables.slots),        table(tables.steps),
+      table(tables.operands),  table(tables.extents),      table(tables.words),
+      table(tables.constants), table(tables.names),        table(tables.scopes),
+      table(tables.variables), table(tables.placeholders), table(tables.summaries)};
 };
 
 }  // namespace typeflow
