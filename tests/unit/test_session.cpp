@@ -157,6 +157,9 @@ TEST_CASE("results go to buffers of the caller's") {
   const float same = session.run<"loss">(tf::feed<"x">(x), tf::into<"h">(h));
   CHECK(same < loss);
   CHECK(h(1, 1) == 1.5f);
+  float rows_of_array[2];
+  session.run<>(tf::feed<"x">(x), tf::into<"rows">(rows_of_array));
+  CHECK(rows_of_array[1] == doctest::Approx(2 * 2 * (3 * 0.5f - 1)));
   std::vector<float> small(3);
   CHECK(message_of([&] { session.run<>(tf::feed<"x">(x), tf::into<"y">(small)); }) ==
         "into \"y\": expected 4 elements of float [batch, 2], got 3");

@@ -96,10 +96,14 @@ struct Code<ContractionKernel<D, Transposed, B>, A> {
   static constexpr bool transposed_b = (Transposed & 2u) != 0;
   static constexpr int row_group = 8;  ///< row blocks of a task
 
-  /// Room for the panels of b that are copied: all of a transposed one, else the last.
+  /// Whether all panels of b are copied, so that their rows lie side by side: a transposed one's
+  /// must be, and many rows of a make it worth its time. Else the last is, if it is not full.
+  static constexpr bool copies_all(std::int64_t rows) {
+    return transposed_b || rows >= 2 * row_group * S::rows;
+  }
   static std::int64_t workspace(const std::int64_t* extents) {
     const std::int64_t columns = extents[1];
-    const std::int64_t panels = transposed_b ? (columns + S::width - 1) / S::width : 1;
+    const std::int64_t panels = copies_all(extents[0]) ? (columns + S::width - 1) / S::width : 1;
     return panels * S::width * extents[2] * static_cast<std::int64_t>(sizeof(T));
   }
 
@@ -111,12 +115,13 @@ struct Code<ContractionKernel<D, Transposed, B>, A> {
     T* const packed = static_cast<T*>(call.workspace);
     const std::int64_t panels = (columns + S::width - 1) / S::width;
     const bool partial = columns % S::width != 0;
-    if (transposed_b) {
+    const bool all = copies_all(rows);
+    if (all) {
       const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (S::width * depth + 1));
       parallel(call, panels, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t p = begin; p < end; ++p) {
-          pack_panel<T, A, true>(b, depth, columns, p * S::width, panel_width(columns, p),
-                                 packed + p * S::width * depth);
+          pack_panel<T, A, transposed_b>(b, depth, columns, p * S::width, panel_width(columns, p),
+                                         packed + p * S::width * depth);
         }
       });
     } else if (partial) {
@@ -133,10 +138,10 @@ struct Code<ContractionKernel<D, Transposed, B>, A> {
         const std::int64_t p = task / groups;
         const std::int64_t first = task % groups * group;
         const std::int64_t width = panel_width(columns, p);
-        const bool copied = transposed_b || (partial && p == panels - 1);
-        const T* const panel = !copied        ? b + p * S::width
-                               : transposed_b ? packed + p * S::width * depth
-                                              : packed;
+        const bool copied = all || (partial && p == panels - 1);
+        const T* const panel = !copied ? b + p * S::width
+                               : all   ? packed + p * S::width * depth
+                                       : packed;
         for (std::int64_t i = first; i < std::min(first + group, rows); i += S::rows) {
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - i));
           alignas(64) T tile[S::rows * S::width];

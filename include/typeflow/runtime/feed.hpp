@@ -135,14 +135,19 @@ auto feed(const X& x) {
 template <Text N, class R>
   requires detail::ContiguousRange<R> || detail::XTensorExpression<R>
 auto into(R&& buffer) {
-  using T = std::remove_reference_t<decltype(*buffer.data())>;
+  const auto target = [&] {
+    if constexpr (detail::XTensorExpression<R>) {
+      static_assert(std::remove_cvref_t<R>::static_layout == xt::layout_type::row_major,
+                    "into<name>(buffer): the container must be row-major");
+      return std::span(buffer.data(), buffer.size());
+    } else {
+      return std::span(buffer);
+    }
+  }();
+  using T = typename decltype(target)::element_type;
   static_assert(!std::is_const_v<T> && Element<T>,
                 "into<name>(buffer): the elements must be writable and of a tensor's type");
-  if constexpr (detail::XTensorExpression<R>) {
-    static_assert(std::remove_cvref_t<R>::static_layout == xt::layout_type::row_major,
-                  "into<name>(buffer): the container must be row-major");
-  }
-  return Into<N, T>{buffer.data(), static_cast<std::int64_t>(buffer.size())};
+  return Into<N, T>{target.data(), static_cast<std::int64_t>(target.size())};
 }
 /// Fetches a scalar.
 template <Text N, Element T>
