@@ -182,10 +182,9 @@ struct Code<ContractionKernel<D, Transposed, B>, A> {
     const std::int64_t last = std::min<std::int64_t>(columns, column + S::width);
     for (int i = 0; i < count; ++i) {
       const T* const products = tile + i * S::width - column;
-      std::int64_t j = column;
-      for (; j + N <= last; j += N) vector(call, ops, products + j, row + i, j, columns, N);
-      if (j < last) {
-        vector(call, ops, products + j, row + i, j, columns, static_cast<int>(last - j));
+      for (std::int64_t j = column; j < last; j += N) {
+        const int width = static_cast<int>(std::min<std::int64_t>(N, last - j));
+        vector(call, ops, products + j, row + i, j, columns, width);
       }
     }
   }

@@ -207,7 +207,8 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA { get<I>(state).reset(); });
   }
 
-  /// Elements [i, end): U vectors at a time, each with an accumulator of its own.
+  /// Elements [i, end): U vectors at a time, each with an accumulator of its own; what is left goes
+  /// to the last.
   template <int P, int U>
   TYPEFLOW_INLINE static void loop(Registers& r, const Ops& ops, Row& p, std::int64_t base,
                                    typename M::States* state, std::int64_t i, std::int64_t end) {
@@ -219,8 +220,13 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
         (std::make_integer_sequence<int, U>{});
       }
     }
-    for (; i + N <= end; i += N) step<P>(r, ops, p, base, state[0], i);
-    if (i < end) step_part<P>(r, ops, p, base, state[U - 1], i, static_cast<int>(end - i));
+    if constexpr (U == 1) {
+      for (; i + N <= end; i += N) step<P>(r, ops, p, base, state[0], i);
+    }
+    for (; i < end; i += N) {
+      const int count = static_cast<int>(std::min<std::int64_t>(N, end - i));
+      step_part<P>(r, ops, p, base, state[U - 1], i, count);
+    }
   }
 
   template <int P>
@@ -248,7 +254,9 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
                                         typename M::States& state, std::int64_t i, int count) {
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (load<P, I>(r, p, i,
-                  [=](const auto* at) TYPEFLOW_INLINE_LAMBDA { return L::load(at, count); }),
+                  [=](const auto* at) TYPEFLOW_INLINE_LAMBDA {
+                    return count == N ? L::load(at) : L::load(at, count);
+                  }),
        ...);
     }
     (typename M::InputNumbers{});
@@ -260,7 +268,13 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
     if constexpr (P == M::passes - 1) {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (store<S>(r, p, i,
-                  [=](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA { L::store(at, x, count); }),
+                  [=](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA {
+                    if (count == N) {
+                      L::store(at, x);
+                    } else {
+                      L::store(at, x, count);
+                    }
+                  }),
          ...);
       }
       (typename M::StoreNumbers{});
