@@ -333,12 +333,13 @@ class Engine {
   /// Brings an arena to this batch.
   void prepare(Arena& arena, std::int64_t batch_size) const {
     if (arena.batch == batch_size) return;
+    arena.batch = -1;  // until all is done: an allocation may fail
     arena.extents.resize(static_cast<std::size_t>(program_.extents.size));
     for (int i = 0; i < program_.extents.size; ++i) {
       const StepExtent& e = program_.extents[i];
       at(arena.extents, i) = Count{e.coefficient, e.power}.resolve(batch_size);
     }
-    if (arena.batch < 0) {
+    if (arena.scalars.size() == 0) {
       arena.scalars = AlignedBytes(16 * (program_.constants.size + program_.placeholders.size));
     }
     for (int i = 0; i < program_.constants.size; ++i) {

@@ -102,8 +102,9 @@ class Session {
       using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
       using Complete = detail::FeedError<Program, Fetches, Feeds>;
       static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
-      if constexpr (Complete::message.empty())
+      if constexpr (Complete::message.empty()) {
         return run_program<Program, Fetches, NameOf<N>...>(arguments...);
+      }
     }
   }
 
@@ -190,7 +191,8 @@ class Session {
     std::array<FetchTarget, sizeof...(A) + sizeof...(N) + 1> fetches;
     std::size_t fetch_count = 0;
     auto results = std::tuple_cat(make_result<P, N>(run)...);
-    if constexpr (std::tuple_size_v < decltype(results) >> 0) {
+    constexpr std::size_t result_count = std::tuple_size_v<decltype(results)>;
+    if constexpr (result_count > 0) {
       std::apply(
           [&](auto&... result) {
             constexpr auto ids = detail::tensor_names<P, N...>();
@@ -200,9 +202,9 @@ class Session {
     }
     (add_into<P>(arguments, run, fetches, fetch_count), ...);
     run.execute(Chosen::steps, {fetches.data(), fetch_count}, Chosen::draws);
-    if constexpr (std::tuple_size_v<decltype(results)> == 1) {
+    if constexpr (result_count == 1) {
       return std::get<0>(std::move(results));
-    } else if constexpr (std::tuple_size_v<decltype(results)> > 1) {
+    } else if constexpr (result_count > 1) {
       return results;
     }
   }
