@@ -14,7 +14,7 @@
 
 #ifndef TYPEFLOW_MAX_STEPS
 /// The largest program, in kernel calls.
-#define TYPEFLOW_MAX_STEPS 8192
+#define TYPEFLOW_MAX_STEPS 4096
 #endif
 
 namespace typeflow {
