@@ -102,31 +102,22 @@ struct Lanes {
   /// The first `count` elements; the others are zero.
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p, int count) {
-#if defined(__AVX512F__)
-    if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, float>) {
-      return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1u), p);
-    } else if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, double>) {
-      return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << count) - 1u), p);
+    if constexpr (is_masked<T>) {
+      return masked_load(p, count);
     } else {
-      return load_parts(p, count);
+      Array<T, size> r{};
+      std::memcpy(r.v, p, static_cast<std::size_t>(count) * sizeof(T));
+      return from<T>(r);
     }
-#else
-    return load_parts(p, count);
-#endif
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
-#if defined(__AVX512F__)
-    if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, float>) {
-      _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1u), x);
-    } else if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, double>) {
-      _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << count) - 1u), x);
+    if constexpr (is_masked<T>) {
+      masked_store(p, x, count);
     } else {
-      store_parts(p, x, count);
+      const Array<T, size> r = elements<T>(x);
+      std::memcpy(p, r.v, static_cast<std::size_t>(count) * sizeof(T));
     }
-#else
-    store_parts(p, x, count);
-#endif
   }
 
   /// first, first + 1, ...
@@ -190,17 +181,56 @@ struct Lanes {
   }
 
  private:
+  // Parts of vectors by the instruction set's masks, where it has them.
+#if defined(__AVX512F__)
   template <class T>
-  TYPEFLOW_INLINE static of<T> load_parts(const T* p, int count) {
-    Array<T, size> r{};
-    std::memcpy(r.v, p, static_cast<std::size_t>(count) * sizeof(T));
-    return from<T>(r);
+  static constexpr bool is_masked = std::is_base_of_v<xsimd::avx512f, A>&& is_batch<T>;
+
+  static auto mask16(int count) { return static_cast<__mmask16>((1u << count) - 1u); }
+  static auto mask8(int count) { return static_cast<__mmask8>((1u << count) - 1u); }
+  TYPEFLOW_INLINE static auto masked_load(const float* p, int count) {
+    return _mm512_maskz_loadu_ps(mask16(count), p);
   }
+  TYPEFLOW_INLINE static auto masked_load(const double* p, int count) {
+    return _mm512_maskz_loadu_pd(mask8(count), p);
+  }
+  TYPEFLOW_INLINE static void masked_store(float* p, __m512 x, int count) {
+    _mm512_mask_storeu_ps(p, mask16(count), x);
+  }
+  TYPEFLOW_INLINE static void masked_store(double* p, __m512d x, int count) {
+    _mm512_mask_storeu_pd(p, mask8(count), x);
+  }
+#elif defined(__AVX__)
   template <class T>
-  TYPEFLOW_INLINE static void store_parts(T* p, const of<T>& x, int count) {
-    const Array<T, size> r = elements<T>(x);
-    std::memcpy(p, r.v, static_cast<std::size_t>(count) * sizeof(T));
+  static constexpr bool is_masked = std::is_base_of_v<xsimd::avx, A>&& is_batch<T>;
+
+  /// -1 in the first `count` elements.
+  template <class I>
+  TYPEFLOW_INLINE static __m256i mask256(int count) {
+    constexpr int n = static_cast<int>(sizeof(__m256i) / sizeof(I));
+    alignas(64) static constexpr auto window = [] {
+      Array<I, 2 * n> a{};
+      for (int i = 0; i < n; ++i) a.v[i] = -1;
+      return a;
+    }();
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(window.v + n - count));
   }
+  TYPEFLOW_INLINE static auto masked_load(const float* p, int count) {
+    return _mm256_maskload_ps(p, mask256<std::int32_t>(count));
+  }
+  TYPEFLOW_INLINE static auto masked_load(const double* p, int count) {
+    return _mm256_maskload_pd(p, mask256<long long>(count));
+  }
+  TYPEFLOW_INLINE static void masked_store(float* p, __m256 x, int count) {
+    _mm256_maskstore_ps(p, mask256<std::int32_t>(count), x);
+  }
+  TYPEFLOW_INLINE static void masked_store(double* p, __m256d x, int count) {
+    _mm256_maskstore_pd(p, mask256<long long>(count), x);
+  }
+#else
+  template <class T>
+  static constexpr bool is_masked = false;
+#endif
 };
 
 }  // namespace typeflow::simd
