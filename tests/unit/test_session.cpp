@@ -296,6 +296,13 @@ TEST_CASE("opening a session overwrites nothing, and checks what there is") {
           (void)store.get<float>("net/no");
         }).starts_with("variable 'net/no': the store has none"));
   CHECK(store.names() == std::vector<std::string>{"net/normal"});
+  CHECK(message_of([&] {
+          store.set<float>("net/normal", std::vector<float>(4), tf::Dims{2, {2, 2}});
+        }) == "variable 'net/normal': expected float [10000], got float [2, 2]");
+  CHECK(message_of([&] {
+          store.set<float>("new", std::vector<float>(3), tf::Dims{2, {2, 2}});
+        }) == "variable 'new': expected 4 elements, got 3");
+  CHECK_FALSE(store.contains("new"));
 }
 
 TEST_CASE("shapes that don't fit are errors that name the feed") {

@@ -140,6 +140,11 @@ class Variables {
       throw Error(what, std::to_string(count_of(dims).coefficient) + " elements",
                   std::to_string(values.size()));
     }
+    const auto found = entries_.find(name);
+    if (found != entries_.end() && !fits(found->second, dtype_of<T>, dims)) {
+      throw Error(what, detail::to_string(found->second.dtype, found->second.dims),
+                  detail::to_string(dtype_of<T>, dims));
+    }
     Entry& entry = find_or_add(name, dtype_of<T>, dims);
     if (!values.empty()) std::memcpy(entry.bytes.data(), values.data(), values.size_bytes());
   }
@@ -206,6 +211,9 @@ class Variables {
     }
     return {reinterpret_cast<T*>(entry.bytes.data()), static_cast<std::size_t>(entry.size())};
   }
+  static bool fits(const Entry& entry, DType dtype, const Dims& dims) {
+    return entry.dtype == dtype && entry.dims == dims;
+  }
   TYPEFLOW_COLD Entry& find_or_add(std::string_view name, DType dtype, const Dims& dims) {
     const auto found = entries_.find(name);
     if (found == entries_.end()) {
@@ -213,7 +221,7 @@ class Variables {
       return entries_.emplace(std::string(name), Entry{dtype, dims, AlignedBytes(bytes)})
           .first->second;
     }
-    if (found->second.dtype != dtype || !(found->second.dims == dims)) {
+    if (!fits(found->second, dtype, dims)) {
       throw Error("variable '" + std::string(name) + "'", detail::to_string(dtype, dims),
                   detail::to_string(found->second.dtype, found->second.dims));
     }
