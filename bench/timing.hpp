@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <typeflow/cpu/xsimd.hpp>
+#include <typeflow/cpu/lanes.hpp>
 
 namespace bench {
 
@@ -33,15 +33,6 @@ double fastest(const F& call, double seconds = 1) {
   return best;
 }
 
-/// a * b + c with one rounding. (xsimd 8.1 makes two instructions of it for AVX-512.)
-template <class V>
-V fused(const V& a, const V& b, const V& c) {
-#ifdef __AVX512F__
-  if constexpr (V::size == 16) return V(_mm512_fmadd_ps(a, b, c));
-#endif
-  return xsimd::fma(a, b, c);
-}
-
 /// Products and sums in registers, as many at a time as keep both units of a core busy; returns
 /// their count of floating-point operations. `result` keeps the compiler from leaving them out.
 template <int... Chain>
@@ -51,7 +42,8 @@ template <int... Chain>
   V sum[] = {V(*result + static_cast<float>(Chain))...};
   const V a(0.999f);
   const V b(0.001f);
-  for (std::int64_t i = 0; i < rounds; ++i) ((sum[Chain] = fused(a, sum[Chain], b)), ...);
+  for (std::int64_t i = 0; i < rounds; ++i)
+    ((sum[Chain] = typeflow::simd::fma(a, sum[Chain], b)), ...);
   const V total = (sum[Chain] + ...);
   *result = total.get(0);
   return 2.0 * static_cast<double>(rounds) * sizeof...(Chain) * V::size;

@@ -11,7 +11,7 @@
 
 #include <typeflow/lower/compile.hpp>
 #include <typeflow/lower/dependencies.hpp>
-#include <typeflow/passes/memory.hpp>
+#include <typeflow/lower/memory_plan.hpp>
 
 #include "support/random_graph.hpp"
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "typeflow/core/config.hpp"
+#include "typeflow/core/text.hpp"
 
 namespace typeflow {
 
@@ -35,5 +36,16 @@ class Error : public std::runtime_error {
   std::string expected_;
   std::string given_;
 };
+
+namespace detail {
+
+/// "float [batch, 784]"
+TYPEFLOW_COLD inline std::string to_string(DType type, const Dims& dims) {
+  Message m{};
+  m << type << ' ' << dims;
+  return std::string(m.view());
+}
+
+}  // namespace detail
 
 }  // namespace typeflow

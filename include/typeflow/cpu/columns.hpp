@@ -52,7 +52,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
   struct Geometry {
     std::int64_t length;  // of the folded axis
     std::int64_t width;   // of the inner axis
-    std::int64_t stride[M::inputs + 1][Outer + 1];
+    std::int64_t stride[M::inputs + 1][Outer + 2];
   };
   /// The operands of one outer index.
   struct Place {
@@ -69,12 +69,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
 
   template <int I>
   static void find_strides(const KernelCall& call, Geometry& g) {
-    std::int64_t stride = (axes<I> & inner_bit) != 0 ? g.width : 1;
-    for (int k = Outer; k >= 0; --k) {
-      const bool runs = (axes<I> >> k & 1u) != 0;
-      g.stride[I][k] = runs ? stride : 0;
-      if (runs) stride *= call.extents[k];
-    }
+    operand_strides<axes<I>, Outer + 2>(call.extents, g.stride[I]);
   }
 
   [[gnu::flatten]] static void columns(const KernelCall& call, const Geometry& g, const Ops& ops,

@@ -20,6 +20,17 @@ struct Code;
 /// Elements that are worth a task of their own, and that one chunk of a fold has.
 inline constexpr std::int64_t chunk_size = 16384;
 
+/// By axis of the space, how far apart an operand's elements are that runs along these axes of it.
+template <unsigned Axes, int Rank>
+void operand_strides(const std::int64_t* extents, std::int64_t* stride) {
+  std::int64_t next = 1;
+  for (int k = Rank - 1; k >= 0; --k) {
+    const bool runs = (Axes >> k & 1u) != 0;
+    stride[k] = runs ? next : 0;
+    if (runs) next *= extents[k];
+  }
+}
+
 template <bool Wide, int Outer, bool Folds, class B, class A>
 struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
   using L = Lanes<Wide, A>;
@@ -83,13 +94,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
 
   template <int I>
   static void find_strides(const KernelCall& call, Geometry& g) {
-    constexpr unsigned axes = M::template Input<I>::axes;
-    std::int64_t stride = (axes & inner_bit) != 0 ? call.extents[Outer] : 1;
-    for (int k = Outer - 1; k >= 0; --k) {
-      const bool runs = (axes >> k & 1u) != 0;
-      g.stride[I][k] = runs ? stride : 0;
-      if (runs) stride *= call.extents[k];
-    }
+    operand_strides<M::template Input<I>::axes, Outer + 1>(call.extents, g.stride[I]);
   }
 
   [[gnu::flatten]] static void rows(const KernelCall& call, const Geometry& g, std::int64_t begin,

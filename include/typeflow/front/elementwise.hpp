@@ -26,11 +26,7 @@ struct Constant : operation_base {
   std::uint32_t high;
   std::int32_t power;
 
-  constexpr std::uint64_t bits() const { return std::uint64_t{high} << 32 | low; }
-  constexpr Number number(DType type) const {
-    return is_floating(type) ? Number{std::bit_cast<double>(bits()), 0}
-                             : Number{0, static_cast<std::int64_t>(bits())};
-  }
+  constexpr Number number(DType type) const { return number_of(type, low, high); }
   static constexpr Number evaluate(const EvaluateCall& call) {
     return decode<Constant>(call.graph, call.node)
         .number(call.graph.dtype_of(call.node.outputs.first));

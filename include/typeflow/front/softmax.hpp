@@ -52,6 +52,20 @@ inline double log_sum_exp(const HostTensor& x, std::int64_t first, std::int64_t 
   for (std::int64_t i = 0; i < n; ++i) total += std::exp(x.value(first + i * stride) - largest);
   return largest + std::log(total);
 }
+/// Interprets f(x - log(sum(exp(x)))) along an axis.
+template <class F>
+void interpret(InterpretCall& call, std::uint32_t axis, const F& f) {
+  const HostTensor& x = *call.inputs[0];
+  const std::int64_t n = x.dims.extent[axis];
+  each_row(x.dims, axis, [&](std::int64_t first, std::int64_t stride) {
+    const double log_sum = log_sum_exp(x, first, stride, n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t at = first + i * stride;
+      call.outputs[0].set(at, f(x.value(at) - log_sum));
+    }
+  });
+}
+
 }  // namespace softmax
 
 struct Softmax : composite {
@@ -67,16 +81,8 @@ struct Softmax : composite {
     return parts.exp_z / parts.s;
   }
   static void interpret(InterpretCall& call) {
-    const std::uint32_t axis = decode<Softmax>(call.graph, call.node).axis;
-    const HostTensor& x = *call.inputs[0];
-    const std::int64_t n = x.dims.extent[axis];
-    softmax::each_row(x.dims, axis, [&](std::int64_t first, std::int64_t stride) {
-      const double log_sum = softmax::log_sum_exp(x, first, stride, n);
-      for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t at = first + i * stride;
-        call.outputs[0].set(at, std::exp(x.value(at) - log_sum));
-      }
-    });
+    softmax::interpret(call, decode<Softmax>(call.graph, call.node).axis,
+                       [](double x) { return std::exp(x); });
   }
 };
 
@@ -93,16 +99,8 @@ struct LogSoftmax : composite {
     return parts.z - log(parts.s);
   }
   static void interpret(InterpretCall& call) {
-    const std::uint32_t axis = decode<LogSoftmax>(call.graph, call.node).axis;
-    const HostTensor& x = *call.inputs[0];
-    const std::int64_t n = x.dims.extent[axis];
-    softmax::each_row(x.dims, axis, [&](std::int64_t first, std::int64_t stride) {
-      const double log_sum = softmax::log_sum_exp(x, first, stride, n);
-      for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t at = first + i * stride;
-        call.outputs[0].set(at, x.value(at) - log_sum);
-      }
-    });
+    softmax::interpret(call, decode<LogSoftmax>(call.graph, call.node).axis,
+                       [](double x) { return x; });
   }
 };
 

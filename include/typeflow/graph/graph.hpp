@@ -16,6 +16,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/pool.hpp"
 #include "typeflow/core/text.hpp"
+#include "typeflow/graph/names.hpp"
 #include "typeflow/graph/op.hpp"
 #include "typeflow/graph/records.hpp"
 
@@ -249,19 +250,11 @@ class Graph {
         initializer.kind == Initializer::Kind::unset ? outer.initializer : initializer});
   }
 
-  /// Writes "block_2/unit_3/" for a scope; only the parts that prefix variables, if asked.
   constexpr void print_scope(Message& out, Id id, bool of_variable) const {
-    const ScopeRecord& record = scopes[id];
-    if (record.parent == none) return;
-    print_scope(out, record.parent, of_variable);
-    if (of_variable && !record.variables) return;
-    print_label(out, record.text, record.length, record.index);
-    out << '/';
+    typeflow::print_scope(out, scopes, id, of_variable);
   }
   constexpr void print_name(Message& out, const Name& name) const {
-    print_scope(out, name.scope, name.variable_path);
-    print_label(out, name.text, name.length, name.index);
-    if (name.suffix > 0) out << '_' << name.suffix;
+    typeflow::print_name(out, scopes, name);
   }
   constexpr Message text_of(const Name& name) const {
     Message out{};
@@ -323,10 +316,6 @@ class Graph {
   static constexpr std::uint64_t label_hash(const Label& label, std::uint64_t state) {
     state = hash(label.text, label.length, state);
     return label.index == none ? state : hash_suffix(label.index, state);
-  }
-  static constexpr void print_label(Message& out, const char* text, int length, int index) {
-    out << std::string_view(text, static_cast<std::size_t>(length));
-    if (index != none) out << '_' << index;
   }
 
   Mode mode_;

@@ -86,17 +86,12 @@ class Interpreter {
   static std::string quoted(const char* what, const std::string& name) {
     return std::string(what) + " \"" + name + "\"";
   }
-  static std::string text_of(DType dtype, const Dims& dims) {
-    Message out{};
-    out << dtype << ' ' << dims;
-    return std::string(out.view());
-  }
   static std::string text_of(const HostTensor& tensor) {
     if (tensor.size() != count_of(tensor.dims).coefficient) {
-      return text_of(tensor.dtype, tensor.dims) + " with " + std::to_string(tensor.size()) +
-             " elements";
+      return detail::to_string(tensor.dtype, tensor.dims) + " with " +
+             std::to_string(tensor.size()) + " elements";
     }
-    return text_of(tensor.dtype, tensor.dims);
+    return detail::to_string(tensor.dtype, tensor.dims);
   }
 
   const Name& find(const std::string& text, const char* what) const {
@@ -127,7 +122,7 @@ class Interpreter {
       const Type& type = graph_.type_of(name.value);
       const std::int64_t batch_before = batch_;
       if (!fits(tensor, type)) {
-        std::string expected = text_of(type.dtype, type.dims);
+        std::string expected = detail::to_string(type.dtype, type.dims);
         if (batch_before != none) {
           expected +=
               " where batch is " + std::to_string(batch_before) + " by feed \"" + first + "\"";
@@ -171,7 +166,7 @@ class Interpreter {
       if (found == variables.end() || is_known(id)) continue;
       const Type& type = graph_.type_of(id);
       if (!fits(found->second, type)) {
-        throw Error(quoted("variable", found->first), text_of(type.dtype, type.dims),
+        throw Error(quoted("variable", found->first), detail::to_string(type.dtype, type.dims),
                     text_of(found->second));
       }
       set(id, found->second);
@@ -233,7 +228,7 @@ class Interpreter {
     while (graph.names[i].kind == NameKind::key || map_[graph.names[i].value] != id) ++i;
     throw Error(quoted(is_variable ? "variable" : "feed",
                        std::string(graph.text_of(graph.names[i]).view())),
-                text_of(graph.dtype_of(id), graph.dims_of(id)), "nothing");
+                detail::to_string(graph.dtype_of(id), graph.dims_of(id)), "nothing");
   }
 
   void compute(const Graph& graph, Id id) {
@@ -273,10 +268,10 @@ class Interpreter {
     const std::uint32_t* const words = graph.words_of(node);
     switch (node.op->builtin) {
       case Builtin::placeholder:
-        out[0] = number(out.dtype, words + 1);
+        out[0] = number_of(out.dtype, words[1], words[2]);
         return;
       case Builtin::constant:
-        out[0] = number(out.dtype, words);
+        out[0] = number_of(out.dtype, words[0], words[1]);
         if (const int power = static_cast<std::int32_t>(words[2]); power != 0) {
           require_batch(graph, node);
           out.set(0, out.value(0) * std::pow(static_cast<double>(batch_), power));
@@ -287,13 +282,6 @@ class Interpreter {
       default:
         return compute_elementwise(graph, node, out);
     }
-  }
-
-  /// What placeholders' and constants' attributes hold: the bits of a double or an int64.
-  static Number number(DType type, const std::uint32_t* words) {
-    const std::uint64_t bits = std::uint64_t{words[1]} << 32 | words[0];
-    return is_floating(type) ? Number{std::bit_cast<double>(bits), 0}
-                             : Number{0, static_cast<std::int64_t>(bits)};
   }
 
   static void compute_index(int axis, HostTensor& out) {

@@ -13,6 +13,7 @@
 // by the object itself, never by a hash of its name, so two operations of one name in two
 // translation units can't be taken for one another.
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -83,6 +84,14 @@ struct Number {
   double real = 0;
   std::int64_t integer = 0;
 };
+
+/// A number of this type from the two words in which attributes keep it: the bits of a double, or
+/// of a 64-bit integer.
+constexpr Number number_of(DType type, std::uint32_t low, std::uint32_t high) {
+  const std::uint64_t bits = std::uint64_t{high} << 32 | low;
+  return is_floating(type) ? Number{std::bit_cast<double>(bits), 0}
+                           : Number{0, static_cast<std::int64_t>(bits)};
+}
 
 /// What random operations draw from: a session's seed and the number of the draw.
 struct RandomState {

@@ -11,6 +11,7 @@
 
 #include "typeflow/core/extent.hpp"
 #include "typeflow/core/text.hpp"
+#include "typeflow/graph/names.hpp"
 #include "typeflow/graph/records.hpp"
 
 namespace typeflow {
@@ -245,24 +246,8 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::in
 
 // Names in messages.
 
-constexpr void print_label(Message& out, const char* text, int length, int index) {
-  out << std::string_view(text, static_cast<std::size_t>(length));
-  if (index != none) out << '_' << index;
-}
-/// "block_2/unit_3/"; the scopes that prefix variables only, if asked.
-constexpr void print_scope(Message& out, const ProgramView& program, Id id, bool of_variable) {
-  const ScopeRecord& scope = program.scopes[id];
-  if (scope.parent == none) return;
-  print_scope(out, program, scope.parent, of_variable);
-  if (of_variable && !scope.variables) return;
-  print_label(out, scope.text, scope.length, scope.index);
-  out << '/';
-}
 constexpr void print_name(Message& out, const ProgramView& program, Id name) {
-  const Name& n = program.names[name].name;
-  print_scope(out, program, n.scope, n.variable_path);
-  print_label(out, n.text, n.length, n.index);
-  if (n.suffix > 0) out << '_' << n.suffix;
+  print_name(out, program.scopes, program.names[name].name);
 }
 /// The name with this path; none if the program has none.
 constexpr Id find_name(const ProgramView& program, std::string_view path) {
@@ -277,7 +262,7 @@ constexpr void print_step(Message& out, const ProgramView& program, const Step& 
   if (step.label.name != none) {
     print_name(out, program, step.label.name);
   } else {
-    print_scope(out, program, step.label.scope, false);
+    print_scope(out, program.scopes, step.label.scope, false);
     out << std::string_view(step.label.operation, static_cast<std::size_t>(step.label.length));
   }
   out << " (" << file_name(step.label.source.file) << ':' << step.label.source.line << ')';

@@ -24,7 +24,7 @@ namespace typeflow {
 /// A simplified graph.
 struct Simplified {
   Graph graph;
-  Pool<Id> order;  ///< its live nodes; values stand before their uses
+  Pool<Id> order;  ///< its nodes, values before their uses; some may be dead by rewriting
   Pool<Id> map;    ///< value of the original -> the value that stands for it now
 };
 

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -25,8 +24,8 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/graph/host_tensor.hpp"
+#include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
-#include "typeflow/passes/memory.hpp"
 #include "typeflow/runtime/memory.hpp"
 #include "typeflow/runtime/variables.hpp"
 
@@ -61,20 +60,14 @@ inline std::int64_t solve_batch(const Count& size, std::int64_t count) {
   return Count{1, size.power}.resolve(root) == rest ? root : -1;
 }
 
-/// A scalar constant's words as its element, in memory.
+/// A constant's words as an element in memory; a floating one times `factor`.
 inline void store_number(DType type, std::uint32_t low, std::uint32_t high, double factor,
                          void* out) {
-  const std::uint64_t bits = std::uint64_t{high} << 32 | low;
+  const Number number = number_of(type, low, high);
   visit_dtype(type, [&](auto zero) {
     using T = decltype(zero);
-    T value;
-    if constexpr (std::is_same_v<T, float>) {
-      value = static_cast<float>(std::bit_cast<double>(bits) * factor);
-    } else if constexpr (std::is_same_v<T, double>) {
-      value = std::bit_cast<double>(bits) * factor;
-    } else {
-      value = static_cast<T>(static_cast<std::int64_t>(bits));
-    }
+    const T value = std::is_floating_point_v<T> ? static_cast<T>(number.real * factor)
+                                                : static_cast<T>(number.integer);
     std::memcpy(out, &value, sizeof value);
   });
 }

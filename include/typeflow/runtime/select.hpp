@@ -179,16 +179,23 @@ constexpr Id placeholder_of(const ProgramView& program, Id name) {
   return none;
 }
 
+/// The number of a name in a program; none if it has none of it. Looked up once, however often a
+/// run asks.
+template <class P, class N>
+inline constexpr Id name_id = find_name(P::view, N::view());
+
 // Mistakes in a run: a fetch or feed of no tensor, or of another element type.
 
-constexpr Message check_fetch(const ProgramView& program, std::string_view name) {
-  return find_name(program, name) == none ? unknown_name(program, "no tensor", name) : Message{};
+template <class P, class N>
+constexpr Message check_fetch() {
+  return name_id<P, N> == none ? unknown_name(P::view, "no tensor", N::view()) : Message{};
 }
-template <class A>
-constexpr Message check_argument(const ProgramView& program) {
+template <class P, class A>
+constexpr Message check_argument() {
+  const ProgramView& program = P::view;
   constexpr bool feeds = A::is_feed;
   const std::string_view text = A::name::view();
-  const Id name = find_name(program, text);
+  constexpr Id name = name_id<P, typename A::name>;
   if (name == none) return unknown_name(program, feeds ? "feed: no tensor" : "no tensor", text);
   Message out{};
   const char* const what = feeds ? "feed '" : "into '";
@@ -213,8 +220,8 @@ template <class P, class... N, class... A>
 struct RunError<P, Names<N...>, Arguments<A...>> {
   static constexpr Message message = [] {
     Message out{};
-    ((out.empty() ? void(out = check_fetch(P::view, N::view())) : void()), ...);
-    ((out.empty() ? void(out = check_argument<A>(P::view)) : void()), ...);
+    ((out.empty() ? void(out = check_fetch<P, N>()) : void()), ...);
+    ((out.empty() ? void(out = check_argument<P, A>()) : void()), ...);
     return out;
   }();
 };
@@ -222,20 +229,21 @@ struct RunError<P, Names<N...>, Arguments<A...>> {
 // Which program serves a run.
 
 /// Whether the model's own program has memory for the name.
-constexpr bool has_slot(const ProgramView& program, std::string_view text) {
-  const ProgramName& name = program.names[find_name(program, text)];
+template <class P, class N>
+constexpr bool has_slot() {
+  const ProgramName& name = P::view.names[name_id<P, N>];
   return name.name.kind == NameKind::effect || name.slot != none;
 }
-constexpr bool is_placeholder(const ProgramView& program, std::string_view text) {
-  return program.names[find_name(program, text)].name.kind == NameKind::placeholder;
+template <class P, class N>
+constexpr bool is_placeholder() {
+  return P::view.names[name_id<P, N>].name.kind == NameKind::placeholder;
 }
 
 template <auto Model, Mode M, class Main, class Fetches, class Feeds>
 struct ProgramFor;
 template <auto Model, Mode M, class Main, class... N, class... F>
 struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
-  static constexpr bool own =
-      !(has_slot(Main::view, N::view()) && ...) || !(is_placeholder(Main::view, F::view()) && ...);
+  static constexpr bool own = !(has_slot<Main, N>() && ...) || !(is_placeholder<Main, F>() && ...);
   template <bool Own>
   static constexpr auto choose() {
     if constexpr (Own) {
@@ -248,7 +256,7 @@ struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
  private:
   template <class T>
   static constexpr auto other() {
-    if constexpr (is_placeholder(Main::view, T::view())) {
+    if constexpr (is_placeholder<Main, T>()) {
       return Names<>{};
     } else {
       return Names<T>{};
@@ -289,7 +297,7 @@ constexpr Marks<P> mark(Names<N...>) {
       marks.placeholder[static_cast<std::size_t>(slot.index)] = true;
     }
   };
-  const Id names[] = {find_name(v, N::view())..., none};
+  const Id names[] = {name_id<P, N>..., none};
   for (const Id id : names) {
     if (id == none) continue;
     const ProgramName& name = v.names[id];
@@ -333,7 +341,7 @@ template <class P, class Fetches, class... F>
 struct FeedError<P, Fetches, Names<F...>> {
   static constexpr Message message = [] {
     Message out{};
-    const Id fed[] = {find_name(P::view, F::view())..., none};
+    const Id fed[] = {name_id<P, F>..., none};
     for (Id i = 0; i < P::view.placeholders.size; ++i) {
       const ProgramPlaceholder& p = P::view.placeholders[i];
       bool missing =
@@ -353,13 +361,11 @@ struct FeedError<P, Fetches, Names<F...>> {
 template <class P, class... N>
 constexpr auto tensor_names() {
   constexpr std::size_t count =
-      (std::size_t{0} + ... +
-       (P::view.names[find_name(P::view, N::view())].name.kind != NameKind::effect));
+      (std::size_t{0} + ... + (P::view.names[name_id<P, N>].name.kind != NameKind::effect));
   std::array<Id, count> out{};
   std::size_t next = 0;
-  ((P::view.names[find_name(P::view, N::view())].name.kind != NameKind::effect
-        ? void(out[next++] = find_name(P::view, N::view()))
-        : void()),
+  ((P::view.names[name_id<P, N>].name.kind != NameKind::effect ? void(out[next++] = name_id<P, N>)
+                                                               : void()),
    ...);
   return out;
 }

@@ -126,7 +126,7 @@ class Session {
     for (Id s = 0; s < program.steps.size && slot == none; ++s) {
       const Step& step = program.steps[s];
       Message path{};
-      print_scope(path, program, step.label.scope, false);
+      print_scope(path, program.scopes, step.label.scope, false);
       path << std::string_view(step.label.operation, static_cast<std::size_t>(step.label.length));
       if (path.view() != name || step.operands.count == step.inputs) continue;
       slot = program.operands[step.operands.first + step.inputs];
@@ -213,7 +213,7 @@ class Session {
   static void add_feed(const A& feed, auto& feeds, std::size_t& count) {
     if constexpr (A::is_feed) {
       constexpr Id placeholder =
-          detail::placeholder_of(P::view, find_name(P::view, A::name::view()));
+          detail::placeholder_of(P::view, detail::name_id<P, typename A::name>);
       if constexpr (placeholder != none) {
         feeds[count++] = {placeholder, feed.data(), dtype_of<typename A::element>,
                           feed.count,  feed.rank,   feed.extents.data()};
@@ -224,7 +224,7 @@ class Session {
   template <class P, class A>
   static void add_into(const A& into, const Engine::Run& run, auto& fetches, std::size_t& count) {
     if constexpr (!A::is_feed) {
-      constexpr Id name = find_name(P::view, A::name::view());
+      constexpr Id name = detail::name_id<P, typename A::name>;
       const Type& type = P::view.types[P::view.names[name].type];
       if (into.count != run.count(type)) {
         throw Error("into \"" + std::string(A::name::view()) + "\"",
@@ -239,7 +239,7 @@ class Session {
   /// An empty result for a tensor; nothing for an effect.
   template <class P, class N>
   static auto make_result(const Engine::Run& run) {
-    constexpr Id name = find_name(P::view, N::view());
+    constexpr Id name = detail::name_id<P, N>;
     if constexpr (P::view.names[name].name.kind == NameKind::effect) {
       return std::tuple<>{};
     } else {

@@ -25,12 +25,6 @@ namespace typeflow {
 
 namespace detail {
 
-TYPEFLOW_COLD inline std::string to_string(DType type, const Dims& dims) {
-  Message m{};
-  m << type << ' ' << dims;
-  return std::string(m.view());
-}
-
 /// Standard normal number `index` of a sequence, by Box and Muller; `attempt` for redraws.
 inline double normal_element(std::uint64_t key, std::uint64_t index, std::uint64_t attempt) {
   const double u = 1 - uniform_element<double>(key, attempt, 2 * index);  // (0, 1]

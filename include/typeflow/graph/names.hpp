@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Names as text, for messages: of graphs and of programs, whose tables of scopes differ in type.
+
+#include <string_view>
+
+#include "typeflow/core/text.hpp"
+#include "typeflow/graph/records.hpp"
+
+namespace typeflow {
+
+/// "unit_3"
+constexpr void print_label(Message& out, const char* text, int length, int index) {
+  out << std::string_view(text, static_cast<std::size_t>(length));
+  if (index != none) out << '_' << index;
+}
+/// "block_2/unit_3/"; only the parts that prefix variables, if asked.
+template <class Scopes>
+constexpr void print_scope(Message& out, const Scopes& scopes, Id id, bool of_variable) {
+  const ScopeRecord& scope = scopes[id];
+  if (scope.parent == none) return;
+  print_scope(out, scopes, scope.parent, of_variable);
+  if (of_variable && !scope.variables) return;
+  print_label(out, scope.text, scope.length, scope.index);
+  out << '/';
+}
+template <class Scopes>
+constexpr void print_name(Message& out, const Scopes& scopes, const Name& name) {
+  print_scope(out, scopes, name.scope, name.variable_path);
+  print_label(out, name.text, name.length, name.index);
+  if (name.suffix > 0) out << '_' << name.suffix;
+}
+
+}  // namespace typeflow
