@@ -49,9 +49,10 @@ inline tf::HostTensor from_bytes(tf::DType type, const tf::Dims& shape, const vo
   return out;
 }
 
-/// Random feeds for all placeholders: floats in [-2, 2), integers in [0, 10), both truth values.
+/// Random feeds for all placeholders: floats in [low, high), integers in [0, 10), both truth
+/// values.
 inline tf::HostTensors random_feeds(const tf::ProgramView& program, std::int64_t batch,
-                                    std::uint64_t seed) {
+                                    std::uint64_t seed, double low = -2, double high = 2) {
   tf::HostTensors feeds;
   Random random(seed);
   for (const tf::ProgramPlaceholder& p : program.placeholders) {
@@ -59,7 +60,7 @@ inline tf::HostTensors random_feeds(const tf::ProgramView& program, std::int64_t
     tf::HostTensor x = tf::host_tensor(type.dtype, tf::resolve(type.dims, batch));
     for (std::int64_t i = 0; i < x.size(); ++i) {
       const bool floating = tf::is_floating(type.dtype);
-      x.set(i, floating ? random.uniform(-2, 2)
+      x.set(i, floating ? random.uniform(low, high)
                         : random.below(type.dtype == tf::DType::boolean ? 2 : 10));
     }
     tf::Message name{};
@@ -151,6 +152,13 @@ struct Kernels {
     }
   }
 };
+
+/// The same for the placeholders of a model.
+template <auto Model>
+tf::HostTensors random_feeds(std::int64_t batch = 1, std::uint64_t seed = 1, double low = -2,
+                             double high = 2) {
+  return random_feeds(tf::Lowering<Model, tf::training>::view, batch, seed, low, high);
+}
 
 /// Whether a and b are equal, or close for floating elements: relative to the largest element.
 inline void check_close(const std::string& name, const tf::HostTensor& a, const tf::HostTensor& b,

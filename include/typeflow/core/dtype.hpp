@@ -51,6 +51,7 @@ constexpr int size_of(DType type) {
 }
 
 constexpr bool is_floating(DType type) { return type >= DType::float32; }
+constexpr bool is_integer(DType type) { return type >= DType::uint8 && type <= DType::int64; }
 constexpr bool is_number(DType type) { return type != DType::boolean; }
 
 namespace detail {

@@ -106,7 +106,7 @@ struct Select : elementwise {
 
 /// a == b, elementwise; a boolean tensor. False where either is NaN.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto equal(const A& a, const B& b,
                      std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -117,15 +117,10 @@ constexpr auto equal(const A& a, const B& b,
   static_assert(detail::broadcasts<A, B>, "equal(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Equal{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr equal(const A& a, const B& b) {
-  return detail::apply_untyped(ops::Equal{}, a, b);
-}
 
 /// a != b, elementwise; a boolean tensor. True where either is NaN.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto not_equal(const A& a, const B& b,
                          std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -136,15 +131,10 @@ constexpr auto not_equal(const A& a, const B& b,
   static_assert(detail::broadcasts<A, B>, "not_equal(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::NotEqual{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr not_equal(const A& a, const B& b) {
-  return detail::apply_untyped(ops::NotEqual{}, a, b);
-}
 
 /// a < b, elementwise; a boolean tensor. False where either is NaN.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto less(const A& a, const B& b,
                     std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -155,13 +145,10 @@ constexpr auto less(const A& a, const B& b,
   static_assert(detail::broadcasts<A, B>, "less(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Less{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr less(const A& a, const B& b) { return detail::apply_untyped(ops::Less{}, a, b); }
 
 /// a <= b, elementwise; a boolean tensor. False where either is NaN.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto less_equal(const A& a, const B& b,
                           std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -172,15 +159,10 @@ constexpr auto less_equal(const A& a, const B& b,
   static_assert(detail::broadcasts<A, B>, "less_equal(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::LessEqual{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr less_equal(const A& a, const B& b) {
-  return detail::apply_untyped(ops::LessEqual{}, a, b);
-}
 
 /// a > b, elementwise; a boolean tensor. False where either is NaN.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto greater(const A& a, const B& b,
                        std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -191,15 +173,10 @@ constexpr auto greater(const A& a, const B& b,
   static_assert(detail::broadcasts<A, B>, "greater(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Greater{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr greater(const A& a, const B& b) {
-  return detail::apply_untyped(ops::Greater{}, a, b);
-}
 
 /// a >= b, elementwise; a boolean tensor. False where either is NaN.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto greater_equal(const A& a, const B& b,
                              std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -210,15 +187,10 @@ constexpr auto greater_equal(const A& a, const B& b,
   static_assert(detail::broadcasts<A, B>, "greater_equal(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::GreaterEqual{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr greater_equal(const A& a, const B& b) {
-  return detail::apply_untyped(ops::GreaterEqual{}, a, b);
-}
 
 /// a and b, elementwise, of boolean tensors.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto logical_and(const A& a, const B& b,
                            std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -231,15 +203,10 @@ constexpr auto logical_and(const A& a, const B& b,
                 "logical_and(a, b): a and b must be boolean tensors");
   return detail::apply_at(at, ops::LogicalAnd{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr logical_and(const A& a, const B& b) {
-  return detail::apply_untyped(ops::LogicalAnd{}, a, b);
-}
 
 /// a or b, elementwise, of boolean tensors.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto logical_or(const A& a, const B& b,
                           std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -252,22 +219,13 @@ constexpr auto logical_or(const A& a, const B& b,
                 "logical_or(a, b): a and b must be boolean tensors");
   return detail::apply_at(at, ops::LogicalOr{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr logical_or(const A& a, const B& b) {
-  return detail::apply_untyped(ops::LogicalOr{}, a, b);
-}
 
 /// not x, elementwise, of a boolean tensor.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto logical_not(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::booleans, X>,
                 "logical_not(x): x must be a boolean tensor");
   return detail::apply_at(at, ops::LogicalNot{}, x);
-}
-template <UntypedExpr X>
-constexpr AnyExpr logical_not(const X& x) {
-  return detail::apply_untyped(ops::LogicalNot{}, x);
 }
 
 /// yes where the condition holds, no elsewhere; the three broadcast.

@@ -119,15 +119,43 @@ inline constexpr bool has_element<T, X> = std::is_same_v<typename X::element, T>
 template <class T, class X>
 inline constexpr bool literal_fits = !std::is_floating_point_v<X> || std::is_floating_point_v<T>;
 
+/// Whether an AnyExpr is among the operands, of which nothing is known while compiling.
+template <class... X>
+inline constexpr bool untyped = (std::same_as<X, AnyExpr> || ...);
+
 // What the static_asserts of elementwise operations ask.
 template <class... X>
-inline constexpr bool same_elements = (has_element<typename FirstElement<X...>::type, X> && ...);
+inline constexpr bool same_elements = [] {
+  if constexpr (untyped<X...>) {
+    return true;
+  } else {
+    return (has_element<typename FirstElement<X...>::type, X> && ...);
+  }
+}();
 template <class... X>
-inline constexpr bool literals_fit = (literal_fits<typename FirstElement<X...>::type, X> && ...);
+inline constexpr bool literals_fit = [] {
+  if constexpr (untyped<X...>) {
+    return true;
+  } else {
+    return (literal_fits<typename FirstElement<X...>::type, X> && ...);
+  }
+}();
 template <class... X>
-inline constexpr bool broadcasts = BroadcastRule<typename ShapeOf<X>::type...>::value.valid();
+inline constexpr bool broadcasts = [] {
+  if constexpr (untyped<X...>) {
+    return true;
+  } else {
+    return BroadcastRule<typename ShapeOf<X>::type...>::value.valid();
+  }
+}();
 template <Domain D, class... X>
-inline constexpr bool in_domain = contains(D, dtype_of<typename FirstElement<X...>::type>);
+inline constexpr bool in_domain = [] {
+  if constexpr (untyped<X...>) {
+    return true;
+  } else {
+    return contains(D, dtype_of<typename FirstElement<X...>::type>);
+  }
+}();
 
 /// The graph of the first tensor among operands.
 template <Operand First, Operand... Rest>
@@ -211,6 +239,18 @@ constexpr auto apply_typed(const O& op, const X&... x) {
            add_node(graph, op, ids, static_cast<int>(sizeof...(X)), find_type<E>(graph, x...)).id);
 }
 
+/// Adds one elementwise node that comes from this place of the user's program. (What gradient
+/// rules add comes from where the node that they are of comes from.)
+template <class O, Operand... X>
+constexpr auto apply_at(const std::source_location& at, const O& op, const X&... x) {
+  if constexpr (untyped<X...>) {
+    return apply_untyped(op, x...);
+  } else {
+    mark(at, x...);
+    return apply_typed(op, x...);
+  }
+}
+
 }  // namespace detail
 
 /// Operands of which one at least is a typed expression and none is an AnyExpr.
@@ -220,6 +260,9 @@ concept TypedOperands = (Operand<X> && ...) && (TypedExpr<X> || ...) &&
 /// Operands of which one at least is an AnyExpr: those of gradient rules.
 template <class... X>
 concept UntypedOperands = (Operand<X> && ...) && (std::same_as<X, AnyExpr> || ...);
+/// Either: what functions of several tensors and numbers take.
+template <class... X>
+concept Operands = (Operand<X> && ...) && (Tensor<X> || ...);
 
 /// Adds a node of a user's elementwise operation; the operands broadcast.
 template <class O, class... X>

@@ -190,138 +190,95 @@ struct Minimum : elementwise {
 }  // namespace ops
 
 namespace detail {
-template <class O, Operand... X>
-constexpr auto apply_at(const std::source_location& at, const O& op, const X&... x) {
-  mark(at, x...);
-  return apply_typed(op, x...);
-}
-
 /// The log_softmax of the logits if x is a softmax; none otherwise. Defined in front/softmax.hpp.
 constexpr Id log_of_softmax(const AnyExpr& x);
 }  // namespace detail
 
 /// e^x, elementwise.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto exp(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "exp(x): x must be float or double; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Exp{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr exp(const X& x) {
-  return detail::apply_untyped(ops::Exp{}, x);
-}
 
 /// The natural logarithm, elementwise. log(softmax(x)) is computed as log_softmax(x), so that a
 /// cross entropy written out by hand stays finite.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto log(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "log(x): x must be float or double; convert with cast<float>(x)");
-  detail::mark(at, x);
-  const Id fused = detail::log_of_softmax(x.any());
-  return fused != none ? detail::same_type(x, fused) : detail::apply_typed(ops::Log{}, x);
-}
-template <UntypedExpr X>
-constexpr AnyExpr log(const X& x) {
-  return detail::apply_untyped(ops::Log{}, x);
+  if constexpr (TypedExpr<X>) {
+    detail::mark(at, x);
+    const Id fused = detail::log_of_softmax(x.any());
+    if (fused != none) return detail::same_type(x, fused);
+  }
+  return detail::apply_at(at, ops::Log{}, x);
 }
 
 /// The square root, elementwise.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto sqrt(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "sqrt(x): x must be float or double; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Sqrt{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr sqrt(const X& x) {
-  return detail::apply_untyped(ops::Sqrt{}, x);
-}
 
 /// x * x, elementwise.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto square(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::numbers, X>, "square(x): x must be a tensor of numbers");
   return detail::apply_at(at, ops::Square{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr square(const X& x) {
-  return detail::apply_untyped(ops::Square{}, x);
-}
 
 /// |x|, elementwise.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto abs(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::numbers, X>, "abs(x): x must be a tensor of numbers");
   return detail::apply_at(at, ops::Abs{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr abs(const X& x) {
-  return detail::apply_untyped(ops::Abs{}, x);
-}
 
 /// -x, elementwise.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto neg(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::numbers, X>, "neg(x): x must be a tensor of numbers");
   return detail::apply_at(at, ops::Neg{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr neg(const X& x) {
-  return detail::apply_untyped(ops::Neg{}, x);
-}
 
 /// max(x, 0), elementwise; NaN stays NaN.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto relu(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::numbers, X>, "relu(x): x must be a tensor of numbers");
   return detail::apply_at(at, ops::Relu{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr relu(const X& x) {
-  return detail::apply_untyped(ops::Relu{}, x);
-}
 
 /// 1 / (1 + exp(-x)), elementwise.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto sigmoid(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "sigmoid(x): x must be float or double; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Sigmoid{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr sigmoid(const X& x) {
-  return detail::apply_untyped(ops::Sigmoid{}, x);
-}
 
 /// The hyperbolic tangent, elementwise.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto tanh(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "tanh(x): x must be float or double; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Tanh{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr tanh(const X& x) {
-  return detail::apply_untyped(ops::Tanh{}, x);
-}
 
 /// log(1 + exp(x)), elementwise, without overflow.
-template <TypedExpr X>
+template <Tensor X>
 constexpr auto softplus(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "softplus(x): x must be float or double; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Softplus{}, x);
 }
-template <UntypedExpr X>
-constexpr AnyExpr softplus(const X& x) {
-  return detail::apply_untyped(ops::Softplus{}, x);
-}
 
 /// The larger of two, elementwise; a where they are equal or one is NaN.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto maximum(const A& a, const B& b,
                        std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -332,15 +289,10 @@ constexpr auto maximum(const A& a, const B& b,
   static_assert(detail::broadcasts<A, B>, "maximum(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Maximum{}, a, b);
 }
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr maximum(const A& a, const B& b) {
-  return detail::apply_untyped(ops::Maximum{}, a, b);
-}
 
 /// The smaller of two, elementwise; a where they are equal or one is NaN.
 template <class A, class B>
-  requires TypedOperands<A, B>
+  requires Operands<A, B>
 constexpr auto minimum(const A& a, const B& b,
                        std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, B>,
@@ -350,11 +302,6 @@ constexpr auto minimum(const A& a, const B& b,
       "minimum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
   static_assert(detail::broadcasts<A, B>, "minimum(a, b): the shapes do not broadcast");
   return detail::apply_at(at, ops::Minimum{}, a, b);
-}
-template <class A, class B>
-  requires UntypedOperands<A, B>
-constexpr AnyExpr minimum(const A& a, const B& b) {
-  return detail::apply_untyped(ops::Minimum{}, a, b);
 }
 
 }  // namespace typeflow

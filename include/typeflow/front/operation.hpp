@@ -11,6 +11,11 @@
 //                                     reduction: one step of the fold
 //   static infer(op, Type x...)       the result's type; the base has it for elementwise
 //   static gradient(op, x..., y, dy)  one AnyExpr, or a std::array of them, one an input
+//   outputs                           how many results, if not one: infer then gives a std::array
+//                                     of types, gradient takes std::arrays for y and dy, in which
+//                                     a dy may not exist
+//   variadic                          true: any number of inputs; infer(op, span<const Type>),
+//                                     gradient(op, span<const AnyExpr> x, y, dy, AnyExpr* dx)
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; the base has it for elementwise
 //
@@ -20,9 +25,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "typeflow/front/expr.hpp"
 #include "typeflow/graph/graph.hpp"
@@ -31,7 +38,15 @@
 namespace typeflow {
 
 /// Which element types an elementwise operation takes.
-enum class Domain : std::uint8_t { any, numbers, floating, booleans };
+enum class Domain : std::uint8_t {
+  any,
+  numbers,   ///< all but booleans
+  real,      ///< integers and floating: what can be ordered
+  inexact,   ///< floating and complex
+  floating,  ///< real floating-point types
+  integers,
+  booleans
+};
 
 constexpr bool contains(Domain domain, DType type) {
   switch (domain) {
@@ -39,8 +54,14 @@ constexpr bool contains(Domain domain, DType type) {
       return true;
     case Domain::numbers:
       return is_number(type);
+    case Domain::real:
+      return is_integer(type) || is_floating(type);
+    case Domain::inexact:
+      return is_floating(type);
     case Domain::floating:
       return is_floating(type);
+    case Domain::integers:
+      return is_integer(type);
     case Domain::booleans:
       return type == DType::boolean;
   }
@@ -150,12 +171,39 @@ constexpr std::string_view type_name() {
 
 template <std::size_t>
 using AlwaysAny = AnyExpr;
+template <std::size_t, class T>
+using Always = T;
+
+template <class O>
+inline constexpr int output_count = [] {
+  if constexpr (requires { O::outputs; }) {
+    return O::outputs;
+  } else {
+    return 1;
+  }
+}();
+
+/// The results, or their gradients, as O::gradient takes them.
+template <class O>
+using Results = std::conditional_t<output_count<O> == 1, AnyExpr,
+                                   std::array<AnyExpr, static_cast<std::size_t>(output_count<O>)>>;
+
+/// An operation with any number of inputs.
+template <class O>
+concept Variadic = requires {
+  requires O::variadic;
+};
+template <class O>
+concept VariadicGradient = Variadic<O> &&
+    requires(O op, std::span<const AnyExpr> x, AnyExpr e, AnyExpr* dx) {
+  O::gradient(op, x, e, e, dx);
+};
 
 /// The number of inputs that O::gradient(op, x..., y, dy) takes; -1 if it has no gradient.
 template <class O, std::size_t N = 1>
 constexpr int gradient_arity() {
   constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
-    return requires(O op, AnyExpr e) { O::gradient(op, AlwaysAny<I>{}..., e, e); };
+    return requires(O op, Results<O> r) { O::gradient(op, AlwaysAny<I>{}..., r, r); };
   }
   (std::make_index_sequence<N>{});
   if constexpr (fits) {
@@ -167,13 +215,39 @@ constexpr int gradient_arity() {
   }
 }
 
+/// The number of inputs that O::infer(op, x...) takes; -1 if it is no function of their types.
+template <class O, std::size_t N = 1>
+constexpr int infer_arity() {
+  constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
+    return requires(O op, Type t) { O::infer(op, Always<I, const Type&>(t)...); };
+  }
+  (std::make_index_sequence<N>{});
+  if constexpr (fits) {
+    return static_cast<int>(N);
+  } else if constexpr (N < 4) {
+    return infer_arity<O, N + 1>();
+  } else {
+    return -1;
+  }
+}
+
 template <class O>
 constexpr Derivative derivative_of() {
   if constexpr (requires { O::derivative; }) {
     return O::derivative;
   } else {
-    return gradient_arity<O>() > 0 ? Derivative::rule : Derivative::missing;
+    return VariadicGradient<O> || gradient_arity<O>() > 0 ? Derivative::rule : Derivative::missing;
   }
+}
+
+constexpr bool set_types(const Type& type, Type* out) {
+  *out = type;
+  return type.dims.valid();
+}
+template <std::size_t N>
+constexpr bool set_types(const std::array<Type, N>& types, Type* out) {
+  for (std::size_t i = 0; i < N; ++i) out[i] = types[i];
+  return types[0].dims.valid();
 }
 
 template <class O>
@@ -196,36 +270,61 @@ constexpr bool infer_of(const Graph& graph, const Node& node, Type* out) {
       *out = Type(O::result(element), dims);
     }
     return dims.valid();
-  } else if constexpr (requires(O op, Type t) { O::infer(op, t); }) {
-    *out = O::infer(decode<O>(graph, node), graph.type_of(graph.input(node, 0)));
-    return out->dims.valid();
-  } else if constexpr (requires(O op, Type t) { O::infer(op, t, t); }) {
-    *out = O::infer(decode<O>(graph, node), graph.type_of(graph.input(node, 0)),
-                    graph.type_of(graph.input(node, 1)));
-    return out->dims.valid();
+  } else if constexpr (Variadic<O>) {
+    Pool<Type> types;
+    for (int i = 0; i < node.inputs.count; ++i) types.push(graph.type_of(graph.input(node, i)));
+    const std::span<const Type> x(types.data(), static_cast<std::size_t>(types.size()));
+    return set_types(O::infer(decode<O>(graph, node), x), out);
+  } else if constexpr (infer_arity<O>() > 0) {
+    if (node.inputs.count != infer_arity<O>()) return false;
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return set_types(O::infer(decode<O>(graph, node),
+                                graph.type_of(graph.input(node, static_cast<int>(I)))...),
+                       out);
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(infer_arity<O>())>{});
   } else {
     return false;
   }
 }
 template <class O>
-inline constexpr bool infers = O::kind == Kind::elementwise ? !requires {
-  O::nullary;
-} : requires(O op, Type t) {
-      O::infer(op, t);
-    }
-|| requires(O op, Type t) { O::infer(op, t, t); };
+inline constexpr bool infers = [] {
+  if constexpr (O::kind == Kind::elementwise) {
+    return !requires { O::nullary; };
+  } else {
+    return Variadic<O> || infer_arity<O>() > 0;
+  }
+}();
 
 template <class O>
 constexpr void gradient_of(Graph& graph, Id node, const Id* dy, Id* dx) {
-  if constexpr (gradient_arity<O>() > 0) {
+  const Node record = graph.nodes[node];
+  if constexpr (VariadicGradient<O>) {
+    std::vector<AnyExpr> x;
+    for (int i = 0; i < record.inputs.count; ++i) {
+      x.push_back(AnyExpr{&graph, graph.input(record, i)});
+    }
+    std::vector<AnyExpr> of_x(x.size(), AnyExpr{});
+    O::gradient(decode<O>(graph, record), std::span<const AnyExpr>(x),
+                AnyExpr{&graph, record.outputs.first}, AnyExpr{&graph, dy[0]}, of_x.data());
+    for (std::size_t i = 0; i < x.size(); ++i) dx[i] = of_x[i].id;
+  } else if constexpr (gradient_arity<O>() > 0) {
     constexpr std::size_t arity = static_cast<std::size_t>(gradient_arity<O>());
-    const Node record = graph.nodes[node];
-    const AnyExpr y{&graph, record.outputs.first};
+    Results<O> y{};
+    Results<O> of_y{};
+    if constexpr (output_count<O> == 1) {
+      y = AnyExpr{&graph, record.outputs.first};
+      of_y = AnyExpr{&graph, dy[0]};
+    } else {
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        y[i] = AnyExpr{&graph, record.outputs.first + static_cast<Id>(i)};
+        of_y[i] = AnyExpr{&graph, dy[i]};
+      }
+    }
     const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {
       // The operation as a temporary: clang 16 can't copy what bit_cast made of an empty base.
       return O::gradient(decode<O>(graph, record),
-                         AnyExpr{&graph, graph.input(record, static_cast<int>(I))}..., y,
-                         AnyExpr{&graph, dy[0]});
+                         AnyExpr{&graph, graph.input(record, static_cast<int>(I))}..., y, of_y);
     }
     (std::make_index_sequence<arity>{});
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, AnyExpr>) {
@@ -385,6 +484,21 @@ template <class O>
 constexpr AnyExpr add_node(Graph& graph, const O& op, const Id* inputs, int count,
                            const Type& type) {
   return add_node(graph, op, inputs, count, graph.intern(type));
+}
+/// Adds a node with several outputs, of these types.
+template <class O, std::size_t N>
+constexpr std::array<AnyExpr, N> add_node(Graph& graph, const O& op, const Id* inputs, int count,
+                                          const std::array<Type, N>& types) {
+  (void)sizeof(detail::BindOp<O>);
+  const Words<O> words = encode(op);
+  const Id node =
+      graph.add_node(record<O>, inputs, count, static_cast<int>(N), words.data(), word_count<O>);
+  std::array<AnyExpr, N> outputs{};
+  for (std::size_t i = 0; i < N; ++i) {
+    const Id type = graph.intern(types[i]);
+    outputs[i] = {&graph, graph.values.push(Value{node, static_cast<Id>(i), type, none})};
+  }
+  return outputs;
 }
 
 }  // namespace typeflow

@@ -108,6 +108,9 @@ struct EvaluateCall {
   RandomState random{};
 };
 
+/// The most results that an operation can have.
+inline constexpr int max_outputs = 4;
+
 struct Op {
   std::uint64_t id;       ///< hash of the name; two types with one id in a graph are an error
   unsigned key;           ///< some bits of it
@@ -121,7 +124,7 @@ struct Op {
   bool foldable;   ///< `evaluate` is a constant expression for constant inputs
   int flops;       ///< floating-point operations per output element, for the cost model
 
-  /// Output types from input types; false if the inputs do not fit.
+  /// Output types (at most max_outputs) from input types; false if the inputs do not fit.
   bool (*infer)(const Graph&, const Node&, Type* out);
   /// `dx[i]` := gradient for input i, given `dy[o]` for output o (either may be none).
   void (*gradient)(Graph&, Id node, const Id* dy, Id* dx);

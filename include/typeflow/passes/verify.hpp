@@ -90,10 +90,14 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
   const Op& op = *node.op;
   if (!names.agree(op)) return complaint(node, "two operations have this name");
   if (!op.inferable) return {};
-  Type type{};
-  if (!op.infer(graph, node, &type)) return complaint(node, "the inputs do not fit");
-  if (!(type == graph.type_of(node.outputs.first))) {
-    return complaint(node, "the result has another type than its rule says");
+  Type types[max_outputs] = {};
+  if (node.outputs.count > max_outputs || !op.infer(graph, node, types)) {
+    return complaint(node, "the inputs do not fit");
+  }
+  for (Id k = 0; k < node.outputs.count; ++k) {
+    if (!(types[k] == graph.type_of(node.outputs.first + k))) {
+      return complaint(node, "the result has another type than its rule says");
+    }
   }
   return {};
 }
