@@ -30,6 +30,7 @@
 #include "typeflow/front/placement.hpp"
 #include "typeflow/front/random.hpp"
 #include "typeflow/front/gradients.hpp"
+#include "typeflow/front/derivatives.hpp"
 #include "typeflow/graph/describe.hpp"
 #include "typeflow/nn/dense.hpp"
 #include "typeflow/nn/dropout.hpp"
