@@ -19,6 +19,8 @@
 #include "typeflow/front/shape_ops.hpp"
 #include "typeflow/front/matmul.hpp"
 #include "typeflow/front/reduce.hpp"
+#include "typeflow/front/slice.hpp"
+#include "typeflow/front/concat.hpp"
 #include "typeflow/front/softmax.hpp"
 #include "typeflow/front/initializers.hpp"
 #include "typeflow/front/sources.hpp"
