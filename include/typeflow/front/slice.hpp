@@ -54,6 +54,10 @@ constexpr SliceWindow window_at_start(const Dims& window) {
   return w;
 }
 
+constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Dims& size);
+constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
+                         const AnyExpr& value);
+
 namespace ops {
 
 /// A window of x; its size is the result's type.
