@@ -120,19 +120,6 @@ struct ConcatRule {
   }();
 };
 
-template <int Axis, class S>
-struct ExpandRule {
-  static constexpr int axis = normalize_axis(Axis, S::rank + 1);
-  static constexpr Dims value = [] {
-    if (axis < 0 || S::rank == max_rank) return no_dims;
-    Dims out{};
-    for (int i = 0; i <= S::rank; ++i) {
-      if (i == axis) out.append(1);
-      if (i < S::rank) out.append(S::dims.extent[i]);
-    }
-    return out;
-  }();
-};
 template <int Axis, class S, Extent N>
 struct StackRule {
   static constexpr Dims value = [] {
