@@ -64,6 +64,20 @@ constexpr void ranges(tf::Graph& g) {
   tf::range<T, 2 * tf::batch>(g, 0, 1).named("batch");
   (x + tf::range<T, tf::batch>(g, 1, start)).named("fused");
 }
+/// Positions as they are, read by operations that have kernels of their own, or change the shape.
+constexpr void positions(tf::Graph& g) {
+  auto x = tf::range<std::int32_t, 12>(g, 0, 1);
+  auto v = tf::variable<std::int32_t, 12>(g, "v", tf::zeros, false);
+  x.named("x");
+  tf::slice<tf::range(2, 9, 3)>(x).named("slice");
+  tf::reshape<3, 4>(x).named("reshape");
+  (tf::reshape<3, 4>(x) * 10).named("product");
+  tf::tile<2>(x).named("tile");
+  sum(x).named("sum");
+  tf::sum<0>(tf::reshape<3, 4>(x)).named("columns");
+  assign(v, x).named("store");
+}
+
 template <class T>
 void check_ranges() {
   constexpr tf::DType type = tf::dtype_of<T>;
@@ -188,6 +202,23 @@ TEST_CASE("range: values") {
   check_ranges<double>();
   check_ranges<std::int32_t>();
   check_ranges<std::int64_t>();
+}
+
+TEST_CASE("range: values that other operations read") {
+  const auto numbers = [](std::int64_t n, auto f) { return row(tf::DType::int32, n, f); };
+  tf::HostTensor matrix = numbers(12, [](std::int64_t i) { return i; });
+  matrix.dims = test::dims({3, 4});
+  test::check_values<positions>({},
+                                {{"x", numbers(12, [](std::int64_t i) { return i; })},
+                                 {"slice", numbers(3, [](std::int64_t i) { return 2 + 3 * i; })},
+                                 {"reshape", matrix},
+                                 {"product", test::map(matrix, [](double e) { return 10 * e; })},
+                                 {"tile", numbers(24, [](std::int64_t i) { return i % 12; })},
+                                 {"sum", test::ints({}, {66})},
+                                 {"columns", test::ints({4}, {12, 15, 18, 21})}});
+  test::Kernels<positions> kernels;
+  const test::Outcome got = kernels.run({});
+  test::check_close("v", got.at("v"), numbers(12, [](std::int64_t i) { return i; }), 0);
 }
 
 TEST_CASE("range: gradient") {
