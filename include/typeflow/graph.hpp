@@ -15,6 +15,7 @@
 #include "typeflow/front/arithmetic.hpp"
 #include "typeflow/front/math.hpp"
 #include "typeflow/front/compare.hpp"
+#include "typeflow/front/complex.hpp"
 #include "typeflow/front/cast.hpp"
 #include "typeflow/front/shape_ops.hpp"
 #include "typeflow/front/matmul.hpp"
