@@ -707,7 +707,89 @@ TEST_CASE("self_adjoint_eig: gradient") {
 }
 
 TEST_CASE("svd: gradient") {
-  CHECK(tf::record<tf::ops::Svd>.derivative == tf::Derivative::missing);
+  // There is none, and asking for it is an error: while compiling, if the model is compiled.
+  tf::Graph g;
+  auto x = tf::placeholder<double, 2, 3>(g, "x");
+  const auto loss = sum(svd(x).s);
+  CHECK_THROWS_WITH_AS(gradients(loss, x), doctest::Contains("no gradient is defined for Svd"),
+                       tf::Error);
+}
+
+namespace {
+
+/// All gradients at once, for kernels.
+template <class T, class A, class B>
+constexpr void all_gradients(tf::Graph& g) {
+  auto x = test::input<T, A>(g, "x");
+  auto b = test::input<T, B>(g, "b");
+  const auto a = dominant(x);
+  const auto [w, v] = self_adjoint_eig(a);
+  const auto loss = sum(square(matrix_inverse(a))) + sum(matrix_determinant(a)) / 10000 +
+                    sum(square(matrix_solve(a, b))) +
+                    sum(square(tf::matrix_triangular_solve<tf::upper_triangle>(a, b))) +
+                    sum(square(cholesky(a) + 1)) + sum(square(w)) + sum(v * v * v * v);
+  const auto [dx, db] = gradients(loss, x, b);
+  dx.named("dx");
+  db.named("db");
+}
+
+template <class T, class A, class B>
+void check_gradients_in_kernels(double tolerance) {
+  test::Random random(9);
+  const tf::DType type = tf::dtype_of<T>;
+  const auto outcomes = run<all_gradients<T, A, B>>(
+      {{"x", test::random_tensor(random, type, tf::resolve(A::dims, 7), -1, 1)},
+       {"b", test::random_tensor(random, type, tf::resolve(B::dims, 7), -1, 1)}});
+  for (const char* const name : {"dx", "db"}) {
+    test::check_close(name, outcomes[1].at(name), outcomes[0].at(name), tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gradients of linear algebra in kernels are those that the interpreter computes") {
+  check_gradients_in_kernels<double, tf::Shape<4, 4>, tf::Shape<4, 3>>(1e-9);
+  check_gradients_in_kernels<float, tf::Shape<tf::batch, 4, 4>, tf::Shape<tf::batch, 4, 3>>(1e-3);
+}
+
+namespace {
+
+// Types of results. Batch may be an axis of the matrices, too.
+template <class X, class T, tf::Extent... D>
+inline constexpr bool is = std::is_same_v<X, tf::Expr<T, tf::Shape<D...>>>;
+constexpr bool types_fit(tf::Graph& g) {
+  constexpr tf::Extent n = tf::batch;
+  constexpr tf::Extent n4 = 4 * tf::batch;
+  auto a = tf::placeholder<float, 2, 3, 3>(g, "a");
+  auto r = tf::placeholder<double, n, 3, 5>(g, "r");
+  auto pairs = tf::placeholder<float, n, n>(g, "pairs");
+  auto long_ones = tf::placeholder<float, n4, n>(g, "long_ones");
+  static_assert(is<decltype(matrix_inverse(a)), float, 2, 3, 3>);
+  static_assert(is<decltype(matrix_inverse(pairs)), float, n, n>);
+  static_assert(is<decltype(matrix_determinant(a)), float, 2>);
+  static_assert(is<decltype(matrix_determinant(pairs)), float>);
+  static_assert(
+      is<decltype(matrix_solve(pairs, tf::placeholder<float, n, 2>(g, "b"))), float, n, 2>);
+  static_assert(is<decltype(matrix_triangular_solve(a, a)), float, 2, 3, 3>);
+  static_assert(is<decltype(cholesky(a)), float, 2, 3, 3>);
+  const auto [w, v] = self_adjoint_eig(a);
+  static_assert(is<std::remove_const_t<decltype(w)>, float, 2, 3>);
+  static_assert(is<std::remove_const_t<decltype(v)>, float, 2, 3, 3>);
+  const auto [s, left, right] = svd(r);
+  static_assert(is<std::remove_const_t<decltype(s)>, double, n, 3>);
+  static_assert(is<std::remove_const_t<decltype(left)>, double, n, 3, 3>);
+  static_assert(is<std::remove_const_t<decltype(right)>, double, n, 5, 3>);
+  static_assert(is<decltype(svd(long_ones).s), float, n>);
+  static_assert(is<decltype(svd(long_ones).u), float, n4, n>);
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("matrices may have batch axes") {
+  tf::Graph g;
+  CHECK(types_fit(g));
+  CHECK(tf::verify(g).view() == "");
 }
 
 namespace {
