@@ -259,7 +259,7 @@ void for_each_shapes(const F& f) {
   f(double{}, Shapes<tf::Shape<1, 1>, tf::Shape<1, 37>>{});
   f(float{}, Shapes<tf::Shape<0, 3, 3>, tf::Shape<0, 3, 2>>{});
   f(double{}, Shapes<tf::Shape<2, 0, 0>, tf::Shape<2, 0, 4>>{});
-  f(float{}, Shapes<tf::Shape<70, 70>, tf::Shape<70, 90>>{});
+  f(float{}, Shapes<tf::Shape<3, 70, 70>, tf::Shape<3, 70, 90>>{});
 }
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
@@ -319,7 +319,7 @@ void for_each_decomposition(const F& f) {
   check(float{}, Shapes<tf::Shape<2, 3, 6, 6>, tf::Shape<2, 3, 7, 4>>{});
   check(double{}, Shapes<tf::Shape<1, 1>, tf::Shape<1, 9>>{});
   check(float{}, Shapes<tf::Shape<2, 0, 0>, tf::Shape<2, 0, 3>>{});
-  check(double{}, Shapes<tf::Shape<37, 37>, tf::Shape<37, 33>>{});
+  check(double{}, Shapes<tf::Shape<3, 37, 37>, tf::Shape<3, 37, 33>>{});
 }
 
 /// A graph of untyped functions, of shapes drawn by chance, in the interpreter.
