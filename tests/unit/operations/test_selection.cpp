@@ -338,9 +338,12 @@ TEST_CASE("boolean_mask: values") {
                      test::input(g, "mask", tf::DType::boolean, part), axis, bound);
     test::name(values, "values");
     test::name(count, "count");
+    test::name(where(test::input(g, "of_where", tf::DType::boolean, part), bound)[0], "indices");
     REQUIRE(tf::verify(g).view() == "");
-    test::check_interpreter(g, {{"x", x}, {"mask", mask}},
-                            {{"values", kept(x, mask, axis, bound)}, {"count", count_of(mask)}});
+    test::check_interpreter(g, {{"x", x}, {"mask", mask}, {"of_where", mask}},
+                            {{"values", kept(x, mask, axis, bound)},
+                             {"count", count_of(mask)},
+                             {"indices", true_elements(mask, bound)}});
   }
 }
 
@@ -456,7 +459,8 @@ TEST_CASE("reverse_sequence: errors") {
 
 TEST_CASE("results of one operation are named, fetched and used apart from each other") {
   const std::vector<float> x{5, 3, 5, 5, 1, 3};
-  tf::Session<several_results> session;
+  tf::Variables variables;
+  tf::Session<several_results> session(variables);
   CHECK(session.run<"count">(tf::feed<"x">(x)) == 3);
   CHECK(session.run<"only_count">(tf::feed<"x">(x)) == 3);
   const auto index = session.run<"index">(tf::feed<"x">(x));
