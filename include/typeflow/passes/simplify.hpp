@@ -260,7 +260,8 @@ class Simplifier {
     const ops::Constant constant = decode<ops::Constant>(graph_, graph_.node_of(value));
     const DType type = graph_.dtype_of(value);
     const Number n = constant.number(type);
-    return constant.power == 0 && (is_floating(type) ? n.real == number : n.integer == number);
+    return constant.power == 0 &&
+           (is_floating(type) || is_complex(type) ? n.real == number : n.integer == number);
   }
 
   /// Elementwise operations broadcast by themselves: an explicit broadcast in front of one goes,

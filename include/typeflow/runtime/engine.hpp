@@ -66,8 +66,9 @@ inline void store_number(DType type, std::uint32_t low, std::uint32_t high, doub
   const Number number = number_of(type, low, high);
   visit_dtype(type, [&](auto zero) {
     using T = decltype(zero);
-    const T value = std::is_floating_point_v<T> ? static_cast<T>(number.real * factor)
-                                                : static_cast<T>(number.integer);
+    const T value = is_integer(type) || type == DType::boolean
+                        ? convert_element<T>(number.integer)
+                        : convert_element<T>(number.real * factor);
     std::memcpy(out, &value, sizeof value);
   });
 }
@@ -473,11 +474,11 @@ class Engine {
       using T = decltype(zero);
       const T* const x = static_cast<const T*>(at(arena.slots, slot));
       if (count == 0) return;
-      double low = static_cast<double>(x[0]);
+      double low = detail::convert_element<double>(x[0]);
       double high = low;
       double sum = 0;
       for (std::int64_t i = 0; i < count; ++i) {
-        const double e = static_cast<double>(x[i]);
+        const double e = detail::convert_element<double>(x[i]);
         low = e < low || e != e ? e : low;
         high = e > high || e != e ? e : high;
         sum += e;
@@ -487,7 +488,7 @@ class Engine {
       number(", max ", high);
       line << ':';
       for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) {
-        number(" ", static_cast<double>(x[i]));
+        number(" ", detail::convert_element<double>(x[i]));
       }
       if (count > 8) line << " ...";
     });
@@ -502,11 +503,17 @@ class Engine {
       std::int64_t infinite = 0;
       visit_dtype(type.dtype, [&](auto zero) {
         using T = decltype(zero);
-        if constexpr (std::is_floating_point_v<T>) {
-          const T* const x = static_cast<const T*>(at(arena.slots, slot));
-          for (std::int64_t k = 0; k < count_of(type.dims).resolve(arena.batch); ++k) {
-            nan += std::isnan(x[k]);
-            infinite += std::isinf(x[k]);
+        const T* const x = static_cast<const T*>(at(arena.slots, slot));
+        const std::int64_t count = count_of(type.dims).resolve(arena.batch);
+        for (std::int64_t k = 0; k < count; ++k) {
+          if constexpr (detail::is_complex_number<T>) {
+            const bool is_nan = std::isnan(x[k].real()) || std::isnan(x[k].imag());
+            nan += is_nan;
+            infinite += !is_nan && (std::isinf(x[k].real()) || std::isinf(x[k].imag()));
+          } else if constexpr (detail::is_real_floating<T>) {
+            const auto e = static_cast<detail::Computed<T>>(x[k]);
+            nan += std::isnan(e);
+            infinite += std::isinf(e);
           }
         }
       });
