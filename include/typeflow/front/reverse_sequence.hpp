@@ -41,7 +41,7 @@ struct ReverseSequence : custom {
   }
   static constexpr std::array<AnyExpr, 2> gradient(ReverseSequence op, auto, auto lengths, auto,
                                                    auto dy) {
-    return {apply(op, dy, lengths), AnyExpr{}};
+    return {reverse_sequence(dy, lengths, op.sequence_axis, op.batch_axis), AnyExpr{}};
   }
   static void interpret(InterpretCall& call) {
     const ReverseSequence op = decode<ReverseSequence>(call.graph, call.node);

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <complex>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -151,6 +153,8 @@ constexpr void batches(tf::Graph& g) {
   auto i = tf::placeholder<std::int32_t, tf::batch, 3>(g, "i");
   auto l = tf::placeholder<std::int64_t, tf::batch, 3>(g, "l");
   auto d = tf::placeholder<double, tf::batch, 3>(g, "d");
+  auto c = tf::placeholder<std::complex<double>, tf::batch, 3>(g, "c");
+  auto h = tf::placeholder<tf::float16, tf::batch, 3>(g, "h");
   where(rows).indices.named("row");
   where(cells).indices.named("cell");
   tf::where<64>(pairs).indices.named("pair");
@@ -159,6 +163,8 @@ constexpr void batches(tf::Graph& g) {
   boolean_mask(u, cells).values.named("of_u");
   boolean_mask(i, cells).values.named("of_i");
   boolean_mask(l, rows).values.named("of_l");
+  boolean_mask(c, cells).values.named("of_c");
+  boolean_mask(h, cells).values.named("of_h");
   tf::boolean_mask<0, 9>(d, rows).values.named("of_d");
 }
 
@@ -308,6 +314,8 @@ TEST_CASE("where_index: values") {
                                         {"of_b", kept(feeds.at("b"), cells, 0, 3 * batch)},
                                         {"of_u", kept(feeds.at("u"), cells, 0, 3 * batch)},
                                         {"of_i", kept(feeds.at("i"), cells, 0, 3 * batch)},
+                                        {"of_c", kept(feeds.at("c"), cells, 0, 3 * batch)},
+                                        {"of_h", kept(feeds.at("h"), cells, 0, 3 * batch)},
                                         {"of_l", kept(feeds.at("l"), rows, 0, batch)},
                                         {"of_d", kept(feeds.at("d"), rows, 0, 9)}});
   }
@@ -492,4 +500,16 @@ TEST_CASE("results of one operation are named, fetched and used apart from each 
   several_results(g);
   CHECK(describe(g).find("values, index, count = Unique(x)  float [4], int32 [6], int32 []") !=
         std::string::npos);
+}
+
+TEST_CASE("the verifier checks the type of each result") {
+  tf::Graph g;
+  const tf::AnyExpr x = test::input(g, "x", tf::DType::float32, test::dims({6}));
+  unique(x, 4);
+  CHECK(tf::verify(g).view() == "");
+  const std::array types{tf::Type(tf::DType::float32, test::dims({4})),
+                         tf::Type(tf::DType::int32, test::dims({5})),
+                         tf::Type(tf::DType::int32, test::dims({}))};
+  add_node(g, tf::ops::Unique{{}, 4}, &x.id, 1, types);
+  CHECK(tf::verify(g).view().find("the result has another type") != std::string::npos);
 }

@@ -48,6 +48,8 @@ constexpr void types(tf::Graph& g) {
   auto l = tf::placeholder<std::int64_t, 2 * tf::batch>(g, "l");
   auto f = tf::placeholder<float, tf::batch>(g, "f");
   auto d = tf::placeholder<double, 37>(g, "d");
+  auto h = tf::placeholder<tf::bfloat16, tf::batch>(g, "h");
+  auto s = tf::placeholder<std::int16_t, tf::batch>(g, "s");
   auto none = tf::placeholder<double, 0>(g, "none");
   name(unique(b), "values_b", "index_b", "count_b");
   name(unique(u), "values_u", "index_u", "count_u");
@@ -55,6 +57,8 @@ constexpr void types(tf::Graph& g) {
   name(tf::unique<20>(l), "values_l", "index_l", "count_l");
   name(tf::unique<2 * tf::batch>(f), "values_f", "index_f", "count_f");
   name(unique(d), "values_d", "index_d", "count_d");
+  name(unique(h), "values_h", "index_h", "count_h");
+  name(unique(s), "values_s", "index_s", "count_s");
   name(unique(none), "values_none", "index_none", "count_none");
 }
 
@@ -73,7 +77,7 @@ constexpr void few(tf::Graph& g) {
 TEST_CASE("unique: values") {
   for (const std::int64_t batch : {0, 1, 3, 40}) {
     tf::HostTensors feeds = test::random_feeds<types>(batch, 8);
-    for (const char* floats : {"f", "d"}) {
+    for (const char* floats : {"f", "d", "h"}) {
       for (tf::Number& n : feeds.at(floats).elements) n.real = static_cast<int>(4 * n.real) / 4.0;
     }
     Outcome all;
