@@ -141,16 +141,21 @@ struct kernel_of<ops::Take> {
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
     visit_size(size, [&](auto bytes) {
       parallel(call, outer * count, grain, [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t row = begin % count;
+        const std::byte* slice = from + begin / count * extent * bytes;
         for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t position = positions[i % count];
+          const std::int64_t position = positions[row];
           std::byte* const target = to + i * bytes;
           if (position >= 0 && position < extent) {
-            const std::byte* const source = from + (i / count * extent + position) * bytes;
-            std::memcpy(target, source, static_cast<std::size_t>(bytes));
+            std::memcpy(target, slice + position * bytes, static_cast<std::size_t>(bytes));
           } else if (position == -1) {
             std::memset(target, 0, static_cast<std::size_t>(bytes));
           } else {
-            detail::fail_position(position, i % count, extent);
+            detail::fail_position(position, row, extent);
+          }
+          if (++row == count) {
+            row = 0;
+            slice += extent * bytes;
           }
         }
       });

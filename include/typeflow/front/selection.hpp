@@ -8,11 +8,12 @@
 // result has as many rows as there can be, its bound, and comes with a count; rows past the count
 // are zero. The bound is the number of elements that are looked at unless a smaller one is given.
 //
-//   auto [rows, count] = boolean_mask(x, greater(score, 0));   // (N,D), count of the N that are
-//   kept auto mean_row = sum<0>(rows) / cast<float>(count);
+//   auto [rows, count] = boolean_mask(x, greater(score, 0));  // (N,D) x (N) -> (N,D), ()
+//   auto mean_row = sum<0>(rows) / cast<float>(count);
 //
 // All of them are two steps: positions from data (Partition, LastPositions), then one move of rows
-// by these positions (Take). A position of -1 stands for no row.
+// by these positions (Take), which also is how the gradient moves back. A position of -1 stands
+// for no row. Positions and counts are int32.
 
 #include <array>
 #include <cstddef>
