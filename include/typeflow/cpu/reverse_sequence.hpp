@@ -50,7 +50,7 @@ struct kernel_of<ops::ReverseSequence> {
     const auto* const from = static_cast<const std::byte*>(x.data);
     auto* const to = static_cast<std::byte*>(y.data);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
-    visit_size(size, [&](auto bytes) {
+    visit_bytes(size, [&](auto bytes) {
       parallel(call, pieces, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           const std::int64_t place = i / step % extent;

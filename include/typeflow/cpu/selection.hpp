@@ -25,7 +25,7 @@ void visit_integer(DType type, const F& f) {
 /// Calls f(constant or number) with the bytes of a piece of memory to be copied: the sizes of
 /// single elements as constants, so that memcpy is a load and a store.
 template <class F>
-void visit_size(std::int64_t bytes, const F& f) {
+void visit_bytes(std::int64_t bytes, const F& f) {
   switch (bytes) {
     case 1:
       return f(std::integral_constant<std::int64_t, 1>{});
@@ -139,7 +139,7 @@ struct kernel_of<ops::Take> {
     const auto* const from = static_cast<const std::byte*>(in->data);
     auto* const to = static_cast<std::byte*>(out->data);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
-    visit_size(size, [&](auto bytes) {
+    visit_bytes(size, [&](auto bytes) {
       parallel(call, outer * count, grain, [&](std::int64_t begin, std::int64_t end) {
         std::int64_t row = begin % count;
         const std::byte* slice = from + begin / count * extent * bytes;

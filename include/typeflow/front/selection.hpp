@@ -267,8 +267,8 @@ constexpr AnyExpr last_positions(const AnyExpr& indices, const Dims& dims, bool 
 }
 
 /// The parts of x at the chosen positions: x's axes from `axis` on that are `part`'s taken as one.
-constexpr std::array<AnyExpr, 2> select(const AnyExpr& x, const AnyExpr& part, int axis,
-                                        const ops::Partition& op) {
+constexpr std::array<AnyExpr, 2> select_rows(const AnyExpr& x, const AnyExpr& part, int axis,
+                                             const ops::Partition& op) {
   const Extent size = size_as_extent(part.dims());
   const auto [positions, count] = apply(op, reshape_to(part, Dims{1, {size}}));
   const AnyExpr rows = reshape_to(x, with_axis(x.dims(), axis, part.dims().rank, size));
@@ -322,13 +322,13 @@ constexpr std::array<AnyExpr, 2> where(const AnyExpr& mask, Extent bound) {
 /// Untyped: the rows of x where the mask is true.
 constexpr std::array<AnyExpr, 2> boolean_mask(const AnyExpr& x, const AnyExpr& mask, int axis,
                                               Extent bound) {
-  return detail::select(x, mask, axis, ops::Partition{{}, bound, 1, 2});
+  return detail::select_rows(x, mask, axis, ops::Partition{{}, bound, 1, 2});
 }
 
 /// Untyped: the rows of x whose partition is `part`, of `parts`.
 constexpr std::array<AnyExpr, 2> dynamic_partition(const AnyExpr& x, const AnyExpr& partitions,
                                                    int part, int parts, Extent bound) {
-  return detail::select(x, partitions, 0, ops::Partition{{}, bound, part, parts});
+  return detail::select_rows(x, partitions, 0, ops::Partition{{}, bound, part, parts});
 }
 
 /// Untyped: rows of several tensors, put where the indices say.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// where (indices), boolean_mask, sparse_to_dense and reverse_sequence, and what a session makes of
+// where (indices), boolean_mask and sparse_to_dense, and what a session makes of
 // an operation with several results.
 
 #include <doctest/doctest.h>
@@ -87,16 +87,6 @@ tf::HostTensor dense(const tf::HostTensor& indices, const tf::HostTensor& values
     out[test::position(place, shape)] = values[values.dims.rank == 0 ? 0 : row];
   }
   return out;
-}
-
-tf::HostTensor reversed(const tf::HostTensor& x, const tf::HostTensor& lengths, int sequence,
-                        int batch) {
-  return test::pick(x, x.dims, [&](std::vector<std::int64_t> c) {
-    const std::int64_t length = lengths[c[static_cast<std::size_t>(batch)]].integer;
-    std::int64_t& place = c[static_cast<std::size_t>(sequence)];
-    if (place < length) place = length - 1 - place;
-    return c;
-  });
 }
 
 // Models.
@@ -190,6 +180,7 @@ constexpr void scattered(tf::Graph& g) {
   tf::sparse_to_dense<4, 3>(cells, one, 0.5f).named("cells_one");
   tf::sparse_to_dense<4>(places, x, one).named("places_x");
   tf::sparse_to_dense<4>(place, one).named("place_one");
+  tf::sparse_to_dense<3>(tf::constant<I, 2>(g, {2, 0}), one).named("fixed");
   tf::sparse_to_dense<5, 1>(where(mask), x, 0.25f).named("where_x");
   auto b = tf::placeholder<float, tf::batch>(g, "b");
   (tf::sparse_to_dense<tf::batch, 3>(cells, x) + reshape<tf::batch, 1>(b)).named("batch_x");
@@ -218,39 +209,20 @@ void check_scattered() {
                                     {"cells_n", dense(cells, n, table, -7)},
                                     {"cells_one", dense(cells, one, table, 0.5)},
                                     {"places_x", dense(places, x, test::dims({4}), 8)},
+                                    {"fixed", test::floats({3}, {8, 0, 8})},
                                     {"place_one", test::floats({4}, {0, 0, 0, 8})},
                                     {"where_x", test::floats({5, 1}, {0.25, 1.5, 0.25, -2, 0.25})},
                                     {"batch_x", dense(cells, x, test::dims({6, 3}), 0)}});
 }
 
-constexpr void sequences(tf::Graph& g) {
-  auto a = tf::placeholder<float, tf::batch, 7, 19>(g, "a");
-  auto b = tf::placeholder<double, 7, tf::batch>(g, "b");
-  auto c = tf::placeholder<std::int32_t, 2, tf::batch, 3, 7, 5>(g, "c");
-  auto d = tf::placeholder<bool, 3, tf::batch>(g, "d");
-  auto e = tf::placeholder<std::uint8_t, 3, 0>(g, "e");
-  auto f = tf::placeholder<std::int64_t, tf::batch, tf::batch>(g, "f");
-  auto lengths = tf::placeholder<std::int32_t, tf::batch>(g, "lengths");
-  auto long_lengths = tf::placeholder<std::int64_t, tf::batch>(g, "long_lengths");
-  auto of_d = tf::placeholder<std::int64_t, 3>(g, "of_d");
-  tf::reverse_sequence<1>(a, lengths).named("of_a");
-  tf::reverse_sequence<0, 1>(b, long_lengths).named("of_b");
-  tf::reverse_sequence<-2, 1>(c, lengths).named("of_c");
-  tf::reverse_sequence<1>(d, of_d).named("of_d_d");
-  tf::reverse_sequence<-1>(e, 0 * of_d).named("of_e");
-  tf::reverse_sequence<0, 1>(f, lengths).named("of_f");
-  gradients(sum(tf::reverse_sequence<1>(a, lengths) * a), a).named("da");
-}
-
 constexpr void wrong(tf::Graph& g) {
   auto mask = tf::placeholder<bool, 5>(g, "mask");
+  auto rows = tf::placeholder<bool, 5>(g, "rows");
   auto indices = tf::placeholder<std::int32_t, 5, 2>(g, "indices");
-  auto lengths = tf::placeholder<std::int32_t, 5>(g, "lengths");
   auto x = tf::placeholder<float, 5, 4>(g, "x");
   tf::where<2>(mask).indices.named("where");
-  tf::boolean_mask<0, 2>(x, mask).values.named("masked");
+  tf::boolean_mask<0, 2>(x, rows).values.named("masked");
   tf::sparse_to_dense<3, 4>(indices, tf::sum<1>(x)).named("dense");
-  tf::reverse_sequence<1>(x, lengths).named("reversed");
 }
 
 /// Names results of an operation apart from each other, and leaves some unused.
@@ -289,8 +261,8 @@ void check_error(const tf::HostTensors& feeds, const char* name, const char* tex
 }
 tf::HostTensors good_feeds() {
   return {{"mask", test::tensor(tf::DType::boolean, {5}, {1, 0, 0, 1, 0})},
+          {"rows", test::tensor(tf::DType::boolean, {5}, {0, 1, 0, 0, 1})},
           {"indices", test::ints({5, 2}, {0, 0, 0, 1, 0, 2, 0, 3, 2, 3})},
-          {"lengths", test::ints({5}, {0, 1, 2, 3, 4})},
           {"x", test::floats({5, 4}, std::vector<double>(20, 1))}};
 }
 
@@ -375,9 +347,8 @@ TEST_CASE("boolean_mask: gradient") {
 
 TEST_CASE("boolean_mask: errors") {
   tf::HostTensors feeds = good_feeds();
-  feeds.at("mask") = test::tensor(tf::DType::boolean, {5}, {1, 0, 1, 1, 1});
-  CHECK(error_of<wrong>(feeds, "masked", false) ==
-        "boolean_mask: expected at most 2 true elements, got 4");
+  feeds.at("rows") = test::tensor(tf::DType::boolean, {5}, {1, 0, 1, 1, 1});
+  check_error(feeds, "masked", "boolean_mask: expected at most 2 true elements, got 4");
 }
 
 TEST_CASE("sparse_to_dense: values") {
@@ -421,48 +392,6 @@ TEST_CASE("sparse_to_dense: errors") {
   check_error(feeds, "dense", "sparse_to_dense: index 4 at [3, 1] is not in [0, 4)");
   feeds.at("indices").set(2, -2);
   check_error(feeds, "dense", "sparse_to_dense: index -2 at [1, 0] is not in [0, 3)");
-}
-
-TEST_CASE("reverse_sequence: values") {
-  test::Random random(9);
-  for (const std::int64_t batch : {0, 1, 5, 7}) {
-    tf::HostTensors feeds = test::random_feeds<sequences>(batch, 4);
-    const auto lengths = [&](const char* name, int most) {
-      tf::HostTensor& x = feeds.at(name);
-      for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, random.below(most + 1));
-    };
-    lengths("lengths", static_cast<int>(batch < 7 ? batch : 7));
-    lengths("long_lengths", 7);
-    lengths("of_d", static_cast<int>(batch));
-    const tf::HostTensor& a = feeds.at("a");
-    const tf::HostTensor& l = feeds.at("lengths");
-    const tf::HostTensor of_a = reversed(a, l, 1, 0);
-    test::check_values<sequences>(
-        feeds, {{"of_a", of_a},
-                {"of_b", reversed(feeds.at("b"), feeds.at("long_lengths"), 0, 1)},
-                {"of_c", reversed(feeds.at("c"), l, 3, 1)},
-                {"of_d_d", reversed(feeds.at("d"), feeds.at("of_d"), 1, 0)},
-                {"of_e", feeds.at("e")},
-                {"of_f", reversed(feeds.at("f"), l, 0, 1)},
-                {"da", test::map(of_a, [](double x) { return 2 * x; })}});
-  }
-}
-
-TEST_CASE("reverse_sequence: gradient") {
-  test::check_gradients<tf::Shape<3, 4, 2>>([](auto x) {
-    return tf::reverse_sequence<1>(x, tf::constant<int, 3>(x.graph(), {4, 0, 3}));
-  });
-  test::check_gradients<tf::Shape<2, 4, 3>>([](auto x) {
-    return tf::reverse_sequence<1, -1>(x * x, tf::constant<int, 3>(x.graph(), {2, 1, 3}));
-  });
-}
-
-TEST_CASE("reverse_sequence: errors") {
-  tf::HostTensors feeds = good_feeds();
-  feeds.at("lengths").set(2, 5);
-  check_error(feeds, "reversed", "reverse_sequence: length 5 at [2] is not in [0, 4]");
-  feeds.at("lengths").set(1, -1);
-  check_error(feeds, "reversed", "reverse_sequence: length -1 at [1] is not in [0, 4]");
 }
 
 TEST_CASE("results of one operation are named, fetched and used apart from each other") {
