@@ -5,9 +5,11 @@
 
 #include <array>
 
+#include "typeflow/cpu/bitcast.hpp"
 #include "typeflow/cpu/columns.hpp"
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/numerics.hpp"
 #include "typeflow/cpu/rows.hpp"
 
 namespace typeflow::simd {

@@ -250,7 +250,8 @@ constexpr auto where(const C& condition, const A& yes, const B& no,
 }
 template <class A, class B>
   requires UntypedOperands<A, B>
-constexpr AnyExpr where(const AnyExpr& condition, const A& yes, const B& no) {
+constexpr AnyExpr where(const AnyExpr& condition, const A& yes, const B& no,
+                        const std::source_location& = {}) {
   Graph& graph = *condition.graph;
   const DType element = detail::element_type(yes, no);
   const Id ids[] = {condition.id, detail::operand_id(graph, element, yes),
