@@ -60,7 +60,7 @@ TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template o
   } else if constexpr (std::is_same_v<From, bool> && is_batch<To>) {
     return select(L::template condition<To>(x), V(To(1)), V(To(0)));
   } else if constexpr (is_batch<From> && std::is_same_v<To, bool>) {
-    return L::template mask<From>(x != typename L::template of<From>(From(0)));
+    return L::template mask<From>(!(x == typename L::template of<From>(From(0))));
   } else {
     const auto in = L::template elements<From>(x);
     Array<To, L::size> out;

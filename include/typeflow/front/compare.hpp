@@ -29,7 +29,7 @@ struct NotEqual : predicate {
   static constexpr Domain domain = Domain::any;
   template <class V>
   constexpr auto operator()(V a, V b) const {
-    return a != b;
+    return !(a == b);  // xsimd's != is false for NaN with AVX
   }
 };
 struct Less : predicate {

@@ -221,7 +221,7 @@ struct Maximum : elementwise {
     if constexpr (std::is_integral_v<V>) {
       return select(a < b, b, a);
     } else {
-      return select((a < b) || (b != b), b, a);
+      return select((a < b) || !(b == b), b, a);
     }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Maximum, auto a, auto b, auto, auto dy) {
@@ -239,7 +239,7 @@ struct Minimum : elementwise {
     if constexpr (std::is_integral_v<V>) {
       return select(b < a, b, a);
     } else {
-      return select((b < a) || (b != b), b, a);
+      return select((b < a) || !(b == b), b, a);
     }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Minimum, auto a, auto b, auto, auto dy) {
