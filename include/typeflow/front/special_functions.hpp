@@ -58,8 +58,8 @@ inline double digamma(double x) {
   if (x == 0) return std::signbit(x) ? infinity : -infinity;
   double y = 0;
   if (x < 0) {  // digamma(1 - x) - pi / tan(pi x)
-    const double rest = x - std::floor(x);
-    if (!(rest > 0)) return nan;  // an integer, or -inf
+    const double rest = x - std::nearbyint(x);
+    if (!(std::abs(rest) > 0)) return nan;  // an integer, or -inf
     y = -std::numbers::pi / std::tan(std::numbers::pi * rest);
     x = 1 - x;
   }
@@ -76,8 +76,8 @@ inline double trigamma(double x) {
   double sign = 1;
   if (x <= 0) {  // (pi / sin(pi x))^2 - trigamma(1 - x)
     if (x == -infinity) return nan;
-    const double rest = x - std::floor(x);
-    if (!(rest > 0)) return infinity;
+    const double rest = x - std::nearbyint(x);
+    if (!(std::abs(rest) > 0)) return infinity;
     const double cosecant = std::numbers::pi / std::sin(std::numbers::pi * rest);
     y = cosecant * cosecant;
     sign = -1;
