@@ -75,23 +75,56 @@ void check_logic(const std::string& name, const Reference& reference, const Call
 
 }  // namespace
 
-#define COMPARISON(name, sign)                                                                     \
-  TEST_CASE(#name ": values") {                                                                    \
-    test::check_pairs<Comparisons>(                                                                \
-        #name, [](auto a, auto b) { return a sign b; }, [](auto a, auto b) { return name(a, b); }, \
-        0);                                                                                        \
-  }                                                                                                \
-  TEST_CASE(#name ": gradient") { /* none: what it chooses between has */                          \
-    test::check_pair_gradients(                                                                    \
-        [](auto a, auto b) { return where(name(a, b), a * b, 2 * b + a); });                       \
-  }
-
-COMPARISON(equal, ==)
-COMPARISON(not_equal, !=)
-COMPARISON(less, <)
-COMPARISON(less_equal, <=)
-COMPARISON(greater, >)
-COMPARISON(greater_equal, >=)
+TEST_CASE("equal: values") {
+  test::check_pairs<Comparisons>(
+      "equal", [](auto a, auto b) { return a == b; }, [](auto a, auto b) { return equal(a, b); },
+      0);
+}
+TEST_CASE("equal: gradient") {  // none: what it chooses between has
+  test::check_pair_gradients([](auto a, auto b) { return where(equal(a, b), a * b, 2 * b + a); });
+}
+TEST_CASE("not_equal: values") {
+  test::check_pairs<Comparisons>(
+      "not_equal", [](auto a, auto b) { return a != b; },
+      [](auto a, auto b) { return not_equal(a, b); }, 0);
+}
+TEST_CASE("not_equal: gradient") {  // none: what it chooses between has
+  test::check_pair_gradients(
+      [](auto a, auto b) { return where(not_equal(a, b), a * b, 2 * b + a); });
+}
+TEST_CASE("less: values") {
+  test::check_pairs<Comparisons>(
+      "less", [](auto a, auto b) { return a < b; }, [](auto a, auto b) { return less(a, b); }, 0);
+}
+TEST_CASE("less: gradient") {  // none: what it chooses between has
+  test::check_pair_gradients([](auto a, auto b) { return where(less(a, b), a * b, 2 * b + a); });
+}
+TEST_CASE("less_equal: values") {
+  test::check_pairs<Comparisons>(
+      "less_equal", [](auto a, auto b) { return a <= b; },
+      [](auto a, auto b) { return less_equal(a, b); }, 0);
+}
+TEST_CASE("less_equal: gradient") {  // none: what it chooses between has
+  test::check_pair_gradients(
+      [](auto a, auto b) { return where(less_equal(a, b), a * b, 2 * b + a); });
+}
+TEST_CASE("greater: values") {
+  test::check_pairs<Comparisons>(
+      "greater", [](auto a, auto b) { return a > b; }, [](auto a, auto b) { return greater(a, b); },
+      0);
+}
+TEST_CASE("greater: gradient") {  // none: what it chooses between has
+  test::check_pair_gradients([](auto a, auto b) { return where(greater(a, b), a * b, 2 * b + a); });
+}
+TEST_CASE("greater_equal: values") {
+  test::check_pairs<Comparisons>(
+      "greater_equal", [](auto a, auto b) { return a >= b; },
+      [](auto a, auto b) { return greater_equal(a, b); }, 0);
+}
+TEST_CASE("greater_equal: gradient") {  // none: what it chooses between has
+  test::check_pair_gradients(
+      [](auto a, auto b) { return where(greater_equal(a, b), a * b, 2 * b + a); });
+}
 
 TEST_CASE("equal and not_equal take booleans") {
   const auto call = [](auto a, auto b) { return equal(a, b); };

@@ -97,6 +97,29 @@ constexpr void same(tf::Graph& g) {
   (tf::check_numerics(x) * 2).named("check_numerics");
 }
 
+/// That twice the named result is twice x.
+template <class Call>
+void check_same(const std::string& name, const Call& call) {
+  const auto twice = [](double e) { return 2 * e; };
+  test::Random random(1);
+  test::for_each_shape([&]<class S>(S) {
+    const auto x = test::random_tensor(random, DType::float32, S::dims, -4, 4);
+    test::check_values<same<S>>({{"x", x}}, {{name, test::map(x, twice)}});
+  });
+  for (const std::int64_t batch : {0, 1, 33}) {
+    const auto x = test::random_tensor(random, DType::float32, test::dims({batch, 5}), -4, 4);
+    test::check_values<same<Shape<tf::batch, 5>>>({{"x", x}}, {{name, test::map(x, twice)}});
+  }
+  for (int i = 0; i < 10; ++i) {
+    const tf::Dims shape = test::random_shape(random, random.below(5));
+    const auto x = test::random_tensor(random, DType::float64, shape, -4, 4);
+    tf::Graph g;
+    test::name(call(test::input(g, "x", x.dtype, shape)), "y");
+    REQUIRE(tf::verify(g).view() == "");
+    test::check_interpreter(g, {{"x", x}}, {{"y", x}});
+  }
+}
+
 template <class S>
 constexpr void bits(tf::Graph& g) {
   auto x = test::input<float, S>(g, "x");
@@ -227,31 +250,15 @@ TEST_CASE("cast: gradient") {
   CHECK(test::elements(dx) == std::vector<double>{6, -3});
 }
 
-#define SAME(function)                                                                           \
-  TEST_CASE(#function ": values") {                                                              \
-    test::Random random(1);                                                                      \
-    test::for_each_shape([&]<class S>(S) {                                                       \
-      const auto x = test::random_tensor(random, DType::float32, S::dims, -4, 4);                \
-      const auto twice = test::map(x, [](double e) { return 2 * e; });                           \
-      test::check_values<same<S>>({{"x", x}}, {{#function, twice}});                             \
-    });                                                                                          \
-    for (const std::int64_t batch : {0, 1, 33}) {                                                \
-      const auto x = test::random_tensor(random, DType::float32, test::dims({batch, 5}), -4, 4); \
-      const auto twice = test::map(x, [](double e) { return 2 * e; });                           \
-      test::check_values<same<Shape<tf::batch, 5>>>({{"x", x}}, {{#function, twice}});           \
-    }                                                                                            \
-    for (int i = 0; i < 10; ++i) {                                                               \
-      const tf::Dims shape = test::random_shape(random, random.below(5));                        \
-      const auto x = test::random_tensor(random, DType::float64, shape, -4, 4);                  \
-      tf::Graph g;                                                                               \
-      test::name(tf::function(test::input(g, "x", x.dtype, shape)), "y");                        \
-      REQUIRE(tf::verify(g).view() == "");                                                       \
-      test::check_interpreter(g, {{"x", x}}, {{"y", x}});                                        \
-    }                                                                                            \
-  }
-SAME(identity)
-SAME(stop_gradient)
-SAME(check_numerics)
+TEST_CASE("identity: values") {
+  check_same("identity", [](auto x) { return tf::identity(x); });
+}
+TEST_CASE("stop_gradient: values") {
+  check_same("stop_gradient", [](auto x) { return tf::stop_gradient(x); });
+}
+TEST_CASE("check_numerics: values") {
+  check_same("check_numerics", [](auto x) { return tf::check_numerics(x); });
+}
 
 TEST_CASE("identity: gradient") {
   const auto f = [](auto x) { return square(tf::identity(x)) + x; };

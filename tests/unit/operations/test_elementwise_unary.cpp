@@ -91,43 +91,127 @@ void check_derivatives(const F& f, test::Range range = {}, double tolerance = 1e
 
 }  // namespace
 
-#define UNARY(function, reference, ulps)                                   \
-  TEST_CASE(#function ": values") {                                        \
-    check(                                                                 \
-        #function, [](long double x) -> long double { return reference; }, \
-        [](auto x) { return function(x); }, ulps);                         \
-  }
-#define DERIVATIVES(function, ...)                                                    \
-  TEST_CASE(#function ": gradient") {                                                 \
-    check_derivatives([](auto x) { return function(x); } __VA_OPT__(, ) __VA_ARGS__); \
-  }
-
-UNARY(neg, -x, 0)
-UNARY(abs, std::abs(x), 0)
-UNARY(sign, x > 0 ? 1 : x < 0 ? -1 : x, 0)
-UNARY(square, x* x, 0.5)
-UNARY(sqrt, std::sqrt(x), 1)
-UNARY(rsqrt, 1 / std::sqrt(x), 1.5)
-UNARY(reciprocal, 1 / x, 1)
-UNARY(exp, std::exp(x), 2)
-UNARY(expm1, std::expm1(x), 2.5)
-UNARY(log, std::log(x), 1)
-UNARY(log1p, std::log1p(x), 1)
-UNARY(sin, std::sin(x), 1)
-UNARY(cos, std::cos(x), 1)
-UNARY(sigmoid, 1 / (1 + std::exp(-x)), 3)
-UNARY(tanh, std::tanh(x), 2)
-UNARY(relu, x < 0 ? 0 : x, 0)
-UNARY(relu6, x<0 ? 0 : x> 6 ? 6 : x, 0)
-UNARY(elu, x > 0 ? x : std::expm1(x), 2.5)
-UNARY(softplus, (x > 0 ? x : 0) + std::log1p(std::exp(x != x ? x : -std::abs(x))), 3)
-UNARY(floor, std::floor(x), 0)
-UNARY(ceil, std::ceil(x), 0)
-UNARY(round,
-      2 * std::round(x / 2) == x + 1 || 2 * std::round(x / 2) == x - 1 ? x
-      : std::abs(x - std::trunc(x)) == 0.5L                            ? 2 * std::round(x / 2)
-                                                                       : std::round(x),
-      0)
+TEST_CASE("neg: values") {
+  check(
+      "neg", [](long double x) -> long double { return -x; }, [](auto x) { return neg(x); }, 0);
+}
+TEST_CASE("abs: values") {
+  check(
+      "abs", [](long double x) -> long double { return std::abs(x); },
+      [](auto x) { return abs(x); }, 0);
+}
+TEST_CASE("sign: values") {
+  check(
+      "sign", [](long double x) -> long double { return x > 0   ? 1
+                                                        : x < 0 ? -1
+                                                                : x; },
+      [](auto x) { return sign(x); }, 0);
+}
+TEST_CASE("square: values") {
+  check(
+      "square", [](long double x) -> long double { return x * x; },
+      [](auto x) { return square(x); }, 0.5);
+}
+TEST_CASE("sqrt: values") {
+  check(
+      "sqrt", [](long double x) -> long double { return std::sqrt(x); },
+      [](auto x) { return sqrt(x); }, 1);
+}
+TEST_CASE("rsqrt: values") {
+  check(
+      "rsqrt", [](long double x) -> long double { return 1 / std::sqrt(x); },
+      [](auto x) { return rsqrt(x); }, 1.5);
+}
+TEST_CASE("reciprocal: values") {
+  check(
+      "reciprocal", [](long double x) -> long double { return 1 / x; },
+      [](auto x) { return reciprocal(x); }, 1);
+}
+TEST_CASE("exp: values") {
+  check(
+      "exp", [](long double x) -> long double { return std::exp(x); },
+      [](auto x) { return exp(x); }, 2);
+}
+TEST_CASE("expm1: values") {
+  check(
+      "expm1", [](long double x) -> long double { return std::expm1(x); },
+      [](auto x) { return expm1(x); }, 2.5);
+}
+TEST_CASE("log: values") {
+  check(
+      "log", [](long double x) -> long double { return std::log(x); },
+      [](auto x) { return log(x); }, 1);
+}
+TEST_CASE("log1p: values") {
+  check(
+      "log1p", [](long double x) -> long double { return std::log1p(x); },
+      [](auto x) { return log1p(x); }, 1);
+}
+TEST_CASE("sin: values") {
+  check(
+      "sin", [](long double x) -> long double { return std::sin(x); },
+      [](auto x) { return sin(x); }, 1);
+}
+TEST_CASE("cos: values") {
+  check(
+      "cos", [](long double x) -> long double { return std::cos(x); },
+      [](auto x) { return cos(x); }, 1);
+}
+TEST_CASE("sigmoid: values") {
+  check(
+      "sigmoid", [](long double x) -> long double { return 1 / (1 + std::exp(-x)); },
+      [](auto x) { return sigmoid(x); }, 3);
+}
+TEST_CASE("tanh: values") {
+  check(
+      "tanh", [](long double x) -> long double { return std::tanh(x); },
+      [](auto x) { return tanh(x); }, 2);
+}
+TEST_CASE("relu: values") {
+  check(
+      "relu", [](long double x) -> long double { return x < 0 ? 0 : x; },
+      [](auto x) { return relu(x); }, 0);
+}
+TEST_CASE("relu6: values") {
+  check(
+      "relu6", [](long double x) -> long double { return x < 0   ? 0
+                                                         : x > 6 ? 6
+                                                                 : x; },
+      [](auto x) { return relu6(x); }, 0);
+}
+TEST_CASE("elu: values") {
+  check(
+      "elu", [](long double x) -> long double { return x > 0 ? x : std::expm1(x); },
+      [](auto x) { return elu(x); }, 2.5);
+}
+TEST_CASE("softplus: values") {
+  check(
+      "softplus",
+      [](long double x) -> long double {
+        return (x > 0 ? x : 0) + std::log1p(std::exp(x != x ? x : -std::abs(x)));
+      },
+      [](auto x) { return softplus(x); }, 3);
+}
+TEST_CASE("floor: values") {
+  check(
+      "floor", [](long double x) -> long double { return std::floor(x); },
+      [](auto x) { return floor(x); }, 0);
+}
+TEST_CASE("ceil: values") {
+  check(
+      "ceil", [](long double x) -> long double { return std::ceil(x); },
+      [](auto x) { return ceil(x); }, 0);
+}
+TEST_CASE("round: values") {  // halves to even
+  check(
+      "round",
+      [](long double x) -> long double {
+        return 2 * std::round(x / 2) == x + 1 || 2 * std::round(x / 2) == x - 1 ? x
+               : std::abs(x - std::trunc(x)) == 0.5L ? 2 * std::round(x / 2)
+                                                     : std::round(x);
+      },
+      [](auto x) { return round(x); }, 0);
+}
 
 TEST_CASE("leaky_relu: values") {
   check(
@@ -151,25 +235,63 @@ TEST_CASE("is_finite: values") {
       0, true);
 }
 
-DERIVATIVES(neg)
-DERIVATIVES(abs)
-DERIVATIVES(square)
-DERIVATIVES(sqrt, {0.3, 3})
-DERIVATIVES(rsqrt, {0.3, 3}, 1e-6)
-DERIVATIVES(reciprocal, {0.3, 3}, 1e-6)
-DERIVATIVES(exp)
-DERIVATIVES(expm1)
-DERIVATIVES(log, {0.3, 3}, 1e-6)
-DERIVATIVES(log1p, {-0.5, 3})
-DERIVATIVES(sin)
-DERIVATIVES(cos)
-DERIVATIVES(sigmoid)
-DERIVATIVES(tanh)
-DERIVATIVES(relu)
-DERIVATIVES(relu6, {-9, 9})
-DERIVATIVES(leaky_relu)
-DERIVATIVES(elu)
-DERIVATIVES(softplus)
+TEST_CASE("neg: gradient") {
+  check_derivatives([](auto x) { return neg(x); });
+}
+TEST_CASE("abs: gradient") {
+  check_derivatives([](auto x) { return abs(x); });
+}
+TEST_CASE("square: gradient") {
+  check_derivatives([](auto x) { return square(x); });
+}
+TEST_CASE("sqrt: gradient") {
+  check_derivatives([](auto x) { return sqrt(x); }, {0.3, 3});
+}
+TEST_CASE("rsqrt: gradient") {
+  check_derivatives([](auto x) { return rsqrt(x); }, {0.3, 3}, 1e-6);
+}
+TEST_CASE("reciprocal: gradient") {
+  check_derivatives([](auto x) { return reciprocal(x); }, {0.3, 3}, 1e-6);
+}
+TEST_CASE("exp: gradient") {
+  check_derivatives([](auto x) { return exp(x); });
+}
+TEST_CASE("expm1: gradient") {
+  check_derivatives([](auto x) { return expm1(x); });
+}
+TEST_CASE("log: gradient") {
+  check_derivatives([](auto x) { return log(x); }, {0.3, 3}, 1e-6);
+}
+TEST_CASE("log1p: gradient") {
+  check_derivatives([](auto x) { return log1p(x); }, {-0.5, 3});
+}
+TEST_CASE("sin: gradient") {
+  check_derivatives([](auto x) { return sin(x); });
+}
+TEST_CASE("cos: gradient") {
+  check_derivatives([](auto x) { return cos(x); });
+}
+TEST_CASE("sigmoid: gradient") {
+  check_derivatives([](auto x) { return sigmoid(x); });
+}
+TEST_CASE("tanh: gradient") {
+  check_derivatives([](auto x) { return tanh(x); });
+}
+TEST_CASE("relu: gradient") {
+  check_derivatives([](auto x) { return relu(x); });
+}
+TEST_CASE("relu6: gradient") {
+  check_derivatives([](auto x) { return relu6(x); }, {-9, 9});
+}
+TEST_CASE("leaky_relu: gradient") {
+  check_derivatives([](auto x) { return leaky_relu(x); });
+}
+TEST_CASE("elu: gradient") {
+  check_derivatives([](auto x) { return elu(x); });
+}
+TEST_CASE("softplus: gradient") {
+  check_derivatives([](auto x) { return softplus(x); });
+}
 
 // Functions without a gradient: zero beside another that has one.
 TEST_CASE("sign: gradient") {
