@@ -5,10 +5,12 @@
 
 #include <array>
 
+#include "typeflow/cpu/bitcast.hpp"
 #include "typeflow/cpu/columns.hpp"
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/movement.hpp"
+#include "typeflow/cpu/numerics.hpp"
 #include "typeflow/cpu/reverse_sequence.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/selection.hpp"

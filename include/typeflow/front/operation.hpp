@@ -9,6 +9,7 @@
 //   data members                      the node's attributes: 4- or 8-byte numbers, no padding
 //   V operator()(V x...) const        elementwise: the kernel body, V a SIMD batch or a number;
 //                                     reduction: one step of the fold
+//   scalar_body                       true: operator() takes numbers only, kernels loop over lanes
 //   static infer(op, Type x...)       the result's type; the base has it for elementwise
 //   static gradient(op, x..., y, dy)  one AnyExpr, or a std::array of them, one an input
 //   outputs                           how many results, if not one: infer then gives a std::array
