@@ -188,7 +188,8 @@ struct SqueezeRule {
   static constexpr Dims value = [] {
     unsigned axes = 0;
     const int named[] = {Axes..., 0};
-    for (std::size_t i = 0; i < sizeof...(Axes); ++i) {
+    const int count = static_cast<int>(sizeof...(Axes));
+    for (int i = 0; i < count; ++i) {
       const int axis = normalize_axis(named[i], S::rank);
       if (axis < 0 || S::dims.extent[axis] != 1) return no_dims;
       axes |= 1u << axis;
