@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "typeflow/graph.hpp"
@@ -167,6 +168,16 @@ constexpr Compiled compiled(const Row& row) {
   Compiled most = Compiled::nothing;
   for (const Record& r : row.records) most = std::max(most, compiled(r));
   return most;
+}
+
+/// A text as a cell of a Markdown table has it, in code too: a bar would end it.
+inline std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 }  // namespace typeflow::docs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints docs/operations.md.
+// table [FILE]: prints docs/operations.md, or writes it.
 
 #include <cstdio>
 #include <string>
@@ -13,15 +13,6 @@ namespace {
 namespace tf = typeflow;
 namespace docs = typeflow::docs;
 
-/// Code in a cell of a table, which a bar would end.
-std::string code(std::string_view text) {
-  std::string out = "`";
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out + '`';
-}
 /// Text in a cell, in which Markdown must not find tags and emphasis.
 std::string plain(std::string_view text) {
   std::string out;
@@ -109,8 +100,8 @@ void print_header() {
 void print_row(const docs::Row& row) {
   std::string gradient(text_of(gradient_of(row)));
   if (row.options.sparse) gradient += ", sparse";
-  const std::string cells[] = {code(row.call),
-                               code(row.shapes),
+  const std::string cells[] = {"`" + docs::escaped(row.call) + "`",
+                               "`" + docs::escaped(row.shapes) + "`",
                                plain(row.meaning),
                                plain(types_of(row)),
                                gradient,
@@ -122,7 +113,11 @@ void print_row(const docs::Row& row) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && std::freopen(argv[1], "w", stdout) == nullptr) {
+    std::perror(argv[1]);
+    return 1;
+  }
   print_header();
   for (const docs::Family& family : docs::families) {
     std::printf("\n## %s\n\n", std::string(family.title).c_str());
@@ -132,4 +127,5 @@ int main() {
         "| --- | --- | --- | --- | --- | --- | --- |\n");
     for (const docs::Row& row : family.rows) print_row(row);
   }
+  return std::fflush(stdout) == 0 ? 0 : 1;
 }
