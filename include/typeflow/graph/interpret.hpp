@@ -316,7 +316,11 @@ class Interpreter {
     std::vector<const HostTensor*> inputs;
     for (Id k = 0; k < node.inputs.count; ++k) inputs.push_back(&value(graph.input(node, k)));
     InterpretCall call{graph, node, inputs.data(), &value(node.outputs.first)};
-    node.op->interpret(call);
+    try {
+      node.op->interpret(call);
+    } catch (const Error& error) {
+      throw Error(name_of(graph, node), error.what());
+    }
   }
 
   /// An operation that has no loops of its own: what it expands into, in a copy of the graph.

@@ -436,12 +436,16 @@ class Engine {
       void* operands[max_operands];
       const Id* const slots = program_.operands.data + step.operands.first;
       for (int i = 0; i < step.operands.count; ++i) operands[i] = at(arena.slots, slots[i]);
-      kernels_[step.kernel].run({operands,
-                                 arena.extents.data() + step.extents.first,
-                                 program_.words.data + step.words.first,
-                                 arena.workspace.data(),
-                                 executor_,
-                                 {options_.seed, draw}});
+      try {
+        kernels_[step.kernel].run({operands,
+                                   arena.extents.data() + step.extents.first,
+                                   program_.words.data + step.words.first,
+                                   arena.workspace.data(),
+                                   executor_,
+                                   {options_.seed, draw}});
+      } catch (const Error& error) {
+        fail(step, error);
+      }
       if (options_.check_finite) check_outputs(arena, step);
       if (program_.kernels[step.kernel].prints) print(arena, step);
     }
@@ -451,6 +455,12 @@ class Engine {
         copy(f.data, at(arena.slots, slot), bytes_of(arena, f.name));
       }
     }
+  }
+  /// A kernel found its data wrong: says which step it was.
+  [[noreturn]] TYPEFLOW_COLD void fail(const Step& step, const Error& error) const {
+    Message where{};
+    print_step(where, program_, step);
+    throw Error(std::string(where.view()), error.what());
   }
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(to, from, bytes);
