@@ -315,7 +315,7 @@ class Interpreter {
   void call(const Graph& graph, const Node& node) {
     std::vector<const HostTensor*> inputs;
     for (Id k = 0; k < node.inputs.count; ++k) inputs.push_back(&value(graph.input(node, k)));
-    InterpretCall call{graph, node, inputs.data(), &value(node.outputs.first)};
+    InterpretCall call{graph, node, inputs.data(), &value(node.outputs.first), random};
     try {
       node.op->interpret(call);
     } catch (const Error& error) {
