@@ -41,7 +41,6 @@ constexpr Exception internal_records[] = {
     {"Fma", "the simplify pass makes it of a product and a sum"},
     {"Fms", "the simplify pass makes it of a product and a difference"},
     {"Fnma", "the simplify pass makes it of a product and a difference"},
-    {"IndexAlong", "positions inside of other operations"},
 };
 
 /// Functions that are called from models but are no operations.

@@ -12,6 +12,7 @@ constexpr void model(tf::Graph& g) {
   auto pair = tf::placeholder<float, 2>(g, "pair");
   auto wide = tf::placeholder<double, 3>(g, "wide");
   auto loss = sum(v);
+  [[maybe_unused]] const double rate = 2;
   assign(v, 1).named("right");
   gradients(loss, v).named("dv");
 #ifndef CORRECTED
@@ -35,6 +36,12 @@ constexpr void model(tf::Graph& g) {
   gradients(pair);                                  // error: gradients(y): y must be a scalar
   gradients_or_zero(pair, v);                       // error: gradients_or_zero(y, x): y must be a scalar
   gradients_or_zero(sum(n), v);                     // error: gradients_or_zero(y, x): y and x must be float or double
+  jvp(v, v, pair);                                  // error: jvp(y, x, v): v must have the element type and shape of x
+  jvp(sum(n), n, n);                                // error: jvp(y, x, v): y and x must be of floating-point type
+  jvp(v, tf::xs(v, pair), tf::tangents(v));         // error: jvp(y, xs(x...), tangents(v...)): as many tangents are needed as xs, each with the element type and shape of its x
+  hvp(v, v, v);                                     // error: hvp(y, x, v): y must be a scalar
+  hvp(loss, v, pair);                               // error: hvp(y, x, v): v must have the element type and shape of x
+  tf::custom_gradient([](auto x) { return exp(x); }, [&](auto, auto, auto dy) { return rate * dy; }, v);  // error: custom_gradient(f, rule, x...): the rule must not capture; give it what it needs as an x
   // clang-format on
 #endif
 }
