@@ -32,6 +32,8 @@
 #include "typeflow/front/placement.hpp"
 #include "typeflow/front/random.hpp"
 #include "typeflow/front/gather.hpp"
+#include "typeflow/front/segments.hpp"
+#include "typeflow/front/embedding.hpp"
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/front/derivatives.hpp"
 #include "typeflow/graph/describe.hpp"

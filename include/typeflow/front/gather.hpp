@@ -30,8 +30,8 @@
 
 namespace typeflow {
 
-/// On behalf of which function an operation follows indices: how messages call it, and what it
-/// makes of an index outside of [0, extent). (64 bits, so that attributes have no padding.)
+/// On behalf of which function an operation follows indices: what messages call it and its indices,
+/// and what it makes of one outside of [0, extent). (64 bits, so that attributes have no padding.)
 enum class Indexing : std::uint64_t {
   gather,
   take,
@@ -46,25 +46,35 @@ enum class Indexing : std::uint64_t {
   bincount,
   confusion_matrix,
   embedding_lookup,
-  embedding_lookup_sparse,
+  embedding_ids,       ///< of embedding_lookup_sparse
+  embedding_segments,  ///< the same
 };
 
 namespace detail {
 
 struct IndexingRule {
   std::string_view name;
+  std::string_view index;
   bool skips_negative;  ///< reads zeros, adds nothing; else an error
   bool skips_large;     ///< the same, of an index >= extent
   bool sorted;          ///< an index smaller than the one before is an error
 };
 inline constexpr IndexingRule indexing_rules[] = {
-    {"gather", false, false, false},           {"take", false, false, false},
-    {"gather_nd", false, false, false},        {"scatter_nd", false, false, false},
-    {"scatter_add", false, false, false},      {"scatter_sub", false, false, false},
-    {"scatter_mul", false, false, false},      {"scatter_update", false, false, false},
-    {"segment_sum", false, false, true},       {"unsorted_segment_sum", true, false, false},
-    {"bincount", false, true, false},          {"confusion_matrix", false, false, false},
-    {"embedding_lookup", false, false, false}, {"embedding_lookup_sparse", false, false, false},
+    {"gather", "index", false, false, false},
+    {"take", "index", false, false, false},
+    {"gather_nd", "index", false, false, false},
+    {"scatter_nd", "index", false, false, false},
+    {"scatter_add", "index", false, false, false},
+    {"scatter_sub", "index", false, false, false},
+    {"scatter_mul", "index", false, false, false},
+    {"scatter_update", "index", false, false, false},
+    {"segment_sum", "id", false, false, true},
+    {"unsorted_segment_sum", "id", true, false, false},
+    {"bincount", "value", false, true, false},
+    {"confusion_matrix", "label", false, false, false},
+    {"embedding_lookup", "id", false, false, false},
+    {"embedding_lookup_sparse", "id", false, false, false},
+    {"embedding_lookup_sparse", "segment id", true, false, false},
 };
 constexpr const IndexingRule& rule_of(Indexing indexing) {
   return indexing_rules[static_cast<int>(indexing)];
@@ -127,10 +137,10 @@ TYPEFLOW_COLD inline std::string place_of(std::int64_t position,
   return place.empty() ? place : " at [" + place;
 }
 [[noreturn]] TYPEFLOW_COLD inline void throw_out_of_range(std::string_view function,
-                                                          const char* what, std::int64_t index,
+                                                          std::string_view what, std::int64_t index,
                                                           const std::string& place,
                                                           std::int64_t extent) {
-  throw Error(std::string(function), what + (' ' + std::to_string(index)) + place +
+  throw Error(std::string(function), std::string(what) + ' ' + std::to_string(index) + place +
                                          " is not in [0, " + std::to_string(extent) + ")");
 }
 
@@ -144,7 +154,7 @@ void check_indices(Indexing indexing, const At& at, std::span<const std::int64_t
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t index = at(i);
     if ((index < 0 && !rule.skips_negative) || (index >= extent && !rule.skips_large)) {
-      throw_out_of_range(rule.name, "index", index, place_of(i, extents), extent);
+      throw_out_of_range(rule.name, rule.index, index, place_of(i, extents), extent);
     }
     if (rule.sorted && i > 0 && index < at(i - 1)) {
       throw Error(std::string(rule.name), "the ids must be sorted, but " + std::to_string(index) +
@@ -364,11 +374,9 @@ struct RavelIndex : custom {
     const std::string place =
         confusion ? detail::place_of(row, indices.first(indices.size() - 1))
                   : detail::place_of(row * static_cast<std::int64_t>(indices.back()) + k, indices);
-    detail::throw_out_of_range(detail::rule_of(op.indexing).name,
-                               !confusion ? "index"
-                               : k == 0   ? "label"
-                                          : "prediction",
-                               index, place, extent);
+    const detail::IndexingRule& rule = detail::rule_of(op.indexing);
+    detail::throw_out_of_range(rule.name, confusion && k == 1 ? "prediction" : rule.index, index,
+                               place, extent);
   }
   static void interpret(InterpretCall& call) {
     const RavelIndex op = decode<RavelIndex>(call.graph, call.node);
@@ -481,22 +489,26 @@ constexpr AnyExpr map_values(const AnyExpr& gradient, const F& f) {
 // Untyped functions.
 
 /// Untyped: the slices of x along an axis; the first `batch_dims` axes of x and indices are shared.
-constexpr AnyExpr gather(const AnyExpr& x, const AnyExpr& indices, int axis, int batch_dims) {
+template <UntypedExpr X>
+constexpr AnyExpr gather(const X& x, const X& indices, int axis, int batch_dims) {
   return detail::gather_node(x, indices, axis, batch_dims, Indexing::gather);
 }
 /// Untyped: the slices of x along an axis.
-constexpr AnyExpr take(const AnyExpr& x, const AnyExpr& indices, int axis) {
+template <UntypedExpr X>
+constexpr AnyExpr take(const X& x, const X& indices, int axis) {
   return detail::gather_node(x, indices, axis, 0, Indexing::take);
 }
 /// Untyped: the slices of x at rows of coordinates.
-constexpr AnyExpr gather_nd(const AnyExpr& x, const AnyExpr& indices) {
+template <UntypedExpr X>
+constexpr AnyExpr gather_nd(const X& x, const X& indices) {
   const auto depth = static_cast<int>(indices.dims().extent[indices.dims().rank - 1]);
   return detail::gather_node(reshape_to(x, detail::flattened(x.dims(), depth)),
                              detail::ravel(indices, x.dims(), Indexing::gather_nd), 0, 0,
                              Indexing::gather_nd);
 }
 /// Untyped: zeros of a shape, plus the values at rows of coordinates.
-constexpr AnyExpr scatter_nd(const AnyExpr& indices, const AnyExpr& values, const Dims& dims) {
+template <UntypedExpr X>
+constexpr AnyExpr scatter_nd(const X& indices, const X& values, const Dims& dims) {
   const auto depth = static_cast<int>(indices.dims().extent[indices.dims().rank - 1]);
   const AnyExpr positions = detail::ravel(indices, dims, Indexing::scatter_nd);
   const Extent extent = detail::flattened(dims, depth).extent[0];
