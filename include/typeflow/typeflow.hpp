@@ -34,6 +34,7 @@
 #include "typeflow/front/gather.hpp"
 #include "typeflow/front/segments.hpp"
 #include "typeflow/front/embedding.hpp"
+#include "typeflow/front/scatter.hpp"
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/front/derivatives.hpp"
 #include "typeflow/graph/describe.hpp"
