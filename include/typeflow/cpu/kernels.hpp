@@ -10,8 +10,12 @@
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/gather.hpp"
 #include "typeflow/cpu/movement.hpp"
+#include "typeflow/cpu/reverse_sequence.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/scatter.hpp"
+#include "typeflow/cpu/selection.hpp"
+#include "typeflow/cpu/shuffle.hpp"
+#include "typeflow/cpu/unique.hpp"
 
 namespace typeflow::simd {
 

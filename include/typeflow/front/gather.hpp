@@ -233,6 +233,7 @@ namespace ops {
 /// (S...,P...,N,R...) x (S...,I...) -> (S...,P...,I...,R...)
 struct Gather : custom {
   static constexpr std::string_view name = "Gather";
+  static constexpr Domain domain = Domain::any;
   static constexpr int flops = 0;
   std::int32_t axis;
   std::int32_t batch_dims;
@@ -265,6 +266,7 @@ struct Gather : custom {
 /// (S...,I...) x (S...,P...,I...,R...) -> (S...,P...,extent,R...)
 struct ScatterSum : custom {
   static constexpr std::string_view name = "ScatterSum";
+  static constexpr Domain domain = Domain::numbers;
   Extent extent;
   std::int32_t axis;
   std::int32_t batch_dims;
@@ -311,6 +313,7 @@ struct ScatterSum : custom {
 /// (I...) x (I...,R...) -> (extent,R...)
 struct IndexedSlices : composite {
   static constexpr std::string_view name = "IndexedSlices";
+  static constexpr Domain domain = Domain::numbers;
   Extent extent;
   Indexing indexing;
 
@@ -341,6 +344,7 @@ constexpr std::array<AnyExpr, 2> Gather::gradient(Gather op, AnyExpr x, AnyExpr 
 /// attributes can't. (I...,K) x (D1,...,DK,0) -> (I...)
 struct RavelIndex : custom {
   static constexpr std::string_view name = "RavelIndex";
+  static constexpr Domain domain = Domain::any;
   static constexpr Derivative derivative = Derivative::zero;
   Indexing indexing;
 

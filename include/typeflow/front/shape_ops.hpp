@@ -34,6 +34,7 @@ struct BroadcastTo : operation_base {
   static constexpr bool condition_first = false;
   static constexpr bool nullary = true;  // the shape is no function of the input's
   static constexpr DType result(DType element) { return element; }
+  static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
   constexpr V operator()(V x) const {
     return x;

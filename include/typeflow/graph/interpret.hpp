@@ -322,7 +322,7 @@ class Interpreter {
     for (Id k = updates ? 1 : 0; k < node.inputs.count; ++k) {
       inputs.push_back(&value(graph.input(node, k)));
     }
-    InterpretCall call{graph, node, inputs.data(), outputs};
+    InterpretCall call{graph, node, inputs.data(), outputs, random};
     try {
       node.op->interpret(call);
     } catch (const Error& error) {

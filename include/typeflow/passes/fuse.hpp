@@ -549,7 +549,7 @@ class Fuser {
       const Id cluster = cluster_of_[look_[k].node];
       if (cluster == none || cluster == best) continue;
       ++candidates;
-      if (best != none && clusters_[cluster].depth <= clusters_[best].depth) continue;
+      if (best != none && !goes_first(cluster, best)) continue;
       const Seat there = seat(cluster, node);
       if (!there.fits) continue;
       best = cluster;
@@ -570,6 +570,15 @@ class Fuser {
       }
     }
     add(best, id, node, best_seat.is_row, best_seat.phase);
+  }
+
+  /// Whether a node joins cluster a rather than b: the deeper one, or a contraction, which is never
+  /// emptied into another.
+  constexpr bool goes_first(Id a, Id b) const {
+    const Cluster& x = clusters_[a];
+    const Cluster& y = clusters_[b];
+    if (x.depth != y.depth) return x.depth > y.depth;
+    return x.kind == ClusterKind::contraction && y.kind != ClusterKind::contraction;
   }
 
   /// Whether cluster `from` may be emptied into `into`.

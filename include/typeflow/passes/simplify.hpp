@@ -388,22 +388,42 @@ class Simplifier {
     return false;
   }
 
-  /// matmul(transpose(a), b) reads a transposed.
+  /// matmul(transpose(a), b) reads a transposed; a product broadcasts by itself.
   constexpr Id rewrite_product(const Node& node) {
+    const Id value = node.outputs.first;
     std::uint32_t transposed = graph_.words_of(node)[0];
     Id ids[] = {input(node, 0), input(node, 1)};
     bool changed = false;
     for (unsigned i = 0; i < 2; ++i) {
-      if (builtin(ids[i]) != Builtin::transpose) continue;
-      ids[i] = input(graph_.node_of(ids[i]), 0);  // of a matrix: only one transpose is none
-      transposed ^= 1u << i;
+      const Builtin from = builtin(ids[i]);
+      const Id x = from == Builtin::transpose || from == Builtin::broadcast_to
+                       ? input(graph_.node_of(ids[i]), 0)
+                       : none;
+      if (x == none) continue;
+      if (from == Builtin::transpose) {
+        if (!swaps_last(graph_.words_of(graph_.node_of(ids[i])), graph_.dims_of(x).rank)) continue;
+        transposed ^= 1u << i;
+      } else {
+        const Dims& a = graph_.dims_of(i == 0 ? x : ids[0]);
+        const Dims& b = graph_.dims_of(i == 0 ? ids[1] : x);
+        const Dims dims = matrix_product(a, (transposed & 1u) != 0, b, (transposed & 2u) != 0);
+        if (!(dims == graph_.dims_of(value))) continue;
+      }
+      ids[i] = x;
       changed = true;
     }
-    const Id value = node.outputs.first;
     if (!changed) return value;
     const Id type = graph_.values[value].type;
     const Building building(*this, node);
     return graph_.add_value(*node.op, ids, 2, type, &transposed, 1);
+  }
+
+  /// Whether a permutation only transposes the matrices of the last two axes.
+  static constexpr bool swaps_last(const std::uint32_t* permutation, int rank) {
+    for (int i = 0; i < rank - 2; ++i) {
+      if (permutation[i] != static_cast<std::uint32_t>(i)) return false;
+    }
+    return permutation[rank - 1] == static_cast<std::uint32_t>(rank - 2);
   }
 
   /// A transpose that moves nothing, or goes on from another.
