@@ -31,6 +31,7 @@
 #include "typeflow/front/placement.hpp"
 #include "typeflow/front/random.hpp"
 #include "typeflow/front/gather.hpp"
+#include "typeflow/front/gather_nd.hpp"
 #include "typeflow/front/segments.hpp"
 #include "typeflow/front/embedding.hpp"
 #include "typeflow/front/scatter.hpp"

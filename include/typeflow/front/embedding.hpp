@@ -138,8 +138,15 @@ constexpr auto safe_embedding_lookup_sparse(
   static_assert(detail::are_sparse_ids<X, I, S>,
                 "safe_embedding_lookup_sparse<n>(params, ids, segment_ids): params must have an "
                 "axis of rows; ids and segment_ids must be integers in one axis of equal extents");
-  return embedding_lookup_sparse<N, C>(
-      params, maximum(ids, 0), where(less(ids, 0), -1, cast<std::int64_t>(segment_ids)), at);
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "safe_embedding_lookup_sparse<n>(params, ids, segment_ids): params must be "
+                "floating-point numbers");
+  detail::mark(at, params);
+  const AnyExpr segments = where(less(ids.any(), 0), -1, cast_to(segment_ids.any(), DType::int64));
+  return Expr<typename X::element, shape_of_t<detail::EmbeddingRule<typename X::shape, N>>>(
+      params.graph(),
+      detail::combine_embeddings(params.any(), maximum(ids.any(), 0), segments, AnyExpr{}, N, C)
+          .id);
 }
 /// embedding_lookup_sparse that leaves out ids that are negative or whose weight is not positive.
 template <Extent N, Combiner C = Combiner::mean, TypedExpr X, TypedExpr I, TypedExpr S, TypedExpr W>
@@ -150,9 +157,17 @@ constexpr auto safe_embedding_lookup_sparse(
                 "safe_embedding_lookup_sparse<n>(params, ids, segment_ids, weights): params must "
                 "have an axis of rows; ids and segment_ids must be integers in one axis of equal "
                 "extents");
-  const auto invalid = logical_or(less(ids, 0), logical_not(greater(weights, 0)));
-  return embedding_lookup_sparse<N, C>(
-      params, maximum(ids, 0), where(invalid, -1, cast<std::int64_t>(segment_ids)), weights, at);
+  static_assert(detail::in_domain<Domain::floating, X> && detail::same_elements<X, W> &&
+                    W::shape::dims == I::shape::dims,
+                "safe_embedding_lookup_sparse<n>(params, ids, segment_ids, weights): params and "
+                "weights must have one floating-point type, and the weights the shape of the ids");
+  detail::mark(at, params);
+  const AnyExpr left_out = logical_or(less(ids.any(), 0), logical_not(greater(weights.any(), 0)));
+  const AnyExpr segments = where(left_out, -1, cast_to(segment_ids.any(), DType::int64));
+  return Expr<typename X::element, shape_of_t<detail::EmbeddingRule<typename X::shape, N>>>(
+      params.graph(),
+      detail::combine_embeddings(params.any(), maximum(ids.any(), 0), segments, weights.any(), N, C)
+          .id);
 }
 
 }  // namespace typeflow

@@ -7,7 +7,8 @@
 
 #include <source_location>
 
-#include "typeflow/front/gather.hpp"
+#include "typeflow/front/compare.hpp"
+#include "typeflow/front/gather_nd.hpp"
 
 namespace typeflow {
 

@@ -36,18 +36,6 @@ constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) 
   }
   return group_node(graph, tokens.data(), tokens.size());
 }
-/// The same for an f that has to see every element of the variable.
-template <class F>
-constexpr Effect apply_each(const Gradients& gradients, const F& f) {
-  Graph& graph = *gradients.graph;
-  Pool<Id> tokens;
-  for (const VariableGradient& item : gradients.items) {
-    const AnyExpr variable{&graph, graph.variable_records[item.variable].value};
-    const AnyExpr updated = f(variable, AnyExpr{&graph, item.gradient});
-    tokens.push(assign_node(graph, variable.id, updated.id));
-  }
-  return group_node(graph, tokens.data(), tokens.size());
-}
 
 /// The optimiser's step for these gradients, together with the updates that layers registered
 /// (batch norm's moving averages).
@@ -66,7 +54,8 @@ struct GradientDescent {
   Scalar rate = 0.01;  ///< a number, or a scalar expression that may change from run to run
 
   /// The effect of one step with these gradients. See tf::gradients for computing them. Where a
-  /// gradient is sparse, the step changes the slices that it consists of and no others.
+  /// gradient is sparse, as that of a table of embeddings is, the step changes the slices that were
+  /// read and no others.
   constexpr Effect apply(const Gradients& gradients) const {
     const auto step = [&](const AnyExpr& variable) {
       return detail::setting(*variable.graph, rate, variable.dtype());
