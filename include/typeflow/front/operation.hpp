@@ -110,6 +110,15 @@ struct custom : operation_base {
   static constexpr Kind kind = Kind::custom;
 };
 
+/// Changes a variable in place, and only parts of it. Inputs: the variable, then what to change it
+/// with; output: a token. It has a kernel of its own: a specialisation of simd::kernel_of, whose
+/// inputs are those after the variable and whose output is the variable as it is at this point of
+/// the model's statements. The same holds for `interpret`.
+struct update : operation_base {
+  static constexpr Kind kind = Kind::update;
+  static constexpr SideEffect effect = SideEffect::writes;
+};
+
 // Attributes.
 
 template <class O>
