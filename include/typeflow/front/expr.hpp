@@ -99,7 +99,7 @@ template <class X>
 concept Operand = Tensor<X> || Literal<X>;
 
 template <Tensor X>
-constexpr AnyExpr any(const X& x) {
+constexpr AnyExpr untyped(const X& x) {
   if constexpr (TypedExpr<X>) {
     return x.any();
   } else {
