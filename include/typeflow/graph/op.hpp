@@ -62,6 +62,10 @@ enum class Builtin : std::uint8_t {
   index_along,
   after,
   print,
+  slice,
+  pad,
+  concat,
+  reverse,
 };
 
 enum class SideEffect : std::uint8_t {
