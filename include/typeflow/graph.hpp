@@ -33,6 +33,7 @@
 #include "typeflow/front/fold.hpp"
 #include "typeflow/front/placement.hpp"
 #include "typeflow/front/random.hpp"
+#include "typeflow/front/gather.hpp"
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/front/derivatives.hpp"
 #include "typeflow/graph/describe.hpp"

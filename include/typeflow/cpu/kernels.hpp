@@ -8,6 +8,7 @@
 #include "typeflow/cpu/columns.hpp"
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/gather.hpp"
 #include "typeflow/cpu/movement.hpp"
 #include "typeflow/cpu/rows.hpp"
 
