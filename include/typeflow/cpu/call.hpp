@@ -78,6 +78,8 @@ struct Tensor {
 /// The CPU kernel of a custom operation O: specialise it with
 ///   template <class Arch>
 ///   static void run(const O& op, const Tensor* inputs, const Tensor* outputs, const KernelCall&);
+/// or with template <class Arch, class T>, T being the element type of the first input: then it is
+/// compiled for no other.
 template <class O>
 struct kernel_of {
   template <class Arch>

@@ -11,6 +11,7 @@
 #include "typeflow/cpu/gather.hpp"
 #include "typeflow/cpu/movement.hpp"
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/scan.hpp"
 
 namespace typeflow::simd {
 

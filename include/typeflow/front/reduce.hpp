@@ -251,6 +251,7 @@ struct ArgMin : arg_extreme<ArgMin, less_of> {
 /// sum(x) / N; the sum times 1/N before fusion.
 struct Mean : composite {
   static constexpr std::string_view name = "Mean";
+  static constexpr Domain domain = Domain::floating;
   std::uint32_t axes;
   std::uint32_t keep_dims;
 
@@ -340,7 +341,8 @@ constexpr AnyExpr Mean::expand(Mean op, AnyExpr x) {
 constexpr AnyExpr LogSumExp::expand(LogSumExp op, AnyExpr x) {
   const AnyExpr largest = reduce<Max>(x, op.axes, true);
   // inf - inf would be NaN: where the largest is infinite or NaN, x stays as it is.
-  const AnyExpr finite = where(equal(largest - largest, 0), largest, 0);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const AnyExpr finite = where(less(abs(largest), infinity), largest, 0);
   const AnyExpr y = log(reduce<Sum>(exp(x - finite), op.axes, true)) + finite;
   return reshape_to(y, reduced(x.dims(), op.axes, op.keep_dims != 0));
 }
@@ -422,8 +424,7 @@ constexpr AnyExpr fit_to(const AnyExpr& dx, const Dims& operand) {
 /// The sum over axes, all if none is named: sum(x), sum<1>(x), sum<0, 2>(x, keep_dims). With
 /// keep_dims the axes stay with extent 1. (A,B,C) -> (A,C) for sum<1>
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto sum(const X& x, K = {},
-                   std::source_location at = std::source_location::current()) {
+constexpr auto sum(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "sum<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::numbers, X>, "sum(x): x must be a tensor of numbers");
   return detail::reduce_typed<ops::Sum, K, Axes...>(x, at);
@@ -431,28 +432,26 @@ constexpr auto sum(const X& x, K = {},
 
 /// The product over axes, all if none is named. The gradient is right where elements are 0, too.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto prod(const X& x, K = {},
-                    std::source_location at = std::source_location::current()) {
+constexpr auto prod(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "prod<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::numbers, X>, "prod(x): x must be a tensor of numbers");
   return detail::reduce_typed<ops::Prod, K, Axes...>(x, at);
 }
 
-/// The mean over axes, all if none is named. (TensorFlow's mean of integers rounds down; here it does
-/// not compile: convert them, or write sum(x) / n.)
+/// The mean over axes, all if none is named. (TensorFlow's mean of integers rounds down; here it
+/// does not compile: convert them, or write sum(x) / n.)
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto mean(const X& x, K = {},
-                    std::source_location at = std::source_location::current()) {
+constexpr auto mean(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "mean<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::floating, X>, "mean(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "mean(x): x must be float or double; convert with cast<float>(x)");
   return detail::reduce_typed<ops::Mean, K, Axes...>(x, at);
 }
 
 /// The largest element over axes, all if none is named; NaN if there is one. The gradient goes to
 /// the elements that are the largest, in equal parts.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto max(const X& x, K = {},
-                   std::source_location at = std::source_location::current()) {
+constexpr auto max(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "max<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::real, X>, "max(x): x must be a tensor of real numbers");
   return detail::reduce_typed<ops::Max, K, Axes...>(x, at);
@@ -461,20 +460,21 @@ constexpr auto max(const X& x, K = {},
 /// The smallest element over axes, all if none is named; NaN if there is one. The gradient goes to
 /// the elements that are the smallest, in equal parts.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto min(const X& x, K = {},
-                   std::source_location at = std::source_location::current()) {
+constexpr auto min(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "min<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::real, X>, "min(x): x must be a tensor of real numbers");
   return detail::reduce_typed<ops::Min, K, Axes...>(x, at);
 }
 
 /// The int32 position of the largest element along one axis: the first of equals, and of numbers
-/// before NaN. (A,B,C) -> (A,C) for argmax<1>. 0 along an axis of tf::batch in a run without elements.
+/// before NaN. (A,B,C) -> (A,C) for argmax<1>. 0 along an axis of tf::batch in a run without
+/// elements.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto argmax(const X& x, K = {},
                       std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "argmax<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::real, X>, "argmax(x): x must be a tensor of real numbers");
+  static_assert(detail::in_domain<Domain::real, X>,
+                "argmax(x): x must be a tensor of real numbers");
   static_assert(sizeof...(Axes) == 1, "argmax<axis>(x): one axis must be named");
   static_assert(!detail::empty_axis<typename X::shape, Axes...>,
                 "argmax<axis>(x): the axis has no element");
@@ -482,12 +482,14 @@ constexpr auto argmax(const X& x, K = {},
 }
 
 /// The int32 position of the smallest element along one axis: the first of equals, and of numbers
-/// before NaN. (A,B,C) -> (A,C) for argmin<1>. 0 along an axis of tf::batch in a run without elements.
+/// before NaN. (A,B,C) -> (A,C) for argmin<1>. 0 along an axis of tf::batch in a run without
+/// elements.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto argmin(const X& x, K = {},
                       std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "argmin<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::real, X>, "argmin(x): x must be a tensor of real numbers");
+  static_assert(detail::in_domain<Domain::real, X>,
+                "argmin(x): x must be a tensor of real numbers");
   static_assert(sizeof...(Axes) == 1, "argmin<axis>(x): one axis must be named");
   static_assert(!detail::empty_axis<typename X::shape, Axes...>,
                 "argmin<axis>(x): the axis has no element");
@@ -496,8 +498,7 @@ constexpr auto argmin(const X& x, K = {},
 
 /// Whether an element is true, over axes, all if none is named.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto any(const X& x, K = {},
-                   std::source_location at = std::source_location::current()) {
+constexpr auto any(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "any<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::booleans, X>, "any(x): x must be a boolean tensor");
   return detail::reduce_typed<ops::Any, K, Axes...>(x, at);
@@ -505,20 +506,20 @@ constexpr auto any(const X& x, K = {},
 
 /// Whether every element is true, over axes, all if none is named.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto all(const X& x, K = {},
-                   std::source_location at = std::source_location::current()) {
+constexpr auto all(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "all<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::booleans, X>, "all(x): x must be a boolean tensor");
   return detail::reduce_typed<ops::All, K, Axes...>(x, at);
 }
 
-/// log(sum(exp(x))) over axes, all if none is named, without overflow. -inf if all elements are, inf
-/// if one is. The gradient is softmax(x).
+/// log(sum(exp(x))) over axes, all if none is named, without overflow. -inf if all elements are,
+/// inf if one is. The gradient is softmax(x).
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto logsumexp(const X& x, K = {},
                          std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "logsumexp<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::floating, X>, "logsumexp(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "logsumexp(x): x must be float or double; convert with cast<float>(x)");
   return detail::reduce_typed<ops::LogSumExp, K, Axes...>(x, at);
 }
 
@@ -537,9 +538,11 @@ constexpr auto moments(const X& x, K keep = {},
   static_assert(detail::axes_exist<X::rank, Axes...>, "moments<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
                 "moments(x): x must be float or double; convert with cast<float>(x)");
+  detail::mark(at, x);
   const auto centre = mean<Axes...>(x, keep_dims, at);
   const auto variance = mean<Axes...>(square(x - centre), keep, at);
-  return Moments<std::remove_const_t<decltype(variance)>>{mean<Axes...>(x, keep, at), variance};
+  using M = std::remove_const_t<decltype(variance)>;
+  return Moments<M>{M(x.graph(), reshape_to(centre.any(), M::shape::dims).id), variance};
 }
 
 }  // namespace typeflow
