@@ -12,6 +12,7 @@
 #include "typeflow/cpu/movement.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/scan.hpp"
+#include "typeflow/cpu/sort.hpp"
 
 namespace typeflow::simd {
 
