@@ -29,7 +29,7 @@ struct NotEqual : predicate {
   static constexpr Domain domain = Domain::any;
   template <class V>
   constexpr auto operator()(V a, V b) const {
-    return a != b;
+    return !(a == b);  // xsimd's != of AVX-512 is false for NaN
   }
 };
 struct Less : predicate {

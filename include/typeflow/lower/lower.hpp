@@ -489,6 +489,7 @@ class Lowerer {
     const Node& node = nodes_[cluster.first];
     labelled_ = cluster.first;
     int* at = spec_;
+    push_words(node.attributes);  // before those of constants, whose slots may be made below
     *at++ = static_cast<int>(KernelKind::custom);
     *at++ = operation(*node.op);
     *at++ = node.inputs.count;
@@ -509,7 +510,6 @@ class Lowerer {
       push_extents(type_of(value));
       stores_[store_count_++] = Store{0, 0, 0, temporary(value)};
     }
-    push_words(node.attributes);
     size_ = static_cast<int>(at - spec_);
   }
   constexpr void push_extents(Id type) {

@@ -315,7 +315,7 @@ class Fuser {
     for (Id i = 0; i < count; ++i) {
       const Type type = graph_.types[i];
       const Dims dims = squeezed(type.dims);
-      const int size = size_of(type.dtype);
+      const int size = is_complex(type.dtype) ? 0 : size_of(type.dtype);  // no lanes of their own
       type_info_.push(TypeInfo{graph_.intern(Type(DType::boolean, dims)), dims.rank,
                                size == 4   ? 1u
                                : size == 8 ? 2u
