@@ -14,15 +14,6 @@ namespace typeflow {
 
 namespace detail {
 
-/// The shape with an axis of extent 1 in front of axis `axis`.
-constexpr Dims with_axis(const Dims& x, int axis) {
-  Dims out{};
-  for (int i = 0; i < axis; ++i) out.append(x.extent[i]);
-  out.append(1);
-  for (int i = axis; i < x.rank; ++i) out.append(x.extent[i]);
-  return out;
-}
-
 /// Whether an element is on the diagonal of two axes.
 constexpr AnyExpr on_diagonal(Graph& graph, const Dims& dims, int row, int column) {
   return equal(index_along(graph, dims, row), index_along(graph, dims, column));
@@ -48,10 +39,13 @@ constexpr bool has_diagonal(const Dims& x) {
 template <class S>
 struct DiagRule {
   static constexpr bool valid = S::rank >= 1 && S::rank < max_rank;
-  static constexpr Dims value = valid ? broadcast(with_axis(S::dims, S::rank), S::dims.rank > 0
-                                                      ? with_axis(S::dims, S::rank - 1)
-                                                      : S::dims)
-                                      : no_dims;
+  static constexpr Dims value = [] {
+    if constexpr (valid) {
+      return broadcast(expanded(S::dims, S::rank), expanded(S::dims, S::rank - 1));
+    } else {
+      return no_dims;
+    }
+  }();
 };
 template <class S>
 struct DiagPartRule {
@@ -68,7 +62,7 @@ struct OuterRule {
       A::rank >= 1 && B::rank >= 1 && A::rank < max_rank && B::rank < max_rank;
   static constexpr Dims value = [] {
     if constexpr (vectors) {
-      return broadcast(with_axis(A::dims, A::rank), with_axis(B::dims, B::rank - 1));
+      return broadcast(expanded(A::dims, A::rank), expanded(B::dims, B::rank - 1));
     } else {
       return no_dims;
     }
@@ -98,10 +92,10 @@ template <TypedExpr X, TypedExpr B>
 constexpr auto bias_add(const X& x, const B& b,
                         std::source_location at = std::source_location::current()) {
   static_assert(X::rank >= 1 && B::rank == 1, "bias_add(x, b): b must have one axis, x's last");
-  static_assert(X::rank < 1 || B::rank != 1 ||
-                    X::shape::dims.extent[X::rank > 0 ? X::rank - 1 : 0] ==
-                        B::shape::dims.extent[0],
-                "bias_add(x, b): b must be as long as the last axis of x");
+  static_assert(
+      X::rank < 1 || B::rank != 1 ||
+          X::shape::dims.extent[X::rank > 0 ? X::rank - 1 : 0] == B::shape::dims.extent[0],
+      "bias_add(x, b): b must be as long as the last axis of x");
   static_assert(std::is_same_v<typename X::element, typename B::element> &&
                     detail::in_domain<Domain::numbers, X>,
                 "bias_add(x, b): the element types must be equal, those of numbers; convert with "
@@ -134,7 +128,8 @@ template <TypedExpr A, TypedExpr B>
 constexpr auto outer(const A& a, const B& b,
                      std::source_location at = std::source_location::current()) {
   using Rule = detail::OuterRule<typename A::shape, typename B::shape>;
-  static_assert(Rule::vectors, "outer(a, b): a and b must be vectors, or several in their last axis");
+  static_assert(Rule::vectors,
+                "outer(a, b): a and b must be vectors, or several in their last axis");
   static_assert(!Rule::vectors || Rule::value.valid(),
                 "outer(a, b): the axes in front of the last must be equal, or 1 in a or b");
   static_assert(std::is_same_v<typename A::element, typename B::element> &&
@@ -143,8 +138,8 @@ constexpr auto outer(const A& a, const B& b,
                 "cast<T>(x)");
   detail::mark(at, a);
   using E = Expr<typename A::element, shape_of_t<Rule>>;
-  const AnyExpr y = reshape_to(a.any(), detail::with_axis(A::shape::dims, A::rank)) *
-                    reshape_to(b.any(), detail::with_axis(B::shape::dims, B::rank - 1));
+  const AnyExpr y = reshape_to(a.any(), detail::expanded(A::shape::dims, A::rank)) *
+                    reshape_to(b.any(), detail::expanded(B::shape::dims, B::rank - 1));
   return E(a.graph(), y.id);
 }
 
@@ -176,8 +171,8 @@ constexpr auto diag(const V& v, std::source_location at = std::source_location::
 template <UntypedExpr V>
 constexpr AnyExpr diag(const V& v) {
   const int rank = v.dims().rank;
-  const Dims row = detail::with_axis(v.dims(), rank - 1);
-  const Dims dims = broadcast(row, detail::with_axis(v.dims(), rank));
+  const Dims row = detail::expanded(v.dims(), rank - 1);
+  const Dims dims = broadcast(row, detail::expanded(v.dims(), rank));
   return where(detail::on_diagonal(*v.graph, dims, rank - 1, rank), reshape_to(v, row), 0);
 }
 
