@@ -252,7 +252,7 @@ constexpr Labelled multiply_matrices(const Labelled& a, const Labelled& b, const
   }
   for (int i = 0; i + 1 < rows.count && rows_stay; ++i) {
     of_a.append(a.extent(rows.label[i]));
-    of_b.append(1);
+    if (batch.count > 0) of_b.append(1);
   }
   const Extent last = rows_stay ? a.extent(rows.label[rows.count - 1]) : height.extent[0];
   of_a.append(left.summed_first ? depth.extent[0] : last);
