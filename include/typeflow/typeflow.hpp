@@ -23,6 +23,8 @@
 #include "typeflow/front/concat.hpp"
 #include "typeflow/front/pad.hpp"
 #include "typeflow/front/matmul.hpp"
+#include "typeflow/front/linear.hpp"
+#include "typeflow/front/einsum.hpp"
 #include "typeflow/front/softmax.hpp"
 #include "typeflow/front/initializers.hpp"
 #include "typeflow/front/sources.hpp"
