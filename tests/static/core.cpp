@@ -101,5 +101,6 @@ static_assert(tf::uniform_element<double>(0, 0, 1) == (0xbc57ac4c9b00dbd8ull >> 
 // Element types.
 static_assert(tf::dtype_of<int> == tf::DType::int32 && tf::dtype_of<long long> == tf::DType::int64);
 static_assert(std::is_same_v<tf::element_of<tf::DType::uint8>, std::uint8_t>);
-static_assert(!tf::Element<char> && !tf::Element<std::int16_t> && !tf::Element<float*>);
+static_assert(tf::Element<std::int16_t> && tf::Element<std::complex<double>>);
+static_assert(!tf::Element<char> && !tf::Element<long double> && !tf::Element<float*>);
 static_assert(tf::size_of(tf::DType::boolean) == 1 && tf::size_of(tf::DType::float64) == 8);

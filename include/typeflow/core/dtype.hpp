@@ -3,96 +3,103 @@
 
 // Element types: as a C++ type where the user sees them, as a DType in the graph.
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
 
 #include "typeflow/core/config.hpp"
+#include "typeflow/core/half.hpp"
 
 namespace typeflow {
 
 /// The element types of tensors. A boolean takes one byte in memory, 0 or 1.
-enum class DType : std::uint8_t { boolean, uint8, int32, int64, float32, float64 };
-inline constexpr int dtype_count = 6;
-
-constexpr std::string_view name_of(DType type) {
-  switch (type) {
-    case DType::boolean:
-      return "bool";
-    case DType::uint8:
-      return "uint8";
-    case DType::int32:
-      return "int32";
-    case DType::int64:
-      return "int64";
-    case DType::float32:
-      return "float";
-    case DType::float64:
-      return "double";
-  }
-  return "?";
-}
-
-/// Bytes of one element.
-constexpr int size_of(DType type) {
-  switch (type) {
-    case DType::boolean:
-    case DType::uint8:
-      return 1;
-    case DType::int32:
-    case DType::float32:
-      return 4;
-    case DType::int64:
-    case DType::float64:
-      return 8;
-  }
-  return 0;
-}
-
-constexpr bool is_floating(DType type) { return type >= DType::float32; }
-constexpr bool is_integer(DType type) { return type >= DType::uint8 && type <= DType::int64; }
-constexpr bool is_number(DType type) { return type != DType::boolean; }
+enum class DType : std::uint8_t {
+  boolean,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  bfloat16,
+  float16,
+  float32,
+  float64,
+  complex64,   ///< two floats
+  complex128,  ///< two doubles
+};
+inline constexpr int dtype_count = 15;
 
 namespace detail {
+
+template <class... T>
+struct ElementTypes {};
+/// The C++ types of elements, in the order of DType.
+using AllElements =
+    ElementTypes<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
+                 std::uint16_t, std::uint32_t, std::uint64_t, bfloat16, float16, float, double,
+                 std::complex<float>, std::complex<double>>;
+
+struct DTypeRecord {
+  std::string_view name;
+  int size;
+};
+inline constexpr DTypeRecord dtype_records[dtype_count] = {
+    {"bool", 1},    {"int8", 1},   {"int16", 2},  {"int32", 4},          {"int64", 8},
+    {"uint8", 1},   {"uint16", 2}, {"uint32", 4}, {"uint64", 8},         {"bfloat16", 2},
+    {"float16", 2}, {"float", 4},  {"double", 8}, {"complex<float>", 8}, {"complex<double>", 16},
+};
+
 template <class T>
 constexpr int dtype_index() {
   if constexpr (std::is_same_v<T, bool>) return 0;
-  if constexpr (std::is_same_v<T, std::uint8_t>) return 1;
-  if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4) return 2;
-  if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8) return 3;
-  if constexpr (std::is_same_v<T, float>) return 4;
-  if constexpr (std::is_same_v<T, double>) return 5;
+  if constexpr (std::is_same_v<T, bfloat16>) return 9;
+  if constexpr (std::is_same_v<T, float16>) return 10;
+  if constexpr (std::is_same_v<T, float>) return 11;
+  if constexpr (std::is_same_v<T, double>) return 12;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return 13;
+  if constexpr (std::is_same_v<T, std::complex<double>>) return 14;
+  constexpr bool is_character = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
+                                std::is_same_v<T, char8_t> || std::is_same_v<T, char16_t> ||
+                                std::is_same_v<T, char32_t>;
+  if constexpr (std::is_integral_v<T> && !is_character && sizeof(T) <= 8) {
+    constexpr int width = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return (std::is_signed_v<T> ? 1 : 5) + width;
+  }
   return -1;
 }
 
-template <DType>
-struct ElementOf;
-template <>
-struct ElementOf<DType::boolean> {
-  using type = bool;
+template <int I, class List>
+struct ElementAt;
+template <class T, class... Rest>
+struct ElementAt<0, ElementTypes<T, Rest...>> {
+  using type = T;
 };
-template <>
-struct ElementOf<DType::uint8> {
-  using type = std::uint8_t;
+template <int I, class T, class... Rest>
+struct ElementAt<I, ElementTypes<T, Rest...>> {
+  using type = typename ElementAt<I - 1, ElementTypes<Rest...>>::type;
 };
-template <>
-struct ElementOf<DType::int32> {
-  using type = std::int32_t;
-};
-template <>
-struct ElementOf<DType::int64> {
-  using type = std::int64_t;
-};
-template <>
-struct ElementOf<DType::float32> {
-  using type = float;
-};
-template <>
-struct ElementOf<DType::float64> {
-  using type = double;
-};
+
 }  // namespace detail
+
+constexpr std::string_view name_of(DType type) {
+  return detail::dtype_records[static_cast<int>(type)].name;
+}
+
+/// Bytes of one element.
+constexpr int size_of(DType type) { return detail::dtype_records[static_cast<int>(type)].size; }
+
+/// int8 to uint64.
+constexpr bool is_integer(DType type) { return type >= DType::int8 && type <= DType::uint64; }
+constexpr bool is_unsigned(DType type) { return type >= DType::uint8 && type <= DType::uint64; }
+/// bfloat16 to double: real floating-point numbers, which have gradients.
+constexpr bool is_floating(DType type) { return type >= DType::bfloat16 && type <= DType::float64; }
+constexpr bool is_complex(DType type) { return type >= DType::complex64; }
+constexpr bool is_number(DType type) { return type != DType::boolean; }
 
 /// A C++ type that can be the element of a tensor.
 template <class T>
@@ -104,7 +111,61 @@ inline constexpr DType dtype_of = static_cast<DType>(detail::dtype_index<T>());
 
 /// The C++ type of elements of a DType.
 template <DType D>
-using element_of = typename detail::ElementOf<D>::type;
+using element_of = typename detail::ElementAt<static_cast<int>(D), detail::AllElements>::type;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_half = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
+template <class T>
+inline constexpr bool is_real_floating = std::is_floating_point_v<T> || is_half<T>;
+template <class T>
+inline constexpr bool is_complex_number = false;
+template <class T>
+inline constexpr bool is_complex_number<std::complex<T>> = true;
+
+/// The type in which operations compute on elements of T: float for those of 16 bits, whose
+/// results are rounded after every operation.
+template <class T>
+using Computed = std::conditional_t<is_half<T>, float, T>;
+
+/// The widest number of T's kind: what the interpreter adds up in.
+template <class T>
+using Widest = std::conditional_t<
+    is_real_floating<T>, double,
+    std::conditional_t<is_complex_number<T>, std::complex<double>,
+                       std::conditional_t<std::is_unsigned_v<T> && !std::is_same_v<T, bool>,
+                                          std::uint64_t, std::int64_t>>>;
+
+/// Conversion between element types: towards zero from floating to integer, which wraps around
+/// where it must; to a complex number with imaginary part 0, from one its real part; to bool, != 0.
+template <class To, class From>
+constexpr To convert_element(const From& x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (is_complex_number<To> && is_complex_number<From>) {
+    using Part = typename To::value_type;
+    return To(static_cast<Part>(x.real()), static_cast<Part>(x.imag()));
+  } else if constexpr (is_complex_number<From>) {
+    return convert_element<To>(x.real());
+  } else if constexpr (is_complex_number<To>) {
+    return To(static_cast<typename To::value_type>(x));
+  } else if constexpr (std::is_integral_v<To> && is_real_floating<From>) {
+    // What does not fit has no value in C++; NaN is 0 here, the others are the nearest number.
+    const double wide = static_cast<double>(static_cast<Computed<From>>(x));
+    constexpr double low = static_cast<double>(std::numeric_limits<To>::min());
+    constexpr double high = static_cast<double>(std::numeric_limits<To>::max());
+    if (!(wide >= low)) return wide < low ? std::numeric_limits<To>::min() : To(0);
+    if (wide >= high) return std::numeric_limits<To>::max();
+    return static_cast<To>(wide);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+}  // namespace detail
 
 /// Calls `f(T{})` with T the C++ type of `type`.
 template <class F>
@@ -112,16 +173,34 @@ constexpr decltype(auto) visit_dtype(DType type, F&& f) {
   switch (type) {
     case DType::boolean:
       return f(bool{});
-    case DType::uint8:
-      return f(std::uint8_t{});
+    case DType::int8:
+      return f(std::int8_t{});
+    case DType::int16:
+      return f(std::int16_t{});
     case DType::int32:
       return f(std::int32_t{});
     case DType::int64:
       return f(std::int64_t{});
+    case DType::uint8:
+      return f(std::uint8_t{});
+    case DType::uint16:
+      return f(std::uint16_t{});
+    case DType::uint32:
+      return f(std::uint32_t{});
+    case DType::uint64:
+      return f(std::uint64_t{});
+    case DType::bfloat16:
+      return f(bfloat16{});
+    case DType::float16:
+      return f(float16{});
     case DType::float32:
       return f(float{});
-    default:
+    case DType::float64:
       return f(double{});
+    case DType::complex64:
+      return f(std::complex<float>{});
+    default:
+      return f(std::complex<double>{});
   }
 }
 

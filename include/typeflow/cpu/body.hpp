@@ -55,16 +55,22 @@ struct ElementContext {
 template <class L, class From, class To>
 TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template of<From>& x) {
   using V = typename L::template of<To>;
+  using F = Computed<From>;
+  using T = Computed<To>;
   if constexpr (std::is_same_v<From, To>) {
     return x;
+  } else if constexpr (is_batch<From> && is_batch<To> && std::is_same_v<F, T>) {
+    return L::template rounded<To>(x);  // float and 16 bits
   } else if constexpr (std::is_same_v<From, bool> && is_batch<To>) {
-    return select(L::template condition<To>(x), V(To(1)), V(To(0)));
+    return select(L::template condition<T>(x), V(T(1)), V(T(0)));
   } else if constexpr (is_batch<From> && std::is_same_v<To, bool>) {
-    return L::template mask<From>(!(x == typename L::template of<From>(From(0))));
+    return L::template mask<F>(!(x == typename L::template of<From>(F(0))));
   } else {
     const auto in = L::template elements<From>(x);
     Array<To, L::size> out;
-    for (int i = 0; i < L::size; ++i) out.v[i] = static_cast<To>(in.v[i]);
+    for (int i = 0; i < L::size; ++i) {
+      out.v[i] = typeflow::detail::convert_element<To>(in.v[i]);
+    }
     return L::template from<To>(out);
   }
 }
@@ -113,27 +119,30 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
     constexpr bool logical = std::is_same_v<Last, bool> && O::domain == Domain::booleans;
     if constexpr (logical) {
       return op(x...);
-    } else if constexpr (is_batch<Last> && !has_scalar_body<O>) {
+    } else if constexpr (is_batch<Last> &&
+                         (is_batch<R> || std::is_same_v<R, bool>)&&!has_scalar_body<O>) {
       const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)
                                 TYPEFLOW_INLINE_LAMBDA {
                                   if constexpr (std::is_same_v<T, bool>) {
-                                    return L::template condition<Last>(v);
+                                    return L::template condition<Computed<Last>>(v);
                                   } else {
                                     return v;
                                   }
                                 };
       const auto result = call(op, prepared(std::type_identity<X>{}, x)...);
       if constexpr (std::is_same_v<R, bool>) {
-        return L::template mask<Last>(result);
+        return L::template mask<Computed<Last>>(result);
       } else {
-        return result;
+        return L::template rounded<R>(result);
       }
     } else {
       const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
       Array<R, L::size> out;
       std::apply(
           [&](const auto&... a) TYPEFLOW_INLINE_LAMBDA {
-            for (int i = 0; i < L::size; ++i) out.v[i] = static_cast<R>(op(a.v[i]...));
+            for (int i = 0; i < L::size; ++i) {
+              out.v[i] = static_cast<R>(op(static_cast<Computed<X>>(a.v[i])...));
+            }
           },
           in);
       return L::template from<R>(out);
@@ -147,13 +156,14 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
                                                           int count, T rest) {
   if constexpr (is_batch<T>) {
     using V = typename L::template of<T>;
+    using C = Computed<T>;
     constexpr int n = static_cast<int>(V::size);
     alignas(64) static constexpr auto numbers = [] {
-      std::array<T, n> a{};
-      for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i)] = static_cast<T>(i);
+      std::array<C, n> a{};
+      for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i)] = static_cast<C>(i);
       return a;
     }();
-    return select(V::load_unaligned(numbers.data()) < V(static_cast<T>(count)), x, V(rest));
+    return select(V::load_unaligned(numbers.data()) < V(static_cast<C>(count)), x, V(rest));
   } else {
     auto all = L::template elements<T>(x);
     for (int i = count; i < L::size; ++i) all.v[i] = rest;
@@ -162,28 +172,30 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
 }
 
 // Folds. A fold's lanes are folded on their own, then with one another: always in the same order.
+// Elements of 16 bits are folded in float; the result is rounded once.
 
 template <class L, class O, class T>
 struct FoldState {
   using V = typename L::template of<T>;
   using Result = T;
+  using C = Computed<T>;
   V value;
 
-  TYPEFLOW_INLINE void reset() { value = L::template broadcast<T>(O::template identity<T>()); }
+  TYPEFLOW_INLINE void reset() { value = L::template broadcast<C>(O::template identity<C>()); }
   TYPEFLOW_INLINE void step(const V& x, std::int64_t) {
-    value = apply_lanes<L, T, T, T>(O{}, ElementContext{}, value, x);
+    value = apply_lanes<L, C, C, C>(O{}, ElementContext{}, value, x);
   }
   /// Of the first `count` lanes.
   TYPEFLOW_INLINE void step(const V& x, std::int64_t at, int count) {
-    step(first_elements<L, T>(x, count, O::template identity<T>()), at);
+    step(first_elements<L, C>(x, count, O::template identity<C>()), at);
   }
   TYPEFLOW_INLINE void merge(const FoldState& other) { step(other.value, 0); }
   /// The fold over the lanes, in all lanes.
   TYPEFLOW_INLINE void finish() {
-    const auto lanes = L::template elements<T>(value);
-    T total = lanes.v[0];
-    for (int i = 1; i < L::size; ++i) total = static_cast<T>(O{}(total, lanes.v[i]));
-    value = L::template broadcast<T>(total);
+    const auto lanes = L::template elements<C>(value);
+    C total = lanes.v[0];
+    for (int i = 1; i < L::size; ++i) total = static_cast<C>(O{}(total, lanes.v[i]));
+    value = L::template broadcast<T>(static_cast<T>(total));
   }
   TYPEFLOW_INLINE const V& result() const { return value; }
 };

@@ -3,10 +3,12 @@
 
 // SIMD values: N elements of any element type, N fixed by the widest type of a kernel.
 //
-// float and double are xsimd batches, bool is a batch_bool, integers are small arrays over which
-// loops run (their operations are exact, so how they are computed changes no bit). In a kernel of
-// 8-byte lanes a float fills the lower half of a batch of floats: the same functions compute it
-// there, so it has the same bits as in a kernel of 4-byte lanes.
+// float and double are xsimd batches, bool is a batch_bool, integers and complex numbers are small
+// arrays over which loops run (their operations are exact, or sequences of exactly rounded ones, so
+// how they are computed changes no bit). Numbers of 16 bits are batches of floats whose values they
+// can hold: operations compute in float and round. In a kernel of 8-byte lanes a float fills the
+// lower half of a batch of floats: the same functions compute it there, so it has the same bits as
+// in a kernel of 4-byte lanes.
 
 #include <cstdint>
 #include <cstring>
@@ -36,14 +38,50 @@ TYPEFLOW_INLINE xsimd::batch<T, A> fma(const xsimd::batch<T, A>& a, const xsimd:
 #endif
 }
 
-/// N elements of an integer type.
+/// N elements of any type.
 template <class T, int N>
 struct Array {
   T v[N];
 };
 
+/// Elements that are kept in xsimd batches: of T, or of float for those of 16 bits.
 template <class T>
-inline constexpr bool is_batch = std::is_floating_point_v<T>;
+inline constexpr bool is_batch = detail::is_real_floating<T>;
+template <class T>
+using Computed = detail::Computed<T>;
+
+// Conversion of arrays between 16 bits and float.
+
+template <class T, int N>
+TYPEFLOW_INLINE Array<float, N> widen(const Array<T, N>& x) {
+  Array<float, N> r;
+#if defined(__F16C__)
+  if constexpr (std::is_same_v<T, float16> && N % 8 == 0) {
+    for (int i = 0; i < N; i += 8) {
+      const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x.v + i));
+      _mm256_storeu_ps(r.v + i, _mm256_cvtph_ps(half));
+    }
+    return r;
+  }
+#endif
+  for (int i = 0; i < N; ++i) r.v[i] = static_cast<float>(x.v[i]);
+  return r;
+}
+template <class T, int N>
+TYPEFLOW_INLINE Array<T, N> narrow(const Array<float, N>& x) {
+  Array<T, N> r;
+#if defined(__F16C__)
+  if constexpr (std::is_same_v<T, float16> && N % 8 == 0) {
+    for (int i = 0; i < N; i += 8) {
+      const __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(x.v + i), _MM_FROUND_TO_NEAREST_INT);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(r.v + i), half);
+    }
+    return r;
+  }
+#endif
+  for (int i = 0; i < N; ++i) r.v[i] = static_cast<T>(x.v[i]);
+  return r;
+}
 
 template <bool Wide, class A>
 struct Lanes {
@@ -54,7 +92,7 @@ struct Lanes {
   template <class T>
   static constexpr auto type_of() {
     if constexpr (is_batch<T>) {
-      return std::type_identity<xsimd::batch<T, A>>{};
+      return std::type_identity<xsimd::batch<Computed<T>, A>>{};
     } else if constexpr (std::is_same_v<T, bool>) {
       return std::type_identity<Mask>{};
     } else {
@@ -67,12 +105,12 @@ struct Lanes {
 
   /// Whether a batch of T has exactly `size` elements.
   template <class T>
-  static constexpr bool fills = is_batch<T> && sizeof(T) == sizeof(Carrier);
+  static constexpr bool fills = std::is_floating_point_v<T> && sizeof(T) == sizeof(Carrier);
 
   template <class T>
   TYPEFLOW_INLINE static of<T> broadcast(T x) {
     if constexpr (is_batch<T>) {
-      return of<T>(x);
+      return of<T>(static_cast<Computed<T>>(x));
     } else if constexpr (std::is_same_v<T, bool>) {
       return Mask(x);
     } else {
@@ -131,11 +169,15 @@ struct Lanes {
   template <class T>
   TYPEFLOW_INLINE static Array<T, size> elements(const of<T>& x) {
     if constexpr (is_batch<T>) {
-      Array<T, static_cast<int>(of<T>::size)> all;
+      Array<Computed<T>, static_cast<int>(of<T>::size)> all;
       x.store_unaligned(all.v);
-      Array<T, size> r;
+      Array<Computed<T>, size> r;
       std::memcpy(r.v, all.v, sizeof r.v);
-      return r;
+      if constexpr (detail::is_half<T>) {
+        return narrow<T>(r);
+      } else {
+        return r;
+      }
     } else if constexpr (std::is_same_v<T, bool>) {
       Array<bool, size> r;
       x.store_unaligned(r.v);
@@ -146,7 +188,9 @@ struct Lanes {
   }
   template <class T>
   TYPEFLOW_INLINE static of<T> from(const Array<T, size>& x) {
-    if constexpr (is_batch<T>) {
+    if constexpr (detail::is_half<T>) {
+      return from<float>(widen(x));
+    } else if constexpr (is_batch<T>) {
       Array<T, static_cast<int>(of<T>::size)> all{};
       std::memcpy(all.v, x.v, sizeof x.v);
       return of<T>::load_unaligned(all.v);
@@ -157,7 +201,17 @@ struct Lanes {
     }
   }
 
-  /// A comparison's result as a Mask.
+  /// A batch's values rounded to what T can hold.
+  template <class T>
+  TYPEFLOW_INLINE static of<T> rounded(const of<T>& x) {
+    if constexpr (detail::is_half<T>) {
+      return from<T>(elements<T>(x));
+    } else {
+      return x;
+    }
+  }
+
+  /// A comparison's result as a Mask; T is float or double.
   template <class T>
   TYPEFLOW_INLINE static Mask mask(const xsimd::batch_bool<T, A>& x) {
     if constexpr (sizeof(T) == sizeof(Carrier)) {
@@ -184,7 +238,8 @@ struct Lanes {
   // Parts of vectors by the instruction set's masks, where it has them.
 #if defined(__AVX512F__)
   template <class T>
-  static constexpr bool is_masked = std::is_base_of_v<xsimd::avx512f, A>&& is_batch<T>;
+  static constexpr bool is_masked =
+      std::is_base_of_v<xsimd::avx512f, A>&& std::is_floating_point_v<T>;
 
   static auto mask16(int count) { return static_cast<__mmask16>((1u << count) - 1u); }
   static auto mask8(int count) { return static_cast<__mmask8>((1u << count) - 1u); }
@@ -202,7 +257,7 @@ struct Lanes {
   }
 #elif defined(__AVX__)
   template <class T>
-  static constexpr bool is_masked = std::is_base_of_v<xsimd::avx, A>&& is_batch<T>;
+  static constexpr bool is_masked = std::is_base_of_v<xsimd::avx, A>&& std::is_floating_point_v<T>;
 
   /// -1 in the first `count` elements.
   template <class I>

@@ -15,6 +15,7 @@ namespace ops {
 struct Add : elementwise {
   static constexpr Builtin builtin = Builtin::add;
   static constexpr std::string_view name = "Add";
+  static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
@@ -32,6 +33,7 @@ struct Add : elementwise {
 struct Sub : elementwise {
   static constexpr Builtin builtin = Builtin::sub;
   static constexpr std::string_view name = "Sub";
+  static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
@@ -49,6 +51,7 @@ struct Sub : elementwise {
 struct Mul : elementwise {
   static constexpr Builtin builtin = Builtin::mul;
   static constexpr std::string_view name = "Mul";
+  static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
@@ -67,6 +70,7 @@ struct Mul : elementwise {
 struct Div : elementwise {
   static constexpr Builtin builtin = Builtin::div;
   static constexpr std::string_view name = "Div";
+  static constexpr Domain domain = Domain::numbers;
   template <class V>
   constexpr V operator()(V a, V b) const {
     if constexpr (std::is_integral_v<V>) {
@@ -86,6 +90,7 @@ struct Div : elementwise {
 struct Neg : elementwise {
   static constexpr Builtin builtin = Builtin::neg;
   static constexpr std::string_view name = "Neg";
+  static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
   constexpr V operator()(V a) const {

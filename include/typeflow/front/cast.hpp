@@ -11,7 +11,7 @@ namespace typeflow {
 
 namespace ops {
 
-/// Conversion of the element type. Floating to integer truncates towards zero; to bool: != 0.
+/// Conversion of the element type, as detail::convert_element does it.
 struct Cast : elementwise {
   static constexpr Builtin builtin = Builtin::cast;
   static constexpr std::string_view name = "Cast";
@@ -22,15 +22,24 @@ struct Cast : elementwise {
   static constexpr Number evaluate(const EvaluateCall& call) {
     const DType from = call.graph.dtype_of(call.graph.input(call.node, 0));
     const DType target = static_cast<DType>(decode<Cast>(call.graph, call.node).to);
-    return visit_dtype(from, [&](auto f) {
-      return visit_dtype(target, [&](auto t) {
-        return number_from(static_cast<decltype(t)>(typeflow::to<decltype(f)>(call.inputs[0])));
-      });
+    const Number& x = call.inputs[0];
+    return visit_dtype(target, [&](auto zero) {
+      using T = decltype(zero);
+      if (is_complex(from)) return convert<T>(typeflow::to<std::complex<double>>(x));
+      if (is_floating(from)) return convert<T>(x.real);
+      return from == DType::uint64 ? convert<T>(static_cast<std::uint64_t>(x.integer))
+                                   : convert<T>(x.integer);
     });
   }
   static constexpr AnyExpr gradient(Cast, auto x, auto, auto dy) {
     if (!is_floating(x.dtype()) || !is_floating(dy.dtype())) return AnyExpr{};
     return cast_to(dy, x.dtype());
+  }
+
+ private:
+  template <class T>
+  static constexpr Number convert(const auto& x) {
+    return number_from(detail::convert_element<T>(x));
   }
 };
 
@@ -60,7 +69,9 @@ constexpr AnyExpr cast_to(const AnyExpr& x, DType type) {
                   Type(type, x.dims()));
 }
 
-/// x with elements of type T. Floating to integer truncates towards zero; to bool is x != 0.
+/// x with elements of type T. Floating-point numbers are rounded to the nearest; to integers they
+/// are truncated towards zero, NaN becomes 0, and what is too large the largest. Integers wrap
+/// around. A complex number's real part is what becomes a real one; to bool is x != 0.
 template <Element T, TypedExpr X>
 constexpr auto cast(const X& x, std::source_location at = std::source_location::current()) {
   detail::mark(at, x);

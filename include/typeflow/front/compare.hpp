@@ -91,6 +91,9 @@ struct Select : elementwise {
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
   static constexpr bool condition_first = true;
+  static constexpr Number evaluate(const EvaluateCall& call) {
+    return call.inputs[call.inputs[0].integer != 0 ? 1 : 2];
+  }
   template <class C, class V>
   constexpr V operator()(C condition, V yes, V no) const {
     using math::select;

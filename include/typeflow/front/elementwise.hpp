@@ -42,8 +42,9 @@ struct NumberWords {
   std::uint32_t high;
 };
 constexpr NumberWords words_of(DType type, const Number& value) {
-  const std::uint64_t bits = is_floating(type) ? std::bit_cast<std::uint64_t>(value.real)
-                                               : static_cast<std::uint64_t>(value.integer);
+  const std::uint64_t bits = is_floating(type) || is_complex(type)
+                                 ? std::bit_cast<std::uint64_t>(value.real)
+                                 : static_cast<std::uint64_t>(value.integer);
   return {static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)};
 }
 
@@ -73,9 +74,9 @@ template <Literal L>
 constexpr AnyExpr literal_node(Graph& graph, DType type, L value) {
   return visit_dtype(type, [&](auto zero) {
     using T = decltype(zero);
-    const T converted = static_cast<T>(value);
+    const T converted = convert_element<T>(value);
     if constexpr (std::is_integral_v<L> && !std::is_same_v<T, bool>) {
-      if (static_cast<L>(converted) != value) {
+      if (convert_element<L>(converted) != value) {
         Message message{};
         graph.fail(message << "the number " << static_cast<std::int64_t>(value)
                            << " is not exactly a " << type);
@@ -117,7 +118,8 @@ inline constexpr bool has_element = true;
 template <class T, TypedExpr X>
 inline constexpr bool has_element<T, X> = std::is_same_v<typename X::element, T>;
 template <class T, class X>
-inline constexpr bool literal_fits = !std::is_floating_point_v<X> || std::is_floating_point_v<T>;
+inline constexpr bool literal_fits =
+    !std::is_floating_point_v<X> || is_real_floating<T> || is_complex_number<T>;
 
 /// Whether an AnyExpr is among the operands, of which nothing is known while compiling.
 template <class... X>
@@ -146,6 +148,15 @@ inline constexpr bool broadcasts = [] {
     return true;
   } else {
     return BroadcastRule<typename ShapeOf<X>::type...>::value.valid();
+  }
+}();
+/// Whether the operands are of a 16-bit floating-point type.
+template <class... X>
+inline constexpr bool has_half = [] {
+  if constexpr (untyped<X...>) {
+    return false;
+  } else {
+    return is_half<typename FirstElement<X...>::type>;
   }
 }();
 template <Domain D, class... X>
@@ -205,8 +216,7 @@ constexpr AnyExpr apply_untyped(const O& op, const X&... x) {
   constexpr std::size_t count = sizeof...(X);
   const Id ids[] = {operand_id(graph, element, x)...};
   const Id type = graph.values[ids[0]].type;
-  bool alike = true;  // the usual case: all operands have the result's type
-  if constexpr (O::result(DType::float32) != DType::float32) alike = false;
+  bool alike = O::result(element) == element;  // the usual case: all have the result's type
   for (std::size_t i = 1; i < count && alike; ++i) alike = graph.values[ids[i]].type == type;
   if (alike) return add_node(graph, op, ids, static_cast<int>(count), type);
   Dims dims = graph.dims_of(ids[0]);

@@ -250,7 +250,7 @@ template <class... Y, class... DY>
   requires(sizeof...(Y) == sizeof...(DY))
 inline constexpr bool like<Ys<Y...>, GradYs<DY...>> = ((Y::type == DY::type) && ...);
 template <class... X>
-inline constexpr bool all_floating = (std::is_floating_point_v<typename X::element> && ...);
+inline constexpr bool all_floating = (is_real_floating<typename X::element> && ...);
 
 }  // namespace detail
 

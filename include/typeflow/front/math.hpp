@@ -16,7 +16,7 @@ namespace typeflow {
 /// The functions that bodies call on numbers; on SIMD batches the same names are found by their
 /// arguments.
 namespace math {
-template <Literal T>
+template <Element T>
 constexpr T select(bool condition, T yes, T no) {
   return condition ? yes : no;
 }
@@ -114,6 +114,7 @@ struct Sqrt : floating {
 
 struct Square : elementwise {
   static constexpr std::string_view name = "Square";
+  static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
   constexpr V operator()(V x) const {

@@ -45,6 +45,7 @@ enum class Domain : std::uint8_t {
   real,      ///< integers and floating: what can be ordered
   inexact,   ///< floating and complex
   floating,  ///< real floating-point types
+  complex,
   integers,
   booleans
 };
@@ -58,9 +59,11 @@ constexpr bool contains(Domain domain, DType type) {
     case Domain::real:
       return is_integer(type) || is_floating(type);
     case Domain::inexact:
-      return is_floating(type);
+      return is_floating(type) || is_complex(type);
     case Domain::floating:
       return is_floating(type);
+    case Domain::complex:
+      return is_complex(type);
     case Domain::integers:
       return is_integer(type);
     case Domain::booleans:
@@ -75,13 +78,15 @@ struct operation_base {
   static constexpr Builtin builtin = Builtin::other;
   static constexpr SideEffect effect = SideEffect::pure;
   static constexpr int flops = 1;
+  static constexpr int outputs = 1;
+  static constexpr bool variadic = false;
 };
 
 /// One scalar function of inputs that broadcast. The result has the first input's element type
 /// unless `result` says otherwise.
 struct elementwise : operation_base {
   static constexpr Kind kind = Kind::elementwise;
-  static constexpr Domain domain = Domain::numbers;
+  static constexpr Domain domain = Domain::real;
   /// operator() is a constant expression for numbers (so constants can be folded).
   static constexpr bool foldable = false;
   /// Input 0 is a boolean, whatever the element type of the others: where.
@@ -143,7 +148,10 @@ constexpr O decode(const Graph& graph, const Node& node) {
 
 template <Element T>
 constexpr T to(const Number& number) {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (detail::is_complex_number<T>) {
+    using Part = typename T::value_type;
+    return T(static_cast<Part>(number.real), static_cast<Part>(number.imaginary));
+  } else if constexpr (detail::is_real_floating<T>) {
     return static_cast<T>(number.real);
   } else if constexpr (std::is_same_v<T, bool>) {
     return number.integer != 0;
@@ -153,7 +161,9 @@ constexpr T to(const Number& number) {
 }
 template <Element T>
 constexpr Number number_from(T value) {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (detail::is_complex_number<T>) {
+    return {static_cast<double>(value.real()), 0, static_cast<double>(value.imag())};
+  } else if constexpr (detail::is_real_floating<T>) {
     return {static_cast<double>(value), 0};
   } else {
     return {0, static_cast<std::int64_t>(value)};
@@ -172,22 +182,18 @@ constexpr std::string_view type_name() {
 
 template <std::size_t>
 using AlwaysAny = AnyExpr;
-template <std::size_t, class T>
-using Always = T;
-
-template <class O>
-inline constexpr int output_count = [] {
-  if constexpr (requires { O::outputs; }) {
-    return O::outputs;
-  } else {
-    return 1;
-  }
-}();
+template <std::size_t>
+using AlwaysType = Type;
 
 /// The results, or their gradients, as O::gradient takes them.
-template <class O>
-using Results = std::conditional_t<output_count<O> == 1, AnyExpr,
-                                   std::array<AnyExpr, static_cast<std::size_t>(output_count<O>)>>;
+template <int Count>
+struct ResultsOf {
+  using type = std::array<AnyExpr, static_cast<std::size_t>(Count)>;
+};
+template <>
+struct ResultsOf<1> {
+  using type = AnyExpr;
+};
 
 /// An operation with any number of inputs.
 template <class O>
@@ -200,27 +206,33 @@ concept VariadicGradient = Variadic<O> &&
   O::gradient(op, x, e, e, dx);
 };
 
-/// The number of inputs that O::gradient(op, x..., y, dy) takes; -1 if it has no gradient.
-template <class O, std::size_t N = 1>
-constexpr int gradient_arity() {
+/// The number of inputs that O::gradient(op, x..., y, dy) takes, with y and dy of type R; -1 if it
+/// has no gradient.
+template <class O, class R, std::size_t N = 1>
+constexpr int gradient_arity_of() {
   constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
-    return requires(O op, Results<O> r) { O::gradient(op, AlwaysAny<I>{}..., r, r); };
+    return requires(O op, R y) { O::gradient(op, AlwaysAny<I>{}..., y, y); };
   }
   (std::make_index_sequence<N>{});
   if constexpr (fits) {
     return static_cast<int>(N);
   } else if constexpr (N < 6) {
-    return gradient_arity<O, N + 1>();
+    return gradient_arity_of<O, R, N + 1>();
   } else {
     return -1;
   }
+}
+
+template <class O>
+constexpr int gradient_arity() {
+  return gradient_arity_of<O, typename ResultsOf<O::outputs>::type>();
 }
 
 /// The number of inputs that O::infer(op, x...) takes; -1 if it is no function of their types.
 template <class O, std::size_t N = 1>
 constexpr int infer_arity() {
   constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
-    return requires(O op, Type t) { O::infer(op, Always<I, const Type&>(t)...); };
+    return requires(O op) { O::infer(op, AlwaysType<I>{}...); };
   }
   (std::make_index_sequence<N>{});
   if constexpr (fits) {
@@ -289,13 +301,13 @@ constexpr bool infer_of(const Graph& graph, const Node& node, Type* out) {
   }
 }
 template <class O>
-inline constexpr bool infers = [] {
+constexpr bool infers() {
   if constexpr (O::kind == Kind::elementwise) {
     return !requires { O::nullary; };
   } else {
     return Variadic<O> || infer_arity<O>() > 0;
   }
-}();
+}
 
 template <class O>
 constexpr void gradient_of(Graph& graph, Id node, const Id* dy, Id* dx) {
@@ -311,9 +323,9 @@ constexpr void gradient_of(Graph& graph, Id node, const Id* dy, Id* dx) {
     for (std::size_t i = 0; i < x.size(); ++i) dx[i] = of_x[i].id;
   } else if constexpr (gradient_arity<O>() > 0) {
     constexpr std::size_t arity = static_cast<std::size_t>(gradient_arity<O>());
-    Results<O> y{};
-    Results<O> of_y{};
-    if constexpr (output_count<O> == 1) {
+    typename ResultsOf<O::outputs>::type y{};
+    typename ResultsOf<O::outputs>::type of_y{};
+    if constexpr (O::outputs == 1) {
       y = AnyExpr{&graph, record.outputs.first};
       of_y = AnyExpr{&graph, dy[0]};
     } else {
@@ -347,36 +359,73 @@ constexpr Id expand_of(Graph& graph, const std::uint32_t* words, const Id* input
   }
 }
 
-template <class O, class T>
+/// One element of an operation on elements that are computed in V.
+template <class O, class V>
 constexpr Number evaluate_as(const O& op, const Number* in) {
-  const auto call = [&](auto... x) { return number_from(op(x...)); };
-  if constexpr (O::condition_first) {
-    return call(in[0].integer != 0, to<T>(in[1]), to<T>(in[2]));
-  } else if constexpr (requires(T x) { op(x); }) {
-    return call(to<T>(in[0]));
-  } else if constexpr (requires(T x) { op(x, x); }) {
-    return call(to<T>(in[0]), to<T>(in[1]));
+  if constexpr (!contains(O::domain, dtype_of<V>)) {
+    return {};
+  } else if constexpr (O::condition_first) {
+    return number_from(op(in[0].integer != 0, to<V>(in[1]), to<V>(in[2])));
+  } else if constexpr (requires(V x) { op(x); }) {
+    return number_from(op(to<V>(in[0])));
+  } else if constexpr (requires(V x) { op(x, x); }) {
+    return number_from(op(to<V>(in[0]), to<V>(in[1])));
   } else {
-    return call(to<T>(in[0]), to<T>(in[1]), to<T>(in[2]));
+    return number_from(op(to<V>(in[0]), to<V>(in[1]), to<V>(in[2])));
   }
 }
 
+/// The number as an element of this type holds it: integers wrap around, others are rounded.
+constexpr Number fitted(const Number& x, DType type) {
+  switch (type) {
+    case DType::int8:
+      return {0, static_cast<std::int8_t>(x.integer)};
+    case DType::int16:
+      return {0, static_cast<std::int16_t>(x.integer)};
+    case DType::int32:
+      return {0, static_cast<std::int32_t>(x.integer)};
+    case DType::uint8:
+      return {0, static_cast<std::uint8_t>(x.integer)};
+    case DType::uint16:
+      return {0, static_cast<std::uint16_t>(x.integer)};
+    case DType::uint32:
+      return {0, static_cast<std::uint32_t>(x.integer)};
+    case DType::bfloat16:
+      return {static_cast<float>(bfloat16(x.real)), 0};
+    case DType::float16:
+      return {static_cast<float>(float16(x.real)), 0};
+    default:
+      return x;
+  }
+}
+
+/// One element. All integers are computed in 64 bits and wrapped: that is what arithmetic of fewer
+/// bits gives, for fewer instantiations.
 template <class O>
 constexpr Number evaluate_of(const EvaluateCall& call) {
   if constexpr (requires { O::evaluate(call); }) {
     return O::evaluate(call);
   } else if constexpr (O::kind == Kind::elementwise) {
     const O op = decode<O>(call.graph, call.node);
-    const DType element =
-        call.graph.dtype_of(call.graph.input(call.node, call.node.inputs.count - 1));
-    return visit_dtype(element, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (contains(O::domain, dtype_of<T>)) {
-        return evaluate_as<O, T>(op, call.inputs);
-      } else {
-        return Number{};
+    const Graph& graph = call.graph;
+    const DType element = graph.dtype_of(graph.input(call.node, call.node.inputs.count - 1));
+    const auto in_type = [&]() -> Number {
+      if (is_unsigned(element)) return evaluate_as<O, std::uint64_t>(op, call.inputs);
+      if (is_integer(element)) return evaluate_as<O, std::int64_t>(op, call.inputs);
+      switch (element) {
+        case DType::boolean:
+          return evaluate_as<O, bool>(op, call.inputs);
+        case DType::float64:
+          return evaluate_as<O, double>(op, call.inputs);
+        case DType::complex64:
+          return evaluate_as<O, std::complex<float>>(op, call.inputs);
+        case DType::complex128:
+          return evaluate_as<O, std::complex<double>>(op, call.inputs);
+        default:  // float and 16 bits
+          return evaluate_as<O, float>(op, call.inputs);
       }
-    });
+    };
+    return fitted(in_type(), graph.dtype_of(call.node.outputs.first));
   } else {
     return Number{};
   }
@@ -413,7 +462,7 @@ constexpr Op make_op() {
             O::builtin,
             O::effect,
             detail::derivative_of<O>(),
-            detail::infers<O>,
+            detail::infers<O>(),
             detail::is_foldable<O>(),
             O::flops,
             &detail::infer_of<O>,

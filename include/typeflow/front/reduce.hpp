@@ -25,7 +25,7 @@ namespace ops {
 template <class Self>
 struct reduction : operation_base {
   static constexpr Kind kind = Kind::reduction;
-  static constexpr Domain domain = Domain::numbers;
+  static constexpr Domain domain = Domain::real;
   static constexpr bool index_result = false;  ///< the result is a position: argmax
   static constexpr DType result(DType element) { return element; }
   static constexpr Type infer(const Self& op, const Type& x) {
@@ -58,15 +58,17 @@ struct reduction : operation_base {
     HostTensor& y = call.outputs[0];
     visit_dtype(y.dtype, [&](auto zero) {
       using T = decltype(zero);
-      using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
-      std::vector<Wide> total(static_cast<std::size_t>(y.size()),
-                              static_cast<Wide>(Self::template identity<T>()));
-      each(call, [&](std::int64_t out, std::int64_t in, std::int64_t) {
-        Wide& t = total[static_cast<std::size_t>(out)];
-        t = op(t, to<Wide>((*call.inputs[0])[in]));
-      });
-      for (std::int64_t i = 0; i < y.size(); ++i) {
-        y[i] = number_from(static_cast<T>(total[static_cast<std::size_t>(i)]));
+      if constexpr (contains(Self::domain, dtype_of<T>)) {
+        using Wide = detail::Widest<T>;
+        std::vector<Wide> total(static_cast<std::size_t>(y.size()),
+                                static_cast<Wide>(Self::template identity<detail::Computed<T>>()));
+        each(call, [&](std::int64_t out, std::int64_t in, std::int64_t) {
+          Wide& t = total[static_cast<std::size_t>(out)];
+          t = op(t, to<Wide>((*call.inputs[0])[in]));
+        });
+        for (std::int64_t i = 0; i < y.size(); ++i) {
+          y[i] = number_from(detail::convert_element<T>(total[static_cast<std::size_t>(i)]));
+        }
       }
     });
   }
@@ -74,6 +76,7 @@ struct reduction : operation_base {
 
 struct Sum : reduction<Sum> {
   static constexpr std::string_view name = "Sum";
+  static constexpr Domain domain = Domain::numbers;
   std::uint32_t axes;
   std::uint32_t keep_dims;
 
@@ -144,17 +147,18 @@ struct arg_extreme : reduction<Self> {
   static void interpret(InterpretCall& call) {
     HostTensor& y = call.outputs[0];
     visit_dtype(call.inputs[0]->dtype, [&](auto zero) {
-      using Wide =
-          std::conditional_t<std::is_floating_point_v<decltype(zero)>, double, std::int64_t>;
-      std::vector<Wide> best(static_cast<std::size_t>(y.size()));
-      reduction<Self>::each(call, [&](std::int64_t out, std::int64_t in, std::int64_t position) {
-        Wide& b = best[static_cast<std::size_t>(out)];
-        const Wide value = to<Wide>((*call.inputs[0])[in]);
-        if (position == 0 || Better{}(value, b) || (b != b && value == value)) {
-          b = value;
-          y[out].integer = position;
-        }
-      });
+      if constexpr (contains(Self::domain, dtype_of<decltype(zero)>)) {
+        using Wide = detail::Widest<decltype(zero)>;
+        std::vector<Wide> best(static_cast<std::size_t>(y.size()));
+        reduction<Self>::each(call, [&](std::int64_t out, std::int64_t in, std::int64_t position) {
+          Wide& b = best[static_cast<std::size_t>(out)];
+          const Wide value = to<Wide>((*call.inputs[0])[in]);
+          if (position == 0 || Better{}(value, b) || (b != b && value == value)) {
+            b = value;
+            y[out].integer = position;
+          }
+        });
+      }
     });
   }
 };

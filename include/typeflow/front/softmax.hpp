@@ -258,7 +258,7 @@ constexpr auto softmax_cross_entropy(const X& logits, const L& labels,
   static_assert(detail::in_domain<Domain::floating, X> && X::rank >= 1,
                 "softmax_cross_entropy(logits, labels): the logits must be float or double, with "
                 "one axis at least");
-  constexpr bool dense = std::is_floating_point_v<typename L::element>;
+  constexpr bool dense = detail::is_real_floating<typename L::element>;
   using Rule = detail::ReduceRule<typename X::shape, 1u << (X::rank > 0 ? X::rank - 1 : 0), false>;
   using E = Expr<typename X::element, shape_of_t<Rule>>;
   static_assert(!dense || X::type == L::type,

@@ -5,7 +5,7 @@
 
 #include <source_location>
 
-#include "typeflow/front/elementwise.hpp"
+#include "typeflow/front/complex.hpp"
 #include "typeflow/front/initializers.hpp"
 
 namespace typeflow {
@@ -71,6 +71,8 @@ constexpr Expr<T, Shape<D...>> placeholder(
 template <Element T>
 constexpr Expr<T> placeholder(Graph& graph, Label name, std::type_identity_t<T> value,
                               std::source_location at = std::source_location::current()) {
+  static_assert(!detail::is_complex_number<T>,
+                "placeholder<T>(g, name, value): a complex placeholder has no default");
   graph.source = source_line(at);
   const detail::NumberWords words = detail::words_of(dtype_of<T>, number_from(value));
   const AnyExpr x =
@@ -170,7 +172,7 @@ constexpr Variable<T, Shape<D...>> variable(
                 "variable<T, D...>: the extents of a variable must be numbers, not tf::batch");
   graph.source = source_line(at);
   return {graph, detail::get_variable(graph, name, Expr<T, Shape<D...>>::type, initializer,
-                                      trainable && std::is_floating_point_v<T>, false)};
+                                      trainable && detail::is_real_floating<T>, false)};
 }
 
 /// TensorFlow's Variable: always a new one, its name made unique by a suffix, and prefixed by
@@ -183,7 +185,7 @@ constexpr Variable<T, Shape<D...>> fresh_variable(
                 "fresh_variable<T, D...>: the extents must be numbers, not tf::batch");
   graph.source = source_line(at);
   const Id index = detail::add_variable(graph, Expr<T, Shape<D...>>::type, initializer,
-                                        trainable && std::is_floating_point_v<T>, false);
+                                        trainable && detail::is_real_floating<T>, false);
   VariableRecord& record = graph.variable_records[index];
   record.name = graph.add_name(name, NameKind::variable, record.value);
   return {graph, record.value};
@@ -207,7 +209,13 @@ template <Element T>
 constexpr Expr<T> constant(Graph& graph, std::type_identity_t<T> value,
                            std::source_location at = std::source_location::current()) {
   graph.source = source_line(at);
-  return {graph, detail::constant_node(graph, dtype_of<T>, number_from(value)).id};
+  if constexpr (detail::is_complex_number<T>) {
+    return {graph, complex(constant<typename T::value_type>(graph, value.real()),
+                           constant<typename T::value_type>(graph, value.imag()))
+                       .id()};
+  } else {
+    return {graph, detail::constant_node(graph, dtype_of<T>, number_from(value)).id};
+  }
 }
 
 /// A constant array, in row-major order: constant<float, 2, 2>(g, {1, 2, 3, 4}).
@@ -218,17 +226,28 @@ constexpr Expr<T, Shape<D...>> constant(Graph& graph, const T (&values)[N],
       count_of(Shape<D...>::dims) == Count{static_cast<std::int64_t>(N), 0},
       "constant<T, D...>(g, {...}): as many numbers are needed as the shape has elements");
   graph.source = source_line(at);
-  Pool<std::uint32_t> words;
-  words.reserve(2 * static_cast<int>(N));
-  for (const T value : values) {
-    const detail::NumberWords pair = detail::words_of(dtype_of<T>, number_from(value));
-    words.push(pair.low);
-    words.push(pair.high);
+  if constexpr (detail::is_complex_number<T>) {
+    using Part = typename T::value_type;
+    Part re[N] = {};
+    Part im[N] = {};
+    for (std::size_t i = 0; i < N; ++i) {
+      re[i] = values[i].real();
+      im[i] = values[i].imag();
+    }
+    return {graph, complex(constant<Part, D...>(graph, re), constant<Part, D...>(graph, im)).id()};
+  } else {
+    Pool<std::uint32_t> words;
+    words.reserve(2 * static_cast<int>(N));
+    for (const T& value : values) {
+      const detail::NumberWords pair = detail::words_of(dtype_of<T>, number_from(value));
+      words.push(pair.low);
+      words.push(pair.high);
+    }
+    (void)sizeof(detail::BindOp<ops::ConstantArray>);
+    return {graph,
+            graph.add_value(record<ops::ConstantArray>, nullptr, 0,
+                            graph.intern(Expr<T, Shape<D...>>::type), words.data(), words.size())};
   }
-  (void)sizeof(detail::BindOp<ops::ConstantArray>);
-  return {graph,
-          graph.add_value(record<ops::ConstantArray>, nullptr, 0,
-                          graph.intern(Expr<T, Shape<D...>>::type), words.data(), words.size())};
 }
 
 }  // namespace typeflow

@@ -24,20 +24,26 @@ struct HostTensor {
   Number& operator[](std::int64_t i) { return elements[static_cast<std::size_t>(i)]; }
   const Number& operator[](std::int64_t i) const { return elements[static_cast<std::size_t>(i)]; }
 
-  /// Element i as a double, whatever the type.
+  /// Element i as a double, whatever the type; of a complex number the real part.
   double value(std::int64_t i) const {
     const Number& n = (*this)[i];
-    return is_floating(dtype) ? n.real : static_cast<double>(n.integer);
+    if (is_floating(dtype) || is_complex(dtype)) return n.real;
+    return dtype == DType::uint64 ? static_cast<double>(static_cast<std::uint64_t>(n.integer))
+                                  : static_cast<double>(n.integer);
   }
-  /// Sets element i, rounded to the element type.
+  /// Sets element i, converted to the element type as a cast does.
   void set(std::int64_t i, double value) {
-    if (dtype == DType::float32) {
-      (*this)[i] = {static_cast<double>(static_cast<float>(value)), 0};
-    } else if (dtype == DType::float64) {
-      (*this)[i] = {value, 0};
-    } else {
-      (*this)[i] = {0, static_cast<std::int64_t>(value)};
-    }
+    (*this)[i] = visit_dtype(dtype, [&](auto zero) -> Number {
+      const auto x = detail::convert_element<decltype(zero)>(value);
+      using T = decltype(zero);
+      if constexpr (detail::is_complex_number<T>) {
+        return {static_cast<double>(x.real()), 0};
+      } else if constexpr (detail::is_real_floating<T>) {
+        return {static_cast<double>(x), 0};
+      } else {
+        return {0, static_cast<std::int64_t>(x)};
+      }
+    });
   }
 };
 
@@ -60,6 +66,7 @@ struct InterpretCall {
   const Node& node;
   const HostTensor* const* inputs;
   HostTensor* outputs;
+  RandomState random{};
 };
 
 /// Row-major position in `x` of the element that broadcasting puts at `index` of a tensor of

@@ -315,8 +315,12 @@ class Interpreter {
   void call(const Graph& graph, const Node& node) {
     std::vector<const HostTensor*> inputs;
     for (Id k = 0; k < node.inputs.count; ++k) inputs.push_back(&value(graph.input(node, k)));
-    InterpretCall call{graph, node, inputs.data(), &value(node.outputs.first)};
-    node.op->interpret(call);
+    InterpretCall call{graph, node, inputs.data(), &value(node.outputs.first), random};
+    try {
+      node.op->interpret(call);
+    } catch (const Error& error) {
+      throw Error(name_of(graph, node), error.what());
+    }
   }
 
   /// An operation that has no loops of its own: what it expands into, in a copy of the graph.

@@ -62,6 +62,10 @@ enum class Builtin : std::uint8_t {
   index_along,
   after,
   print,
+  slice,
+  pad,
+  concat,
+  reverse,
 };
 
 enum class SideEffect : std::uint8_t {
@@ -79,18 +83,20 @@ enum class Derivative : std::uint8_t {
   missing  ///< a gradient through it is an error
 };
 
-/// One number of any element type: `real` for float and double, `integer` for the others.
+/// One number of any element type: `real` for floating-point types, `real` and `imaginary` for
+/// complex ones, `integer` for the others (the bits of an uint64).
 struct Number {
   double real = 0;
   std::int64_t integer = 0;
+  double imaginary = 0;
 };
 
-/// A number of this type from the two words in which attributes keep it: the bits of a double, or
-/// of a 64-bit integer.
+/// A number of this type from the two words in which attributes keep it: the bits of a double (of
+/// a complex number without imaginary part, too), or of a 64-bit integer.
 constexpr Number number_of(DType type, std::uint32_t low, std::uint32_t high) {
   const std::uint64_t bits = std::uint64_t{high} << 32 | low;
-  return is_floating(type) ? Number{std::bit_cast<double>(bits), 0}
-                           : Number{0, static_cast<std::int64_t>(bits)};
+  return is_floating(type) || is_complex(type) ? Number{std::bit_cast<double>(bits), 0}
+                                               : Number{0, static_cast<std::int64_t>(bits)};
 }
 
 /// What random operations draw from: a session's seed and the number of the draw.

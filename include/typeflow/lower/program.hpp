@@ -26,7 +26,8 @@ enum class KernelKind : std::uint8_t {
 };
 
 /// An operand that a kernel loads: along which of its axes it runs (bit i for axis i; the others
-/// repeat), or the position along an axis itself.
+/// repeat), or the position along an axis itself. A contraction's axes are the rows, the columns,
+/// and those outside of the matrices, along which its operands run, too.
 struct InputSpec {
   DType dtype;
   bool is_index;
@@ -60,7 +61,7 @@ struct KernelSpec {
 
   KernelKind kind;
   bool wide;            ///< lanes of 8 bytes, not of 4
-  int outer;            ///< loop, columns: axes outside of the reduced or innermost one
+  int outer;            ///< axes outside of the reduced or innermost one, or of the matrices
   bool folds;           ///< loop: the innermost axis is reduced
   unsigned transposed;  ///< contraction: as in ops::MatMul
   DType dtype;          ///< contraction: of the operands
@@ -92,7 +93,7 @@ constexpr KernelSummary summary_of(const KernelSpec& spec) {
     return s;
   }
   const bool contraction = spec.kind == KernelKind::contraction;
-  const int axes = contraction                     ? 2
+  const int axes = contraction                     ? spec.outer + 2
                    : spec.kind == KernelKind::loop ? spec.outer + 1
                                                    : spec.outer + 2;
   int operand = 0;
@@ -239,7 +240,9 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::in
   }
   const bool contraction = kernel.kind == KernelKind::contraction;
   space = 1;
-  for (int i = 0; i < (contraction ? 2 : step.extents.count); ++i) space *= extent(i);
+  for (int i = 0; i < step.extents.count; ++i) {
+    if (!contraction || i != 2) space *= extent(i);
+  }
   cost.flops = space * kernel.flops + (contraction ? 2 * space * extent(2) : 0);
   return cost;
 }

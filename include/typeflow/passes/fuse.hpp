@@ -315,7 +315,7 @@ class Fuser {
     for (Id i = 0; i < count; ++i) {
       const Type type = graph_.types[i];
       const Dims dims = squeezed(type.dims);
-      const int size = size_of(type.dtype);
+      const int size = is_complex(type.dtype) ? 0 : size_of(type.dtype);  // no lanes of their own
       type_info_.push(TypeInfo{graph_.intern(Type(DType::boolean, dims)), dims.rank,
                                size == 4   ? 1u
                                : size == 8 ? 2u
@@ -546,7 +546,7 @@ class Fuser {
       const Id cluster = cluster_of_[look_[k].node];
       if (cluster == none || cluster == best) continue;
       ++candidates;
-      if (best != none && clusters_[cluster].depth <= clusters_[best].depth) continue;
+      if (best != none && !goes_first(cluster, best)) continue;
       const Seat there = seat(cluster, node);
       if (!there.fits) continue;
       best = cluster;
@@ -567,6 +567,15 @@ class Fuser {
       }
     }
     add(best, id, node, best_seat.is_row, best_seat.phase);
+  }
+
+  /// Whether a node joins cluster a rather than b: the deeper one, or a contraction, which is never
+  /// emptied into another.
+  constexpr bool goes_first(Id a, Id b) const {
+    const Cluster& x = clusters_[a];
+    const Cluster& y = clusters_[b];
+    if (x.depth != y.depth) return x.depth > y.depth;
+    return x.kind == ClusterKind::contraction && y.kind != ClusterKind::contraction;
   }
 
   /// Whether cluster `from` may be emptied into `into`.

@@ -210,8 +210,10 @@ class Scheduler {
       }
     }
     for (Id id = c.first; id != none; id = next[id]) {
-      const Id value = nodes[id].outputs.first;
-      if (uses[value] > 0) bytes += bytes_of(value);
+      const Range outputs = nodes[id].outputs;
+      for (Id value = outputs.first; value < outputs.first + outputs.count; ++value) {
+        if (uses[value] > 0) bytes += bytes_of(value);
+      }
     }
     return bytes;
   }

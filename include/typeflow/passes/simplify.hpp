@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "typeflow/front/assign.hpp"
+#include "typeflow/front/concat.hpp"
 #include "typeflow/front/matmul.hpp"
 #include "typeflow/front/reduce.hpp"
 #include "typeflow/front/sources.hpp"
@@ -83,6 +84,7 @@ class Simplifier {
         map[value] = result;
       }
     }
+    compute_positions();
     contract_products();
     return {std::move(graph_), std::move(order_), std::move(map_)};
   }
@@ -130,8 +132,7 @@ class Simplifier {
       case Kind::contraction:
         return rewrite_product(node);
       case Kind::custom:
-        return node.op->builtin == Builtin::transpose ? rewrite_transpose(node)
-                                                      : node.outputs.first;
+        return rewrite_movement(node);
       default:
         return node.outputs.first;
     }
@@ -251,7 +252,7 @@ class Simplifier {
     if (x_fits && is_number(y, neutral)) return x;
     const bool commutes = op.builtin == Builtin::add || op.builtin == Builtin::mul;
     if (commutes && graph_.values[y].type == type && is_number(x, neutral)) return y;
-    return value;
+    return op.builtin == Builtin::add ? rewrite_sum_of_pads(node) : value;
   }
 
   /// Whether the value is a scalar constant of this number.
@@ -260,7 +261,8 @@ class Simplifier {
     const ops::Constant constant = decode<ops::Constant>(graph_, graph_.node_of(value));
     const DType type = graph_.dtype_of(value);
     const Number n = constant.number(type);
-    return constant.power == 0 && (is_floating(type) ? n.real == number : n.integer == number);
+    return constant.power == 0 &&
+           (is_floating(type) || is_complex(type) ? n.real == number : n.integer == number);
   }
 
   /// Elementwise operations broadcast by themselves: an explicit broadcast in front of one goes,
@@ -386,22 +388,42 @@ class Simplifier {
     return false;
   }
 
-  /// matmul(transpose(a), b) reads a transposed.
+  /// matmul(transpose(a), b) reads a transposed; a product broadcasts by itself.
   constexpr Id rewrite_product(const Node& node) {
+    const Id value = node.outputs.first;
     std::uint32_t transposed = graph_.words_of(node)[0];
     Id ids[] = {input(node, 0), input(node, 1)};
     bool changed = false;
     for (unsigned i = 0; i < 2; ++i) {
-      if (builtin(ids[i]) != Builtin::transpose) continue;
-      ids[i] = input(graph_.node_of(ids[i]), 0);  // of a matrix: only one transpose is none
-      transposed ^= 1u << i;
+      const Builtin from = builtin(ids[i]);
+      const Id x = from == Builtin::transpose || from == Builtin::broadcast_to
+                       ? input(graph_.node_of(ids[i]), 0)
+                       : none;
+      if (x == none) continue;
+      if (from == Builtin::transpose) {
+        if (!swaps_last(graph_.words_of(graph_.node_of(ids[i])), graph_.dims_of(x).rank)) continue;
+        transposed ^= 1u << i;
+      } else {
+        const Dims& a = graph_.dims_of(i == 0 ? x : ids[0]);
+        const Dims& b = graph_.dims_of(i == 0 ? ids[1] : x);
+        const Dims dims = matrix_product(a, (transposed & 1u) != 0, b, (transposed & 2u) != 0);
+        if (!(dims == graph_.dims_of(value))) continue;
+      }
+      ids[i] = x;
       changed = true;
     }
-    const Id value = node.outputs.first;
     if (!changed) return value;
     const Id type = graph_.values[value].type;
     const Building building(*this, node);
     return graph_.add_value(*node.op, ids, 2, type, &transposed, 1);
+  }
+
+  /// Whether a permutation only transposes the matrices of the last two axes.
+  static constexpr bool swaps_last(const std::uint32_t* permutation, int rank) {
+    for (int i = 0; i < rank - 2; ++i) {
+      if (permutation[i] != static_cast<std::uint32_t>(i)) return false;
+    }
+    return permutation[rank - 1] == static_cast<std::uint32_t>(rank - 2);
   }
 
   /// A transpose that moves nothing, or goes on from another.
@@ -422,6 +444,225 @@ class Simplifier {
     if (!twice) return node.outputs.first;
     const Building building(*this, node);
     return transpose_to(AnyExpr{&graph_, x}, permutation).id;
+  }
+
+  constexpr Id rewrite_movement(const Node& node) {
+    switch (node.op->builtin) {
+      case Builtin::transpose:
+        return rewrite_transpose(node);
+      case Builtin::slice:
+        return rewrite_slice(node);
+      case Builtin::concat:
+        return rewrite_concat(node);
+      case Builtin::reverse: {
+        const Id x = input(node, 0);
+        const Node& before = graph_.node_of(x);
+        const bool back = builtin(x) == Builtin::reverse &&
+                          graph_.words_of(before)[0] == graph_.words_of(node)[0];
+        return back ? input(before, 0) : node.outputs.first;
+      }
+      default:
+        return node.outputs.first;
+    }
+  }
+
+  /// A slice of a slice is one; a slice of a concatenation that lies in one part is of that part,
+  /// so that what was put together is taken apart for nothing.
+  constexpr Id rewrite_slice(const Node& node) {
+    const Id value = node.outputs.first;
+    const Dims size = graph_.dims_of(value);
+    SliceWindow window = decode<ops::Slice>(graph_, node);
+    const Id before = input(node, 0);
+    Id x = before;
+    for (Id next = x; next != none;) {
+      x = next;
+      next = none;
+      const Node& from = graph_.node_of(x);
+      if (builtin(x) == Builtin::slice) {
+        if (join(decode<ops::Slice>(graph_, from), size.rank, &window)) next = input(from, 0);
+      } else if (builtin(x) == Builtin::concat) {
+        next = part_of(from, size, &window);
+      }
+    }
+    if (x == before) return value;
+    const Building building(*this, node);
+    return slice_to(AnyExpr{&graph_, x}, window, size).id;
+  }
+  /// Whether a window of a window of a tensor is one of the tensor: it then takes *inner's place.
+  static constexpr bool join(const SliceWindow& outer, int rank, SliceWindow* inner) {
+    SliceWindow joined = *inner;
+    for (int i = 0; i < rank; ++i) {
+      const std::int32_t a = outer.begin[i];
+      const std::int32_t b = inner->begin[i];
+      if ((a < 0 && b > 0) || (b < 0 && (a > 0 || outer.step[i] != 1))) return false;
+      joined.begin[i] = a + b * outer.step[i];
+      joined.step[i] = outer.step[i] * inner->step[i];
+    }
+    *inner = joined;
+    return true;
+  }
+  /// The part of a concatenation that a window lies in, which it then counts from; none if it
+  /// reaches into several.
+  constexpr Id part_of(const Node& concat, const Dims& size, SliceWindow* window) const {
+    const int axis = static_cast<int>(graph_.words_of(concat)[0]);
+    const bool batch = is_batch(graph_.dims_of(concat.outputs.first).extent[axis]);
+    if (size.extent[axis] == 0 || batch != is_batch(size.extent[axis])) return none;
+    const Extent sign = batch ? -1 : 1;
+    const Extent begin = sign * window->begin[axis];
+    const Extent end = begin + (sign * size.extent[axis] - 1) * window->step[axis] + 1;
+    Extent first = 0;
+    for (Id k = 0; k < concat.inputs.count; ++k) {
+      const Id part = input(concat, k);
+      const Extent last = first + sign * graph_.dims_of(part).extent[axis];
+      if (begin >= first && end <= last) {
+        window->begin[axis] = static_cast<std::int32_t>(sign * (begin - first));
+        return part;
+      }
+      first = last;
+    }
+    return none;
+  }
+
+  /// A concatenation of concatenations along the same axis is one.
+  constexpr Id rewrite_concat(const Node& node) {
+    const std::uint32_t axis = graph_.words_of(node)[0];
+    bool nested = false;
+    for (Id k = 0; k < node.inputs.count; ++k) nested |= is_concat(input(node, k), axis);
+    const Id value = node.outputs.first;
+    if (!nested) return value;
+    const Building building(*this, node);
+    return concat_flat(graph_.operands.data() + node.inputs.first, node.inputs.count, axis,
+                       graph_.values[value].type);
+  }
+  constexpr bool is_concat(Id value, std::uint32_t axis) const {
+    return builtin(value) == Builtin::concat && graph_.words_of(graph_.node_of(value))[0] == axis;
+  }
+  /// Values put together, parts of concatenations among them one by one while there is room.
+  constexpr Id concat_flat(const Id* values, int count, std::uint32_t axis, Id type) {
+    Id parts[ops::Concat::max_inputs] = {};
+    int size = 0;
+    for (int i = 0; i < count; ++i) {
+      const Node& part = graph_.node_of(values[i]);
+      const int room = ops::Concat::max_inputs - size - (count - i - 1);
+      if (is_concat(values[i], axis) && part.inputs.count <= room) {
+        for (Id k = 0; k < part.inputs.count; ++k) parts[size++] = input(part, k);
+      } else {
+        parts[size++] = values[i];
+      }
+    }
+    return add_node(graph_, ops::Concat{{}, static_cast<std::int32_t>(axis)}, parts, size,
+                    graph_.types[type])
+        .id;
+  }
+
+  /// The sum of two tensors that are zero but in windows that lie side by side has both in one
+  /// window. This is what gradients of slices are: it makes those of split a concatenation, and
+  /// keeps those of a loop over an axis from being as many tensors of full size.
+  constexpr Id rewrite_sum_of_pads(const Node& node) {
+    const Id value = node.outputs.first;
+    const Id sides[] = {input(node, 0), input(node, 1)};
+    for (int i = 0; i < 2; ++i) {
+      const Id pad = sides[1 - i];
+      if (!is_zero_pad(pad, node)) continue;
+      const Id joined = join_pads(sides[i], pad, node);
+      if (joined != none) return joined;
+      // (y + a) + b is y + (a + b): where a is not zero, b is.
+      if (builtin(sides[i]) != Builtin::add) continue;
+      const Node sum = graph_.node_of(sides[i]);
+      for (int k = 0; k < 2; ++k) {
+        const Id both = join_pads(input(sum, k), pad, node);
+        if (both == none) continue;
+        const Building building(*this, node);
+        return (AnyExpr{&graph_, input(sum, 1 - k)} + AnyExpr{&graph_, both}).id;
+      }
+    }
+    return value;
+  }
+  /// Whether the value is zero but in a window, and stands where the sum does.
+  constexpr bool is_zero_pad(Id value, const Node& sum) const {
+    return builtin(value) == Builtin::pad && is_number(input(graph_.node_of(value), 1), 0) &&
+           graph_.values[value].type == graph_.values[sum.outputs.first].type &&
+           graph_.node_of(value).device == sum.device;
+  }
+  /// One pad in place of the sum of two; none if there is none.
+  constexpr Id join_pads(Id a, Id b, const Node& sum) {
+    if (!is_zero_pad(a, sum)) return none;
+    const Node first = graph_.node_of(a);
+    const Node second = graph_.node_of(b);
+    const SliceWindow window_a = decode<ops::Pad>(graph_, first);
+    const SliceWindow window_b = decode<ops::Pad>(graph_, second);
+    const Dims size_a = graph_.dims_of(input(first, 0));
+    const Dims size_b = graph_.dims_of(input(second, 0));
+    int axis = none;  // along which they differ
+    for (int i = 0; i < size_a.rank; ++i) {
+      if (window_a.step[i] != window_b.step[i]) return none;
+      if (window_a.begin[i] == window_b.begin[i] && size_a.extent[i] == size_b.extent[i]) continue;
+      if (axis != none || window_a.step[i] != 1) return none;
+      axis = i;
+    }
+    if (axis == none) return none;
+    const bool a_first = window_a.begin[axis] + size_a.extent[axis] == window_b.begin[axis];
+    if (!a_first && window_b.begin[axis] + size_b.extent[axis] != window_a.begin[axis]) return none;
+    const Id parts[] = {input(a_first ? first : second, 0), input(a_first ? second : first, 0)};
+    const Dims shapes[] = {graph_.dims_of(parts[0]), graph_.dims_of(parts[1])};
+    const Dims size = concatenated(shapes, 2, axis);
+    if (!size.valid()) return none;
+    SliceWindow window = window_at_start(size);
+    for (int i = 0; i < size.rank; ++i) {
+      window.begin[i] = (a_first ? window_a : window_b).begin[i];
+      window.step[i] = window_a.step[i];
+    }
+    const Building building(*this, sum);
+    const Id type = graph_.intern(Type(graph_.dtype_of(a), size));
+    const Id both = concat_flat(parts, 2, static_cast<std::uint32_t>(axis), type);
+    return pad_to(AnyExpr{&graph_, both}, window, graph_.dims_of(a),
+                  AnyExpr{&graph_, input(first, 1)})
+        .id;
+  }
+
+  /// Positions along an axis have no memory: elementwise operations and reductions make them up.
+  /// Where others read them, or a run does, they are computed: by a broadcast to their own shape.
+  constexpr void compute_positions() {
+    Pool<Id> positions;
+    for (const Id id : order_) {
+      if (graph_.nodes[id].op->builtin == Builtin::index_along) {
+        positions.push(graph_.nodes[id].outputs.first);
+      }
+    }
+    if (positions.empty()) return;
+    Pool<char> computed(graph_.values.size(), 0);
+    for (const Id id : order_) {
+      const Node& node = graph_.nodes[id];
+      if (node.op->kind == Kind::elementwise || node.op->kind == Kind::reduction) continue;
+      for (Id k = 0; k < node.inputs.count; ++k) computed[input(node, k)] = 1;
+    }
+    for (const Id root : roots_) computed[map_[root]] = 1;
+    for (const Id value : positions) {
+      if (computed[value] != 0) compute_position(value);
+    }
+  }
+  constexpr void compute_position(Id value) {
+    const Node source = graph_.node_of(value);
+    stand_at(source);
+    const Type type = graph_.type_of(value);
+    const Id copy = add_node(graph_, ops::BroadcastTo{}, &value, 1, type).id;
+    Pool<Id> order;
+    order.reserve(order_.size() + 1);
+    for (const Id id : order_) {
+      order.push(id);
+      const Node& node = graph_.nodes[id];
+      if (node.outputs.first == value && node.outputs.count == 1) {
+        order.push(graph_.values[copy].node);
+      }
+      if (node.op->kind == Kind::elementwise || node.op->kind == Kind::reduction) continue;
+      for (Id k = node.inputs.first; k < node.inputs.first + node.inputs.count; ++k) {
+        if (graph_.operands[k] == value) graph_.operands[k] = copy;
+      }
+    }
+    order_ = std::move(order);
+    for (const Id root : roots_) {
+      if (map_[root] == value) map_[root] = copy;
+    }
   }
 
   /// a * b + c becomes fma(a, b, c) where nothing else uses the product.

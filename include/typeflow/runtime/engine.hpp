@@ -66,8 +66,9 @@ inline void store_number(DType type, std::uint32_t low, std::uint32_t high, doub
   const Number number = number_of(type, low, high);
   visit_dtype(type, [&](auto zero) {
     using T = decltype(zero);
-    const T value = std::is_floating_point_v<T> ? static_cast<T>(number.real * factor)
-                                                : static_cast<T>(number.integer);
+    const T value = is_integer(type) || type == DType::boolean
+                        ? convert_element<T>(number.integer)
+                        : convert_element<T>(number.real * factor);
     std::memcpy(out, &value, sizeof value);
   });
 }
@@ -435,12 +436,16 @@ class Engine {
       void* operands[max_operands];
       const Id* const slots = program_.operands.data + step.operands.first;
       for (int i = 0; i < step.operands.count; ++i) operands[i] = at(arena.slots, slots[i]);
-      kernels_[step.kernel].run({operands,
-                                 arena.extents.data() + step.extents.first,
-                                 program_.words.data + step.words.first,
-                                 arena.workspace.data(),
-                                 executor_,
-                                 {options_.seed, draw}});
+      try {
+        kernels_[step.kernel].run({operands,
+                                   arena.extents.data() + step.extents.first,
+                                   program_.words.data + step.words.first,
+                                   arena.workspace.data(),
+                                   executor_,
+                                   {options_.seed, draw}});
+      } catch (const Error& error) {
+        fail(step, error);
+      }
       if (options_.check_finite) check_outputs(arena, step);
       if (program_.kernels[step.kernel].prints) print(arena, step);
     }
@@ -450,6 +455,12 @@ class Engine {
         copy(f.data, at(arena.slots, slot), bytes_of(arena, f.name));
       }
     }
+  }
+  /// A kernel found its data wrong: says which step it was.
+  [[noreturn]] TYPEFLOW_COLD void fail(const Step& step, const Error& error) const {
+    Message where{};
+    print_step(where, program_, step);
+    throw Error(std::string(where.view()), error.what());
   }
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(to, from, bytes);
@@ -473,11 +484,11 @@ class Engine {
       using T = decltype(zero);
       const T* const x = static_cast<const T*>(at(arena.slots, slot));
       if (count == 0) return;
-      double low = static_cast<double>(x[0]);
+      double low = detail::convert_element<double>(x[0]);
       double high = low;
       double sum = 0;
       for (std::int64_t i = 0; i < count; ++i) {
-        const double e = static_cast<double>(x[i]);
+        const double e = detail::convert_element<double>(x[i]);
         low = e < low || e != e ? e : low;
         high = e > high || e != e ? e : high;
         sum += e;
@@ -487,7 +498,7 @@ class Engine {
       number(", max ", high);
       line << ':';
       for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) {
-        number(" ", static_cast<double>(x[i]));
+        number(" ", detail::convert_element<double>(x[i]));
       }
       if (count > 8) line << " ...";
     });
@@ -502,11 +513,17 @@ class Engine {
       std::int64_t infinite = 0;
       visit_dtype(type.dtype, [&](auto zero) {
         using T = decltype(zero);
-        if constexpr (std::is_floating_point_v<T>) {
-          const T* const x = static_cast<const T*>(at(arena.slots, slot));
-          for (std::int64_t k = 0; k < count_of(type.dims).resolve(arena.batch); ++k) {
-            nan += std::isnan(x[k]);
-            infinite += std::isinf(x[k]);
+        const T* const x = static_cast<const T*>(at(arena.slots, slot));
+        const std::int64_t count = count_of(type.dims).resolve(arena.batch);
+        for (std::int64_t k = 0; k < count; ++k) {
+          if constexpr (detail::is_complex_number<T>) {
+            const bool is_nan = std::isnan(x[k].real()) || std::isnan(x[k].imag());
+            nan += is_nan;
+            infinite += !is_nan && (std::isinf(x[k].real()) || std::isinf(x[k].imag()));
+          } else if constexpr (detail::is_real_floating<T>) {
+            const auto e = static_cast<detail::Computed<T>>(x[k]);
+            nan += std::isnan(e);
+            infinite += std::isinf(e);
           }
         }
       });

@@ -182,7 +182,7 @@ class Variables {
       using T = decltype(zero);
       T* const out = reinterpret_cast<T*>(entry.bytes.data());
       for (std::int64_t i = 0; i < entry.size(); ++i) {
-        out[i] = static_cast<T>(
+        out[i] = detail::convert_element<T>(
             detail::initial_element(how, entry.dims, key, static_cast<std::uint64_t>(i)));
       }
     });

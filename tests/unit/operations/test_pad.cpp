@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// pad and mirror_pad, against an index into the unpadded tensor for each element.
+
+#include <limits>
+#include <vector>
+
+#include "support/check_gradients.hpp"
+#include "support/check_values.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+using Amounts = std::vector<std::int64_t>;
+
+/// Where along an axis the element at `i` comes from, for `before` elements in front; -1: a border.
+using Source = std::int64_t (*)(std::int64_t i, std::int64_t n);
+std::int64_t constant(std::int64_t i, std::int64_t n) { return i < 0 || i >= n ? -1 : i; }
+std::int64_t reflect(std::int64_t i, std::int64_t n) {
+  return i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
+}
+std::int64_t symmetric(std::int64_t i, std::int64_t n) {
+  return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i;
+}
+
+tf::HostTensor padded(const tf::HostTensor& x, const Amounts& amounts, Source source,
+                      double value = 0) {
+  tf::Dims shape = x.dims;
+  for (std::size_t a = 0; 2 * a < amounts.size(); ++a) {
+    shape.extent[a] += amounts[2 * a] + amounts[2 * a + 1];
+  }
+  tf::HostTensor y = tf::host_tensor(x.dtype, shape);
+  for (std::int64_t i = 0; i < y.size(); ++i) {
+    std::vector<std::int64_t> c = test::coordinates(i, shape);
+    bool inside = true;
+    for (std::size_t a = 0; a < c.size(); ++a) {
+      c[a] = source(c[a] - amounts[2 * a], x.dims.extent[a]);
+      inside = inside && c[a] >= 0;
+    }
+    if (inside) {
+      y[i] = x[test::position(c, x.dims)];
+    } else {
+      y.set(i, value);
+    }
+  }
+  return y;
+}
+
+template <class T>
+constexpr void elements(tf::Graph& g) {
+  auto x = tf::placeholder<T, 3, 5>(g, "x");
+  tf::pad<1, 0, 2, 3>(x).named("zeros");
+  tf::pad<0, 2, 0, 1>(x, T(1)).named("ones");
+  tf::mirror_pad<tf::Mirror::reflect, 2, 1, 0, 4>(x).named("reflect");
+  tf::mirror_pad<tf::Mirror::symmetric, 0, 3, 5, 0>(x).named("symmetric");
+}
+template <class T>
+void check_elements() {
+  INFO(tf::name_of(tf::dtype_of<T>));
+  const tf::HostTensors feeds = test::random_feeds<elements<T>>();
+  const tf::HostTensor& x = feeds.at("x");
+  test::check_values<elements<T>>(feeds, {{"zeros", padded(x, {1, 0, 2, 3}, &constant)},
+                                          {"ones", padded(x, {0, 2, 0, 1}, &constant, 1)},
+                                          {"reflect", padded(x, {2, 1, 0, 4}, &reflect)},
+                                          {"symmetric", padded(x, {0, 3, 5, 0}, &symmetric)}});
+}
+
+/// Scalars, axes of extent 0 and 1, more than one thread's share, a value from a tensor.
+constexpr void shapes(tf::Graph& g) {
+  auto scalar = tf::placeholder<float>(g, "scalar");
+  auto empty = tf::placeholder<float, 3, 0, 2>(g, "empty");
+  auto thin = tf::placeholder<float, 5, 1, 3>(g, "thin");
+  auto image = tf::placeholder<float, 4, 30, 31, 7>(g, "image");
+  auto line = tf::placeholder<float, 40003>(g, "line");
+  tf::pad<>(scalar).named("scalar_same");
+  tf::pad<0, 0, 0, 0, 0, 0>(empty).named("empty_same");
+  tf::pad<0, 1, 1, 1, 0, 0>(empty, scalar).named("empty_filled");
+  tf::pad<0, 0, 2, 0, 0, 1>(thin, -std::numeric_limits<float>::infinity()).named("thin_infinite");
+  tf::pad<0, 0, 1, 1, 2, 1, 0, 0>(image).named("image_around");
+  tf::pad<0, 0, 0, 0, 0, 0, 1, 2>(image, scalar).named("image_channels");
+  tf::pad<17, 5>(line, 3).named("line_ends");
+  tf::mirror_pad<tf::Mirror::reflect, 0, 0, 29, 29, 3, 0, 0, 0>(image).named("image_reflected");
+}
+
+constexpr void batches(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
+  tf::pad<0, 0, 1, 1>(x, 9).named("columns");
+  tf::pad<2 * tf::batch, tf::batch, 0, 0>(x, 4).named("rows");
+  tf::mirror_pad<tf::Mirror::symmetric, 0, 0, 3, 2>(x).named("mirrored");
+}
+
+/// Steps between the elements: the gradient of a slice that has them.
+constexpr void steps(tf::Graph& g) {
+  auto x = tf::placeholder<double, 40003>(g, "x");
+  auto y = tf::placeholder<float, 6, 5, 4>(g, "y");
+  tf::gradients(sum(square(tf::slice<tf::range(2, 40000, 3)>(x))), x).named("dx");
+  tf::gradients(sum(square(tf::slice<tf::range(1, 6, 2), tf::whole, tf::every(3)>(y))), y)
+      .named("dy");
+}
+
+}  // namespace
+
+TEST_CASE("pad: values") {
+  check_elements<bool>();
+  check_elements<std::uint8_t>();
+  check_elements<std::int32_t>();
+  check_elements<std::int64_t>();
+  check_elements<float>();
+  check_elements<double>();
+
+  const tf::HostTensors feeds = test::random_feeds<shapes>();
+  const double number = feeds.at("scalar").value(0);
+  const tf::HostTensor& image = feeds.at("image");
+  test::check_values<shapes>(
+      feeds, {{"scalar_same", feeds.at("scalar")},
+              {"empty_same", feeds.at("empty")},
+              {"empty_filled", padded(feeds.at("empty"), {0, 1, 1, 1, 0, 0}, &constant, number)},
+              {"thin_infinite", padded(feeds.at("thin"), {0, 0, 2, 0, 0, 1}, &constant,
+                                       -std::numeric_limits<double>::infinity())},
+              {"image_around", padded(image, {0, 0, 1, 1, 2, 1, 0, 0}, &constant)},
+              {"image_channels", padded(image, {0, 0, 0, 0, 0, 0, 1, 2}, &constant, number)},
+              {"line_ends", padded(feeds.at("line"), {17, 5}, &constant, 3)},
+              {"image_reflected", padded(image, {0, 0, 29, 29, 3, 0, 0, 0}, &reflect)}});
+}
+
+TEST_CASE("pad: values of batch axes") {
+  for (const std::int64_t b : {0, 1, 3, 50}) {
+    const tf::HostTensors feeds = test::random_feeds<batches>(b);
+    const tf::HostTensor& x = feeds.at("x");
+    test::check_values<batches>(feeds, {{"columns", padded(x, {0, 0, 1, 1}, &constant, 9)},
+                                        {"rows", padded(x, {2 * b, b, 0, 0}, &constant, 4)},
+                                        {"mirrored", padded(x, {0, 0, 3, 2}, &symmetric)}});
+  }
+}
+
+TEST_CASE("pad: values with steps") {
+  const tf::HostTensors feeds = test::random_feeds<steps>();
+  tf::HostTensor dx = feeds.at("x");
+  for (std::int64_t i = 0; i < dx.size(); ++i) {
+    dx.set(i, i >= 2 && i < 40000 && i % 3 == 2 ? 2 * dx.value(i) : 0);
+  }
+  tf::HostTensor dy = feeds.at("y");
+  for (std::int64_t i = 0; i < dy.size(); ++i) {
+    dy.set(i, i / 20 % 2 == 1 && i % 4 % 3 == 0 ? 2 * dy.value(i) : 0);
+  }
+  test::check_values<steps>(feeds, {{"dx", dx}, {"dy", dy}});
+}
+
+TEST_CASE("pad: values of windows drawn by chance") {
+  // With steps, which gradients of slices have.
+  test::Random random(3);
+  for (int i = 0; i < 100; ++i) {
+    tf::Graph g;
+    const tf::Dims shape = test::random_shape(random, random.below(4));
+    tf::SliceWindow window = tf::window_at_start(shape);
+    tf::Dims size = shape;
+    for (int a = 0; a < shape.rank; ++a) {
+      window.begin[a] = random.below(4);
+      window.step[a] = 1 + random.below(3);
+      const tf::Extent covered =
+          shape.extent[a] == 0 ? 0 : (shape.extent[a] - 1) * window.step[a] + 1;
+      size.extent[a] = window.begin[a] + covered + random.below(3);
+    }
+    const tf::AnyExpr x = test::input(g, "x", tf::DType::float64, shape);
+    const tf::AnyExpr value = test::input(g, "value", tf::DType::float64, tf::Dims{});
+    test::name(tf::pad_to(x, window, size, value), "y");
+    const tf::HostTensors feeds = {
+        {"x", test::random_tensor(random, tf::DType::float64, shape, -2, 2)},
+        {"value", test::random_tensor(random, tf::DType::float64, tf::Dims{}, -2, 2)}};
+    tf::HostTensor y = tf::host_tensor(tf::DType::float64, size);
+    for (tf::Number& n : y.elements) n = feeds.at("value")[0];
+    for (std::int64_t k = 0; k < feeds.at("x").size(); ++k) {
+      std::vector<std::int64_t> c = test::coordinates(k, shape);
+      for (std::size_t a = 0; a < c.size(); ++a) c[a] = window.begin[a] + c[a] * window.step[a];
+      y[test::position(c, size)] = feeds.at("x")[k];
+    }
+    test::check_interpreter(g, feeds, {{"y", y}});
+  }
+}
+
+TEST_CASE("pad: gradient") {
+  test::check_gradients<tf::Shape<2, 3>>(
+      [](const auto& x) { return tf::pad<1, 0, 2, 1>(x * x, 5); });
+  test::check_gradients<tf::Shape<2, 3>, tf::Shape<>>(
+      [](const auto& x, const auto& value) { return square(tf::pad<1, 1, 0, 2>(x, value)); });
+  test::check_gradients<tf::Shape<4>>(
+      [](const auto& x) { return tf::gradients(sum(square(tf::pad<1, 2>(x * x))), x) * 1; });
+}
+
+TEST_CASE("mirror_pad: values") {
+  // The examples of TensorFlow's documentation; more in "pad: values".
+  tf::Graph g;
+  auto x = tf::placeholder<std::int32_t, 2, 3>(g, "x");
+  tf::mirror_pad<tf::Mirror::reflect, 1, 1, 2, 2>(x).named("reflect");
+  tf::mirror_pad<tf::Mirror::symmetric, 1, 1, 2, 2>(x).named("symmetric");
+  test::check_interpreter(g, {{"x", test::ints({2, 3}, {1, 2, 3, 4, 5, 6})}},
+                          {{"reflect", test::ints({4, 7}, {6, 5, 4, 5, 6, 5, 4,  //
+                                                           3, 2, 1, 2, 3, 2, 1,  //
+                                                           6, 5, 4, 5, 6, 5, 4,  //
+                                                           3, 2, 1, 2, 3, 2, 1})},
+                           {"symmetric", test::ints({4, 7}, {2, 1, 1, 2, 3, 3, 2,  //
+                                                             2, 1, 1, 2, 3, 3, 2,  //
+                                                             5, 4, 4, 5, 6, 6, 5,  //
+                                                             5, 4, 4, 5, 6, 6, 5})}});
+}
+
+TEST_CASE("mirror_pad: gradient") {
+  test::check_gradients<tf::Shape<3, 4>>(
+      [](const auto& x) { return tf::mirror_pad<tf::Mirror::reflect, 2, 0, 1, 3>(square(x)); });
+  test::check_gradients<tf::Shape<3, 2>>(
+      [](const auto& x) { return tf::mirror_pad<tf::Mirror::symmetric, 3, 1, 0, 2>(square(x)); });
+}
