@@ -7,6 +7,7 @@
 // so kernels call them lane by lane. They compute in double for every element type.
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numbers>
 #include <source_location>
@@ -21,18 +22,22 @@ namespace math {
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// The element type of a SIMD batch; a number is its own.
+template <class V>
+struct ScalarOf {
+  using type = typename V::value_type;
+};
+template <>
+struct ScalarOf<double> {
+  using type = double;
+};
+
 /// a[0] x^(N-1) + ... + a[N-1].
 template <class V, std::size_t N>
 V polynomial(const V& x, const double (&a)[N]) {
-  using Element = std::remove_cvref_t<decltype([] {
-    if constexpr (requires { typename V::value_type; }) {
-      return typename V::value_type{};
-    } else {
-      return V{};
-    }
-  }())>;
-  V y(static_cast<Element>(a[0]));
-  for (std::size_t i = 1; i < N; ++i) y = y * x + V(static_cast<Element>(a[i]));
+  using T = typename ScalarOf<V>::type;
+  V y(static_cast<T>(a[0]));
+  for (std::size_t i = 1; i < N; ++i) y = y * x + V(static_cast<T>(a[i]));
   return y;
 }
 
