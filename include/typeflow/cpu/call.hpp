@@ -81,6 +81,8 @@ struct Tensor {
 /// and, if it needs KernelCall::workspace, with the bytes for these extents (of the inputs, then
 /// of the outputs; no fewer for a larger batch):
 ///   static std::int64_t workspace(const std::int64_t* extents);
+/// or with template <class Arch, class T>, T being the element type of the first input: then it is
+/// compiled for no other.
 template <class O>
 struct kernel_of {
   template <class Arch>

@@ -492,22 +492,31 @@ class Lowerer {
     push_words(node.attributes);  // before those of constants, whose slots may be made below
     *at++ = static_cast<int>(KernelKind::custom);
     *at++ = operation(*node.op);
-    *at++ = node.inputs.count;
-    for (Id k = 0; k < node.inputs.count; ++k) {
-      const Id value = operands_[node.inputs.first + k];
+    const bool updates = node.op->kind == Kind::update;  // input 0, the variable, is written
+    const int first = updates ? 1 : 0;
+    *at++ = node.inputs.count - first;
+    const auto describe = [&](Id value) {
       *at++ = dtype_of(value);
       *at++ = types_[type_of(value)].dims.rank;
       push_extents(type_of(value));
+    };
+    for (Id k = first; k < node.inputs.count; ++k) {
+      const Id value = operands_[node.inputs.first + k];
+      describe(value);
       out_.operands.push(slot(storage_[value]));
     }
     int* const outputs = at++;
     *outputs = 0;
+    if (updates) {
+      const Id variable = operands_[node.inputs.first];
+      ++*outputs;
+      describe(variable);
+      stores_[store_count_++] = Store{0, 0, 0, slot(storage_[variable])};
+    }
     for (Id value = node.outputs.first; value < node.outputs.first + node.outputs.count; ++value) {
       if (type_of(value) == none) continue;  // a token is no tensor
       ++*outputs;
-      *at++ = dtype_of(value);
-      *at++ = types_[type_of(value)].dims.rank;
-      push_extents(type_of(value));
+      describe(value);
       stores_[store_count_++] = Store{0, 0, 0, temporary(value)};
     }
     size_ = static_cast<int>(at - spec_);

@@ -76,7 +76,7 @@ class Simplifier {
       } else if (node.outputs.count == 1 && node.op->builtin != Builtin::variable) {
         // Rewritten before it is shared: what others are replaced by must be in the order.
         result = rewrite(node);
-        if (result == value) result = graph_.share(value);
+        result = result == value ? graph_.share(value) : replaced(result);
       }
       if (result == value) {
         order_.push(id);
@@ -166,17 +166,21 @@ class Simplifier {
   constexpr void take_nodes(Id first) {
     const Id end = graph_.nodes.size();
     for (Id id = first; id < end; ++id) {
-      const Kind kind = graph_.nodes[id].op->kind;
       if (!replaced_.empty()) replace_operands(graph_.nodes[id]);
-      if (kind == Kind::reduction) split_reduction(id);
-      if (kind == Kind::composite) {
-        const Node node = graph_.nodes[id];
+      const Node node = graph_.nodes[id];
+      const Id value = node.outputs.first;
+      Id result = value;
+      if (node.op->kind == Kind::reduction) {
+        result = rewrite_reduction(node);
+      } else if (node.op->kind == Kind::composite) {
         Id inputs[4] = {};
         for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
-        const Id result = expand(node, inputs);
-        replaced_.push(Replaced{node.outputs.first, result});
-      } else {
+        result = expand(node, inputs);
+      }
+      if (result == value) {
         order_.push(id);
+      } else {
+        replaced_.push(Replaced{value, result});
       }
     }
   }
@@ -189,14 +193,14 @@ class Simplifier {
     take_nodes(first);
     return replaced(result);
   }
-  /// What stands for a composite that an expansion added.
+  /// What stands for a composite, or for a reduction of one element, that an expansion added.
   struct Replaced {
-    Id composite;
+    Id value;
     Id result;
   };
   constexpr Id replaced(Id value) const {
     for (const Replaced& r : replaced_) {
-      if (r.composite == value) return r.result;
+      if (r.value == value) return r.result;
     }
     return value;
   }
