@@ -4,6 +4,8 @@
 #
 # Asserts that every ```cpp block of a document is a part of a program.
 
+cmake_minimum_required(VERSION 3.25)
+
 file(READ "${DOCUMENT}" rest)
 file(READ "${PROGRAM}" program)
 set(count 0)
