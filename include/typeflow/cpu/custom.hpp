@@ -32,7 +32,13 @@ struct Code<CustomKernel<O, List<In...>, List<Out...>>, A> {
       tensors[i] = {call.operands[i], types[i], {extents, static_cast<std::size_t>(ranks[i])}};
       extents += ranks[i];
     }
-    kernel_of<O>::template run<A>(decode<O>(call.words), tensors, tensors + inputs, call);
+    using T = element_of<types[0]>;
+    const O op = decode<O>(call.words);
+    if constexpr (requires { kernel_of<O>::template run<A, T>(op, tensors, tensors, call); }) {
+      kernel_of<O>::template run<A, T>(op, tensors, tensors + inputs, call);
+    } else {
+      kernel_of<O>::template run<A>(op, tensors, tensors + inputs, call);
+    }
   }
 };
 

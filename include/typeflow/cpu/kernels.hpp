@@ -14,9 +14,11 @@
 #include "typeflow/cpu/numerics.hpp"
 #include "typeflow/cpu/reverse_sequence.hpp"
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/scan.hpp"
 #include "typeflow/cpu/scatter.hpp"
 #include "typeflow/cpu/selection.hpp"
 #include "typeflow/cpu/shuffle.hpp"
+#include "typeflow/cpu/sort.hpp"
 #include "typeflow/cpu/unique.hpp"
 
 namespace typeflow::simd {

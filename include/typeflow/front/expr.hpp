@@ -98,15 +98,6 @@ concept Literal = std::is_arithmetic_v<X>;
 template <class X>
 concept Operand = Tensor<X> || Literal<X>;
 
-template <Tensor X>
-constexpr AnyExpr any(const X& x) {
-  if constexpr (TypedExpr<X>) {
-    return x.any();
-  } else {
-    return x;
-  }
-}
-
 namespace detail {
 /// The value `id` as a handle of the type of x.
 template <class T, class S, class D>

@@ -101,14 +101,9 @@ constexpr AnyExpr sum_of_products(AnyExpr a, AnyExpr b, bool ta, bool tb) {
     a = transpose_to(a, permutation);
   }
   // (..., M,K,1) * (..., 1,K,N), summed over K; if b is transposed (..., M,1,K) * (..., 1,N,K)
-  const auto inserted = [](const Dims& x, int axis) {
-    Dims out{};
-    for (int i = 0; i <= x.rank; ++i) out.append(i == axis ? 1 : x.extent[i < axis ? i : i - 1]);
-    return out;
-  };
   const int rank_a = a.dims().rank;
-  const AnyExpr products = reshape_to(a, inserted(a.dims(), tb ? rank_a - 1 : rank_a)) *
-                           reshape_to(b, inserted(b.dims(), b.dims().rank - 2));
+  const AnyExpr products = reshape_to(a, expanded(a.dims(), tb ? rank_a - 1 : rank_a)) *
+                           reshape_to(b, expanded(b.dims(), b.dims().rank - 2));
   return reduce<ops::Sum>(products, 1u << (products.dims().rank - (tb ? 1 : 2)), false);
 }
 

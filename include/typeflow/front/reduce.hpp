@@ -1,23 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reductions over axes known at compile time: sum, mean, max, min, argmax, argmin.
+// Reductions over axes known at compile time: sum, prod, mean, max, min, argmax, argmin, any, all,
+// logsumexp, moments.
 //
 //   sum(x)                  over all axes, a scalar
 //   sum<1>(x)               over axis 1; sum<0, 2>(x) over two; negative axes count from the end
 //   sum<1>(x, keep_dims)    the reduced axes stay, with extent 1
+//
+// Over nothing, the result is what leaves others as they are: sum 0, prod 1, max -inf (integers:
+// the lowest), min inf, any false, all true, logsumexp -inf; mean is NaN. Integers wrap around.
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <source_location>
 
-#include "typeflow/front/shape_ops.hpp"
+#include "typeflow/front/scan.hpp"
 
 namespace typeflow {
 
 /// Tag: reduced axes stay in the shape with extent 1.
 struct KeepDims {};
 inline constexpr KeepDims keep_dims{};
+/// What reductions do otherwise.
+struct DropDims {};
+
+/// The last argument of a reduction.
+template <class K>
+concept KeepOrDrop = std::same_as<K, KeepDims> || std::same_as<K, DropDims>;
 
 namespace ops {
 
@@ -93,6 +104,25 @@ struct Sum : reduction<Sum> {
   }
 };
 
+struct Prod : reduction<Prod> {
+  static constexpr std::string_view name = "Prod";
+  static constexpr Domain domain = Domain::numbers;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return T(1);
+  }
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    return Mul{}(a, b);
+  }
+  /// dy times the product of the others: of those in front and those behind, never a quotient, so
+  /// that zeros are elements like any other (as TensorFlow has it).
+  static constexpr AnyExpr gradient(Prod op, AnyExpr x, AnyExpr, AnyExpr dy);
+};
+
 /// The gradient of max and min: to the elements that are the extreme, in equal parts.
 constexpr AnyExpr extreme_gradient(unsigned axes, const AnyExpr& x, const AnyExpr& y,
                                    const AnyExpr& dy);
@@ -135,6 +165,40 @@ struct Min : reduction<Min> {
   }
   static constexpr AnyExpr gradient(Min op, AnyExpr x, AnyExpr y, AnyExpr dy) {
     return extreme_gradient(op.axes, x, y, dy);
+  }
+};
+
+struct Any : reduction<Any> {
+  static constexpr std::string_view name = "Any";
+  static constexpr Domain domain = Domain::booleans;
+  static constexpr Derivative derivative = Derivative::zero;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return T(false);
+  }
+  template <class V>
+  constexpr auto operator()(V a, V b) const {
+    return a || b;
+  }
+};
+
+struct All : reduction<All> {
+  static constexpr std::string_view name = "All";
+  static constexpr Domain domain = Domain::booleans;
+  static constexpr Derivative derivative = Derivative::zero;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return T(true);
+  }
+  template <class V>
+  constexpr auto operator()(V a, V b) const {
+    return a && b;
   }
 };
 
@@ -187,6 +251,7 @@ struct ArgMin : arg_extreme<ArgMin, less_of> {
 /// sum(x) / N; the sum times 1/N before fusion.
 struct Mean : composite {
   static constexpr std::string_view name = "Mean";
+  static constexpr Domain domain = Domain::floating;
   std::uint32_t axes;
   std::uint32_t keep_dims;
 
@@ -219,6 +284,23 @@ struct Mean : composite {
   }
 };
 
+/// log(sum(exp(x))), from x minus its largest element, so that nothing overflows.
+struct LogSumExp : composite {
+  static constexpr std::string_view name = "LogSumExp";
+  static constexpr Domain domain = Domain::floating;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  static constexpr Type infer(LogSumExp op, const Type& x) {
+    return {x.dtype, reduced(x.dims, op.axes, op.keep_dims != 0)};
+  }
+  static constexpr AnyExpr gradient(LogSumExp op, auto x, auto y, auto dy) {
+    const Dims kept = reduced(x.dims(), op.axes, true);
+    return exp(x - reshape_to(y, kept)) * reshape_to(dy, kept);
+  }
+  static constexpr AnyExpr expand(LogSumExp op, AnyExpr x);
+};
+
 }  // namespace ops
 
 /// Untyped reduction: O over the axes given as bits.
@@ -235,8 +317,34 @@ constexpr AnyExpr extreme_gradient(unsigned axes, const AnyExpr& x, const AnyExp
   const AnyExpr chosen = cast_to(equal(x, reshape_to(y, kept)), x.dtype());
   return chosen / reduce<Sum>(chosen, axes, true) * reshape_to(dy, kept);
 }
+constexpr AnyExpr Prod::gradient(Prod op, AnyExpr x, AnyExpr, AnyExpr dy) {
+  // Axis by axis, the product over the first one being an element for the others.
+  AnyExpr products[max_rank] = {};  // the elements before the axis is reduced
+  int axes[max_rank] = {};
+  int count = 0;
+  for (int axis = 0; axis < x.dims().rank; ++axis) {
+    if ((op.axes >> axis & 1u) == 0 || x.dims().extent[axis] == 1) continue;
+    products[count] =
+        count == 0 ? x : reduce<Prod>(products[count - 1], 1u << axes[count - 1], true);
+    axes[count++] = axis;
+  }
+  AnyExpr dx = reshape_to(dy, reduced(x.dims(), op.axes, true));
+  for (int i = count - 1; i >= 0; --i) {
+    dx = dx * (cumprod_along(products[i], axes[i], {.exclusive = true}) *
+               cumprod_along(products[i], axes[i], {.exclusive = true, .reverse = true}));
+  }
+  return dx;
+}
 constexpr AnyExpr Mean::expand(Mean op, AnyExpr x) {
   return reduce<Sum>(x, op.axes, op.keep_dims != 0) * reciprocal(op, x);
+}
+constexpr AnyExpr LogSumExp::expand(LogSumExp op, AnyExpr x) {
+  const AnyExpr largest = reduce<Max>(x, op.axes, true);
+  // inf - inf would be NaN: where the largest is infinite or NaN, x stays as it is.
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const AnyExpr finite = where(less(abs(largest), infinity), largest, 0);
+  const AnyExpr y = log(reduce<Sum>(exp(x - finite), op.axes, true)) + finite;
+  return reshape_to(y, reduced(x.dims(), op.axes, op.keep_dims != 0));
 }
 }  // namespace ops
 
@@ -253,6 +361,15 @@ constexpr unsigned axis_bits() {
     return ((normalize_axis(Axes, Rank) < 0 ? 0u : 1u << normalize_axis(Axes, Rank)) | ...);
   }
 }
+/// Whether the one axis that is named has no element; not known of a batch.
+template <class S, int... Axes>
+inline constexpr bool empty_axis = [] {
+  constexpr unsigned axes = axis_bits<S::rank, Axes...>();
+  for (int i = 0; i < S::rank; ++i) {
+    if ((axes >> i & 1u) != 0 && S::dims.extent[i] == 0) return true;
+  }
+  return false;
+}();
 template <int Rank, int... Axes>
 inline constexpr bool axes_exist = ((normalize_axis(Axes, Rank) >= 0) && ...);
 
@@ -261,9 +378,10 @@ struct ReduceRule {
   static constexpr Dims value = reduced(S::dims, Axes, Keep);
 };
 
-template <class O, bool Keep, int... Axes, TypedExpr X>
+template <class O, KeepOrDrop K, int... Axes, TypedExpr X>
 constexpr auto reduce_typed(const X& x, const std::source_location& at) {
   constexpr unsigned axes = axis_bits<X::rank, Axes...>();
+  constexpr bool keep = std::is_same_v<K, KeepDims>;
   using T = element_of<[] {
     if constexpr (requires { O::result(DType::int32); }) {
       return O::result(X::type.dtype);
@@ -271,10 +389,10 @@ constexpr auto reduce_typed(const X& x, const std::source_location& at) {
       return X::type.dtype;
     }
   }()>;
-  using E = Expr<T, shape_of_t<ReduceRule<typename X::shape, axes, Keep>>>;
+  using E = Expr<T, shape_of_t<ReduceRule<typename X::shape, axes, keep>>>;
   mark(at, x);
   const Id id = x.id();
-  return E(x.graph(), add_node(x.graph(), O{{}, axes, Keep ? 1u : 0u}, &id, 1, E::type).id);
+  return E(x.graph(), add_node(x.graph(), O{{}, axes, keep ? 1u : 0u}, &id, 1, E::type).id);
 }
 
 /// Makes dx fit the operand that it is the gradient of: sums over the axes that broadcasting
@@ -303,116 +421,128 @@ constexpr AnyExpr fit_to(const AnyExpr& dx, const Dims& operand) {
 
 }  // namespace detail
 
-/// The sum over axes, all if none is named.
-template <int... Axes, TypedExpr X>
-constexpr auto sum(const X& x, std::source_location at = std::source_location::current()) {
+/// The sum over axes, all if none is named: sum(x), sum<1>(x), sum<0, 2>(x, keep_dims). With
+/// keep_dims the axes stay with extent 1. (A,B,C) -> (A,C) for sum<1>
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto sum(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "sum<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::numbers, X>, "sum(x): x must be a tensor of numbers");
-  return detail::reduce_typed<ops::Sum, false, Axes...>(x, at);
+  return detail::reduce_typed<ops::Sum, K, Axes...>(x, at);
 }
 
-/// The sum over axes, all if none is named. The axes stay with extent 1.
-template <int... Axes, TypedExpr X>
-constexpr auto sum(const X& x, KeepDims,
-                   std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "sum<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "sum(x): x must be a tensor of numbers");
-  return detail::reduce_typed<ops::Sum, true, Axes...>(x, at);
+/// The product over axes, all if none is named. The gradient is right where elements are 0, too.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto prod(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "prod<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::numbers, X>, "prod(x): x must be a tensor of numbers");
+  return detail::reduce_typed<ops::Prod, K, Axes...>(x, at);
 }
 
-/// The mean over axes, all if none is named.
-template <int... Axes, TypedExpr X>
-constexpr auto mean(const X& x, std::source_location at = std::source_location::current()) {
+/// The mean over axes, all if none is named. (TensorFlow's mean of integers rounds down; here it
+/// does not compile: convert them, or write sum(x) / n.)
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto mean(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "mean<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "mean(x): x must be float or double; convert with cast<float>(x)");
-  return detail::reduce_typed<ops::Mean, false, Axes...>(x, at);
+                "mean(x): x must be floating-point; convert with cast<float>(x)");
+  return detail::reduce_typed<ops::Mean, K, Axes...>(x, at);
 }
 
-/// The mean over axes, all if none is named. The axes stay with extent 1.
-template <int... Axes, TypedExpr X>
-constexpr auto mean(const X& x, KeepDims,
-                    std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "mean<axes...>(x): x has no such axis");
+/// The largest element over axes, all if none is named; NaN if there is one. The gradient goes to
+/// the elements that are the largest, in equal parts.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto max(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "max<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::real, X>, "max(x): x must be a tensor of real numbers");
+  return detail::reduce_typed<ops::Max, K, Axes...>(x, at);
+}
+
+/// The smallest element over axes, all if none is named; NaN if there is one. The gradient goes to
+/// the elements that are the smallest, in equal parts.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto min(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "min<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::real, X>, "min(x): x must be a tensor of real numbers");
+  return detail::reduce_typed<ops::Min, K, Axes...>(x, at);
+}
+
+/// The int32 position of the largest element along one axis: the first of equals, and of numbers
+/// before NaN. (A,B,C) -> (A,C) for argmax<1>. 0 along an axis of tf::batch in a run without
+/// elements.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto argmax(const X& x, K = {},
+                      std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "argmax<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::real, X>,
+                "argmax(x): x must be a tensor of real numbers");
+  static_assert(sizeof...(Axes) == 1, "argmax<axis>(x): one axis must be named");
+  static_assert(!detail::empty_axis<typename X::shape, Axes...>,
+                "argmax<axis>(x): the axis has no element");
+  return detail::reduce_typed<ops::ArgMax, K, Axes...>(x, at);
+}
+
+/// The int32 position of the smallest element along one axis: the first of equals, and of numbers
+/// before NaN. (A,B,C) -> (A,C) for argmin<1>. 0 along an axis of tf::batch in a run without
+/// elements.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto argmin(const X& x, K = {},
+                      std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "argmin<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::real, X>,
+                "argmin(x): x must be a tensor of real numbers");
+  static_assert(sizeof...(Axes) == 1, "argmin<axis>(x): one axis must be named");
+  static_assert(!detail::empty_axis<typename X::shape, Axes...>,
+                "argmin<axis>(x): the axis has no element");
+  return detail::reduce_typed<ops::ArgMin, K, Axes...>(x, at);
+}
+
+/// Whether an element is true, over axes, all if none is named.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto any(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "any<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::booleans, X>, "any(x): x must be a boolean tensor");
+  return detail::reduce_typed<ops::Any, K, Axes...>(x, at);
+}
+
+/// Whether every element is true, over axes, all if none is named.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto all(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "all<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::booleans, X>, "all(x): x must be a boolean tensor");
+  return detail::reduce_typed<ops::All, K, Axes...>(x, at);
+}
+
+/// log(sum(exp(x))) over axes, all if none is named, without overflow. -inf if all elements are,
+/// inf if one is. The gradient is softmax(x).
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto logsumexp(const X& x, K = {},
+                         std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "logsumexp<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "mean(x): x must be float or double; convert with cast<float>(x)");
-  return detail::reduce_typed<ops::Mean, true, Axes...>(x, at);
+                "logsumexp(x): x must be floating-point; convert with cast<float>(x)");
+  return detail::reduce_typed<ops::LogSumExp, K, Axes...>(x, at);
 }
 
-/// The largest element over axes, all if none is named; NaN if there is one.
-template <int... Axes, TypedExpr X>
-constexpr auto max(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "max<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "max(x): x must be a tensor of numbers");
-  return detail::reduce_typed<ops::Max, false, Axes...>(x, at);
-}
+/// What moments gives.
+template <TypedExpr X>
+struct Moments {
+  X mean;
+  X variance;
+};
 
-/// The largest element over axes, all if none is named; NaN if there is one. The axes stay with
-/// extent 1.
-template <int... Axes, TypedExpr X>
-constexpr auto max(const X& x, KeepDims,
-                   std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "max<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "max(x): x must be a tensor of numbers");
-  return detail::reduce_typed<ops::Max, true, Axes...>(x, at);
-}
-
-/// The smallest element over axes, all if none is named; NaN if there is one.
-template <int... Axes, TypedExpr X>
-constexpr auto min(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "min<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "min(x): x must be a tensor of numbers");
-  return detail::reduce_typed<ops::Min, false, Axes...>(x, at);
-}
-
-/// The smallest element over axes, all if none is named; NaN if there is one. The axes stay with
-/// extent 1.
-template <int... Axes, TypedExpr X>
-constexpr auto min(const X& x, KeepDims,
-                   std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "min<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "min(x): x must be a tensor of numbers");
-  return detail::reduce_typed<ops::Min, true, Axes...>(x, at);
-}
-
-/// The int32 position of the largest element along one axis, the first of equals.
-template <int... Axes, TypedExpr X>
-constexpr auto argmax(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "argmax<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "argmax(x): x must be a tensor of numbers");
-  static_assert(sizeof...(Axes) == 1, "argmax<axis>(x): one axis must be named");
-  return detail::reduce_typed<ops::ArgMax, false, Axes...>(x, at);
-}
-
-/// The int32 position of the largest element along one axis, the first of equals. The axes stay
-/// with extent 1.
-template <int... Axes, TypedExpr X>
-constexpr auto argmax(const X& x, KeepDims,
-                      std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "argmax<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "argmax(x): x must be a tensor of numbers");
-  static_assert(sizeof...(Axes) == 1, "argmax<axis>(x): one axis must be named");
-  return detail::reduce_typed<ops::ArgMax, true, Axes...>(x, at);
-}
-
-/// The int32 position of the smallest element along one axis, the first of equals.
-template <int... Axes, TypedExpr X>
-constexpr auto argmin(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "argmin<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "argmin(x): x must be a tensor of numbers");
-  static_assert(sizeof...(Axes) == 1, "argmin<axis>(x): one axis must be named");
-  return detail::reduce_typed<ops::ArgMin, false, Axes...>(x, at);
-}
-
-/// The int32 position of the smallest element along one axis, the first of equals. The axes stay
-/// with extent 1.
-template <int... Axes, TypedExpr X>
-constexpr auto argmin(const X& x, KeepDims,
-                      std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "argmin<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "argmin(x): x must be a tensor of numbers");
-  static_assert(sizeof...(Axes) == 1, "argmin<axis>(x): one axis must be named");
-  return detail::reduce_typed<ops::ArgMin, true, Axes...>(x, at);
+/// Mean and variance, the mean of (x - mean)^2, over axes, all if none is named:
+/// auto [mean, variance] = tf::moments<0>(x). (N,C) -> (C), (C)
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto moments(const X& x, K keep = {},
+                       std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "moments<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "moments(x): x must be floating-point; convert with cast<float>(x)");
+  detail::mark(at, x);
+  const auto centre = mean<Axes...>(x, keep_dims, at);
+  const auto variance = mean<Axes...>(square(x - centre), keep, at);
+  using M = std::remove_const_t<decltype(variance)>;
+  return Moments<M>{M(x.graph(), reshape_to(centre.any(), M::shape::dims).id), variance};
 }
 
 }  // namespace typeflow

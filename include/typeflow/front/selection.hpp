@@ -474,7 +474,7 @@ struct StitchRule<N, I, D, std::index_sequence<K...>> {
       row.valid() && ((row_dims(Index<K>::shape::dims, Data<K>::shape::dims) == row) && ...);
   static constexpr bool are_axes = ((size_as_extent(Index<K>::shape::dims) != no_extent) && ...);
   static constexpr bool valid = integers && same && fits && are_axes;
-  static constexpr Dims value = valid && row.rank < max_rank ? with_axis(row, 0, 0, N) : no_dims;
+  static constexpr Dims value = valid && max_rank > row.rank ? with_axis(row, 0, 0, N) : no_dims;
 };
 
 }  // namespace detail

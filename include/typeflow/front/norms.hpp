@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Lengths of vectors: l2_loss, norm, global_norm, l2_normalize. Composed of other operations.
+
+#include <source_location>
+#include <type_traits>
+
+#include "typeflow/front/reduce.hpp"
+
+namespace typeflow {
+
+/// sum(x^2) / 2, a scalar: what weight decay adds to a loss.
+template <TypedExpr X>
+constexpr auto l2_loss(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "l2_loss(x): x must be floating-point; convert with cast<float>(x)");
+  detail::mark(at, x);
+  return sum(square(x, at), {}, at) * 0.5;
+}
+
+/// The Euclidean norm, sqrt(sum(x^2)), over axes, all if none is named. The gradient of a vector of
+/// zeros is NaN, as TensorFlow's.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto norm(const X& x, K keep = {},
+                    std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "norm<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "norm(x): x must be floating-point; convert with cast<float>(x)");
+  return sqrt(sum<Axes...>(square(x, at), keep, at), at);
+}
+
+/// The Euclidean norm of all elements of several tensors together, a scalar; their shapes may
+/// differ: global_norm(dW, db).
+template <TypedExpr X, TypedExpr... Rest>
+constexpr auto global_norm(const X& x, const Rest&... rest) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "global_norm(x...): the tensors must be float or double");
+  static_assert((std::is_same_v<typename X::element, typename Rest::element> && ...),
+                "global_norm(x...): the element types must be equal; convert with cast<T>(x)");
+  return sqrt((sum(square(x)) + ... + sum(square(rest))));
+}
+
+/// x / sqrt(max(sum(x^2), epsilon)), with sums over axes, all if none is named: vectors of length
+/// 1, but for those shorter than sqrt(epsilon). (A,N,B) -> (A,N,B)
+template <int... Axes, TypedExpr X>
+constexpr auto l2_normalize(const X& x, double epsilon = 1e-12,
+                            std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>,
+                "l2_normalize<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "l2_normalize(x): x must be floating-point; convert with cast<float>(x)");
+  const auto squares = sum<Axes...>(square(x, at), keep_dims, at);
+  return x * (1 / sqrt(maximum(squares, epsilon, at), at));
+}
+
+}  // namespace typeflow
