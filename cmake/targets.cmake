@@ -3,6 +3,7 @@
 # typeflow::typeflow   the library
 # typeflow::data       the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image      the same and stb, for typeflow/image.hpp and typeflow/image/
+# typeflow::linalg     the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
 # typeflow::native     the same, optimised for the machine that compiles
 
 # The headers under include/ that match, but for those of the wings named after EXCEPT.
@@ -27,7 +28,7 @@ function(typeflow_library target name)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image cuda)
+typeflow_headers(headers ".*" data image linalg cuda)
 typeflow_library(typeflow typeflow ${headers})
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -57,6 +58,10 @@ target_link_libraries(typeflow_data INTERFACE typeflow ZLIB::ZLIB)
 typeflow_headers(headers "image[./]")
 typeflow_library(typeflow_image image ${headers})
 target_link_libraries(typeflow_image INTERFACE typeflow stb::stb)
+
+typeflow_headers(headers "linalg[./]")
+typeflow_library(typeflow_linalg linalg ${headers})
+target_link_libraries(typeflow_linalg INTERFACE typeflow LAPACK::LAPACK)
 
 add_library(typeflow_native INTERFACE)
 add_library(typeflow::native ALIAS typeflow_native)

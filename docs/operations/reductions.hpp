@@ -5,7 +5,7 @@
 
 #include "rows.hpp"
 
-inline constexpr Row reduction_rows[] = {
+inline constexpr Row reductions_rows[] = {
     row<ops::Sum>("sum", "sum<axes...>(x)", "(A,B,C) -> (A,C) for sum<1>",
                   "the sum over axes, all if none is named; with keep_dims they stay as 1"),
     row<ops::Prod, ops::CumProd, ops::LinearRecurrence, ops::Shift>(
@@ -38,7 +38,7 @@ inline constexpr Row reduction_rows[] = {
                                           "sqrt(sum(x^2)); the gradient of zeros is NaN"),
     row<ops::Sqrt, ops::Sum, ops::Square>("global_norm", "global_norm(x...)", "(S)... -> ()",
                                           "the norm of all elements of several tensors together"),
-    row<ops::Mul, ops::Sum, ops::Maximum, ops::Sqrt>(
+    row<ops::Mul, ops::Sum, ops::Maximum, ops::Div, ops::Sqrt>(
         "l2_normalize", "l2_normalize<axes...>(x, epsilon)", "(S) -> (S)",
         "x / sqrt(max(sum(x^2), epsilon)), with sums over axes; epsilon is 1e-12 by default"),
     row<ops::CumSum>("cumsum", "cumsum<axis>(x, {.exclusive, .reverse})", "(S) -> (S)",

@@ -14,35 +14,17 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-set(flags -std=c++20 -fsyntax-only -ffp-contract=off "-I${INCLUDE}")
-if(COMPILER_ID STREQUAL "Clang")
-  list(APPEND flags -fconstexpr-steps=2000000000)
-else()
-  list(APPEND flags -fconstexpr-ops-limit=4000000000 -fconstexpr-loop-limit=100000000)
-endif()
-set(ENV{LC_ALL} C)
+include("${CMAKE_CURRENT_LIST_DIR}/compile.cmake")
 
-execute_process(COMMAND "${COMPILER}" ${flags} -DCORRECTED "${SOURCE}"
-  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+compile(result output -DCORRECTED)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "the corrected program must compile:\n${output}")
 endif()
 
-execute_process(COMMAND "${COMPILER}" ${flags} "${SOURCE}"
-  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+compile(result output)
 if(result EQUAL 0)
   message(FATAL_ERROR "${SOURCE} compiles, and must not")
 endif()
-
-# Lists split at semicolons, and swallow them in square brackets.
-function(lines_of text result)
-  string(REPLACE "typeflow::" "" text "${text}")
-  string(REPLACE ";" "," text "${text}")
-  string(REPLACE "[" "(" text "${text}")
-  string(REPLACE "]" ")" text "${text}")
-  string(REPLACE "\n" ";" text "${text}")
-  set(${result} "${text}" PARENT_SCOPE)
-endfunction()
 
 lines_of("${output}" lines)
 list(SUBLIST lines 0 6 first_lines)

@@ -2,7 +2,7 @@
 
 // Two element types in a matrix product.
 
-// expect: matmul(a, b): the element types must be equal, float or double; convert with cast<T>(x)
+// expect: matmul(a, b): the element types must be equal, those of numbers; convert with cast<T>(x)
 // expect: Shape<2, 3>
 // expect: Shape<3, 4>
 // expect: double

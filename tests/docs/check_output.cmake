@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# cmake -DPROGRAM=... -DEXPECTED=... -P check_output.cmake
+# cmake -DPROGRAM=... -DEXPECTED=... [-DHINT=...] -P check_output.cmake
 #
-# Asserts that a document's program prints what the document says.
+# Asserts that a document's program prints what the document says. The hint is for whom it does not.
 
 execute_process(COMMAND "${PROGRAM}"
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
@@ -11,5 +11,5 @@ if(NOT result EQUAL 0)
 endif()
 file(READ "${EXPECTED}" expected)
 if(NOT output STREQUAL expected)
-  message(FATAL_ERROR "the document says:\n${expected}\nthe program prints:\n${output}")
+  message(FATAL_ERROR "the document says:\n${expected}\nthe program prints:\n${output}\n${HINT}")
 endif()

@@ -36,6 +36,38 @@ constexpr bool rows_may_be_batch(tf::Graph& g) {
 }
 static_assert(holds<rows_may_be_batch>());
 
+constexpr bool axes_in_front_broadcast(tf::Graph& g) {
+  auto a = tf::placeholder<float, tf::batch, 5, 2, 3>(g, "a");
+  auto at = tf::placeholder<float, tf::batch, 1, 3, 2>(g, "at");
+  auto b = tf::placeholder<float, 5, 3, 4>(g, "b");
+  auto bt = tf::placeholder<float, 4, 3>(g, "bt");
+  static_assert(is_tensor<decltype(matmul(a, b)), float, tf::batch, 5, 2, 4>);
+  static_assert(is_tensor<decltype(tf::matmul<tf::transpose_a>(at, b)), float, tf::batch, 5, 2, 4>);
+  static_assert(is_tensor<decltype(tf::matmul<tf::transpose_b>(a, bt)), float, tf::batch, 5, 2, 4>);
+  static_assert(
+      is_tensor<decltype(tf::batch_matmul<tf::transpose_both>(at, bt)), float, tf::batch, 1, 2, 4>);
+  (matmul(a, b) + tf::matmul<tf::transpose_a>(at, b)).named("sum");
+  return true;
+}
+static_assert(holds<axes_in_front_broadcast>());
+
+/// A transpose of the last two axes is a way to read an operand; a broadcast in front is none.
+constexpr bool operands_are_read_in_place(tf::Graph& g) {
+  auto a = tf::placeholder<float, 6, 2, 3>(g, "a");
+  auto b = tf::placeholder<float, 2, 4>(g, "b");
+  auto y = matmul(tf::transpose<0, 2, 1>(a),
+                  tf::Expr<float, tf::Shape<6, 2, 4>>(g, broadcast_to(b.any(), {3, {6, 2, 4}}).id));
+  y.named("y");
+  tf::Pool<tf::Id> roots;
+  roots.push(y.id());
+  const tf::Simplified simplified = simplify(tf::Graph(g), roots);
+  const tf::Node& product = simplified.graph.node_of(simplified.map[y.id()]);
+  return simplified.graph.input(product, 0) == simplified.map[a.id()] &&
+         simplified.graph.input(product, 1) == simplified.map[b.id()] &&
+         simplified.graph.words_of(product)[0] == 1;
+}
+static_assert(holds<operands_are_read_in_place>());
+
 /// The gradients have the shapes of the operands, and are products that read their operands
 /// transposed instead of transposing them.
 template <tf::Transposed T, class A, class B>
@@ -47,6 +79,12 @@ constexpr bool gradient_fits(tf::Graph& g, const A& a, const B& b) {
   return g.type_of(da.id()) == A::type && g.type_of(db.id()) == B::type &&
          count<tf::ops::MatMul>(g) == 3 && count<tf::ops::Transpose>(g) == 0;
 }
+constexpr bool gradient_of_one_for_all(tf::Graph& g) {
+  return gradient_fits<tf::Transposed::neither>(g, tf::placeholder<float, tf::batch, 5, 3>(g, "a"),
+                                                tf::placeholder<float, 3, 4>(g, "b")) &&
+         count<tf::ops::Sum>(g) == 1;  // y's
+}
+static_assert(holds<gradient_of_one_for_all>());
 constexpr bool gradient_of_neither(tf::Graph& g) {
   return gradient_fits<tf::Transposed::neither>(g, tf::placeholder<float, tf::batch, 3>(g, "a"),
                                                 tf::placeholder<float, 3, 4>(g, "b"));

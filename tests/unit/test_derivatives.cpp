@@ -58,7 +58,7 @@ void check_jvp(const F& f, double low = -1, double high = 1) {
 
 }  // namespace
 
-TEST_CASE("jvp is the derivative along a direction") {
+TEST_CASE("jvp: values") {
   using M = Shape<3, 4>;
   check_jvp<M>([](auto x) { return x * x * 3 - 1 / x; }, 0.5, 2);
   check_jvp<M>([](auto x) { return exp(x) + tanh(x) * sigmoid(x); });
@@ -90,7 +90,7 @@ TEST_CASE("jvp of several tensors adds up, and what nothing moves is left out") 
   CHECK(test::elements(out.at("linear")) == std::vector<double>{1, -2});
 }
 
-TEST_CASE("jvp says when nothing leads from x to y") {
+TEST_CASE("jvp: errors") {
   tf::Graph g;
   auto a = tf::placeholder<double, 2>(g, "a");
   auto b = tf::placeholder<double, 2>(g, "b");
@@ -98,7 +98,12 @@ TEST_CASE("jvp says when nothing leads from x to y") {
                        "jvp(y, x, v): no differentiable path leads from x to y", tf::Error);
 }
 
-TEST_CASE("hvp is the Hessian times a vector") {
+TEST_CASE("jvp: gradient") {
+  using M = Shape<2, 3>;
+  check_gradients<M, M>([](auto x, auto v) { return jvp(tanh(x) * x, x, v); });
+}
+
+TEST_CASE("hvp: values") {
   // y = sum(x^3) + x_0 x_1: H = diag(6 x) + [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
   tf::Graph g;
   auto x = tf::placeholder<double, 3>(g, "x");
@@ -113,6 +118,13 @@ TEST_CASE("hvp is the Hessian times a vector") {
   const std::vector<double> expected{6 + 10, 120 + 1, -1800};
   CHECK(test::elements(out.at("hv")) == expected);
   CHECK(test::elements(out.at("forward")) == expected);
+}
+
+TEST_CASE("hvp: gradient") {
+  check_gradients<Shape<3>>([](auto x) {
+    auto v = tf::constant<double, 3>(x.graph(), {2, -1, 0.5});
+    return hvp(sum(x * x * x * x) * sum(x), x, v);
+  });
 }
 
 namespace {
@@ -133,7 +145,7 @@ constexpr void clipped_relu(tf::Graph& g) {
 
 }  // namespace
 
-TEST_CASE("a custom gradient takes the place of the function's own") {
+TEST_CASE("custom_gradient: values") {
   test::Kernels<clipped_relu> kernels;
   const tf::HostTensors feeds{{"x", test::floats({2, 3}, {-1, 2, 3, 4, -5, 6})},
                               {"dy", test::floats({2, 3}, {9, 9, -9, 0.5, 0.5, -0.25})}};
@@ -142,7 +154,7 @@ TEST_CASE("a custom gradient takes the place of the function's own") {
   CHECK(test::elements(got.at("dx")) == std::vector<double>{0, 1, -1, 0.5, 0, -0.25});
 }
 
-TEST_CASE("a custom gradient of several tensors, differentiated once more") {
+TEST_CASE("custom_gradient: gradient") {
   // y = a * b with the gradients 2 b dy and 3 a dy.
   tf::Graph g;
   auto a = tf::placeholder<double>(g, "a");

@@ -270,41 +270,6 @@ TEST_CASE("matmul with each pair of transposes") {
   }
 }
 
-TEST_CASE("softmax and its kin along each axis, without overflow") {
-  std::vector<double> softmax_1(24), log_softmax_1(24);
-  for (int i = 0; i < 2; ++i) {
-    for (int k = 0; k < 4; ++k) {
-      double total = 0;
-      for (int j = 0; j < 3; ++j) total += std::exp(cube(i, j, k));
-      for (int j = 0; j < 3; ++j) {
-        const auto at = static_cast<std::size_t>(12 * i + 4 * j + k);
-        softmax_1[at] = std::exp(cube(i, j, k)) / total;
-        log_softmax_1[at] = cube(i, j, k) - std::log(total);
-      }
-    }
-  }
-  check_equal(of_cube([](auto x) { return softmax<1>(x); }), softmax_1, 1e-13);
-  check_equal(of_cube([](auto x) { return log_softmax<1>(x); }), log_softmax_1, 1e-12);
-  check_equal(of_cube([](auto x) { return log(softmax<1>(x)); }), log_softmax_1, 1e-12);
-  check_equal(map<double>({1000, 1000}, [](auto t) { return softmax(t); }), {0.5, 0.5}, 1e-13);
-  check_equal(map<double>({1000, -1000}, [](auto t) { return log(softmax(t)); }), {0, -2000});
-}
-
-TEST_CASE("softmax_cross_entropy with dense and integer labels; a label that is no class is NaN") {
-  tf::Graph g;
-  auto x = tf::placeholder<double, tf::batch, 3>(g, "x");
-  auto dense = tf::placeholder<double, tf::batch, 3>(g, "dense");
-  auto sparse = tf::placeholder<std::int32_t, tf::batch>(g, "sparse");
-  softmax_cross_entropy(x, dense).named("of_dense");
-  softmax_cross_entropy(x, sparse).named("of_sparse");
-  const auto out = tf::interpret(g, {{"x", doubles({3, 3}, {1, 2, 3, 0, 0, 0, 5, 5, 5})},
-                                     {"dense", doubles({3, 3}, {0, 0.5, 0.5, 1, 0, 0, 2, 0, 0})},
-                                     {"sparse", ints({3}, {2, 3, -1})}});
-  const double log_sum = std::log(std::exp(1) + std::exp(2) + std::exp(3));
-  check_equal(elements(out.at("of_dense")), {log_sum - 2.5, std::log(3.), 2 * std::log(3.)}, 1e-14);
-  check_equal(elements(out.at("of_sparse")), {log_sum - 3, not_a_number, not_a_number}, 1e-14);
-}
-
 TEST_CASE("reshape keeps the row-major order, transpose moves axes") {
   std::vector<double> moved;
   for (int k = 0; k < 4; ++k) {
@@ -509,57 +474,6 @@ TEST_CASE("a step of gradient descent") {
   CHECK(interpreter.run({"loss", "train"}, feeds)[0].value(0) == doctest::Approx(2.5));
   CHECK(interpreter.variables.at("w").value(0) == doctest::Approx(1.7));
   CHECK(interpreter.variables.at("w").value(1) == doctest::Approx(0));
-}
-
-TEST_CASE("random numbers are a function of seed, path, draw and position") {
-  tf::Graph g;
-  tf::random_uniform<float, 1000>(g, "z").named("a");
-  tf::random_uniform<float, 1000>(g, "w").named("b");
-  tf::random_uniform<double, 8>(g, "d", -1, 1).named("c");
-  tf::Interpreter interpreter(g);
-  interpreter.random = {3, 0};
-  const auto first = interpreter.run({"a", "a", "b", "c"});
-  CHECK(elements(first[0]) == elements(first[1]));
-  CHECK(elements(first[0]) != elements(first[2]));
-  CHECK(interpreter.random.draw == 1);
-  const auto second = interpreter.run({"a"});
-  CHECK(elements(first[0]) != elements(second[0]));
-  interpreter.random = {3, 0};
-  CHECK(elements(first[0]) == elements(interpreter.run({"a"})[0]));
-  interpreter.random = {4, 0};
-  CHECK(elements(first[0]) != elements(interpreter.run({"a"})[0]));
-  double total = 0;
-  for (const double e : elements(first[0])) {
-    CHECK((e >= 0 && e < 1));
-    total += e;
-  }
-  CHECK(total / 1000 == doctest::Approx(0.5).epsilon(0.1));
-  for (const double e : elements(first[3])) CHECK((e >= -1 && e < 1));
-  // Element by element from the generator's definition.
-  const std::uint64_t key = tf::random_key(3, tf::hash("z"));
-  const tf::Philox words = tf::Philox::generate(key, 0, 0);
-  for (int i = 0; i < 4; ++i) {
-    CHECK(first[0].value(i) == static_cast<double>(words.word[i] >> 8) * 0x1p-24);
-  }
-}
-
-TEST_CASE("dropout keeps the expected sum in training and is nothing in inference") {
-  const auto model = [](tf::Graph& g) {
-    auto x = tf::placeholder<double, tf::batch, 100>(g, "x");
-    dropout(x, {.keep = 0.8}).named("y");
-  };
-  tf::Graph train;
-  model(train);
-  tf::Graph infer(tf::inference);
-  model(infer);
-  const tf::HostTensors ones{{"x", doubles({20, 100}, std::vector<double>(2000, 1))}};
-  double total = 0;
-  for (const double e : elements(tf::interpret(train, ones, {}, {7, 0}).at("y"))) {
-    CHECK((e == 0 || e == 1 / 0.8));
-    total += e;
-  }
-  CHECK(total / 2000 == doctest::Approx(1).epsilon(0.05));
-  CHECK(elements(tf::interpret(infer, ones).at("y")) == std::vector<double>(2000, 1));
 }
 
 namespace {

@@ -265,6 +265,23 @@ TEST_CASE("a reduction over axes of extent 1 only changes the shape") {
   CHECK(test::elements(out[1]) == std::vector{0., 0., 0.});
 }
 
+TEST_CASE("also one that a composite operation expands into") {
+  tf::Graph g;
+  auto x = tf::placeholder<double, 3, 1>(g, "x");
+  mean<1>(x).named("mean");
+  softmax(x).named("softmax");
+  softmax_cross_entropy(x, 2 * x).named("loss");
+  const Simple s = simplify_all(g);
+  CHECK(s.count("Sum") == 0);
+  CHECK(s.count("Max") == 0);
+  tf::Interpreter interpreter(s.graph.graph, s.graph.order, s.graph.map);
+  const auto out =
+      interpreter.run({"mean", "softmax", "loss"}, {{"x", test::doubles({3, 1}, {4, 5, 6})}});
+  CHECK(test::elements(out[0]) == std::vector{4., 5., 6.});
+  CHECK(test::elements(out[1]) == std::vector{1., 1., 1.});
+  CHECK(test::elements(out[2]) == std::vector{0., 0., 0.});
+}
+
 TEST_CASE("a reduction over axes that lie apart becomes one for each group, innermost first") {
   tf::Graph g;
   auto x = tf::placeholder<double, 2, 3, 4, 5, 6>(g, "x");

@@ -106,11 +106,28 @@ constexpr Dims reduced(const Dims& x, unsigned axes, bool keep_dims) {
   return out;
 }
 
-/// [M,K] x [K,N] -> [M,N], each operand read transposed if its flag is set.
+/// The shape without its last `count` axes.
+constexpr Dims without_last(const Dims& x, int count) {
+  Dims out{};
+  for (int i = 0; i < x.rank - count; ++i) out.append(x.extent[i]);
+  return out;
+}
+
+/// [..., M,K] x [..., K,N] -> [..., M,N], each matrix read transposed if its flag is set; the axes
+/// in front broadcast.
 constexpr Dims matrix_product(const Dims& a, bool transpose_a, const Dims& b, bool transpose_b) {
-  if (a.rank != 2 || b.rank != 2) return no_dims;
-  if (a.extent[transpose_a ? 0 : 1] != b.extent[transpose_b ? 1 : 0]) return no_dims;
-  return Dims{2, {a.extent[transpose_a ? 1 : 0], b.extent[transpose_b ? 0 : 1]}};
+  if (a.rank < 2 || b.rank < 2) return no_dims;
+  const Extent* const of_a = a.extent + a.rank - 2;
+  const Extent* const of_b = b.extent + b.rank - 2;
+  if (of_a[transpose_a ? 0 : 1] != of_b[transpose_b ? 1 : 0]) return no_dims;
+  const Extent rows = of_a[transpose_a ? 1 : 0];
+  const Extent columns = of_b[transpose_b ? 0 : 1];
+  if (a.rank == 2 && b.rank == 2) return Dims{2, {rows, columns}};
+  Dims out = broadcast(without_last(a, 2), without_last(b, 2));
+  if (!out.valid()) return no_dims;
+  out.append(rows);
+  out.append(columns);
+  return out;
 }
 
 /// Axis i of the result is axis permutation[i] of x.

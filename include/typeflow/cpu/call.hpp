@@ -79,7 +79,9 @@ struct Tensor {
 ///   template <class Arch>
 ///   static void run(const O& op, const Tensor* inputs, const Tensor* outputs, const KernelCall&);
 /// or with template <class Arch, class T>, T being the element type of the first input: then it is
-/// compiled for no other.
+/// compiled for no other. If it needs KernelCall::workspace, also with the bytes for these extents
+/// (of the inputs, then of the outputs; no fewer for a larger batch):
+///   static std::int64_t workspace(const std::int64_t* extents);
 template <class O>
 struct kernel_of {
   template <class Arch>

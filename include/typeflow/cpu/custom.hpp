@@ -12,7 +12,13 @@ namespace typeflow::simd {
 
 template <class O, class... In, class... Out, class A>
 struct Code<CustomKernel<O, List<In...>, List<Out...>>, A> {
-  static std::int64_t workspace(const std::int64_t*) { return 0; }
+  static std::int64_t workspace(const std::int64_t* extents) {
+    if constexpr (requires { kernel_of<O>::workspace(extents); }) {
+      return kernel_of<O>::workspace(extents);
+    } else {
+      return 0;
+    }
+  }
 
   /// In the descriptions of such kernels, `axes` of an input and `value` of a store are ranks.
   static void run(const KernelCall& call) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of front/gather.hpp. Indices are checked before anything is written. Gathering is spread
-// over threads by slices. Scattering is spread by what no two indices share, the axes outside and
-// inside of the indexed one, so that every element adds up in the order of the indices.
+// Kernels of front/gather.hpp and gather_nd.hpp. Indices are checked before anything is written.
+// Gathering is spread over threads by slices. Scattering is spread by what no two indices share,
+// the axes outside and inside of the indexed one, so that every element adds up in the order of the
+// indices.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +12,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/rows.hpp"
-#include "typeflow/front/gather.hpp"
+#include "typeflow/front/gather_nd.hpp"
 
 namespace typeflow::simd {
 

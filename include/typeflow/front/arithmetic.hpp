@@ -192,7 +192,9 @@ constexpr AnyExpr operator*(const A& a, const B& b) {
   return detail::apply_untyped(ops::Mul{}, a, b);
 }
 
-/// a / b, elementwise. Integers divide towards zero; an integer divided by zero is 0.
+/// a / b, elementwise. Integers divide towards zero (floordiv(a, b) towards minus infinity); an
+/// integer divided by zero is 0, and the smallest number of a signed type divided by -1 is itself:
+/// nothing traps.
 template <class A, class B>
   requires TypedOperands<A, B>
 constexpr auto operator/(const A& a, const B& b) {

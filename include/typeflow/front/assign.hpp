@@ -30,6 +30,7 @@ struct Read : elementwise {
   static constexpr std::string_view name = "Read";
   static constexpr Domain domain = Domain::any;
   static constexpr SideEffect effect = SideEffect::reads_state;
+  static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
   constexpr V operator()(V x) const {
     return x;
@@ -42,6 +43,7 @@ struct After : elementwise {
   static constexpr Builtin builtin = Builtin::after;
   static constexpr std::string_view name = "After";
   static constexpr Domain domain = Domain::any;
+  static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
   constexpr V operator()(V x) const {
     return x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// cast<T>(x), and stop_gradient(x).
+// cast<T>(x); identity(x) and stop_gradient(x), which are x but for the gradient.
 
 #include <source_location>
 
@@ -43,6 +43,15 @@ struct Cast : elementwise {
   }
 };
 
+/// The same tensor.
+struct Identity : operation_base {
+  static constexpr std::string_view name = "Identity";
+  static constexpr Kind kind = Kind::view;
+  static constexpr int flops = 0;
+  static constexpr Type infer(Identity, const Type& x) { return x; }
+  static constexpr AnyExpr gradient(Identity, auto, auto, auto dy) { return dy; }
+};
+
 /// The same tensor, through which no gradient flows.
 struct StopGradient : operation_base {
   static constexpr std::string_view name = "StopGradient";
@@ -71,6 +80,18 @@ constexpr auto cast(const X& x, std::source_location at = std::source_location::
 template <Element T, UntypedExpr X>
 constexpr AnyExpr cast(const X& x) {
   return cast_to(x, dtype_of<T>);
+}
+
+/// x, as a tensor of its own: a gradient for it counts only what is computed from it.
+template <TypedExpr X>
+constexpr auto identity(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  const Id id = x.id();
+  return detail::same_type(x, add_node(x.graph(), ops::Identity{}, &id, 1, X::type).id);
+}
+template <UntypedExpr X>
+constexpr AnyExpr identity(const X& x) {
+  return add_node(*x.graph, ops::Identity{}, &x.id, 1, x.graph->values[x.id].type);
 }
 
 /// x, through which no gradient flows.

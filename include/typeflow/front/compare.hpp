@@ -29,7 +29,7 @@ struct NotEqual : predicate {
   static constexpr Domain domain = Domain::any;
   template <class V>
   constexpr auto operator()(V a, V b) const {
-    return !(a == b);  // xsimd's != of AVX-512 is false for NaN
+    return !(a == b);  // xsimd's != is false for NaN with AVX
   }
 };
 struct Less : predicate {
@@ -91,6 +91,9 @@ struct Select : elementwise {
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
   static constexpr bool condition_first = true;
+  static constexpr Number evaluate(const EvaluateCall& call) {
+    return call.inputs[call.inputs[0].integer != 0 ? 1 : 2];
+  }
   template <class C, class V>
   constexpr V operator()(C condition, V yes, V no) const {
     using math::select;
@@ -250,7 +253,8 @@ constexpr auto where(const C& condition, const A& yes, const B& no,
 }
 template <class A, class B>
   requires UntypedOperands<A, B>
-constexpr AnyExpr where(const AnyExpr& condition, const A& yes, const B& no) {
+constexpr AnyExpr where(const AnyExpr& condition, const A& yes, const B& no,
+                        const std::source_location& = {}) {
   Graph& graph = *condition.graph;
   const DType element = detail::element_type(yes, no);
   const Id ids[] = {condition.id, detail::operand_id(graph, element, yes),

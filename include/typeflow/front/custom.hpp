@@ -41,10 +41,10 @@ constexpr auto apply(const O& op, const X&... x) {
   }
   return E(graph, add_node(graph, op, ids, static_cast<int>(sizeof...(X)), E::type).id);
 }
-/// The same in gradient rules.
+/// The same in gradient rules; an array for an operation with several results.
 template <class O, UntypedExpr... X>
   requires(O::kind == Kind::custom || O::kind == Kind::composite)
-constexpr AnyExpr apply(const O& op, const X&... x) {
+constexpr typename detail::ResultsOf<O::outputs>::type apply(const O& op, const X&... x) {
   Graph& graph = detail::graph_of(x...);
   const Id ids[] = {x.id...};
   return add_node(graph, op, ids, static_cast<int>(sizeof...(X)),

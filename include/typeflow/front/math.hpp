@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Elementwise functions: exp, log, sqrt, square, abs, neg, relu, sigmoid, tanh, softplus, and the
-// larger and smaller of two. Bodies are generic: V is a SIMD batch in kernels, a number in the
-// interpreter.
+// Elementwise functions: exp, log, expm1, log1p, sin, cos, sqrt, rsqrt, reciprocal, square, abs,
+// neg, relu, sigmoid, tanh, softplus, and the larger and smaller of two. Bodies are generic: V is a
+// SIMD batch in kernels, a number in the interpreter.
 
 #include <cmath>
 #include <cstdint>
@@ -48,6 +48,57 @@ struct Log : floating {
     return log(x);
   }
   static constexpr AnyExpr gradient(Log, auto x, auto, auto dy) { return dy / x; }
+};
+
+/// e^x - 1, precise near 0.
+struct Expm1 : floating {
+  static constexpr std::string_view name = "Expm1";
+  static constexpr int flops = 20;
+  template <class V>
+  V operator()(V x) const {
+    using math::select;
+    using std::expm1;
+    return select(x == V(0), x, expm1(x));  // xsimd's loses the sign of a zero
+  }
+  static constexpr AnyExpr gradient(Expm1, auto, auto y, auto dy) { return dy * (y + 1); }
+};
+
+/// log(1 + x), precise near 0.
+struct Log1p : floating {
+  static constexpr std::string_view name = "Log1p";
+  static constexpr int flops = 20;
+  template <class V>
+  V operator()(V x) const {
+    using math::select;
+    using std::log1p;
+    return select(x == V(0), x, log1p(x));
+  }
+  static constexpr AnyExpr gradient(Log1p, auto x, auto, auto dy) { return dy / (1 + x); }
+};
+
+// The sine and cosine of the C library: xsimd's depend on the other lanes of the batch, so that an
+// element's bits would depend on where in a kernel it happens to be computed.
+
+struct Sin : floating {
+  static constexpr std::string_view name = "Sin";
+  static constexpr int flops = 20;
+  static constexpr bool scalar_body = true;
+  template <class V>
+  V operator()(V x) const {
+    return std::sin(x);
+  }
+  static constexpr AnyExpr gradient(Sin, auto x, auto, auto dy) { return dy * cos(x); }
+};
+
+struct Cos : floating {
+  static constexpr std::string_view name = "Cos";
+  static constexpr int flops = 20;
+  static constexpr bool scalar_body = true;
+  template <class V>
+  V operator()(V x) const {
+    return std::cos(x);
+  }
+  static constexpr AnyExpr gradient(Cos, auto x, auto, auto dy) { return -(dy * sin(x)); }
 };
 
 struct Sqrt : floating {
@@ -161,30 +212,40 @@ struct Softplus : floating {
   static constexpr AnyExpr gradient(Softplus, auto x, auto, auto dy) { return dy * sigmoid(x); }
 };
 
-/// The larger of two; the first where they are equal or one is NaN.
+/// The larger of two; NaN where either is NaN. Of equals the first, which gets the gradient.
 struct Maximum : elementwise {
   static constexpr std::string_view name = "Maximum";
+  static constexpr Domain domain = Domain::real;
   template <class V>
   V operator()(V a, V b) const {
     using math::select;
-    return select(a < b, b, a);
+    if constexpr (std::is_integral_v<V>) {
+      return select(a < b, b, a);
+    } else {
+      return select((a < b) || !(b == b), b, a);
+    }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Maximum, auto a, auto b, auto, auto dy) {
-    const AnyExpr second = less(a, b);
-    return {where(second, 0, dy), where(second, dy, 0)};
+    const AnyExpr first = greater_equal(a, b);
+    return {where(first, dy, 0), where(first, 0, dy)};
   }
 };
 
 struct Minimum : elementwise {
   static constexpr std::string_view name = "Minimum";
+  static constexpr Domain domain = Domain::real;
   template <class V>
   V operator()(V a, V b) const {
     using math::select;
-    return select(b < a, b, a);
+    if constexpr (std::is_integral_v<V>) {
+      return select(b < a, b, a);
+    } else {
+      return select((b < a) || !(b == b), b, a);
+    }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Minimum, auto a, auto b, auto, auto dy) {
-    const AnyExpr second = less(b, a);
-    return {where(second, 0, dy), where(second, dy, 0)};
+    const AnyExpr first = less_equal(a, b);
+    return {where(first, dy, 0), where(first, 0, dy)};
   }
 };
 
@@ -217,7 +278,39 @@ constexpr auto log(const X& x, std::source_location at = std::source_location::c
   return detail::apply_at(at, ops::Log{}, x);
 }
 
-/// The square root, elementwise.
+/// e^x - 1, elementwise; precise for small x.
+template <Tensor X>
+constexpr auto expm1(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "expm1(x): x must be float or double; convert with cast<float>(x)");
+  return detail::apply_at(at, ops::Expm1{}, x);
+}
+
+/// log(1 + x), elementwise; precise for small x.
+template <Tensor X>
+constexpr auto log1p(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "log1p(x): x must be float or double; convert with cast<float>(x)");
+  return detail::apply_at(at, ops::Log1p{}, x);
+}
+
+/// The sine of x radians, elementwise; NaN where x is infinite.
+template <Tensor X>
+constexpr auto sin(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "sin(x): x must be float or double; convert with cast<float>(x)");
+  return detail::apply_at(at, ops::Sin{}, x);
+}
+
+/// The cosine of x radians, elementwise; NaN where x is infinite.
+template <Tensor X>
+constexpr auto cos(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "cos(x): x must be float or double; convert with cast<float>(x)");
+  return detail::apply_at(at, ops::Cos{}, x);
+}
+
+/// The square root, elementwise; NaN where x is negative.
 template <Tensor X>
 constexpr auto sqrt(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
@@ -225,21 +318,38 @@ constexpr auto sqrt(const X& x, std::source_location at = std::source_location::
   return detail::apply_at(at, ops::Sqrt{}, x);
 }
 
-/// x * x, elementwise.
+/// 1 / sqrt(x), elementwise; infinite where x is 0, NaN where it is negative.
+template <Tensor X>
+constexpr auto rsqrt(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "rsqrt(x): x must be float or double; convert with cast<float>(x)");
+  return 1 / sqrt(x, at);
+}
+
+/// 1 / x, elementwise.
+template <Tensor X>
+constexpr auto reciprocal(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "reciprocal(x): x must be float or double; convert with cast<float>(x)");
+  return detail::apply_at(at, ops::Div{}, 1, x);
+}
+
+/// x * x, elementwise; integers wrap around.
 template <Tensor X>
 constexpr auto square(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::numbers, X>, "square(x): x must be a tensor of numbers");
   return detail::apply_at(at, ops::Square{}, x);
 }
 
-/// |x|, elementwise.
+/// |x|, elementwise; the smallest number of a signed integer type stays as it is.
 template <Tensor X>
 constexpr auto abs(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::numbers, X>, "abs(x): x must be a tensor of numbers");
   return detail::apply_at(at, ops::Abs{}, x);
 }
 
-/// -x, elementwise.
+/// -x, elementwise. Integers wrap around: -x is 2^bits - x for unsigned ones, and the smallest
+/// number of a signed type stays as it is.
 template <Tensor X>
 constexpr auto neg(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::numbers, X>, "neg(x): x must be a tensor of numbers");
@@ -277,7 +387,8 @@ constexpr auto softplus(const X& x, std::source_location at = std::source_locati
   return detail::apply_at(at, ops::Softplus{}, x);
 }
 
-/// The larger of two, elementwise; a where they are equal or one is NaN.
+/// The larger of two, elementwise; NaN where either is NaN. The gradient goes to the larger, to a
+/// where they are equal.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto maximum(const A& a, const B& b,
@@ -288,10 +399,13 @@ constexpr auto maximum(const A& a, const B& b,
       detail::literals_fit<A, B>,
       "maximum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
   static_assert(detail::broadcasts<A, B>, "maximum(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "maximum(a, b): a and b must be tensors of numbers that have an order");
   return detail::apply_at(at, ops::Maximum{}, a, b);
 }
 
-/// The smaller of two, elementwise; a where they are equal or one is NaN.
+/// The smaller of two, elementwise; NaN where either is NaN. The gradient goes to the smaller, to a
+/// where they are equal.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto minimum(const A& a, const B& b,
@@ -302,6 +416,8 @@ constexpr auto minimum(const A& a, const B& b,
       detail::literals_fit<A, B>,
       "minimum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
   static_assert(detail::broadcasts<A, B>, "minimum(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "minimum(a, b): a and b must be tensors of numbers that have an order");
   return detail::apply_at(at, ops::Minimum{}, a, b);
 }
 

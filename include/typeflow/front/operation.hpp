@@ -9,6 +9,7 @@
 //   data members                      the node's attributes: 4- or 8-byte numbers, no padding
 //   V operator()(V x...) const        elementwise: the kernel body, V a SIMD batch or a number;
 //                                     reduction: one step of the fold
+//   scalar_body                       true: operator() takes numbers only, kernels loop over lanes
 //   static infer(op, Type x...)       the result's type; the base has it for elementwise
 //   static gradient(op, x..., y, dy)  one AnyExpr, or a std::array of them, one an input
 //   outputs                           how many results, if not one: infer then gives a std::array
@@ -107,6 +108,15 @@ struct composite : operation_base {
 /// Has a kernel of its own: a specialisation of simd::kernel_of.
 struct custom : operation_base {
   static constexpr Kind kind = Kind::custom;
+};
+
+/// Changes a variable in place, and only parts of it. Inputs: the variable, then what to change it
+/// with; output: a token. It has a kernel of its own: a specialisation of simd::kernel_of, whose
+/// inputs are those after the variable and whose output is the variable as it is at this point of
+/// the model's statements. The same holds for `interpret`.
+struct update : operation_base {
+  static constexpr Kind kind = Kind::update;
+  static constexpr SideEffect effect = SideEffect::writes;
 };
 
 // Attributes.
@@ -358,45 +368,73 @@ constexpr Id expand_of(Graph& graph, const std::uint32_t* words, const Id* input
   }
 }
 
-/// One element of an operation on elements of T.
-template <class O, class T>
+/// One element of an operation on elements that are computed in V.
+template <class O, class V>
 constexpr Number evaluate_as(const O& op, const Number* in) {
-  using V = Computed<T>;
-  const auto call = [&](auto... x) {
-    const auto y = op(x...);
-    if constexpr (is_half<T> && std::is_same_v<std::remove_cvref_t<decltype(y)>, V>) {
-      return number_from(T(y));
-    } else {
-      return number_from(y);
-    }
-  };
-  if constexpr (O::condition_first) {
-    return call(in[0].integer != 0, to<V>(in[1]), to<V>(in[2]));
+  if constexpr (!contains(O::domain, dtype_of<V>)) {
+    return {};
+  } else if constexpr (O::condition_first) {
+    return number_from(op(in[0].integer != 0, to<V>(in[1]), to<V>(in[2])));
   } else if constexpr (requires(V x) { op(x); }) {
-    return call(to<V>(in[0]));
+    return number_from(op(to<V>(in[0])));
   } else if constexpr (requires(V x) { op(x, x); }) {
-    return call(to<V>(in[0]), to<V>(in[1]));
+    return number_from(op(to<V>(in[0]), to<V>(in[1])));
   } else {
-    return call(to<V>(in[0]), to<V>(in[1]), to<V>(in[2]));
+    return number_from(op(to<V>(in[0]), to<V>(in[1]), to<V>(in[2])));
   }
 }
 
+/// The number as an element of this type holds it: integers wrap around, others are rounded.
+constexpr Number fitted(const Number& x, DType type) {
+  switch (type) {
+    case DType::int8:
+      return {0, static_cast<std::int8_t>(x.integer)};
+    case DType::int16:
+      return {0, static_cast<std::int16_t>(x.integer)};
+    case DType::int32:
+      return {0, static_cast<std::int32_t>(x.integer)};
+    case DType::uint8:
+      return {0, static_cast<std::uint8_t>(x.integer)};
+    case DType::uint16:
+      return {0, static_cast<std::uint16_t>(x.integer)};
+    case DType::uint32:
+      return {0, static_cast<std::uint32_t>(x.integer)};
+    case DType::bfloat16:
+      return {static_cast<float>(bfloat16(x.real)), 0};
+    case DType::float16:
+      return {static_cast<float>(float16(x.real)), 0};
+    default:
+      return x;
+  }
+}
+
+/// One element. All integers are computed in 64 bits and wrapped: that is what arithmetic of fewer
+/// bits gives, for fewer instantiations.
 template <class O>
 constexpr Number evaluate_of(const EvaluateCall& call) {
   if constexpr (requires { O::evaluate(call); }) {
     return O::evaluate(call);
   } else if constexpr (O::kind == Kind::elementwise) {
     const O op = decode<O>(call.graph, call.node);
-    const DType element =
-        call.graph.dtype_of(call.graph.input(call.node, call.node.inputs.count - 1));
-    return visit_dtype(element, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (contains(O::domain, dtype_of<T>)) {
-        return evaluate_as<O, T>(op, call.inputs);
-      } else {
-        return Number{};
+    const Graph& graph = call.graph;
+    const DType element = graph.dtype_of(graph.input(call.node, call.node.inputs.count - 1));
+    const auto in_type = [&]() -> Number {
+      if (is_unsigned(element)) return evaluate_as<O, std::uint64_t>(op, call.inputs);
+      if (is_integer(element)) return evaluate_as<O, std::int64_t>(op, call.inputs);
+      switch (element) {
+        case DType::boolean:
+          return evaluate_as<O, bool>(op, call.inputs);
+        case DType::float64:
+          return evaluate_as<O, double>(op, call.inputs);
+        case DType::complex64:
+          return evaluate_as<O, std::complex<float>>(op, call.inputs);
+        case DType::complex128:
+          return evaluate_as<O, std::complex<double>>(op, call.inputs);
+        default:  // float and 16 bits
+          return evaluate_as<O, float>(op, call.inputs);
       }
-    });
+    };
+    return fitted(in_type(), graph.dtype_of(call.node.outputs.first));
   } else {
     return Number{};
   }

@@ -34,6 +34,7 @@ struct BroadcastTo : operation_base {
   static constexpr bool condition_first = false;
   static constexpr bool nullary = true;  // the shape is no function of the input's
   static constexpr DType result(DType element) { return element; }
+  static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
   constexpr V operator()(V x) const {
     return x;
@@ -187,7 +188,8 @@ struct SqueezeRule {
   static constexpr Dims value = [] {
     unsigned axes = 0;
     const int named[] = {Axes..., 0};
-    for (std::size_t i = 0; i < sizeof...(Axes); ++i) {
+    const int count = static_cast<int>(sizeof...(Axes));
+    for (int i = 0; i < count; ++i) {
       const int axis = normalize_axis(named[i], S::rank);
       if (axis < 0 || S::dims.extent[axis] != 1) return no_dims;
       axes |= 1u << axis;

@@ -356,6 +356,13 @@ constexpr bool add_up(const Extent* extents, int count, Extent* sum) {
   return !(numbers && batches);
 }
 
+template <Extent Total, Extent... Sizes>
+inline constexpr bool sizes_fit = [] {
+  const Extent sizes[sizeof...(Sizes) + 1] = {Sizes..., 0};
+  Extent sum = 0;
+  return add_up(sizes, static_cast<int>(sizeof...(Sizes)), &sum) && sum == Total;
+}();
+
 }  // namespace detail
 
 // Typed.
@@ -440,14 +447,8 @@ template <int Axis, Extent... Sizes, TypedExpr X>
 constexpr auto split_sizes(const X& x, std::source_location at = std::source_location::current()) {
   constexpr int axis = normalize_axis(Axis, X::rank);
   static_assert(axis >= 0, "split_sizes<axis, sizes...>(x): x has no such axis");
-  static_assert(
-      [] {
-        const Extent sizes[sizeof...(Sizes) + 1] = {Sizes..., 0};
-        Extent sum = 0;
-        return detail::add_up(sizes, static_cast<int>(sizeof...(Sizes)), &sum) &&
-               sum == detail::extent_or_zero<typename X::shape, axis>;
-      }(),
-      "split_sizes<axis, sizes...>(x): the sizes must add up to the axis' extent");
+  static_assert(detail::sizes_fit<detail::extent_or_zero<typename X::shape, axis>, Sizes...>,
+                "split_sizes<axis, sizes...>(x): the sizes must add up to the axis' extent");
   detail::mark(at, x);
   Extent begin = 0;
   const auto part = [&]<Extent Size>(std::integral_constant<Extent, Size>) {

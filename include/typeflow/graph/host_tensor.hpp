@@ -66,6 +66,7 @@ struct InterpretCall {
   const Node& node;
   const HostTensor* const* inputs;
   HostTensor* outputs;
+  RandomState random{};
 };
 
 /// Row-major position in `x` of the element that broadcasting puts at `index` of a tensor of

@@ -313,9 +313,16 @@ class Interpreter {
   }
 
   void call(const Graph& graph, const Node& node) {
+    const bool updates = node.op->kind == Kind::update;
+    HostTensor* const outputs =
+        updates ? &assigned_.emplace(variable_index(graph, node), value(graph.input(node, 0)))
+                       .first->second
+                : &value(node.outputs.first);
     std::vector<const HostTensor*> inputs;
-    for (Id k = 0; k < node.inputs.count; ++k) inputs.push_back(&value(graph.input(node, k)));
-    InterpretCall call{graph, node, inputs.data(), &value(node.outputs.first)};
+    for (Id k = updates ? 1 : 0; k < node.inputs.count; ++k) {
+      inputs.push_back(&value(graph.input(node, k)));
+    }
+    InterpretCall call{graph, node, inputs.data(), outputs, random};
     try {
       node.op->interpret(call);
     } catch (const Error& error) {

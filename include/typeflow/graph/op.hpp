@@ -41,7 +41,8 @@ enum class Kind : std::uint8_t {
   contraction,  ///< matrix product
   composite,    ///< expands into other operations before fusion: softmax
   custom,       ///< a kernel of its own
-  write,        ///< changes a variable
+  write,        ///< changes a variable: a store of a loop
+  update,       ///< changes parts of a variable in place, by a kernel of its own
   group,        ///< joins effects, computes nothing
 };
 
@@ -75,6 +76,9 @@ enum class SideEffect : std::uint8_t {
   reads_state,  ///< a variable as it is when the node runs
   writes,
 };
+
+/// Whether operations of this kind change the variable that is their first input.
+constexpr bool writes_variable(Kind kind) { return kind == Kind::write || kind == Kind::update; }
 
 /// How gradients treat an operation.
 enum class Derivative : std::uint8_t {

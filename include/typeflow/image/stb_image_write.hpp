@@ -27,6 +27,7 @@
 #define STBI_WRITE_NO_STDIO
 
 namespace typeflow::detail::stb {
+using ::abs;  // what it calls, and typeflow has functions on tensors of that name
 #include <stb/stb_image_write.h>
 }  // namespace typeflow::detail::stb
 

@@ -157,7 +157,9 @@ struct Descriptions {
 
 template <class T, std::size_t N, int Capacity>
 constexpr void copy(std::array<T, N>& to, const FrozenTable<T, Capacity>& from) {
-  for (std::size_t i = 0; i < N; ++i) to[i] = from.items[i];
+  if constexpr (N > 0) {
+    for (std::size_t i = 0; i < N; ++i) to[i] = from.items[i];
+  }
 }
 template <TableSizes S>
 constexpr Tables<S> tables_of(const Frozen& f) {

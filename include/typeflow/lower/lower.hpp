@@ -379,9 +379,6 @@ class Lowerer {
     const Id b = operands_[product.inputs.first + 1];
     const std::uint32_t transposed = graph_.attributes[product.attributes.first];
     const Dims& dims = types_[type_of(product.outputs.first)].dims;
-    push_extent(dims.extent[0]);
-    push_extent(dims.extent[1]);
-    push_extent(types_[type_of(a)].dims.extent[(transposed & 1u) != 0 ? 0 : 1]);
     // The operands of the product are inputs 0 and 1 and no values of the body; what follows and
     // reads one of them, too, has it as another input.
     constexpr unsigned operand_axes = 1u << 31;
@@ -394,6 +391,16 @@ class Lowerer {
     spec_[1] = static_cast<int>(transposed);
     spec_[2] = dtype_of(a);
     spec_[3] = 0;
+    const Dims& dims_a = types_[type_of(a)].dims;
+    const Extent depth = dims_a.extent[dims_a.rank - ((transposed & 1u) != 0 ? 2 : 1)];
+    if (dims.rank > 2) {
+      place_axes(dims, dims_a, types_[type_of(b)].dims, (transposed & 1u) != 0, depth);
+      push_inputs();
+      return;
+    }
+    push_extent(dims.extent[0]);
+    push_extent(dims.extent[1]);
+    push_extent(depth);
     const bool rows = dims.extent[0] != 1;
     const bool columns = dims.extent[1] != 1;
     for (int k = 0; k < input_count_; ++k) {  // an axis of extent 1 is none of the space's
@@ -401,6 +408,79 @@ class Lowerer {
       along = rows && columns ? along & 3u : rows ? along & 1u : columns ? (along & 1u) << 1 : 0u;
     }
     push_inputs();
+  }
+
+  /// The extents and the inputs' axes of a contraction whose result has axes in front of its rows.
+  /// Adjacent ones along which all operands run alike become one; those that a and what follows run
+  /// along as along the rows, and b does not, are rows. So (B,M,K) x (K,N) is one product of
+  /// matrices, and the kernel is that of matrices.
+  constexpr void place_axes(const Dims& dims, const Dims& a, const Dims& b, bool transposed_a,
+                            Extent depth) {
+    Extent extents[max_rank] = {};  // of the space, less the columns
+    int rank = 0;
+    unsigned along_a = 0;
+    unsigned along_b = 0;
+    const auto runs_along = [&](const Dims& operand, int i) {
+      const int axis = i - (dims.rank - operand.rank);
+      return axis >= 0 && operand.extent[axis] != 1;
+    };
+    for (int i = 0; i < dims.rank - 2; ++i) {
+      if (dims.extent[i] == 1) continue;
+      if (runs_along(a, i)) along_a |= 1u << rank;
+      if (runs_along(b, i)) along_b |= 1u << rank;
+      extents[rank++] = dims.extent[i];
+    }
+    inputs_[0].axes = along_a;
+    inputs_[1].axes = along_b;
+    unsigned starts = 1u | (along_b ^ along_b << 1);
+    const bool rows = dims.extent[dims.rank - 2] != 1;
+    const unsigned row = rows ? 1u << rank : 0u;
+    if (rows) extents[rank++] = dims.extent[dims.rank - 2];
+    if (transposed_a) {
+      starts |= row | (along_a ^ along_a << 1);
+    } else {
+      starts |= (along_a | row) ^ (along_a | row) << 1;
+    }
+    for (int k = 2; k < input_count_; ++k) starts |= inputs_[k].axes ^ inputs_[k].axes << 1;
+
+    unsigned from[max_rank + 1] = {};  // an axis of the space...
+    unsigned to[max_rank + 1] = {};    // ...and what it is for the kernel
+    int axes = 0;
+    StepExtent outer[max_rank] = {};
+    int outer_count = 0;
+    StepExtent row_extent{1, 0};
+    for (int i = 0; i < rank; ++axes) {
+      const int first = i;
+      Count count{};
+      do count.multiply(extents[i++]);
+      while (i < rank && (starts >> i & 1u) == 0);
+      const StepExtent extent{count.coefficient, count.power};
+      from[axes] = 1u << first;
+      // Without an axis of rows, that of several a of one row each.
+      if (i == rank && (rows || (!transposed_a && (along_b >> first & 1u) == 0))) {
+        to[axes] = 1u;
+        row_extent = extent;
+      } else {
+        to[axes] = 4u << outer_count;
+        outer[outer_count++] = extent;
+      }
+    }
+    if (dims.extent[dims.rank - 1] != 1) {
+      from[axes] = 1u << rank;
+      to[axes++] = 2u;
+    }
+    for (int k = 0; k < input_count_; ++k) {
+      unsigned along = 0;
+      for (int i = 0; i < axes; ++i) {
+        if ((inputs_[k].axes & from[i]) != 0) along |= to[i];
+      }
+      inputs_[k].axes = k < 2 ? along & ~3u : along;
+    }
+    spec_[3] = outer_count;
+    out_.extents.push(row_extent);
+    push_extent(dims.extent[dims.rank - 1]);
+    push_extent(depth);
+    for (int i = 0; i < outer_count; ++i) out_.extents.push(outer[i]);
   }
 
   // Operations with a kernel of their own.
@@ -412,22 +492,31 @@ class Lowerer {
     push_words(node.attributes);  // before those of constants, whose slots may be made below
     *at++ = static_cast<int>(KernelKind::custom);
     *at++ = operation(*node.op);
-    *at++ = node.inputs.count;
-    for (Id k = 0; k < node.inputs.count; ++k) {
-      const Id value = operands_[node.inputs.first + k];
+    const bool updates = node.op->kind == Kind::update;  // input 0, the variable, is written
+    const int first = updates ? 1 : 0;
+    *at++ = node.inputs.count - first;
+    const auto describe = [&](Id value) {
       *at++ = dtype_of(value);
       *at++ = types_[type_of(value)].dims.rank;
       push_extents(type_of(value));
+    };
+    for (Id k = first; k < node.inputs.count; ++k) {
+      const Id value = operands_[node.inputs.first + k];
+      describe(value);
       out_.operands.push(slot(storage_[value]));
     }
     int* const outputs = at++;
     *outputs = 0;
+    if (updates) {
+      const Id variable = operands_[node.inputs.first];
+      ++*outputs;
+      describe(variable);
+      stores_[store_count_++] = Store{0, 0, 0, slot(storage_[variable])};
+    }
     for (Id value = node.outputs.first; value < node.outputs.first + node.outputs.count; ++value) {
       if (type_of(value) == none) continue;  // a token is no tensor
       ++*outputs;
-      *at++ = dtype_of(value);
-      *at++ = types_[type_of(value)].dims.rank;
-      push_extents(type_of(value));
+      describe(value);
       stores_[store_count_++] = Store{0, 0, 0, temporary(value)};
     }
     size_ = static_cast<int>(at - spec_);
@@ -494,6 +583,7 @@ class Lowerer {
       k.transposed = static_cast<unsigned>(at[0]);
       k.dtype = static_cast<DType>(at[1]);
       k.wide = size_of(k.dtype) == 8;
+      k.outer = at[2];
     } else {
       k.wide = at[0] != 0;
       k.outer = at[1];

@@ -22,11 +22,12 @@ enum class KernelKind : std::uint8_t {
   loop,         ///< elementwise, and folds over the innermost axis
   columns,      ///< folds over an axis that has others inside of it
   contraction,  ///< a matrix product and what follows on its tile
-  custom        ///< an operation's own kernel
+  custom        ///< an operation's own kernel; that of an update changes its output in place
 };
 
 /// An operand that a kernel loads: along which of its axes it runs (bit i for axis i; the others
-/// repeat), or the position along an axis itself.
+/// repeat), or the position along an axis itself. A contraction's axes are the rows, the columns,
+/// and those outside of the matrices, along which its operands run, too.
 struct InputSpec {
   DType dtype;
   bool is_index;
@@ -60,7 +61,7 @@ struct KernelSpec {
 
   KernelKind kind;
   bool wide;            ///< lanes of 8 bytes, not of 4
-  int outer;            ///< loop, columns: axes outside of the reduced or innermost one
+  int outer;            ///< axes outside of the reduced or innermost one, or of the matrices
   bool folds;           ///< loop: the innermost axis is reduced
   unsigned transposed;  ///< contraction: as in ops::MatMul
   DType dtype;          ///< contraction: of the operands
@@ -81,18 +82,20 @@ struct KernelSummary {
   int flops;                ///< per element of the step's space
   unsigned aligned;         ///< operands that are read at the element at hand alone, as bits
   unsigned element_stores;  ///< stores with a value per element, as bits
+  bool updates;             ///< changes parts of its output in place: as many as it is given
 };
 
 constexpr KernelSummary summary_of(const KernelSpec& spec) {
-  KernelSummary s{spec.kind, false, false, 0, 0, 0};
+  KernelSummary s{spec.kind, false, false, 0, 0, 0, false};
   if (spec.kind == KernelKind::custom) {
     s.flops = spec.op->flops;
     s.random = spec.op->effect == SideEffect::random;
     s.prints = spec.op->builtin == Builtin::print;
+    s.updates = spec.op->kind == Kind::update;
     return s;
   }
   const bool contraction = spec.kind == KernelKind::contraction;
-  const int axes = contraction                     ? 2
+  const int axes = contraction                     ? spec.outer + 2
                    : spec.kind == KernelKind::loop ? spec.outer + 1
                                                    : spec.outer + 2;
   int operand = 0;
@@ -224,10 +227,14 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::in
     return count_of(program.type_of(slot).dims).resolve(batch_size);
   };
   std::int64_t space = 0;
-  for (int i = 0; i < step.operands.count; ++i) {
+  for (int i = 0; i < (kernel.updates ? step.inputs : step.operands.count); ++i) {
     const Id slot = program.operands[step.operands.first + i];
     cost.bytes += elements(slot) * size_of(program.type_of(slot).dtype);
     if (elements(slot) > space) space = elements(slot);
+  }
+  if (kernel.updates) {  // of the output as many elements as the largest input has, to and fro
+    const Id output = program.operands[step.operands.first + step.inputs];
+    cost.bytes += 2 * space * size_of(program.type_of(output).dtype);
   }
   const auto extent = [&](int i) {
     const StepExtent& e = program.extents[step.extents.first + i];
@@ -239,7 +246,9 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::in
   }
   const bool contraction = kernel.kind == KernelKind::contraction;
   space = 1;
-  for (int i = 0; i < (contraction ? 2 : step.extents.count); ++i) space *= extent(i);
+  for (int i = 0; i < step.extents.count; ++i) {
+    if (!contraction || i != 2) space *= extent(i);
+  }
   cost.flops = space * kernel.flops + (contraction ? 2 * space * extent(2) : 0);
   return cost;
 }

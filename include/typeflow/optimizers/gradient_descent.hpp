@@ -6,6 +6,7 @@
 
 #include "typeflow/front/assign.hpp"
 #include "typeflow/front/gradients.hpp"
+#include "typeflow/front/scatter.hpp"
 
 namespace typeflow {
 
@@ -17,15 +18,21 @@ constexpr AnyExpr setting(Graph& graph, const Scalar& scalar, DType type) {
   return literal_node(graph, type, scalar.value());
 }
 
-/// Calls f(variable, gradient) -> new value for every item, and assigns what it returns.
-template <class F>
-constexpr Effect apply_each(const Gradients& gradients, const F& f) {
+/// Calls f(variable, gradient) -> new value for every item, and assigns what it returns. A gradient
+/// that is zero outside of slices goes to g(variable, slices) -> token instead, for each of the
+/// slices whose sum it is.
+template <class F, class G>
+constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) {
   Graph& graph = *gradients.graph;
   Pool<Id> tokens;
   for (const VariableGradient& item : gradients.items) {
     const AnyExpr variable{&graph, graph.variable_records[item.variable].value};
-    const AnyExpr updated = f(variable, AnyExpr{&graph, item.gradient});
-    tokens.push(assign_node(graph, variable.id, updated.id));
+    const AnyExpr gradient{&graph, item.gradient};
+    const Pool<Slices> sparse = slices_of(gradient);
+    for (const Slices& slices : sparse) tokens.push(g(variable, slices));
+    if (sparse.empty()) {
+      tokens.push(assign_node(graph, variable.id, f(variable, gradient).id));
+    }
   }
   return group_node(graph, tokens.data(), tokens.size());
 }
@@ -46,12 +53,23 @@ constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients
 struct GradientDescent {
   Scalar rate = 0.01;  ///< a number, or a scalar expression that may change from run to run
 
-  /// The effect of one step with these gradients. See tf::gradients for computing them.
+  /// The effect of one step with these gradients. See tf::gradients for computing them. Where a
+  /// gradient is sparse, as that of a table of embeddings is, the step changes the slices that were
+  /// read and no others.
   constexpr Effect apply(const Gradients& gradients) const {
-    return detail::apply_each(gradients, [&](const AnyExpr& variable, const AnyExpr& gradient) {
-      const AnyExpr step = detail::setting(*variable.graph, rate, variable.dtype());
-      return detail::apply_untyped(ops::Fnma{}, step, gradient, variable);
-    });
+    const auto step = [&](const AnyExpr& variable) {
+      return detail::setting(*variable.graph, rate, variable.dtype());
+    };
+    return detail::apply_each(
+        gradients,
+        [&](const AnyExpr& variable, const AnyExpr& gradient) {
+          return detail::apply_untyped(ops::Fnma{}, step(variable), gradient, variable);
+        },
+        [&](const AnyExpr& variable, const Slices& slices) {
+          const AnyExpr values = step(variable) * AnyExpr{variable.graph, slices.values};
+          return detail::scatter_node<ops::ScatterSub>(
+              variable, AnyExpr{variable.graph, slices.indices}, values, slices.indexing);
+        });
   }
 
   /// One step down the gradient of a scalar loss, for all trainable variables that it depends on.

@@ -10,7 +10,7 @@
 //                over it, and what follows them: per row (a softmax's sum, its logarithm), and
 //                elementwise again (the division by it), which makes the next phase of the kernel
 //   contraction  a matrix product and the elementwise nodes that follow it on its tile
-//   single       an operation with a kernel of its own
+//   single       an operation with a kernel of its own; it may change a variable in place
 //
 // A space is a shape without its axes of extent 1. A reduction splits its axes into outer, reduced
 // and inner ones; values per outer (and inner) index are called row values. Every cluster has a
@@ -156,6 +156,9 @@ class Fuser {
         case Kind::write:
           place_write(id, node);
           break;
+        case Kind::update:
+          place_update(id, node);
+          break;
         case Kind::contraction:
           look(node);
           start(id, node, ClusterKind::contraction, type_);
@@ -224,7 +227,7 @@ class Fuser {
     for (const Id id : late) out_.order.push(id);
   }
   static constexpr bool has_effect(const Node& node) {
-    return node.op->kind == Kind::write || node.op->effect == SideEffect::reads_state;
+    return writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
   }
 
   /// Has nodes that follow effects read copies of the variables that are written.
@@ -232,12 +235,12 @@ class Fuser {
     Pool<char> written(graph_.values.size(), 0);
     for (const Id id : late) {
       const Node& node = graph_.nodes[id];
-      if (node.op->kind == Kind::write) written[graph_.operands[node.inputs.first]] = 1;
+      if (writes_variable(node.op->kind)) written[graph_.operands[node.inputs.first]] = 1;
     }
     for (const Id id : late) {
       const Node node = graph_.nodes[id];
       if (node.op->effect == SideEffect::reads_state || node.op->kind == Kind::group) continue;
-      for (Id k = node.op->kind == Kind::write ? 1 : 0; k < node.inputs.count; ++k) {
+      for (Id k = writes_variable(node.op->kind) ? 1 : 0; k < node.inputs.count; ++k) {
         const Id value = graph_.operands[node.inputs.first + k];
         const Id shown = viewed(value);
         if (shown < written.size() && written[shown] != 0) {
@@ -546,7 +549,7 @@ class Fuser {
       const Id cluster = cluster_of_[look_[k].node];
       if (cluster == none || cluster == best) continue;
       ++candidates;
-      if (best != none && clusters_[cluster].depth <= clusters_[best].depth) continue;
+      if (best != none && !goes_first(cluster, best)) continue;
       const Seat there = seat(cluster, node);
       if (!there.fits) continue;
       best = cluster;
@@ -567,6 +570,15 @@ class Fuser {
       }
     }
     add(best, id, node, best_seat.is_row, best_seat.phase);
+  }
+
+  /// Whether a node joins cluster a rather than b: the deeper one, or a contraction, which is never
+  /// emptied into another.
+  constexpr bool goes_first(Id a, Id b) const {
+    const Cluster& x = clusters_[a];
+    const Cluster& y = clusters_[b];
+    if (x.depth != y.depth) return x.depth > y.depth;
+    return x.kind == ClusterKind::contraction && y.kind != ClusterKind::contraction;
   }
 
   /// Whether cluster `from` may be emptied into `into`.
@@ -698,6 +710,20 @@ class Fuser {
     }
     access.write = cluster_of_[id];
     access.deepest = access.write;
+  }
+
+  /// A kernel of its own that changes the variable after all that read or wrote it so far.
+  constexpr void place_update(Id id, const Node& node) {
+    place_single(id, node);
+    const Id cluster = cluster_of_[id];
+    Cluster& c = clusters_[cluster];
+    for (Id k = 0; k < node.controls.count; ++k) {
+      follow_effect(c, operands_[node.controls.first + k]);
+    }
+    Access& access = access_of(storage_[operands_[node.inputs.first]]);
+    if (access.deepest != none) follow(c, access.deepest);
+    access.write = cluster;
+    access.deepest = cluster;
   }
 
   /// Whether the cluster may write the variable in place.

@@ -59,7 +59,7 @@ class Scheduler {
       ++count_;
       if (cluster.kind == ClusterKind::single) {
         const Node& node = graph_.nodes[cluster.first];
-        for (Id k = 0; k < node.inputs.count; ++k) {
+        for (Id k = writes_variable(node.op->kind) ? 1 : 0; k < node.inputs.count; ++k) {
           add_input_edge(fused_.storage[graph_.input(node, k)], c);
         }
       } else {
@@ -81,7 +81,7 @@ class Scheduler {
       for (Id k = 0; k < node.controls.count; ++k) {
         add_effect_edges(graph_.operands[node.controls.first + k], cluster);
       }
-      if (node.op->kind == Kind::write) {
+      if (writes_variable(node.op->kind)) {
         const Id variable = variable_of(graph_.input(node, 0));
         add_edge(last_write_[variable], cluster);
         for (Id a = readers_[variable]; a != none; a = accesses_[a].next) {
@@ -210,8 +210,10 @@ class Scheduler {
       }
     }
     for (Id id = c.first; id != none; id = next[id]) {
-      const Id value = nodes[id].outputs.first;
-      if (uses[value] > 0) bytes += bytes_of(value);
+      const Range outputs = nodes[id].outputs;
+      for (Id value = outputs.first; value < outputs.first + outputs.count; ++value) {
+        if (uses[value] > 0) bytes += bytes_of(value);
+      }
     }
     return bytes;
   }

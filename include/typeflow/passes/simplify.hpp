@@ -76,7 +76,7 @@ class Simplifier {
       } else if (node.outputs.count == 1 && node.op->builtin != Builtin::variable) {
         // Rewritten before it is shared: what others are replaced by must be in the order.
         result = rewrite(node);
-        if (result == value) result = graph_.share(value);
+        result = result == value ? graph_.share(value) : replaced(result);
       }
       if (result == value) {
         order_.push(id);
@@ -166,17 +166,21 @@ class Simplifier {
   constexpr void take_nodes(Id first) {
     const Id end = graph_.nodes.size();
     for (Id id = first; id < end; ++id) {
-      const Kind kind = graph_.nodes[id].op->kind;
       if (!replaced_.empty()) replace_operands(graph_.nodes[id]);
-      if (kind == Kind::reduction) split_reduction(id);
-      if (kind == Kind::composite) {
-        const Node node = graph_.nodes[id];
+      const Node node = graph_.nodes[id];
+      const Id value = node.outputs.first;
+      Id result = value;
+      if (node.op->kind == Kind::reduction) {
+        result = rewrite_reduction(node);
+      } else if (node.op->kind == Kind::composite) {
         Id inputs[4] = {};
         for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
-        const Id result = expand(node, inputs);
-        replaced_.push(Replaced{node.outputs.first, result});
-      } else {
+        result = expand(node, inputs);
+      }
+      if (result == value) {
         order_.push(id);
+      } else {
+        replaced_.push(Replaced{value, result});
       }
     }
   }
@@ -189,14 +193,14 @@ class Simplifier {
     take_nodes(first);
     return replaced(result);
   }
-  /// What stands for a composite that an expansion added.
+  /// What stands for a composite, or for a reduction of one element, that an expansion added.
   struct Replaced {
-    Id composite;
+    Id value;
     Id result;
   };
   constexpr Id replaced(Id value) const {
     for (const Replaced& r : replaced_) {
-      if (r.composite == value) return r.result;
+      if (r.value == value) return r.result;
     }
     return value;
   }
@@ -388,22 +392,42 @@ class Simplifier {
     return false;
   }
 
-  /// matmul(transpose(a), b) reads a transposed.
+  /// matmul(transpose(a), b) reads a transposed; a product broadcasts by itself.
   constexpr Id rewrite_product(const Node& node) {
+    const Id value = node.outputs.first;
     std::uint32_t transposed = graph_.words_of(node)[0];
     Id ids[] = {input(node, 0), input(node, 1)};
     bool changed = false;
     for (unsigned i = 0; i < 2; ++i) {
-      if (builtin(ids[i]) != Builtin::transpose) continue;
-      ids[i] = input(graph_.node_of(ids[i]), 0);  // of a matrix: only one transpose is none
-      transposed ^= 1u << i;
+      const Builtin from = builtin(ids[i]);
+      const Id x = from == Builtin::transpose || from == Builtin::broadcast_to
+                       ? input(graph_.node_of(ids[i]), 0)
+                       : none;
+      if (x == none) continue;
+      if (from == Builtin::transpose) {
+        if (!swaps_last(graph_.words_of(graph_.node_of(ids[i])), graph_.dims_of(x).rank)) continue;
+        transposed ^= 1u << i;
+      } else {
+        const Dims& a = graph_.dims_of(i == 0 ? x : ids[0]);
+        const Dims& b = graph_.dims_of(i == 0 ? ids[1] : x);
+        const Dims dims = matrix_product(a, (transposed & 1u) != 0, b, (transposed & 2u) != 0);
+        if (!(dims == graph_.dims_of(value))) continue;
+      }
+      ids[i] = x;
       changed = true;
     }
-    const Id value = node.outputs.first;
     if (!changed) return value;
     const Id type = graph_.values[value].type;
     const Building building(*this, node);
     return graph_.add_value(*node.op, ids, 2, type, &transposed, 1);
+  }
+
+  /// Whether a permutation only transposes the matrices of the last two axes.
+  static constexpr bool swaps_last(const std::uint32_t* permutation, int rank) {
+    for (int i = 0; i < rank - 2; ++i) {
+      if (permutation[i] != static_cast<std::uint32_t>(i)) return false;
+    }
+    return permutation[rank - 1] == static_cast<std::uint32_t>(rank - 2);
   }
 
   /// A transpose that moves nothing, or goes on from another.

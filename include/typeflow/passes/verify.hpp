@@ -61,9 +61,11 @@ class Seen {
   static constexpr bool alike(const Graph& graph, const Node& a, const Node& b) {
     const Value* const values = graph.values.data();
     if (a.op->id != b.op->id || a.inputs.count != b.inputs.count ||
-        a.attributes.count != b.attributes.count ||
-        values[a.outputs.first].type != values[b.outputs.first].type) {
+        a.attributes.count != b.attributes.count || a.outputs.count != b.outputs.count) {
       return false;
+    }
+    for (Id k = 0; k < a.outputs.count; ++k) {
+      if (values[a.outputs.first + k].type != values[b.outputs.first + k].type) return false;
     }
     const Id* const operands = graph.operands.data();
     for (Id k = 0; k < a.inputs.count; ++k) {

@@ -34,29 +34,3 @@ TEST_CASE("a user's operations work in two translation units, on one store") {
   CHECK(w == doctest::Approx(1 - 0.01 * slope).epsilon(1e-3));
   CHECK(acme::second(variables, x) == doctest::Approx(loss(w)));
 }
-
-namespace {
-constexpr void printed(tf::Graph& g) {
-  auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
-  auto h = tf::print(2 * x, "hidden");
-  sum(h).named("sum");
-  sum(x).named("other");
-  tf::gradients(sum(h * h), x).named("dx");
-}
-}  // namespace
-
-TEST_CASE("print says what a tensor holds, when it is computed, and changes nothing") {
-  std::vector<std::string> lines;
-  tf::Variables variables;
-  tf::SessionOptions options;
-  options.print = [&](std::string_view line) { lines.emplace_back(line); };
-  tf::Session<printed> session(variables, options);
-  const std::vector<float> x = {1, 2, 3, 4, 5, 6};
-  CHECK(session.run<"other">(tf::feed<"x">(x)) == 21);
-  CHECK(lines.empty());
-  CHECK(session.run<"sum">(tf::feed<"x">(x)) == 42);
-  REQUIRE(lines.size() == 1);
-  CHECK(lines[0].starts_with("hidden (test_user_op.cpp:"));
-  CHECK(lines[0].ends_with("): float [2, 3], min 2, mean 7, max 12: 2 4 6 8 10 12"));
-  CHECK(session.run<"dx">(tf::feed<"x">(x))(1, 2) == 48);
-}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rows.hpp"
+
+inline constexpr Row indexing_rows[] = {
+    row<ops::Gather, ops::IndexedSlices>("gather", "gather(x, i)",
+                                         "(N,R...) x (I...) -> (I...,R...)",
+                                         "the rows of x at these indices; Error if one is not in "
+                                         "[0, N)",
+                                         {.types = "any", .sparse = true}),
+    row<ops::Gather, ops::ScatterSum>(
+        "gather", "gather<1>(x, i)", "(B,N,R...) x (B,I...) -> (B,I...,R...)",
+        "the same for each of the rows in front of the axis", {.types = "any"}),
+    row<ops::Gather, ops::ScatterSum>(
+        "take", "take<axis>(x, i)", "(P...,N,R...) x (I...) -> (P...,I...,R...)",
+        "the slices of x along an axis, the same ones everywhere", {.types = "any"}),
+    row<ops::Gather, ops::RavelIndex, ops::IndexedSlices>(
+        "gather_nd", "gather_nd(x, i)", "(D1,...,DK,R...) x (I...,K) -> (I...,R...)",
+        "the slices of x at rows of K coordinates", {.types = "any", .sparse = true}),
+    row<ops::ScatterSum, ops::RavelIndex, ops::Gather>(
+        "scatter_nd", "scatter_nd<d...>(i, values)", "(I...,K) x (I...,D[K:]...) -> (D...)",
+        "zeros, plus the values at rows of K coordinates; duplicates add up", {.types = "numbers"}),
+    row<ops::ScatterSum, ops::Gather>("segment_sum", "segment_sum<n>(values, ids)",
+                                      "(K,R...) x (K) -> (n,R...)",
+                                      "the sums of the rows with the same id; Error if the ids are "
+                                      "not sorted",
+                                      {.types = "numbers"}),
+    row<ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_sum", "unsorted_segment_sum<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)",
+        "the same of ids in any order; negative ones are left out", {.types = "numbers"}),
+    row<ops::ScatterSum>("bincount", "bincount<n>(x)", "(S...) -> (n)",
+                         "how often each of 0 ... n-1 occurs in x, as int32",
+                         {.types = "integers", .gradient = Gradient::nothing}),
+    row<ops::ScatterSum, ops::Gather>("bincount", "bincount<n>(x, weights)",
+                                      "(S...) x (S...) -> (n)", "the sums of their weights",
+                                      {.types = "numbers"}),
+    row<ops::ScatterSum, ops::RavelIndex>(
+        "confusion_matrix", "confusion_matrix<n>(labels, predictions)", "(S...) x (S...) -> (n,n)",
+        "how often a label (row) was predicted as what (column), as int32",
+        {.types = "integers", .gradient = Gradient::nothing}),
+    row<ops::ScatterSum, ops::RavelIndex, ops::Gather>(
+        "confusion_matrix", "confusion_matrix<n>(labels, predictions, weights)",
+        "(S...) x (S...) x (S...) -> (n,n)", "the sums of their weights", {.types = "numbers"}),
+    row<ops::Gather, ops::IndexedSlices>(
+        "embedding_lookup", "embedding_lookup(params, ids)", "(N,R...) x (I...) -> (I...,R...)",
+        "the rows of a table that ids name", {.types = "any", .sparse = true}),
+    row<ops::ScatterSum, ops::Gather, ops::IndexedSlices>(
+        "embedding_lookup_sparse", "embedding_lookup_sparse<n, combiner>(params, ids, segments)",
+        "(N,R...) x (K) x (K) -> (n,R...)",
+        "of n examples with any number of ids each the rows, as sum, mean or sqrtn",
+        {.types = "floating", .sparse = true}),
+    row<ops::ScatterSum, ops::Gather, ops::IndexedSlices>(
+        "embedding_lookup_sparse",
+        "embedding_lookup_sparse<n, combiner>(params, ids, segments, weights)",
+        "(N,R...) x (K) x (K) x (K) -> (n,R...)", "the same, weighted",
+        {.types = "floating", .sparse = true}),
+    row<ops::ScatterSum, ops::Gather, ops::IndexedSlices>(
+        "safe_embedding_lookup_sparse",
+        "safe_embedding_lookup_sparse<n, combiner>(params, ids, segments, weights)",
+        "(N,R...) x (K) x (K) x (K) -> (n,R...)",
+        "the same without negative ids and weights that are not positive",
+        {.types = "floating", .sparse = true}),
+    row<ops::ScatterAdd>(
+        "scatter_add", "scatter_add(v, i, values)", "(N,R...) x (I...) x (I...,R...) -> effect",
+        "v[i] += values in place; duplicates add up", {.gradient = Gradient::no_tensors}),
+    row<ops::ScatterSub>("scatter_sub", "scatter_sub(v, i, values)",
+                         "(N,R...) x (I...) x (I...,R...) -> effect", "v[i] -= values in place",
+                         {.gradient = Gradient::no_tensors}),
+    row<ops::ScatterMul>("scatter_mul", "scatter_mul(v, i, values)",
+                         "(N,R...) x (I...) x (I...,R...) -> effect", "v[i] *= values in place",
+                         {.gradient = Gradient::no_tensors}),
+    row<ops::ScatterUpdate>("scatter_update", "scatter_update(v, i, values)",
+                            "(N,R...) x (I...) x (I...,R...) -> effect",
+                            "v[i] := values in place; of duplicates the last stays",
+                            {.gradient = Gradient::no_tensors}),
+};

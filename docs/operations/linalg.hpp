@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rows.hpp"
+
+#include "typeflow/linalg.hpp"
+
+inline constexpr Row linalg_rows[] = {
+    row<ops::MatrixInverse>("matrix_inverse", "matrix_inverse(a)", "(...,N,N) -> (...,N,N)",
+                            "the inverse of each matrix; Error if one is singular",
+                            {.types = "float, double"}),
+    row<ops::MatrixDeterminant>("matrix_determinant", "matrix_determinant(a)", "(...,N,N) -> (...)",
+                                "the determinant of each matrix", {.types = "float, double"}),
+    row<ops::MatrixSolve>(
+        "matrix_solve", "matrix_solve<transposed>(a, b)", "(...,N,N) x (...,N,K) -> (...,N,K)",
+        "X of A X = B, or of A^T X = B; Error if A is singular", {.types = "float, double"}),
+    row<ops::MatrixTriangularSolve>(
+        "matrix_triangular_solve", "matrix_triangular_solve<triangle, transposed>(a, b)",
+        "(...,N,N) x (...,N,K) -> (...,N,K)", "the same, reading one triangle of A",
+        {.types = "float, double"}),
+    row<ops::Cholesky>("cholesky", "cholesky(a)", "(...,N,N) -> (...,N,N)",
+                       "lower triangle L of A = L L^T; Error if A is not positive definite",
+                       {.types = "float, double"}),
+    row<ops::SelfAdjointEig>("self_adjoint_eig", "self_adjoint_eig(a)",
+                             "(...,N,N) -> (...,N), (...,N,N)",
+                             "eigenvalues, ascending, and eigenvectors of symmetric matrices",
+                             {.types = "float, double"}),
+    row<ops::Svd>("svd", "svd(a)", "(...,M,N) -> (...,P), (...,M,P), (...,N,P)",
+                  "s, u, v of A = u diag(s) v^T, P = min(M, N)", {.types = "float, double"}),
+};

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rows.hpp"
+
+inline constexpr Row nn_rows[] = {
+    row<ops::Softmax>("softmax", "softmax<axis>(x)", "(..,N) -> (..,N)",
+                      "exp(x) / sum(exp(x)) along an axis, the last unless one is named",
+                      {.types = "floating"}),
+    row<ops::LogSoftmax>("log_softmax", "log_softmax<axis>(x)", "(..,N) -> (..,N)",
+                         "log(softmax(x)), without overflow", {.types = "floating"}),
+    row<ops::SoftmaxCrossEntropy>(
+        "softmax_cross_entropy", "softmax_cross_entropy(logits, labels)", "(..,N) x (..,N) -> (..)",
+        "-sum(labels * log_softmax(logits)) along the last axis", {.types = "floating"}),
+    row<ops::SparseSoftmaxCrossEntropy>(
+        "softmax_cross_entropy", "softmax_cross_entropy(logits, classes)", "(..,N) x (..) -> (..)",
+        "-log_softmax(logits)[class]; NaN where the class is not in [0, N)",
+        {.types = "floating; classes: integers"}),
+    row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
+        "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",
+        "in training x / p with probability p, else 0; in inference x"),
+    row<ops::MatMul, ops::Add>("dense", "dense<N>(g, name, x)", "(B,K) -> (B,N)",
+                               "x W + b with new variables name/W and name/b",
+                               {.types = "floating"}),
+};

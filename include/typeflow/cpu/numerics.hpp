@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The kernel of check_numerics: a copy that counts what is no finite number.
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/front/numerics.hpp"
+
+namespace typeflow::simd {
+
+template <>
+struct kernel_of<ops::CheckNumerics> {
+  template <class A>
+  static void run(const ops::CheckNumerics&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    visit_dtype(in->dtype, [&](auto zero) {
+      if constexpr (is_floating(dtype_of<decltype(zero)>)) {
+        check(static_cast<const decltype(zero)*>(in->data), static_cast<decltype(zero)*>(out->data),
+              in->size(), call);
+      }
+    });
+  }
+
+ private:
+  template <class T>
+  static void check(const T* x, T* y, std::int64_t size, const KernelCall& call) {
+    std::atomic<std::int64_t> nan{0};
+    std::atomic<std::int64_t> infinite{0};
+    parallel(call, size, 1 << 15, [&](std::int64_t begin, std::int64_t end) {
+      std::int64_t nan_here = 0;
+      std::int64_t infinite_here = 0;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T difference = x[i] - x[i];  // 0 for finite numbers, NaN for others
+        const bool finite = difference == difference;
+        nan_here += x[i] != x[i];
+        infinite_here += !finite && x[i] == x[i];
+        y[i] = x[i];
+      }
+      if (nan_here > 0) nan += nan_here;
+      if (infinite_here > 0) infinite += infinite_here;
+    });
+    if (nan + infinite > 0) ops::CheckNumerics::fail(nan, infinite, size);
+  }
+};
+
+}  // namespace typeflow::simd

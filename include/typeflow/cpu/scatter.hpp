@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Kernels of front/scatter.hpp: slices of a variable changed in place, in the order of the indices.
+
+#include "typeflow/cpu/gather.hpp"
+#include "typeflow/front/scatter.hpp"
+
+namespace typeflow::simd {
+
+template <class O>
+struct scatter_kernel {
+  template <class A>
+  static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    const detail::IndexLoops loops = detail::index_loops(out->extents, in[0].extents, 0, 0);
+    check_indices(op.indexing, in[0], loops.extent);
+    visit_dtype(out->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (contains(O::domain, dtype_of<T>)) {
+        scatter_slices(loops, in[0], static_cast<const T*>(in[1].data), static_cast<T*>(out->data),
+                       call, [&](const T& a, const T& b) { return apply_element(op, a, b); });
+      }
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::ScatterAdd> : scatter_kernel<ops::ScatterAdd> {};
+template <>
+struct kernel_of<ops::ScatterSub> : scatter_kernel<ops::ScatterSub> {};
+template <>
+struct kernel_of<ops::ScatterMul> : scatter_kernel<ops::ScatterMul> {};
+template <>
+struct kernel_of<ops::ScatterUpdate> : scatter_kernel<ops::ScatterUpdate> {};
+
+}  // namespace typeflow::simd

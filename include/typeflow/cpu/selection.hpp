@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Kernels of front/selection.hpp. Finding positions is one pass in order, on one thread; moving
+// rows by them is spread over threads.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "typeflow/cpu/rows.hpp"
+#include "typeflow/front/selection.hpp"
+
+namespace typeflow::simd {
+
+/// Calls f(T{}) with the C++ type of an integer or boolean DType.
+template <class F>
+void visit_integer(DType type, const F& f) {
+  visit_dtype(type, [&](auto zero) {
+    if constexpr (std::is_integral_v<decltype(zero)>) f(zero);
+  });
+}
+
+/// Calls f(constant or number) with the bytes of a piece of memory to be copied: the sizes of
+/// single elements as constants, so that memcpy is a load and a store.
+template <class F>
+void visit_bytes(std::int64_t bytes, const F& f) {
+  switch (bytes) {
+    case 1:
+      return f(std::integral_constant<std::int64_t, 1>{});
+    case 2:
+      return f(std::integral_constant<std::int64_t, 2>{});
+    case 4:
+      return f(std::integral_constant<std::int64_t, 4>{});
+    case 8:
+      return f(std::integral_constant<std::int64_t, 8>{});
+    case 16:
+      return f(std::integral_constant<std::int64_t, 16>{});
+    default:
+      return f(bytes);
+  }
+}
+
+template <>
+struct kernel_of<ops::WhereIndex> {
+  template <class A>
+  static void run(const ops::WhereIndex&, const Tensor* in, const Tensor* out, const KernelCall&) {
+    const bool* const mask = static_cast<const bool*>(in->data);
+    std::int32_t* row = static_cast<std::int32_t*>(out[0].data);
+    const std::int64_t size = in->size();
+    const std::int64_t bound = out[0].extents[0];
+    const std::size_t rank = in->extents.size();
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < size; ++i) count += mask[i];
+    if (count > bound) detail::fail_bound("where", " true elements", bound, count);
+    for (std::int64_t i = 0, left = count; left > 0; ++i) {
+      if (!mask[i]) continue;
+      --left;
+      std::int64_t rest = i;
+      for (std::size_t axis = rank - 1; axis > 0; --axis) {
+        row[axis] = static_cast<std::int32_t>(rest % in->extents[axis]);
+        rest /= in->extents[axis];
+      }
+      row[0] = static_cast<std::int32_t>(rest);
+      row += rank;
+    }
+    std::fill_n(row, (bound - count) * static_cast<std::int64_t>(rank), 0);
+    *static_cast<std::int32_t*>(out[1].data) = static_cast<std::int32_t>(count);
+  }
+};
+
+template <>
+struct kernel_of<ops::Partition> {
+  template <class A>
+  static void run(const ops::Partition& op, const Tensor* in, const Tensor* out,
+                  const KernelCall&) {
+    std::int32_t* const positions = static_cast<std::int32_t*>(out[0].data);
+    const std::int64_t size = in->size();
+    const std::int64_t bound = out[0].size();
+    std::int64_t count = 0;
+    visit_integer(in->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const T* const x = static_cast<const T*>(in->data);
+      for (std::int64_t i = 0; i < size; ++i) {
+        const auto part = static_cast<std::int64_t>(x[i]);
+        if (part < 0 || part >= op.parts) detail::fail_partition(part, i, op.parts);
+        if (part != op.part) continue;
+        if (count < bound) positions[count] = static_cast<std::int32_t>(i);
+        ++count;
+      }
+    });
+    if (count > bound) ops::Partition::fail(in->dtype, bound, count);
+    std::fill(positions + count, positions + bound, -1);
+    *static_cast<std::int32_t*>(out[1].data) = static_cast<std::int32_t>(count);
+  }
+};
+
+template <>
+struct kernel_of<ops::LastPositions> {
+  template <class A>
+  static void run(const ops::LastPositions& op, const Tensor* in, const Tensor* out,
+                  const KernelCall&) {
+    std::int32_t* const y = static_cast<std::int32_t*>(out->data);
+    std::fill_n(y, out->size(), -1);
+    const std::int64_t rows = in->extents[0];
+    visit_integer(in->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const T* index = static_cast<const T*>(in->data);
+      for (std::int64_t row = 0; row < rows; ++row, index += op.rank) {
+        if (static_cast<std::int64_t>(index[0]) == -1) continue;
+        std::int64_t place = 0;
+        for (int axis = 0; axis < op.rank; ++axis) {
+          const std::int64_t extent = out->extents[static_cast<std::size_t>(axis)];
+          const auto i = static_cast<std::int64_t>(index[axis]);
+          if (i < 0 || i >= extent) detail::fail_index(op.stitches != 0, i, row, axis, extent);
+          place = place * extent + i;
+        }
+        y[place] = static_cast<std::int32_t>(row);
+      }
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::Take> {
+  template <class A>
+  static void run(const ops::Take& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const auto axis = static_cast<std::size_t>(op.axis);
+    const std::int64_t extent = in->extents[axis];
+    const std::int32_t* const positions = static_cast<const std::int32_t*>(in[1].data);
+    const std::int64_t count = in[1].size();
+    std::int64_t size = size_of(in->dtype);
+    for (std::size_t i = axis + 1; i < in->extents.size(); ++i) size *= in->extents[i];
+    std::int64_t outer = 1;
+    for (std::size_t i = 0; i < axis; ++i) outer *= in->extents[i];
+    if (size == 0) return;
+    const auto* const from = static_cast<const std::byte*>(in->data);
+    auto* const to = static_cast<std::byte*>(out->data);
+    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
+    visit_bytes(size, [&](auto bytes) {
+      parallel(call, outer * count, grain, [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t row = begin % count;
+        const std::byte* slice = from + begin / count * extent * bytes;
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t position = positions[row];
+          std::byte* const target = to + i * bytes;
+          if (position >= 0 && position < extent) {
+            std::memcpy(target, slice + position * bytes, static_cast<std::size_t>(bytes));
+          } else if (position == -1) {
+            std::memset(target, 0, static_cast<std::size_t>(bytes));
+          } else {
+            detail::fail_position(position, row, extent);
+          }
+          if (++row == count) {
+            row = 0;
+            slice += extent * bytes;
+          }
+        }
+      });
+    });
+  }
+};
+
+}  // namespace typeflow::simd

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Inverses and determinants.
+
+#include "typeflow/linalg/matrices.hpp"
+
+namespace typeflow {
+
+namespace ops {
+
+struct MatrixInverse : custom {
+  static constexpr std::string_view name = "MatrixInverse";
+
+  static constexpr Type infer(MatrixInverse, const Type& a) {
+    return {a.dtype,
+            linalg::is_lapack_type(a.dtype) && linalg::are_square(a.dims) ? a.dims : no_dims};
+  }
+  /// -A^-T dy A^-T
+  static constexpr AnyExpr gradient(MatrixInverse, auto, auto y, auto dy) {
+    return -matmul(matmul(y, dy, true, false), y, false, true);
+  }
+  static void interpret(InterpretCall& call) {
+    const HostTensor& a = *call.inputs[0];
+    for (std::int64_t m = 0; m < linalg::count_matrices(a.dims); ++m) {
+      const linalg::HostMatrix matrix = linalg::HostMatrix::of(a, m);
+      linalg::HostMatrix inverse = linalg::HostMatrix::identity(matrix.rows);
+      if (matrix.has_nan()) {
+        inverse.fill(linalg::not_a_number);
+      } else if (!linalg::gauss_jordan(matrix, inverse)) {
+        linalg::fail_matrix("matrix_inverse", a.dims, m, "is singular");
+      }
+      inverse.store(call.outputs[0], m);
+    }
+  }
+};
+
+struct MatrixDeterminant : custom {
+  static constexpr std::string_view name = "MatrixDeterminant";
+
+  static constexpr Type infer(MatrixDeterminant, const Type& a) {
+    return {a.dtype, linalg::is_lapack_type(a.dtype) && linalg::are_square(a.dims)
+                         ? linalg::leading(a.dims)
+                         : no_dims};
+  }
+  /// det(A) dy A^-T
+  static constexpr AnyExpr gradient(MatrixDeterminant, auto a, auto y, auto dy) {
+    Dims scalars = y.dims();
+    scalars.append(1);
+    scalars.append(1);
+    return reshape_to(y * dy, scalars) * linalg::transpose_matrices(matrix_inverse(a));
+  }
+  static void interpret(InterpretCall& call) {
+    const HostTensor& a = *call.inputs[0];
+    for (std::int64_t m = 0; m < call.outputs[0].size(); ++m) {
+      const linalg::HostMatrix matrix = linalg::HostMatrix::of(a, m);
+      linalg::HostMatrix nothing(matrix.rows, 0);
+      linalg::ScaledProduct determinant;
+      if (matrix.has_nan()) {
+        determinant = linalg::ScaledProduct(linalg::not_a_number);
+      } else if (!linalg::gauss_jordan(matrix, nothing, &determinant)) {
+        determinant = linalg::ScaledProduct(0);
+      }
+      call.outputs[0].set(m, determinant.value());
+    }
+  }
+};
+
+}  // namespace ops
+
+/// The inverse of each matrix. (...,N,N) -> (...,N,N)
+///
+/// A singular matrix (one that elimination with partial pivoting finds a zero pivot in) is an Error
+/// at run time that says where in a it is; a matrix with NaN has an inverse of NaN. What the
+/// inverse is needed for is cheaper and more exact with matrix_solve(a, b).
+template <Tensor A>
+constexpr auto matrix_inverse(const A& a,
+                              std::source_location at = std::source_location::current()) {
+  static_assert(linalg::square_matrices<A>,
+                "matrix_inverse(a): the last two axes of a must be square matrices, (...,N,N)");
+  static_assert(linalg::lapack_types<A>,
+                "matrix_inverse(a): a must be float or double; convert with cast<float>(x)");
+  return linalg::apply_to_matrices(at, ops::MatrixInverse{}, a);
+}
+
+/// The determinant of each matrix. (...,N,N) -> (...)
+///
+/// 0 of a singular matrix, 1 of one without elements, NaN of one with NaN. Over- and underflow
+/// come from the result alone, not from the products on the way. The gradient needs the inverse, so
+/// with it a singular matrix is an Error at run time.
+template <Tensor A>
+constexpr auto matrix_determinant(const A& a,
+                                  std::source_location at = std::source_location::current()) {
+  static_assert(linalg::square_matrices<A>,
+                "matrix_determinant(a): the last two axes of a must be square matrices, (...,N,N)");
+  static_assert(linalg::lapack_types<A>,
+                "matrix_determinant(a): a must be float or double; convert with cast<float>(x)");
+  return linalg::apply_to_matrices(at, ops::MatrixDeterminant{}, a);
+}
+
+}  // namespace typeflow

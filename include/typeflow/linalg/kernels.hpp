@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The CPU kernels of linear algebra: LAPACK's routines, called for each matrix; different matrices
+// on different threads.
+//
+// What LAPACK sees of a row-major matrix is its transpose. For inverses and determinants that is
+// as good, for symmetric matrices only the name of the triangle changes, and a system A X = B is
+// solved as X^T A^T = B^T: triangular solves from the right, in the result's own memory.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/linalg/cholesky.hpp"
+#include "typeflow/linalg/eig.hpp"
+#include "typeflow/linalg/inverse.hpp"
+#include "typeflow/linalg/lapack.hpp"
+#include "typeflow/linalg/solve.hpp"
+#include "typeflow/linalg/svd.hpp"
+
+namespace typeflow::lapack {
+
+using simd::KernelCall;
+using simd::Tensor;
+
+/// f(T{}) for the element type of a tensor.
+template <class F>
+void visit(const Tensor& x, const F& f) {
+  if (x.dtype == DType::float32) {
+    f(float{});
+  } else {
+    f(double{});
+  }
+}
+
+template <class T>
+std::vector<T> buffer(std::int64_t size) {
+  return std::vector<T>(static_cast<std::size_t>(std::max<std::int64_t>(size, 1)), T{});
+}
+/// A workspace of the size that a routine asked for, in a T that may have rounded it down.
+template <class T>
+std::vector<T> workspace(T size) {
+  return buffer<T>(
+      static_cast<std::int64_t>(std::nextafter(size, std::numeric_limits<T>::infinity())) + 1);
+}
+
+/// The matrices of a tensor.
+template <class T>
+struct Matrices {
+  T* data;
+  std::int64_t count = 1;
+  std::int64_t rows;
+  std::int64_t columns;
+
+  explicit Matrices(const Tensor& x)
+      : data(static_cast<T*>(x.data)),
+        rows(x.extents[x.extents.size() - 2]),
+        columns(x.extents[x.extents.size() - 1]) {
+    for (const std::int64_t e : x.extents.first(x.extents.size() - 2)) count *= e;
+  }
+  std::int64_t size() const { return rows * columns; }
+  T* operator[](std::int64_t i) const { return data + i * size(); }
+};
+
+/// The first of the matrices for which a routine failed: which one an Error names must not depend
+/// on the threads.
+class Failure {
+ public:
+  void at(std::int64_t index) {
+    std::int64_t known = first_.load(std::memory_order_relaxed);
+    while (index < known &&
+           !first_.compare_exchange_weak(known, index, std::memory_order_relaxed)) {
+    }
+  }
+  void check(const char* function, const Tensor& x, const char* what) const {
+    const std::int64_t first = first_.load(std::memory_order_relaxed);
+    if (first != none_) linalg::fail_matrix(function, x.extents, first, what);
+  }
+
+ private:
+  static constexpr std::int64_t none_ = std::numeric_limits<std::int64_t>::max();
+  std::atomic<std::int64_t> first_{none_};
+};
+
+/// f(begin, end) for parts of `count` matrices; computing one takes about n^3 operations.
+template <class F>
+void parts_of(const KernelCall& call, std::int64_t count, std::int64_t n, F&& f) {
+  constexpr std::int64_t part = 1 << 17;  // operations that are worth a thread's while
+  parallel(call, count, std::max<std::int64_t>(1, part / std::max<std::int64_t>(1, n * n * n)), f);
+}
+
+template <class T>
+bool has_nan(const T* x, std::int64_t size) {
+  return std::any_of(x, x + size, [](T e) { return std::isnan(e); });
+}
+
+template <class T>
+void transpose_square(T* x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < i; ++j) std::swap(x[i * n + j], x[j * n + i]);
+  }
+}
+
+/// b := b op(a)^-1 for column-major b (rows,n) and triangular a (n,n).
+template <class T>
+void solve_from_right(char uplo, bool transposed, bool unit_diagonal, std::int64_t rows,
+                      std::int64_t n, const T* a, T* b) {
+  const T one = 1;
+  const int m = to_int(rows);
+  const int order = to_int(n);
+  trsm("R", &uplo, transposed ? "T" : "N", unit_diagonal ? "U" : "N", &m, &order, &one, a, &order,
+       b, &m, 1, 1, 1, 1);
+}
+
+}  // namespace typeflow::lapack
+
+namespace typeflow::simd {
+
+template <>
+struct kernel_of<ops::MatrixInverse> {
+  template <class A>
+  static void run(const ops::MatrixInverse&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    lapack::visit(*in, [&](auto zero) { invert<decltype(zero)>(*in, *out, call); });
+  }
+
+ private:
+  template <class T>
+  static void invert(const Tensor& in, const Tensor& out, const KernelCall& call) {
+    const lapack::Matrices<const T> a(in);
+    const lapack::Matrices<T> y(out);
+    if (a.size() == 0) return;
+    const int n = lapack::to_int(a.rows);
+    lapack::Failure singular;
+    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
+      auto pivots = lapack::buffer<int>(n);
+      int info = 0;
+      T size{};
+      const int ask = -1;
+      lapack::getri(&n, y.data, &n, pivots.data(), &size, &ask, &info);
+      auto work = lapack::workspace(size);
+      const int lwork = static_cast<int>(work.size());
+      for (std::int64_t i = begin; i < end; ++i) {
+        if (lapack::has_nan(a[i], a.size())) {
+          std::fill_n(y[i], y.size(), std::numeric_limits<T>::quiet_NaN());
+          continue;
+        }
+        std::copy_n(a[i], a.size(), y[i]);
+        lapack::getrf(&n, &n, y[i], &n, pivots.data(), &info);
+        if (info == 0) lapack::getri(&n, y[i], &n, pivots.data(), work.data(), &lwork, &info);
+        if (info != 0) singular.at(i);
+      }
+    });
+    singular.check("matrix_inverse", in, "is singular");
+  }
+};
+
+template <>
+struct kernel_of<ops::MatrixDeterminant> {
+  template <class A>
+  static void run(const ops::MatrixDeterminant&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    lapack::visit(*in, [&](auto zero) { determine<decltype(zero)>(*in, *out, call); });
+  }
+
+ private:
+  template <class T>
+  static void determine(const Tensor& in, const Tensor& out, const KernelCall& call) {
+    const lapack::Matrices<const T> a(in);
+    T* const y = static_cast<T*>(out.data);
+    const int n = lapack::to_int(a.rows);
+    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
+      auto pivots = lapack::buffer<int>(n);
+      auto lu = lapack::buffer<T>(a.size());
+      for (std::int64_t i = begin; i < end; ++i) {
+        linalg::ScaledProduct product;
+        if (lapack::has_nan(a[i], a.size())) {
+          product = linalg::ScaledProduct(linalg::not_a_number);
+        } else if (n > 0) {
+          int info = 0;
+          std::copy_n(a[i], a.size(), lu.data());
+          lapack::getrf(&n, &n, lu.data(), &n, pivots.data(), &info);
+          for (int k = 0; k < n; ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            const double pivot = static_cast<double>(lu[at * static_cast<std::size_t>(n + 1)]);
+            product.multiply(pivots[at] == k + 1 ? pivot : -pivot);  // pivots count from 1
+          }
+          if (info > 0) product = linalg::ScaledProduct(0);
+        }
+        y[i] = static_cast<T>(product.value());
+      }
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::MatrixSolve> {
+  template <class A>
+  static void run(const ops::MatrixSolve& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    lapack::visit(*in, [&](auto zero) {
+      solve<decltype(zero)>(op.transposed != 0, in[0], in[1], *out, call);
+    });
+  }
+
+ private:
+  /// What getrf sees of A is M = A^T = P L U, where P is the product of the exchanges of rows in
+  /// their order. So X^T = B^T U^-1 L^-1 P^-1, and for A^T, X^T = B^T P L^-T U^-T.
+  template <class T>
+  static void solve(bool transposed, const Tensor& left, const Tensor& right, const Tensor& out,
+                    const KernelCall& call) {
+    const lapack::Matrices<const T> a(left);
+    const lapack::Matrices<const T> b(right);
+    const lapack::Matrices<T> x(out);
+    if (x.size() == 0) return;
+    const int n = lapack::to_int(a.rows);
+    lapack::Failure singular;
+    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
+      auto pivots = lapack::buffer<int>(n);
+      auto lu = lapack::buffer<T>(a.size());
+      const auto exchange = [&](T* y, int k) {
+        const int other = pivots[static_cast<std::size_t>(k)] - 1;  // they count from 1
+        if (other != k)
+          std::swap_ranges(y + k * x.columns, y + (k + 1) * x.columns, y + other * x.columns);
+      };
+      for (std::int64_t i = begin; i < end; ++i) {
+        T* const y = x[i];
+        if (lapack::has_nan(a[i], a.size())) {
+          std::fill_n(y, x.size(), std::numeric_limits<T>::quiet_NaN());
+          continue;
+        }
+        int info = 0;
+        std::copy_n(a[i], a.size(), lu.data());
+        lapack::getrf(&n, &n, lu.data(), &n, pivots.data(), &info);
+        if (info != 0) {
+          singular.at(i);
+          continue;
+        }
+        std::copy_n(b[i], b.size(), y);
+        if (transposed) {
+          for (int k = 0; k < n; ++k) exchange(y, k);
+          lapack::solve_from_right('L', true, true, x.columns, n, lu.data(), y);
+          lapack::solve_from_right('U', true, false, x.columns, n, lu.data(), y);
+        } else {
+          lapack::solve_from_right('U', false, false, x.columns, n, lu.data(), y);
+          lapack::solve_from_right('L', false, true, x.columns, n, lu.data(), y);
+          for (int k = n - 1; k >= 0; --k) exchange(y, k);
+        }
+      }
+    });
+    singular.check("matrix_solve", left, "is singular");
+  }
+};
+
+template <>
+struct kernel_of<ops::MatrixTriangularSolve> {
+  template <class A>
+  static void run(const ops::MatrixTriangularSolve& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    lapack::visit(*in, [&](auto zero) { solve<decltype(zero)>(op, in[0], in[1], *out, call); });
+  }
+
+ private:
+  template <class T>
+  static void solve(const ops::MatrixTriangularSolve& op, const Tensor& left, const Tensor& right,
+                    const Tensor& out, const KernelCall& call) {
+    const lapack::Matrices<const T> a(left);
+    const lapack::Matrices<const T> b(right);
+    const lapack::Matrices<T> x(out);
+    if (x.size() == 0) return;
+    const std::int64_t n = a.rows;
+    const char uplo = static_cast<Triangle>(op.triangle) == Triangle::lower ? 'U' : 'L';
+    lapack::Failure singular;
+    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        for (std::int64_t k = 0; k < n; ++k) {
+          if (a[i][k * (n + 1)] == 0) singular.at(i);
+        }
+        std::copy_n(b[i], b.size(), x[i]);
+        lapack::solve_from_right(uplo, op.transposed != 0, false, x.columns, n, a[i], x[i]);
+      }
+    });
+    singular.check("matrix_triangular_solve", left, "is singular");
+  }
+};
+
+template <>
+struct kernel_of<ops::Cholesky> {
+  template <class A>
+  static void run(const ops::Cholesky&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    lapack::visit(*in, [&](auto zero) { factor<decltype(zero)>(*in, *out, call); });
+  }
+
+ private:
+  template <class T>
+  static void factor(const Tensor& in, const Tensor& out, const KernelCall& call) {
+    const lapack::Matrices<const T> a(in);
+    const lapack::Matrices<T> l(out);
+    if (a.size() == 0) return;
+    const int n = lapack::to_int(a.rows);
+    lapack::Failure failure;
+    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        T* const y = l[i];
+        for (std::int64_t row = 0; row < n; ++row) {
+          std::copy_n(a[i] + row * n, row + 1, y + row * n);
+          std::fill_n(y + row * n + row + 1, n - row - 1, T(0));
+        }
+        int info = 0;
+        lapack::potrf("U", &n, y, &n, &info, 1);
+        // Not every LAPACK reports NaN; each has arrived on the diagonal.
+        for (std::int64_t k = 0; k < n; ++k) info |= !(y[k * (n + 1)] > 0);
+        if (info != 0) failure.at(i);
+      }
+    });
+    failure.check("cholesky", in, "is not positive definite");
+  }
+};
+
+template <>
+struct kernel_of<ops::SelfAdjointEig> {
+  template <class A>
+  static void run(const ops::SelfAdjointEig&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    lapack::visit(*in, [&](auto zero) { decompose<decltype(zero)>(*in, out[0], out[1], call); });
+  }
+
+ private:
+  template <class T>
+  static void decompose(const Tensor& in, const Tensor& values, const Tensor& vectors,
+                        const KernelCall& call) {
+    const lapack::Matrices<const T> a(in);
+    const lapack::Matrices<T> v(vectors);
+    T* const w = static_cast<T*>(values.data);
+    if (a.size() == 0) return;
+    const int n = lapack::to_int(a.rows);
+    lapack::Failure failure;
+    lapack::parts_of(call, a.count, 9 * n, [&](std::int64_t begin, std::int64_t end) {
+      int info = 0;
+      T size{};
+      int integers = 0;
+      const int ask = -1;
+      lapack::syevd("V", "U", &n, v.data, &n, w, &size, &ask, &integers, &ask, &info, 1, 1);
+      auto work = lapack::workspace(size);
+      auto integer_work = lapack::buffer<int>(integers);
+      const int lwork = static_cast<int>(work.size());
+      for (std::int64_t i = begin; i < end; ++i) {
+        bool finite = true;
+        for (std::int64_t row = 0; row < n; ++row) {
+          const T* const from = a[i] + row * n;
+          std::copy_n(from, row + 1, v[i] + row * n);
+          finite =
+              finite && std::all_of(from, from + row + 1, [](T e) { return std::isfinite(e); });
+        }
+        if (!finite) {
+          std::fill_n(v[i], v.size(), std::numeric_limits<T>::quiet_NaN());
+          std::fill_n(w + i * n, n, std::numeric_limits<T>::quiet_NaN());
+          continue;
+        }
+        lapack::syevd("V", "U", &n, v[i], &n, w + i * n, work.data(), &lwork, integer_work.data(),
+                      &integers, &info, 1, 1);
+        if (info != 0) failure.at(i);
+        lapack::transpose_square(v[i], n);
+      }
+    });
+    failure.check("self_adjoint_eig", in, "has eigenvalues that the iteration did not find");
+  }
+};
+
+template <>
+struct kernel_of<ops::Svd> {
+  template <class A>
+  static void run(const ops::Svd&, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    lapack::visit(*in, [&](auto zero) { decompose<decltype(zero)>(*in, out, call); });
+  }
+
+ private:
+  /// What gesdd sees is A^T = V diag(s) U^T. Its third result, the column-major U^T, is the
+  /// row-major U; the first is the row-major V^T.
+  template <class T>
+  static void decompose(const Tensor& in, const Tensor* out, const KernelCall& call) {
+    const lapack::Matrices<const T> a(in);
+    T* const s = static_cast<T*>(out[0].data);
+    const lapack::Matrices<T> u(out[1]);
+    const lapack::Matrices<T> v(out[2]);
+    if (a.size() == 0) return;
+    const int m = lapack::to_int(a.columns);
+    const int n = lapack::to_int(a.rows);
+    const int p = std::min(m, n);
+    lapack::Failure failure;
+    lapack::parts_of(call, a.count, 3 * std::max(m, n), [&](std::int64_t begin, std::int64_t end) {
+      auto copy = lapack::buffer<T>(a.size());
+      auto vt = lapack::buffer<T>(v.size());
+      auto integers = lapack::buffer<int>(8 * p);
+      int info = 0;
+      T size{};
+      const int ask = -1;
+      lapack::gesdd("S", &m, &n, copy.data(), &m, s, vt.data(), &m, u.data, &p, &size, &ask,
+                    integers.data(), &info, 1);
+      auto work = lapack::workspace(size);
+      const int lwork = static_cast<int>(work.size());
+      for (std::int64_t i = begin; i < end; ++i) {
+        if (!std::all_of(a[i], a[i] + a.size(), [](T e) { return std::isfinite(e); })) {
+          constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+          std::fill_n(s + i * p, p, nan);
+          std::fill_n(u[i], u.size(), nan);
+          std::fill_n(v[i], v.size(), nan);
+          continue;
+        }
+        std::copy_n(a[i], a.size(), copy.data());
+        lapack::gesdd("S", &m, &n, copy.data(), &m, s + i * p, vt.data(), &m, u[i], &p, work.data(),
+                      &lwork, integers.data(), &info, 1);
+        if (info != 0) failure.at(i);
+        for (std::int64_t row = 0; row < m; ++row) {
+          for (std::int64_t k = 0; k < p; ++k) {
+            v[i][row * p + k] = vt[static_cast<std::size_t>(k * m + row)];
+          }
+        }
+      }
+    });
+    failure.check("svd", in, "has singular values that the iteration did not find");
+  }
+};
+
+}  // namespace typeflow::simd

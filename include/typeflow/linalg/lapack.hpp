@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The routines of LAPACK and BLAS that the kernels call, by their Fortran symbols.
+//
+// Matrices are column-major there: a row-major (M,N) tensor is the (N,M) transpose. The kernels
+// choose what they ask for so that this costs no copy, or one of the result.
+//
+// The declarations are C++ functions with the symbols as assembler names: overloads for float and
+// double, which no other header's declarations of the same symbols (cblas, lapacke, xtensor-blas)
+// contradict. No header of LAPACK's is needed, nor its time to compile. The lengths of strings
+// come last, as Fortran compilers pass them.
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "typeflow/core/error.hpp"
+
+namespace typeflow::lapack {
+
+#define TYPEFLOW_LAPACK_TEXT2(x) #x
+#define TYPEFLOW_LAPACK_TEXT(x) TYPEFLOW_LAPACK_TEXT2(x)
+/// Declares `name` for float and double. (Some systems put an underscore before all symbols.)
+#define TYPEFLOW_LAPACK(T, letter, name, parameters) \
+  void name parameters __asm__(TYPEFLOW_LAPACK_TEXT(__USER_LABEL_PREFIX__) #letter #name "_")
+
+#define TYPEFLOW_LAPACK_OF(T, letter)                                                              \
+  /* a := P L U */                                                                                 \
+  TYPEFLOW_LAPACK(T, letter, getrf,                                                                \
+                  (const int* m, const int* n, T* a, const int* lda, int* pivots, int* info));     \
+  /* a := a^-1, from getrf's a */                                                                  \
+  TYPEFLOW_LAPACK(T, letter, getri,                                                                \
+                  (const int* n, T* a, const int* lda, const int* pivots, T* work,                 \
+                   const int* lwork, int* info));                                                  \
+  /* a := U of a = U^T U (uplo U) */                                                               \
+  TYPEFLOW_LAPACK(                                                                                 \
+      T, letter, potrf,                                                                            \
+      (const char* uplo, const int* n, T* a, const int* lda, int* info, std::size_t uplo_length)); \
+  /* a := V, w of a = V diag(w) V^T (jobz V) */                                                    \
+  TYPEFLOW_LAPACK(T, letter, syevd,                                                                \
+                  (const char* jobz, const char* uplo, const int* n, T* a, const int* lda, T* w,   \
+                   T* work, const int* lwork, int* iwork, const int* liwork, int* info,            \
+                   std::size_t jobz_length, std::size_t uplo_length));                             \
+  /* s, u, vt of a = u diag(s) vt, reduced (jobz S) */                                             \
+  TYPEFLOW_LAPACK(T, letter, gesdd,                                                                \
+                  (const char* jobz, const int* m, const int* n, T* a, const int* lda, T* s, T* u, \
+                   const int* ldu, T* vt, const int* ldvt, T* work, const int* lwork, int* iwork,  \
+                   int* info, std::size_t jobz_length));                                           \
+  /* b := alpha b op(a)^-1 (side R), a triangular, (m,n) the shape of b */                         \
+  TYPEFLOW_LAPACK(T, letter, trsm,                                                                 \
+                  (const char* side, const char* uplo, const char* transa, const char* diag,       \
+                   const int* m, const int* n, const T* alpha, const T* a, const int* lda, T* b,   \
+                   const int* ldb, std::size_t side_length, std::size_t uplo_length,               \
+                   std::size_t transa_length, std::size_t diag_length))
+
+TYPEFLOW_LAPACK_OF(float, s);
+TYPEFLOW_LAPACK_OF(double, d);
+
+#undef TYPEFLOW_LAPACK_OF
+#undef TYPEFLOW_LAPACK
+#undef TYPEFLOW_LAPACK_TEXT
+#undef TYPEFLOW_LAPACK_TEXT2
+
+/// An extent as LAPACK takes it.
+inline int to_int(std::int64_t extent) {
+  if (extent > std::numeric_limits<int>::max()) {
+    throw Error("LAPACK", "extents below 2^31", std::to_string(extent));
+  }
+  return static_cast<int>(extent);
+}
+
+}  // namespace typeflow::lapack

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Every operation has its row in docs/operations.md and its tests. (And the check can fail.)
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "completeness.hpp"
+#include "families.hpp"
+
+namespace {
+
+namespace docs = typeflow::docs;
+namespace fs = std::filesystem;
+using completeness::Exception;
+using completeness::File;
+using completeness::Sources;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::vector<File> read_all(const fs::path& folder, std::string_view extension) {
+  const fs::path root = TYPEFLOW_SOURCE_DIR;
+  std::vector<File> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
+    if (entry.path().extension() != extension) continue;
+    files.push_back({fs::relative(entry.path(), root).string(), read(entry.path())});
+  }
+  return files;
+}
+
+/// Operations that no function of the library's users makes by itself.
+constexpr Exception internal_records[] = {
+    {"Fma", "the simplify pass makes it of a product and a sum"},
+    {"Fms", "the simplify pass makes it of a product and a difference"},
+    {"Fnma", "the simplify pass makes it of a product and a difference"},
+};
+
+/// Functions that are called from models but are no operations.
+constexpr Exception other_functions[] = {
+    {"Dense", "the constructor of a layer; its call is that of dense"},
+    {"named", "gives a name, and makes no node"},
+};
+
+Sources the_library() {
+  Sources in;
+  for (const docs::Family& family : docs::families) {
+    for (const Row& row : family.rows) in.rows.push_back(&row);
+  }
+  in.headers = read_all("include/typeflow", ".hpp");
+  in.tests = read_all("tests/unit", ".cpp");
+  in.refused = read_all("tests/compile_fail", ".cpp");
+  in.table = read(fs::path(TYPEFLOW_SOURCE_DIR) / "docs/operations.md");
+  in.internal_records = internal_records;
+  in.other_functions = other_functions;
+  return in;
+}
+
+}  // namespace
+
+TEST_CASE("every operation has a row and its tests") {
+  const Sources in = the_library();
+  REQUIRE(in.headers.size() > 20);
+  REQUIRE(in.tests.size() > 20);
+  REQUIRE(in.refused.size() > 20);
+  for (const std::string& gap : gaps(in)) FAIL_CHECK(gap);
+}
+
+// The check, on an operation that has all, and on what is missing if a part of it is taken away.
+
+namespace {
+
+struct Swish : typeflow::ops::floating {
+  static constexpr std::string_view name = "Swish";
+  template <class V>
+  V operator()(V x) const {
+    return x;
+  }
+  static constexpr typeflow::AnyExpr gradient(Swish, auto, auto, auto dy) { return dy; }
+};
+struct Lookup : typeflow::custom {
+  static constexpr std::string_view name = "Lookup";
+};
+
+constexpr Row swish = row<Swish>("swish", "swish(x)", "(S) -> (S)", "x sigmoid(x)");
+constexpr Row either = row<Swish>("either", "a | b", "(S) x (S) -> (S)", "either");
+constexpr Row lookup = row<Lookup>("lookup", "lookup(x)", "(S) -> (S)", "x, found");
+constexpr Row composed = row<>("composed", "composed(x)", "(S) -> (S)", "x", {.types = "any"});
+constexpr Row safe = row<Swish>("swish", "swish(x)", "(S) -> (S)", "", {.infallible = "never"});
+
+constexpr std::string_view header = R"(
+struct Swish : floating {
+  static constexpr std::string_view name = "Swish";
+};
+template <class X>
+constexpr auto swish(const X& x, float beta = f(1),
+                     std::source_location at = std::source_location::current()) {
+)";
+constexpr std::string_view tests = R"(
+TEST_CASE("swish: values") {
+TEST_CASE_TEMPLATE("swish: gradient", T, float, double) {
+)";
+constexpr std::string_view refused = R"(
+  swish(n);  // error: swish(x): x must be float or double
+)";
+
+Sources complete() {
+  Sources in;
+  in.rows = {&swish};
+  in.headers = {{"front/swish.hpp", std::string(header)}};
+  in.tests = {{"test_swish.cpp", std::string(tests)}};
+  in.refused = {{"swish.cpp", std::string(refused)}};
+  in.table = "| `swish(x)` | `(S) -> (S)` |";
+  return in;
+}
+/// All gaps in a text.
+std::string text_of_gaps(const Sources& in) {
+  std::string text;
+  for (const std::string& gap : gaps(in)) text += gap + '\n';
+  return text;
+}
+std::string without(std::string_view text, std::string_view line) {
+  std::string out(text);
+  REQUIRE(out.find(line) != std::string::npos);
+  return out.erase(out.find(line), line.size());
+}
+
+}  // namespace
+
+TEST_CASE("an operation with all that it needs has no gaps") {
+  CHECK(text_of_gaps(complete()) == "");
+}
+
+TEST_CASE("an operation or a function without a row is a gap, unless it is an exception") {
+  Sources in = complete();
+  in.rows.clear();
+  in.tests.clear();
+  CHECK(text_of_gaps(in) ==
+        "the operation 'Swish' of front/swish.hpp: no row in docs/operations/ names it\n"
+        "the function 'swish' of front/swish.hpp: no row in docs/operations/ names it\n");
+  constexpr Exception records[] = {{"Swish", "internal"}};
+  constexpr Exception functions[] = {{"swish", "internal"}};
+  in.internal_records = records;
+  in.other_functions = functions;
+  CHECK(text_of_gaps(in) == "");
+}
+
+TEST_CASE("an exception that nothing needs any more is a gap") {
+  Sources in = complete();
+  constexpr Exception records[] = {{"Swish", "has a row"}, {"Gone", "is gone"}};
+  in.internal_records = records;
+  CHECK(text_of_gaps(in) ==
+        "the operation 'Swish': needs no exception, it has a row or is gone\n"
+        "the operation 'Gone': needs no exception, it has a row or is gone\n");
+}
+
+TEST_CASE("a missing test is a gap") {
+  Sources in = complete();
+  in.tests[0].text = without(tests, "TEST_CASE(\"swish: values\")");
+  CHECK(text_of_gaps(in) == "swish: no TEST_CASE(\"swish: values\") in tests/unit\n");
+  in.tests[0].text = without(tests, "TEST_CASE_TEMPLATE(\"swish: gradient\"");
+  CHECK(text_of_gaps(in) == "swish: no TEST_CASE(\"swish: gradient\") in tests/unit\n");
+}
+
+TEST_CASE("an operation without gradient needs no test of it") {
+  constexpr Row stopped =
+      row<Swish>("swish", "swish(x)", "(S) -> (S)", "", {.gradient = Gradient::nothing});
+  Sources in = complete();
+  in.rows = {&stopped};
+  in.tests[0].text = without(tests, "TEST_CASE_TEMPLATE(\"swish: gradient\"");
+  CHECK(text_of_gaps(in) == "");
+}
+
+TEST_CASE("a missing error is a gap, unless the row says that there is none") {
+  constexpr std::string_view gap =
+      "swish: no TEST_CASE(\"swish: errors\") in tests/unit, no `// error: swish(...` in "
+      "tests/compile_fail/operations\n";
+  Sources in = complete();
+  for (const char* other : {"", "// error: swishes(x): x must be float\n", "// error: swish\n",
+                            "swish(n);  // swish(x): x must be float\n"}) {
+    in.refused[0].text = other;
+    CHECK(text_of_gaps(in) == gap);
+  }
+  for (const char* enough :
+       {"// error: swish<axis>(x): x has no such axis\n", "// error: swish: x has no such axis\n",
+        "  // expect: swish(x): x must be float or double\n"}) {
+    in.refused[0].text = enough;
+    CHECK(text_of_gaps(in) == "");
+  }
+  in.refused.clear();
+  in.tests.push_back({"test_more.cpp", "TEST_CASE(\"swish: errors\") {"});
+  CHECK(text_of_gaps(in) == "");
+  in.rows = {&safe};
+  CHECK(text_of_gaps(in) == "swish: its row says that no call can be wrong, and a test has one\n");
+  in.tests.pop_back();
+  CHECK(text_of_gaps(in) == "");
+}
+
+TEST_CASE("operators are known by their call, and bars are escaped in the table") {
+  Sources in = complete();
+  in.rows.push_back(&either);
+  in.tests[0].text += "TEST_CASE(\"either: values\") TEST_CASE(\"either: gradient\")";
+  in.refused[0].text += "x | n;  // error: a | b: the element types must be equal\n";
+  CHECK(text_of_gaps(in) ==
+        "either: docs/operations.md has no 'a | b'; build the target operations_table\n");
+  in.table += "\n| `a \\| b` |";
+  CHECK(text_of_gaps(in) == "");
+}
+
+TEST_CASE("a row must know element types and gradient") {
+  Sources in = complete();
+  in.rows = {&swish, &lookup, &composed};
+  const std::string text = text_of_gaps(in);
+  CHECK(text.find("lookup: its records don't say which element types 'lookup(x)' takes; the row "
+                  "must, .types") != std::string::npos);
+  CHECK(text.find("composed: the row of 'composed(x)' has no record, so it must say .gradient") !=
+        std::string::npos);
+}
+
+TEST_CASE("tests of a function that has no row are a gap") {
+  Sources in = complete();
+  in.tests[0].text += "TEST_CASE(\"relu7: values\") TEST_CASE(\"a sentence: with a colon\")";
+  CHECK(text_of_gaps(in) ==
+        "the test case 'relu7: values': no row in docs/operations/ has its function\n");
+}
+
+TEST_CASE("types and gradients of rows are those of their records") {
+  using namespace typeflow;
+  constexpr auto types = [](const Row& r) { return types_of(r); };
+  constexpr auto gradient = [](const Row& r) { return gradient_of(r); };
+  CHECK(types(row<ops::Select, ops::Less, ops::Exp>("", "", "", "")) == "floating");
+  CHECK(types(row<ops::Select, ops::LogicalAnd, ops::Add>("", "", "", "")) == "numbers");
+  CHECK(types(row<ops::LogicalAnd>("", "", "", "")) == "bool");
+  CHECK(types(row<ops::Equal>("", "", "", "")) == "any");
+  CHECK(types(swish) == "floating");
+  CHECK(gradient(row<ops::Less>("", "", "", "")) == Gradient::nothing);
+  CHECK(gradient(row<ops::Less, ops::Exp>("", "", "", "")) == Gradient::any_order);
+  CHECK(gradient(row<ops::Exp, Lookup>("", "", "", "")) == Gradient::once);
+  CHECK(gradient(lookup) == Gradient::missing);
+  CHECK(gradient(row<ops::Variable>("", "", "", "")) == Gradient::no_tensors);
+}
