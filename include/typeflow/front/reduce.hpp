@@ -444,7 +444,7 @@ template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto mean(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "mean<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "mean(x): x must be float or double; convert with cast<float>(x)");
+                "mean(x): x must be floating-point; convert with cast<float>(x)");
   return detail::reduce_typed<ops::Mean, K, Axes...>(x, at);
 }
 
@@ -519,7 +519,7 @@ constexpr auto logsumexp(const X& x, K = {},
                          std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "logsumexp<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "logsumexp(x): x must be float or double; convert with cast<float>(x)");
+                "logsumexp(x): x must be floating-point; convert with cast<float>(x)");
   return detail::reduce_typed<ops::LogSumExp, K, Axes...>(x, at);
 }
 
@@ -537,7 +537,7 @@ constexpr auto moments(const X& x, K keep = {},
                        std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "moments<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "moments(x): x must be float or double; convert with cast<float>(x)");
+                "moments(x): x must be floating-point; convert with cast<float>(x)");
   detail::mark(at, x);
   const auto centre = mean<Axes...>(x, keep_dims, at);
   const auto variance = mean<Axes...>(square(x - centre), keep, at);
