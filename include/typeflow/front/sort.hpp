@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <string>
@@ -122,7 +123,7 @@ constexpr AnyExpr exchange_with_last(const AnyExpr& x, int axis) {
 }
 
 /// Untyped: all elements in order along an axis (output 0), or their positions (output 1).
-constexpr AnyExpr sort_along(const AnyExpr& x, int axis, SortOptions options, int output) {
+constexpr AnyExpr sort_along(const AnyExpr& x, int axis, SortOptions options, std::size_t output) {
   const AnyExpr rows = exchange_with_last(x, axis);
   const Extent length = x.dims().extent[axis];
   const AnyExpr sorted = top_k_along_last(rows, length, !options.descending)[output];
