@@ -372,7 +372,7 @@ constexpr auto einsum(const A& a, std::source_location at = std::source_location
                 "einsum<equation>(x...): a label of the result must be one of an operand's");
   static_assert(Rule::unique, "einsum<equation>(x...): the result must have each label once");
   static_assert(detail::in_domain<Domain::numbers, A>,
-                "einsum<equation>(x...): x must be tensors of numbers");
+                "einsum<equation>(x...): x must be a tensor of numbers");
   detail::mark(at, a);
   using E = Expr<typename A::element, shape_of_t<Rule>>;
   if constexpr (Rule::valid) {

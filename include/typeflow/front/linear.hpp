@@ -36,6 +36,14 @@ constexpr bool has_diagonal(const Dims& x) {
   return rows == columns || (!is_batch(rows) && !is_batch(columns));
 }
 
+template <class X, class B>
+struct BiasRule {
+  static constexpr bool ranks = X::rank >= 1 && B::rank == 1;
+  static constexpr bool extents =
+      X::shape::dims.extent[X::rank > 0 ? X::rank - 1 : 0] == B::shape::dims.extent[0];
+  static constexpr bool elements =
+      std::is_same_v<typename X::element, typename B::element> && in_domain<Domain::numbers, X>;
+};
 template <class S>
 struct DiagRule {
   static constexpr bool valid = S::rank >= 1 && S::rank < max_rank;
@@ -91,17 +99,19 @@ struct SamplesRule {
 template <TypedExpr X, TypedExpr B>
 constexpr auto bias_add(const X& x, const B& b,
                         std::source_location at = std::source_location::current()) {
-  static_assert(X::rank >= 1 && B::rank == 1, "bias_add(x, b): b must have one axis, x's last");
-  static_assert(
-      X::rank < 1 || B::rank != 1 ||
-          X::shape::dims.extent[X::rank > 0 ? X::rank - 1 : 0] == B::shape::dims.extent[0],
-      "bias_add(x, b): b must be as long as the last axis of x");
-  static_assert(std::is_same_v<typename X::element, typename B::element> &&
-                    detail::in_domain<Domain::numbers, X>,
+  using Rule = detail::BiasRule<X, B>;
+  static_assert(Rule::ranks, "bias_add(x, b): b must have one axis, x's last");
+  static_assert(!Rule::ranks || Rule::extents,
+                "bias_add(x, b): b must be as long as the last axis of x");
+  static_assert(Rule::elements,
                 "bias_add(x, b): the element types must be equal, those of numbers; convert with "
                 "cast<T>(x)");
   detail::mark(at, x);
-  return x + b;
+  if constexpr (Rule::ranks && Rule::extents && Rule::elements) {
+    return x + b;
+  } else {
+    return x;
+  }
 }
 
 /// x w + b, a layer without activation. (..., K) x (K,N) + (N) -> (..., N)

@@ -166,7 +166,8 @@ constexpr auto matmul(const A& a, const B& b,
     return E(a.graph(), add_node(a.graph(), op, ids, 2, E::type).id);
   } else {
     static_assert(is_floating(A::type.dtype) || E::rank < max_rank,
-                  "matmul(a, b): products of integers must have fewer axes than tf::max_rank");
+                  "matmul(a, b): of tensors of integers or complex numbers the result must have "
+                  "fewer axes than tf::max_rank");
     return E(a.graph(), matmul(a.any(), b.any(), Rule::ta, Rule::tb).id);
   }
 }
@@ -175,6 +176,8 @@ constexpr auto matmul(const A& a, const B& b,
 template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
 constexpr auto batch_matmul(const A& a, const B& b,
                             std::source_location at = std::source_location::current()) {
+  static_assert(A::rank >= 2 && B::rank >= 2,
+                "batch_matmul(a, b): a and b must be matrices, tensors of two axes or more");
   return matmul<T>(a, b, at);
 }
 

@@ -51,7 +51,7 @@ constexpr auto l2_normalize(const X& x, double epsilon = 1e-12,
   static_assert(detail::in_domain<Domain::floating, X>,
                 "l2_normalize(x): x must be floating-point; convert with cast<float>(x)");
   const auto squares = sum<Axes...>(square(x, at), keep_dims, at);
-  return x * (1 / sqrt(maximum(squares, epsilon, at), at));
+  return x * rsqrt(maximum(squares, epsilon, at), at);
 }
 
 }  // namespace typeflow

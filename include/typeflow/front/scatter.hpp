@@ -19,15 +19,15 @@ namespace typeflow {
 namespace ops {
 
 /// slice := op(slice, value), for the slice along axis 0 that each index names, in the order of the
-/// indices. Inputs: the variable (N,R...), indices (I...), values (I...,R...); output: a token.
+/// indices. Inputs: the variable (N,R...), values (I...,R...), indices (I...); output: a token.
 template <class Self>
 struct scatter_update_base : update {
   static constexpr Domain domain = Domain::numbers;
 
   static void interpret(InterpretCall& call) {
     const Self op = decode<Self>(call.graph, call.node);
-    const HostTensor& indices = *call.inputs[0];
-    const HostTensor& values = *call.inputs[1];
+    const HostTensor& values = *call.inputs[0];
+    const HostTensor& indices = *call.inputs[1];
     HostTensor& variable = call.outputs[0];
     const detail::IndexLoops loops =
         detail::index_loops(detail::extents_of(variable), detail::extents_of(indices), 0, 0);
@@ -94,7 +94,7 @@ constexpr Id scatter_node(const AnyExpr& variable, const AnyExpr& indices, const
   (void)sizeof(BindOp<O>);
   const O op{{}, indexing};
   const Words<O> words = encode(op);
-  const Id ids[] = {variable.id, indices.id, values.id};
+  const Id ids[] = {variable.id, values.id, indices.id};
   return variable.graph->add_value(record<O>, ids, 3, none, words.data(), word_count<O>);
 }
 

@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <source_location>
 #include <string>
 #include <vector>
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/front/gather.hpp"
+#include "typeflow/front/numerics.hpp"
 #include "typeflow/front/reduce.hpp"
 
 namespace typeflow {
@@ -215,8 +215,7 @@ constexpr AnyExpr in_top_k(const AnyExpr& predictions, const AnyExpr& targets, i
   const AnyExpr chosen = reduce<ops::Sum>(where(hit, predictions, 0), bit, true);
   const AnyExpr larger =
       reduce<ops::Sum>(cast_to(greater(predictions, chosen), DType::int32), bit, true);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const AnyExpr finite = reduce<ops::All>(less(abs(predictions), infinity), bit, true);
+  const AnyExpr finite = reduce<ops::All>(is_finite(predictions), bit, true);
   const AnyExpr found = reduce<ops::Any>(hit, bit, true);
   return reshape_to(logical_and(logical_and(finite, found), less(larger, k)), targets.dims());
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Wrong calls of matrix products and of what is made of them.
+
+#include "typeflow/graph.hpp"
+
+namespace tf = typeflow;
+
+constexpr void model(tf::Graph& g) {
+  auto a = tf::placeholder<float, 2, 3, 4>(g, "a");
+  auto b = tf::placeholder<float, 2, 4, 5>(g, "b");
+  auto three = tf::placeholder<float, 3, 4, 5>(g, "three");
+  auto w = tf::placeholder<float, 4, 5>(g, "w");
+  auto v = tf::placeholder<float, 5>(g, "v");
+  auto u = tf::placeholder<float, 4>(g, "u");
+  auto scalar = tf::placeholder<float>(g, "scalar");
+  auto wide = tf::placeholder<double, 4, 5>(g, "wide");
+  auto wide_v = tf::placeholder<double, 5>(g, "wide_v");
+  auto truth = tf::placeholder<bool, 4, 4>(g, "truth");
+  auto flags = tf::placeholder<bool, 5>(g, "flags");
+  auto rows = tf::placeholder<float, tf::batch, 5>(g, "rows");
+  auto image = tf::placeholder<float, 2, tf::batch, tf::batch, 3>(g, "image");
+  auto seven = tf::placeholder<std::int32_t, 1, 1, 1, 1, 1, 1, 4, 5>(g, "seven");
+  auto ints = tf::placeholder<std::int32_t, 5, 4>(g, "ints");
+  auto deep = tf::placeholder<float, 1, 2, 1, 2, 1, 2, 1, 2>(g, "deep");
+  matmul(a, b).named("fits");
+#ifndef CORRECTED
+  // clang-format off
+  matmul(a, v);  // error: matmul(a, b): a and b must be matrices, tensors of two axes or more
+  matmul(a, three);  // error: matmul(a, b): the axes in front of the last two must be equal, or 1 in a or b
+  matmul(a, a);  // error: matmul(a, b): the columns of a must equal the rows of b
+  tf::matmul<tf::transpose_b>(a, b);  // error: matmul(a, b): the columns of a must equal the rows of b
+  matmul(a, wide);  // error: matmul(a, b): the element types must be equal, those of numbers; convert with cast<T>(x)
+  matmul(truth, truth);  // error: matmul(a, b): the element types must be equal, those of numbers; convert with cast<T>(x)
+  matmul(seven, ints);  // error: matmul(a, b): of tensors of integers or complex numbers the result must have fewer axes than tf::max_rank
+  batch_matmul(a, v);  // error: batch_matmul(a, b): a and b must be matrices, tensors of two axes or more
+  bias_add(a, v);  // error: bias_add(x, b): b must be as long as the last axis of x
+  bias_add(a, w);  // error: bias_add(x, b): b must have one axis, x's last
+  bias_add(scalar, v);  // error: bias_add(x, b): b must have one axis, x's last
+  bias_add(w, wide_v);  // error: bias_add(x, b): the element types must be equal, those of numbers; convert with cast<T>(x)
+  bias_add(flags, flags);  // error: bias_add(x, b): the element types must be equal, those of numbers; convert with cast<T>(x)
+  xw_plus_b(v, w, v);  // error: xw_plus_b(x, w, b): x and w must be matrices, b a vector
+  xw_plus_b(a, w, u);  // error: bias_add(x, b): b must be as long as the last axis of x
+  relu_layer(a, w, w);  // error: relu_layer(x, w, b): x and w must be matrices, b a vector
+  outer(v, scalar);  // error: outer(a, b): a and b must be vectors, or several in their last axis
+  outer(w, a);  // error: outer(a, b): the axes in front of the last must be equal, or 1 in a or b
+  outer(v, wide_v);  // error: outer(a, b): the element types must be equal, those of numbers; convert with cast<T>(x)
+  gram(v);  // error: gram(x): x must have two axes or more
+  gram(image);  // error: gram(x): of the axes between the first and the last one may be tf::batch
+  gram(truth);  // error: gram(x): x must be a tensor of numbers
+  diag(scalar);  // error: diag(v): v must have an axis, and fewer than tf::max_rank
+  diag(deep);  // error: diag(v): v must have an axis, and fewer than tf::max_rank
+  diag(flags);  // error: diag(v): v must be a tensor of numbers
+  diag_part(v);  // error: diag_part(m): m must be a matrix, a tensor of two axes or more
+  diag_part(rows);  // error: diag_part(m): if one of the last two axes is tf::batch, the other must be, too
+  diag_part(truth);  // error: diag_part(m): m must be a tensor of numbers
+  trace(v);  // error: trace(m): m must be a matrix, a tensor of two axes or more
+  trace(rows);  // error: trace(m): if one of the last two axes is tf::batch, the other must be, too
+  trace(truth);  // error: trace(m): m must be a tensor of numbers
+  tf::einsum<"ij,jk,kl->il">(w, w);  // error: einsum<equation>(x...): the equation must be of letters, at most eight an operand, with at most one comma and one arrow: "ij,jk->ik"
+  tf::einsum<"...j->j">(w);  // error: einsum<equation>(x...): the equation must be of letters, at most eight an operand, with at most one comma and one arrow: "ij,jk->ik"
+  tf::einsum<"ij->jk">(w);  // error: einsum<equation>(x...): a label of the result must be one of an operand's
+  tf::einsum<"ij->ii">(w);  // error: einsum<equation>(x...): the result must have each label once
+  tf::einsum<"ijk->i">(w);  // error: einsum<equation>(x...): an operand must have an axis for each label
+  tf::einsum<"ij,jk->ik">(w);  // error: einsum<equation>(x...): the equation must have as many operands as the call
+  tf::einsum<"ij->ij">(w, w);  // error: einsum<equation>(x...): the equation must have as many operands as the call
+  tf::einsum<"ii->i">(w);  // error: einsum<equation>(x...): axes of the same label must be equally long
+  tf::einsum<"bij,bjk->bik">(a, three);  // error: einsum<equation>(x...): axes of the same label must be equally long
+  tf::einsum<"ij,ij">(w, wide);  // error: einsum<equation>(x...): the element types must be equal, those of numbers; convert with cast<T>(x)
+  tf::einsum<"ij->ji">(truth);  // error: einsum<equation>(x...): x must be a tensor of numbers
+  tf::einsum<"abcdefgh,ij->ah">(deep, w);  // error: einsum<equation>(x...): there must be no more labels than tf::max_rank
+  // clang-format on
+#endif
+}
