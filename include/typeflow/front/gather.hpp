@@ -99,20 +99,17 @@ struct ScatterSum : custom {
     const detail::IndexLoops loops = detail::index_loops(
         detail::extents_of(y), detail::extents_of(indices), op.axis, op.batch_dims);
     detail::check_indices(op.indexing, indices, loops.extent);
-    visit_dtype(y.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (is_number(dtype_of<T>)) {
-        using Wide = detail::Widest<T>;
-        std::vector<Wide> total(static_cast<std::size_t>(y.size()));
-        detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
-          for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
-            Wide& t = total[static_cast<std::size_t>(to * loops.inner + r)];
-            t = Add{}(t, typeflow::to<Wide>(values[from * loops.inner + r]));
-          }
-        });
-        for (std::int64_t i = 0; i < y.size(); ++i) {
-          y[i] = number_from(detail::convert_element<T>(total[static_cast<std::size_t>(i)]));
+    detail::visit_widest(y.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      std::vector<Wide> total(static_cast<std::size_t>(y.size()));
+      detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
+        for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
+          Wide& t = total[static_cast<std::size_t>(to * loops.inner + r)];
+          t = Add{}(t, typeflow::to<Wide>(values[from * loops.inner + r]));
         }
+      });
+      for (std::int64_t i = 0; i < y.size(); ++i) {
+        y[i] = detail::fitted(number_from(total[static_cast<std::size_t>(i)]), y.dtype);
       }
     });
   }

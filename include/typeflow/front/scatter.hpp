@@ -32,18 +32,16 @@ struct scatter_update_base : update {
     const detail::IndexLoops loops =
         detail::index_loops(detail::extents_of(variable), detail::extents_of(indices), 0, 0);
     detail::check_indices(op.indexing, indices, loops.extent);
-    visit_dtype(variable.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      using V = detail::Computed<T>;
-      if constexpr (contains(Self::domain, dtype_of<T>)) {
-        detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
-          for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
-            Number& element = variable[to * loops.inner + r];
-            const V value = typeflow::to<V>(values[from * loops.inner + r]);
-            element = number_from(static_cast<T>(op(typeflow::to<V>(element), value)));
-          }
-        });
-      }
+    detail::visit_widest(variable.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
+        for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
+          Number& element = variable[to * loops.inner + r];
+          const Wide value = typeflow::to<Wide>(values[from * loops.inner + r]);
+          const Wide updated = op(typeflow::to<Wide>(element), value);
+          element = detail::fitted(number_from(updated), variable.dtype);
+        }
+      });
     });
   }
 };
