@@ -34,8 +34,8 @@ template <class T>
 constexpr bool in_order(const T& x, std::int64_t i, const T& y, std::int64_t j, bool ascending) {
   const T& low = ascending ? x : y;
   const T& high = ascending ? y : x;
-  if (low < high) return true;
-  if (high < low) return false;
+  const bool less = low < high;
+  if (less != (high < low)) return less;  // one branch, that most often goes the same way
   const bool low_is_nan = low != low;
   const bool high_is_nan = high != high;
   return low_is_nan == high_is_nan ? i < j : high_is_nan;
