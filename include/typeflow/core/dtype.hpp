@@ -98,6 +98,9 @@ constexpr bool is_integer(DType type) { return type >= DType::int8 && type <= DT
 constexpr bool is_unsigned(DType type) { return type >= DType::uint8 && type <= DType::uint64; }
 /// bfloat16 to double: real floating-point numbers, which have gradients.
 constexpr bool is_floating(DType type) { return type >= DType::bfloat16 && type <= DType::float64; }
+constexpr bool is_half_precision(DType type) {
+  return type == DType::bfloat16 || type == DType::float16;
+}
 constexpr bool is_complex(DType type) { return type >= DType::complex64; }
 constexpr bool is_number(DType type) { return type != DType::boolean; }
 

@@ -82,6 +82,26 @@ constexpr AnyExpr cast(const X& x) {
   return cast_to(x, dtype_of<T>);
 }
 
+namespace detail {
+
+/// f(x); of numbers of 16 bits f(x as float), rounded to 16 bits. What is made of several
+/// operations is then rounded once, and nothing overflows on the way.
+template <class F>
+constexpr AnyExpr in_float(const AnyExpr& x, const F& f) {
+  return is_half_precision(x.dtype()) ? cast_to(f(cast_to(x, DType::float32)), x.dtype()) : f(x);
+}
+/// The same for typed expressions, whose results have x's element type.
+template <TypedExpr X, class F>
+constexpr auto in_float(const X& x, const F& f, const std::source_location& at) {
+  if constexpr (is_half<typename X::element>) {
+    return cast<typename X::element>(f(cast<float>(x, at)), at);
+  } else {
+    return f(x);
+  }
+}
+
+}  // namespace detail
+
 /// x, as a tensor of its own: a gradient for it counts only what is computed from it.
 template <TypedExpr X>
 constexpr auto identity(const X& x, std::source_location at = std::source_location::current()) {

@@ -16,7 +16,8 @@ constexpr auto l2_loss(const X& x, std::source_location at = std::source_locatio
   static_assert(detail::in_domain<Domain::floating, X>,
                 "l2_loss(x): x must be floating-point; convert with cast<float>(x)");
   detail::mark(at, x);
-  return sum(square(x, at), {}, at) * 0.5;
+  return detail::in_float(
+      x, [&](const auto& v) { return sum(square(v, at), {}, at) * 0.5; }, at);
 }
 
 /// The Euclidean norm, sqrt(sum(x^2)), over axes, all if none is named. The gradient of a vector of
@@ -27,7 +28,8 @@ constexpr auto norm(const X& x, K keep = {},
   static_assert(detail::axes_exist<X::rank, Axes...>, "norm<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
                 "norm(x): x must be floating-point; convert with cast<float>(x)");
-  return sqrt(sum<Axes...>(square(x, at), keep, at), at);
+  return detail::in_float(
+      x, [&](const auto& v) { return sqrt(sum<Axes...>(square(v, at), keep, at), at); }, at);
 }
 
 /// The Euclidean norm of all elements of several tensors together, a scalar; their shapes may
@@ -38,7 +40,12 @@ constexpr auto global_norm(const X& x, const Rest&... rest) {
                 "global_norm(x...): the tensors must be float or double");
   static_assert((std::is_same_v<typename X::element, typename Rest::element> && ...),
                 "global_norm(x...): the element types must be equal; convert with cast<T>(x)");
-  return sqrt((sum(square(x)) + ... + sum(square(rest))));
+  using T = typename X::element;
+  if constexpr (detail::is_half<T>) {
+    return cast<T>(global_norm(cast<float>(x), cast<float>(rest)...));
+  } else {
+    return sqrt((sum(square(x)) + ... + sum(square(rest))));
+  }
 }
 
 /// x / sqrt(max(sum(x^2), epsilon)), with sums over axes, all if none is named: vectors of length
@@ -50,8 +57,13 @@ constexpr auto l2_normalize(const X& x, double epsilon = 1e-12,
                 "l2_normalize<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
                 "l2_normalize(x): x must be floating-point; convert with cast<float>(x)");
-  const auto squares = sum<Axes...>(square(x, at), keep_dims, at);
-  return x * rsqrt(maximum(squares, epsilon, at), at);
+  return detail::in_float(
+      x,
+      [&](const auto& v) {
+        const auto squares = sum<Axes...>(square(v, at), keep_dims, at);
+        return v * rsqrt(maximum(squares, epsilon, at), at);
+      },
+      at);
 }
 
 }  // namespace typeflow

@@ -317,7 +317,14 @@ struct LogSumExp : composite {
 template <class O>
 constexpr AnyExpr reduce(const AnyExpr& x, unsigned axes, bool keep) {
   const O op{{}, axes, keep ? 1u : 0u};
-  return add_node(*x.graph, op, &x.id, 1, O::infer(op, x.graph->type_of(x.id)));
+  const auto node = [&](const AnyExpr& v) {
+    return add_node(*v.graph, op, &v.id, 1, O::infer(op, v.graph->type_of(v.id)));
+  };
+  if constexpr (O::kind == Kind::composite) {
+    return detail::in_float(x, node);
+  } else {
+    return node(x);
+  }
 }
 
 namespace ops {
@@ -401,8 +408,7 @@ constexpr auto reduce_typed(const X& x, const std::source_location& at) {
   }()>;
   using E = Expr<T, shape_of_t<ReduceRule<typename X::shape, axes, keep>>>;
   mark(at, x);
-  const Id id = x.id();
-  return E(x.graph(), add_node(x.graph(), O{{}, axes, keep ? 1u : 0u}, &id, 1, E::type).id);
+  return E(x.graph(), reduce<O>(x.any(), axes, keep).id);
 }
 
 /// Makes dx fit the operand that it is the gradient of: sums over the axes that broadcasting
@@ -549,10 +555,16 @@ constexpr auto moments(const X& x, K keep = {},
   static_assert(detail::in_domain<Domain::floating, X>,
                 "moments(x): x must be floating-point; convert with cast<float>(x)");
   detail::mark(at, x);
-  const auto centre = mean<Axes...>(x, keep_dims, at);
-  const auto variance = mean<Axes...>(square(x - centre), keep, at);
-  using M = std::remove_const_t<decltype(variance)>;
-  return Moments<M>{M(x.graph(), reshape_to(centre.any(), M::shape::dims).id), variance};
+  using T = typename X::element;
+  if constexpr (detail::is_half<T>) {
+    const auto [mean, variance] = moments<Axes...>(cast<float>(x, at), keep, at);
+    return Moments{cast<T>(mean, at), cast<T>(variance, at)};
+  } else {
+    const auto centre = mean<Axes...>(x, keep_dims, at);
+    const auto variance = mean<Axes...>(square(x - centre), keep, at);
+    using M = std::remove_const_t<decltype(variance)>;
+    return Moments<M>{M(x.graph(), reshape_to(centre.any(), M::shape::dims).id), variance};
+  }
 }
 
 }  // namespace typeflow

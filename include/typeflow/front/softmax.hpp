@@ -160,7 +160,10 @@ struct SparseSoftmaxCrossEntropy : composite {
   static constexpr Labels find(const AnyExpr& logits, const AnyExpr& labels) {
     const Dims& dims = logits.dims();
     const int axis = dims.rank - 1;
-    const AnyExpr row = reshape_to(labels, reduced(dims, 1u << axis, true));
+    // As a type that holds the number of classes, too.
+    const bool narrow = size_of(labels.dtype()) < 4 || labels.dtype() == DType::int32;
+    const AnyExpr row = cast_to(reshape_to(labels, reduced(dims, 1u << axis, true)),
+                                narrow ? DType::int32 : DType::int64);
     Dims classes{};
     classes.rank = dims.rank;
     for (int i = 0; i < dims.rank; ++i) classes.extent[i] = i == axis ? dims.extent[axis] : 1;
@@ -208,17 +211,25 @@ struct SparseSoftmaxCrossEntropy : composite {
 /// Untyped softmax and log_softmax along an axis.
 template <UntypedExpr X>
 constexpr AnyExpr softmax_along(const X& x, unsigned axis) {
-  return add_node(*x.graph, ops::Softmax{{}, axis}, &x.id, 1, x.graph->type_of(x.id));
+  return detail::in_float(x, [&](const AnyExpr& v) {
+    return add_node(*v.graph, ops::Softmax{{}, axis}, &v.id, 1, v.graph->type_of(v.id));
+  });
 }
 template <UntypedExpr X>
 constexpr AnyExpr log_softmax_along(const X& x, unsigned axis) {
-  return add_node(*x.graph, ops::LogSoftmax{{}, axis}, &x.id, 1, x.graph->type_of(x.id));
+  return detail::in_float(x, [&](const AnyExpr& v) {
+    return add_node(*v.graph, ops::LogSoftmax{{}, axis}, &v.id, 1, v.graph->type_of(v.id));
+  });
 }
 
 namespace detail {
 constexpr Id log_of_softmax(const AnyExpr& x) {
   const Graph& graph = *x.graph;
   const Node& node = graph.node_of(x.id);
+  if (is<ops::Cast>(*node.op) && is_half_precision(x.dtype())) {  // computed in float
+    const Id found = log_of_softmax(AnyExpr{x.graph, graph.input(node, 0)});
+    return found == none ? none : cast_to(AnyExpr{x.graph, found}, x.dtype()).id;
+  }
   if (!is<ops::Softmax>(*node.op)) return none;
   const AnyExpr logits{x.graph, graph.input(node, 0)};
   return log_softmax_along(logits, decode<ops::Softmax>(graph, node).axis).id;
@@ -272,14 +283,13 @@ constexpr auto softmax_cross_entropy(const X& logits, const L& labels,
                 "softmax_cross_entropy(logits, labels): integer labels need a fixed number of "
                 "classes");
   detail::mark(at, logits);
-  const Id ids[] = {logits.id(), labels.id()};
-  if constexpr (dense) {
-    return E(logits.graph(),
-             add_node(logits.graph(), ops::SoftmaxCrossEntropy{}, ids, 2, E::type).id);
-  } else {
-    return E(logits.graph(),
-             add_node(logits.graph(), ops::SparseSoftmaxCrossEntropy{}, ids, 2, E::type).id);
-  }
+  using Loss = std::conditional_t<dense, ops::SoftmaxCrossEntropy, ops::SparseSoftmaxCrossEntropy>;
+  const AnyExpr loss = detail::in_float(logits.any(), [&](const AnyExpr& x) {
+    const AnyExpr y = dense ? cast_to(labels.any(), x.dtype()) : labels.any();
+    const Id ids[] = {x.id, y.id};
+    return add_node(*x.graph, Loss{}, ids, 2, Type(x.dtype(), E::type.dims));
+  });
+  return E(logits.graph(), loss.id);
 }
 
 }  // namespace typeflow
