@@ -2,7 +2,7 @@
 
 // A function of real numbers, of integers.
 
-// expect: softmax(x): x must be float or double; convert with cast<float>(x)
+// expect: softmax(x): x must be floating-point; convert with cast<float>(x)
 // expect: Expr<int, Shape<-1, 10>
 
 #include "typeflow/graph.hpp"

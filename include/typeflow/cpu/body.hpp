@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <numbers>
 #include <tuple>
 #include <utility>
 
@@ -94,6 +95,17 @@ template <class T, class A>
 TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
                           const xsimd::batch<T, A>& b, const xsimd::batch<T, A>& c) {
   return simd::fma(-a, b, c);
+}
+
+/// xsimd's exponential of floats is infinite from 127.5 log 2 on, and should be from 128 log 2 on:
+/// between them e^x is e e^(x-1).
+template <class O, class A>
+  requires(std::is_same_v<O, ops::Exp> || std::is_same_v<O, ops::Expm1>)
+TYPEFLOW_INLINE auto call(const O& op, const xsimd::batch<float, A>& x) {
+  using V = xsimd::batch<float, A>;
+  const auto large = x > V(88.0f);
+  return op(x - select(large, V(1.0f), V(0.0f))) *
+         select(large, V(std::numbers::e_v<float>), V(1.0f));
 }
 
 /// An operation whose body takes numbers alone: loops over the lanes call it.

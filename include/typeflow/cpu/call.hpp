@@ -78,11 +78,10 @@ struct Tensor {
 /// The CPU kernel of a custom operation O: specialise it with
 ///   template <class Arch>
 ///   static void run(const O& op, const Tensor* inputs, const Tensor* outputs, const KernelCall&);
-/// and, if it needs KernelCall::workspace, with the bytes for these extents (of the inputs, then
-/// of the outputs; no fewer for a larger batch):
-///   static std::int64_t workspace(const std::int64_t* extents);
 /// or with template <class Arch, class T>, T being the element type of the first input: then it is
-/// compiled for no other.
+/// compiled for no other. If it needs KernelCall::workspace, it also has
+///   static std::int64_t workspace(const std::int64_t* extents);
+/// the bytes for these extents (of the inputs, then of the outputs; no fewer for a larger batch).
 template <class O>
 struct kernel_of {
   template <class Arch>

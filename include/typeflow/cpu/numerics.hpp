@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/lanes.hpp"
 #include "typeflow/front/numerics.hpp"
 
 namespace typeflow::simd {
@@ -34,10 +35,9 @@ struct kernel_of<ops::CheckNumerics> {
       std::int64_t nan_here = 0;
       std::int64_t infinite_here = 0;
       for (std::int64_t i = begin; i < end; ++i) {
-        const T difference = x[i] - x[i];  // 0 for finite numbers, NaN for others
-        const bool finite = difference == difference;
-        nan_here += x[i] != x[i];
-        infinite_here += !finite && x[i] == x[i];
+        const auto e = static_cast<Computed<T>>(x[i]);
+        nan_here += std::isnan(e);
+        infinite_here += std::isinf(e);
         y[i] = x[i];
       }
       if (nan_here > 0) nan += nan_here;

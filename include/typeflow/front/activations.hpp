@@ -25,7 +25,7 @@ template <Tensor X>
 constexpr auto leaky_relu(const X& x, double slope = 0.2,
                           std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "leaky_relu(x, slope): x must be float or double; convert with cast<float>(x)");
+                "leaky_relu(x, slope): x must be floating-point; convert with cast<float>(x)");
   const auto positive = greater(x, 0, at);
   return where(positive, x, slope * x, at);
 }
@@ -35,7 +35,7 @@ constexpr auto leaky_relu(const X& x, double slope = 0.2,
 template <Tensor X>
 constexpr auto elu(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "elu(x): x must be float or double; convert with cast<float>(x)");
+                "elu(x): x must be floating-point; convert with cast<float>(x)");
   // A sum and no choice between the two: e^x of a large x would be infinite in the gradient.
   return relu(x, at) + expm1(minimum(x, 0, at), at);
 }

@@ -177,7 +177,7 @@ constexpr auto atan2(const Y& y, const X& x,
                 "atan2(y, x): the element types must be equal; convert with cast<T>(x)");
   static_assert(detail::broadcasts<Y, X>, "atan2(y, x): the shapes do not broadcast");
   static_assert(detail::in_domain<Domain::floating, Y, X>,
-                "atan2(y, x): y and x must be float or double; convert with cast<float>(x)");
+                "atan2(y, x): y and x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Atan2{}, y, x);
 }
 

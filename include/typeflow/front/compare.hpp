@@ -146,6 +146,8 @@ constexpr auto less(const A& a, const B& b,
       detail::literals_fit<A, B>,
       "less(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
   static_assert(detail::broadcasts<A, B>, "less(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "less(a, b): a and b must be tensors of numbers that have an order");
   return detail::apply_at(at, ops::Less{}, a, b);
 }
 
@@ -160,6 +162,8 @@ constexpr auto less_equal(const A& a, const B& b,
       detail::literals_fit<A, B>,
       "less_equal(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
   static_assert(detail::broadcasts<A, B>, "less_equal(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "less_equal(a, b): a and b must be tensors of numbers that have an order");
   return detail::apply_at(at, ops::LessEqual{}, a, b);
 }
 
@@ -174,6 +178,8 @@ constexpr auto greater(const A& a, const B& b,
       detail::literals_fit<A, B>,
       "greater(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
   static_assert(detail::broadcasts<A, B>, "greater(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "greater(a, b): a and b must be tensors of numbers that have an order");
   return detail::apply_at(at, ops::Greater{}, a, b);
 }
 
@@ -188,6 +194,8 @@ constexpr auto greater_equal(const A& a, const B& b,
                 "greater_equal(a, b): a floating-point number does not fit an integer tensor; use "
                 "cast<T>(x)");
   static_assert(detail::broadcasts<A, B>, "greater_equal(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "greater_equal(a, b): a and b must be tensors of numbers that have an order");
   return detail::apply_at(at, ops::GreaterEqual{}, a, b);
 }
 

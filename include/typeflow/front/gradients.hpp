@@ -261,7 +261,7 @@ constexpr auto gradients(const Y& y, const X&... x) {
   static_assert(Y::rank == 0,
                 "gradients(y, x): y must be a scalar; for other shapes give its gradient, "
                 "gradients(y, grad_ys(dy), x)");
-  static_assert(detail::all_floating<Y, X...>, "gradients(y, x): y and x must be float or double");
+  static_assert(detail::all_floating<Y, X...>, "gradients(y, x): y and x must be floating-point");
   return detail::gradients_typed<false>(ys(y), grad_ys(), x...);
 }
 /// The same, of the sum of several scalars.
@@ -271,7 +271,7 @@ constexpr auto gradients(const Ys<Y...>& y, const X&... x) {
                 "gradients(ys(y...), x): the ys must be scalars; for other shapes give their "
                 "gradients, gradients(ys(y...), grad_ys(dy...), x)");
   static_assert(detail::all_floating<Y..., X...>,
-                "gradients(ys(y...), x): the ys and x must be float or double");
+                "gradients(ys(y...), x): the ys and x must be floating-point");
   return detail::gradients_typed<false>(y, grad_ys(), x...);
 }
 /// The same for a y of any shape, whose own gradient is given.
@@ -293,7 +293,7 @@ template <TypedExpr Y, TypedExpr... X>
 constexpr auto gradients_or_zero(const Y& y, const X&... x) {
   static_assert(Y::rank == 0, "gradients_or_zero(y, x): y must be a scalar");
   static_assert(detail::all_floating<Y, X...>,
-                "gradients_or_zero(y, x): y and x must be float or double");
+                "gradients_or_zero(y, x): y and x must be floating-point");
   return detail::gradients_typed<true>(ys(y), grad_ys(), x...);
 }
 

@@ -27,8 +27,12 @@ namespace ops {
 struct floating : elementwise {
   static constexpr Domain domain = Domain::floating;
 };
+/// Of complex numbers, too.
+struct inexact : elementwise {
+  static constexpr Domain domain = Domain::inexact;
+};
 
-struct Exp : floating {
+struct Exp : inexact {
   static constexpr std::string_view name = "Exp";
   static constexpr int flops = 16;
   template <class V>
@@ -39,7 +43,7 @@ struct Exp : floating {
   static constexpr AnyExpr gradient(Exp, auto, auto y, auto dy) { return dy * y; }
 };
 
-struct Log : floating {
+struct Log : inexact {
   static constexpr std::string_view name = "Log";
   static constexpr int flops = 16;
   template <class V>
@@ -79,7 +83,7 @@ struct Log1p : floating {
 // The sine and cosine of the C library: xsimd's depend on the other lanes of the batch, so that an
 // element's bits would depend on where in a kernel it happens to be computed.
 
-struct Sin : floating {
+struct Sin : inexact {
   static constexpr std::string_view name = "Sin";
   static constexpr int flops = 20;
   static constexpr bool scalar_body = true;
@@ -90,7 +94,7 @@ struct Sin : floating {
   static constexpr AnyExpr gradient(Sin, auto x, auto, auto dy) { return dy * cos(x); }
 };
 
-struct Cos : floating {
+struct Cos : inexact {
   static constexpr std::string_view name = "Cos";
   static constexpr int flops = 20;
   static constexpr bool scalar_body = true;
@@ -101,7 +105,7 @@ struct Cos : floating {
   static constexpr AnyExpr gradient(Cos, auto x, auto, auto dy) { return -(dy * sin(x)); }
 };
 
-struct Sqrt : floating {
+struct Sqrt : inexact {
   static constexpr std::string_view name = "Sqrt";
   static constexpr int flops = 4;
   template <class V>
@@ -175,7 +179,7 @@ struct Relu : elementwise {
   }
 };
 
-struct Sigmoid : floating {
+struct Sigmoid : inexact {
   static constexpr std::string_view name = "Sigmoid";
   static constexpr int flops = 20;
   template <class V>
@@ -186,7 +190,7 @@ struct Sigmoid : floating {
   static constexpr AnyExpr gradient(Sigmoid, auto, auto y, auto dy) { return dy * (y * (1 - y)); }
 };
 
-struct Tanh : floating {
+struct Tanh : inexact {
   static constexpr std::string_view name = "Tanh";
   static constexpr int flops = 20;
   template <class V>
@@ -259,8 +263,8 @@ constexpr Id log_of_softmax(const AnyExpr& x);
 /// e^x, elementwise.
 template <Tensor X>
 constexpr auto exp(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "exp(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "exp(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Exp{}, x);
 }
 
@@ -268,8 +272,8 @@ constexpr auto exp(const X& x, std::source_location at = std::source_location::c
 /// cross entropy written out by hand stays finite.
 template <Tensor X>
 constexpr auto log(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "log(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "log(x): x must be floating-point; convert with cast<float>(x)");
   if constexpr (TypedExpr<X>) {
     detail::mark(at, x);
     const Id fused = detail::log_of_softmax(x.any());
@@ -282,7 +286,7 @@ constexpr auto log(const X& x, std::source_location at = std::source_location::c
 template <Tensor X>
 constexpr auto expm1(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "expm1(x): x must be float or double; convert with cast<float>(x)");
+                "expm1(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Expm1{}, x);
 }
 
@@ -290,39 +294,39 @@ constexpr auto expm1(const X& x, std::source_location at = std::source_location:
 template <Tensor X>
 constexpr auto log1p(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "log1p(x): x must be float or double; convert with cast<float>(x)");
+                "log1p(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Log1p{}, x);
 }
 
 /// The sine of x radians, elementwise; NaN where x is infinite.
 template <Tensor X>
 constexpr auto sin(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "sin(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "sin(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Sin{}, x);
 }
 
 /// The cosine of x radians, elementwise; NaN where x is infinite.
 template <Tensor X>
 constexpr auto cos(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "cos(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "cos(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Cos{}, x);
 }
 
 /// The square root, elementwise; NaN where x is negative.
 template <Tensor X>
 constexpr auto sqrt(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "sqrt(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "sqrt(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Sqrt{}, x);
 }
 
 /// 1 / sqrt(x), elementwise; infinite where x is 0, NaN where it is negative.
 template <Tensor X>
 constexpr auto rsqrt(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "rsqrt(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "rsqrt(x): x must be floating-point; convert with cast<float>(x)");
   return 1 / sqrt(x, at);
 }
 
@@ -330,7 +334,7 @@ constexpr auto rsqrt(const X& x, std::source_location at = std::source_location:
 template <Tensor X>
 constexpr auto reciprocal(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::inexact, X>,
-                "reciprocal(x): x must be float or double; convert with cast<float>(x)");
+                "reciprocal(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Div{}, 1, x);
 }
 
@@ -344,7 +348,8 @@ constexpr auto square(const X& x, std::source_location at = std::source_location
 /// |x|, elementwise; the smallest number of a signed integer type stays as it is.
 template <Tensor X>
 constexpr auto abs(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::numbers, X>, "abs(x): x must be a tensor of numbers");
+  static_assert(detail::in_domain<Domain::real, X>,
+                "abs(x): x must be a tensor of real numbers; of complex ones it is complex_abs(x)");
   return detail::apply_at(at, ops::Abs{}, x);
 }
 
@@ -359,23 +364,23 @@ constexpr auto neg(const X& x, std::source_location at = std::source_location::c
 /// max(x, 0), elementwise; NaN stays NaN.
 template <Tensor X>
 constexpr auto relu(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::numbers, X>, "relu(x): x must be a tensor of numbers");
+  static_assert(detail::in_domain<Domain::real, X>, "relu(x): x must be a tensor of real numbers");
   return detail::apply_at(at, ops::Relu{}, x);
 }
 
 /// 1 / (1 + exp(-x)), elementwise.
 template <Tensor X>
 constexpr auto sigmoid(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "sigmoid(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "sigmoid(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Sigmoid{}, x);
 }
 
 /// The hyperbolic tangent, elementwise.
 template <Tensor X>
 constexpr auto tanh(const X& x, std::source_location at = std::source_location::current()) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "tanh(x): x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "tanh(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Tanh{}, x);
 }
 
@@ -383,7 +388,7 @@ constexpr auto tanh(const X& x, std::source_location at = std::source_location::
 template <Tensor X>
 constexpr auto softplus(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "softplus(x): x must be float or double; convert with cast<float>(x)");
+                "softplus(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Softplus{}, x);
 }
 

@@ -14,7 +14,7 @@ namespace typeflow {
 template <TypedExpr X>
 constexpr auto l2_loss(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "l2_loss(x): x must be float or double; convert with cast<float>(x)");
+                "l2_loss(x): x must be floating-point; convert with cast<float>(x)");
   detail::mark(at, x);
   return sum(square(x, at), {}, at) * 0.5;
 }
@@ -26,7 +26,7 @@ constexpr auto norm(const X& x, K keep = {},
                     std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "norm<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "norm(x): x must be float or double; convert with cast<float>(x)");
+                "norm(x): x must be floating-point; convert with cast<float>(x)");
   return sqrt(sum<Axes...>(square(x, at), keep, at), at);
 }
 
@@ -49,9 +49,9 @@ constexpr auto l2_normalize(const X& x, double epsilon = 1e-12,
   static_assert(detail::axes_exist<X::rank, Axes...>,
                 "l2_normalize<axes...>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "l2_normalize(x): x must be float or double; convert with cast<float>(x)");
+                "l2_normalize(x): x must be floating-point; convert with cast<float>(x)");
   const auto squares = sum<Axes...>(square(x, at), keep_dims, at);
-  return x * (1 / sqrt(maximum(squares, epsilon, at), at));
+  return x * rsqrt(maximum(squares, epsilon, at), at);
 }
 
 }  // namespace typeflow

@@ -48,7 +48,7 @@ struct CheckNumerics : custom {
 template <Tensor X>
 constexpr auto is_nan(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "is_nan(x): x must be float or double; integers are never NaN");
+                "is_nan(x): x must be floating-point; integers are never NaN");
   return not_equal(x, x, at);
 }
 
@@ -56,7 +56,7 @@ constexpr auto is_nan(const X& x, std::source_location at = std::source_location
 template <Tensor X>
 constexpr auto is_inf(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "is_inf(x): x must be float or double; integers are never infinite");
+                "is_inf(x): x must be floating-point; integers are never infinite");
   return equal(abs(x, at), std::numeric_limits<double>::infinity(), at);
 }
 
@@ -64,7 +64,7 @@ constexpr auto is_inf(const X& x, std::source_location at = std::source_location
 template <Tensor X>
 constexpr auto is_finite(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "is_finite(x): x must be float or double; integers are always finite");
+                "is_finite(x): x must be floating-point; integers are always finite");
   return less(abs(x, at), std::numeric_limits<double>::infinity(), at);
 }
 
@@ -75,7 +75,7 @@ template <TypedExpr X>
 constexpr auto check_numerics(const X& x,
                               std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "check_numerics(x): x must be float or double; integers are always finite");
+                "check_numerics(x): x must be floating-point; integers are always finite");
   detail::mark(at, x);
   const Id id = x.id();
   return detail::same_type(x, add_node(x.graph(), ops::CheckNumerics{}, &id, 1, X::type).id);

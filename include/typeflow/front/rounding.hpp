@@ -73,7 +73,7 @@ constexpr auto sign(const X& x, std::source_location at = std::source_location::
 template <Tensor X>
 constexpr auto floor(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "floor(x): x must be float or double; integers are whole");
+                "floor(x): x must be floating-point; integers are whole");
   return detail::apply_at(at, ops::Floor{}, x);
 }
 
@@ -81,7 +81,7 @@ constexpr auto floor(const X& x, std::source_location at = std::source_location:
 template <Tensor X>
 constexpr auto ceil(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "ceil(x): x must be float or double; integers are whole");
+                "ceil(x): x must be floating-point; integers are whole");
   return detail::apply_at(at, ops::Ceil{}, x);
 }
 
@@ -90,7 +90,7 @@ constexpr auto ceil(const X& x, std::source_location at = std::source_location::
 template <Tensor X>
 constexpr auto round(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "round(x): x must be float or double; integers are whole");
+                "round(x): x must be floating-point; integers are whole");
   return detail::apply_at(at, ops::Round{}, x);
 }
 

@@ -230,7 +230,7 @@ template <int Axis = -1, TypedExpr X>
 constexpr auto softmax(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(normalize_axis(Axis, X::rank) >= 0, "softmax<axis>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "softmax(x): x must be float or double; convert with cast<float>(x)");
+                "softmax(x): x must be floating-point; convert with cast<float>(x)");
   detail::mark(at, x);
   return detail::same_type(
       x, softmax_along(x.any(), static_cast<unsigned>(normalize_axis(Axis, X::rank))).id);
@@ -241,7 +241,7 @@ template <int Axis = -1, TypedExpr X>
 constexpr auto log_softmax(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(normalize_axis(Axis, X::rank) >= 0, "log_softmax<axis>(x): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
-                "log_softmax(x): x must be float or double; convert with cast<float>(x)");
+                "log_softmax(x): x must be floating-point; convert with cast<float>(x)");
   detail::mark(at, x);
   return detail::same_type(
       x, log_softmax_along(x.any(), static_cast<unsigned>(normalize_axis(Axis, X::rank))).id);
@@ -256,7 +256,7 @@ template <TypedExpr X, TypedExpr L>
 constexpr auto softmax_cross_entropy(const X& logits, const L& labels,
                                      std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X> && X::rank >= 1,
-                "softmax_cross_entropy(logits, labels): the logits must be float or double, with "
+                "softmax_cross_entropy(logits, labels): the logits must be floating-point, with "
                 "one axis at least");
   constexpr bool dense = detail::is_real_floating<typename L::element>;
   using Rule = detail::ReduceRule<typename X::shape, 1u << (X::rank > 0 ? X::rank - 1 : 0), false>;

@@ -9,14 +9,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <source_location>
 #include <string>
 #include <vector>
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/front/gather.hpp"
+#include "typeflow/front/numerics.hpp"
 #include "typeflow/front/reduce.hpp"
 
 namespace typeflow {
@@ -81,15 +82,16 @@ struct TopK : custom {
     std::vector<std::int64_t> order(static_cast<std::size_t>(length));
     for (std::int64_t row = 0; count > 0 && row < values.size() / count; ++row) {
       for (std::int64_t i = 0; i < length; ++i) order[static_cast<std::size_t>(i)] = i;
-      visit_dtype(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        if constexpr (contains(domain, dtype_of<T>)) {
-          using Wide = detail::Widest<T>;
-          std::sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {
+      std::sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {
+        return detail::visit_widest(x.dtype, [&](auto zero) {
+          using Wide = decltype(zero);
+          if constexpr (contains(domain, dtype_of<Wide>)) {
             return detail::in_order(typeflow::to<Wide>(x[row * length + i]), i,
                                     typeflow::to<Wide>(x[row * length + j]), j, ascending);
-          });
-        }
+          } else {
+            return false;
+          }
+        });
       });
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t position = order[static_cast<std::size_t>(i)];
@@ -121,7 +123,7 @@ constexpr AnyExpr exchange_with_last(const AnyExpr& x, int axis) {
 }
 
 /// Untyped: all elements in order along an axis (output 0), or their positions (output 1).
-constexpr AnyExpr sort_along(const AnyExpr& x, int axis, SortOptions options, int output) {
+constexpr AnyExpr sort_along(const AnyExpr& x, int axis, SortOptions options, std::size_t output) {
   const AnyExpr rows = exchange_with_last(x, axis);
   const Extent length = x.dims().extent[axis];
   const AnyExpr sorted = top_k_along_last(rows, length, !options.descending)[output];
@@ -215,8 +217,7 @@ constexpr AnyExpr in_top_k(const AnyExpr& predictions, const AnyExpr& targets, i
   const AnyExpr chosen = reduce<ops::Sum>(where(hit, predictions, 0), bit, true);
   const AnyExpr larger =
       reduce<ops::Sum>(cast_to(greater(predictions, chosen), DType::int32), bit, true);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const AnyExpr finite = reduce<ops::All>(less(abs(predictions), infinity), bit, true);
+  const AnyExpr finite = reduce<ops::All>(is_finite(predictions), bit, true);
   const AnyExpr found = reduce<ops::Any>(hit, bit, true);
   return reshape_to(logical_and(logical_and(finite, found), less(larger, k)), targets.dims());
 }

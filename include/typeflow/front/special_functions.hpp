@@ -7,6 +7,7 @@
 // so kernels call them lane by lane. They compute in double for every element type.
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numbers>
 #include <source_location>
@@ -21,18 +22,22 @@ namespace math {
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// The element type of a SIMD batch; a number is its own.
+template <class V>
+struct ScalarOf {
+  using type = typename V::value_type;
+};
+template <>
+struct ScalarOf<double> {
+  using type = double;
+};
+
 /// a[0] x^(N-1) + ... + a[N-1].
 template <class V, std::size_t N>
 V polynomial(const V& x, const double (&a)[N]) {
-  using Element = std::remove_cvref_t<decltype([] {
-    if constexpr (requires { typename V::value_type; }) {
-      return typename V::value_type{};
-    } else {
-      return V{};
-    }
-  }())>;
-  V y(static_cast<Element>(a[0]));
-  for (std::size_t i = 1; i < N; ++i) y = y * x + V(static_cast<Element>(a[i]));
+  using T = typename ScalarOf<V>::type;
+  V y(static_cast<T>(a[0]));
+  for (std::size_t i = 1; i < N; ++i) y = y * x + V(static_cast<T>(a[i]));
   return y;
 }
 
@@ -283,7 +288,7 @@ struct Betainc : special {
 template <Tensor X>
 constexpr auto erf(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "erf(x): x must be float or double; convert with cast<float>(x)");
+                "erf(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Erf{}, x);
 }
 
@@ -291,7 +296,7 @@ constexpr auto erf(const X& x, std::source_location at = std::source_location::c
 template <Tensor X>
 constexpr auto lgamma(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "lgamma(x): x must be float or double; convert with cast<float>(x)");
+                "lgamma(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Lgamma{}, x);
 }
 
@@ -299,7 +304,7 @@ constexpr auto lgamma(const X& x, std::source_location at = std::source_location
 template <Tensor X>
 constexpr auto digamma(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "digamma(x): x must be float or double; convert with cast<float>(x)");
+                "digamma(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Digamma{}, x);
 }
 
@@ -308,7 +313,7 @@ constexpr auto digamma(const X& x, std::source_location at = std::source_locatio
 template <Tensor X>
 constexpr auto trigamma(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
-                "trigamma(x): x must be float or double; convert with cast<float>(x)");
+                "trigamma(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Trigamma{}, x);
 }
 
@@ -322,7 +327,7 @@ constexpr auto igamma(const A& a, const X& x,
                 "igamma(a, x): the element types must be equal; convert with cast<T>(x)");
   static_assert(detail::broadcasts<A, X>, "igamma(a, x): the shapes do not broadcast");
   static_assert(detail::in_domain<Domain::floating, A, X>,
-                "igamma(a, x): a and x must be float or double; convert with cast<float>(x)");
+                "igamma(a, x): a and x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Igamma{}, a, x);
 }
 
@@ -335,9 +340,8 @@ constexpr auto betainc(const A& a, const B& b, const X& x,
   static_assert(detail::same_elements<A, B, X>,
                 "betainc(a, b, x): the element types must be equal; convert with cast<T>(x)");
   static_assert(detail::broadcasts<A, B, X>, "betainc(a, b, x): the shapes do not broadcast");
-  static_assert(
-      detail::in_domain<Domain::floating, A, B, X>,
-      "betainc(a, b, x): a, b and x must be float or double; convert with cast<float>(x)");
+  static_assert(detail::in_domain<Domain::floating, A, B, X>,
+                "betainc(a, b, x): a, b and x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Betainc{}, a, b, x);
 }
 

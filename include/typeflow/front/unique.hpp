@@ -39,8 +39,8 @@ struct Unique : custom {
 
   static constexpr std::array<Type, 3> infer(Unique op, const Type& x) {
     const bool fits = !is_complex(x.dtype) && x.dims.rank == 1;
-    return {Type(x.dtype, fits ? Dims{1, {op.bound}} : no_dims),
-            Type(DType::int32, x.dims), Type(DType::int32, {})};
+    return {Type(x.dtype, fits ? Dims{1, {op.bound}} : no_dims), Type(DType::int32, x.dims),
+            Type(DType::int32, {})};
   }
   static void interpret(InterpretCall& call) {
     const HostTensor& x = *call.inputs[0];

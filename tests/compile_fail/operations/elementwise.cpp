@@ -20,40 +20,40 @@ constexpr void model(tf::Graph& g) {
   i * 0.5;  // error: a * b: a floating-point number does not fit an integer tensor; use cast<T>(x)
   x / i;  // error: a / b: the element types must be equal; convert with cast<T>(x)
   neg(t);  // error: neg(x): x must be a tensor of numbers
-  abs(t);  // error: abs(x): x must be a tensor of numbers
+  abs(t);  // error: abs(x): x must be a tensor of real numbers; of complex ones it is complex_abs(x)
   square(t);  // error: square(x): x must be a tensor of numbers
   sign(t);  // error: sign(x): x must be a tensor of numbers that have an order
-  exp(i);  // error: exp(x): x must be float or double; convert with cast<float>(x)
-  expm1(i);  // error: expm1(x): x must be float or double; convert with cast<float>(x)
-  log(i);  // error: log(x): x must be float or double; convert with cast<float>(x)
-  log1p(i);  // error: log1p(x): x must be float or double; convert with cast<float>(x)
-  sqrt(i);  // error: sqrt(x): x must be float or double; convert with cast<float>(x)
-  rsqrt(i);  // error: rsqrt(x): x must be float or double; convert with cast<float>(x)
-  reciprocal(i);  // error: reciprocal(x): x must be float or double; convert with cast<float>(x)
-  sin(i);  // error: sin(x): x must be float or double; convert with cast<float>(x)
-  cos(i);  // error: cos(x): x must be float or double; convert with cast<float>(x)
-  sigmoid(i);  // error: sigmoid(x): x must be float or double; convert with cast<float>(x)
-  tanh(i);  // error: tanh(x): x must be float or double; convert with cast<float>(x)
-  relu(t);  // error: relu(x): x must be a tensor of numbers
+  exp(i);  // error: exp(x): x must be floating-point; convert with cast<float>(x)
+  expm1(i);  // error: expm1(x): x must be floating-point; convert with cast<float>(x)
+  log(i);  // error: log(x): x must be floating-point; convert with cast<float>(x)
+  log1p(i);  // error: log1p(x): x must be floating-point; convert with cast<float>(x)
+  sqrt(i);  // error: sqrt(x): x must be floating-point; convert with cast<float>(x)
+  rsqrt(i);  // error: rsqrt(x): x must be floating-point; convert with cast<float>(x)
+  reciprocal(i);  // error: reciprocal(x): x must be floating-point; convert with cast<float>(x)
+  sin(i);  // error: sin(x): x must be floating-point; convert with cast<float>(x)
+  cos(i);  // error: cos(x): x must be floating-point; convert with cast<float>(x)
+  sigmoid(i);  // error: sigmoid(x): x must be floating-point; convert with cast<float>(x)
+  tanh(i);  // error: tanh(x): x must be floating-point; convert with cast<float>(x)
+  relu(t);  // error: relu(x): x must be a tensor of real numbers
   relu6(t);  // error: relu6(x): x must be a tensor of numbers that have an order
-  leaky_relu(i);  // error: leaky_relu(x, slope): x must be float or double; convert with cast<float>(x)
-  elu(i);  // error: elu(x): x must be float or double; convert with cast<float>(x)
-  softplus(i);  // error: softplus(x): x must be float or double; convert with cast<float>(x)
-  floor(i);  // error: floor(x): x must be float or double; integers are whole
-  ceil(i);  // error: ceil(x): x must be float or double; integers are whole
-  round(i);  // error: round(x): x must be float or double; integers are whole
-  is_nan(i);  // error: is_nan(x): x must be float or double; integers are never NaN
-  is_inf(i);  // error: is_inf(x): x must be float or double; integers are never infinite
-  is_finite(i);  // error: is_finite(x): x must be float or double; integers are always finite
-  check_numerics(i);  // error: check_numerics(x): x must be float or double; integers are always finite
-  erf(i);  // error: erf(x): x must be float or double; convert with cast<float>(x)
-  lgamma(i);  // error: lgamma(x): x must be float or double; convert with cast<float>(x)
-  digamma(i);  // error: digamma(x): x must be float or double; convert with cast<float>(x)
-  trigamma(i);  // error: trigamma(x): x must be float or double; convert with cast<float>(x)
-  igamma(i, i);  // error: igamma(a, x): a and x must be float or double; convert with cast<float>(x)
+  leaky_relu(i);  // error: leaky_relu(x, slope): x must be floating-point; convert with cast<float>(x)
+  elu(i);  // error: elu(x): x must be floating-point; convert with cast<float>(x)
+  softplus(i);  // error: softplus(x): x must be floating-point; convert with cast<float>(x)
+  floor(i);  // error: floor(x): x must be floating-point; integers are whole
+  ceil(i);  // error: ceil(x): x must be floating-point; integers are whole
+  round(i);  // error: round(x): x must be floating-point; integers are whole
+  is_nan(i);  // error: is_nan(x): x must be floating-point; integers are never NaN
+  is_inf(i);  // error: is_inf(x): x must be floating-point; integers are never infinite
+  is_finite(i);  // error: is_finite(x): x must be floating-point; integers are always finite
+  check_numerics(i);  // error: check_numerics(x): x must be floating-point; integers are always finite
+  erf(i);  // error: erf(x): x must be floating-point; convert with cast<float>(x)
+  lgamma(i);  // error: lgamma(x): x must be floating-point; convert with cast<float>(x)
+  digamma(i);  // error: digamma(x): x must be floating-point; convert with cast<float>(x)
+  trigamma(i);  // error: trigamma(x): x must be floating-point; convert with cast<float>(x)
+  igamma(i, i);  // error: igamma(a, x): a and x must be floating-point; convert with cast<float>(x)
   igamma(x, y);  // error: igamma(a, x): the shapes do not broadcast
   igamma(x, d);  // error: igamma(a, x): the element types must be equal; convert with cast<T>(x)
-  betainc(i, i, i);  // error: betainc(a, b, x): a, b and x must be float or double; convert with cast<float>(x)
+  betainc(i, i, i);  // error: betainc(a, b, x): a, b and x must be floating-point; convert with cast<float>(x)
   betainc(x, x, y);  // error: betainc(a, b, x): the shapes do not broadcast
   betainc(x, x, d);  // error: betainc(a, b, x): the element types must be equal; convert with cast<T>(x)
   floordiv(x, d);  // error: floordiv(a, b): the element types must be equal; convert with cast<T>(x)
@@ -70,7 +70,7 @@ constexpr void model(tf::Graph& g) {
   pow(t, t);  // error: pow(a, b): a and b must be tensors of numbers that have an order
   atan2(x, d);  // error: atan2(y, x): the element types must be equal; convert with cast<T>(x)
   atan2(x, y);  // error: atan2(y, x): the shapes do not broadcast
-  atan2(i, i);  // error: atan2(y, x): y and x must be float or double; convert with cast<float>(x)
+  atan2(i, i);  // error: atan2(y, x): y and x must be floating-point; convert with cast<float>(x)
   maximum(x, d);  // error: maximum(a, b): the element types must be equal; convert with cast<T>(x)
   maximum(i, 0.5);  // error: maximum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
   maximum(x, y);  // error: maximum(a, b): the shapes do not broadcast
@@ -89,7 +89,7 @@ constexpr void model(tf::Graph& g) {
   add_n(x, x, y);  // error: add_n(x...): the tensors must have one element type and one shape
   equal(x, d);  // error: equal(a, b): the element types must be equal; convert with cast<T>(x)
   not_equal(x, y);  // error: not_equal(a, b): the shapes do not broadcast
-  less(i, 0.5);  // error: less(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
+  less(i, 0.5f);  // error: less(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
   less_equal(x, d);  // error: less_equal(a, b): the element types must be equal; convert with cast<T>(x)
   greater(x, y);  // error: greater(a, b): the shapes do not broadcast
   greater_equal(x, d);  // error: greater_equal(a, b): the element types must be equal; convert with cast<T>(x)

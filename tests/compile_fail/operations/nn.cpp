@@ -19,13 +19,13 @@ constexpr void model(tf::Graph& g) {
   softmax_cross_entropy(dropout(tf::dense<10>(g, "fc", x)), classes).named("right");
 #ifndef CORRECTED
   // clang-format off
-  softmax(integers);                         // error: softmax(x): x must be float or double; convert with cast<float>(x)
+  softmax(integers);                         // error: softmax(x): x must be floating-point; convert with cast<float>(x)
   softmax(scalar);                           // error: softmax<axis>(x): x has no such axis
   tf::softmax<2>(x);                         // error: softmax<axis>(x): x has no such axis
-  log_softmax(integers);                     // error: log_softmax(x): x must be float or double; convert with cast<float>(x)
+  log_softmax(integers);                     // error: log_softmax(x): x must be floating-point; convert with cast<float>(x)
   tf::log_softmax<-3>(x);                    // error: log_softmax<axis>(x): x has no such axis
-  softmax_cross_entropy(integers, classes);  // error: softmax_cross_entropy(logits, labels): the logits must be float or double, with one axis at least
-  softmax_cross_entropy(scalar, scalar);     // error: softmax_cross_entropy(logits, labels): the logits must be float or double, with one axis at least
+  softmax_cross_entropy(integers, classes);  // error: softmax_cross_entropy(logits, labels): the logits must be floating-point, with one axis at least
+  softmax_cross_entropy(scalar, scalar);     // error: softmax_cross_entropy(logits, labels): the logits must be floating-point, with one axis at least
   softmax_cross_entropy(x, wide);            // error: softmax_cross_entropy(logits, labels): dense labels must have the element type and the shape of the logits
   softmax_cross_entropy(x, scalar);          // error: softmax_cross_entropy(logits, labels): dense labels must have the element type and the shape of the logits
   softmax_cross_entropy(x, columns);         // error: softmax_cross_entropy(logits, labels): integer labels must have the shape of the logits without its last axis

@@ -28,14 +28,14 @@ constexpr void model(tf::Graph& g) {
   assign_sub(v, wide);                              // error: assign_sub(variable, value): the value must have the variable's element type and broadcast to its shape
   assign_mul(n, 0.5);                               // error: assign_mul(variable, value): the value must have the variable's element type and broadcast to its shape
   gradients(v, v);                                  // error: gradients(y, x): y must be a scalar; for other shapes give its gradient, gradients(y, grad_ys(dy), x)
-  gradients(sum(n), n);                             // error: gradients(y, x): y and x must be float or double
+  gradients(sum(n), n);                             // error: gradients(y, x): y and x must be floating-point
   gradients(v, tf::grad_ys(pair), v);               // error: gradients(y, grad_ys(dy), x): dy must have the element type and shape of y
   gradients(tf::ys(v, loss), v);                    // error: gradients(ys(y...), x): the ys must be scalars; for other shapes give their gradients, gradients(ys(y...), grad_ys(dy...), x)
   gradients(tf::ys(v, loss), tf::grad_ys(v), v);    // error: gradients(ys(y...), grad_ys(dy...), x): as many dys are needed as ys, each with the element type and shape of its y
   gradients(pair, g.trainable());                   // error: gradients(y, variables): y must be a scalar
   gradients(pair);                                  // error: gradients(y): y must be a scalar
   gradients_or_zero(pair, v);                       // error: gradients_or_zero(y, x): y must be a scalar
-  gradients_or_zero(sum(n), v);                     // error: gradients_or_zero(y, x): y and x must be float or double
+  gradients_or_zero(sum(n), v);                     // error: gradients_or_zero(y, x): y and x must be floating-point
   jvp(v, v, pair);                                  // error: jvp(y, x, v): v must have the element type and shape of x
   jvp(sum(n), n, n);                                // error: jvp(y, x, v): y and x must be of floating-point type
   jvp(v, tf::xs(v, pair), tf::tangents(v));         // error: jvp(y, xs(x...), tangents(v...)): as many tangents are needed as xs, each with the element type and shape of its x

@@ -289,7 +289,7 @@ TEST_CASE("check_numerics: errors") {
   const auto zeros = test::floats({2, 3}, {1, 0, 3, test::nan, -0.0, 6});
   const char* const sentence = "check_numerics: 1 NaN and 2 infinite among 6 elements";
   CHECK(message_of(finite, "y") == "no error");
-  CHECK(message_of(zeros, "y") == sentence);
+  CHECK(message_of(zeros, "y").find(sentence) != std::string::npos);
   CHECK(message_of(zeros, "other") == "no error");  // not computed
   const auto run = [](const tf::HostTensor& x) { test::Kernels<checked>().run({{"x", x}}); };
   CHECK_NOTHROW(run(finite));

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Wrong calls of reductions, norms, running sums and orders.
+
+#include <complex>
+
+#include "typeflow/graph.hpp"
+
+namespace tf = typeflow;
+
+constexpr void model(tf::Graph& g) {
+  auto x = tf::placeholder<float, 4, 3>(g, "x");
+  auto d = tf::placeholder<double, 4>(g, "d");
+  auto n = tf::placeholder<std::int32_t, 4>(g, "n");
+  auto b = tf::placeholder<bool, 4>(g, "b");
+  auto z = tf::placeholder<std::complex<float>, 4>(g, "z");
+  auto scalar = tf::placeholder<float>(g, "scalar");
+  auto empty = tf::placeholder<float, 4, 0>(g, "empty");
+  sum(x).named("right");
+#ifndef CORRECTED
+  // clang-format off
+  tf::sum<2>(x);                 // error: sum<axes...>(x): x has no such axis
+  sum(b);                        // error: sum(x): x must be a tensor of numbers
+  tf::prod<0, -3>(x);            // error: prod<axes...>(x): x has no such axis
+  prod(b);                       // error: prod(x): x must be a tensor of numbers
+  tf::mean<-3>(x);               // error: mean<axes...>(x): x has no such axis
+  mean(n);                       // error: mean(x): x must be float or double; convert with cast<float>(x)
+  tf::max<2>(x);                 // error: max<axes...>(x): x has no such axis
+  max(z);                        // error: max(x): x must be a tensor of real numbers
+  tf::min<0>(scalar);            // error: min<axes...>(x): x has no such axis
+  min(b);                        // error: min(x): x must be a tensor of real numbers
+  tf::argmax<2>(x);              // error: argmax<axes...>(x): x has no such axis
+  tf::argmax<0>(z);              // error: argmax(x): x must be a tensor of real numbers
+  tf::argmax(x);                 // error: argmax<axis>(x): one axis must be named
+  tf::argmax<1>(empty);          // error: argmax<axis>(x): the axis has no element
+  tf::argmin<2>(x);              // error: argmin<axes...>(x): x has no such axis
+  tf::argmin<0>(b);              // error: argmin(x): x must be a tensor of real numbers
+  tf::argmin<0, 1>(x);           // error: argmin<axis>(x): one axis must be named
+  tf::argmin<1>(empty);          // error: argmin<axis>(x): the axis has no element
+  tf::any<1>(b);                 // error: any<axes...>(x): x has no such axis
+  any(x);                        // error: any(x): x must be a boolean tensor
+  tf::all<1>(b);                 // error: all<axes...>(x): x has no such axis
+  all(n);                        // error: all(x): x must be a boolean tensor
+  tf::logsumexp<2>(x);           // error: logsumexp<axes...>(x): x has no such axis
+  logsumexp(n);                  // error: logsumexp(x): x must be float or double; convert with cast<float>(x)
+  tf::moments<2>(x);             // error: moments<axes...>(x): x has no such axis
+  moments(n);                    // error: moments(x): x must be float or double; convert with cast<float>(x)
+  l2_loss(n);                    // error: l2_loss(x): x must be float or double; convert with cast<float>(x)
+  tf::norm<2>(x);                // error: norm<axes...>(x): x has no such axis
+  norm(n);                       // error: norm(x): x must be float or double; convert with cast<float>(x)
+  global_norm(n);                // error: global_norm(x...): the tensors must be float or double
+  global_norm(x, d);             // error: global_norm(x...): the element types must be equal; convert with cast<T>(x)
+  tf::l2_normalize<2>(x);        // error: l2_normalize<axes...>(x): x has no such axis
+  l2_normalize(n);               // error: l2_normalize(x): x must be float or double; convert with cast<float>(x)
+  tf::cumsum<2>(x);              // error: cumsum<axis>(x): x has no such axis
+  tf::cumsum<0>(b);              // error: cumsum<axis>(x): x must be a tensor of numbers
+  tf::cumprod<0>(scalar);        // error: cumprod<axis>(x): x has no such axis
+  tf::cumprod<0>(b);             // error: cumprod<axis>(x): x must be a tensor of numbers
+  tf::top_k<1>(scalar);          // error: top_k<k>(x): x must have an axis
+  tf::top_k<4>(x);               // error: top_k<k>(x): the last axis of x has less than k elements
+  tf::top_k<tf::batch>(x);       // error: top_k<k>(x): the last axis of x has less than k elements
+  tf::top_k<2>(b);               // error: top_k<k>(x): x must be a tensor of real numbers
+  sort(scalar);                  // error: sort<axis>(x): x has no such axis
+  sort(z);                       // error: sort<axis>(x): x must be a tensor of real numbers
+  tf::argsort<2>(x);             // error: argsort<axis>(x): x has no such axis
+  argsort(b);                    // error: argsort<axis>(x): x must be a tensor of real numbers
+  in_top_k(n, n, 2);             // error: in_top_k(predictions, targets, k): the predictions must be float or double, with one axis at least
+  in_top_k(x, d, 2);             // error: in_top_k(predictions, targets, k): the targets must be integers
+  in_top_k(d, n, 2);             // error: in_top_k(predictions, targets, k): the targets must have the shape of the predictions without the last axis
+  // clang-format on
+#endif
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The program of docs/adding_an_operation.md, whose snippets are parts of it.
+//
+// It is a test twice: with CORRECTED defined it runs, and without it must not compile, with the
+// messages that its lines state.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include <typeflow/testing.hpp>
+#include <typeflow/typeflow.hpp>
+
+namespace tf = typeflow;
+
+namespace acme {
+
+/// x moved towards 0 by `threshold`, and 0 where it would get there.
+struct SoftThreshold : tf::elementwise {
+  static constexpr std::string_view name = "acme/SoftThreshold";
+  static constexpr tf::Domain domain = tf::Domain::floating;
+  float threshold;
+
+  template <class V>
+  V operator()(V x) const {
+    using tf::math::select;
+    const V t(threshold);
+    return select(x > t, x - t, select(x < -t, x + t, V(0) * x));  // not V(0): NaN stays NaN
+  }
+  static constexpr tf::AnyExpr gradient(SoftThreshold op, auto x, auto, auto dy) {
+    return where(greater(abs(x), op.threshold), dy, 0);
+  }
+};
+
+/// sign(x) max(|x| - threshold, 0), elementwise: the proximal operator of threshold |x|.
+template <tf::Tensor X>
+constexpr auto soft_threshold(const X& x, float threshold,
+                              std::source_location at = std::source_location::current()) {
+  static_assert(tf::detail::in_domain<tf::Domain::floating, X>,
+                "soft_threshold(x, t): x must be floating-point; convert with cast<float>(x)");
+  return tf::detail::apply_at(at, SoftThreshold{{}, threshold}, x);
+}
+
+/// Of two numbers, the one that is farther from 0; the positive one of x and -x.
+struct Peak : tf::ops::reduction<Peak> {
+  static constexpr std::string_view name = "acme/Peak";
+  static constexpr tf::Domain domain = tf::Domain::floating;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  V operator()(V a, V b) const {
+    using std::abs;
+    using tf::math::select;
+    const V larger = select(a > b, a, b);
+    return select(abs(a) > abs(b), a, select(abs(a) < abs(b), b, larger));
+  }
+  /// To the elements that are the peak, in equal parts.
+  static constexpr tf::AnyExpr gradient(Peak op, auto x, auto y, auto dy) {
+    const tf::Dims kept = reduced(x.dims(), op.axes, true);
+    const auto chosen = cast_to(equal(x, reshape_to(y, kept)), x.dtype());
+    const auto count = tf::reduce<tf::ops::Sum>(chosen, op.axes, true);
+    return chosen / count * reshape_to(dy, kept);
+  }
+};
+
+/// The element of the largest magnitude over axes, all if none is named; 0 of none.
+template <int... Axes, tf::TypedExpr X, tf::KeepOrDrop K = tf::DropDims>
+constexpr auto peak(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(tf::detail::axes_exist<X::rank, Axes...>, "peak<axes...>(x): x has no such axis");
+  static_assert(tf::detail::in_domain<tf::Domain::floating, X>,
+                "peak(x): x must be floating-point; convert with cast<float>(x)");
+  return tf::detail::reduce_typed<Peak, K, Axes...>(x, at);
+}
+
+/// (x - mean) / sqrt(variance + epsilon) along an axis, the last unless one is named.
+template <int Axis = -1, tf::TypedExpr X>
+constexpr auto standardize(const X& x, double epsilon = 1e-5) {
+  static_assert(tf::detail::axes_exist<X::rank, Axis>, "standardize<axis>(x): x has no such axis");
+  const auto centred = x - tf::mean<Axis>(x, tf::keep_dims);
+  const auto variance = tf::mean<Axis>(square(centred), tf::keep_dims);
+  return centred / sqrt(variance + epsilon);
+}
+
+/// Mean and variance of rows, in one pass over them.
+struct MeanVariance : tf::custom {
+  static constexpr std::string_view name = "acme/MeanVariance";
+  static constexpr int outputs = 2;
+  static constexpr int flops = 4;
+
+  static constexpr std::array<tf::Type, 2> infer(MeanVariance, const tf::Type& x) {
+    const bool fits = (x.dtype == tf::DType::float32 || x.dtype == tf::DType::float64) &&
+                      x.dims.rank >= 1 && x.dims.extent[x.dims.rank - 1] >= 1;
+    const tf::Type rows(x.dtype, fits ? last_reduced(x.dims, false) : tf::no_dims);
+    return {rows, rows};
+  }
+  static constexpr tf::Dims last_reduced(const tf::Dims& dims, bool keep) {
+    return reduced(dims, 1u << (dims.rank - 1), keep);
+  }
+  /// Either result may be without a gradient, if nothing of y depends on it.
+  static constexpr tf::AnyExpr gradient(MeanVariance, auto x, const std::array<tf::AnyExpr, 2>& y,
+                                        const std::array<tf::AnyExpr, 2>& dy) {
+    const tf::Dims column = last_reduced(x.dims(), true);
+    const auto n = static_cast<double>(x.dims().extent[x.dims().rank - 1]);
+    tf::AnyExpr dx{};
+    if (dy[0].exists()) dx = broadcast_to(reshape_to(dy[0], column) / n, x.dims());
+    if (dy[1].exists()) {
+      const auto centred = x - reshape_to(y[0], column);
+      const auto of_variance = centred * (reshape_to(dy[1], column) * (2 / n));
+      dx = dx.exists() ? dx + of_variance : of_variance;
+    }
+    return dx;
+  }
+  static void interpret(tf::InterpretCall& call) {
+    const tf::HostTensor& x = *call.inputs[0];
+    const std::int64_t n = x.dims.extent[x.dims.rank - 1];
+    for (std::int64_t row = 0; row < x.size() / n; ++row) {
+      double mean = 0;
+      for (std::int64_t i = 0; i < n; ++i) mean += x.value(row * n + i) / static_cast<double>(n);
+      double squares = 0;
+      for (std::int64_t i = 0; i < n; ++i) squares += std::pow(x.value(row * n + i) - mean, 2);
+      call.outputs[0].set(row, mean);
+      call.outputs[1].set(row, squares / static_cast<double>(n));
+    }
+  }
+};
+
+/// Mean and variance along the last axis. (..,N) -> (..), (..)
+template <tf::TypedExpr X>
+constexpr auto mean_variance(const X& x,
+                             std::source_location at = std::source_location::current()) {
+  constexpr auto types = MeanVariance::infer({}, X::type);
+  static_assert(types[0].dims.valid(),
+                "mean_variance(x): x must be float or double, its last axis a number from 1 on");
+  tf::detail::mark(at, x);
+  const tf::Id id = x.id();
+  const auto results = tf::add_node(x.graph(), MeanVariance{}, &id, 1, types);
+  constexpr unsigned last = 1u << (X::rank > 0 ? X::rank - 1 : 0);
+  using Rows = tf::shape_of_t<tf::detail::ReduceRule<typename X::shape, last, false>>;
+  using E = tf::Expr<typename X::element, Rows>;
+  return std::array{E(x.graph(), results[0].id), E(x.graph(), results[1].id)};
+}
+
+}  // namespace acme
+
+template <>
+struct typeflow::simd::kernel_of<acme::MeanVariance> {
+  template <class Arch>
+  static void run(const acme::MeanVariance&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    if (in->dtype == DType::float32) {
+      rows(static_cast<const float*>(in->data), static_cast<float*>(out[0].data),
+           static_cast<float*>(out[1].data), out->size(), in->extents.back(), call);
+    } else {
+      rows(static_cast<const double*>(in->data), static_cast<double*>(out[0].data),
+           static_cast<double*>(out[1].data), out->size(), in->extents.back(), call);
+    }
+  }
+  /// Welford's algorithm (Technometrics 4, 1962).
+  template <class T>
+  static void rows(const T* x, T* means, T* variances, std::int64_t count, std::int64_t n,
+                   const KernelCall& call) {
+    parallel(call, count, 1 + 4096 / n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        T mean = 0;
+        T squares = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          const T from_mean = x[row * n + i] - mean;
+          mean += from_mean / static_cast<T>(i + 1);
+          squares += from_mean * (x[row * n + i] - mean);
+        }
+        means[row] = mean;
+        variances[row] = squares / static_cast<T>(n);
+      }
+    });
+  }
+};
+
+// Tests.
+
+namespace {
+
+constexpr void model(tf::Graph& g) {
+  auto x = placeholder<float, tf::batch, 3>(g, "x");
+  acme::soft_threshold(x, 1.5f).named("soft_threshold");
+  acme::peak<1>(x).named("peak");
+  acme::standardize(x).named("standardize");
+  auto [mean, variance] = acme::mean_variance(x);
+  mean.named("mean");
+  variance.named("variance");
+}
+
+const std::vector<float> x = {1, -4, 3, 0, 0, 0, 2, -2, 1};
+
+/// Compares what kernels compute, and the interpreter, with what is expected.
+template <tf::Text Name>
+void check(const std::vector<double>& expected) {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const auto computed = tf::run<Name>(session, tf::feed<"x">(x));
+  tf::Graph g;
+  model(g);
+  tf::HostTensor fed = tf::host_tensor(tf::DType::float32, tf::Dims{2, {3, 3}});
+  for (std::size_t i = 0; i < x.size(); ++i) fed.set(static_cast<std::int64_t>(i), x[i]);
+  const tf::HostTensors interpreted = tf::interpret(g, {{"x", fed}});
+  REQUIRE(computed.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(computed.flat(i) == doctest::Approx(expected[i]));
+    CHECK(interpreted.at(std::string(Name.view())).value(static_cast<std::int64_t>(i)) ==
+          doctest::Approx(expected[i]));
+  }
+}
+
+/// The largest error of the gradients of f for a (2,3) tensor.
+template <class F>
+double gradient_error(const F& f) {
+  return tf::testing::check_gradients<tf::Shape<2, 3>>(f).largest_error;
+}
+
+}  // namespace
+
+TEST_CASE("soft_threshold: values") {
+  check<"soft_threshold">({0, -2.5, 1.5, 0, 0, 0, 0.5, -0.5, 0});
+}
+TEST_CASE("soft_threshold: gradient") {
+  CHECK(gradient_error([](auto t) { return acme::soft_threshold(t, 0.5f); }) < 1e-6);
+}
+
+TEST_CASE("peak: values") { check<"peak">({-4, 0, 2}); }
+TEST_CASE("peak: gradient") {
+  CHECK(gradient_error([](auto t) { return acme::peak<1>(t); }) < 1e-6);
+  CHECK(gradient_error([](auto t) { return acme::peak(t); }) < 1e-6);
+}
+
+TEST_CASE("standardize: values") {
+  const double a = std::sqrt(26. / 3 + 1e-5);
+  const double b = std::sqrt(26. / 9 + 1e-5);
+  check<"standardize">({1 / a, -4 / a, 3 / a, 0, 0, 0, 5 / (3 * b), -7 / (3 * b), 2 / (3 * b)});
+}
+TEST_CASE("standardize: gradient") {
+  CHECK(gradient_error([](auto t) { return acme::standardize<0>(t); }) < 1e-6);
+}
+
+TEST_CASE("mean_variance: values") {
+  check<"mean">({0, 0, 1. / 3});
+  check<"variance">({26. / 3, 0, 26. / 9});
+}
+TEST_CASE("mean_variance: gradient") {
+  CHECK(gradient_error([](auto t) { return acme::mean_variance(t)[0]; }) < 1e-6);
+  CHECK(gradient_error([](auto t) { return acme::mean_variance(t)[1]; }) < 1e-6);
+  CHECK(gradient_error([](auto t) {
+          auto [mean, variance] = acme::mean_variance(t);
+          return mean * variance;
+        }) < 1e-6);
+}
+
+#ifndef CORRECTED
+// clang-format off
+constexpr void mistakes(tf::Graph& g) {
+  auto n = placeholder<std::int32_t, 2, 3>(g, "n");
+  auto f = placeholder<float, 2, 3>(g, "f");
+  auto columns = placeholder<float, 2, tf::batch>(g, "columns");
+  acme::soft_threshold(n, 1);    // error: soft_threshold(x, t): x must be floating-point; convert with cast<float>(x)
+  acme::peak(n);                 // error: peak(x): x must be floating-point; convert with cast<float>(x)
+  acme::peak<2>(f);              // error: peak<axes...>(x): x has no such axis
+  acme::standardize<2>(f);       // error: standardize<axis>(x): x has no such axis
+  acme::mean_variance(n);        // error: mean_variance(x): x must be float or double, its last axis a number from 1 on
+  acme::mean_variance(columns);  // error: mean_variance(x): x must be float or double, its last axis a number from 1 on
+}
+// clang-format on
+#endif
