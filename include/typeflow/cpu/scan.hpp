@@ -61,7 +61,7 @@ class Scan {
       : out_(static_cast<T*>(out.data)),
         length_(out.extents[axis]),
         exclusive_(exclusive),
-        start_(static_cast<C>(start)) {
+        start_(typeflow::detail::convert_element<C>(start)) {
     for (int i = 0; i < Inputs; ++i) in_[i] = static_cast<const T*>(in[i].data);
     for (std::size_t i = axis + 1; i < out.extents.size(); ++i) inner_ *= out.extents[i];
     lines_ = length_ == 0 ? 0 : out.size() / length_;
