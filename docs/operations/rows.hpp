@@ -131,7 +131,7 @@ constexpr Gradient gradient_of(const Row& row) {
   if (row.options.gradient != Gradient::derived) return row.options.gradient;
   if (row.records.empty()) return Gradient::derived;
   const Op& first = *row.records.front().op;
-  if (first.kind == Kind::source || first.kind == Kind::write || first.kind == Kind::group) {
+  if (first.kind == Kind::source || writes_variable(first.kind) || first.kind == Kind::group) {
     return Gradient::no_tensors;
   }
   if (first.derivative == Derivative::missing) return Gradient::missing;
@@ -151,6 +151,7 @@ constexpr bool has_gradient(const Row& row) {
 constexpr Compiled compiled(const Record& record) {
   switch (record.op->kind) {
     case Kind::custom:
+    case Kind::update:
       return Compiled::own_kernel;
     case Kind::contraction:
       return Compiled::product;

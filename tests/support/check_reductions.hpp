@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "support/check_values.hpp"
@@ -100,6 +101,26 @@ inline tf::HostTensor tensor_with_ties(tf::DType type, const tf::Dims& shape) {
                                      : random.below(19) - 9);
   }
   return x;
+}
+
+// Models and expectations: over all axes, the first, the last with keep_dims, and both of these.
+
+#define TYPEFLOW_TEST_REDUCE(reduction)                       \
+  reduction(x).named({#reduction, 0});                        \
+  tf::reduction<0>(x).named({#reduction, 1});                 \
+  tf::reduction<-1>(x, tf::keep_dims).named({#reduction, 2}); \
+  tf::reduction<0, -1>(x).named({#reduction, 3});
+
+inline constexpr bool keeps[] = {false, false, true, false};
+
+inline void expect(Outcome& out, const std::string& name, const tf::HostTensor& x, tf::DType type,
+                   const Fold& f, int first = 0, int last = 3) {
+  const unsigned all = (1u << x.dims.rank) - 1;
+  const unsigned end = 1u << (x.dims.rank - 1);
+  const unsigned axes[] = {all, 1u, end, 1u | end};
+  for (int i = first; i <= last; ++i) {
+    out[name + '_' + std::to_string(i)] = folded(x, axes[i], keeps[i], type, f);
+  }
 }
 
 }  // namespace test

@@ -35,6 +35,16 @@ void for_each_shape(const F& f) {
   f(tf::Shape<131>{});
 }
 
+/// Calls f(T{}, number) for every element type, in the order of tf::DType.
+template <class F>
+constexpr void for_each_element_type(const F& f) {
+  [&]<class... T>(tf::detail::ElementTypes<T...>) {
+    int i = 0;
+    (f(T{}, i++), ...);
+  }
+  (tf::detail::AllElements{});
+}
+
 /// placeholder<T, D...> of a Shape<D...>.
 template <class T, class S>
 constexpr auto input(tf::Graph& g, tf::Label name) {

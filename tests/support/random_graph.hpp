@@ -450,7 +450,10 @@ class ModelMaker {
       if (!(tf::broadcast(dims(x), type.dims) == type.dims)) continue;
       tf::AnyExpr next = any(x.id);
       if (tf::is_number(type.dtype) && random_.chance(0.4)) next = maximum(any(v), next);
-      const tf::Id token = tf::detail::assign_node(g_, v, tf::broadcast_to(next, type.dims).id);
+      const tf::AnyExpr value = tf::broadcast_to(next, type.dims);
+      const tf::Id token = type.dims.rank > 0 && random_.chance(0.4)
+                               ? update_node(v, value)
+                               : tf::detail::assign_node(g_, v, value.id);
       name_effect(token);
       if (random_.chance(0.3)) {
         keep(tf::detail::after_node(next, token), std::max(x.bound, variable_bound()));
@@ -461,6 +464,16 @@ class ModelMaker {
       }
       return;
     }
+  }
+  /// Sets some rows of a variable in place: row i / 2 or the middle one to row i of the value.
+  tf::Id update_node(tf::Id v, const tf::AnyExpr& value) {
+    const tf::Extent rows = g_.dims_of(v).extent[0];
+    tf::Dims each{};
+    each.append(rows);
+    const tf::AnyExpr half = tf::index_along(g_, each, 0) / 2;
+    const tf::AnyExpr rows_of = random_.chance(0.5) ? half : half * 0 + rows / 2;
+    return tf::detail::scatter_node<tf::ops::ScatterUpdate>(any(v), rows_of, value,
+                                                            tf::Indexing::scatter_update);
   }
   void name_effect(tf::Id token) {
     tokens_.push_back(token);

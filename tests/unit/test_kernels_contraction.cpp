@@ -168,6 +168,9 @@ TEST_CASE("a product of many matrices and one is a product of two, as is the gra
     CHECK(step.extents.count == 3);  // rows, columns, depth
   }
   CHECK(products == 2);
+  constexpr const tf::ProgramView& each = tf::Lowering<many>::view;
+  REQUIRE(each.steps.size == 1);
+  CHECK(tf::cost_of(each, each.steps[0], 40).flops == 40 * 3 * 90 * (2 * 200 + 1));
   CHECK(tf::Lowering<batched>::view.steps.size == 8);  // what follows is done on the tile
   test::check_against_interpreter<of_matrices>(7, 1e-6);
 }

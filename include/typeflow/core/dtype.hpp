@@ -207,4 +207,16 @@ constexpr decltype(auto) visit_dtype(DType type, F&& f) {
   }
 }
 
+namespace detail {
+/// Calls `f(W{})` with W the widest number of the type's kind: fewer instantiations where numbers
+/// are fitted to their type afterwards.
+template <class F>
+constexpr decltype(auto) visit_widest(DType type, F&& f) {
+  if (is_complex(type)) return f(std::complex<double>{});
+  if (is_floating(type)) return f(double{});
+  if (is_unsigned(type)) return f(std::uint64_t{});
+  return f(std::int64_t{});
+}
+}  // namespace detail
+
 }  // namespace typeflow

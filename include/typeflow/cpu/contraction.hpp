@@ -221,10 +221,10 @@ struct Code<ContractionKernel<D, Transposed, Outer, B>, A> {
     }
     const std::int64_t group = row_group * S::rows;
     const std::int64_t groups = (rows + group - 1) / group;
-    const std::int64_t work =
-        Outer == 0
-            ? 2 * group * S::width * (depth + 1)
-            : 2 * std::min(group, rows) * std::min<std::int64_t>(S::width, columns) * (depth + 1);
+    std::int64_t of_task = group * S::width;
+    if constexpr (Outer > 0)
+      of_task = std::min(group, rows) * std::min<std::int64_t>(S::width, columns);
+    const std::int64_t work = 2 * std::max<std::int64_t>(of_task, 1) * (depth + 1);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
     parallel(call, matrices * panels * groups, grain, [&](std::int64_t begin, std::int64_t end) {
       const Ops ops = M::decode(call.words);

@@ -159,44 +159,32 @@ T apply_element(const O& op, const T& a, const T& b) {
 
 template <>
 struct kernel_of<ops::ScatterSum> {
-  template <class A>
+  template <class A, class T>
   static void run(const ops::ScatterSum& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    const auto loops = detail::index_loops(out->extents, in[0].extents, op.axis, op.batch_dims);
-    check_indices(op.indexing, in[0], loops.extent);
-    parallel(call, out->size() * size_of(out->dtype), 16 * chunk_size,
-             [&](std::int64_t begin, std::int64_t end) {
-               std::memset(static_cast<std::byte*>(out->data) + begin, 0,
-                           static_cast<std::size_t>(end - begin));
-             });
-    visit_dtype(out->dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (is_number(dtype_of<T>)) {
-        scatter_slices(loops, in[0], static_cast<const T*>(in[1].data), static_cast<T*>(out->data),
-                       call,
-                       [](const T& a, const T& b) { return apply_element(ops::Add{}, a, b); });
-      }
+    const auto loops = detail::index_loops(out->extents, in[1].extents, op.axis, op.batch_dims);
+    check_indices(op.indexing, in[1], loops.extent);
+    T* const sums = static_cast<T*>(out->data);
+    parallel(call, out->size(), 4 * chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      std::fill(sums + begin, sums + end, T(0));
     });
+    scatter_slices(loops, in[1], static_cast<const T*>(in[0].data), sums, call,
+                   [](const T& a, const T& b) { return apply_element(ops::Add{}, a, b); });
   }
 };
 
 template <>
 struct kernel_of<ops::RavelIndex> {
-  template <class A>
+  template <class A, class T>
   static void run(const ops::RavelIndex& op, const Tensor* in, const Tensor* out,
                   const KernelCall&) {
-    visit_dtype(in->dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (is_integer(dtype_of<T>)) {
-        const T* const index = static_cast<const T*>(in->data);
-        const auto at = [&](std::int64_t i) { return detail::to_index(index[i]); };
-        auto* const positions = static_cast<std::int64_t*>(out->data);
-        const std::int64_t rows = out->size();
-        for (std::int64_t row = 0; row < rows; ++row) {
-          positions[row] = ops::RavelIndex::position(op, row, at, in[0].extents, in[1].extents);
-        }
-      }
-    });
+    const T* const index = static_cast<const T*>(in->data);
+    const auto at = [&](std::int64_t i) { return detail::to_index(index[i]); };
+    auto* const positions = static_cast<std::int64_t*>(out->data);
+    const std::int64_t rows = out->size();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      positions[row] = ops::RavelIndex::position(op, row, at, in[0].extents, in[1].extents);
+    }
   }
 };
 

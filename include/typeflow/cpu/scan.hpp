@@ -3,12 +3,13 @@
 
 // Kernels of front/scan.hpp. Every line of elements along the axis is walked in order, so the bits
 // of a result depend on nothing but the elements. Lines run beside one another: in SIMD lanes where
-// they lie side by side, else eight at a time, which hides the latency of one addition behind the
-// others'. Threads share the lines.
+// they lie side by side, else two at a time, so that one addition needn't wait for the other.
+// Threads share the lines.
 
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/front/scan.hpp"
@@ -100,7 +101,7 @@ class Scan {
   static constexpr int N = L::size;
   static constexpr int vectors = 4;
   static constexpr std::int64_t block = vectors * N;  ///< neighbouring lines
-  static constexpr int together = 8;                  ///< lines that don't fill vectors
+  static constexpr int together = 2;                  ///< lines that don't fill vectors
 
   static std::int64_t grain(std::int64_t size) {
     return std::max<std::int64_t>(1, chunk_size / std::max<std::int64_t>(size, 1));
@@ -124,44 +125,49 @@ class Scan {
     for (V& s : state) s = L::template broadcast<C>(start_);
     at += first_;
     for (std::int64_t i = 0; i < length_; ++i, at += step_) {
-      for (int u = 0; u < U; ++u) {
-        V x[Inputs];
-        for (int k = 0; k < Inputs; ++k) {
-          const T* const from = in_[k] + at + u * N;
-          x[k] = count == N ? L::load(from) : L::load(from, count);
-        }
-        const V next = Next::template next<L, C>(state[u], x);
-        const V& y = exclusive_ ? state[u] : next;
-        T* const to = out_ + at + u * N;
-        if (count == N) {
-          L::template store<T>(to, y);
-        } else {
-          L::template store<T>(to, y, count);
-        }
-        state[u] = next;
+      [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
+        (step(state[u], at + u * N, count), ...);
       }
+      (std::make_integer_sequence<int, U>{});
     }
+  }
+  TYPEFLOW_INLINE void step(V& state, std::int64_t at, int count) const {
+    V x[Inputs];
+    for (int k = 0; k < Inputs; ++k) {
+      x[k] = count == N ? L::load(in_[k] + at) : L::load(in_[k] + at, count);
+    }
+    const V next = Next::template next<L, C>(state, x);
+    const V& y = exclusive_ ? state : next;
+    if (count == N) {
+      L::template store<T>(out_ + at, y);
+    } else {
+      L::template store<T>(out_ + at, y, count);
+    }
+    state = next;
   }
 
   /// U lines from number `line` on.
   template <int U>
   TYPEFLOW_INLINE void lines(std::int64_t line) const {
     C state[U];
-    std::int64_t at[U];
+    std::int64_t begin[U];
     for (int u = 0; u < U; ++u) {
       state[u] = start_;
-      at[u] = (line + u) / inner_ * inner_ * length_ + (line + u) % inner_ + first_;
+      begin[u] = (line + u) / inner_ * inner_ * length_ + (line + u) % inner_ + first_;
     }
-    for (std::int64_t i = 0; i < length_; ++i) {
-      for (int u = 0; u < U; ++u) {
-        C x[Inputs];
-        for (int k = 0; k < Inputs; ++k) x[k] = static_cast<C>(in_[k][at[u]]);
-        const C next = Next::template next<void, C>(state[u], x);
-        out_[at[u]] = static_cast<T>(exclusive_ ? state[u] : next);
-        state[u] = next;
-        at[u] += step_;
+    for (std::int64_t i = 0, at = 0; i < length_; ++i, at += step_) {
+      [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
+        (step(state[u], begin[u] + at), ...);
       }
+      (std::make_integer_sequence<int, U>{});
     }
+  }
+  TYPEFLOW_INLINE void step(C& state, std::int64_t at) const {
+    C x[Inputs];
+    for (int k = 0; k < Inputs; ++k) x[k] = static_cast<C>(in_[k][at]);
+    const C next = Next::template next<void, C>(state, x);
+    out_[at] = static_cast<T>(exclusive_ ? state : next);
+    state = next;
   }
 
   const T* in_[Inputs];

@@ -10,17 +10,12 @@ namespace typeflow::simd {
 
 template <class O>
 struct scatter_kernel {
-  template <class A>
+  template <class A, class T>
   static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
-    const detail::IndexLoops loops = detail::index_loops(out->extents, in[0].extents, 0, 0);
-    check_indices(op.indexing, in[0], loops.extent);
-    visit_dtype(out->dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (contains(O::domain, dtype_of<T>)) {
-        scatter_slices(loops, in[0], static_cast<const T*>(in[1].data), static_cast<T*>(out->data),
-                       call, [&](const T& a, const T& b) { return apply_element(op, a, b); });
-      }
-    });
+    const detail::IndexLoops loops = detail::index_loops(out->extents, in[1].extents, 0, 0);
+    check_indices(op.indexing, in[1], loops.extent);
+    scatter_slices(loops, in[1], static_cast<const T*>(in[0].data), static_cast<T*>(out->data),
+                   call, [&](const T& a, const T& b) { return apply_element(op, a, b); });
   }
 };
 

@@ -327,7 +327,7 @@ template <Text E, class... S>
 struct EinsumRule {
   static constexpr Equation e = equation<E>;
   static constexpr bool arity = !e.is_valid || e.operands == static_cast<int>(sizeof...(S));
-  static constexpr Dims dims[] = {S::dims..., Dims{}};
+  static constexpr Dims dims[sizeof...(S) + 1] = {S::dims..., Dims{}};
   static constexpr bool ranks = [] {
     if (!e.is_valid || !arity) return true;
     for (int i = 0; i < e.operands; ++i) {

@@ -72,7 +72,7 @@ struct Gather : custom {
 };
 
 /// Zeros, plus every slice of `values` at its index: the sum where an index occurs several times.
-/// (S...,I...) x (S...,P...,I...,R...) -> (S...,P...,extent,R...)
+/// (S...,P...,I...,R...) x (S...,I...) -> (S...,P...,extent,R...)
 struct ScatterSum : custom {
   static constexpr std::string_view name = "ScatterSum";
   static constexpr Domain domain = Domain::numbers;
@@ -81,38 +81,35 @@ struct ScatterSum : custom {
   std::int32_t batch_dims;
   Indexing indexing;
 
-  static constexpr Type infer(const ScatterSum& op, const Type& indices, const Type& values) {
+  static constexpr Type infer(const ScatterSum& op, const Type& values, const Type& indices) {
     return {values.dtype,
             is_integer(indices.dtype) && is_number(values.dtype)
                 ? detail::scattered(indices.dims, values.dims, op.extent, op.axis, op.batch_dims)
                 : no_dims};
   }
-  static constexpr std::array<AnyExpr, 2> gradient(ScatterSum op, AnyExpr indices, AnyExpr, AnyExpr,
+  static constexpr std::array<AnyExpr, 2> gradient(ScatterSum op, AnyExpr, AnyExpr indices, AnyExpr,
                                                    AnyExpr dy) {
-    return {AnyExpr{}, detail::gather_node(dy, indices, op.axis, op.batch_dims, op.indexing)};
+    return {detail::gather_node(dy, indices, op.axis, op.batch_dims, op.indexing), AnyExpr{}};
   }
   static void interpret(InterpretCall& call) {
     const ScatterSum op = decode<ScatterSum>(call.graph, call.node);
-    const HostTensor& indices = *call.inputs[0];
-    const HostTensor& values = *call.inputs[1];
+    const HostTensor& values = *call.inputs[0];
+    const HostTensor& indices = *call.inputs[1];
     HostTensor& y = call.outputs[0];
     const detail::IndexLoops loops = detail::index_loops(
         detail::extents_of(y), detail::extents_of(indices), op.axis, op.batch_dims);
     detail::check_indices(op.indexing, indices, loops.extent);
-    visit_dtype(y.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (is_number(dtype_of<T>)) {
-        using Wide = detail::Widest<T>;
-        std::vector<Wide> total(static_cast<std::size_t>(y.size()));
-        detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
-          for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
-            Wide& t = total[static_cast<std::size_t>(to * loops.inner + r)];
-            t = Add{}(t, typeflow::to<Wide>(values[from * loops.inner + r]));
-          }
-        });
-        for (std::int64_t i = 0; i < y.size(); ++i) {
-          y[i] = number_from(detail::convert_element<T>(total[static_cast<std::size_t>(i)]));
+    detail::visit_widest(y.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      std::vector<Wide> total(static_cast<std::size_t>(y.size()));
+      detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
+        for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
+          Wide& t = total[static_cast<std::size_t>(to * loops.inner + r)];
+          t = Add{}(t, typeflow::to<Wide>(values[from * loops.inner + r]));
         }
+      });
+      for (std::int64_t i = 0; i < y.size(); ++i) {
+        y[i] = detail::fitted(number_from(total[static_cast<std::size_t>(i)]), y.dtype);
       }
     });
   }
@@ -127,7 +124,7 @@ struct IndexedSlices : composite {
   Indexing indexing;
 
   static constexpr Type infer(const IndexedSlices& op, const Type& indices, const Type& values) {
-    return ScatterSum::infer({{}, op.extent, 0, 0, op.indexing}, indices, values);
+    return ScatterSum::infer({{}, op.extent, 0, 0, op.indexing}, values, indices);
   }
   static constexpr std::array<AnyExpr, 2> gradient(IndexedSlices op, AnyExpr indices, AnyExpr,
                                                    AnyExpr, AnyExpr dy) {
@@ -178,7 +175,7 @@ constexpr AnyExpr gather_node(const AnyExpr& x, const AnyExpr& indices, int axis
 constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const AnyExpr& values, Extent extent,
                                    int axis, int batch_dims, Indexing indexing) {
   return in_float(values, [&](const AnyExpr& v) {
-    return apply(ops::ScatterSum{{}, extent, axis, batch_dims, indexing}, indices, v);
+    return apply(ops::ScatterSum{{}, extent, axis, batch_dims, indexing}, v, indices);
   });
 }
 

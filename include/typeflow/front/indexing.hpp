@@ -4,6 +4,7 @@
 // What all operations on indices share: which indices they take, how these walk through a tensor,
 // and what messages say of one that is out of range. See front/gather.hpp.
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -63,6 +64,9 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
 };
+static_assert(sizeof(indexing_rules) / sizeof(indexing_rules[0]) ==
+                  static_cast<std::size_t>(Indexing::embedding_segments) + 1,
+              "a rule for each Indexing");
 constexpr const IndexingRule& rule_of(Indexing indexing) {
   return indexing_rules[static_cast<int>(indexing)];
 }

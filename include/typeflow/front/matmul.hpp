@@ -135,6 +135,7 @@ struct MatMulRule {
   /// The axes in front of the matrices broadcast.
   static constexpr bool leading =
       !matrices || broadcast(without_last(A::dims, 2), without_last(B::dims, 2)).valid();
+  static constexpr bool inner = !matrices || !leading || value.valid();
 };
 }  // namespace detail
 
@@ -156,8 +157,7 @@ constexpr auto matmul(const A& a, const B& b,
   using Rule = detail::MatMulRule<typename A::shape, typename B::shape, T>;
   static_assert(Rule::leading,
                 "matmul(a, b): the axes in front of the last two must be equal, or 1 in a or b");
-  static_assert(!Rule::matrices || !Rule::leading || Rule::value.valid(),
-                "matmul(a, b): the columns of a must equal the rows of b");
+  static_assert(Rule::inner, "matmul(a, b): the columns of a must equal the rows of b");
   detail::mark(at, a);
   using E = Expr<typename A::element, shape_of_t<Rule>>;
   if constexpr (ops::MatMul::takes(A::type.dtype)) {

@@ -399,6 +399,12 @@ constexpr Number fitted(const Number& x, DType type) {
       return {0, static_cast<std::uint16_t>(x.integer)};
     case DType::uint32:
       return {0, static_cast<std::uint32_t>(x.integer)};
+    case DType::boolean:
+      return {0, x.integer != 0};
+    case DType::float32:
+      return {static_cast<float>(x.real), 0};
+    case DType::complex64:
+      return {static_cast<float>(x.real), 0, static_cast<float>(x.imaginary)};
     case DType::bfloat16:
       return {static_cast<float>(bfloat16(x.real)), 0};
     case DType::float16:

@@ -63,22 +63,32 @@ struct reduction : operation_base {
       f(out, i, in);
     }
   }
+  /// What a fold over nothing gives.
+  static Number start_of(DType type) {
+    return visit_dtype(type, [](auto zero) -> Number {
+      using T = decltype(zero);
+      if constexpr (contains(Self::domain, dtype_of<T>)) {
+        return number_from(Self::template identity<detail::Computed<T>>());
+      } else {
+        return {};
+      }
+    });
+  }
   /// Folds numbers of 8 bytes: the interpreter is exact where kernels round.
   static void interpret(InterpretCall& call) {
     const Self op = decode<Self>(call.graph, call.node);
     HostTensor& y = call.outputs[0];
-    visit_dtype(y.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (contains(Self::domain, dtype_of<T>)) {
-        using Wide = detail::Widest<T>;
-        std::vector<Wide> total(static_cast<std::size_t>(y.size()),
-                                static_cast<Wide>(Self::template identity<detail::Computed<T>>()));
+    detail::visit_widest(y.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      if constexpr (Self::domain == Domain::booleans ? std::is_same_v<Wide, std::int64_t>
+                                                     : contains(Self::domain, dtype_of<Wide>)) {
+        std::vector<Wide> total(static_cast<std::size_t>(y.size()), to<Wide>(start_of(y.dtype)));
         each(call, [&](std::int64_t out, std::int64_t in, std::int64_t) {
           Wide& t = total[static_cast<std::size_t>(out)];
           t = op(t, to<Wide>((*call.inputs[0])[in]));
         });
         for (std::int64_t i = 0; i < y.size(); ++i) {
-          y[i] = number_from(detail::convert_element<T>(total[static_cast<std::size_t>(i)]));
+          y[i] = detail::fitted(number_from(total[static_cast<std::size_t>(i)]), y.dtype);
         }
       }
     });
@@ -210,9 +220,9 @@ struct arg_extreme : reduction<Self> {
   static constexpr DType result(DType) { return DType::int32; }
   static void interpret(InterpretCall& call) {
     HostTensor& y = call.outputs[0];
-    visit_dtype(call.inputs[0]->dtype, [&](auto zero) {
-      if constexpr (contains(Self::domain, dtype_of<decltype(zero)>)) {
-        using Wide = detail::Widest<decltype(zero)>;
+    detail::visit_widest(call.inputs[0]->dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      if constexpr (contains(Self::domain, dtype_of<Wide>)) {
         std::vector<Wide> best(static_cast<std::size_t>(y.size()));
         reduction<Self>::each(call, [&](std::int64_t out, std::int64_t in, std::int64_t position) {
           Wide& b = best[static_cast<std::size_t>(out)];

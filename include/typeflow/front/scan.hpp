@@ -52,18 +52,15 @@ struct scan : custom {
   static void accumulate(InterpretCall& call, int start, bool exclusive, const F& next) {
     const Self op = decode<Self>(call.graph, call.node);
     HostTensor& y = call.outputs[0];
-    visit_dtype(y.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (contains(domain, dtype_of<T>)) {
-        using Wide = detail::Widest<T>;
-        Wide total{};
-        each(op, y.dims, [&](std::int64_t at, bool begins) {
-          if (begins) total = Wide(start);
-          const Wide before = total;
-          total = next(total, at);
-          y[at] = number_from(detail::convert_element<T>(exclusive ? before : total));
-        });
-      }
+    detail::visit_widest(y.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      Wide total{};
+      each(op, y.dims, [&](std::int64_t at, bool begins) {
+        if (begins) total = static_cast<Wide>(start);
+        const Wide before = total;
+        total = next(total, at);
+        y[at] = detail::fitted(number_from(exclusive ? before : total), y.dtype);
+      });
     });
   }
 };

@@ -19,31 +19,29 @@ namespace typeflow {
 namespace ops {
 
 /// slice := op(slice, value), for the slice along axis 0 that each index names, in the order of the
-/// indices. Inputs: the variable (N,R...), indices (I...), values (I...,R...); output: a token.
+/// indices. Inputs: the variable (N,R...), values (I...,R...), indices (I...); output: a token.
 template <class Self>
 struct scatter_update_base : update {
   static constexpr Domain domain = Domain::numbers;
 
   static void interpret(InterpretCall& call) {
     const Self op = decode<Self>(call.graph, call.node);
-    const HostTensor& indices = *call.inputs[0];
-    const HostTensor& values = *call.inputs[1];
+    const HostTensor& values = *call.inputs[0];
+    const HostTensor& indices = *call.inputs[1];
     HostTensor& variable = call.outputs[0];
     const detail::IndexLoops loops =
         detail::index_loops(detail::extents_of(variable), detail::extents_of(indices), 0, 0);
     detail::check_indices(op.indexing, indices, loops.extent);
-    visit_dtype(variable.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      using V = detail::Computed<T>;
-      if constexpr (contains(Self::domain, dtype_of<T>)) {
-        detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
-          for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
-            Number& element = variable[to * loops.inner + r];
-            const V value = typeflow::to<V>(values[from * loops.inner + r]);
-            element = number_from(static_cast<T>(op(typeflow::to<V>(element), value)));
-          }
-        });
-      }
+    detail::visit_widest(variable.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
+        for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
+          Number& element = variable[to * loops.inner + r];
+          const Wide value = typeflow::to<Wide>(values[from * loops.inner + r]);
+          const Wide updated = op(typeflow::to<Wide>(element), value);
+          element = detail::fitted(number_from(updated), variable.dtype);
+        }
+      });
     });
   }
 };
@@ -94,7 +92,7 @@ constexpr Id scatter_node(const AnyExpr& variable, const AnyExpr& indices, const
   (void)sizeof(BindOp<O>);
   const O op{{}, indexing};
   const Words<O> words = encode(op);
-  const Id ids[] = {variable.id, indices.id, values.id};
+  const Id ids[] = {variable.id, values.id, indices.id};
   return variable.graph->add_value(record<O>, ids, 3, none, words.data(), word_count<O>);
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <string>
@@ -33,8 +34,8 @@ template <class T>
 constexpr bool in_order(const T& x, std::int64_t i, const T& y, std::int64_t j, bool ascending) {
   const T& low = ascending ? x : y;
   const T& high = ascending ? y : x;
-  if (low < high) return true;
-  if (high < low) return false;
+  const bool less = low < high;
+  if (less != (high < low)) return less;  // one branch, that most often goes the same way
   const bool low_is_nan = low != low;
   const bool high_is_nan = high != high;
   return low_is_nan == high_is_nan ? i < j : high_is_nan;
@@ -81,15 +82,16 @@ struct TopK : custom {
     std::vector<std::int64_t> order(static_cast<std::size_t>(length));
     for (std::int64_t row = 0; count > 0 && row < values.size() / count; ++row) {
       for (std::int64_t i = 0; i < length; ++i) order[static_cast<std::size_t>(i)] = i;
-      visit_dtype(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        if constexpr (contains(domain, dtype_of<T>)) {
-          using Wide = detail::Widest<T>;
-          std::sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {
+      std::sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {
+        return detail::visit_widest(x.dtype, [&](auto zero) {
+          using Wide = decltype(zero);
+          if constexpr (contains(domain, dtype_of<Wide>)) {
             return detail::in_order(typeflow::to<Wide>(x[row * length + i]), i,
                                     typeflow::to<Wide>(x[row * length + j]), j, ascending);
-          });
-        }
+          } else {
+            return false;
+          }
+        });
       });
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t position = order[static_cast<std::size_t>(i)];
@@ -121,7 +123,7 @@ constexpr AnyExpr exchange_with_last(const AnyExpr& x, int axis) {
 }
 
 /// Untyped: all elements in order along an axis (output 0), or their positions (output 1).
-constexpr AnyExpr sort_along(const AnyExpr& x, int axis, SortOptions options, int output) {
+constexpr AnyExpr sort_along(const AnyExpr& x, int axis, SortOptions options, std::size_t output) {
   const AnyExpr rows = exchange_with_last(x, axis);
   const Extent length = x.dims().extent[axis];
   const AnyExpr sorted = top_k_along_last(rows, length, !options.descending)[output];

@@ -91,6 +91,10 @@ namespace detail {
 constexpr Message verify_node(const Graph& graph, const Node& node, OperationNames& names) {
   const Op& op = *node.op;
   if (!names.agree(op)) return complaint(node, "two operations have this name");
+  if (writes_variable(op.kind) &&
+      (node.inputs.count < 2 || graph.op_of(graph.input(node, 0)).builtin != Builtin::variable)) {
+    return complaint(node, "its first input is no variable");
+  }
   if (!op.inferable) return {};
   Type types[max_outputs] = {};
   if (node.outputs.count > max_outputs || !op.infer(graph, node, types)) {

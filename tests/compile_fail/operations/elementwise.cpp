@@ -20,7 +20,7 @@ constexpr void model(tf::Graph& g) {
   i * 0.5;  // error: a * b: a floating-point number does not fit an integer tensor; use cast<T>(x)
   x / i;  // error: a / b: the element types must be equal; convert with cast<T>(x)
   neg(t);  // error: neg(x): x must be a tensor of numbers
-  abs(t);  // error: abs(x): x must be a tensor of numbers
+  abs(t);  // error: abs(x): x must be a tensor of real numbers; of complex ones it is complex_abs(x)
   square(t);  // error: square(x): x must be a tensor of numbers
   sign(t);  // error: sign(x): x must be a tensor of numbers that have an order
   exp(i);  // error: exp(x): x must be floating-point; convert with cast<float>(x)
@@ -34,7 +34,7 @@ constexpr void model(tf::Graph& g) {
   cos(i);  // error: cos(x): x must be floating-point; convert with cast<float>(x)
   sigmoid(i);  // error: sigmoid(x): x must be floating-point; convert with cast<float>(x)
   tanh(i);  // error: tanh(x): x must be floating-point; convert with cast<float>(x)
-  relu(t);  // error: relu(x): x must be a tensor of numbers
+  relu(t);  // error: relu(x): x must be a tensor of real numbers
   relu6(t);  // error: relu6(x): x must be a tensor of numbers that have an order
   leaky_relu(i);  // error: leaky_relu(x, slope): x must be floating-point; convert with cast<float>(x)
   elu(i);  // error: elu(x): x must be floating-point; convert with cast<float>(x)
@@ -89,7 +89,7 @@ constexpr void model(tf::Graph& g) {
   add_n(x, x, y);  // error: add_n(x...): the tensors must have one element type and one shape
   equal(x, d);  // error: equal(a, b): the element types must be equal; convert with cast<T>(x)
   not_equal(x, y);  // error: not_equal(a, b): the shapes do not broadcast
-  less(i, 0.5);  // error: less(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
+  less(i, 0.5f);  // error: less(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
   less_equal(x, d);  // error: less_equal(a, b): the element types must be equal; convert with cast<T>(x)
   greater(x, y);  // error: greater(a, b): the shapes do not broadcast
   greater_equal(x, d);  // error: greater_equal(a, b): the element types must be equal; convert with cast<T>(x)

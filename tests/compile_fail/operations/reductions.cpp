@@ -24,7 +24,7 @@ constexpr void model(tf::Graph& g) {
   tf::prod<0, -3>(x);            // error: prod<axes...>(x): x has no such axis
   prod(b);                       // error: prod(x): x must be a tensor of numbers
   tf::mean<-3>(x);               // error: mean<axes...>(x): x has no such axis
-  mean(n);                       // error: mean(x): x must be float or double; convert with cast<float>(x)
+  mean(n);                       // error: mean(x): x must be floating-point; convert with cast<float>(x)
   tf::max<2>(x);                 // error: max<axes...>(x): x has no such axis
   max(z);                        // error: max(x): x must be a tensor of real numbers
   tf::min<0>(scalar);            // error: min<axes...>(x): x has no such axis
@@ -42,16 +42,16 @@ constexpr void model(tf::Graph& g) {
   tf::all<1>(b);                 // error: all<axes...>(x): x has no such axis
   all(n);                        // error: all(x): x must be a boolean tensor
   tf::logsumexp<2>(x);           // error: logsumexp<axes...>(x): x has no such axis
-  logsumexp(n);                  // error: logsumexp(x): x must be float or double; convert with cast<float>(x)
+  logsumexp(n);                  // error: logsumexp(x): x must be floating-point; convert with cast<float>(x)
   tf::moments<2>(x);             // error: moments<axes...>(x): x has no such axis
-  moments(n);                    // error: moments(x): x must be float or double; convert with cast<float>(x)
-  l2_loss(n);                    // error: l2_loss(x): x must be float or double; convert with cast<float>(x)
+  moments(n);                    // error: moments(x): x must be floating-point; convert with cast<float>(x)
+  l2_loss(n);                    // error: l2_loss(x): x must be floating-point; convert with cast<float>(x)
   tf::norm<2>(x);                // error: norm<axes...>(x): x has no such axis
-  norm(n);                       // error: norm(x): x must be float or double; convert with cast<float>(x)
+  norm(n);                       // error: norm(x): x must be floating-point; convert with cast<float>(x)
   global_norm(n);                // error: global_norm(x...): the tensors must be float or double
   global_norm(x, d);             // error: global_norm(x...): the element types must be equal; convert with cast<T>(x)
   tf::l2_normalize<2>(x);        // error: l2_normalize<axes...>(x): x has no such axis
-  l2_normalize(n);               // error: l2_normalize(x): x must be float or double; convert with cast<float>(x)
+  l2_normalize(n);               // error: l2_normalize(x): x must be floating-point; convert with cast<float>(x)
   tf::cumsum<2>(x);              // error: cumsum<axis>(x): x has no such axis
   tf::cumsum<0>(b);              // error: cumsum<axis>(x): x must be a tensor of numbers
   tf::cumprod<0>(scalar);        // error: cumprod<axis>(x): x has no such axis

@@ -44,12 +44,9 @@ constexpr void elements_of(tf::Graph& g, int i) {
   tf::concat<-1>(a, c, a).named({"aca", i});
   tf::stack<2>(a, a).named({"aa", i});
 }
-template <class... T>
-constexpr void each_type(tf::Graph& g, tf::detail::ElementTypes<T...>) {
-  int i = 0;
-  (elements_of<T>(g, i++), ...);
+constexpr void elements(tf::Graph& g) {
+  test::for_each_element_type([&]<class T>(T, int i) { elements_of<T>(g, i); });
 }
-constexpr void elements(tf::Graph& g) { each_type(g, tf::detail::AllElements{}); }
 
 void check_elements() {
   const tf::HostTensors feeds = test::random_feeds<elements>();

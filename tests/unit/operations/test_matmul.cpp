@@ -48,7 +48,8 @@ tf::HostTensor product(const tf::HostTensor& a, const tf::HostTensor& b, const t
     tf::visit_dtype(y.dtype, [&](auto zero) {
       using T = decltype(zero);
       if constexpr (std::is_integral_v<T>) {  // wraps around
-        y[i].integer = static_cast<T>(static_cast<std::int64_t>(total.real()));
+        const T wrapped = static_cast<T>(static_cast<std::int64_t>(total.real()));
+        y[i].integer = static_cast<std::int64_t>(wrapped);
       } else {
         y.set(i, total.real());
       }

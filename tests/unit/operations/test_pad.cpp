@@ -55,12 +55,9 @@ constexpr void elements_of(tf::Graph& g, int i) {
   tf::mirror_pad<tf::Mirror::reflect, 2, 1, 0, 4>(x).named({"reflect", i});
   tf::mirror_pad<tf::Mirror::symmetric, 0, 3, 5, 0>(x).named({"symmetric", i});
 }
-template <class... T>
-constexpr void each_type(tf::Graph& g, tf::detail::ElementTypes<T...>) {
-  int i = 0;
-  (elements_of<T>(g, i++), ...);
+constexpr void elements(tf::Graph& g) {
+  test::for_each_element_type([&]<class T>(T, int i) { elements_of<T>(g, i); });
 }
-constexpr void elements(tf::Graph& g) { each_type(g, tf::detail::AllElements{}); }
 void check_elements() {
   const tf::HostTensors feeds = test::random_feeds<elements>();
   test::Outcome expected;

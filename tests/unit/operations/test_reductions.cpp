@@ -16,61 +16,23 @@ using tf::Shape;
 
 using namespace test;  // references: sum_of, prod_of...
 
-// Models: each reduction over all axes, the first, the last with keep_dims, and two that do not lie
-// together.
-
-#define REDUCE(reduction)                                     \
-  reduction(x).named({#reduction, 0});                        \
-  tf::reduction<0>(x).named({#reduction, 1});                 \
-  tf::reduction<-1>(x, tf::keep_dims).named({#reduction, 2}); \
-  tf::reduction<0, -1>(x).named({#reduction, 3});
-
 template <class T, class S>
 constexpr void numbers(tf::Graph& g) {
   auto x = test::input<T, S>(g, "x");
-  REDUCE(sum)
-  REDUCE(prod)
-  REDUCE(max)
-  REDUCE(min)
+  TYPEFLOW_TEST_REDUCE(sum)
+  TYPEFLOW_TEST_REDUCE(prod)
+  TYPEFLOW_TEST_REDUCE(max)
+  TYPEFLOW_TEST_REDUCE(min)
   tf::argmax<0>(x).named({"argmax", 1});
   tf::argmax<-1>(x, tf::keep_dims).named({"argmax", 2});
   tf::argmin<0>(x).named({"argmin", 1});
   tf::argmin<-1>(x, tf::keep_dims).named({"argmin", 2});
 }
-template <class T, class S>
-constexpr void inexact(tf::Graph& g) {
-  auto x = test::input<T, S>(g, "x");
-  REDUCE(mean)
-  REDUCE(logsumexp)
-  REDUCE(norm)
-  auto [mean, variance] = tf::moments<0>(x);
-  auto [kept_mean, kept_variance] = tf::moments<-1>(x, tf::keep_dims);
-  mean.named({"mean_of", 1});
-  variance.named({"variance", 1});
-  kept_mean.named({"mean_of", 2});
-  kept_variance.named({"variance", 2});
-  tf::moments(x).variance.named({"variance", 0});
-  l2_loss(x).named("l2_loss");
-  tf::l2_normalize<-1>(x).named("l2_normalize");
-  tf::l2_normalize(x, 1e4).named("short");
-}
 template <class S>
 constexpr void truths(tf::Graph& g) {
   auto x = test::input<bool, S>(g, "x");
-  REDUCE(any)
-  REDUCE(all)
-}
-
-constexpr bool keeps[] = {false, false, true, false};
-
-void expect(test::Outcome& out, const std::string& name, const tf::HostTensor& x, DType type,
-            const Fold& f, int first = 0, int last = 3) {
-  const unsigned all = (1u << x.dims.rank) - 1;
-  const unsigned end = 1u << (x.dims.rank - 1);
-  const unsigned axes[] = {all, 1u, end, 1u | end};
-  for (int i = first; i <= last; ++i) {
-    out[name + '_' + std::to_string(i)] = folded(x, axes[i], keeps[i], type, f);
-  }
+  TYPEFLOW_TEST_REDUCE(any)
+  TYPEFLOW_TEST_REDUCE(all)
 }
 
 template <class S>
@@ -89,26 +51,6 @@ void check_numbers(double tolerance = 0) {
   INFO(tf::name_of(tf::dtype_of<T>));
   const tf::HostTensor x = tensor_with_ties(tf::dtype_of<T>, S::dims);
   test::check_values<numbers<T, S>>({{"x", x}}, expected_numbers<S>(x), tolerance);
-}
-
-template <class T, class S>
-void check_inexact(double tolerance) {
-  const tf::HostTensor x = tensor_with_ties(tf::dtype_of<T>, S::dims);
-  const DType type = x.dtype;
-  test::Outcome out;
-  expect(out, "mean", x, type, mean_of);
-  expect(out, "logsumexp", x, type, logsumexp_of);
-  expect(out, "norm", x, type, norm_of);
-  expect(out, "mean_of", x, type, mean_of, 1, 2);
-  expect(out, "variance", x, type, variance_of, 0, 2);
-  const Elements all = test::elements(x);
-  out["l2_loss"] = test::tensor(type, {}, {squares_of(all) / 2});
-  const tf::HostTensor squares = folded(x, 1u << (S::rank - 1), true, DType::float64, squares_of);
-  out["l2_normalize"] =
-      test::zip(x, squares, [](double e, double s) { return e / std::sqrt(std::max(s, 1e-12)); });
-  const double length = std::sqrt(std::max(squares_of(all), 1e4));
-  out["short"] = test::map(x, [=](double e) { return e / length; });
-  test::check_values<inexact<T, S>>({{"x", x}}, out, tolerance);
 }
 
 template <class S>
@@ -225,24 +167,6 @@ TEST_CASE("argmax: values") {
 
 TEST_CASE("argmin: values") { check_numbers<double, Shape<40, 37>>(1e-14); }
 
-TEST_CASE("mean: values") {
-  check_inexact<float, Shape<1>>(1e-6);
-  check_inexact<float, Shape<131>>(1e-6);
-  check_inexact<float, Shape<5, 1, 3>>(1e-6);
-  check_inexact<float, Shape<2, 3, 37>>(1e-6);
-}
-TEST_CASE("moments: values") { check_inexact<double, Shape<40, 37>>(1e-13); }
-TEST_CASE("norm: values") { check_inexact<float, Shape<300, 6>>(2e-6); }
-TEST_CASE("l2_loss: values") { check_inexact<float, Shape<6, 300>>(2e-6); }
-TEST_CASE("l2_normalize: values") {
-  // What is shorter than sqrt(epsilon) is divided by that; zeros stay.
-  tf::Graph g;
-  auto x = tf::placeholder<double, 2, 2>(g, "x");
-  tf::l2_normalize<1>(x, 4).named("y");
-  test::check_interpreter(g, {{"x", test::doubles({2, 2}, {3, 4, 1, 0})}},
-                          {{"y", test::doubles({2, 2}, {0.6, 0.8, 0.5, 0})}}, 1e-15);
-}
-
 TEST_CASE("logsumexp: values") {
   // Beyond those with mean and max: no overflow, whatever the size.
   const Elements x{1000, 1000, -1e4, 88, 1e30, -3, -inf, -inf, -1, inf, -inf, 5};
@@ -267,17 +191,6 @@ TEST_CASE("any: values") {
 TEST_CASE("all: values") {
   check_truths<Shape<2, 3, 37>>();
   check_truths<Shape<40, 37>>();
-}
-
-TEST_CASE("global_norm: values") {
-  tf::Graph g;
-  auto a = tf::placeholder<double, 2, 2>(g, "a");
-  auto b = tf::placeholder<double>(g, "b");
-  global_norm(a).named("one");
-  global_norm(a, b, b).named("three");
-  test::check_interpreter(
-      g, {{"a", test::doubles({2, 2}, {1, -2, 2, 0})}, {"b", test::doubles({}, {6})}},
-      {{"one", test::doubles({}, {3})}, {"three", test::doubles({}, {9})}}, 1e-15);
 }
 
 TEST_CASE("reductions over nothing, and of scalars") {

@@ -495,3 +495,12 @@ TEST_CASE("scatter_mul: errors") {
 TEST_CASE("scatter_update: errors") {
   check_error<"update">("scatter_update: index 5 at [1, 1] is not in [0, 5)");
 }
+
+TEST_CASE("the verifier wants a variable as the first input of an update") {
+  tf::Graph g;
+  const tf::AnyExpr x = test::input(g, "x", tf::DType::float32, test::dims({4, 2}));
+  const tf::AnyExpr i = test::input(g, "i", tf::DType::int32, test::dims({4}));
+  CHECK(tf::verify(g).view() == "");
+  tf::detail::scatter_node<tf::ops::ScatterAdd>(x, i, x, tf::Indexing::scatter_add);
+  CHECK(tf::verify(g).view().starts_with("ScatterAdd: its first input is no variable"));
+}

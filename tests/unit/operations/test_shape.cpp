@@ -29,12 +29,9 @@ constexpr void elements_of(tf::Graph& g, int i) {
   tf::broadcast_to<2, 3, 4, 5>(x).named({"broadcast_to", i});
   tf::tile<2, 3, 1>(x).named({"tile", i});
 }
-template <class... T>
-constexpr void each_type(tf::Graph& g, tf::detail::ElementTypes<T...>) {
-  int i = 0;
-  (elements_of<T>(g, i++), ...);
+constexpr void elements(tf::Graph& g) {
+  test::for_each_element_type([&]<class T>(T, int i) { elements_of<T>(g, i); });
 }
-constexpr void elements(tf::Graph& g) { each_type(g, tf::detail::AllElements{}); }
 void check_elements() {
   const tf::HostTensors feeds = test::random_feeds<elements>();
   test::Outcome expected;

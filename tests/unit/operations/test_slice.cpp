@@ -26,12 +26,9 @@ constexpr void elements_of(tf::Graph& g, int i) {
   std::get<0>(parts).named({"first", i});
   std::get<2>(parts).named({"last", i});
 }
-template <class... T>
-constexpr void each_type(tf::Graph& g, tf::detail::ElementTypes<T...>) {
-  int i = 0;
-  (elements_of<T>(g, i++), ...);
+constexpr void elements(tf::Graph& g) {
+  test::for_each_element_type([&]<class T>(T, int i) { elements_of<T>(g, i); });
 }
-constexpr void elements(tf::Graph& g) { each_type(g, tf::detail::AllElements{}); }
 
 void check_elements() {
   const tf::HostTensors feeds = test::random_feeds<elements>();
