@@ -60,14 +60,14 @@ tf::HostTensor tensor_of(const List<T>& list, const std::vector<tf::Extent>& sha
   return x;
 }
 
-/// Checks a model of x, interpreted and compiled: its values are exactly what is expected.
+/// Checks a model, interpreted and compiled: its values are exactly what is expected.
 template <auto Model>
-void check_exact(const tf::HostTensor& x, const Outcome& expected) {
+void check_exact(const tf::HostTensors& feeds, const Outcome& expected) {
   tf::Graph graph;
   Model(graph);
-  const tf::HostTensors interpreted = tf::interpret(graph, {{"x", x}});
+  const tf::HostTensors interpreted = tf::interpret(graph, feeds);
   Kernels<Model> kernels;
-  const Outcome compiled = kernels.run({{"x", x}});
+  const Outcome compiled = kernels.run(feeds);
   for (const auto& [name, value] : expected) {
     check_ulps(name + ", interpreted", interpreted.at(name), value, 0);
     check_ulps(name + ", compiled", compiled.at(name), value, 0);

@@ -174,7 +174,9 @@ constexpr AnyExpr gather_node(const AnyExpr& x, const AnyExpr& indices, int axis
 }
 constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const AnyExpr& values, Extent extent,
                                    int axis, int batch_dims, Indexing indexing) {
-  return apply(ops::ScatterSum{{}, extent, axis, batch_dims, indexing}, values, indices);
+  return in_float(values, [&](const AnyExpr& v) {
+    return apply(ops::ScatterSum{{}, extent, axis, batch_dims, indexing}, v, indices);
+  });
 }
 
 /// Appends the slices whose sum a value is; false if it is dense.

@@ -82,7 +82,7 @@ void check_order() {
   const auto count = static_cast<std::int32_t>(distinct.size());
   CHECK(count < rows * columns);
   distinct.resize(rows * columns, T(0));
-  test::check_exact<functions<T>>(x, {{"max", test::tensor_of(max, {rows})},
+  test::check_exact<functions<T>>({{"x", x}}, {{"max", test::tensor_of(max, {rows})},
                                       {"min", test::tensor_of(min, {rows})},
                                       {"argmax", test::tensor_of(argmax, {rows})},
                                       {"argmin", test::tensor_of(argmin, {rows})},

@@ -51,7 +51,7 @@ void check_scans() {
     cumprod.insert(cumprod.end(), products.rbegin(), products.rend());
     prod.push_back(narrow(product));
   }
-  test::check_exact<scans<T>>(x, {{"sum", test::tensor_of(sum, {rows})},
+  test::check_exact<scans<T>>({{"x", x}}, {{"sum", test::tensor_of(sum, {rows})},
                                   {"prod", test::tensor_of(prod, {rows})},
                                   {"cumsum", test::tensor_of(cumsum, {rows, columns})},
                                   {"cumprod", test::tensor_of(cumprod, {rows, columns})}});
