@@ -36,8 +36,9 @@ constexpr auto norm(const X& x, K keep = {},
 /// differ: global_norm(dW, db).
 template <TypedExpr X, TypedExpr... Rest>
 constexpr auto global_norm(const X& x, const Rest&... rest) {
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "global_norm(x...): the tensors must be float or double");
+  static_assert(
+      detail::in_domain<Domain::floating, X>,
+      "global_norm(x...): the tensors must be floating-point; convert with cast<float>(x)");
   static_assert((std::is_same_v<typename X::element, typename Rest::element> && ...),
                 "global_norm(x...): the element types must be equal; convert with cast<T>(x)");
   using T = typename X::element;

@@ -558,7 +558,8 @@ constexpr auto moments(const X& x, K keep = {},
   using T = typename X::element;
   if constexpr (detail::is_half<T>) {
     const auto [mean, variance] = moments<Axes...>(cast<float>(x, at), keep, at);
-    return Moments{cast<T>(mean, at), cast<T>(variance, at)};
+    const auto narrow = cast<T>(variance, at);
+    return Moments<std::remove_const_t<decltype(narrow)>>{cast<T>(mean, at), narrow};
   } else {
     const auto centre = mean<Axes...>(x, keep_dims, at);
     const auto variance = mean<Axes...>(square(x - centre), keep, at);

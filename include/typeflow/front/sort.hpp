@@ -234,8 +234,8 @@ template <TypedExpr P, TypedExpr I>
 constexpr auto in_top_k(const P& predictions, const I& targets, int k,
                         std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, P> && P::rank >= 1,
-                "in_top_k(predictions, targets, k): the predictions must be float or double, with "
-                "one axis at least");
+                "in_top_k(predictions, targets, k): the predictions must be floating-point, "
+                "with one axis at least");
   static_assert(detail::in_domain<Domain::integers, I>,
                 "in_top_k(predictions, targets, k): the targets must be integers");
   static_assert(

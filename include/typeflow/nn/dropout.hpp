@@ -20,17 +20,19 @@ struct DropoutOptions {
 template <TypedExpr X>
 constexpr auto dropout(const X& x, DropoutOptions options = {},
                        std::source_location at = std::source_location::current()) {
-  static_assert(std::is_floating_point_v<typename X::element>,
-                "dropout(x): x must be float or double");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "dropout(x): x must be floating-point; convert with cast<float>(x)");
   Graph& graph = x.graph();
   if (!graph.training()) return detail::same_type(x, x.id());
   detail::mark(at, x);
-  const DType type = X::type.dtype;
-  const AnyExpr keep = options.keep.is_expression()
-                           ? cast_to(options.keep.expression(), type)
-                           : detail::literal_node(graph, type, options.keep.value());
-  const AnyExpr uniform = random_uniform(graph, options.name, X::type);
-  return detail::same_type(x, where(less(uniform, keep), x.any() / keep, 0).id);
+  const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
+    const AnyExpr keep = options.keep.is_expression()
+                             ? cast_to(options.keep.expression(), v.dtype())
+                             : detail::literal_node(graph, v.dtype(), options.keep.value());
+    const AnyExpr uniform = random_uniform(graph, options.name, Type(v.dtype(), v.dims()));
+    return where(less(uniform, keep), v / keep, 0);
+  });
+  return detail::same_type(x, y.id);
 }
 
 }  // namespace typeflow

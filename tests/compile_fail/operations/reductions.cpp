@@ -48,7 +48,7 @@ constexpr void model(tf::Graph& g) {
   l2_loss(n);                    // error: l2_loss(x): x must be floating-point; convert with cast<float>(x)
   tf::norm<2>(x);                // error: norm<axes...>(x): x has no such axis
   norm(n);                       // error: norm(x): x must be floating-point; convert with cast<float>(x)
-  global_norm(n);                // error: global_norm(x...): the tensors must be float or double
+  global_norm(n);                // error: global_norm(x...): the tensors must be floating-point; convert with cast<float>(x)
   global_norm(x, d);             // error: global_norm(x...): the element types must be equal; convert with cast<T>(x)
   tf::l2_normalize<2>(x);        // error: l2_normalize<axes...>(x): x has no such axis
   l2_normalize(n);               // error: l2_normalize(x): x must be floating-point; convert with cast<float>(x)
@@ -64,7 +64,7 @@ constexpr void model(tf::Graph& g) {
   sort(z);                       // error: sort<axis>(x): x must be a tensor of real numbers
   tf::argsort<2>(x);             // error: argsort<axis>(x): x has no such axis
   argsort(b);                    // error: argsort<axis>(x): x must be a tensor of real numbers
-  in_top_k(n, n, 2);             // error: in_top_k(predictions, targets, k): the predictions must be float or double, with one axis at least
+  in_top_k(n, n, 2);             // error: in_top_k(predictions, targets, k): the predictions must be floating-point, with one axis at least
   in_top_k(x, d, 2);             // error: in_top_k(predictions, targets, k): the targets must be integers
   in_top_k(d, n, 2);             // error: in_top_k(predictions, targets, k): the targets must have the shape of the predictions without the last axis
   // clang-format on

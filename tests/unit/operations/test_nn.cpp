@@ -167,6 +167,8 @@ constexpr void dropouts(tf::Graph& g) {
   dropout(x, {.keep = 0.75, .name = "other"}).named("most");
   dropout(x, {.keep = keep, .name = "fed"}).named("fed_share");
   dropout(tf::cast<double>(x), {.keep = 0.75, .name = "wide"}).named("wide_share");
+  auto halves = tf::cast<tf::bfloat16>(floor(4 * x));
+  dropout(halves, {.keep = 0.5, .name = "halves"}).named("of_halves");
 }
 constexpr void dropout_gradient(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 37>(g, "x");
@@ -209,6 +211,10 @@ TEST_CASE("dropout: values") {
                           1e-6);
         test::check_close("wide", got.at("wide_share"), dropout_of<double>(x, "wide", 0.75, draw),
                           1e-14);
+        const auto floors = test::map(x, [](double e) { return std::floor(4 * e); });
+        tf::HostTensor halves = dropout_of<float>(floors, "halves", 0.5, draw);
+        halves.dtype = tf::DType::bfloat16;
+        test::check_close("halves", got.at("of_halves"), halves, 0);
       }
       ++draw;
     }
