@@ -35,7 +35,7 @@ inline constexpr Family families[] = {
     {"Complex numbers", "", complex_rows},
     {"Reductions",
      "Over the axes that are named, all if none is; negative ones count from the end. With "
-     "`tf::keep_dims` as last argument the axes stay, with extent 1.",
+     "`tf::keep_dims` as last argument of a reduction the axes stay, with extent 1.",
      reductions_rows},
     {"Shape", "", shape_rows},
     {"Indexing", "", indexing_rows},

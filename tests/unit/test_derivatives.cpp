@@ -5,58 +5,14 @@
 #include <cmath>
 #include <string>
 
-#include "support/check_gradients.hpp"
+#include "support/check_derivatives.hpp"
 #include "support/check_kernels.hpp"
 
 namespace tf = typeflow;
 using test::check_gradients;
+using test::check_jvp;
+using test::check_orders;
 using tf::Shape;
-
-namespace {
-
-/// The interpreted value of a named tensor for random feeds, which it leaves behind.
-tf::HostTensors random_feeds_of(const tf::Graph& g, double low, double high) {
-  test::Random random(11);
-  tf::HostTensors feeds;
-  for (const tf::Name& name : g.names) {
-    if (name.kind != tf::NameKind::placeholder) continue;
-    feeds[std::string(g.text_of(name).view())] =
-        test::random_tensor(random, g.dtype_of(name.value), g.dims_of(name.value), low, high);
-  }
-  return feeds;
-}
-
-/// jvp(f(x), x, v) against (f(x + hv) - f(x - hv)) / 2h.
-template <class S, class F>
-void check_jvp(const F& f, double low = -1, double high = 1) {
-  tf::Graph g;
-  auto x = tf::testing::detail::InputOf<S>::make(g, "x");
-  auto v = tf::testing::detail::InputOf<S>::make(g, "v");
-  auto y = f(x);
-  y.named("y");
-  jvp(y, x, v).named("dy");
-  REQUIRE(tf::verify(g).view() == "");
-  tf::HostTensors feeds = random_feeds_of(g, low, high);
-  tf::Interpreter interpreter(g);
-  const tf::HostTensor dy = interpreter.run({"dy"}, feeds)[0];
-  const tf::HostTensor at = feeds["x"];
-  const double h = 1e-5;
-  const auto moved = [&](double by) {
-    for (std::int64_t i = 0; i < at.size(); ++i) {
-      feeds["x"].set(i, at.value(i) + by * feeds["v"].value(i));
-    }
-    return interpreter.run({"y"}, feeds)[0];
-  };
-  const tf::HostTensor above = moved(h);
-  const tf::HostTensor below = moved(-h);
-  REQUIRE(dy.dims == above.dims);
-  for (std::int64_t i = 0; i < dy.size(); ++i) {
-    CHECK(dy.value(i) ==
-          doctest::Approx((above.value(i) - below.value(i)) / (2 * h)).epsilon(1e-7));
-  }
-}
-
-}  // namespace
 
 TEST_CASE("jvp: values") {
   using M = Shape<3, 4>;
@@ -174,18 +130,6 @@ TEST_CASE("custom_gradient: gradient") {
   CHECK(out.at("db").value(0) == 15);
   CHECK(out.at("dadb").value(0) == 2);
 }
-
-namespace {
-/// Checks the first, second and third derivative of f: each against differences of the one before.
-template <class S, class F>
-void check_orders(const F& f, test::Range range = {0.3, 1.5}) {
-  const auto first = [&](auto x) { return gradients(sum(f(x)), x); };
-  const auto second = [&](auto x) { return gradients(sum(square(first(x))), x); };
-  check_gradients<S>(f, range, 1e-6);
-  check_gradients<S>(first, range, 1e-6);
-  check_gradients<S>(second, range, 1e-5);
-}
-}  // namespace
 
 TEST_CASE("gradients can be taken twice and thrice") {
   using M = Shape<2, 3>;

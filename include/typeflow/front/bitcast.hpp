@@ -97,7 +97,8 @@ constexpr auto bitcast(const X& x, std::source_location at = std::source_locatio
                           .id);
 }
 /// Untyped.
-constexpr AnyExpr bitcast_to(const AnyExpr& x, DType type) {
+template <UntypedExpr X>
+constexpr AnyExpr bitcast_to(const X& x, DType type) {
   const ops::Bitcast op{{}, static_cast<std::uint32_t>(type)};
   return add_node(*x.graph, op, &x.id, 1, ops::Bitcast::infer(op, x.graph->type_of(x.id)));
 }

@@ -40,7 +40,8 @@ constexpr auto embedding_lookup(const X& params, const I& ids,
 namespace detail {
 
 /// sum / total, and 0 where the total is 0: a segment of no ids.
-constexpr AnyExpr per_total(const AnyExpr& sum, const AnyExpr& total) {
+template <UntypedExpr X>
+constexpr AnyExpr per_total(const X& sum, const AnyExpr& total) {
   Dims dims = total.dims();
   while (dims.rank < sum.dims().rank) dims.append(1);
   const AnyExpr divisor = reshape_to(total, dims);
@@ -49,7 +50,8 @@ constexpr AnyExpr per_total(const AnyExpr& sum, const AnyExpr& total) {
 }
 
 /// `weights` has no value where all are 1.
-constexpr AnyExpr combine_embeddings(const AnyExpr& params, const AnyExpr& ids,
+template <UntypedExpr X>
+constexpr AnyExpr combine_embeddings(const X& params, const AnyExpr& ids,
                                      const AnyExpr& segment_ids, const AnyExpr& weights,
                                      Extent segments, Combiner combiner) {
   const auto sum_of = [&](const AnyExpr& values) {

@@ -86,7 +86,8 @@ constexpr Dims flattened(const Dims& x, int count) {
 }
 
 /// The rows of indices as positions in a tensor with the first extents of `dims`.
-constexpr AnyExpr ravel(const AnyExpr& indices, const Dims& dims, Indexing indexing) {
+template <UntypedExpr X>
+constexpr AnyExpr ravel(const X& indices, const Dims& dims, Indexing indexing) {
   Dims shape{};
   for (int i = 0; i < indices.dims().extent[indices.dims().rank - 1]; ++i) {
     shape.append(dims.extent[i]);

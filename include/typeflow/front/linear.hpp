@@ -19,7 +19,8 @@ constexpr AnyExpr on_diagonal(Graph& graph, const Dims& dims, int row, int colum
   return equal(index_along(graph, dims, row), index_along(graph, dims, column));
 }
 /// x, and 0 off the diagonal of two axes.
-constexpr AnyExpr keep_diagonal(const AnyExpr& x, int row, int column) {
+template <UntypedExpr X>
+constexpr AnyExpr keep_diagonal(const X& x, int row, int column) {
   return where(on_diagonal(*x.graph, x.dims(), row, column), x, 0);
 }
 

@@ -50,7 +50,8 @@ struct MirrorRule {
   }();
 };
 
-constexpr AnyExpr pad_by(const AnyExpr& x, const Extent* amounts, const Dims& size,
+template <UntypedExpr X>
+constexpr AnyExpr pad_by(const X& x, const Extent* amounts, const Dims& size,
                          const AnyExpr& value) {
   SliceWindow window = window_at_start(x.dims());
   for (int i = 0; i < size.rank; ++i) window.begin[i] = static_cast<std::int32_t>(amounts[2 * i]);

@@ -71,7 +71,8 @@ struct ReverseSequence : custom {
 }  // namespace ops
 
 /// Untyped reverse_sequence.
-constexpr AnyExpr reverse_sequence(const AnyExpr& x, const AnyExpr& lengths, int sequence_axis,
+template <UntypedExpr X>
+constexpr AnyExpr reverse_sequence(const X& x, const AnyExpr& lengths, int sequence_axis,
                                    int batch_axis) {
   return apply(ops::ReverseSequence{{}, sequence_axis, batch_axis}, x, lengths);
 }

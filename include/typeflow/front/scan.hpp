@@ -163,11 +163,13 @@ struct CumProd : scan<CumProd> {
 }  // namespace ops
 
 /// Untyped running sum and product.
-constexpr AnyExpr cumsum_along(const AnyExpr& x, int axis, ScanOptions options = {}) {
+template <UntypedExpr X>
+constexpr AnyExpr cumsum_along(const X& x, int axis, ScanOptions options = {}) {
   return apply(
       ops::CumSum{{}, static_cast<std::uint32_t>(axis), options.exclusive, options.reverse}, x);
 }
-constexpr AnyExpr cumprod_along(const AnyExpr& x, int axis, ScanOptions options = {}) {
+template <UntypedExpr X>
+constexpr AnyExpr cumprod_along(const X& x, int axis, ScanOptions options = {}) {
   return apply(
       ops::CumProd{{}, static_cast<std::uint32_t>(axis), options.exclusive, options.reverse}, x);
 }

@@ -30,13 +30,15 @@ struct SegmentRule {
 };
 
 /// A one for each of the elements of a tensor of integers.
-constexpr AnyExpr int32_ones(const AnyExpr& x) {
+template <UntypedExpr X>
+constexpr AnyExpr int32_ones(const X& x) {
   return broadcast_to(constant_node(*x.graph, DType::int32, Number{0, 1}), x.dims());
 }
 
 /// For each pair of a label and a prediction its place in a matrix, and what is added there.
-constexpr AnyExpr confusion(const AnyExpr& labels, const AnyExpr& predictions,
-                            const AnyExpr& weights, Extent classes) {
+template <UntypedExpr X>
+constexpr AnyExpr confusion(const X& labels, const AnyExpr& predictions, const AnyExpr& weights,
+                            Extent classes) {
   Graph& graph = *labels.graph;
   Dims pairs = labels.dims();
   pairs.append(1);

@@ -267,7 +267,8 @@ constexpr AnyExpr last_positions(const AnyExpr& indices, const Dims& dims, bool 
 }
 
 /// The parts of x at the chosen positions: x's axes from `axis` on that are `part`'s taken as one.
-constexpr std::array<AnyExpr, 2> select_rows(const AnyExpr& x, const AnyExpr& part, int axis,
+template <UntypedExpr X>
+constexpr std::array<AnyExpr, 2> select_rows(const X& x, const AnyExpr& part, int axis,
                                              const ops::Partition& op) {
   const Extent size = size_as_extent(part.dims());
   const auto [positions, count] = apply(op, reshape_to(part, Dims{1, {size}}));
@@ -276,7 +277,8 @@ constexpr std::array<AnyExpr, 2> select_rows(const AnyExpr& x, const AnyExpr& pa
 }
 
 /// Indices, those past the count replaced by -1.
-constexpr AnyExpr counted(const AnyExpr& indices, const AnyExpr& count) {
+template <UntypedExpr X>
+constexpr AnyExpr counted(const X& indices, const AnyExpr& count) {
   const AnyExpr row = index_along(*indices.graph, Dims{1, {indices.dims()[0]}}, 0);
   Dims column{1, {indices.dims()[0]}};
   while (column.rank < indices.dims().rank) column.append(1);
@@ -315,19 +317,22 @@ constexpr AnyExpr counted_of(const T& x) {
 // and the count.
 
 /// Untyped: the coordinates of true elements.
-constexpr std::array<AnyExpr, 2> where(const AnyExpr& mask, Extent bound) {
+template <UntypedExpr X>
+constexpr std::array<AnyExpr, 2> where(const X& mask, Extent bound) {
   return apply(ops::WhereIndex{{}, bound}, mask);
 }
 
 /// Untyped: the rows of x where the mask is true.
-constexpr std::array<AnyExpr, 2> boolean_mask(const AnyExpr& x, const AnyExpr& mask, int axis,
+template <UntypedExpr X>
+constexpr std::array<AnyExpr, 2> boolean_mask(const X& x, const AnyExpr& mask, int axis,
                                               Extent bound) {
   return detail::select_rows(x, mask, axis, ops::Partition{{}, bound, 1, 2});
 }
 
 /// Untyped: the rows of x whose partition is `part`, of `parts`.
-constexpr std::array<AnyExpr, 2> dynamic_partition(const AnyExpr& x, const AnyExpr& partitions,
-                                                   int part, int parts, Extent bound) {
+template <UntypedExpr X>
+constexpr std::array<AnyExpr, 2> dynamic_partition(const X& x, const AnyExpr& partitions, int part,
+                                                   int parts, Extent bound) {
   return detail::select_rows(x, partitions, 0, ops::Partition{{}, bound, part, parts});
 }
 
@@ -355,8 +360,9 @@ constexpr AnyExpr dynamic_stitch(std::span<const AnyExpr> indices, std::span<con
 
 /// Untyped: a tensor of these dims with values at the indices, `otherwise` (0 if it doesn't exist)
 /// elsewhere.
-constexpr AnyExpr sparse_to_dense(const AnyExpr& indices, const AnyExpr& values,
-                                  const AnyExpr& otherwise, const Dims& dims) {
+template <UntypedExpr X>
+constexpr AnyExpr sparse_to_dense(const X& indices, const AnyExpr& values, const AnyExpr& otherwise,
+                                  const Dims& dims) {
   const int rank = indices.dims().rank;
   const Extent size = rank == 0 ? 1 : indices.dims()[0];
   const AnyExpr positions =

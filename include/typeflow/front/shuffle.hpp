@@ -55,7 +55,8 @@ struct RandomPermutation : custom {
 }  // namespace ops
 
 /// Untyped shuffle.
-constexpr AnyExpr shuffle(const AnyExpr& x, const Label& label) {
+template <UntypedExpr X>
+constexpr AnyExpr shuffle(const X& x, const Label& label) {
   Graph& graph = *x.graph;
   const std::uint64_t path = graph.names[graph.add_name(label, NameKind::key, none)].hash;
   const AnyExpr order =

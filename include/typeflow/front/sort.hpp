@@ -105,7 +105,8 @@ struct TopK : custom {
 }  // namespace ops
 
 /// Untyped: the first `count` elements along the last axis, in order, and their positions.
-constexpr std::array<AnyExpr, 2> top_k_along_last(const AnyExpr& x, Extent count, bool ascending) {
+template <UntypedExpr X>
+constexpr std::array<AnyExpr, 2> top_k_along_last(const X& x, Extent count, bool ascending) {
   const ops::TopK op{{}, count, ascending ? 1u : 0u};
   return add_node(*x.graph, op, &x.id, 1, ops::TopK::infer(op, x.graph->type_of(x.id)));
 }
@@ -113,7 +114,8 @@ constexpr std::array<AnyExpr, 2> top_k_along_last(const AnyExpr& x, Extent count
 namespace detail {
 
 /// x with an axis and the last one exchanged.
-constexpr AnyExpr exchange_with_last(const AnyExpr& x, int axis) {
+template <UntypedExpr X>
+constexpr AnyExpr exchange_with_last(const X& x, int axis) {
   const int last = x.dims().rank - 1;
   if (axis == last) return x;
   int permutation[max_rank] = {};
@@ -123,7 +125,8 @@ constexpr AnyExpr exchange_with_last(const AnyExpr& x, int axis) {
 }
 
 /// Untyped: all elements in order along an axis (output 0), or their positions (output 1).
-constexpr AnyExpr sort_along(const AnyExpr& x, int axis, SortOptions options, std::size_t output) {
+template <UntypedExpr X>
+constexpr AnyExpr sort_along(const X& x, int axis, SortOptions options, std::size_t output) {
   const AnyExpr rows = exchange_with_last(x, axis);
   const Extent length = x.dims().extent[axis];
   const AnyExpr sorted = top_k_along_last(rows, length, !options.descending)[output];
@@ -205,7 +208,8 @@ constexpr auto argsort(const X& x, SortOptions options = {},
 }
 
 namespace detail {
-constexpr AnyExpr in_top_k(const AnyExpr& predictions, const AnyExpr& targets, int k) {
+template <UntypedExpr X>
+constexpr AnyExpr in_top_k(const X& predictions, const AnyExpr& targets, int k) {
   const Dims& dims = predictions.dims();
   const int axis = dims.rank - 1;
   const unsigned bit = 1u << axis;

@@ -65,7 +65,8 @@ struct Unique : custom {
 }  // namespace ops
 
 /// Untyped: values, index, count.
-constexpr std::array<AnyExpr, 3> unique(const AnyExpr& x, Extent bound) {
+template <UntypedExpr X>
+constexpr std::array<AnyExpr, 3> unique(const X& x, Extent bound) {
   return apply(ops::Unique{{}, bound}, x);
 }
 
