@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
 
-// Elementwise functions of every integer type, against exact arithmetic in 128 bits that is then
-// wrapped: every pair of 8-bit numbers, and of those numbers at which wider types overflow.
+// Elementwise functions of an integer type, against exact arithmetic in 128 bits that is then
+// wrapped: of every pair of 8-bit numbers, and of those numbers at which wider types overflow.
 
 #include <cstdint>
 #include <limits>
@@ -11,9 +12,8 @@
 
 #include "support/check_elementwise.hpp"
 
-namespace {
+namespace test::integers {
 
-namespace tf = typeflow;
 using tf::DType;
 __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
@@ -79,23 +79,23 @@ tf::HostTensor numbers(const tf::Dims& shape) {
   return x;
 }
 
-Wide floor_quotient(Wide a, Wide b) {
+inline Wide floor_quotient(Wide a, Wide b) {
   if (b == 0) return 0;
   const Wide quotient = a / b;
   return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
-std::uint64_t wrapped_power(std::uint64_t a, std::uint64_t b) {
+inline std::uint64_t wrapped_power(std::uint64_t a, std::uint64_t b) {
   if (b == 0) return 1;
   const std::uint64_t half = wrapped_power(a, b / 2);
   return half * half * (b % 2 == 0 ? 1 : a);
 }
 /// Integer powers with negative exponents are the whole part of the quotient.
-Wide power(Wide a, Wide b) {
+inline Wide power(Wide a, Wide b) {
   if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
   return static_cast<Wide>(
       wrapped_power(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
 }
-Wide product(Wide a, Wide b) {
+inline Wide product(Wide a, Wide b) {
   return static_cast<Wide>(static_cast<UnsignedWide>(a) * static_cast<UnsignedWide>(b));
 }
 
@@ -163,13 +163,4 @@ void check_type() {
   singles("relu6", [](Wide x) { return x < 0 ? Wide{0} : x > 6 ? Wide{6} : x; });
 }
 
-}  // namespace
-
-TEST_CASE("functions of every int8") { check_type<std::int8_t>(); }
-TEST_CASE("functions of int16") { check_type<std::int16_t>(); }
-TEST_CASE("functions of int32") { check_type<std::int32_t>(); }
-TEST_CASE("functions of int64") { check_type<std::int64_t>(); }
-TEST_CASE("functions of every uint8") { check_type<std::uint8_t>(); }
-TEST_CASE("functions of uint16") { check_type<std::uint16_t>(); }
-TEST_CASE("functions of uint32") { check_type<std::uint32_t>(); }
-TEST_CASE("functions of uint64") { check_type<std::uint64_t>(); }
+}  // namespace test::integers
