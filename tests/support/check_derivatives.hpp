@@ -46,7 +46,8 @@ void check_jvp(const F& f, double low = -1, double high = 1) {
   const tf::HostTensor below = moved(-h);
   REQUIRE(dy.dims == above.dims);
   for (std::int64_t i = 0; i < dy.size(); ++i) {
-    CHECK(dy.value(i) == doctest::Approx((above.value(i) - below.value(i)) / (2 * h)).epsilon(1e-7));
+    CHECK(dy.value(i) ==
+          doctest::Approx((above.value(i) - below.value(i)) / (2 * h)).epsilon(1e-7));
   }
 }
 

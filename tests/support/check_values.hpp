@@ -41,8 +41,7 @@ constexpr void for_each_element_type(const F& f) {
   [&]<class... T>(tf::detail::ElementTypes<T...>) {
     int i = 0;
     (f(T{}, i++), ...);
-  }
-  (tf::detail::AllElements{});
+  }(tf::detail::AllElements{});
 }
 
 /// placeholder<T, D...> of a Shape<D...>.

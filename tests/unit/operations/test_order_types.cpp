@@ -82,17 +82,18 @@ void check_order() {
   const auto count = static_cast<std::int32_t>(distinct.size());
   CHECK(count < rows * columns);
   distinct.resize(rows * columns, T(0));
-  test::check_exact<functions<T>>({{"x", x}}, {{"max", test::tensor_of(max, {rows})},
-                                      {"min", test::tensor_of(min, {rows})},
-                                      {"argmax", test::tensor_of(argmax, {rows})},
-                                      {"argmin", test::tensor_of(argmin, {rows})},
-                                      {"sort", test::tensor_of(sorted, {rows, columns})},
-                                      {"argsort", test::tensor_of(argsort, {rows, columns})},
-                                      {"top", test::tensor_of(top, {rows, 3})},
-                                      {"top_indices", test::tensor_of(top_indices, {rows, 3})},
-                                      {"distinct", test::tensor_of(distinct, {rows * columns})},
-                                      {"index", test::tensor_of(index, {rows * columns})},
-                                      {"count", test::tensor_of<std::int32_t>({count}, {})}});
+  test::check_exact<functions<T>>({{"x", x}},
+                                  {{"max", test::tensor_of(max, {rows})},
+                                   {"min", test::tensor_of(min, {rows})},
+                                   {"argmax", test::tensor_of(argmax, {rows})},
+                                   {"argmin", test::tensor_of(argmin, {rows})},
+                                   {"sort", test::tensor_of(sorted, {rows, columns})},
+                                   {"argsort", test::tensor_of(argsort, {rows, columns})},
+                                   {"top", test::tensor_of(top, {rows, 3})},
+                                   {"top_indices", test::tensor_of(top_indices, {rows, 3})},
+                                   {"distinct", test::tensor_of(distinct, {rows * columns})},
+                                   {"index", test::tensor_of(index, {rows * columns})},
+                                   {"count", test::tensor_of<std::int32_t>({count}, {})}});
 }
 
 }  // namespace

@@ -52,9 +52,9 @@ void check_scans() {
     prod.push_back(narrow(product));
   }
   test::check_exact<scans<T>>({{"x", x}}, {{"sum", test::tensor_of(sum, {rows})},
-                                  {"prod", test::tensor_of(prod, {rows})},
-                                  {"cumsum", test::tensor_of(cumsum, {rows, columns})},
-                                  {"cumprod", test::tensor_of(cumprod, {rows, columns})}});
+                                           {"prod", test::tensor_of(prod, {rows})},
+                                           {"cumsum", test::tensor_of(cumsum, {rows, columns})},
+                                           {"cumprod", test::tensor_of(cumprod, {rows, columns})}});
 }
 
 /// Powers of i and small whole numbers: exact.
