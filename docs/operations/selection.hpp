@@ -11,7 +11,7 @@ inline constexpr Row selection_rows[] = {
                          "{indices, count}: where the mask is true; where<Bound>(mask): (Bound, "
                          "rank of S)",
                          {.types = "bool"}),
-    row<ops::Take, ops::Partition, ops::LastPositions>(
+    row<ops::Gather, ops::Partition, ops::ScatterSum>(
         "boolean_mask", "boolean_mask<axis>(x, mask)", "(A,S,B) x (S) -> (A, size of S, B), ()",
         "{values, count}: the parts of x where the mask is true; boolean_mask<axis, Bound>(x, "
         "mask): (A,Bound,B)",
@@ -21,17 +21,17 @@ inline constexpr Row selection_rows[] = {
                      "occurrence, and the position of each element among them; unique<Bound>(x): "
                      "(Bound) values",
                      {.types = "real, bool"}),
-    row<ops::Take, ops::Partition, ops::LastPositions>(
+    row<ops::Gather, ops::Partition, ops::ScatterSum>(
         "dynamic_partition", "dynamic_partition<n>(x, partitions)",
         "(S,B) x (S) -> n times (size of S, B), ()",
         "an array of {values, count}: the rows of x with partition 0, with partition 1...; "
         "dynamic_partition<n, Bound>(x, partitions): (Bound,B)",
         {.types = "any; partitions: integers"}),
-    row<ops::Take, ops::LastPositions, ops::Select, ops::GreaterEqual>(
+    row<ops::Gather, ops::LastPositions, ops::Select, ops::GreaterEqual>(
         "dynamic_stitch", "dynamic_stitch<n>(tuple{i...}, tuple{x...})",
         "k times (S) and (S,B) -> (n,B)", "y[i[k][s]] = x[k][s], later ones win; zero elsewhere",
         {.types = "any; indices: integers"}),
-    row<ops::Take, ops::LastPositions, ops::Select, ops::GreaterEqual>(
+    row<ops::Gather, ops::LastPositions, ops::Select, ops::GreaterEqual>(
         "sparse_to_dense", "sparse_to_dense<D...>(indices, values, otherwise)",
         "(N,R) x (N) -> (D...)", "values at the indices, later ones win; `otherwise` elsewhere",
         {.types = "any; indices: integers"}),
@@ -39,7 +39,7 @@ inline constexpr Row selection_rows[] = {
         "reverse_sequence", "reverse_sequence<sequence_axis, batch_axis>(x, lengths)",
         "(B,T,D) x (B) -> (B,T,D)", "the first lengths[b] elements of sequence b in reverse order",
         {.types = "any; lengths: integers"}),
-    row<ops::Take, ops::RandomPermutation, ops::LastPositions>(
+    row<ops::Gather, ops::RandomPermutation, ops::ScatterSum>(
         "shuffle", "shuffle(x)", "(N,D) -> (N,D)",
         "the rows of x in an order drawn anew in each run", {.types = "any"}),
 };

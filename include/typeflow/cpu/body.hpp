@@ -109,12 +109,6 @@ TYPEFLOW_INLINE auto call(const O& op, const xsimd::batch<float, A>& x) {
   return V(op(x - select(large, V(1.0f), V(0.0f))) * scale);
 }
 
-/// An operation whose body takes numbers alone: loops over the lanes call it.
-template <class O>
-inline constexpr bool has_scalar_body = requires {
-  requires O::scalar_body;
-};
-
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
 template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
@@ -132,8 +126,8 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
     constexpr bool logical = std::is_same_v<Last, bool> && O::domain == Domain::booleans;
     if constexpr (logical) {
       return op(x...);
-    } else if constexpr (is_batch<Last> &&
-                         (is_batch<R> || std::is_same_v<R, bool>)&&!has_scalar_body<O>) {
+    } else if constexpr (is_batch<Last> && !O::scalar_body &&
+                         (is_batch<R> || std::is_same_v<R, bool>)) {
       const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)
                                 TYPEFLOW_INLINE_LAMBDA {
                                   if constexpr (std::is_same_v<T, bool>) {

@@ -12,26 +12,25 @@
 #include <type_traits>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/visit.hpp"
 #include "typeflow/front/gather_nd.hpp"
 
 namespace typeflow::simd {
 
 /// Throws if an index is out of range and not to be skipped, or out of order.
 inline void check_indices(Indexing indexing, const Tensor& indices, std::int64_t extent) {
-  visit_dtype(indices.dtype, [&](auto zero) {
+  visit_integer(indices.dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (is_integer(dtype_of<T>)) {
-      const T* const index = static_cast<const T*>(indices.data);
-      const std::int64_t count = indices.size();
-      bool inside = true;  // negative ones wrap around to large ones
-      for (std::int64_t i = 0; i < count; ++i) {
-        inside &= static_cast<std::uint64_t>(index[i]) < static_cast<std::uint64_t>(extent);
-      }
-      if (inside && !detail::rule_of(indexing).sorted) return;
-      detail::check_indices(
-          indexing, [&](std::int64_t i) { return detail::to_index(index[i]); }, indices.extents,
-          extent);
+    const T* const index = static_cast<const T*>(indices.data);
+    const std::int64_t count = indices.size();
+    bool inside = true;  // negative ones wrap around to large ones
+    for (std::int64_t i = 0; i < count; ++i) {
+      inside &= static_cast<std::uint64_t>(index[i]) < static_cast<std::uint64_t>(extent);
     }
+    if (inside && !detail::rule_of(indexing).sorted) return;
+    detail::check_indices(
+        indexing, [&](std::int64_t i) { return detail::to_index(index[i]); }, indices.extents,
+        extent);
   });
 }
 
@@ -41,12 +40,9 @@ struct IndexBlock {
   std::int64_t at[size];
 
   void load(const Tensor& indices, std::int64_t first, std::int64_t count) {
-    visit_dtype(indices.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (is_integer(dtype_of<T>)) {
-        const T* const from = static_cast<const T*>(indices.data) + first;
-        for (std::int64_t i = 0; i < count; ++i) at[i] = detail::to_index(from[i]);
-      }
+    visit_integer(indices.dtype, [&](auto zero) {
+      const auto* const from = static_cast<const decltype(zero)*>(indices.data) + first;
+      for (std::int64_t i = 0; i < count; ++i) at[i] = detail::to_index(from[i]);
     });
   }
 };
@@ -62,22 +58,8 @@ struct kernel_of<ops::Gather> {
     const Loops loops = detail::index_loops(in[0].extents, in[1].extents, op.axis, op.batch_dims);
     check_indices(op.indexing, in[1], loops.extent);
     const std::int64_t size = loops.inner * size_of(in->dtype);
-    switch (size) {  // as constants, so that memcpy is a load and a store
-      case 0:
-        return;
-      case 1:
-        return copy(loops, std::integral_constant<std::int64_t, 1>{}, in, out, call);
-      case 2:
-        return copy(loops, std::integral_constant<std::int64_t, 2>{}, in, out, call);
-      case 4:
-        return copy(loops, std::integral_constant<std::int64_t, 4>{}, in, out, call);
-      case 8:
-        return copy(loops, std::integral_constant<std::int64_t, 8>{}, in, out, call);
-      case 16:
-        return copy(loops, std::integral_constant<std::int64_t, 16>{}, in, out, call);
-      default:
-        return copy(loops, size, in, out, call);
-    }
+    if (size == 0) return;
+    visit_bytes(size, [&](auto bytes) { copy(loops, bytes, in, out, call); });
   }
 
  private:

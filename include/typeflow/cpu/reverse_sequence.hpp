@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "typeflow/cpu/selection.hpp"
+#include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/visit.hpp"
 #include "typeflow/front/reverse_sequence.hpp"
 
 namespace typeflow::simd {

@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of front/selection.hpp. Finding positions is one pass in order, on one thread; moving
-// rows by them is spread over threads.
+// Kernels of front/selection.hpp: finding positions is one pass in order, on one thread.
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
-#include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/visit.hpp"
 #include "typeflow/front/selection.hpp"
 
 namespace typeflow::simd {
-
-/// Calls f(T{}) with the C++ type of an integer or boolean DType.
-template <class F>
-void visit_integer(DType type, const F& f) {
-  visit_dtype(type, [&](auto zero) {
-    if constexpr (std::is_integral_v<decltype(zero)>) f(zero);
-  });
-}
-
-/// Calls f(constant or number) with the bytes of a piece of memory to be copied: the sizes of
-/// single elements as constants, so that memcpy is a load and a store.
-template <class F>
-void visit_bytes(std::int64_t bytes, const F& f) {
-  switch (bytes) {
-    case 1:
-      return f(std::integral_constant<std::int64_t, 1>{});
-    case 2:
-      return f(std::integral_constant<std::int64_t, 2>{});
-    case 4:
-      return f(std::integral_constant<std::int64_t, 4>{});
-    case 8:
-      return f(std::integral_constant<std::int64_t, 8>{});
-    case 16:
-      return f(std::integral_constant<std::int64_t, 16>{});
-    default:
-      return f(bytes);
-  }
-}
 
 template <>
 struct kernel_of<ops::WhereIndex> {
@@ -118,47 +87,6 @@ struct kernel_of<ops::LastPositions> {
         }
         y[place] = static_cast<std::int32_t>(row);
       }
-    });
-  }
-};
-
-template <>
-struct kernel_of<ops::Take> {
-  template <class A>
-  static void run(const ops::Take& op, const Tensor* in, const Tensor* out,
-                  const KernelCall& call) {
-    const auto axis = static_cast<std::size_t>(op.axis);
-    const std::int64_t extent = in->extents[axis];
-    const std::int32_t* const positions = static_cast<const std::int32_t*>(in[1].data);
-    const std::int64_t count = in[1].size();
-    std::int64_t size = size_of(in->dtype);
-    for (std::size_t i = axis + 1; i < in->extents.size(); ++i) size *= in->extents[i];
-    std::int64_t outer = 1;
-    for (std::size_t i = 0; i < axis; ++i) outer *= in->extents[i];
-    if (size == 0) return;
-    const auto* const from = static_cast<const std::byte*>(in->data);
-    auto* const to = static_cast<std::byte*>(out->data);
-    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
-    visit_bytes(size, [&](auto bytes) {
-      parallel(call, outer * count, grain, [&](std::int64_t begin, std::int64_t end) {
-        std::int64_t row = begin % count;
-        const std::byte* slice = from + begin / count * extent * bytes;
-        for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t position = positions[row];
-          std::byte* const target = to + i * bytes;
-          if (position >= 0 && position < extent) {
-            std::memcpy(target, slice + position * bytes, static_cast<std::size_t>(bytes));
-          } else if (position == -1) {
-            std::memset(target, 0, static_cast<std::size_t>(bytes));
-          } else {
-            detail::fail_position(position, row, extent);
-          }
-          if (++row == count) {
-            row = 0;
-            slice += extent * bytes;
-          }
-        }
-      });
     });
   }
 };

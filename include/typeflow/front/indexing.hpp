@@ -36,6 +36,7 @@ enum class Indexing : std::uint64_t {
   embedding_lookup,
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
+  selection,           ///< positions that an operation found, -1 for none
 };
 
 namespace detail {
@@ -63,9 +64,10 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup", "id", false, false, false},
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
+    {"selection", "position", true, false, false},
 };
 static_assert(sizeof(indexing_rules) / sizeof(indexing_rules[0]) ==
-                  static_cast<std::size_t>(Indexing::embedding_segments) + 1,
+                  static_cast<std::size_t>(Indexing::selection) + 1,
               "a rule for each Indexing");
 constexpr const IndexingRule& rule_of(Indexing indexing) {
   return indexing_rules[static_cast<int>(indexing)];

@@ -80,6 +80,7 @@ struct operation_base {
   static constexpr int flops = 1;
   static constexpr int outputs = 1;
   static constexpr bool variadic = false;
+  static constexpr bool scalar_body = false;
 };
 
 /// One scalar function of inputs that broadcast. The result has the first input's element type

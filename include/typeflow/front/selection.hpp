@@ -11,9 +11,9 @@
 //   auto [rows, count] = boolean_mask(x, greater(score, 0));  // (N,D) x (N) -> (N,D), ()
 //   auto mean_row = sum<0>(rows) / cast<float>(count);
 //
-// All of them are two steps: positions from data (Partition, LastPositions), then one move of rows
-// by these positions (Take), which also is how the gradient moves back. A position of -1 stands
-// for no row. Positions and counts are int32.
+// All of them are two steps: positions from data (Partition, LastPositions), then one Gather of
+// rows by these positions. A position of -1 stands for no row, of which Gather makes zeros.
+// Positions and counts are int32.
 
 #include <array>
 #include <cstddef>
@@ -28,8 +28,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/front/compare.hpp"
-#include "typeflow/front/custom.hpp"
-#include "typeflow/front/shape_ops.hpp"
+#include "typeflow/front/gather.hpp"
 
 namespace typeflow {
 
@@ -67,19 +66,11 @@ constexpr Dims with_axis(const Dims& x, int axis, int count, Extent extent) {
   return out;
 }
 
-constexpr AnyExpr take(const AnyExpr& x, const AnyExpr& positions, int axis);
-constexpr AnyExpr last_positions(const AnyExpr& indices, const Dims& dims, bool stitches = false);
-
 // What kernels and interpreter say of bad data.
 
 [[noreturn]] TYPEFLOW_COLD inline void fail_bound(const char* operation, const char* what,
                                                   std::int64_t bound, std::int64_t count) {
   throw Error(operation, "at most " + std::to_string(bound) + what, std::to_string(count));
-}
-[[noreturn]] TYPEFLOW_COLD inline void fail_position(std::int64_t position, std::int64_t at,
-                                                     std::int64_t extent) {
-  throw Error("take", "position " + std::to_string(position) + " at [" + std::to_string(at) +
-                          "] is not in [-1, " + std::to_string(extent) + ")");
 }
 [[noreturn]] TYPEFLOW_COLD inline void fail_partition(std::int64_t partition, std::int64_t at,
                                                       int parts) {
@@ -212,53 +203,18 @@ struct LastPositions : custom {
   }
 };
 
-/// The slices of x at these positions along an axis; zeros for a position of -1. No position but
-/// -1 may occur twice: so the gradient is a Take, too, by the inverse positions.
-/// (A,N,B) x (K) -> (A,K,B)
-struct Take : custom {
-  static constexpr std::string_view name = "Take";
-  static constexpr int flops = 0;
-  std::int32_t axis;
-
-  static constexpr Type infer(Take op, const Type& x, const Type& positions) {
-    const bool fits =
-        positions.dtype == DType::int32 && positions.dims.rank == 1 && op.axis < x.dims.rank;
-    return {x.dtype,
-            fits ? detail::with_axis(x.dims, op.axis, 1, positions.dims.extent[0]) : no_dims};
-  }
-  static constexpr std::array<AnyExpr, 2> gradient(Take op, auto x, auto positions, auto, auto dy) {
-    const Dims rows{2, {positions.dims()[0], 1}};
-    const AnyExpr inverse =
-        detail::last_positions(reshape_to(positions, rows), Dims{1, {x.dims()[op.axis]}});
-    return {detail::take(dy, inverse, op.axis), AnyExpr{}};
-  }
-  static void interpret(InterpretCall& call) {
-    const Take op = decode<Take>(call.graph, call.node);
-    const HostTensor& x = *call.inputs[0];
-    const HostTensor& positions = *call.inputs[1];
-    HostTensor& y = call.outputs[0];
-    std::int64_t inner = 1;
-    for (int i = op.axis + 1; i < x.dims.rank; ++i) inner *= x.dims.extent[i];
-    const std::int64_t extent = x.dims.extent[op.axis];
-    for (std::int64_t i = 0; i < y.size(); ++i) {
-      const std::int64_t row = i / inner % positions.size();
-      const std::int64_t position = positions[row].integer;
-      if (position < -1 || position >= extent) detail::fail_position(position, row, extent);
-      if (position == -1) continue;
-      y[i] = x[(i / inner / positions.size() * extent + position) * inner + i % inner];
-    }
-  }
-};
-
 }  // namespace ops
 
 namespace detail {
 
-constexpr AnyExpr take(const AnyExpr& x, const AnyExpr& positions, int axis) {
-  return apply(ops::Take{{}, axis}, x, positions);
+/// The slices of x at these positions along an axis, zeros for -1.
+template <UntypedExpr X>
+constexpr AnyExpr slices_at(const X& x, const AnyExpr& positions, int axis) {
+  return gather_node(x, positions, axis, 0, Indexing::selection);
 }
 
-constexpr AnyExpr last_positions(const AnyExpr& indices, const Dims& dims, bool stitches) {
+template <UntypedExpr X>
+constexpr AnyExpr last_positions(const X& indices, const Dims& dims, bool stitches = false) {
   ops::LastPositions op{};
   for (int i = 0; i < dims.rank; ++i) op.extent[i] = dims.extent[i];
   op.rank = dims.rank;
@@ -273,7 +229,7 @@ constexpr std::array<AnyExpr, 2> select_rows(const X& x, const AnyExpr& part, in
   const Extent size = size_as_extent(part.dims());
   const auto [positions, count] = apply(op, reshape_to(part, Dims{1, {size}}));
   const AnyExpr rows = reshape_to(x, with_axis(x.dims(), axis, part.dims().rank, size));
-  return {take(rows, positions, axis), count};
+  return {slices_at(rows, positions, axis), count};
 }
 
 /// Indices, those past the count replaced by -1.
@@ -345,7 +301,7 @@ constexpr AnyExpr dynamic_stitch(std::span<const AnyExpr> indices, std::span<con
     const Extent size = detail::size_as_extent(indices[k].dims());
     const AnyExpr positions =
         detail::last_positions(reshape_to(indices[k], Dims{2, {size, 1}}), Dims{1, {extent}}, true);
-    const AnyExpr rows = detail::take(
+    const AnyExpr rows = detail::slices_at(
         reshape_to(data[k], detail::with_axis(data[k].dims(), 0, rank, size)), positions, 0);
     if (result.exists()) {
       Dims column{1, {extent}};
@@ -369,7 +325,7 @@ constexpr AnyExpr sparse_to_dense(const X& indices, const AnyExpr& values, const
       detail::last_positions(reshape_to(indices, Dims{2, {size, dims.rank}}), dims);
   const AnyExpr row = values.dims().rank == 0 ? broadcast_to(values, Dims{1, {size}}) : values;
   const Dims flat{1, {detail::size_as_extent(dims)}};
-  const AnyExpr dense = reshape_to(detail::take(row, reshape_to(positions, flat), 0), dims);
+  const AnyExpr dense = reshape_to(detail::slices_at(row, reshape_to(positions, flat), 0), dims);
   return otherwise.exists() ? where(greater_equal(positions, 0), dense, otherwise) : dense;
 }
 

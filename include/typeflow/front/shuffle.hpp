@@ -64,7 +64,7 @@ constexpr AnyExpr shuffle(const X& x, const Label& label) {
                ops::RandomPermutation{
                    {}, static_cast<std::uint32_t>(path), static_cast<std::uint32_t>(path >> 32)},
                nullptr, 0, Type(DType::int32, Dims{1, {x.dims()[0]}}));
-  return detail::take(x, order, 0);
+  return detail::slices_at(x, order, 0);
 }
 
 /// x with its rows (the slices along axis 0) in an order that is drawn anew in each run; each order

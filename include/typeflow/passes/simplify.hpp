@@ -627,46 +627,39 @@ class Simplifier {
   /// Positions along an axis have no memory: elementwise operations and reductions make them up.
   /// Where others read them, or a run does, they are computed: by a broadcast to their own shape.
   constexpr void compute_positions() {
-    Pool<Id> positions;
-    for (const Id id : order_) {
-      if (graph_.nodes[id].op->builtin == Builtin::index_along) {
-        positions.push(graph_.nodes[id].outputs.first);
-      }
-    }
-    if (positions.empty()) return;
-    Pool<char> computed(graph_.values.size(), 0);
-    for (const Id id : order_) {
-      const Node& node = graph_.nodes[id];
-      if (node.op->kind == Kind::elementwise || node.op->kind == Kind::reduction) continue;
-      for (Id k = 0; k < node.inputs.count; ++k) computed[input(node, k)] = 1;
-    }
-    for (const Id root : roots_) computed[map_[root]] = 1;
-    for (const Id value : positions) {
-      if (computed[value] != 0) compute_position(value);
-    }
-  }
-  constexpr void compute_position(Id value) {
-    const Node source = graph_.node_of(value);
-    stand_at(source);
-    const Type type = graph_.type_of(value);
-    const Id copy = add_node(graph_, ops::BroadcastTo{}, &value, 1, type).id;
+    bool any = false;
+    for (const Id id : order_) any = any || is_positions(id);
+    if (!any) return;
+    Pool<Id> copies(graph_.values.size(), none);  // by value: what computes it, if it is positions
     Pool<Id> order;
-    order.reserve(order_.size() + 1);
+    order.reserve(order_.size());
+    const auto computed = [&](Id value) {
+      if (!is_positions(graph_.values[value].node)) return value;
+      if (copies[value] == none) {
+        stand_at(graph_.node_of(value));
+        copies[value] =
+            add_node(graph_, ops::BroadcastTo{}, &value, 1, graph_.values[value].type).id;
+        order.push(graph_.values[copies[value]].node);
+      }
+      return copies[value];
+    };
     for (const Id id : order_) {
+      const Node node = graph_.nodes[id];
+      const bool makes_up = node.op->kind == Kind::elementwise || node.op->kind == Kind::reduction;
+      for (Id k = node.inputs.first; k < node.inputs.first + node.inputs.count && !makes_up; ++k) {
+        const Id read = computed(graph_.operands[k]);
+        graph_.operands[k] = read;
+      }
       order.push(id);
-      const Node& node = graph_.nodes[id];
-      if (node.outputs.first == value && node.outputs.count == 1) {
-        order.push(graph_.values[copy].node);
-      }
-      if (node.op->kind == Kind::elementwise || node.op->kind == Kind::reduction) continue;
-      for (Id k = node.inputs.first; k < node.inputs.first + node.inputs.count; ++k) {
-        if (graph_.operands[k] == value) graph_.operands[k] = copy;
-      }
+    }
+    for (const Id root : roots_) {
+      const Id read = computed(map_[root]);
+      map_[root] = read;
     }
     order_ = std::move(order);
-    for (const Id root : roots_) {
-      if (map_[root] == value) map_[root] = copy;
-    }
+  }
+  constexpr bool is_positions(Id node) const {
+    return graph_.nodes[node].op->builtin == Builtin::index_along;
   }
 
   /// a * b + c becomes fma(a, b, c) where nothing else uses the product.

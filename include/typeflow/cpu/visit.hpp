@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// From what a kernel knows when it runs to what the compiler has to know: the type of indices, the
+// size of what is copied.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "typeflow/cpu/call.hpp"
+
+namespace typeflow::simd {
+
+/// Calls f(T{}) with the C++ type of an integer or boolean DType.
+template <class F>
+void visit_integer(DType type, const F& f) {
+  visit_dtype(type, [&](auto zero) {
+    if constexpr (std::is_integral_v<decltype(zero)>) f(zero);
+  });
+}
+
+/// Calls f(constant or number) with the bytes of a piece of memory to be copied: the sizes of
+/// single elements as constants, so that memcpy is a load and a store.
+template <class F>
+void visit_bytes(std::int64_t bytes, const F& f) {
+  switch (bytes) {
+    case 1:
+      return f(std::integral_constant<std::int64_t, 1>{});
+    case 2:
+      return f(std::integral_constant<std::int64_t, 2>{});
+    case 4:
+      return f(std::integral_constant<std::int64_t, 4>{});
+    case 8:
+      return f(std::integral_constant<std::int64_t, 8>{});
+    case 16:
+      return f(std::integral_constant<std::int64_t, 16>{});
+    default:
+      return f(bytes);
+  }
+}
+
+}  // namespace typeflow::simd
