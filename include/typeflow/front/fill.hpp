@@ -24,15 +24,20 @@ constexpr Expr<T, Shape<D...>> filled_with(Graph& graph, int number,
   return {graph, broadcast_to(scalar, Shape<D...>::dims).id};
 }
 
-/// The shape of positions along the only long axis: 1 everywhere but N at `Axis`.
-template <int Rank, int Axis, Extent N>
-struct PositionsRule {
-  static constexpr Dims value = [] {
-    Dims out{};
-    for (int i = 0; i < Rank; ++i) out.append(i == Axis ? N : 1);
-    return out;
-  }();
+/// Indices with a new axis, and the positions along it, 0 up to the extent: both in a type that
+/// holds every index and every position, to be compared.
+struct IndexAndPosition {
+  AnyExpr index;
+  AnyExpr position;
 };
+constexpr IndexAndPosition along_new_axis(const AnyExpr& indices, const Dims& expanded, int axis,
+                                          Extent extent) {
+  Dims positions{};
+  for (int i = 0; i < expanded.rank; ++i) positions.append(i == axis ? extent : 1);
+  const DType type = size_of(indices.dtype()) < 4 ? DType::int32 : indices.dtype();
+  return {cast_to(reshape_to(indices, expanded), type),
+          cast_to(index_along(*indices.graph, positions, axis), type)};
+}
 
 /// count as an int32 scalar: coefficient * batch^power. Powers of batch are floating constants,
 /// which double holds exactly.
@@ -187,15 +192,8 @@ constexpr auto one_hot(const X& indices, std::type_identity_t<T> on = T(1),
   using Rule = detail::StackRule<Axis, typename X::shape, Depth>;
   detail::mark(at, indices);
   Graph& graph = indices.graph();
-  AnyExpr index = reshape_to(indices.any(), Expanded::value);
-  AnyExpr position =
-      index_along(graph, detail::PositionsRule<X::rank + 1, axis, Depth>::value, axis);
-  // Compared in a type that holds every position and every index.
-  if constexpr (size_of(X::type.dtype) < 4) {
-    index = cast_to(index, DType::int32);
-  } else {
-    position = cast_to(position, X::type.dtype);
-  }
+  const auto [index, position] =
+      detail::along_new_axis(indices.any(), Expanded::value, axis, Depth);
   const AnyExpr yes = detail::constant_node(graph, dtype_of<T>, number_from(on));
   const AnyExpr no = detail::constant_node(graph, dtype_of<T>, number_from(off));
   return Expr<T, shape_of_t<Rule>>(graph, where(equal(index, position), yes, no).id);
@@ -215,14 +213,8 @@ constexpr auto sequence_mask(const X& lengths,
                 "sequence_mask<max_length>(lengths): the lengths have too many axes");
   using Rule = detail::StackRule<-1, typename X::shape, MaxLength>;
   detail::mark(at, lengths);
-  AnyExpr length = reshape_to(lengths.any(), Expanded::value);
-  AnyExpr position = index_along(
-      lengths.graph(), detail::PositionsRule<X::rank + 1, X::rank, MaxLength>::value, X::rank);
-  if constexpr (size_of(X::type.dtype) < 4) {
-    length = cast_to(length, DType::int32);
-  } else {
-    position = cast_to(position, X::type.dtype);
-  }
+  const auto [length, position] =
+      detail::along_new_axis(lengths.any(), Expanded::value, X::rank, MaxLength);
   return Expr<bool, shape_of_t<Rule>>(lengths.graph(), less(position, length).id);
 }
 

@@ -19,6 +19,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/front/compare.hpp"
 #include "typeflow/front/custom.hpp"
+#include "typeflow/front/indexing.hpp"
 #include "typeflow/front/matmul.hpp"
 #include "typeflow/front/shape_ops.hpp"
 
@@ -145,12 +146,7 @@ constexpr AnyExpr gradient_of_lower(const AnyExpr& dx) {
 [[noreturn]] TYPEFLOW_COLD inline void fail_matrix(const char* function,
                                                    std::span<const std::int64_t> extents,
                                                    std::int64_t index, const char* what) {
-  std::string place;
-  for (std::size_t i = extents.size() - 2; i-- > 0;) {
-    place = std::to_string(index % extents[i]) + (place.empty() ? "" : ", ") + place;
-    index /= extents[i];
-  }
-  if (!place.empty()) place = " at [" + place + "]";
+  const std::string place = detail::place_of(index, extents.first(extents.size() - 2));
   throw Error(function, "the matrix" + place + " " + what);
 }
 [[noreturn]] TYPEFLOW_COLD inline void fail_matrix(const char* function, const Dims& dims,
