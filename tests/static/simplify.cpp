@@ -36,15 +36,16 @@ constexpr bool placeholders_stay_apart(tf::Graph& g) {
 }
 static_assert(holds<placeholders_stay_apart>());
 
-constexpr bool reads_of_a_variable_stay_apart(tf::Graph& g) {
+// What no statement has changed yet is the variable as the run found it; a read after one is not.
+constexpr bool reads_after_an_assignment_stay_apart(tf::Graph& g) {
   auto v = tf::variable<float, 3>(g, "v");
   auto before = v.read();
   auto now = after(assign_add(v, 1), v.read());
   const Run run = simplified(g, now - before);
-  return tf::verify(run.simplified).empty() && count<tf::ops::Read>(run) == 3 &&
+  return tf::verify(run.simplified).empty() && count<tf::ops::Read>(run) == 1 &&
          count<tf::ops::Assign>(run) == 1;
 }
-static_assert(holds<reads_of_a_variable_stay_apart>());
+static_assert(holds<reads_after_an_assignment_stay_apart>());
 
 constexpr bool identities_apply(tf::Graph& g) {
   auto x = tf::placeholder<float, 3>(g, "x");

@@ -103,7 +103,8 @@ struct Kernels {
       tf::print_name(name, v, v.placeholders[i].name);
       const tf::HostTensor& x = feeds.at(std::string(name.view()));
       bytes.push_back(to_bytes(x));
-      fed.push_back({i, bytes.back().data(), x.dtype, x.size(), x.dims.rank, x.dims.extent});
+      fed.push_back({v.placeholders[i].name, i, bytes.back().data(), x.dtype, x.size(), x.dims.rank,
+                     x.dims.extent});
     }
     tf::Engine::Run run(engine, fed);
     struct Result {
@@ -115,7 +116,7 @@ struct Kernels {
     std::vector<Result> results;
     std::vector<tf::FetchTarget> targets;
     for (tf::Id i = 0; i < v.names.size; ++i) {
-      if (v.names[i].name.kind != tf::NameKind::value || v.names[i].slot == tf::none) continue;
+      if (v.names[i].name.kind == tf::NameKind::effect || v.names[i].slot == tf::none) continue;
       tf::Message name{};
       tf::print_name(name, v, i);
       const tf::Type& type = v.types[v.names[i].type];

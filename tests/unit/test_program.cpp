@@ -9,34 +9,24 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/interpret/program.hpp>
 #include <typeflow/lower/compile.hpp>
 #include <typeflow/lower/dependencies.hpp>
 #include <typeflow/lower/memory_plan.hpp>
 
-#include "support/random_graph.hpp"
+#include "fuzz/model.hpp"
 
 namespace {
 
 namespace tf = typeflow;
 
-/// A program made at run time, as a session has it.
+/// A program made at run time.
 struct Program {
-  tf::ProgramPools pools;
-  tf::Pool<tf::KernelSummary> summaries;
+  tf::InterpretedProgram program;
+  const tf::ProgramPools& pools = program.pools();
 
-  explicit Program(tf::Graph&& graph) : pools(tf::compile(std::move(graph))) {
-    for (const tf::KernelSpec& k : pools.kernels) summaries.push(tf::summary_of(k));
-  }
-  template <class T>
-  static tf::Table<T> table(const tf::Pool<T>& pool) {
-    return {pool.data(), pool.size()};
-  }
-  tf::ProgramView view() const {
-    return {table(pools.types),     table(pools.slots),        table(pools.steps),
-            table(pools.operands),  table(pools.extents),      table(pools.words),
-            table(pools.constants), table(pools.names),        table(pools.scopes),
-            table(pools.variables), table(pools.placeholders), table(summaries)};
-  }
+  explicit Program(tf::Graph&& graph) : program(tf::compile(std::move(graph))) {}
+  tf::ProgramView view() const { return program.view(); }
 };
 
 struct Life {
@@ -134,10 +124,7 @@ TEST_CASE("plans of random programs keep live tensors apart") {
   Counts counts;
   for (int seed = 0; seed < 80; ++seed) {
     CAPTURE(seed);
-    test::RandomModelOptions options;
-    options.operations = 5 + seed * 7 % 56;
-    options.exact = seed % 2 == 0;
-    test::RandomModel model = test::random_model(static_cast<std::uint64_t>(seed), options);
+    fuzz::Model model = fuzz::random_model(static_cast<std::uint64_t>(seed));
     const Program program(std::move(model.graph));
     REQUIRE(program.pools.error.empty());
     for (const std::int64_t batch : {1, 40}) check_plan(program.view(), batch, counts);
@@ -176,9 +163,7 @@ TEST_CASE("a deep net needs two layers' memory for inference") {
 
 TEST_CASE("steps depend on earlier ones: on what they read, and on readers of what they write") {
   for (int seed = 0; seed < 40; ++seed) {
-    test::RandomModelOptions options;
-    options.exact = seed % 2 == 0;
-    test::RandomModel model = test::random_model(static_cast<std::uint64_t>(seed), options);
+    fuzz::Model model = fuzz::random_model(static_cast<std::uint64_t>(seed));
     const Program program(std::move(model.graph));
     const tf::ProgramView v = program.view();
     const auto waits = tf::dependencies_of(v);

@@ -46,15 +46,17 @@ class Pool {
     size_ = count;
   }
 
-  /// `count` elements that hold nothing yet: to be written before they are read.
-  static constexpr Pool uninitialized(int count) {
+  /// `count` elements that hold nothing yet: to be written before they are read. As long as one is
+  /// not, the pool can't grow beyond `capacity`: growing copies all.
+  static constexpr Pool uninitialized(int count, int capacity = 0) {
     Pool pool;
-    pool.reserve(count);
+    pool.reserve(capacity > count ? capacity : count);
     pool.size_ = count;
     return pool;
   }
 
   constexpr int size() const { return size_; }
+  constexpr int capacity() const { return capacity_; }
   constexpr bool empty() const { return size_ == 0; }
   constexpr T* data() { return data_; }
   constexpr const T* data() const { return data_; }

@@ -33,6 +33,7 @@ struct KernelCall {
   void* workspace;             ///< of KernelEntry::workspace bytes, 64-byte aligned
   Executor* executor;          ///< null: one thread
   RandomState random;
+  const void* description = nullptr;  ///< KernelEntry::description
 
   template <class T>
   T* operand(int i) const {
@@ -44,6 +45,7 @@ struct KernelCall {
 struct KernelEntry {
   void (*run)(const KernelCall&);
   std::int64_t (*workspace)(const std::int64_t* extents);  ///< bytes
+  const void* description = nullptr;  ///< what the function has to know besides, if anything
 };
 
 /// Calls f(begin, end) for parts of [0, count) of at least `grain` elements.

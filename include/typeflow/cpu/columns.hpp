@@ -19,8 +19,10 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
   using Ops = typename M::Ops;
   using States = typename M::States;
   static constexpr int N = L::size;
-  static constexpr int together = 4;          ///< vectors of columns
+  static constexpr int most = 16;             ///< vectors of columns that go down the rows together
+  static constexpr int few = 4;               ///< the same where there are not many
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
+  static constexpr std::int64_t ahead = 8;    ///< rows between one that is read and one fetched
   static constexpr unsigned fold_bit = 1u << Outer;  ///< the axis that is folded
   static constexpr unsigned inner_bit = 2u << Outer;
 
@@ -36,14 +38,17 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       (find_strides<I>(call, g), ...);
     }
     (typename M::InputNumbers{});
-    const std::int64_t block = together * N;
+    // Wide blocks read more of a row at once, narrow ones leave more for threads. What a column
+    // folds to does not depend on it.
+    const std::int64_t block = N * (g.width >= 8 * most * N ? most : few);
     const std::int64_t blocks = (g.width + block - 1) / block;
     const std::int64_t size = std::max<std::int64_t>(1, g.length * std::min(block, g.width));
     const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / size);
     parallel(call, outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
       const Ops ops = M::decode(call.words);
       for (std::int64_t task = begin; task < end; ++task) {
-        columns(call, g, ops, task / blocks, task % blocks * block);
+        const std::int64_t first = task % blocks * block;
+        columns(call, g, ops, task / blocks, first, std::min(first + block, g.width));
       }
     });
   }
@@ -73,7 +78,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
   }
 
   [[gnu::flatten]] static void columns(const KernelCall& call, const Geometry& g, const Ops& ops,
-                                       std::int64_t outer, std::int64_t j) {
+                                       std::int64_t outer, std::int64_t j, std::int64_t end) {
     Place p;
     p.at.random = call.random;
     p.outer = outer;
@@ -87,14 +92,8 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       (enter<I>(call, g, coordinate, p), ...);
     }
     (typename M::InputNumbers{});
-    const std::int64_t end = std::min(j + together * N, g.width);
-    if (j + together * N <= end) {
-      vectors<together>(call, g, ops, p, j, N);
-      return;
-    }
-    for (; j < end; j += N) {
-      vectors<1>(call, g, ops, p, j, static_cast<int>(std::min<std::int64_t>(N, end - j)));
-    }
+    const int vectors = static_cast<int>((end - j + N - 1) / N);
+    fold_columns(call, g, ops, p, j, vectors, static_cast<int>(end - j - (vectors - 1) * N));
   }
 
   template <int I>
@@ -115,12 +114,13 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     }
   }
 
-  /// U vectors of columns from j on; of the last, `count` columns.
-  template <int U>
-  static void vectors(const KernelCall& call, const Geometry& g, const Ops& ops, Place& p,
-                      std::int64_t j, int count) {
-    Registers r[U];
-    for (int u = 0; u < U; ++u) {
+  /// Vectors of columns from j on; of the last, `rest` columns.
+  TYPEFLOW_INLINE static void fold_columns(const KernelCall& call, const Geometry& g,
+                                           const Ops& ops, Place& p, std::int64_t j, int vectors,
+                                           int rest) {
+    Registers r[most];  // values per column
+    for (int u = 0; u < vectors; ++u) {
+      const int count = u + 1 < vectors ? N : rest;
       [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
         (load<false, 0, I>(g, r[u], p, 0, j + u * N, count), ...);
       }
@@ -129,10 +129,11 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       M::template evaluate_rows<0>(r[u], ops, p.at);
     }
     [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
-      (pass<P, U>(call, g, r, ops, p, j, count), ...);
+      (pass<P>(call, g, r, ops, p, j, vectors, rest), ...);
     }
     (std::make_integer_sequence<int, M::passes>{});
-    for (int u = 0; u < U; ++u) {
+    for (int u = 0; u < vectors; ++u) {
+      const int count = u + 1 < vectors ? N : rest;
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (store<true, S>(call, r[u], p.outer * g.width + j + u * N, count), ...);
       }
@@ -140,23 +141,25 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     }
   }
 
-  template <int P, int U>
+  template <int P>
   TYPEFLOW_INLINE static void pass(const KernelCall& call, const Geometry& g, Registers* r,
-                                   const Ops& ops, Place& p, std::int64_t j, int count) {
-    States total[U];
-    for (States& s : total) reset<P>(s);
+                                   const Ops& ops, Place& p, std::int64_t j, int vectors,
+                                   int rest) {
+    States total[most];
+    States state[most];
+    for (int u = 0; u < vectors; ++u) reset<P>(total[u]);
     for (std::int64_t begin = 0; begin < g.length; begin += chunk) {
-      States state[U];
-      for (States& s : state) reset<P>(s);
+      for (int u = 0; u < vectors; ++u) reset<P>(state[u]);
       const std::int64_t end = std::min(begin + chunk, g.length);
       for (std::int64_t k = begin; k < end; ++k) {
-        [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
-          (step<P>(call, g, r[u], ops, p, state[u], k, j + u * N, count), ...);
+        for (int u = 0; u + 1 < vectors; ++u) {
+          step<P>(call, g, r[u], ops, p, state[u], k, j + u * N, N);
         }
-        (std::make_integer_sequence<int, U>{});
+        const int last = vectors - 1;
+        step<P>(call, g, r[last], ops, p, state[last], k, j + last * N, rest);
       }
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-        for (int u = 0; u < U; ++u) {
+        for (int u = 0; u < vectors; ++u) {
           if (begin == 0) {
             get<I>(total[u]) = get<I>(state[u]);
           } else {
@@ -165,7 +168,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
         }
       });
     }
-    for (int u = 0; u < U; ++u) {
+    for (int u = 0; u < vectors; ++u) {
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
         get<M::first_item + I>(r[u]) = get<I>(total[u]).result();
       });
@@ -179,9 +182,14 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
   }
 
   template <int P>
-  TYPEFLOW_INLINE static void step(const KernelCall& call, const Geometry& g, Registers& r,
-                                   const Ops& ops, Place& p, States& state, std::int64_t k,
-                                   std::int64_t j, int count) {
+  TYPEFLOW_INLINE static void step(const KernelCall& call, const Geometry& g,
+                                   const Registers& of_columns, const Ops& ops, Place& p,
+                                   States& state, std::int64_t k, std::int64_t j, int count) {
+    Registers r;
+    [&]<int... V>(std::integer_sequence<int, V...>) TYPEFLOW_INLINE_LAMBDA {
+      (take<P, V>(r, of_columns), ...);
+    }
+    (std::make_integer_sequence<int, M::values>{});
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (load<true, P, I>(g, r, p, k, j, count), ...);
     }
@@ -204,6 +212,21 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     }
   }
 
+  /// Value V of a column, if pass P needs it for its elements.
+  template <int P, int V>
+  TYPEFLOW_INLINE static void take(Registers& r, const Registers& of_columns) {
+    if constexpr (M::template needs<P, V>) {
+      constexpr bool per_column = [] {
+        if constexpr (V < M::inputs) {
+          return !folded<V>;
+        } else {
+          return M::template Item<V - M::inputs>::is_row ||
+                 M::template Item<V - M::inputs>::is_fold;
+        }
+      }();
+      if constexpr (per_column) get<V>(r) = get<V>(of_columns);
+    }
+  }
   /// Input I of element or column k, j, if it runs along the folded axis (Folded), or not.
   template <bool Folded, int P, int I>
   TYPEFLOW_INLINE static void load(const Geometry& g, Registers& r, const Place& p, std::int64_t k,
@@ -223,6 +246,8 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
         if constexpr (!inner) {
           get<I>(r) = L::template broadcast<T>(*at);
         } else {
+          // Rows lie far apart, and what is read of each is short: processors do not foresee it.
+          if constexpr (Folded) __builtin_prefetch(at + j + ahead * g.stride[I][Outer]);
           get<I>(r) = count == N ? L::load(at + j) : L::load(at + j, count);
         }
       }

@@ -164,7 +164,7 @@ class StridedCopy {
     });
   }
 
-  Axis axes_[max_rank + 1];
+  Axis axes_[max_rank + 1] = {};
   int rank_ = 0;
   std::int64_t size_ = 1;
 };

@@ -185,7 +185,8 @@ constexpr Effect group(const E&... effects) {
   return (Effect{} + ... + static_cast<const Effect&>(effects));
 }
 
-/// x, computed once the effect has happened: after(assign(v, e), v.read()) is the new value.
+/// x, in runs that execute the effect: after(assign(v, e), v.read()) is the new value. If x is a
+/// v.read() that follows no effect itself, v is read at this point.
 template <TypedExpr X>
 constexpr auto after(const Effect& effect, const X& x,
                      std::source_location at = std::source_location::current()) {

@@ -29,7 +29,8 @@ struct AnyExpr {
   Id id = none;
 
   constexpr bool exists() const { return id != none; }
-  constexpr const Dims& dims() const { return graph->dims_of(id); }
+  /// By value: adding a node may move the graph's types.
+  constexpr Dims dims() const { return graph->dims_of(id); }
   constexpr DType dtype() const { return graph->dtype_of(id); }
 };
 

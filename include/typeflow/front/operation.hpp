@@ -481,6 +481,7 @@ constexpr Op make_op() {
             detail::infers<O>(),
             detail::is_foldable<O>(),
             O::flops,
+            word_count<O>,
             &detail::infer_of<O>,
             &detail::gradient_of<O>,
             &detail::expand_of<O>,

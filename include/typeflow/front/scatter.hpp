@@ -122,8 +122,8 @@ constexpr Effect scatter(const Variable<T, S>& variable, const I& indices, const
 /// are added. (N,R...), (I...), (I...,R...)
 ///
 /// The values have the variable's element type and the shape (I...,R...), or broadcast to it. An
-/// index outside of [0, N) is an error of the run, which leaves the variable as it is. The new
-/// value is after(effect, variable.read()).
+/// index outside of [0, N) is an error of the run; this effect then changes nothing. The new value
+/// is after(effect, variable.read()).
 template <Element T, class S, TypedExpr I, Operand V>
 constexpr Effect scatter_add(const Variable<T, S>& variable, const I& indices, const V& values,
                              std::source_location at = std::source_location::current()) {

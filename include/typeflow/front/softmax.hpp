@@ -41,6 +41,12 @@ void each_row(const Dims& dims, unsigned axis, const F& f) {
     if (i / stride % extent == 0) f(i, stride);
   }
 }
+/// The losses of rows without classes.
+inline void fill_with_nan(HostTensor& losses) {
+  for (std::int64_t i = 0; i < losses.size(); ++i) {
+    losses.set(i, std::numeric_limits<double>::quiet_NaN());
+  }
+}
 /// log(sum(exp(row))) in double.
 inline double log_sum_exp(const HostTensor& x, std::int64_t first, std::int64_t stride,
                           std::int64_t n) {
@@ -132,6 +138,7 @@ struct SoftmaxCrossEntropy : composite {
     const HostTensor& labels = *call.inputs[1];
     const unsigned axis = static_cast<unsigned>(x.dims.rank - 1);
     const std::int64_t n = x.dims.extent[axis];
+    if (n == 0) softmax::fill_with_nan(call.outputs[0]);
     softmax::each_row(x.dims, axis, [&](std::int64_t first, std::int64_t stride) {
       const double log_sum = softmax::log_sum_exp(x, first, stride, n);
       double loss = 0;
@@ -196,6 +203,7 @@ struct SparseSoftmaxCrossEntropy : composite {
     const HostTensor& labels = *call.inputs[1];
     const unsigned axis = static_cast<unsigned>(x.dims.rank - 1);
     const std::int64_t n = x.dims.extent[axis];
+    if (n == 0) softmax::fill_with_nan(call.outputs[0]);
     softmax::each_row(x.dims, axis, [&](std::int64_t first, std::int64_t stride) {
       const std::int64_t label = labels[first / n].integer;
       const bool in_range = label >= 0 && label < n;

@@ -88,7 +88,8 @@ class Variable : public Expr<T, S> {
  public:
   constexpr Variable() = default;
   constexpr Variable(Graph& graph, Id id) : Expr<T, S>(graph, id) {}
-  /// The value at this point of the model's statements; see front/assign.hpp.
+  /// The value at this point of the model's statements, as those that a run executes have made it;
+  /// see front/assign.hpp.
   constexpr Expr<T, S> read(std::source_location at = std::source_location::current()) const;
 };
 

@@ -67,6 +67,7 @@ class Graph {
   /// Whether dropout drops and layers register their training updates.
   constexpr bool training() const { return !has(mode_, Mode::inference); }
   constexpr Mode mode() const { return mode_; }
+  constexpr void set_mode(Mode mode) { mode_ = mode; }
 
   /// The trainable variables whose path is `path` or lies below it; all without a path.
   constexpr VariableList trainable(std::string_view path = {}) { return select(path, true); }

@@ -51,7 +51,8 @@ class Interpreter {
 
   /// One run: the values of the tensors among the fetches, in their order. Effects among them are
   /// executed and give no value; others are executed only if a fetch depends on them. Any named
-  /// tensor can be fed, and is then not computed. The size of the batch is that of the feeds.
+  /// tensor but a variable can be fed, and is then not computed. The size of the batch is that of
+  /// the feeds.
   ///
   /// Errors: an unknown name; a feed or variable that is missing or of another element type or
   /// shape; feeds that disagree on the batch. Variables then are as before the run.
@@ -66,12 +67,17 @@ class Interpreter {
                                      const HostTensors& feeds = {}) {
     values_.assign(static_cast<std::size_t>(graph_.values.size()), HostTensor{});
     known_.assign(values_.size(), false);
+    fed_.clear();
     batch_ = none;
     feed(feeds);
     start_variables();
     const std::vector<bool> needed = find_needed(fetches);
     for (const Id id : order_) {
-      if (needed[static_cast<std::size_t>(id)]) compute(graph_, id);
+      if (!needed[static_cast<std::size_t>(id)]) continue;
+      compute(graph_, id);
+      for (const auto& [fed, tensor] : fed_) {  // one of several results
+        if (graph_.values[fed].node == id) value(fed) = *tensor;
+      }
     }
     std::vector<HostTensor> results;
     for (const Id fetch : fetches) {
@@ -119,6 +125,9 @@ class Interpreter {
       const Name& name = find(text, "feed");
       const std::string what = quoted("feed", text);
       if (name.kind == NameKind::effect) throw Error(what, "an effect can't be fed");
+      if (graph_.op_of(name.value).builtin == Builtin::variable) {
+        throw Error(what, "a variable is set, not fed");
+      }
       const Type& type = graph_.type_of(name.value);
       const std::int64_t batch_before = batch_;
       if (!fits(tensor, type)) {
@@ -135,6 +144,7 @@ class Interpreter {
         throw Error(what, "the graph was simplified for runs that compute it");
       }
       set(id, tensor);
+      fed_.emplace_back(id, &tensor);
     }
   }
 
@@ -358,7 +368,8 @@ class Interpreter {
 
   // Of the run at hand.
   std::vector<HostTensor> values_;
-  std::vector<bool> known_;            ///< by value: fed, computed, or a token that has happened
+  std::vector<bool> known_;  ///< by value: fed, computed, or a token that has happened
+  std::vector<std::pair<Id, const HostTensor*>> fed_;
   std::map<Id, HostTensor> assigned_;  ///< by variable
   std::int64_t batch_ = none;
 };

@@ -133,6 +133,7 @@ struct Op {
   bool inferable;  ///< `infer` gives the output types
   bool foldable;   ///< `evaluate` is a constant expression for constant inputs
   int flops;       ///< floating-point operations per output element, for the cost model
+  int words;       ///< of the operation's data members
 
   /// Output types (at most max_outputs) from input types; false if the inputs do not fit.
   bool (*infer)(const Graph&, const Node&, Type* out);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The whole way of a graph to a program: verify, simplify, fuse, order, lower.
+// The whole way of a graph to a program: verify, place, simplify, fuse, recompute, order,
+// lower.
 //
 // A model is compiled once for everything that it names: its effects, its named values, its
 // variables. A named value that a kernel swallows has no memory then; a run that asks for it, or
@@ -10,6 +11,8 @@
 
 #include "typeflow/lower/lower.hpp"
 #include "typeflow/lower/verify.hpp"
+#include "typeflow/passes/place.hpp"
+#include "typeflow/passes/recompute.hpp"
 
 namespace typeflow {
 
@@ -22,28 +25,30 @@ struct Request {
 
 namespace detail {
 
-/// Values and tokens that a program must be able to compute.
-struct Roots {
-  Pool<Id> all;   ///< everything that the model names
-  Pool<Id> keep;  ///< of it, the values that must have memory of their own
+/// What a graph names, in the order of ProgramView::names.
+struct NamedRoots {
+  Roots roots;
+  Pool<Id> stored;  ///< of the values, those that must have memory of their own
 };
 
-constexpr Roots named_roots(const Graph& graph, const Request& request) {
-  Roots roots;
+constexpr NamedRoots named_roots(const Graph& graph, const Request& request) {
+  NamedRoots named;
   Pool<char> used(graph.values.size(), 0);
   for (const Id operand : graph.operands) used[operand] = 1;
   for (const Name& name : graph.names) {
     if (name.kind == NameKind::key) continue;
-    roots.all.push(name.value);
-    if (name.kind != NameKind::value || !request.everything) continue;
-    const bool scalar = graph.dims_of(name.value).rank == 0;
-    if (scalar || used[name.value] == 0) roots.keep.push(name.value);
+    named.roots.values.push(name.value);
+    const bool token = graph.is_token(name.value);
+    const bool result = name.kind == NameKind::value && request.everything &&
+                        (graph.dims_of(name.value).rank == 0 || used[name.value] == 0);
+    named.roots.kept.push(token || result ? 1 : 0);
+    if (result) named.stored.push(name.value);
   }
   for (const Id name : request.fetches) {
     const Id value = graph.names[name].value;
-    if (!graph.is_token(value)) roots.keep.push(value);
+    if (!graph.is_token(value)) named.stored.push(value);
   }
-  return roots;
+  return named;
 }
 
 constexpr ProgramPools failed(const Message& error) {
@@ -67,25 +72,30 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   if (!wrong.empty()) return detail::internal_error("tracing", wrong);
   const bool keep_all = has(graph.mode(), Mode::debug);
   const int traced = graph.nodes.size();
-  detail::Roots roots = detail::named_roots(graph, request);
+  detail::NamedRoots named = detail::named_roots(graph, request);
   Pool<Id> cuts;
   for (const Id name : request.feeds) cuts.push(graph.names[name].value);
   Pool<Id> requested;
   for (const Id name : request.fetches) requested.push(graph.names[name].value);
 
-  Simplified simplified = simplify(std::move(graph), roots.all, cuts);
+  place(graph);
+  Simplified simplified = simplify(std::move(graph), named.roots.values, cuts);
   if (!std::is_constant_evaluated()) {  // tests do; a compiler's time is dear
     wrong = verify(simplified);
     if (!wrong.empty()) return detail::internal_error("simplify", wrong);
   }
 
-  const Pool<Id>& needed = request.everything ? roots.all : requested;
-  Fused fused = fuse(simplified, needed, !keep_all);
+  // A run of all that a program is for needs no telling apart, nor do kernels of one operation.
+  if (!request.everything) named.roots.values = requested;
+  if (!request.everything || keep_all) named.roots.kept.clear();
+  Fused fused = fuse(simplified, named.roots, !keep_all);
+  if (!keep_all) recompute(simplified, fused, named.roots);
   const Pool<Id> order = schedule(simplified.graph, fused);
   if (order.empty() && fused.clusters.size() > 0) {
     return detail::internal_error("fusion", Message{} << "the clusters form a cycle");
   }
-  ProgramPools program = detail::Lowerer(simplified, fused, order).run(roots.keep, keep_all);
+  ProgramPools program = detail::Lowerer(simplified, fused, order).run(named.stored, keep_all);
+  if (!program.error.empty()) return detail::failed(program.error);
   program.nodes = traced;
   if (!std::is_constant_evaluated()) {
     wrong = verify(program);

@@ -57,6 +57,7 @@ struct Frozen {
   FrozenTable<ProgramVariable, steps_max> variables;
   FrozenTable<ProgramPlaceholder, steps_max / 8> placeholders;
   FrozenTable<KernelSpec, steps_max / 16> kernels;
+  FrozenTable<std::uint32_t, steps_max * 4> need_sets;
   int nodes;
   Message error;
 };
@@ -92,7 +93,8 @@ constexpr Frozen freeze() {
                     f.extents.take(program.extents) && f.words.take(program.words) &&
                     f.constants.take(program.constants) && f.names.take(program.names) &&
                     f.scopes.take(program.scopes) && f.variables.take(program.variables) &&
-                    f.placeholders.take(program.placeholders) && f.kernels.take(program.kernels);
+                    f.placeholders.take(program.placeholders) && f.kernels.take(program.kernels) &&
+                    f.need_sets.take(program.need_sets);
   if (!fits) {
     f = Frozen{};
     f.error << "the program is larger than TYPEFLOW_MAX_STEPS = " << Frozen::steps_max
@@ -118,11 +120,12 @@ struct TableSizes {
   int variables;
   int placeholders;
   int kernels;
+  int need_sets;
 };
 constexpr TableSizes sizes_of(const Frozen& f) {
-  return {f.types.size,   f.slots.size,     f.steps.size,        f.operands.size,
-          f.extents.size, f.words.size,     f.constants.size,    f.names.size,
-          f.scopes.size,  f.variables.size, f.placeholders.size, f.kernels.size};
+  return {f.types.size,        f.slots.size,     f.steps.size,    f.operands.size, f.extents.size,
+          f.words.size,        f.constants.size, f.names.size,    f.scopes.size,   f.variables.size,
+          f.placeholders.size, f.kernels.size,   f.need_sets.size};
 }
 template <auto Model, Mode M, class R>
 inline constexpr TableSizes sizes = sizes_of(frozen<Model, M, R>);
@@ -146,6 +149,7 @@ struct Tables {
   Exact<ProgramVariable, S.variables> variables;
   Exact<ProgramPlaceholder, S.placeholders> placeholders;
   Exact<KernelSummary, S.kernels> summaries;
+  Exact<std::uint32_t, S.need_sets> need_sets;
 };
 /// What only the compiler needs.
 template <TableSizes S>
@@ -175,6 +179,7 @@ constexpr Tables<S> tables_of(const Frozen& f) {
   copy(t.scopes, f.scopes);
   copy(t.variables, f.variables);
   copy(t.placeholders, f.placeholders);
+  copy(t.need_sets, f.need_sets);
   for (int i = 0; i < S.kernels; ++i) {
     t.summaries[static_cast<std::size_t>(i)] = summary_of(f.kernels.items[i]);
   }
@@ -220,7 +225,8 @@ class Lowering {
       table(tables.types),     table(tables.slots),        table(tables.steps),
       table(tables.operands),  table(tables.extents),      table(tables.words),
       table(tables.constants), table(tables.names),        table(tables.scopes),
-      table(tables.variables), table(tables.placeholders), table(tables.summaries)};
+      table(tables.variables), table(tables.placeholders), table(tables.summaries),
+      table(tables.need_sets)};
 };
 
 }  // namespace typeflow

@@ -30,6 +30,7 @@ struct ProgramPools {
   Pool<ProgramVariable> variables;
   Pool<ProgramPlaceholder> placeholders;
   Pool<KernelSpec> kernels;
+  Pool<std::uint32_t> need_sets;
   Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
   int nodes = 0;           ///< of the graph as traced
   Message error{};
@@ -71,6 +72,7 @@ class Lowerer {
       step_of_[cluster] = out_.steps.size();
       lower(cluster, fused_.clusters[cluster]);
     }
+    if (!out_.error.empty()) return std::move(out_);
     add_controls();
     add_names();
     add_variables();
@@ -162,6 +164,11 @@ class Lowerer {
     size_ = 0;
     input_count_ = 0;
     store_count_ = 0;
+    // Every member is at most an item, and a store.
+    if (cluster.members > KernelSpec::max_items || cluster.members > KernelSpec::max_stores) {
+      fail(cluster, "more operations than a kernel can have");
+    }
+    if (!out_.error.empty()) return;
     switch (cluster.kind) {
       case ClusterKind::loop:
         lower_loop(id, cluster);
@@ -175,16 +182,50 @@ class Lowerer {
     }
     const int inputs = out_.operands.size() - operands;
     for (int i = 0; i < store_count_; ++i) out_.operands.push(stores_[i].slot);
+    const Range tensors{operands, out_.operands.size() - operands};
+    const Range needs = push_needs(cluster);
     const Node& node = nodes_[labelled_];
     out_.steps.push(Step{kernel(),
                          inputs,
-                         {operands, out_.operands.size() - operands},
+                         tensors,
                          {extents, out_.extents.size() - extents},
                          {words, out_.words.size() - words},
                          {},
+                         needs,
                          cluster.device,
                          {node.op->name.data(), static_cast<int>(node.op->name.size()), node.scope,
                           none, node.source}});
+  }
+
+  // Needs.
+
+  /// The sets of names that need the members of a cluster, each once; none if all are needed by the
+  /// same names: who reaches such a step needs all of it.
+  constexpr Range push_needs(const Cluster& cluster) {
+    const Id first = out_.operands.size();
+    const Id* const needs = fused_.needs.data();
+    const Id usual = needs[cluster.first];
+    bool mixed = false;
+    for (Id m = cluster.first; m != none && !mixed; m = next_[m]) mixed = needs[m] != usual;
+    for (Id m = cluster.first; m != none && mixed; m = next_[m]) {
+      const Id set = need_set(needs[m]);
+      int i = first;
+      while (i < out_.operands.size() && out_.operands[i] != set) ++i;
+      if (i == out_.operands.size()) out_.operands.push(set);
+    }
+    return {first, out_.operands.size() - first};
+  }
+  /// The number of a set of names in the program.
+  constexpr Id need_set(Id set) {
+    const NeedSets& sets = fused_.need_sets;
+    if (need_set_of_.empty()) need_set_of_ = Pool<Id>(sets.count(), none);
+    Id& number = need_set_of_[set];
+    if (number == none) {
+      number = out_.need_sets.size() / sets.width();
+      const std::uint32_t* const words = sets.words_of(set);
+      for (int i = 0; i < sets.width(); ++i) out_.need_sets.push(words[i]);
+    }
+    return number;
   }
 
   // Loops.
@@ -230,6 +271,10 @@ class Lowerer {
     }
     const bool folds = (reduced >> (axes - 1) & 1u) != 0;
     const bool columns = reduced != 0 && !folds;
+    // One loop folds, and at most one is inside of it: what kernels have.
+    if (reduced != 0 && reduced != 1u << (axes - (columns ? 2 : 1))) {
+      fail(cluster, "a reduction's axes do not collapse to those of a kernel");
+    }
     int* const head = spec_;
     head[0] = static_cast<int>(columns ? KernelKind::columns : KernelKind::loop);
     head[1] = (cluster.width & 2u) != 0;
@@ -269,45 +314,45 @@ class Lowerer {
   }
 
   /// The number of an operand from outside that runs along these axes.
-  constexpr int input(Id storage, unsigned axes) {
+  constexpr int input(const Cluster& cluster, Id storage, unsigned axes) {
     for (int i = 0; i < input_count_; ++i) {
       if (inputs_[i].storage == storage && inputs_[i].axes == axes) return i;
+    }
+    if (input_count_ == KernelSpec::max_inputs) {
+      fail(cluster, "more operands than a kernel can have");
+      return 0;
     }
     inputs_[input_count_] = Input{storage, axes};
     return input_count_++;
   }
 
-  /// Along which axes of the cluster's space an operand of a member runs.
-  constexpr unsigned axes_of(const Cluster& cluster, const Node& node, bool row, Id value) const {
-    const Id storage = storage_[value];
-    if (nodes_[values_[storage].node].op->builtin == Builtin::index_along) {
-      return index_axis(node, value);
-    }
-    const Id in = type_of(value);
-    const Id result = node.op->kind == Kind::write ? in : type_of(node.outputs.first);
-    const std::uint16_t known = fused_.axes.data()[in * fused_.type_count + result];
-    const unsigned axes =
-        known != 0 ? known - 1u : broadcast_axes(types_[in].dims, types_[result].dims);
-    if (!row) return axes;
-    unsigned spread = 0;  // over the axes that are not reduced
-    int axis = 0;
-    for (int i = 0; i < cluster.rank; ++i) {
-      if ((cluster.reduced >> i & 1u) != 0) continue;
-      if ((axes >> axis & 1u) != 0) spread |= 1u << i;
-      ++axis;
-    }
-    return spread;
+  /// A mistake of a pass: what is lowered is not what kernels are.
+  constexpr void fail(const Cluster& cluster, const char* what) {
+    if (!out_.error.empty()) return;
+    const Node& node = nodes_[cluster.first];
+    out_.error << "internal error in lowering: " << node.op->name << ": " << what << " ("
+               << file_name(node.source.file) << ':' << node.source.line << ')';
   }
 
-  /// The axis of the space that an index runs along.
-  constexpr unsigned index_axis(const Node& node, Id value) const {
-    const Dims& in = types_[type_of(value)].dims;
-    const Dims& out = types_[type_of(node.outputs.first)].dims;
-    const Range words = nodes_[values_[storage_[value]].node].attributes;
-    const int axis = static_cast<int>(graph_.attributes[words.first]) + out.rank - in.rank;
-    int squeezed_axis = 0;
-    for (int i = 0; i < axis; ++i) squeezed_axis += out.extent[i] != 1;
-    return out.extent[axis] == 1 ? 0u : 1u << squeezed_axis;
+  /// Along which axes of the cluster's space an operand of a member runs.
+  constexpr unsigned axes_of(const Cluster& cluster, const Node& node, bool row, Id value) const {
+    const unsigned whole = (1u << cluster.rank) - 1u;
+    if (node.op->kind == Kind::reduction || node.op->kind == Kind::write) return whole;
+    const Id in = type_of(value);
+    const Id out = type_of(node.outputs.first);
+    const Node& from = nodes_[values_[storage_[value]].node];
+    unsigned axes = 0;
+    if (from.op->builtin == Builtin::index_along) {
+      axes =
+          position_axes(types_[in].dims, static_cast<int>(graph_.attributes[from.attributes.first]),
+                        types_[out].dims);
+    } else if (in == out && !row) {
+      return whole;
+    } else {
+      const std::uint16_t known = fused_.axes.data()[in * fused_.type_count + out];
+      axes = known != 0 ? known - 1u : broadcast_axes(types_[in].dims, types_[out].dims);
+    }
+    return row ? spread_axes(axes, cluster.reduced, cluster.rank) : axes;
   }
 
   /// The items and stores of a cluster.
@@ -324,8 +369,9 @@ class Lowerer {
       if (op.kind != Kind::write || m == cluster.first) labelled_ = m;
       if (op.kind == Kind::write) {
         const Id storage = storage_[operands_[node.inputs.first + 1]];
-        const int number =
-            cluster_of_[values_[storage].node] == id ? number_of_[storage] : input(storage, whole);
+        const int number = cluster_of_[values_[storage].node] == id
+                               ? number_of_[storage]
+                               : input(cluster, storage, whole);
         stores_[store_count_++] =
             Store{number, row, dtype_of(storage), slot(storage_[operands_[node.inputs.first]])};
         continue;
@@ -345,10 +391,8 @@ class Lowerer {
           const Id storage = storage_[value];
           if (cluster_of_[values_[storage].node] == id) {
             *at++ = number_of_[storage];
-          } else if (op.kind == Kind::reduction || (type_of(value) == type && !row)) {
-            *at++ = input(storage, whole);
           } else {
-            *at++ = input(storage, axes_of(cluster, node, row, value));
+            *at++ = input(cluster, storage, axes_of(cluster, node, row, value));
           }
         }
         number_of_[result] = first_item + items++;
@@ -494,6 +538,10 @@ class Lowerer {
     *at++ = operation(*node.op);
     const bool updates = node.op->kind == Kind::update;  // input 0, the variable, is written
     const int first = updates ? 1 : 0;
+    if (node.inputs.count - first > KernelSpec::max_inputs) {
+      fail(cluster, "more operands than a kernel can have");
+      return;
+    }
     *at++ = node.inputs.count - first;
     const auto describe = [&](Id value) {
       *at++ = dtype_of(value);
@@ -621,15 +669,15 @@ class Lowerer {
 
   /// Steps whose nodes have control inputs, with the steps of those effects.
   constexpr void add_controls() {
-    for (const Id id : fused_.order) {
-      const Node& node = nodes_[id];
-      if (node.controls.count == 0 || fused_.needs[id] == 0 || cluster_of_[id] == none) continue;
+    for (Id c = fused_.first_late; c < fused_.clusters.size(); ++c) {
+      if (step_of_[c] == none) continue;
       const Id first = out_.operands.size();
       begin_effect();
-      for (Id k = 0; k < node.controls.count; ++k) {
-        push_effect_steps(operands_[node.controls.first + k]);
+      for (Id m = fused_.clusters[c].first; m != none; m = next_[m]) {
+        const Range controls = nodes_[m].controls;
+        for (Id k = 0; k < controls.count; ++k) push_effect_steps(operands_[controls.first + k]);
       }
-      out_.steps[step_of_[cluster_of_[id]]].after = {first, out_.operands.size() - first};
+      out_.steps[step_of_[c]].after = {first, out_.operands.size() - first};
     }
   }
 
@@ -661,6 +709,7 @@ class Lowerer {
       if (name.kind == NameKind::key) continue;
       ProgramName record{name, none, none, {}};
       const Id value = map_[name.value];
+      if (name.kind == NameKind::value) record.name.kind = kind_of(name.value);
       if (name.kind == NameKind::effect) {
         record.steps.first = out_.operands.size();
         begin_effect();
@@ -679,6 +728,14 @@ class Lowerer {
       }
       name_of_[i] = out_.names.push(record);
     }
+  }
+
+  /// What users named by a second name: a placeholder or a variable, too.
+  constexpr NameKind kind_of(Id traced) const {
+    const Builtin builtin = nodes_[values_[traced].node].op->builtin;
+    return builtin == Builtin::placeholder ? NameKind::placeholder
+           : builtin == Builtin::variable  ? NameKind::variable
+                                           : NameKind::value;
   }
 
   constexpr void add_variables() {
@@ -710,7 +767,7 @@ class Lowerer {
 
   /// Whether the value is part of the program.
   constexpr bool in_program(Id value) const {
-    return value != none && fused_.needs[values_[value].node] != 0;
+    return value != none && fused_.needs[values_[value].node] != NeedSets::nobody;
   }
 
   struct Operation {
@@ -743,6 +800,7 @@ class Lowerer {
 
   ProgramPools out_;
   Pool<Id> name_of_;          // by name of the graph: in the program
+  Pool<Id> need_set_of_;      // by set of names: in the program
   Pool<int> effect_of_step_;  // the last effect that a step was listed for
   int effect_ = 0;
   Pool<int> all_words_;

@@ -156,6 +156,7 @@ struct Step {
   Range extents;   ///< in ProgramView::extents
   Range words;     ///< in ProgramView::words: numbers for the body
   Range after;     ///< in ProgramView::operands: steps that must have run, besides producers
+  Range needs;  ///< in ProgramView::operands: in need_sets, who needs parts of it; none if all do
   Device device;
   StepLabel label;
 };
@@ -210,6 +211,8 @@ struct ProgramView {
   Table<ProgramVariable> variables;
   Table<ProgramPlaceholder> placeholders;
   Table<KernelSummary> kernels;
+  /// Sets of names, as bits: bit i stands for names[i]. As many words each as the names take.
+  Table<std::uint32_t> need_sets;
 
   constexpr const Type& type_of(Id slot) const { return types[slots[slot].type]; }
 };
@@ -265,6 +268,12 @@ constexpr Id find_name(const ProgramView& program, std::string_view path) {
     if (program.names[i].name.hash == key) return i;
   }
   return none;
+}
+/// The placeholder that a name feeds; none if no step of the program reads it.
+constexpr Id placeholder_of(const ProgramView& program, Id name) {
+  const Id slot = program.names[name].slot;
+  const bool placeholder = slot != none && program.slots[slot].kind == SlotKind::placeholder;
+  return placeholder ? program.slots[slot].index : none;
 }
 /// "fc2/MatMul (mlp.cpp:14)"
 constexpr void print_step(Message& out, const ProgramView& program, const Step& step) {

@@ -18,9 +18,10 @@ constexpr AnyExpr setting(Graph& graph, const Scalar& scalar, DType type) {
   return literal_node(graph, type, scalar.value());
 }
 
-/// Calls f(variable, gradient) -> new value for every item, and assigns what it returns. A gradient
-/// that is zero outside of slices goes to g(variable, slices) -> token instead, for each of the
-/// slices whose sum it is.
+/// Calls f(present value of the variable, gradient) -> new value for every item, and assigns what
+/// it returns. A gradient that is zero outside of slices goes to g(variable, slices) -> token
+/// instead, for each of the slices whose sum it is. Either changes the variable as it is then:
+/// after what the model wrote before, as far as the run executes it.
 template <class F, class G>
 constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) {
   Graph& graph = *gradients.graph;
@@ -31,7 +32,9 @@ constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) 
     const Pool<Slices> sparse = slices_of(gradient);
     for (const Slices& slices : sparse) tokens.push(g(variable, slices));
     if (sparse.empty()) {
-      tokens.push(assign_node(graph, variable.id, f(variable, gradient).id));
+      const AnyExpr now =
+          add_node(graph, ops::Read{}, &variable.id, 1, graph.values[variable.id].type);
+      tokens.push(assign_node(graph, variable.id, f(now, gradient).id));
     }
   }
   return group_node(graph, tokens.data(), tokens.size());
@@ -49,7 +52,8 @@ constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients
 
 }  // namespace detail
 
-/// variable := variable - rate * gradient.
+/// variable := variable - rate * gradient, of the variable as it is at this point of the model's
+/// statements. The gradient is that at its value when the run starts.
 struct GradientDescent {
   Scalar rate = 0.01;  ///< a number, or a scalar expression that may change from run to run
 
@@ -62,8 +66,8 @@ struct GradientDescent {
     };
     return detail::apply_each(
         gradients,
-        [&](const AnyExpr& variable, const AnyExpr& gradient) {
-          return detail::apply_untyped(ops::Fnma{}, step(variable), gradient, variable);
+        [&](const AnyExpr& now, const AnyExpr& gradient) {
+          return detail::apply_untyped(ops::Fnma{}, step(now), gradient, now);
         },
         [&](const AnyExpr& variable, const Slices& slices) {
           const AnyExpr values = step(variable) * AnyExpr{variable.graph, slices.values};

@@ -16,13 +16,17 @@
 // and inner ones; values per outer (and inner) index are called row values. Every cluster has a
 // depth greater than those of the clusters that it reads, so the clusters never form a cycle.
 //
-// An assignment joins the cluster that computes its value, which then writes the variable in
-// place, if all of the cluster is needed by the same effects: fetching something else must not
-// execute it.
+// Nodes are put together only if the same names need them, of the names that runs will ask for
+// (Roots::kept): so such a run computes nothing, and asks for no feed, that it does not need. A run
+// that asks for another name may find its value in a kernel that does more; it gets a program of
+// its own (lower/selection.hpp).
+//
+// An assignment joins the cluster that computes its value, which then writes the variable in place.
 
 #include "typeflow/front/assign.hpp"
 #include "typeflow/front/reduce.hpp"
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
 namespace typeflow {
@@ -42,7 +46,6 @@ struct Cluster {
   bool closed;       ///< takes no more nodes
   bool consumed;     ///< another cluster reads a value of it
   bool merged;       ///< emptied into another
-  bool uniform;      ///< all members are needed by the same effects: `needed_by`
   unsigned width;    ///< element sizes: bit 0 for 4 bytes, bit 1 for 8
   int phases;        ///< loops over a row, and the last phase of row values
   Id space;          ///< type number of the space: a boolean type of the squeezed shape
@@ -53,37 +56,38 @@ struct Cluster {
   Id first;  ///< member; the others are linked by Fused::next
   Id last;
   int members;
-  std::uint64_t needed_by;
+  Id needed_by;  ///< of the names that are kept, those that need it: in Fused::need_sets
   Device device;
   Id region;
   int inputs;
-  int tensors;   ///< inputs that are no scalars
-  Id input[16];  ///< the storage values that the cluster reads
+  int tensors;  ///< inputs that are no scalars
+  // What the cluster reads: storage values, and along which axes of the space. One that is read in
+  // two ways is there twice.
+  Id input[16];
+  std::uint16_t input_axes[16];
 };
 
 /// The clusters of a graph.
 struct Fused {
   Pool<Cluster> clusters;
   // Of nodes and values that are needed (`is_needed`); nothing for others.
-  Pool<Id> cluster_of;        ///< by node; none for sources, views and groups
-  Pool<Id> next;              ///< by node: the next member of its cluster
-  Pool<char> is_row;          ///< by node: computes a row value
-  Pool<char> phase;           ///< by node: the loop over the row that computes it
-  Pool<Id> storage;           ///< by value: the value whose memory it shares (views)
-  Pool<Id> order;             ///< nodes: those that follow no effect, then the others
-  int first_effect = 0;       ///< where in the order the others begin
-  Pool<std::uint64_t> needs;  ///< by node: which effects need it, bit by bit; 0: nothing does
-  Pool<std::uint16_t> axes;   ///< by pair of types: broadcast_axes plus one, where known
+  Pool<Id> cluster_of;   ///< by node; none for sources, views and groups
+  Pool<Id> next;         ///< by node: the next member of its cluster
+  Pool<char> is_row;     ///< by node: computes a row value
+  Pool<char> phase;      ///< by node: the loop over the row that computes it
+  Pool<Id> storage;      ///< by value: the value whose memory it shares (views)
+  Pool<Id> order;        ///< nodes: those that follow no effect, then the others
+  int first_effect = 0;  ///< where in the order the others begin
+  /// Clusters from this one on have nodes that follow an effect. Such nodes join no earlier ones:
+  /// these may read what the effect overwrites, and so have to come before it.
+  Id first_late = 0;
+  NeedSets need_sets;        ///< bits are numbers of Roots::values
+  Pool<Id> needs;            ///< by node: the names that need it, in need_sets
+  Pool<std::uint16_t> axes;  ///< by pair of types: broadcast_axes plus one, where known
   int type_count = 0;
 };
 
 namespace detail {
-
-/// Bits of effects in Cluster::needed_by: one for each effect that a run can name, and one for
-/// values. A node that more effects need than there are bits is never fused with an assignment.
-inline constexpr int max_effect_bits = 60;
-inline constexpr std::uint64_t many_effects = std::uint64_t{1} << 60;
-inline constexpr std::uint64_t for_values = std::uint64_t{1} << 61;
 
 /// Which axes of the space of `out` (its axes of extent other than 1), as bits, a tensor of shape
 /// `in` runs along when it broadcasts to it.
@@ -99,19 +103,49 @@ constexpr unsigned broadcast_axes(const Dims& in, const Dims& out) {
   return axes;
 }
 
+/// The same of positions along an axis of a tensor of shape `in`: they run along that axis alone.
+constexpr unsigned position_axes(const Dims& in, int along, const Dims& out) {
+  const int axis = along + out.rank - in.rank;
+  if (in.extent[along] == 1 || out.extent[axis] == 1) return 0;
+  int before = 0;
+  for (int i = 0; i < axis; ++i) before += out.extent[i] != 1;
+  return 1u << before;
+}
+
+/// Axes of the space of a cluster's row values as axes of its space.
+constexpr unsigned spread_axes(unsigned axes, unsigned reduced, int rank) {
+  unsigned spread = 0;
+  for (int i = 0; i < rank; ++i) {
+    if ((reduced >> i & 1u) != 0) continue;
+    if ((axes & 1u) != 0) spread |= 1u << i;
+    axes >>= 1;
+  }
+  return spread;
+}
+
+/// Whether operands that run along `axes` fit a geometry: along all reduced axes or none, and
+/// along all axes inside of them or none. A kernel has one loop for either.
+constexpr bool fits_geometry(unsigned axes, unsigned reduced, int rank) {
+  unsigned inner = 0;
+  for (int i = rank - 1; i >= 0 && (reduced >> i & 1u) == 0; --i) inner |= 1u << i;
+  const bool reduced_fits = (axes & reduced) == 0 || (axes & reduced) == reduced;
+  const bool inner_fits = reduced == 0 || (axes & inner) == 0 || (axes & inner) == inner;
+  return reduced_fits && inner_fits;
+}
+
 class Fuser {
  public:
-  constexpr Fuser(Simplified& simplified, const Pool<Id>& roots, bool fuse,
-                  const FusionLimits& limits)
+  constexpr Fuser(Simplified& simplified, const Roots& roots, bool fuse, const FusionLimits& limits)
       : graph_(simplified.graph), limits_(limits), fuse_(fuse) {
     split_order(simplified.order);
     const int node_count = graph_.nodes.size();
-    // Written for every node that is needed, and never read for others.
-    out_.cluster_of = Pool<Id>::uninitialized(node_count);
-    out_.next = Pool<Id>::uninitialized(node_count);
-    out_.is_row = Pool<char>::uninitialized(node_count);
-    out_.phase = Pool<char>::uninitialized(node_count);
-    out_.storage = Pool<Id>::uninitialized(graph_.values.size());
+    // Written for every node that is needed, and never read for others. With room for copies.
+    const int room = node_count / 2 + 64;
+    out_.cluster_of = Pool<Id>::uninitialized(node_count, node_count + room);
+    out_.next = Pool<Id>::uninitialized(node_count, node_count + room);
+    out_.is_row = Pool<char>::uninitialized(node_count, node_count + room);
+    out_.phase = Pool<char>::uninitialized(node_count, node_count + room);
+    out_.storage = Pool<Id>::uninitialized(graph_.values.size(), graph_.values.size() + room);
     out_.clusters.reserve(node_count / 2 + 16);
     describe_types();
     nodes_ = graph_.nodes.data();
@@ -123,7 +157,8 @@ class Fuser {
     is_row_ = out_.is_row.data();
     phase_ = out_.phase.data();
     find_needs(roots, simplified.map);
-    needed_by_ = needs_.data();
+    needs_ = out_.needs.data();
+    kept_ = kept_pool_.data();
   }
 
   constexpr Fused run() {
@@ -131,8 +166,8 @@ class Fuser {
     const int count = out_.order.size();
     for (int i = 0; i < count; ++i) {
       const Id id = order[i];
-      if (i == out_.first_effect) first_late_ = out_.clusters.size();
-      if (needed_by_[id] == 0) continue;  // left over by a rewrite
+      if (i == out_.first_effect) out_.first_late = out_.clusters.size();
+      if (needs_[id] == NeedSets::nobody) continue;  // left over by a rewrite
       const Node node = nodes_[id];
       const Kind kind = node.op->kind;
       const Id output = node.outputs.first;
@@ -168,20 +203,10 @@ class Fuser {
           break;
       }
     }
+    if (out_.first_effect == count) out_.first_late = out_.clusters.size();
     out_.axes = std::move(axes_);
-    out_.needs = std::move(needs_);
     out_.type_count = type_count_;
     return std::move(out_);
-  }
-
-  /// Whether operands that run along `axes` fit a geometry: along all reduced axes or none, and
-  /// along all axes inside of them or none.
-  static constexpr bool fits_geometry(unsigned axes, unsigned reduced, int rank) {
-    unsigned inner = 0;
-    for (int i = rank - 1; i >= 0 && (reduced >> i & 1u) == 0; --i) inner |= 1u << i;
-    const bool reduced_fits = (axes & reduced) == 0 || (axes & reduced) == reduced;
-    const bool inner_fits = (axes & inner) == 0 || (axes & inner) == inner;
-    return reduced_fits && inner_fits;
   }
 
  private:
@@ -271,20 +296,20 @@ class Fuser {
     return copy;
   }
 
-  /// For every node, which effects and whether values need it.
-  constexpr void find_needs(const Pool<Id>& roots, const Pool<Id>& map) {
-    needs_ = Pool<std::uint64_t>(graph_.nodes.size(), 0);
-    std::uint64_t* const needs = needs_.data();
-    int effects = 0;
-    for (const Id root : roots) {
-      const Value& value = values_[map[root]];
-      if (value.type != none) {
-        needs[value.node] |= for_values;
-      } else if (effects < max_effect_bits) {
-        needs[value.node] |= std::uint64_t{1} << effects++;
-      } else {
-        needs[value.node] |= many_effects;
-      }
+  /// For every node, which names need it.
+  constexpr void find_needs(const Roots& roots, const Pool<Id>& map) {
+    NeedSets& sets = out_.need_sets;
+    const bool together = roots.kept.empty();
+    sets = NeedSets(together ? 0 : roots.values.size());
+    out_.needs = Pool<Id>(graph_.nodes.size(), NeedSets::nobody);
+    Id* const needs = out_.needs.data();
+    Id kept = NeedSets::somebody;
+    for (int i = 0; i < roots.values.size(); ++i) {
+      const Id node = values_[map[roots.values[i]]].node;
+      const bool counts = !together && nodes_[node].op->kind != Kind::source;
+      const Id own = counts ? sets.of(i) : NeedSets::somebody;
+      needs[node] = sets.unite(needs[node], own);
+      if (counts && roots.kept[i] != 0) kept = sets.unite(kept, own);
     }
     const Id* const order = out_.order.data();
     const Node* const nodes = nodes_;
@@ -292,16 +317,25 @@ class Fuser {
     const Id* const operands = operands_;
     for (int i = out_.order.size() - 1; i >= 0; --i) {
       const Id id = order[i];
-      const std::uint64_t mine = needs[id];
-      if (mine == 0) continue;
+      const Id mine = needs[id];
+      if (mine == NeedSets::nobody) continue;
       const Node node = nodes[id];
       const Id last = node.inputs.first + node.inputs.count;
-      for (Id k = node.inputs.first; k < last; ++k) needs[values[operands[k]].node] |= mine;
+      for (Id k = node.inputs.first; k < last; ++k) {
+        Id& from = needs[values[operands[k]].node];
+        if (from != mine) from = sets.unite(from, mine);
+      }
       for (Id k = 0; k < node.controls.count; ++k) {
-        needs[values[operands[node.controls.first + k]].node] |= mine;
+        Id& from = needs[values[operands[node.controls.first + k]].node];
+        from = sets.unite(from, mine);
       }
     }
+    const int count = sets.count();
+    kept_pool_ = Pool<Id>(count, NeedSets::somebody);
+    for (Id set = 0; set < count && !together; ++set) kept_pool_[set] = sets.intersect(set, kept);
   }
+  /// Of the names that are kept, those that need a node.
+  constexpr Id kept_needs(Id node) const { return kept_[needs_[node]]; }
 
   // Types.
 
@@ -339,6 +373,17 @@ class Fuser {
     return known - 1u;
   }
   static constexpr unsigned all(int rank) { return (1u << rank) - 1u; }
+  /// Along which axes of the space of type `out` a value runs that broadcasts to it.
+  constexpr unsigned operand_axes(Id value, Id out) {
+    const Node& node = nodes_[values_[storage_[value]].node];
+    const Id in = values_[value].type;
+    if (node.op->builtin == Builtin::index_along) {
+      return position_axes(graph_.types[in].dims,
+                           static_cast<int>(graph_.attributes[node.attributes.first]),
+                           graph_.types[out].dims);
+    }
+    return in == out ? all(types_[in].rank) : axes_of(in, out);
+  }
 
   // The node at hand.
 
@@ -363,8 +408,7 @@ class Fuser {
       const Id value = operands[k];
       const Id storage = storage_[value];
       const Id type = values[value].type;
-      look_[k] = Operand{storage, values[storage].node, type,
-                         type == result ? all(types[type].rank) : axes_of(type, result)};
+      look_[k] = Operand{storage, values[storage].node, type, operand_axes(value, result)};
       width |= types[type].width;
     }
     count_ = count;
@@ -379,14 +423,13 @@ class Fuser {
     Cluster c{};
     c.kind = kind;
     c.closed = kind == ClusterKind::single || !fuse_;
-    c.uniform = true;
     c.phases = 1;
     c.space = space == none ? none : types_[space].space;
     c.rank = space == none ? 0 : types_[space].rank;
     c.rows = none;
     c.first = none;
     c.last = none;
-    c.needed_by = needed_by_[id];
+    c.needed_by = kept_needs(id);
     c.device = node.device;
     c.region = node.region;
     return c;
@@ -415,20 +458,26 @@ class Fuser {
     is_row_[id] = is_row ? 1 : 0;
     phase_[id] = static_cast<char>(phase);
     if (phase + 1 > c.phases) c.phases = phase + 1;
-    if (needed_by_[id] != c.needed_by) c.uniform = false;
     const int from = node.op->kind == Kind::write ? 1 : 0;  // the variable itself is not read
     for (int k = from; k < count_; ++k) {
-      const Id producer = cluster_of_[look_[k].node];
-      if (producer != cluster) add_input(c, look_[k].storage, producer);
+      const Operand o = look_[k];
+      const Id producer = cluster_of_[o.node];
+      if (producer == cluster) continue;
+      // A fold reads its operand all over the space, whatever its result is.
+      const unsigned axes = node.op->kind == Kind::reduction ? all(c.rank)
+                            : is_row ? spread_axes(o.axes, c.reduced, c.rank)
+                                     : o.axes;
+      add_input(c, o.storage, axes, producer);
     }
   }
 
-  constexpr void add_input(Cluster& c, Id storage, Id producer) {
+  constexpr void add_input(Cluster& c, Id storage, unsigned axes, Id producer) {
     const int count = c.inputs;
     for (int i = 0; i < count; ++i) {
-      if (c.input[i] == storage) return;
+      if (c.input[i] == storage && c.input_axes[i] == axes) return;
     }
     c.input[count] = storage;
+    c.input_axes[count] = static_cast<std::uint16_t>(axes);
     c.inputs = count + 1;
     if (types_[values_[storage].type].rank > 0) ++c.tensors;
     if (producer != none) follow(c, producer);
@@ -439,28 +488,47 @@ class Fuser {
     if (from.depth >= c.depth) c.depth = from.depth + 1;
   }
 
-  /// The last clusters to write a variable and to write or read it as it is then.
+  /// The nodes that a write of a variable has to follow: the last one to write it, and those that
+  /// read it as it is then.
   struct Access {
     Id write;
-    Id deepest;
+    Id readers;  // in readers_
+  };
+  struct Reader {
+    Id node;
+    Id next;
   };
   constexpr Access& access_of(Id variable) {
     if (access_.empty()) access_ = Pool<Access>(graph_.variable_records.size(), {none, none});
     return access_[static_cast<Id>(
         graph_.attributes[nodes_[values_[variable].node].attributes.first])];
   }
+  /// Calls f for the clusters of these nodes, but for `self`.
+  template <class F>
+  constexpr void each_access(const Access& access, Id self, const F& f) const {
+    if (access.write != none && cluster_of_[access.write] != self) f(cluster_of_[access.write]);
+    for (Id r = access.readers; r != none; r = readers_[r].next) {
+      const Id cluster = cluster_of_[readers_[r].node];
+      if (cluster != self) f(cluster);
+    }
+  }
+  /// The node, which is in a cluster now, writes the variable after all accesses so far.
+  constexpr void write_after(Id node, Access& access) {
+    const Id cluster = cluster_of_[node];
+    each_access(access, cluster, [&](Id before) { follow(clusters_[cluster], before); });
+    access = Access{node, none};
+  }
 
   /// The cluster just started reads what effects wrote: it comes after theirs.
-  constexpr void follow_effects(Cluster& c, const Node& node) {
+  constexpr void follow_effects(Id id, const Node& node) {
+    Cluster& c = clusters_[cluster_of_[id]];
     for (Id k = 0; k < node.controls.count; ++k) {
       follow_effect(c, operands_[node.controls.first + k]);
     }
     if (node.op->effect != SideEffect::reads_state) return;
     Access& access = access_of(look_[0].storage);
-    if (access.write != none) follow(c, access.write);
-    if (access.deepest == none || clusters_[access.deepest].depth < c.depth) {
-      access.deepest = out_.clusters.size() - 1;
-    }
+    if (access.write != none) follow(c, cluster_of_[access.write]);
+    access.readers = readers_.push(Reader{id, access.readers});
   }
   constexpr void follow_effect(Cluster& c, Id token) {
     const Id id = values_[token].node;
@@ -495,9 +563,10 @@ class Fuser {
     const Cluster& c = clusters_[cluster];
     const Id space = types_[result_].space;
     const bool is_row = space != c.space;
-    if (c.closed || cluster < first_late_ ||
+    if (c.closed || cluster < out_.first_late ||
         (is_row && (space != c.rows || c.kind != ClusterKind::loop)) || (c.width | width_) == 3u ||
-        c.members >= limits_.members || c.region != node.region || !(c.device == node.device)) {
+        c.members >= limits_.members || c.region != node.region || !(c.device == node.device) ||
+        c.needed_by != node_needs_) {
       return {};
     }
     const unsigned whole = all(c.rank);
@@ -522,7 +591,8 @@ class Fuser {
         continue;
       }
       if (producer != none && c.consumed && clusters_[producer].depth >= c.depth) return {};
-      if (!is_row && reduced != 0 && !fits_geometry(o.axes, reduced, c.rank)) return {};
+      const unsigned axes = is_row ? spread_axes(o.axes, reduced, c.rank) : o.axes;
+      if (!fits_geometry(axes, reduced, c.rank)) return {};
       ++inputs;
       if (types_[o.type].rank > 0) ++tensors;
     }
@@ -532,14 +602,20 @@ class Fuser {
 
   constexpr void place_elementwise(Id id, const Node& node) {
     look(node);
+    node_needs_ = kept_needs(id);
     const SideEffect effect = node.op->effect;
     const bool alone = !fuse_ || node.controls.count != 0 || width_ == 3u ||
                        (effect != SideEffect::pure && effect != SideEffect::random) ||
                        node.op->builtin == Builtin::after;
+    if (effect == SideEffect::reads_state) {  // others may join, until a write follows
+      start(id, node, ClusterKind::loop, type_);
+      follow_effects(id, node);
+      return;
+    }
     if (alone) {
       Cluster& c = start(id, node, ClusterKind::loop, type_);
       c.closed = true;
-      follow_effects(c, node);
+      follow_effects(id, node);
       return;
     }
     Id best = none;
@@ -556,6 +632,7 @@ class Fuser {
       best_seat = there;
     }
     if (best == none) {
+      if (candidates > 1) merge_producers();
       start(id, node, ClusterKind::loop, type_);
       return;
     }
@@ -572,6 +649,23 @@ class Fuser {
     add(best, id, node, best_seat.is_row, best_seat.phase);
   }
 
+  /// Makes one of the clusters that the node at hand reads but can't join, where it can: they are
+  /// over one space, and needed by the same names.
+  constexpr void merge_producers() {
+    for (int k = 1; k < count_; ++k) {
+      const Id a = cluster_of_[look_[k].node];
+      for (int j = 0; j < k && a != none; ++j) {
+        const Id b = cluster_of_[look_[j].node];
+        if (b == none || a == b) continue;
+        if (can_merge(a, b)) {
+          merge(a, b);
+          break;
+        }
+        if (can_merge(b, a)) merge(b, a);
+      }
+    }
+  }
+
   /// Whether a node joins cluster a rather than b: the deeper one, or a contraction, which is never
   /// emptied into another.
   constexpr bool goes_first(Id a, Id b) const {
@@ -585,11 +679,11 @@ class Fuser {
   constexpr bool can_merge(Id from, Id into) {
     const Cluster& a = clusters_[from];
     const Cluster& b = clusters_[into];
-    if (a.closed || b.closed || a.consumed || from < first_late_ || a.kind != ClusterKind::loop ||
-        a.space != b.space || !(a.device == b.device) || a.region != b.region ||
-        (a.width | b.width) == 3u || a.members + b.members > limits_.members ||
-        a.inputs + b.inputs > limits_.inputs || a.tensors + b.tensors > limits_.tensors ||
-        (a.depth > b.depth && b.consumed)) {
+    if (a.closed || b.closed || a.consumed || from < out_.first_late || into < out_.first_late ||
+        a.kind != ClusterKind::loop || a.needed_by != b.needed_by || a.space != b.space ||
+        !(a.device == b.device) || a.region != b.region || (a.width | b.width) == 3u ||
+        a.members + b.members > limits_.members || a.inputs + b.inputs > limits_.inputs ||
+        a.tensors + b.tensors > limits_.tensors || (a.depth > b.depth && b.consumed)) {
       return false;
     }
     if (a.reduced != 0 && b.reduced != 0) return a.reduced == b.reduced && a.rows == b.rows;
@@ -598,18 +692,11 @@ class Fuser {
            (b.reduced == 0 || inputs_fit(from, b.reduced));
   }
 
-  /// Whether all operands of a cluster without reductions fit a geometry.
-  constexpr bool inputs_fit(Id cluster, unsigned reduced) {
+  /// Whether all operands of a cluster fit a geometry.
+  constexpr bool inputs_fit(Id cluster, unsigned reduced) const {
     const Cluster& c = clusters_[cluster];
-    for (Id id = c.first; id != none; id = next_[id]) {
-      const Node& node = nodes_[id];
-      if (node.op->kind == Kind::write) continue;  // of a value of the cluster
-      const Id result = values_[node.outputs.first].type;
-      for (Id k = 0; k < node.inputs.count; ++k) {
-        const Id value = operands_[node.inputs.first + k];
-        if (cluster_of_[values_[storage_[value]].node] == cluster) continue;
-        if (!fits_geometry(axes_of(values_[value].type, result), reduced, c.rank)) return false;
-      }
+    for (int i = 0; i < c.inputs; ++i) {
+      if (!fits_geometry(c.input_axes[i], reduced, c.rank)) return false;
     }
     return true;
   }
@@ -635,21 +722,22 @@ class Fuser {
       b.rows = a.rows;
     }
     if (a.depth > b.depth) b.depth = a.depth;
-    b.uniform = b.uniform && a.uniform && a.needed_by == b.needed_by;
     // The operands of both, less those that have become values of the cluster.
     const Cluster old = b;
     b.inputs = 0;
     b.tensors = 0;
-    for (int i = 0; i < old.inputs; ++i) add_outer_input(b, into, old.input[i]);
-    for (int i = 0; i < a.inputs; ++i) add_outer_input(b, into, a.input[i]);
+    add_outer_inputs(b, into, old);
+    add_outer_inputs(b, into, a);
     a.merged = true;
     a.first = none;
     a.members = 0;
     a.inputs = 0;
   }
-  constexpr void add_outer_input(Cluster& c, Id cluster, Id storage) {
-    const Id producer = cluster_of_[values_[storage].node];
-    if (producer != cluster) add_input(c, storage, producer);
+  constexpr void add_outer_inputs(Cluster& c, Id cluster, const Cluster& from) {
+    for (int i = 0; i < from.inputs; ++i) {
+      const Id producer = cluster_of_[values_[from.input[i]].node];
+      if (producer != cluster) add_input(c, from.input[i], from.input_axes[i], producer);
+    }
   }
 
   constexpr void place_reduction(Id id, const Node& node) {
@@ -662,10 +750,10 @@ class Fuser {
     if (fuse_ && producer != none && reduced != 0) {
       Cluster& c = clusters_[producer];
       const int phase = phase_[x.node] + 1;
-      if (c.kind == ClusterKind::loop && !c.closed && producer >= first_late_ &&
-          c.space == types_[x.type].space && is_row_[x.node] == 0 && c.members < limits_.members &&
-          c.device == node.device && c.region == node.region && (c.width | width_) != 3u &&
-          phase < limits_.phases &&
+      if (c.kind == ClusterKind::loop && !c.closed && producer >= out_.first_late &&
+          c.needed_by == kept_needs(id) && c.space == types_[x.type].space &&
+          is_row_[x.node] == 0 && c.members < limits_.members && c.device == node.device &&
+          c.region == node.region && (c.width | width_) != 3u && phase < limits_.phases &&
           (c.reduced == 0 ? inputs_fit(producer, reduced)
                           : c.reduced == reduced && c.rows == rows)) {
         c.reduced = reduced;
@@ -700,16 +788,12 @@ class Fuser {
     const Id producer = cluster_of_[source];
     Access& access = access_of(look_[0].storage);
     if (producer != none && fuse_ && may_write(producer, id, node, source) &&
-        (access.deepest == none || access.deepest == producer ||
-         clusters_[access.deepest].depth < clusters_[producer].depth)) {
+        may_follow(producer, access)) {
       add(producer, id, node, is_row_[source] != 0, phase_[source]);
     } else {
-      Cluster& c = start(id, node, ClusterKind::loop, result_);
-      c.closed = true;
-      if (access.deepest != none) follow(c, access.deepest);
+      start(id, node, ClusterKind::loop, result_).closed = true;
     }
-    access.write = cluster_of_[id];
-    access.deepest = access.write;
+    write_after(id, access);
   }
 
   /// A kernel of its own that changes the variable after all that read or wrote it so far.
@@ -720,18 +804,26 @@ class Fuser {
     for (Id k = 0; k < node.controls.count; ++k) {
       follow_effect(c, operands_[node.controls.first + k]);
     }
-    Access& access = access_of(storage_[operands_[node.inputs.first]]);
-    if (access.deepest != none) follow(c, access.deepest);
-    access.write = cluster;
-    access.deepest = cluster;
+    write_after(id, access_of(storage_[operands_[node.inputs.first]]));
+  }
+
+  /// Whether a cluster can come after all that accessed a variable so far: nothing follows it yet,
+  /// or they are less deep.
+  constexpr bool may_follow(Id cluster, const Access& access) const {
+    bool may = true;
+    each_access(access, cluster, [&](Id before) {
+      if (clusters_[cluster].consumed && clusters_[before].depth >= clusters_[cluster].depth) {
+        may = false;
+      }
+    });
+    return may;
   }
 
   /// Whether the cluster may write the variable in place.
   constexpr bool may_write(Id cluster, Id id, const Node& node, Id source) {
     const Cluster& c = clusters_[cluster];
-    const std::uint64_t needs = needed_by_[id];
-    if (c.kind == ClusterKind::single || c.closed || node.controls.count != 0 || !c.uniform ||
-        c.needed_by != needs || (needs & many_effects) != 0 || c.members >= limits_.members ||
+    if (c.kind == ClusterKind::single || c.closed || node.controls.count != 0 ||
+        c.needed_by != kept_needs(id) || c.members >= limits_.members ||
         !(c.device == node.device)) {
       return false;
     }
@@ -754,7 +846,7 @@ class Fuser {
           return false;
         }
         const Id type = values_[member.outputs.first].type;
-        if (axes_of(values_[inputs[k]].type, type) != all(types_[type].rank)) return false;
+        if (operand_axes(inputs[k], type) != all(types_[type].rank)) return false;
       }
     }
     return true;
@@ -764,11 +856,9 @@ class Fuser {
   const FusionLimits limits_;
   bool fuse_;
   Fused out_;
-  /// Clusters from this one on have nodes that follow an effect. Such nodes join no earlier ones:
-  /// these may read what the effect overwrites, and so have to come before it.
-  Id first_late_ = 0;
   Pool<Access> access_;  // by variable; empty before the first
-  Pool<std::uint64_t> needs_;
+  Pool<Reader> readers_;
+  Pool<Id> kept_pool_;  // by set of names: of these, those that are kept
   Pool<TypeInfo> type_info_;
   Pool<std::uint16_t> axes_;  // by pair of types, plus one; 0: not yet known
   int type_count_ = 0;
@@ -778,7 +868,8 @@ class Fuser {
   const Value* values_ = nullptr;
   const Id* operands_ = nullptr;
   const TypeInfo* types_ = nullptr;
-  const std::uint64_t* needed_by_ = nullptr;
+  const Id* needs_ = nullptr;
+  const Id* kept_ = nullptr;
   Id* storage_ = nullptr;
   Id* cluster_of_ = nullptr;
   Id* next_ = nullptr;
@@ -789,6 +880,7 @@ class Fuser {
   // Of the node at hand.
   Id type_ = none;    // of its output; none for a token
   Id result_ = none;  // the same, of an assignment that of the variable
+  Id node_needs_ = NeedSets::nobody;
   unsigned width_ = 0;
   int count_ = 0;
   Operand look_[max_operands] = {};
@@ -796,8 +888,9 @@ class Fuser {
 
 }  // namespace detail
 
-/// Clusters the nodes of a simplified graph. Without `fuse`, every node is a cluster.
-constexpr Fused fuse(Simplified& simplified, const Pool<Id>& roots, bool fuse = true,
+/// Clusters the nodes of a simplified graph that the roots need. Without `fuse`, every node is a
+/// cluster.
+constexpr Fused fuse(Simplified& simplified, const Roots& roots, bool fuse = true,
                      const FusionLimits& limits = {}) {
   return detail::Fuser(simplified, roots, fuse, limits).run();
 }

@@ -75,7 +75,7 @@ class Scheduler {
           node.op->effect != SideEffect::writes) {
         continue;
       }
-      if (fused_.needs[id] == 0) continue;
+      if (fused_.needs[id] == NeedSets::nobody) continue;
       const Id cluster = fused_.cluster_of[id];
       if (cluster == none) continue;
       for (Id k = 0; k < node.controls.count; ++k) {
@@ -110,8 +110,8 @@ class Scheduler {
       return;
     }
     if (graph_.nodes.data()[node].op->builtin != Builtin::variable) return;
-    const Id reader = fused_.clusters[cluster].first;
-    if (graph_.nodes[reader].op->effect == SideEffect::reads_state) return;  // ordered below
+    // Later clusters read variables that nothing writes, or as they are then: ordered below.
+    if (cluster >= fused_.first_late) return;
     const Id variable = variable_of(storage);
     readers_[variable] = accesses_.push(Access{cluster, readers_[variable]});
   }

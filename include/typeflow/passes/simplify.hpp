@@ -25,7 +25,7 @@ namespace typeflow {
 /// A simplified graph.
 struct Simplified {
   Graph graph;
-  Pool<Id> order;  ///< its nodes, values before their uses; some may be dead by rewriting
+  Pool<Id> order;  ///< its nodes, values before their uses; none that the roots do not need
   Pool<Id> map;    ///< value of the original -> the value that stands for it now
 };
 
@@ -73,17 +73,21 @@ class Simplifier {
           Id& control = operands[node.controls.first + k];
           control = map[control];
         }
+      } else if (node.op->effect == SideEffect::reads_state) {
+        result = rewrite_read(node);
       } else if (node.outputs.count == 1 && node.op->builtin != Builtin::variable) {
         // Rewritten before it is shared: what others are replaced by must be in the order.
         result = rewrite(node);
         result = result == value ? graph_.share(value) : replaced(result);
       }
+      if (writes_variable(node.op->kind)) mark_written(input(node, 0));
       if (result == value) {
         order_.push(id);
       } else {
         map[value] = result;
       }
     }
+    drop_dead();
     compute_positions();
     contract_products();
     return {std::move(graph_), std::move(order_), std::move(map_)};
@@ -115,6 +119,46 @@ class Simplifier {
     }
     return live;
   }
+  /// Takes what rewriting has left without a use out of the order.
+  constexpr void drop_dead() {
+    Pool<char> live(graph_.nodes.size(), 0);
+    char* const alive = live.data();
+    const Value* const values = graph_.values.data();
+    const Id* const operands = graph_.operands.data();
+    const Node* const nodes = graph_.nodes.data();
+    Id* const order = order_.data();
+    const int count = order_.size();
+    for (const Id root : roots_) alive[values[map_[root]].node] = 1;
+    for (int i = count - 1; i >= 0; --i) {
+      if (alive[order[i]] == 0) continue;
+      const Node node = nodes[order[i]];
+      const Id last = node.inputs.first + node.inputs.count;
+      for (Id k = node.inputs.first; k < last; ++k) alive[values[operands[k]].node] = 1;
+      for (Id k = 0; k < node.controls.count; ++k) {
+        alive[values[operands[node.controls.first + k]].node] = 1;
+      }
+    }
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+      if (alive[order[i]] != 0) order[kept++] = order[i];
+    }
+    order_.shrink(kept);
+  }
+
+  /// A variable that no statement has changed yet is as it was when the run started.
+  constexpr Id rewrite_read(const Node& node) const {
+    const Id variable = input(node, 0);
+    const bool written = !written_.empty() && written_[index_of(variable)] != 0;
+    return written ? node.outputs.first : variable;
+  }
+  constexpr void mark_written(Id variable) {
+    if (written_.empty()) written_ = Pool<char>(graph_.variable_records.size(), 0);
+    written_[index_of(variable)] = 1;
+  }
+  constexpr int index_of(Id variable) const {
+    return static_cast<int>(graph_.words_of(graph_.node_of(variable))[0]);
+  }
+
   /// The value that stands for the node's result: its own, or another's.
   constexpr Id rewrite(const Node& node) {
     switch (node.op->kind) {
@@ -624,8 +668,8 @@ class Simplifier {
         .id;
   }
 
-  /// Positions along an axis have no memory: elementwise operations and reductions make them up.
-  /// Where others read them, or a run does, they are computed: by a broadcast to their own shape.
+  /// Positions along an axis have no memory: elementwise operations make them up. Where others read
+  /// them, or a run does, they are computed: by a broadcast to their own shape.
   constexpr void compute_positions() {
     bool any = false;
     for (const Id id : order_) any = any || is_positions(id);
@@ -645,7 +689,7 @@ class Simplifier {
     };
     for (const Id id : order_) {
       const Node node = graph_.nodes[id];
-      const bool makes_up = node.op->kind == Kind::elementwise || node.op->kind == Kind::reduction;
+      const bool makes_up = node.op->kind == Kind::elementwise;
       for (Id k = node.inputs.first; k < node.inputs.first + node.inputs.count && !makes_up; ++k) {
         const Id read = computed(graph_.operands[k]);
         graph_.operands[k] = read;
@@ -715,8 +759,9 @@ class Simplifier {
   Pool<Id> map_;
   Pool<Id> order_;
   Pool<Replaced> replaced_;
-  Pool<char> cut_;  // by value: fed, what it was computed from is not needed for it
-  int traced_ = 0;  // nodes of the model
+  Pool<char> cut_;      // by value: fed, what it was computed from is not needed for it
+  Pool<char> written_;  // by variable: a statement so far changes it; empty before the first
+  int traced_ = 0;      // nodes of the model
 };
 
 }  // namespace detail

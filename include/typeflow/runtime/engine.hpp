@@ -31,9 +31,11 @@
 
 namespace typeflow {
 
-/// A fed tensor, as the engine sees it.
+/// A fed tensor, as the engine sees it. What no step of the program reads is fed all the same: it
+/// may be what gives the batch.
 struct FedTensor {
-  Id placeholder;  ///< in ProgramView::placeholders
+  Id name;         ///< in ProgramView::names
+  Id placeholder;  ///< in ProgramView::placeholders; none if the program does not read it
   const void* data;
   DType dtype;
   std::int64_t count;
@@ -252,8 +254,8 @@ class Engine {
   [[noreturn]] TYPEFLOW_COLD void wrong_feed(const FedTensor& fed,
                                              const std::string& expected_more = {}) const {
     Message name{};
-    print_name(name, program_, program_.placeholders[fed.placeholder].name);
-    const Type& type = type_of_placeholder(fed.placeholder);
+    print_name(name, program_, fed.name);
+    const Type& type = type_of(fed);
     std::string given(name_of(fed.dtype));
     if (fed.rank < 0) {
       given += ", " + std::to_string(fed.count) + " elements";
@@ -268,8 +270,8 @@ class Engine {
                 detail::to_string(type.dtype, type.dims) + expected_more, given);
   }
 
-  const Type& type_of_placeholder(Id placeholder) const {
-    return program_.types[program_.names[program_.placeholders[placeholder].name].type];
+  const Type& type_of(const FedTensor& fed) const {
+    return program_.types[program_.names[fed.name].type];
   }
 
   /// The batch that the feeds agree on; 1 if none has it.
@@ -277,7 +279,7 @@ class Engine {
     std::int64_t batch_size = -1;
     const FedTensor* from = nullptr;
     for (const FedTensor& fed : feeds) {
-      const Dims& dims = type_of_placeholder(fed.placeholder).dims;
+      const Dims& dims = type_of(fed).dims;
       const Count size = count_of(dims);
       std::int64_t found = -1;
       if (fed.rank < 0) {
@@ -304,7 +306,7 @@ class Engine {
       }
       if (batch_size >= 0 && found != batch_size) {
         Message other{};
-        print_name(other, program_, program_.placeholders[from->placeholder].name);
+        print_name(other, program_, from->name);
         wrong_feed(fed, " with batch = " + std::to_string(batch_size) + ", as feed \"" +
                             std::string(other.view()) + "\" has");
       }
@@ -395,6 +397,7 @@ class Engine {
       at(arena.slots, p.slot) = at(arena.own_slots, p.slot);
     }
     for (const FedTensor& fed : feeds) {
+      if (fed.placeholder == none) continue;
       at(arena.slots, program_.placeholders[fed.placeholder].slot) = const_cast<void*>(fed.data);
     }
   }
@@ -442,7 +445,8 @@ class Engine {
                                    program_.words.data + step.words.first,
                                    arena.workspace.data(),
                                    executor_,
-                                   {options_.seed, draw}});
+                                   {options_.seed, draw},
+                                   kernels_[step.kernel].description});
       } catch (const Error& error) {
         fail(step, error);
       }

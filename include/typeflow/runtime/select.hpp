@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "typeflow/lower/frozen.hpp"
+#include "typeflow/lower/selection.hpp"
 #include "typeflow/runtime/feed.hpp"
 
 namespace typeflow {
@@ -171,14 +172,6 @@ struct FeedNames {
   using type = typename NamesOf<true, A...>::type;
 };
 
-constexpr Id placeholder_of(const ProgramView& program, Id name) {
-  if (name == none) return none;
-  for (Id i = 0; i < program.placeholders.size; ++i) {
-    if (program.placeholders[i].name == name) return i;
-  }
-  return none;
-}
-
 /// The number of a name in a program; none if it has none of it. Looked up once, however often a
 /// run asks.
 template <class P, class N>
@@ -226,6 +219,38 @@ struct RunError<P, Names<N...>, Arguments<A...>> {
   }();
 };
 
+// The steps of a run.
+
+/// The steps and placeholders that a run of these names takes, as constants.
+template <class P, class Fetches>
+struct Selected;
+template <class P, class... N>
+struct Selected<P, Names<N...>> {
+  struct Sizes {
+    int steps;
+    bool draws;
+  };
+  static constexpr Selection select() {
+    const Id names[] = {name_id<P, N>..., none};
+    return select_steps(P::view, names, static_cast<int>(sizeof...(N)));
+  }
+  static constexpr Sizes sizes = [] {
+    const Selection selection = select();
+    return Sizes{selection.count, selection.draws};
+  }();
+  /// In the program's order.
+  static constexpr auto steps = [] {
+    const Selection selection = select();
+    std::array<Id, static_cast<std::size_t>(sizes.steps)> out{};
+    std::size_t next = 0;
+    for (Id s = 0; s < P::view.steps.size; ++s) {
+      if (selection.steps[s] != 0) out[next++] = s;
+    }
+    return out;
+  }();
+  static constexpr bool draws = sizes.draws;
+};
+
 // Which program serves a run.
 
 /// Whether the model's own program has memory for the name.
@@ -243,7 +268,10 @@ template <auto Model, Mode M, class Main, class Fetches, class Feeds>
 struct ProgramFor;
 template <auto Model, Mode M, class Main, class... N, class... F>
 struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
-  static constexpr bool own = !(has_slot<Main, N>() && ...) || !(is_placeholder<Main, F>() && ...);
+  static constexpr bool own = [] {
+    if (!(has_slot<Main, N>() && ...) || !(is_placeholder<Main, F>() && ...)) return true;
+    return !Selected<Main, Names<N...>>::select().exact;
+  }();
   template <bool Own>
   static constexpr auto choose() {
     if constexpr (Own) {
@@ -276,82 +304,35 @@ struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
   using type = typename decltype(choose<own>())::type;
 };
 
-// The steps of a run.
+// Feeds.
 
-template <class P>
-struct Marks {
-  std::array<bool, static_cast<std::size_t>(P::view.steps.size) + 1> step{};
-  std::array<bool, static_cast<std::size_t>(P::view.placeholders.size) + 1> placeholder{};
-  int count = 0;
-  bool draws = false;
-};
-
-template <class P, class... N>
-constexpr Marks<P> mark(Names<N...>) {
-  constexpr ProgramView v = P::view;
-  Marks<P> marks{};
-  const auto need = [&](Id id) {
-    const Slot& slot = v.slots[id];
-    if (slot.kind == SlotKind::temporary) marks.step[static_cast<std::size_t>(slot.step)] = true;
-    if (slot.kind == SlotKind::placeholder && slot.index != none) {
-      marks.placeholder[static_cast<std::size_t>(slot.index)] = true;
-    }
-  };
-  const Id names[] = {name_id<P, N>..., none};
-  for (const Id id : names) {
-    if (id == none) continue;
-    const ProgramName& name = v.names[id];
-    if (name.slot != none) need(name.slot);
-    for (int i = 0; i < name.steps.count; ++i) {
-      marks.step[static_cast<std::size_t>(v.operands[name.steps.first + i])] = true;
-    }
-  }
-  for (Id s = v.steps.size - 1; s >= 0; --s) {
-    if (!marks.step[static_cast<std::size_t>(s)]) continue;
-    const Step& step = v.steps[s];
-    ++marks.count;
-    if (v.kernels[step.kernel].random) marks.draws = true;
-    for (int i = 0; i < step.inputs; ++i) need(v.operands[step.operands.first + i]);
-    for (int i = 0; i < step.after.count; ++i) {
-      marks.step[static_cast<std::size_t>(v.operands[step.after.first + i])] = true;
-    }
-  }
-  return marks;
-}
-
-template <class P, class Fetches>
-struct Selection {
-  static constexpr Marks<P> marks = mark<P>(Fetches{});
-  /// In the program's order.
-  static constexpr auto steps = [] {
-    std::array<Id, static_cast<std::size_t>(marks.count)> out{};
-    std::size_t next = 0;
-    for (Id s = 0; s < P::view.steps.size; ++s) {
-      if (marks.step[static_cast<std::size_t>(s)]) out[next++] = s;
-    }
-    return out;
-  }();
-  static constexpr bool draws = marks.draws;
-};
-
-/// The first placeholder that a run needs, has no default, and is not fed.
+/// The first placeholder that a run needs, has no default, and is not fed; or that is fed twice.
 template <class P, class Fetches, class Feeds>
 struct FeedError;
 template <class P, class Fetches, class... F>
 struct FeedError<P, Fetches, Names<F...>> {
   static constexpr Message message = [] {
-    Message out{};
+    const ProgramView& view = P::view;
     const Id fed[] = {name_id<P, F>..., none};
-    for (Id i = 0; i < P::view.placeholders.size; ++i) {
-      const ProgramPlaceholder& p = P::view.placeholders[i];
-      bool missing =
-          Selection<P, Fetches>::marks.placeholder[static_cast<std::size_t>(i)] && !p.has_default;
-      for (const Id name : fed) missing = missing && name != p.name;
-      if (missing && out.empty()) {
-        out << "missing feed '" << name_text(P::view, p.name).view() << "': expected "
-            << P::view.types[P::view.names[p.name].type].dtype << ' '
-            << P::view.types[P::view.names[p.name].type].dims;
+    const Selection selection = Selected<P, Fetches>::select();
+    Pool<Id> name_of(view.placeholders.size, none);  // that feeds each
+    Message out{};
+    for (const Id name : fed) {
+      const Id placeholder = name == none ? none : placeholder_of(view, name);
+      if (placeholder == none) continue;
+      Id& first = name_of[placeholder];
+      if (first != none && out.empty()) {
+        out << "feed '" << name_text(view, name).view() << "': feed '"
+            << name_text(view, first).view() << "' gives this tensor already";
       }
+      first = name;
+    }
+    for (Id i = 0; i < view.placeholders.size && out.empty(); ++i) {
+      const ProgramPlaceholder& p = view.placeholders[i];
+      if (selection.placeholders[i] == 0 || p.has_default || name_of[i] != none) continue;
+      const Type& type = view.types[view.names[p.name].type];
+      out << "missing feed '" << name_text(view, p.name).view() << "': expected " << type.dtype
+          << ' ' << type.dims;
     }
     return out;
   }();

@@ -182,7 +182,7 @@ class Session {
 
   template <class P, class Fetches, class... N, class... A>
   auto run_program(const A&... arguments) {
-    using Chosen = detail::Selection<P, Fetches>;
+    using Chosen = detail::Selected<P, Fetches>;
     std::array<FedTensor, sizeof...(A) + 1> feeds;
     std::size_t feed_count = 0;
     (add_feed<P>(arguments, feeds, feed_count), ...);
@@ -212,12 +212,10 @@ class Session {
   template <class P, class A>
   static void add_feed(const A& feed, auto& feeds, std::size_t& count) {
     if constexpr (A::is_feed) {
-      constexpr Id placeholder =
-          detail::placeholder_of(P::view, detail::name_id<P, typename A::name>);
-      if constexpr (placeholder != none) {
-        feeds[count++] = {placeholder, feed.data(), dtype_of<typename A::element>,
-                          feed.count,  feed.rank,   feed.extents.data()};
-      }
+      constexpr Id name = detail::name_id<P, typename A::name>;
+      constexpr Id placeholder = placeholder_of(P::view, name);
+      feeds[count++] = {name,       placeholder, feed.data(),        dtype_of<typename A::element>,
+                        feed.count, feed.rank,   feed.extents.data()};
     }
   }
 

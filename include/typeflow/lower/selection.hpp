@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which steps of a program a run takes: those that what it names depends on.
+
+#include "typeflow/core/pool.hpp"
+#include "typeflow/lower/program.hpp"
+
+namespace typeflow {
+
+/// The part of a program that computes some of its names.
+struct Selection {
+  Pool<char> steps;         ///< by step: whether it is taken
+  Pool<char> placeholders;  ///< by placeholder: whether it is read
+  int count = 0;            ///< steps that are taken
+  bool draws = false;       ///< one of them draws random numbers
+  bool exact = true;        ///< the names need all that the steps compute
+};
+
+namespace detail {
+/// Whether one of the names is in a set of ProgramView::need_sets.
+constexpr bool is_needed(const ProgramView& program, Id set, const Id* names, int name_count) {
+  const int width = (program.names.size + 31) / 32;
+  const std::uint32_t* const words = program.need_sets.data + set * width;
+  for (int i = 0; i < name_count; ++i) {
+    if ((words[names[i] / 32] >> (names[i] % 32) & 1u) != 0) return true;
+  }
+  return false;
+}
+}  // namespace detail
+
+/// What a run of these names (ProgramView::names; tensors must have a slot) takes.
+constexpr Selection select_steps(const ProgramView& program, const Id* names, int name_count) {
+  Selection out;
+  out.steps = Pool<char>(program.steps.size, 0);
+  out.placeholders = Pool<char>(program.placeholders.size, 0);
+  const auto need = [&](Id id) {
+    const Slot& slot = program.slots[id];
+    if (slot.kind == SlotKind::temporary) out.steps[slot.step] = 1;
+    if (slot.kind == SlotKind::placeholder && slot.index != none) out.placeholders[slot.index] = 1;
+  };
+  for (int i = 0; i < name_count; ++i) {
+    const ProgramName& name = program.names[names[i]];
+    if (name.slot != none) need(name.slot);
+    for (int k = 0; k < name.steps.count; ++k) {
+      out.steps[program.operands[name.steps.first + k]] = 1;
+    }
+  }
+  for (Id s = program.steps.size - 1; s >= 0; --s) {  // steps come after those that they need
+    if (out.steps[s] == 0) continue;
+    const Step& step = program.steps[s];
+    ++out.count;
+    for (int k = 0; k < step.needs.count && out.exact; ++k) {
+      out.exact =
+          detail::is_needed(program, program.operands[step.needs.first + k], names, name_count);
+    }
+    if (program.kernels[step.kernel].random) out.draws = true;
+    for (int k = 0; k < step.inputs; ++k) need(program.operands[step.operands.first + k]);
+    for (int k = 0; k < step.after.count; ++k) {
+      out.steps[program.operands[step.after.first + k]] = 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace typeflow

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Who needs a node: sets of the names that a run can ask for.
+//
+// A kernel that computes two values computes both in every run that asks for either. Whether that
+// is what a run wants is a question about sets of names, of which a graph has few: most nodes are
+// needed by the same names. Each set is kept once, and is a number.
+
+#include <cstdint>
+
+#include "typeflow/core/pool.hpp"
+#include "typeflow/graph/op.hpp"
+
+namespace typeflow {
+
+/// Sets of names, by number. Bits stand for names.
+class NeedSets {
+ public:
+  /// What no name needs.
+  static constexpr Id nobody = 0;
+  /// What is needed, but by no name that has a bit.
+  static constexpr Id somebody = 1;
+
+  constexpr NeedSets() = default;
+  /// Room for sets of the bits 0 to bits - 1.
+  constexpr explicit NeedSets(int bits) : width_((bits + 31) / 32) {
+    add_empty();
+    add_empty();
+  }
+
+  /// The set of one bit.
+  constexpr Id of(int bit) {
+    std::uint32_t* const words = add_empty();
+    words[bit / 32] = std::uint32_t{1} << (bit % 32);
+    return share();
+  }
+  /// The bits of both.
+  constexpr Id unite(Id a, Id b) {
+    if (a == b || b <= somebody) return a == nobody ? b : a;
+    if (a <= somebody) return b;
+    if (a == last_a_ && b == last_b_) return last_;
+    add_empty();
+    std::uint32_t* const words = words_.data() + count() * width_ - width_;
+    for (int i = 0; i < width_; ++i) words[i] = words_[a * width_ + i] | words_[b * width_ + i];
+    last_a_ = a;
+    last_b_ = b;
+    return last_ = share();
+  }
+  /// The bits of the first that the second has, too.
+  constexpr Id intersect(Id a, Id b) {
+    add_empty();
+    std::uint32_t* const words = words_.data() + count() * width_ - width_;
+    for (int i = 0; i < width_; ++i) words[i] = words_[a * width_ + i] & words_[b * width_ + i];
+    return share();
+  }
+
+  constexpr int count() const { return width_ == 0 ? 2 : words_.size() / width_; }
+  /// Words of 32 bits that a set takes.
+  constexpr int width() const { return width_; }
+  constexpr const std::uint32_t* words_of(Id set) const { return words_.data() + set * width_; }
+
+ private:
+  struct Entry {
+    Id set;
+    Id next;  // of the same bucket
+  };
+  static constexpr int bucket_count = 256;
+
+  constexpr std::uint32_t* add_empty() {
+    std::uint32_t* const words = words_.extend(width_);
+    for (int i = 0; i < width_; ++i) words[i] = 0;
+    return words;
+  }
+  /// The number of the set that was added last, which goes if there is an equal one.
+  constexpr Id share() {
+    const Id added = count() - 1;
+    const std::uint32_t* const words = words_of(added);
+    unsigned key = 0;  // small: see Graph::share
+    bool empty = true;
+    for (int i = 0; i < width_; ++i) {
+      key = (key * 31u + (words[i] ^ words[i] >> 8 ^ words[i] >> 16)) & (bucket_count - 1);
+      empty = empty && words[i] == 0;
+    }
+    if (empty) {
+      words_.shrink(added * width_);
+      return somebody;
+    }
+    Id& bucket = buckets_[static_cast<int>(key)];
+    for (Id e = bucket; e != none; e = chain_[e].next) {
+      const std::uint32_t* const other = words_of(chain_[e].set);
+      int i = 0;
+      while (i < width_ && other[i] == words[i]) ++i;
+      if (i < width_) continue;
+      words_.shrink(added * width_);
+      return chain_[e].set;
+    }
+    bucket = chain_.push(Entry{added, bucket});
+    return added;
+  }
+
+  int width_ = 0;
+  Pool<std::uint32_t> words_;
+  Pool<Id> buckets_{bucket_count, none};
+  Pool<Entry> chain_;
+  Id last_a_ = nobody;  // of the last union, and what it is
+  Id last_b_ = nobody;
+  Id last_ = nobody;
+};
+
+/// What runs can ask for, as fusing has to know it.
+struct Roots {
+  Pool<Id> values;  ///< values and tokens, by number of the name
+  /// By number: whether a run that asks for it must not cost a program of its own. Kernels are made
+  /// so that it never computes more than it needs. Empty: all runs ask for all.
+  Pool<char> kept;
+};
+
+}  // namespace typeflow
