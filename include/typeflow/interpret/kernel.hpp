@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a kernel's description means: one plain loop over its space.
+//
+// It reads a KernelSpec as a back end does, and nothing else: no graph, no pass. Operations are
+// evaluated one element at a time by the functions that the interpreter of graphs uses, so what it
+// computes differs from that only by what fusing and lowering did.
+//
+// A description promises that the order in which elements are computed does not matter, and so
+// does a memory plan that puts a result where an operand is. Both are held to it: elements come in
+// a scattered order, each is stored as soon as it is computed, and every pass over a row reads its
+// operands anew. What a call must not do is an Error: operands that overlap without leave.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/front/operation.hpp"
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/host_tensor.hpp"
+#include "typeflow/lower/program.hpp"
+
+namespace typeflow {
+
+namespace detail {
+
+/// An element in memory as a Number, and back.
+inline Number load_number(DType type, const void* data, std::int64_t index) {
+  return visit_dtype(type, [&](auto zero) {
+    using T = decltype(zero);
+    T x;
+    std::memcpy(&x, static_cast<const std::byte*>(data) + index * size_of(type), sizeof x);
+    return number_from(x);
+  });
+}
+inline void store_number(DType type, const Number& number, void* data, std::int64_t index) {
+  visit_dtype(type, [&](auto zero) {
+    using T = decltype(zero);
+    const T x = to<T>(number);
+    std::memcpy(static_cast<std::byte*>(data) + index * size_of(type), &x, sizeof x);
+  });
+}
+
+class KernelInterpreter {
+ public:
+  KernelInterpreter(const KernelSpec& spec, const simd::KernelCall& call)
+      : spec_(spec), call_(call) {}
+
+  void run() {
+    if (spec_.kind == KernelKind::custom) {
+      run_custom();
+    } else {
+      find_axes();
+      find_operands();
+      make_nodes();
+      run_space();
+    }
+  }
+
+ private:
+  // The space.
+
+  /// An axis of the kernel, the outermost first.
+  struct Axis {
+    std::int64_t extent;
+    unsigned bit;  ///< that stands for it in InputSpec::axes
+  };
+
+  void find_axes() {
+    const std::int64_t* const e = call_.extents;
+    if (spec_.kind == KernelKind::contraction) {
+      for (int i = 0; i < spec_.outer; ++i) axes_.push_back({e[3 + i], 4u << i});
+      axes_.push_back({e[0], 1u});
+      axes_.push_back({e[1], 2u});
+      depth_ = e[2];
+      return;
+    }
+    const bool columns = spec_.kind == KernelKind::columns;
+    const int rank = spec_.outer + (columns ? 2 : 1);
+    for (int i = 0; i < rank; ++i) axes_.push_back({e[i], 1u << i});
+    if (columns) folded_ = 1u << (rank - 2);
+    if (spec_.kind == KernelKind::loop && spec_.folds) folded_ = 1u << (rank - 1);
+  }
+  unsigned all_axes() const {
+    unsigned bits = 0;
+    for (const Axis& axis : axes_) bits |= axis.bit;
+    return bits;
+  }
+  /// Those along which a tensor that does not run differs from one that does.
+  unsigned long_axes() const {
+    unsigned bits = 0;
+    for (const Axis& axis : axes_) bits |= axis.extent != 1 ? axis.bit : 0u;
+    return bits;
+  }
+  /// The elements of a tensor that runs along these axes.
+  std::int64_t size_along(unsigned along) const {
+    std::int64_t size = 1;
+    for (const Axis& axis : axes_) size *= (along & axis.bit) != 0 ? axis.extent : 1;
+    return size;
+  }
+  /// Where the element at `coordinate_` is in such a tensor.
+  std::int64_t position(unsigned along) const {
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < axes_.size(); ++i) {
+      if ((along & axes_[i].bit) != 0) at = at * axes_[i].extent + coordinate_[i];
+    }
+    return at;
+  }
+  /// Sets the coordinates along some axes to those of an index over them, row-major.
+  void go_to(unsigned along, std::int64_t index) {
+    for (std::size_t i = axes_.size(); i-- > 0;) {
+      if ((along & axes_[i].bit) == 0) continue;
+      coordinate_[i] = index % axes_[i].extent;
+      index /= axes_[i].extent;
+    }
+  }
+
+  // Operands.
+
+  void find_operands() {
+    int next = 0;
+    for (int i = 0; i < spec_.inputs; ++i) {
+      operand_.push_back(spec_.input[i].is_index ? nullptr : call_.operands[next++]);
+    }
+    for (int i = 0; i < spec_.stores; ++i) target_.push_back(call_.operands[next++]);
+    const unsigned whole = all_axes();
+    for (int s = 0; s < spec_.stores; ++s) {
+      const unsigned along = spec_.store[s].is_row ? whole & ~folded_ : whole;
+      const Memory out = memory(target(s), spec_.store[s].dtype, along);
+      for (int t = 0; t < s; ++t) {
+        const unsigned other = spec_.store[t].is_row ? whole & ~folded_ : whole;
+        if (overlap(out, memory(target(t), spec_.store[t].dtype, other))) fail("two results");
+      }
+      for (int i = 0; i < spec_.inputs; ++i) {
+        const InputSpec& input = spec_.input[i];
+        if (input.is_index) continue;
+        const bool of_product = spec_.kind == KernelKind::contraction && i < 2;
+        const Memory in =
+            of_product ? product_memory(i) : memory(operand(i), input.dtype, input.axes);
+        const bool in_place = !of_product && (input.axes & long_axes()) == (along & long_axes()) &&
+                              in.data == out.data && in.bytes == out.bytes;
+        if (overlap(out, in) && !in_place) fail("a result and an operand");
+      }
+    }
+  }
+  struct Memory {
+    const std::byte* data;
+    std::int64_t bytes;
+  };
+  Memory memory(const void* data, DType type, unsigned along) const {
+    return {static_cast<const std::byte*>(data), size_along(along) * size_of(type)};
+  }
+  Memory product_memory(int i) const {
+    std::int64_t size = depth_ * size_along(i == 0 ? 1u : 2u);
+    size *= size_along(spec_.input[i].axes & ~3u);
+    return {static_cast<const std::byte*>(operand(i)), size * size_of(spec_.dtype)};
+  }
+  static bool overlap(const Memory& a, const Memory& b) {
+    return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
+  }
+  [[noreturn]] static void fail(const char* what) {
+    throw Error("a kernel's memory", std::string(what) + " overlap");
+  }
+  void* operand(int i) const { return operand_[static_cast<std::size_t>(i)]; }
+  void* target(int i) const { return target_[static_cast<std::size_t>(i)]; }
+
+  // Operations. They are asked as nodes of a graph that has nothing else.
+
+  int first_item() const { return spec_.inputs + (spec_.kind == KernelKind::contraction ? 1 : 0); }
+  DType type_of_value(int value) const {
+    if (value < spec_.inputs) return spec_.input[value].dtype;
+    return value < first_item() ? spec_.dtype : spec_.item[value - first_item()].dtype;
+  }
+
+  void make_nodes() {
+    const std::uint32_t* words = call_.words;
+    for (int i = 0; i < spec_.items; ++i) {
+      const ItemSpec& item = spec_.item[i];
+      Dims shape{};
+      if (item.is_fold) shape.append(folded_extent());
+      std::vector<Id> inputs;
+      for (int a = 0; a < item.count; ++a) inputs.push_back(make_value(item.arguments[a], shape));
+      constexpr std::uint32_t fold_words[] = {1, 0};  // axis 0, and drop it
+      const int count = item.is_fold ? 2 : item.op->words;
+      nodes_.push_back(graph_.nodes.size());
+      graph_.add_value(*item.op, inputs.data(), item.count, graph_.intern(Type(item.dtype, Dims{})),
+                       item.is_fold ? fold_words : words, count);
+      if (!item.is_fold) words += count;
+    }
+  }
+  Id make_value(int value, const Dims& shape) {
+    const Id id = graph_.values.size();
+    graph_.values.push(Value{none, 0, graph_.intern(Type(type_of_value(value), shape)), none});
+    return id;
+  }
+  std::int64_t folded_extent() const { return folded_ == 0 ? 1 : size_along(folded_); }
+  const Node& node(int item) const { return graph_.nodes[nodes_[static_cast<std::size_t>(item)]]; }
+
+  Number& value(int i) { return values_[static_cast<std::size_t>(i)]; }
+
+  void evaluate(int item, std::int64_t index) {
+    const ItemSpec& spec = spec_.item[item];
+    Number inputs[ItemSpec::max_arguments];
+    for (int a = 0; a < spec.count; ++a) inputs[a] = value(spec.arguments[a]);
+    value(first_item() + item) =
+        spec.op->evaluate({graph_, node(item), inputs, index, call_.random});
+  }
+
+  bool folds_in(int pass, int item) const {
+    return spec_.item[item].is_fold && spec_.item[item].phase == pass + 1;
+  }
+  /// What fold `item` is to fold of the row at hand, by position.
+  std::vector<Number>& folded_value(int item) {
+    return folded_values_[static_cast<std::size_t>(item)];
+  }
+  Number fold(int item) {
+    HostTensor in;
+    in.dtype = type_of_value(spec_.item[item].arguments[0]);
+    in.dims.append(folded_extent());
+    in.elements = folded_value(item);
+    HostTensor out = host_tensor(spec_.item[item].dtype, Dims{});
+    const HostTensor* const inputs[] = {&in};
+    InterpretCall call{graph_, node(item), inputs, &out, call_.random};
+    spec_.item[item].op->interpret(call);
+    return out[0];
+  }
+
+  // The loops.
+
+  /// The positions 0 to count - 1 in a scattered order.
+  struct Scattered {
+    explicit Scattered(std::int64_t n) : count(n), step(n / 2 + n / 8 + 1) {
+      while (std::gcd(step, count) > 1) ++step;
+    }
+    std::int64_t operator[](std::int64_t i) const { return (i * step + count / 3) % count; }
+    std::int64_t count;
+    std::int64_t step;
+  };
+
+  void run_space() {
+    coordinate_.assign(axes_.size(), 0);
+    values_.assign(static_cast<std::size_t>(first_item() + spec_.items), Number{});
+    folded_values_.resize(static_cast<std::size_t>(spec_.items));
+    const unsigned outer = all_axes() & ~folded_;
+    const Scattered rows(size_along(outer));
+    const Scattered elements(folded_extent());
+    const int passes = pass_count();
+    for (std::int64_t i = 0; i < rows.count; ++i) {
+      go_to(outer, rows[i]);
+      run_row(rows[i], elements, passes);
+    }
+  }
+
+  int phase_of(int value) const {
+    return value < first_item() ? 0 : spec_.item[value - first_item()].phase;
+  }
+  int pass_count() const {
+    int passes = 0;
+    for (int i = 0; i < spec_.items; ++i) {
+      if (spec_.item[i].is_fold) passes = std::max(passes, spec_.item[i].phase);
+    }
+    for (int i = 0; i < spec_.stores; ++i) {
+      if (!spec_.store[i].is_row) passes = std::max(passes, phase_of(spec_.store[i].value) + 1);
+    }
+    return passes;
+  }
+
+  /// The elements that differ along the folded axis alone; without one, a single element.
+  void run_row(std::int64_t row, const Scattered& elements, int passes) {
+    load(false);
+    evaluate_rows(0, row);
+    for (int pass = 0; pass < passes; ++pass) {
+      for (int i = 0; i < spec_.items; ++i) {
+        if (folds_in(pass, i)) folded_value(i).resize(static_cast<std::size_t>(elements.count));
+      }
+      for (std::int64_t i = 0; i < elements.count; ++i) {
+        run_element(elements[i], pass, pass == passes - 1);
+      }
+      for (int i = 0; i < spec_.items; ++i) {
+        if (folds_in(pass, i)) value(first_item() + i) = fold(i);
+      }
+      evaluate_rows(pass + 1, row);
+    }
+    for (int s = 0; s < spec_.stores; ++s) {
+      if (spec_.store[s].is_row) store(s, row);
+    }
+  }
+
+  void run_element(std::int64_t at, int pass, bool last) {
+    go_to(folded_, at);
+    load(true);
+    const std::int64_t index = position(all_axes());
+    if (spec_.kind == KernelKind::contraction) value(spec_.inputs) = product();
+    for (int i = 0; i < spec_.items; ++i) {
+      const ItemSpec& item = spec_.item[i];
+      if (!item.is_fold && !item.is_row && item.phase <= pass) evaluate(i, index);
+    }
+    for (int i = 0; i < spec_.items; ++i) {
+      if (!folds_in(pass, i)) continue;
+      folded_value(i)[static_cast<std::size_t>(at)] = value(spec_.item[i].arguments[0]);
+    }
+    for (int s = 0; s < spec_.stores && last; ++s) {
+      if (!spec_.store[s].is_row) store(s, index);
+    }
+  }
+
+  /// Reads the operands of an element, or those of a row.
+  void load(bool of_element) {
+    for (int i = 0; i < spec_.inputs; ++i) {
+      const InputSpec& input = spec_.input[i];
+      if (spec_.kind == KernelKind::contraction && i < 2) continue;
+      const bool along_fold = folded_ == 0 || (input.axes & folded_) != 0;
+      if (along_fold != of_element) continue;
+      value(i) = input.is_index ? Number{0, position(input.axes)}
+                                : load_number(input.dtype, operand(i), position(input.axes));
+    }
+  }
+  void evaluate_rows(int phase, std::int64_t row) {
+    for (int i = 0; i < spec_.items; ++i) {
+      const ItemSpec& item = spec_.item[i];
+      if (item.is_row && !item.is_fold && item.phase == phase) evaluate(i, row);
+    }
+  }
+  void store(int s, std::int64_t index) {
+    store_number(spec_.store[s].dtype, value(spec_.store[s].value), target(s), index);
+  }
+
+  /// The element of the product at hand.
+  Number product() {
+    const std::int64_t rows = call_.extents[0];
+    const std::int64_t columns = call_.extents[1];
+    const std::int64_t i = position(1u);
+    const std::int64_t j = position(2u);
+    const std::int64_t a = position(spec_.input[0].axes & ~3u) * rows * depth_;
+    const std::int64_t b = position(spec_.input[1].axes & ~3u) * depth_ * columns;
+    const bool transposed_a = (spec_.transposed & 1u) != 0;
+    const bool transposed_b = (spec_.transposed & 2u) != 0;
+    double sum = 0;
+    for (std::int64_t k = 0; k < depth_; ++k) {
+      const Number x =
+          load_number(spec_.dtype, operand(0), a + (transposed_a ? k * rows + i : i * depth_ + k));
+      const Number y = load_number(spec_.dtype, operand(1),
+                                   b + (transposed_b ? j * depth_ + k : k * columns + j));
+      sum += x.real * y.real;
+    }
+    return fitted({sum, 0}, spec_.dtype);
+  }
+
+  // Operations with a kernel of their own.
+
+  void run_custom() {
+    const bool updates = spec_.op->kind == Kind::update;
+    const std::int64_t* extents = call_.extents;
+    std::vector<HostTensor> tensors;
+    std::vector<Memory> memories;
+    std::vector<Id> values;
+    for (int i = 0; i < spec_.inputs + spec_.stores; ++i) {
+      const bool is_input = i < spec_.inputs;
+      const DType type = is_input ? spec_.input[i].dtype : spec_.store[i - spec_.inputs].dtype;
+      const int rank =
+          is_input ? static_cast<int>(spec_.input[i].axes) : spec_.store[i - spec_.inputs].value;
+      Dims shape{};
+      for (int k = 0; k < rank; ++k) shape.append(*extents++);
+      HostTensor tensor = host_tensor(type, shape);
+      if (is_input || updates) {
+        for (std::int64_t k = 0; k < tensor.size(); ++k) {
+          tensor[k] = load_number(type, call_.operands[i], k);
+        }
+      }
+      memories.push_back(
+          {static_cast<const std::byte*>(call_.operands[i]), tensor.size() * size_of(type)});
+      for (int k = 0; k < i && !is_input; ++k) {
+        if (overlap(memories.back(), memories[static_cast<std::size_t>(k)])) {
+          fail(k < spec_.inputs ? "a result and an operand" : "two results");
+        }
+      }
+      values.push_back(graph_.values.size());
+      graph_.values.push(Value{none, 0, graph_.intern(Type(type, shape)), none});
+      tensors.push_back(std::move(tensor));
+    }
+    if (spec_.op->interpret == nullptr) {
+      throw Error(std::string(spec_.op->name), "the operation can't be interpreted");
+    }
+    std::vector<const HostTensor*> inputs;
+    for (int i = 0; i < spec_.inputs; ++i) inputs.push_back(&tensors[static_cast<std::size_t>(i)]);
+    interpret_custom(values, inputs.data(), tensors.data() + spec_.inputs, updates);
+    for (int i = spec_.inputs; i < spec_.inputs + spec_.stores; ++i) {
+      const HostTensor& tensor = tensors[static_cast<std::size_t>(i)];
+      for (std::int64_t k = 0; k < tensor.size(); ++k) {
+        store_number(tensor.dtype, tensor[k], call_.operands[i], k);
+      }
+    }
+  }
+  /// Asks the operation as a node whose inputs and outputs are these values.
+  void interpret_custom(const std::vector<Id>& values, const HostTensor* const* inputs,
+                        HostTensor* outputs, bool updates) {
+    std::vector<Id> ids;
+    if (updates) ids.push_back(values.back());  // the variable
+    ids.insert(ids.end(), values.begin(), values.begin() + spec_.inputs);
+    const Id id = graph_.add_node(*spec_.op, ids.data(), static_cast<int>(ids.size()), 0,
+                                  call_.words, spec_.op->words);
+    if (!updates) {
+      graph_.nodes[id].outputs = {values[static_cast<std::size_t>(spec_.inputs)], spec_.stores};
+    }
+    InterpretCall call{graph_, graph_.nodes[id], inputs, outputs, call_.random};
+    spec_.op->interpret(call);
+  }
+
+  const KernelSpec& spec_;
+  const simd::KernelCall& call_;
+  std::vector<Axis> axes_;
+  unsigned folded_ = 0;  ///< the axis that is folded, as a bit
+  std::int64_t depth_ = 0;
+  std::vector<void*> operand_;  ///< by input
+  std::vector<void*> target_;   ///< by store
+  Graph graph_;
+  std::vector<Id> nodes_;                           ///< by item
+  std::vector<std::int64_t> coordinate_;            ///< by axis
+  std::vector<Number> values_;                      ///< by number
+  std::vector<std::vector<Number>> folded_values_;  ///< by item
+};
+
+}  // namespace detail
+
+/// Runs a kernel from its description alone; KernelCall::description points to it.
+inline void interpret_kernel(const simd::KernelCall& call) {
+  detail::KernelInterpreter(*static_cast<const KernelSpec*>(call.description), call).run();
+}
+
+}  // namespace typeflow
