@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Thousands of random models: what passes, lowering and the memory plan make of them computes what
+// their graphs mean. `fuzz` does the same for any number of seeds.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "check.hpp"
+#include "docs/completeness.hpp"
+#include "shrink.hpp"
+#include "statements.hpp"
+#include "typeflow/graph.hpp"
+#include "typeflow/passes/place.hpp"
+#include "write.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+
+constexpr std::uint64_t graphs = 3000;
+
+/// A composite that is interpreted as one thing and expands into another.
+struct Wrong : tf::composite {
+  static constexpr std::string_view name = "test/Wrong";
+  static constexpr tf::Type infer(Wrong, const tf::Type& x) { return x; }
+  static constexpr tf::AnyExpr expand(Wrong, tf::AnyExpr x) { return x + 1; }
+  static void interpret(tf::InterpretCall& call) {
+    for (std::int64_t i = 0; i < call.outputs->size(); ++i) {
+      call.outputs[0].set(i, call.inputs[0]->value(i) + 2);
+    }
+  }
+};
+
+/// A model of 20 operations with a wrong one in the middle of them.
+fuzz::Model faulty_model() {
+  fuzz::Model model;
+  tf::Graph& g = model.graph;
+  tf::AnyExpr x = tf::placeholder<float, 4>(g, {"x", 0}).any();
+  for (int i = 0; i < 20; ++i) {
+    x = i == 10 ? apply(Wrong{}, x) : i % 2 == 0 ? x * 2 : x - 1;
+    g.add_name({"t", i}, tf::NameKind::value, x.id);
+    model.tensors.push_back("t_" + std::to_string(i));
+  }
+  model.feedable = {"x_0"};
+  model.ranges = {{-2, 2}};
+  model.runs = {{.fetches = {"t_3"}}, {.fetches = {"t_3", "t_19", "t_12"}, .batch = 4}};
+  return model;
+}
+
+int operations_of(const fuzz::Model& model) {
+  int count = 0;
+  for (const tf::Node& node : model.graph.nodes) count += node.op->kind != tf::Kind::source;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("programs of random graphs compute what the graphs mean") {
+  std::set<std::string> seen;
+  const auto see = [&](const tf::Graph& graph) {
+    for (const tf::Node& node : graph.nodes) seen.emplace(node.op->name);
+  };
+  for (std::uint64_t seed = 0; seed < graphs; ++seed) {
+    CAPTURE(seed);
+    const fuzz::Model model = fuzz::random_model(seed);
+    CHECK(fuzz::check(model) == "");
+    tf::Graph placed = model.graph;
+    tf::place(placed);
+    see(model.graph);
+    see(simplify(std::move(placed), model.roots()).graph);
+  }
+  // All operations of the library take part.
+  const std::filesystem::path headers = TYPEFLOW_SOURCE_DIR "/include/typeflow";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(headers)) {
+    if (entry.path().extension() != ".hpp") continue;
+    std::ifstream in(entry.path());
+    std::ostringstream text;
+    text << in.rdbuf();
+    for (const std::string& name : completeness::record_names(text.str())) {
+      CAPTURE(name);
+      CHECK(seen.contains(name));
+    }
+  }
+}
+
+TEST_CASE("random sequences of statements do what the guide says of statements") {
+  for (std::uint64_t seed = 0; seed < graphs; ++seed) {
+    CAPTURE(seed);
+    CHECK(fuzz::check_statements(seed) == "");
+  }
+}
+
+TEST_CASE("a check sees a wrong operation, and a faulty model shrinks to it") {
+  const fuzz::Model model = faulty_model();
+  CHECK(fuzz::check(model).starts_with("run 1: simplified: \"t_19\" differs at 0"));
+  const fuzz::Model small =
+      fuzz::shrink(model, [](const fuzz::Model& m) { return !fuzz::check(m).empty(); });
+  CHECK(operations_of(small) == 1);
+  CHECK(small.runs.size() == 1);
+  CHECK(fuzz::check(small) != "");
+  const std::string text = fuzz::as_function(small, "model");
+  CHECK(text.find("constexpr void model(tf::Graph& g) {") == 0);
+  CHECK(text.find("Wrong>({v0}, {}, {tf::Type{tf::DType::float32, {1, {4}}}})") != text.npos);
+}
