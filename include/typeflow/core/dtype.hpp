@@ -12,7 +12,7 @@
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/half.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The element types of tensors. A boolean takes one byte in memory, 0 or 1.
 enum class DType : std::uint8_t {
@@ -219,4 +219,4 @@ constexpr decltype(auto) visit_widest(DType type, F&& f) {
 }
 }  // namespace detail
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

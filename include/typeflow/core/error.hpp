@@ -10,7 +10,7 @@
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Every error that typeflow reports at run time.
 class Error : public std::runtime_error {
@@ -48,4 +48,4 @@ TYPEFLOW_COLD inline std::string to_string(DType type, const Dims& dims) {
 
 }  // namespace detail
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

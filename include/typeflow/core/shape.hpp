@@ -10,7 +10,7 @@
 
 #include "typeflow/core/extent.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The most axes that a tensor can have.
 inline constexpr int max_rank = 8;
@@ -146,4 +146,4 @@ constexpr Dims squeezed(const Dims& x) {
   return out;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

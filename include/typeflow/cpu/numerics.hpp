@@ -11,7 +11,7 @@
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/front/numerics.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <>
 struct kernel_of<ops::CheckNumerics> {
@@ -47,4 +47,4 @@ struct kernel_of<ops::CheckNumerics> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -7,7 +7,7 @@
 
 #include "typeflow/front/compare.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -127,4 +127,4 @@ constexpr AnyExpr stop_gradient(const X& x) {
   return add_node(*x.graph, ops::StopGradient{}, &x.id, 1, x.graph->type_of(x.id));
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -9,7 +9,7 @@
 #include "typeflow/front/elementwise.hpp"
 #include "typeflow/graph/host_tensor.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -75,4 +75,4 @@ constexpr auto print(const X& x, Label name,
   return apply(ops::Print{}, x).named(name, at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -16,7 +16,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/front/linear.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -413,4 +413,4 @@ constexpr auto einsum(const A& a, const B& b,
   }
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -11,7 +11,7 @@
 
 #include "typeflow/front/operation.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 /// One number of any shape-less tensor: value * batch^power. The power keeps a mean's 1/N exact
@@ -291,4 +291,4 @@ template <class O, class... X>
   requires(O::kind == Kind::elementwise && UntypedOperands<X...>)
 constexpr AnyExpr apply(const O& op, const X&... x) { return detail::apply_untyped(op, x...); }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -17,7 +17,7 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 constexpr SourceLine source_line(const std::source_location& at) {
   return {at.file_name(), static_cast<int>(at.line())};
@@ -160,4 +160,4 @@ class Scalar {
   AnyExpr expression_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

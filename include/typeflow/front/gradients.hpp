@@ -18,7 +18,7 @@
 #include "typeflow/front/reduce.hpp"
 #include "typeflow/front/sources.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -311,4 +311,4 @@ constexpr Gradients gradients(const Y& y) {
   return detail::gradients_of_list(ys(y), grad_ys(), y.graph().trainable(), false);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

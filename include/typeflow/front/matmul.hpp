@@ -10,7 +10,7 @@
 #include "typeflow/front/reduce.hpp"
 #include "typeflow/front/shape_ops.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Which operands of matmul are read transposed: matmul<transpose_b>(x, W).
 enum class Transposed : std::uint32_t { neither = 0, a = 1, b = 2, both = 3 };
@@ -181,4 +181,4 @@ constexpr auto batch_matmul(const A& a, const B& b,
   return matmul<T>(a, b, at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

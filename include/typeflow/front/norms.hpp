@@ -8,7 +8,7 @@
 
 #include "typeflow/front/reduce.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// sum(x^2) / 2, a scalar: what weight decay adds to a loss.
 template <TypedExpr X>
@@ -67,4 +67,4 @@ constexpr auto l2_normalize(const X& x, double epsilon = 1e-12,
       at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -36,7 +36,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Which element types an elementwise operation takes.
 enum class Domain : std::uint8_t {
@@ -568,4 +568,4 @@ constexpr std::array<AnyExpr, N> add_node(Graph& graph, const O& op, const Id* i
   return outputs;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -9,7 +9,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/front/arithmetic.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -63,4 +63,4 @@ constexpr Expr<T, Shape<D...>> random_uniform(
   return {graph, (u.any() * (high - low) + low).id};
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

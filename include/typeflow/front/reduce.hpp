@@ -18,7 +18,7 @@
 
 #include "typeflow/front/scan.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Tag: reduced axes stay in the shape with extent 1.
 struct KeepDims {};
@@ -568,4 +568,4 @@ constexpr auto moments(const X& x, K keep = {},
   }
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

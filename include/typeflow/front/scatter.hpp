@@ -14,7 +14,7 @@
 #include "typeflow/front/assign.hpp"
 #include "typeflow/front/gather.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -185,4 +185,4 @@ constexpr Effect scatter_update(const Variable<T, S>& variable, const I& indices
                                              at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

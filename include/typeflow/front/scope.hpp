@@ -13,7 +13,7 @@
 #include "typeflow/front/initializers.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What a Scope says for the variables in it and in scopes inside it.
 struct ScopeOptions {
@@ -56,4 +56,4 @@ class [[nodiscard]] NameScope {
   Id outer_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

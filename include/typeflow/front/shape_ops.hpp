@@ -11,7 +11,7 @@
 #include "typeflow/front/cast.hpp"
 #include "typeflow/graph/host_tensor.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -346,4 +346,4 @@ constexpr auto depth_to_space(const X& x,
       x.graph(), reshape_to(transpose_to(blocks, permutation), y).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -9,7 +9,7 @@
 #include "typeflow/front/random.hpp"
 #include "typeflow/front/selection.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -80,4 +80,4 @@ constexpr auto shuffle(const X& x, Label name = "shuffle",
   return detail::same_type(x, shuffle(x.any(), name).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -13,7 +13,7 @@
 
 #include "typeflow/front/reduce.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -300,4 +300,4 @@ constexpr auto softmax_cross_entropy(const X& logits, const L& labels,
   return E(logits.graph(), loss.id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

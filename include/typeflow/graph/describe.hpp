@@ -16,7 +16,7 @@
 
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -204,4 +204,4 @@ inline std::ostream& operator<<(std::ostream& out, const Graph& graph) {
   return out << describe(graph);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -20,7 +20,7 @@
 #include "typeflow/graph/op.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How a model is traced: for training (dropout drops, batch norm updates) or for inference;
 /// with `debug`, a session keeps every node's value (see Session::value).
@@ -328,4 +328,4 @@ class Graph {
   Pool<Id> type_chain_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

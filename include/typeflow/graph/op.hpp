@@ -21,7 +21,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 class Graph;
 struct Node;
@@ -147,4 +147,4 @@ struct Op {
   void (*interpret)(InterpretCall&);
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

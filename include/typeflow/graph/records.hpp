@@ -14,7 +14,7 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// `count` entries of a pool from `first` on.
 struct Range {
@@ -157,4 +157,4 @@ struct VariableRecord {
   bool state;  ///< session-local
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

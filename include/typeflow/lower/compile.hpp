@@ -14,7 +14,7 @@
 #include "typeflow/passes/place.hpp"
 #include "typeflow/passes/recompute.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What a program is compiled for. Names are those of ProgramName::name, by number.
 struct Request {
@@ -104,4 +104,4 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   return program;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -17,7 +17,7 @@
 #define TYPEFLOW_MAX_STEPS 4096
 #endif
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What fetches and feeds a program is compiled for: everything that the model names...
 struct Everything {};
@@ -229,4 +229,4 @@ class Lowering {
       table(tables.need_sets)};
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

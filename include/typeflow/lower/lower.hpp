@@ -14,7 +14,7 @@
 #include "typeflow/passes/simplify.hpp"
 #include "typeflow/passes/verify.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A program while it grows.
 struct ProgramPools {
@@ -820,4 +820,4 @@ class Lowerer {
 
 }  // namespace detail
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

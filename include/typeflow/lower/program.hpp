@@ -14,7 +14,7 @@
 #include "typeflow/graph/names.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 // Kernels.
 
@@ -286,4 +286,4 @@ constexpr void print_step(Message& out, const ProgramView& program, const Step& 
   out << " (" << file_name(step.label.source.file) << ':' << step.label.source.line << ')';
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

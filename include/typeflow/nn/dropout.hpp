@@ -8,7 +8,7 @@
 #include "typeflow/front/cast.hpp"
 #include "typeflow/front/random.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct DropoutOptions {
   Scalar keep = 0.5;  ///< the probability of an element to stay; a number or a scalar expression
@@ -35,4 +35,4 @@ constexpr auto dropout(const X& x, DropoutOptions options = {},
   return detail::same_type(x, y.id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -8,7 +8,7 @@
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/front/scatter.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -90,4 +90,4 @@ struct GradientDescent {
   }
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -29,7 +29,7 @@
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What a cluster may hold, so that a kernel's operands stay in registers.
 struct FusionLimits {
@@ -895,4 +895,4 @@ constexpr Fused fuse(Simplified& simplified, const Roots& roots, bool fuse = tru
   return detail::Fuser(simplified, roots, fuse, limits).run();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

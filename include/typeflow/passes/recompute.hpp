@@ -12,7 +12,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/fuse.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -394,4 +394,4 @@ constexpr void recompute(Simplified& simplified, Fused& fused, const Roots& root
   detail::Recomputer(simplified, fused, roots, limits).run();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -20,7 +20,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A simplified graph.
 struct Simplified {
@@ -772,4 +772,4 @@ constexpr Simplified simplify(Graph&& graph, const Pool<Id>& roots, const Pool<I
   return detail::Simplifier(std::move(graph), roots, cuts).run();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -8,7 +8,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -174,4 +174,4 @@ constexpr Message verify(const Simplified& simplified) {
   return {};
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

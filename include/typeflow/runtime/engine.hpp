@@ -29,7 +29,7 @@
 #include "typeflow/runtime/memory.hpp"
 #include "typeflow/runtime/variables.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A fed tensor, as the engine sees it. What no step of the program reads is fed all the same: it
 /// may be what gives the batch.
@@ -556,4 +556,4 @@ class Engine {
   std::atomic<Arena*> last_{nullptr};
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -18,7 +18,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/core/xtensor.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A tensor for a run: a pointer, and its shape if one was given. Made by feed<"name">(...); must
 /// not outlive what it was made of.
@@ -155,4 +155,4 @@ Into<N, T> into(T& value) {
   return {&value, 1};
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -23,7 +23,7 @@
 #include "typeflow/runtime/select.hpp"
 #include "typeflow/runtime/threads.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How a session opens and runs.
 struct SessionOptions {
@@ -277,4 +277,4 @@ auto run(S& session, const A&... arguments) {
   return session.template run<N...>(arguments...);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

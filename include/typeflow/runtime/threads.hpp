@@ -14,7 +14,7 @@
 
 #include "typeflow/cpu/call.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 class ThreadPool final : public simd::Executor {
  public:
@@ -60,4 +60,4 @@ class ThreadPool final : public simd::Executor {
   tbb::task_arena arena_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -21,7 +21,7 @@
 #include "typeflow/graph/records.hpp"
 #include "typeflow/runtime/memory.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -227,4 +227,4 @@ class Variables {
   std::atomic<std::uint64_t> draws_{0};
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET
