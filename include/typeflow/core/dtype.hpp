@@ -12,7 +12,7 @@
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/half.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow {
 
 /// The element types of tensors. A boolean takes one byte in memory, 0 or 1.
 enum class DType : std::uint8_t {
@@ -32,6 +32,11 @@ enum class DType : std::uint8_t {
   complex64,   ///< two floats
   complex128,  ///< two doubles
 };
+
+}  // namespace typeflow
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
 inline constexpr int dtype_count = 15;
 
 namespace detail {

@@ -117,8 +117,8 @@ class Engine {
       Message name{};
       print_name(name, program_, v.name);
       Variables& store = v.state ? states_ : store_;
-      variables_.push_back(&store.open(name.view(), program_.types[v.type], v.initializer,
-                                       options_.seed, options_.initialize || v.state));
+      variables_.push_back({&store.open(name.view(), program_.types[v.type], v.initializer,
+                                        options_.seed, options_.initialize || v.state)});
     }
     load_constant_arrays();
   }
@@ -136,8 +136,8 @@ class Engine {
     for (int i = 0; i < program_.variables.size; ++i) {
       const ProgramVariable& v = program_.variables[i];
       if (!v.state) continue;
-      Variables::reset(*variables_[static_cast<std::size_t>(i)], program_.names[v.name].name.hash,
-                       v.initializer, options_.seed);
+      Variables::reset(*variables_[static_cast<std::size_t>(i)].entry,
+                       program_.names[v.name].name.hash, v.initializer, options_.seed);
     }
   }
 
@@ -365,7 +365,7 @@ class Engine {
           place = at(plan.offset, i) < 0 ? nullptr : arena.temporaries.data() + at(plan.offset, i);
           break;
         case SlotKind::variable:
-          place = at(variables_, slot.index)->bytes.data();
+          place = at(variables_, slot.index).entry->bytes.data();
           break;
         case SlotKind::constant:
           place = at(array_of_, slot.index) != nullptr ? at(array_of_, slot.index)
@@ -549,7 +549,10 @@ class Engine {
   Variables& states_;
   simd::Executor* executor_;
   EngineOptions options_;
-  std::vector<Variables::Entry*> variables_;
+  struct OpenVariable {
+    Variables::Entry* entry;
+  };
+  std::vector<OpenVariable> variables_;
   AlignedBytes constant_arrays_;
   std::vector<std::byte*> array_of_;  // by constant
   std::array<std::atomic<Arena*>, 16> arenas_{};
