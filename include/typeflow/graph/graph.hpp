@@ -47,6 +47,9 @@ struct Label {
   template <std::size_t N>
   constexpr Label(const char (&literal)[N], int number)
       : text(literal), length(static_cast<int>(N) - 1), index(number) {}
+
+  /// The label "", for no name where one may be left out.
+  constexpr bool empty() const { return length == 0 && index == none; }
 };
 
 class Graph;
@@ -236,6 +239,32 @@ class Graph {
     bucket = id;
     if (kind != NameKind::key) values[value].name = id;
     return id;
+  }
+
+  /// The path from which a random operation's numbers derive: the current scope's and the label,
+  /// which must be free and is to become the result's name; without a label, the scope's and how
+  /// many of this kind it had before.
+  constexpr std::uint64_t add_random_path(const Label& kind, const Label& label) {
+    if (!label.empty()) {
+      const std::uint64_t path = path_hash(scope, label, false);
+      if (const Id found = find_name(path); found != none) {
+        const SourceLine taken = node_of(names[found].value).source;
+        Message message{};
+        print_label(message, kind.text, kind.length, kind.index);
+        message << " '";
+        print_name(message, names[found]);
+        fail(message << "': the name is taken at " << file_name(taken.file) << ':' << taken.line);
+      }
+      return path;
+    }
+    // '\0': no label has this path.
+    const std::uint64_t base = label_hash(kind, hash('\0', scopes[scope].hash));
+    const Id first = find_name(base);
+    if (first == none) {
+      add_unique_name(kind, 0, NameKind::key, false, none, base);
+      return base;
+    }
+    return hash_suffix(++names[first].repeats, base);
   }
 
   /// Makes a scope inside the current one.

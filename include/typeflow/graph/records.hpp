@@ -83,7 +83,7 @@ enum class NameKind : std::uint8_t {
   state,
   value,
   effect,
-  key  ///< no name for users: the path of a random operation, from which its numbers derive
+  key  ///< no name for users: counts a scope's random operations of a kind that have no label
 };
 
 /// A name that the user gave: {literal, scope, suffix}; the text is composed only when printed.
