@@ -142,6 +142,7 @@ struct ScopeRecord {
   const char* text;
   int length;
   int index;
+  int suffix;                   ///< of the variable whose path it is, as in Name
   bool variables;               ///< prefixes variable names too (Scope); NameScope does not
   Reuse reuse;                  ///< resolved: never `inherit`
   std::uint64_t hash;           ///< of the operations' path, with a trailing slash
