@@ -163,6 +163,7 @@ class Describer {
       out += indent + "subgraph cluster_" + std::to_string(inner) + " {\n" + indent + "  label=\"";
       escape(out, std::string(record.text, static_cast<std::size_t>(record.length)));
       if (record.index != none) out += '_' + std::to_string(record.index);
+      if (record.suffix > 0) out += '_' + std::to_string(record.suffix);
       out += "\";\n";
       clusters(out, inner, indent + "  ");
       out += indent + "}\n";

@@ -23,6 +23,7 @@ constexpr void print_scope(Message& out, const Scopes& scopes, Id id, bool of_va
   print_scope(out, scopes, scope.parent, of_variable);
   if (of_variable && !scope.variables) return;
   print_label(out, scope.text, scope.length, scope.index);
+  if (scope.suffix > 0) out << '_' << scope.suffix;
   out << '/';
 }
 template <class Scopes>

@@ -681,18 +681,24 @@ class Lowerer {
     }
   }
 
-  /// Appends the steps of the effects that a token stands for, each once since begin_effect.
+  /// Appends the steps of the effects that a token stands for, each once since begin_effect. (No
+  /// recursion: `step += ...` in a loop makes groups of groups, as deep as the loop is long.)
   constexpr void push_effect_steps(Id token) {
-    const Id id = values_[token].node;
-    if (cluster_of_[id] != none) {
+    Pool<Id> pending;
+    pending.push(token);
+    while (!pending.empty()) {
+      const Id id = values_[pending.back()].node;
+      pending.pop();
+      if (cluster_of_[id] == none) {
+        const Range inputs = nodes_[id].inputs;
+        for (Id k = inputs.count - 1; k >= 0; --k) pending.push(operands_[inputs.first + k]);
+        continue;
+      }
       const Id step = step_of_[cluster_of_[id]];
-      if (effect_of_step_[step] == effect_) return;
+      if (effect_of_step_[step] == effect_) continue;
       effect_of_step_[step] = effect_;
       out_.operands.push(step);
-      return;
     }
-    const Range inputs = nodes_[id].inputs;
-    for (Id k = inputs.first; k < inputs.first + inputs.count; ++k) push_effect_steps(operands_[k]);
   }
   constexpr void begin_effect() {
     if (effect_of_step_.empty()) effect_of_step_ = Pool<int>(out_.steps.size(), 0);
