@@ -11,7 +11,7 @@
 
 namespace typeflow {
 
-/// 64-byte aligned bytes.
+/// 64-byte aligned bytes, zero at first. std::bad_alloc if the machine does not have them.
 class AlignedBytes {
  public:
   AlignedBytes() = default;

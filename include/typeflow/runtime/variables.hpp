@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <new>
 #include <numbers>
 #include <span>
 #include <string>
@@ -211,9 +212,18 @@ class Variables {
   TYPEFLOW_COLD Entry& find_or_add(std::string_view name, DType dtype, const Dims& dims) {
     const auto found = entries_.find(name);
     if (found == entries_.end()) {
-      const std::int64_t bytes = count_of(dims).coefficient * size_of(dtype);
-      return entries_.emplace(std::string(name), Entry{dtype, dims, AlignedBytes(bytes)})
-          .first->second;
+      const std::int64_t bytes = checked_product(count_of(dims).coefficient, size_of(dtype));
+      try {
+        if (bytes == too_many) throw std::bad_alloc();
+        return entries_.emplace(std::string(name), Entry{dtype, dims, AlignedBytes(bytes)})
+            .first->second;
+      } catch (const std::bad_alloc&) {
+        throw Error("variable '" + std::string(name) + "'",
+                    "no memory for " +
+                        (bytes == too_many ? "more bytes than 63 bits can count"
+                                           : "the " + std::to_string(bytes) + " bytes") +
+                        " of " + detail::to_string(dtype, dims));
+      }
     }
     if (!fits(found->second, dtype, dims)) {
       throw Error("variable '" + std::string(name) + "'", detail::to_string(dtype, dims),
