@@ -49,23 +49,38 @@ void operator-(Batch) = delete;
 
 constexpr bool is_batch(Extent extent) { return extent < 0; }
 
-/// The extent in a run whose batch is `batch_size`.
-constexpr std::int64_t resolve(Extent extent, std::int64_t batch_size) {
-  return extent < 0 ? -extent * batch_size : extent;
+/// A number of elements or bytes that 63 bits can't hold, or the largest that they can: what
+/// checked_product and checked_sum give then. No machine has so much memory, so it is always an
+/// error.
+inline constexpr std::int64_t too_many = INT64_MAX;
+
+/// a * b, of numbers >= 0; too_many instead of what overflows.
+constexpr std::int64_t checked_product(std::int64_t a, std::int64_t b) {
+  if ((a | b) >> 31 == 0) return a * b;
+  return b != 0 && a > too_many / b ? too_many : a * b;
+}
+/// a + b, of numbers >= 0; too_many instead of what overflows.
+constexpr std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
+  return a > too_many - b ? too_many : a + b;
 }
 
-/// A number of elements: coefficient * batch^power.
+/// The extent in a run whose batch is `batch_size`.
+constexpr std::int64_t resolve(Extent extent, std::int64_t batch_size) {
+  return extent < 0 ? checked_product(-extent, batch_size) : extent;
+}
+
+/// A number of elements: coefficient * batch^power. Products are checked ones.
 struct Count {
   std::int64_t coefficient = 1;
   int power = 0;
 
   constexpr void multiply(Extent extent) {
-    coefficient *= extent < 0 ? -extent : extent;
+    coefficient = checked_product(coefficient, extent < 0 ? -extent : extent);
     power += extent < 0;
   }
   constexpr std::int64_t resolve(std::int64_t batch_size) const {
     std::int64_t count = coefficient;
-    for (int i = 0; i < power; ++i) count *= batch_size;
+    for (int i = 0; i < power; ++i) count = checked_product(count, batch_size);
     return count;
   }
   constexpr bool operator==(const Count&) const = default;

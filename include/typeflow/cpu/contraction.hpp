@@ -104,7 +104,7 @@ struct Code<ContractionKernel<D, Transposed, Outer, B>, A> {
     return transposed_b || rows >= 2 * row_group * S::rows;
   }
   static std::int64_t workspace(const std::int64_t* extents) {
-    return slots(extents) * packed_size(extents) * static_cast<std::int64_t>(sizeof(T));
+    return checked_product(checked_product(slots(extents), packed_size(extents)), sizeof(T));
   }
 
   static void run(const KernelCall& call) {
@@ -155,7 +155,7 @@ struct Code<ContractionKernel<D, Transposed, Outer, B>, A> {
   /// Elements of the copied panels of one b.
   static std::int64_t packed_size(const std::int64_t* extents) {
     const std::int64_t panels = copies_all(extents[0]) ? (extents[1] + S::width - 1) / S::width : 1;
-    return panels * S::width * extents[2];
+    return checked_product(panels * S::width, extents[2]);
   }
   /// How many b are copied at a time: about as many as stay in cache until they are read.
   static std::int64_t slots(const std::int64_t* extents) {

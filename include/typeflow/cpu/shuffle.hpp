@@ -17,7 +17,7 @@ struct kernel_of<ops::RandomPermutation> {
   using Ticket = ops::RandomPermutation::Ticket;
 
   static std::int64_t workspace(const std::int64_t* extents) {
-    return extents[0] * static_cast<std::int64_t>(sizeof(Ticket));
+    return checked_product(extents[0], sizeof(Ticket));
   }
 
   template <class A>

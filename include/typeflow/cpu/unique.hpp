@@ -16,7 +16,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::simd {
 template <>
 struct kernel_of<ops::Unique> {
   static std::int64_t workspace(const std::int64_t* extents) {
-    return slot_count(extents[0]) * static_cast<std::int64_t>(sizeof(std::int32_t));
+    return checked_product(slot_count(extents[0]), sizeof(std::int32_t));
   }
 
   template <class A>
@@ -30,8 +30,10 @@ struct kernel_of<ops::Unique> {
  private:
   /// Open addressing: a power of two, at least two for each element.
   static std::int64_t slot_count(std::int64_t elements) {
+    const std::int64_t least = std::max<std::int64_t>(checked_product(2, elements), 2);
+    constexpr std::int64_t most = std::int64_t{1} << 62;  // a power of two, more than memory has
     return static_cast<std::int64_t>(
-        std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(2 * elements, 2))));
+        std::bit_ceil(static_cast<std::uint64_t>(std::min(least, most))));
   }
 
   template <class T>

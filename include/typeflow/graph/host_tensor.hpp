@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "typeflow/core/dtype.hpp"
+#include "typeflow/core/error.hpp"
 #include "typeflow/core/shape.hpp"
 #include "typeflow/graph/op.hpp"
 
@@ -54,10 +56,15 @@ constexpr Dims resolve(const Dims& dims, std::int64_t batch_size) {
   return out;
 }
 
-/// A tensor of zeros.
+/// A tensor of zeros; Error if there is no memory for it.
 inline HostTensor host_tensor(DType dtype, const Dims& dims) {
-  return {dtype, dims,
-          std::vector<Number>(static_cast<std::size_t>(count_of(dims).coefficient), Number{})};
+  const std::int64_t size = count_of(dims).coefficient;
+  try {
+    if (size > too_many / static_cast<std::int64_t>(sizeof(Number))) throw std::bad_alloc();
+    return {dtype, dims, std::vector<Number>(static_cast<std::size_t>(size), Number{})};
+  } catch (const std::bad_alloc&) {
+    throw Error(detail::to_string(dtype, dims), "no memory for its elements");
+  }
 }
 
 /// One node to be interpreted: its inputs, and its outputs to be filled in.

@@ -40,6 +40,13 @@ struct Type {
   }
 };
 
+/// A size for passes, which only compare: with batch as 64, and so small that sums of some fit.
+constexpr std::int64_t typical_bytes(const Type& type) {
+  constexpr std::int64_t most = std::int64_t{1} << 50;
+  const std::int64_t bytes = checked_product(count_of(type.dims).resolve(64), size_of(type.dtype));
+  return bytes < most ? bytes : most;
+}
+
 /// A place in the user's program.
 struct SourceLine {
   const char* file;

@@ -21,10 +21,16 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// Offsets in bytes, multiples of `memory_alignment`.
 struct MemoryPlan {
   std::vector<std::int64_t> offset;  ///< by slot; -1 for what is no temporary
-  std::int64_t bytes = 0;            ///< of the arena
+  std::int64_t bytes = 0;            ///< of the arena; too_many if 63 bits can't count them
 };
 
 inline constexpr std::int64_t memory_alignment = 64;
+
+/// Bytes, rounded up to a multiple of `memory_alignment`; too_many if that is no number of 63 bits.
+constexpr std::int64_t aligned_size(std::int64_t bytes) {
+  const std::int64_t padded = checked_sum(bytes, memory_alignment - 1);
+  return padded == too_many ? too_many : padded / memory_alignment * memory_alignment;
+}
 
 /// Plans the temporaries of a program for a batch. With `keep_all`, none shares memory.
 TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, std::int64_t batch_size,
@@ -46,8 +52,8 @@ TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, std::int
   }
   const auto bytes_of = [&](Id slot) {
     const Type& type = program.type_of(slot);
-    const std::int64_t bytes = count_of(type.dims).resolve(batch_size) * size_of(type.dtype);
-    return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+    const std::int64_t elements = count_of(type.dims).resolve(batch_size);
+    return aligned_size(checked_product(elements, size_of(type.dtype)));
   };
 
   std::vector<Buffer> buffers;
@@ -100,11 +106,11 @@ TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, std::int
     for (const Id other : placed) {
       const Buffer& p = at(buffers, other);
       if (p.last < buffer.first || buffer.last < p.first) continue;
-      if (offset + buffer.bytes <= p.offset) break;
-      offset = std::max(offset, p.offset + p.bytes);
+      if (checked_sum(offset, buffer.bytes) <= p.offset) break;
+      offset = std::max(offset, checked_sum(p.offset, p.bytes));
     }
     buffer.offset = offset;
-    plan.bytes = std::max(plan.bytes, offset + buffer.bytes);
+    plan.bytes = std::max(plan.bytes, checked_sum(offset, buffer.bytes));
     const auto where = std::upper_bound(placed.begin(), placed.end(), id, [&](Id a, Id b) {
       return at(buffers, a).offset < at(buffers, b).offset;
     });

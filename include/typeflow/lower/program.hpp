@@ -232,27 +232,33 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::in
   std::int64_t space = 0;
   for (int i = 0; i < (kernel.updates ? step.inputs : step.operands.count); ++i) {
     const Id slot = program.operands[step.operands.first + i];
-    cost.bytes += elements(slot) * size_of(program.type_of(slot).dtype);
+    const std::int64_t bytes =
+        checked_product(elements(slot), size_of(program.type_of(slot).dtype));
+    cost.bytes = checked_sum(cost.bytes, bytes);
     if (elements(slot) > space) space = elements(slot);
   }
   if (kernel.updates) {  // of the output as many elements as the largest input has, to and fro
     const Id output = program.operands[step.operands.first + step.inputs];
-    cost.bytes += 2 * space * size_of(program.type_of(output).dtype);
+    const std::int64_t bytes = checked_product(space, 2 * size_of(program.type_of(output).dtype));
+    cost.bytes = checked_sum(cost.bytes, bytes);
   }
   const auto extent = [&](int i) {
     const StepExtent& e = program.extents[step.extents.first + i];
     return Count{e.coefficient, e.power}.resolve(batch_size);
   };
   if (kernel.kind == KernelKind::custom) {
-    cost.flops = space * kernel.flops;
+    cost.flops = checked_product(space, kernel.flops);
     return cost;
   }
   const bool contraction = kernel.kind == KernelKind::contraction;
   space = 1;
   for (int i = 0; i < step.extents.count; ++i) {
-    if (!contraction || i != 2) space *= extent(i);
+    if (!contraction || i != 2) space = checked_product(space, extent(i));
   }
-  cost.flops = space * kernel.flops + (contraction ? 2 * space * extent(2) : 0);
+  cost.flops = checked_product(space, kernel.flops);
+  if (contraction) {
+    cost.flops = checked_sum(cost.flops, checked_product(2, checked_product(space, extent(2))));
+  }
   return cost;
 }
 

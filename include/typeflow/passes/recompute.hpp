@@ -200,8 +200,7 @@ class Recomputer {
 
   constexpr Id type_of(Id value) const { return graph_.values[value].type; }
   constexpr std::int64_t bytes_of(Id value) const {
-    const Type& type = graph_.types[type_of(value)];
-    return count_of(type.dims).resolve(64) * size_of(type.dtype);
+    return typical_bytes(graph_.types[type_of(value)]);
   }
 
   /// Whether a cluster that reads the value can compute it, and reads no more then.

@@ -173,15 +173,13 @@ class Scheduler {
     return order;
   }
 
-  // Memory. Sizes take batch as 64; only their order matters.
+  // Memory. Of sizes only their order matters.
 
   constexpr std::int64_t bytes_of(Id value) const {
     return bytes_.data()[graph_.values.data()[value].type];
   }
   constexpr void measure_types() {
-    for (const Type& type : graph_.types) {
-      bytes_.push(count_of(type.dims).resolve(64) * size_of(type.dtype));
-    }
+    for (const Type& type : graph_.types) bytes_.push(typical_bytes(type));
   }
 
   /// How many clusters read each value.

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -143,6 +144,7 @@ class Engine {
 
   /// The bytes of the arena that a run with this batch takes.
   std::int64_t arena_bytes(std::int64_t batch_size) const {
+    check_sizes(batch_size);
     return plan_memory(program_, batch_size, options_.keep_all).bytes;
   }
 
@@ -150,7 +152,7 @@ class Engine {
   class Run {
    public:
     Run(Engine& engine, std::span<const FedTensor> feeds)
-        : engine_(engine), batch_(engine.batch_of(feeds)), arena_(engine.claim()) {
+        : engine_(engine), feeds_(feeds), batch_(engine.batch_of(feeds)), arena_(engine.claim()) {
       try {
         engine_.prepare(*arena_, batch_);
         engine_.place_feeds(*arena_, feeds);
@@ -170,13 +172,38 @@ class Engine {
     }
     std::int64_t count(const Type& type) const { return count_of(type.dims).resolve(batch_); }
 
+    /// Error if a buffer is none for a tensor of this type: of another size, or of another shape
+    /// if it has one (rank >= 0).
+    void check_buffer(std::string_view name, const Type& type, std::int64_t count, int rank,
+                      const std::int64_t* extents) const {
+      bool fits = count == this->count(type) && (rank < 0 || rank == type.dims.rank);
+      for (int i = 0; i < rank && fits; ++i) fits = extents[i] == extent(type, i);
+      if (!fits) engine_.refuse_shape(name, resolve(type.dims, batch_), type, count, rank, extents);
+    }
+
+    /// Error if two of the fetches' buffers overlap, or one a variable of the program.
     void execute(std::span<const Id> steps, std::span<const FetchTarget> fetches, bool draws) {
-      engine_.execute(*arena_, steps, fetches,
-                      draws ? engine_.store_.next_draw() : std::uint64_t{0});
+      const bool aside = engine_.check_buffers(*arena_, feeds_, fetches);
+      const std::uint64_t draw = draws ? engine_.store_.next_draw() : std::uint64_t{0};
+      if (aside) {
+        engine_.execute_aside(*arena_, steps, fetches, draw);
+      } else {
+        engine_.execute(*arena_, steps, fetches, draw);
+      }
+    }
+
+    /// A fetch found no memory for its result.
+    [[noreturn]] TYPEFLOW_COLD void no_memory_for(Id name) const {
+      Message text{};
+      print_name(text, engine_.program_, name);
+      const Type& type = engine_.program_.types[engine_.program_.names[name].type];
+      throw Error("fetch \"" + std::string(text.view()) + "\"",
+                  engine_.no_memory(type, engine_.bytes_of(*arena_, name)));
     }
 
    private:
     Engine& engine_;
+    std::span<const FedTensor> feeds_;
     std::int64_t batch_;
     Arena* arena_;
   };
@@ -260,14 +287,19 @@ class Engine {
     if (fed.rank < 0) {
       given += ", " + std::to_string(fed.count) + " elements";
     } else {
-      given += " [";
-      for (int i = 0; i < fed.rank; ++i) {
-        given += (i > 0 ? ", " : "") + std::to_string(fed.extents[i]);
-      }
-      given += "]";
+      given += " " + text_of(fed.rank, fed.extents);
     }
     throw Error("feed \"" + std::string(name.view()) + "\"",
                 detail::to_string(type.dtype, type.dims) + expected_more, given);
+  }
+
+  /// "[100, 784]"
+  static std::string text_of(int rank, const std::int64_t* extents) {
+    std::string text = "[";
+    for (int i = 0; i < std::min(rank, max_rank); ++i) {
+      text += (i > 0 ? ", " : "") + std::to_string(extents[i]);
+    }
+    return text + (rank > max_rank ? ", ...]" : "]");
   }
 
   const Type& type_of(const FedTensor& fed) const {
@@ -353,9 +385,88 @@ class Engine {
     arena.batch = batch_size;
   }
 
+  /// Error if a tensor has more bytes, or a kernel more to compute, than 63 bits can count. An axis
+  /// of extent 0 counts as 1, so that products of some of the extents fit as well.
+  TYPEFLOW_COLD void check_sizes(std::int64_t batch_size) const {
+    const auto fits = [&](const Type& type) {
+      std::int64_t bytes = size_of(type.dtype);
+      for (int i = 0; i < type.dims.rank; ++i) {
+        const std::int64_t extent = resolve(type.dims.extent[i], batch_size);
+        bytes = checked_product(bytes, std::max<std::int64_t>(extent, 1));
+      }
+      return aligned_size(bytes) != too_many;
+    };
+    const auto text_of_batch = [&] { return " with batch = " + std::to_string(batch_size); };
+    for (const Step& step : program_.steps) {
+      const auto refuse = [&](const std::string& what) {
+        Message where{};
+        print_step(where, program_, step);
+        throw Error(std::string(where.view()), what);
+      };
+      for (int i = 0; i < step.operands.count; ++i) {
+        const Type& type = program_.type_of(program_.operands[step.operands.first + i]);
+        if (fits(type)) continue;
+        refuse(detail::to_string(type.dtype, type.dims) + text_of_batch() +
+               " has more bytes than 63 bits can count");
+      }
+      if (program_.kernels[step.kernel].kind == KernelKind::custom)
+        continue;  // extents of operands
+      std::int64_t space = 1;
+      for (int i = 0; i < step.extents.count; ++i) {
+        const StepExtent& e = program_.extents[step.extents.first + i];
+        const std::int64_t extent = Count{e.coefficient, e.power}.resolve(batch_size);
+        space = checked_product(space, std::max<std::int64_t>(extent, 1));
+      }
+      if (space == too_many) {
+        refuse("a loop" + text_of_batch() + " has more steps than 63 bits can count");
+      }
+    }
+    for (const ProgramName& name : program_.names) {
+      if (name.slot == none || fits(program_.types[name.type])) continue;
+      Message what{};
+      print_name(what, program_.scopes, name.name);
+      const Type& type = program_.types[name.type];
+      throw Error(std::string(what.view()), detail::to_string(type.dtype, type.dims) +
+                                                text_of_batch() +
+                                                " has more bytes than 63 bits can count");
+    }
+  }
+
+  /// "no memory for the 4611686018427387904 bytes of float [batch, batch]"
+  TYPEFLOW_COLD static std::string no_memory(const Type& type, std::int64_t bytes) {
+    return "no memory for the " + std::to_string(bytes) + " bytes of " +
+           detail::to_string(type.dtype, type.dims);
+  }
+  /// The temporaries did not find `bytes`: names the step that writes the largest.
+  [[noreturn]] TYPEFLOW_COLD void no_memory_for_temporaries(std::int64_t bytes,
+                                                            std::int64_t batch_size) const {
+    std::int64_t largest = -1;
+    const Slot* slot = nullptr;
+    for (const Slot& s : program_.slots) {
+      const Type& type = program_.types[s.type];
+      const std::int64_t size =
+          checked_product(count_of(type.dims).resolve(batch_size), size_of(type.dtype));
+      if (s.kind != SlotKind::temporary || s.step == none || size <= largest) continue;
+      largest = size;
+      slot = &s;
+    }
+    Message where{};
+    print_step(where, program_, program_.steps[slot->step]);
+    throw Error(std::string(where.view()),
+                no_memory(program_.types[slot->type], largest) +
+                    "; all temporaries with batch = " + std::to_string(batch_size) + " take " +
+                    (bytes == too_many ? "more than 63 bits can count" : std::to_string(bytes)));
+  }
+
   TYPEFLOW_COLD void plan(Arena& arena, std::int64_t batch_size) const {
+    check_sizes(batch_size);
     const MemoryPlan plan = plan_memory(program_, batch_size, options_.keep_all);
-    arena.temporaries = AlignedBytes(plan.bytes);
+    try {
+      if (plan.bytes == too_many) throw std::bad_alloc();
+      arena.temporaries = AlignedBytes(plan.bytes);
+    } catch (const std::bad_alloc&) {
+      no_memory_for_temporaries(plan.bytes, batch_size);
+    }
     arena.own_slots.resize(static_cast<std::size_t>(program_.slots.size));
     for (Id i = 0; i < program_.slots.size; ++i) {
       const Slot& slot = program_.slots[i];
@@ -385,11 +496,19 @@ class Engine {
     }
     arena.slots = arena.own_slots;
     std::int64_t workspace = 0;
+    const Step* largest = nullptr;
     for (const Step& step : program_.steps) {
       const std::int64_t* const extents = arena.extents.data() + step.extents.first;
-      workspace = std::max(workspace, kernels_[step.kernel].workspace(extents));
+      const std::int64_t bytes = kernels_[step.kernel].workspace(extents);
+      if (bytes > workspace) largest = &step;
+      workspace = std::max(workspace, bytes);
     }
-    arena.workspace = AlignedBytes(workspace);
+    try {
+      if (workspace == too_many) throw std::bad_alloc();
+      arena.workspace = AlignedBytes(workspace);
+    } catch (const std::bad_alloc&) {
+      fail(*largest, "no memory for the " + std::to_string(workspace) + " bytes of its workspace");
+    }
   }
 
   void place_feeds(Arena& arena, std::span<const FedTensor> feeds) const {
@@ -403,9 +522,84 @@ class Engine {
   }
 
   /// The bytes of a named tensor.
-  std::size_t bytes_of(const Arena& arena, Id name) const {
+  std::int64_t bytes_of(const Arena& arena, Id name) const {
     const Type& type = program_.types[program_.names[name].type];
-    return static_cast<std::size_t>(count_of(type.dims).resolve(arena.batch) * size_of(type.dtype));
+    return checked_product(count_of(type.dims).resolve(arena.batch), size_of(type.dtype));
+  }
+
+  /// Refuses buffers that overlap each other or a variable. Whether one overlaps a fed tensor: then
+  /// what is computed there would change what is still to be read.
+  bool check_buffers(const Arena& arena, std::span<const FedTensor> feeds,
+                     std::span<const FetchTarget> fetches) const {
+    struct Bytes {
+      const void* data;
+      std::int64_t size;
+      bool overlaps(const Bytes& other) const {
+        const auto a = reinterpret_cast<std::uintptr_t>(data);
+        const auto b = reinterpret_cast<std::uintptr_t>(other.data);
+        if (size == 0 || other.size == 0) return false;
+        return a < b ? b - a < static_cast<std::uintptr_t>(size)
+                     : a - b < static_cast<std::uintptr_t>(other.size);
+      }
+    };
+    bool aside = false;
+    for (std::size_t i = 0; i < fetches.size(); ++i) {
+      const Bytes buffer{fetches[i].data, bytes_of(arena, fetches[i].name)};
+      for (const FedTensor& fed : feeds) {
+        aside |= buffer.overlaps({fed.data, bytes_of(arena, fed.name)});
+      }
+      for (std::size_t k = 0; k < i; ++k) {
+        if (!buffer.overlaps({fetches[k].data, bytes_of(arena, fetches[k].name)})) continue;
+        refuse_buffer(fetches[i].name, "that of", fetches[k].name);
+      }
+      for (int k = 0; k < program_.variables.size; ++k) {
+        const AlignedBytes& variable = at(variables_, k)->bytes;
+        if (!buffer.overlaps({variable.data(), variable.size()})) continue;
+        refuse_buffer(fetches[i].name, "the memory of variable", program_.variables[k].name);
+      }
+    }
+    return aside;
+  }
+  [[noreturn]] TYPEFLOW_COLD static void refuse_shape(std::string_view name, const Dims& dims,
+                                                      const Type& type, std::int64_t count,
+                                                      int rank, const std::int64_t* extents) {
+    const std::string what = "into \"" + std::string(name) + "\"";
+    if (rank >= 0) throw Error(what, detail::to_string(type.dtype, dims), text_of(rank, extents));
+    throw Error(what,
+                std::to_string(count_of(dims).coefficient) + " elements of " +
+                    detail::to_string(type.dtype, type.dims),
+                std::to_string(count));
+  }
+  [[noreturn]] TYPEFLOW_COLD void refuse_buffer(Id name, const char* what, Id other) const {
+    Message fetch{};
+    print_name(fetch, program_, name);
+    Message sentence{};
+    sentence << "the buffer overlaps " << what << " \"";
+    print_name(sentence, program_, other);
+    sentence << "\"";
+    throw Error("into \"" + std::string(fetch.view()) + "\"", std::string(sentence.view()));
+  }
+
+  /// A run whose results get memory of their own until it is done.
+  TYPEFLOW_COLD void execute_aside(Arena& arena, std::span<const Id> steps,
+                                   std::span<const FetchTarget> fetches, std::uint64_t draw) const {
+    std::vector<FetchTarget> targets(fetches.begin(), fetches.end());
+    std::vector<AlignedBytes> results;
+    for (FetchTarget& target : targets) {
+      const std::int64_t bytes = bytes_of(arena, target.name);
+      try {
+        target.data = results.emplace_back(bytes).data();
+      } catch (const std::bad_alloc&) {
+        Message name{};
+        print_name(name, program_, target.name);
+        throw Error("into \"" + std::string(name.view()) + "\"",
+                    no_memory(program_.types[program_.names[target.name].type], bytes));
+      }
+    }
+    execute(arena, steps, targets, draw);
+    for (std::size_t i = 0; i < fetches.size(); ++i) {
+      copy(fetches[i].data, targets[i].data, bytes_of(arena, fetches[i].name));
+    }
   }
 
   void execute(Arena& arena, std::span<const Id> steps, std::span<const FetchTarget> fetches,
@@ -448,7 +642,9 @@ class Engine {
                                    {options_.seed, draw},
                                    kernels_[step.kernel].description});
       } catch (const Error& error) {
-        fail(step, error);
+        fail(step, error.what());
+      } catch (const std::bad_alloc&) {
+        fail(step, "no memory for what its kernel needs besides its operands");
       }
       if (options_.check_finite) check_outputs(arena, step);
       if (program_.kernels[step.kernel].prints) print(arena, step);
@@ -461,13 +657,13 @@ class Engine {
     }
   }
   /// A kernel found its data wrong: says which step it was.
-  [[noreturn]] TYPEFLOW_COLD void fail(const Step& step, const Error& error) const {
+  [[noreturn]] TYPEFLOW_COLD void fail(const Step& step, const std::string& what) const {
     Message where{};
     print_step(where, program_, step);
-    throw Error(std::string(where.view()), error.what());
+    throw Error(std::string(where.view()), what);
   }
-  static void copy(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);
+  static void copy(void* to, const void* from, std::int64_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
 
   /// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."

@@ -46,6 +46,8 @@ struct Into {
   using element = T;
   T* data;
   std::int64_t count;
+  int rank = -1;  ///< -1: the buffer has no shape
+  std::array<std::int64_t, max_rank> extents{};
 };
 
 namespace detail {
@@ -96,7 +98,7 @@ Feed<N, T> feed(const T* values, std::initializer_list<std::int64_t> extents) {
   int axis = 0;
   for (const std::int64_t e : extents) {
     if (axis < max_rank) f.extents[static_cast<std::size_t>(axis++)] = e;
-    f.count *= e;
+    f.count = checked_product(f.count, std::max<std::int64_t>(e, 0));
   }
   return f;
 }
@@ -131,7 +133,10 @@ auto feed(const X& x) {
   return f;
 }
 
-/// Fetches into a vector, array, span or xtensor container of the right number of elements.
+/// Fetches into a vector, array or span of the right number of elements, or a row-major xtensor
+/// container or contiguous view of the right shape. A buffer may overlap what the run is fed: its
+/// result is then copied there when the run is done. One that overlaps another buffer, or a
+/// variable of the model, is an Error.
 template <Text N, class R>
   requires detail::ContiguousRange<R> || detail::XTensorExpression<R>
 auto into(R&& buffer) {
@@ -139,7 +144,7 @@ auto into(R&& buffer) {
     if constexpr (detail::XTensorExpression<R>) {
       static_assert(std::remove_cvref_t<R>::static_layout == xt::layout_type::row_major,
                     "into<name>(buffer): the container must be row-major");
-      return std::span(buffer.data(), buffer.size());
+      return std::span(buffer.data() + buffer.data_offset(), buffer.size());
     } else {
       return std::span(buffer);
     }
@@ -147,12 +152,20 @@ auto into(R&& buffer) {
   using T = typename decltype(target)::element_type;
   static_assert(!std::is_const_v<T> && Element<T>,
                 "into<name>(buffer): the elements must be writable and of a tensor's type");
-  return Into<N, T>{target.data(), static_cast<std::int64_t>(target.size())};
+  Into<N, T> into{target.data(), static_cast<std::int64_t>(target.size())};
+  if constexpr (detail::XTensorExpression<R>) {
+    into.rank = static_cast<int>(buffer.dimension());
+    std::size_t axis = 0;
+    for (const auto e : buffer.shape()) {
+      if (axis < into.extents.size()) into.extents[axis++] = static_cast<std::int64_t>(e);
+    }
+  }
+  return into;
 }
 /// Fetches a scalar.
 template <Text N, Element T>
 Into<N, T> into(T& value) {
-  return {&value, 1};
+  return {&value, 1, -1, {}};
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

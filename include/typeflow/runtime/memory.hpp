@@ -13,7 +13,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// 64-byte aligned bytes.
+/// 64-byte aligned bytes, zero at first. std::bad_alloc if the machine does not have them.
 class AlignedBytes {
  public:
   AlignedBytes() = default;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -91,7 +92,7 @@ class Session {
   /// into<"name">(buffer) for results that go to memory of the caller's. Returns the value of one
   /// tensor (a number, or an xt::xtensor), a tuple of several, nothing for effects.
   ///
-  /// Throws Error if a fed shape does not fit.
+  /// Throws Error if the shape of a feed or buffer does not fit, or the run finds no memory.
   template <Text... N, detail::RunArgument... A>
   auto run(const A&... arguments) {
     using Fetches = typename detail::FetchNames<Names<NameOf<N>...>, A...>::type;
@@ -224,12 +225,7 @@ class Session {
     if constexpr (!A::is_feed) {
       constexpr Id name = detail::name_id<P, typename A::name>;
       const Type& type = P::view.types[P::view.names[name].type];
-      if (into.count != run.count(type)) {
-        throw Error("into \"" + std::string(A::name::view()) + "\"",
-                    std::to_string(run.count(type)) + " elements of " +
-                        detail::to_string(type.dtype, type.dims),
-                    std::to_string(into.count));
-      }
+      run.check_buffer(A::name::view(), type, into.count, into.rank, into.extents.data());
       fetches[count++] = {name, into.data};
     }
   }
@@ -250,7 +246,11 @@ class Session {
         for (int i = 0; i < type.dims.rank; ++i) {
           shape[static_cast<std::size_t>(i)] = static_cast<std::size_t>(run.extent(type, i));
         }
-        return std::tuple<Result>{Result::from_shape(shape)};
+        try {
+          return std::tuple<Result>{Result::from_shape(shape)};
+        } catch (const std::bad_alloc&) {
+          run.no_memory_for(name);
+        }
       }
     }
   }

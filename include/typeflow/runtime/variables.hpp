@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <new>
 #include <numbers>
 #include <span>
 #include <string>
@@ -166,7 +167,7 @@ class LocalVariables final : public VariableTable {
       throw Error("variable '" + std::string(request.name) + "'",
                   "is not in the store, and the session was told not to initialise");
     }
-    AlignedBytes memory(count_of(request.dims).coefficient * size_of(request.dtype));
+    AlignedBytes memory = memory_for(request);
     const VariableEntry entry{
         request.dtype, request.dims, {memory.data(), static_cast<std::size_t>(memory.size())}};
     VariableEntry& made =
@@ -177,6 +178,21 @@ class LocalVariables final : public VariableTable {
   void destroy() override { delete this; }
 
  private:
+  static AlignedBytes memory_for(const VariableRequest& request) {
+    const std::int64_t bytes =
+        checked_product(count_of(request.dims).coefficient, size_of(request.dtype));
+    try {
+      if (bytes == too_many) throw std::bad_alloc();
+      return AlignedBytes(bytes);
+    } catch (const std::bad_alloc&) {
+      throw Error("variable '" + std::string(request.name) + "'",
+                  "no memory for " +
+                      (bytes == too_many ? "more bytes than 63 bits can count"
+                                         : "the " + std::to_string(bytes) + " bytes") +
+                      " of " + to_string(request.dtype, request.dims));
+    }
+  }
+
   struct Variable {
     AlignedBytes memory;
     VariableEntry entry;
