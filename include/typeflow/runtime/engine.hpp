@@ -553,8 +553,10 @@ class Engine {
         refuse_buffer(fetches[i].name, "that of", fetches[k].name);
       }
       for (int k = 0; k < program_.variables.size; ++k) {
-        const AlignedBytes& variable = at(variables_, k)->bytes;
-        if (!buffer.overlaps({variable.data(), variable.size()})) continue;
+        const std::span<std::byte> variable = at(variables_, k).entry->bytes;
+        if (!buffer.overlaps({variable.data(), static_cast<std::int64_t>(variable.size())})) {
+          continue;
+        }
         refuse_buffer(fetches[i].name, "the memory of variable", program_.variables[k].name);
       }
     }
