@@ -12,6 +12,8 @@
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/shape.hpp"
@@ -46,6 +48,15 @@ struct Into {
   using element = T;
   T* data;
   std::int64_t count;
+};
+/// The same for a std::vector<bool>, which has no elements in memory: the run writes into a buffer,
+/// whose values then go to the vector.
+template <Text N>
+struct IntoBits : Into<N, bool> {
+  std::unique_ptr<bool[]> owned;
+  std::vector<bool>* bits;
+
+  void finish() const { std::copy(this->data, this->data + this->count, bits->begin()); }
 };
 
 namespace detail {
@@ -83,6 +94,17 @@ auto feed(const R& range) {
   f.count = static_cast<std::int64_t>(std::ranges::size(range));
   static const T nothing{};
   if (f.values == nullptr) f.values = &nothing;
+  return f;
+}
+
+/// The same of a std::vector<bool>, which is copied.
+template <Text N>
+Feed<N, bool> feed(const std::vector<bool>& bits) {
+  Feed<N, bool> f;
+  f.count = static_cast<std::int64_t>(bits.size());
+  f.owned = std::make_unique<bool[]>(std::max<std::size_t>(bits.size(), 1));
+  std::copy(bits.begin(), bits.end(), f.owned.get());
+  f.values = f.owned.get();
   return f;
 }
 
@@ -148,6 +170,13 @@ auto into(R&& buffer) {
   static_assert(!std::is_const_v<T> && Element<T>,
                 "into<name>(buffer): the elements must be writable and of a tensor's type");
   return Into<N, T>{target.data(), static_cast<std::int64_t>(target.size())};
+}
+/// Fetches into a std::vector<bool>, by way of a buffer that is allocated.
+template <Text N>
+IntoBits<N> into(std::vector<bool>& bits) {
+  auto owned = std::make_unique<bool[]>(std::max<std::size_t>(bits.size(), 1));
+  bool* const data = owned.get();
+  return {{data, static_cast<std::int64_t>(bits.size())}, std::move(owned), &bits};
 }
 /// Fetches a scalar.
 template <Text N, Element T>

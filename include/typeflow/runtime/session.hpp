@@ -230,6 +230,7 @@ class Session {
     }
     (add_into<P>(arguments, run, fetches, fetch_count), ...);
     run.execute(Chosen::steps, {fetches.data(), fetch_count}, Chosen::draws);
+    (finish(arguments), ...);
     if constexpr (result_count == 1) {
       return std::get<0>(std::move(results));
     } else if constexpr (result_count > 1) {
@@ -260,6 +261,12 @@ class Session {
       }
       fetches[count++] = {name, into.data};
     }
+  }
+
+  /// What an argument does when the run has written its result.
+  template <class A>
+  static void finish([[maybe_unused]] const A& argument) {
+    if constexpr (requires { argument.finish(); }) argument.finish();
   }
 
   /// An empty result for a tensor; nothing for an effect.
