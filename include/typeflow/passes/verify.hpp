@@ -3,8 +3,8 @@
 
 // The verifier: every pass ends by handing its graph to it. It checks what all later stages rely
 // on and returns a sentence about the first thing that is wrong, an empty message if nothing is.
-// Of a simplified graph such a sentence is a mistake in a pass or in an operation's rule; of a traced
-// one it may be the model's: operands of untyped functions that do not fit.
+// Of a simplified graph such a sentence is a mistake in a pass or in an operation's rule; of a
+// traced one it may be the model's: operands of untyped functions that do not fit.
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/simplify.hpp"
