@@ -88,9 +88,15 @@ constexpr AnyExpr literal_node(Graph& graph, DType type, L value) {
 
 template <class... S>
 struct BroadcastRule {
-  static constexpr Dims value = [] {
+  static constexpr Dims common = [] {
     Dims dims{};
     ((dims = broadcast(dims, S::dims)), ...);
+    return dims;
+  }();
+  /// Of shapes that don't fit the first of those with the most axes: one mistake, one message.
+  static constexpr Dims value = [] {
+    Dims dims = common;
+    if (!dims.valid()) ((dims = S::dims.rank > dims.rank ? S::dims : dims), ...);
     return dims;
   }();
 };
@@ -147,7 +153,7 @@ inline constexpr bool broadcasts = [] {
   if constexpr (untyped<X...>) {
     return true;
   } else {
-    return BroadcastRule<typename ShapeOf<X>::type...>::value.valid();
+    return BroadcastRule<typename ShapeOf<X>::type...>::common.valid();
   }
 }();
 /// Whether the operands are of a 16-bit floating-point type.
@@ -236,8 +242,7 @@ constexpr Id find_type(Graph& graph, const First& first, const Rest&... rest) {
   }
 }
 
-/// Adds one elementwise node of typed operands. The caller has asserted that they fit; where
-/// they don't, the result is a scalar, so that one mistake is one message.
+/// Adds one elementwise node of typed operands. The caller has asserted that they fit.
 template <class O, Operand... X>
 constexpr auto apply_typed(const O& op, const X&... x) {
   using T = typename FirstElement<X...>::type;

@@ -65,6 +65,25 @@ struct ResultOf<D, 0> {
   using type = element_of<D>;
 };
 
+/// The result of a run that has been refused. It can be used as any: one mistake, one message.
+struct NoResult {
+  template <class T>
+  operator T() const;  // NOLINT: declared only
+  template <class... I>
+  NoResult operator()(const I&...) const;
+};
+template <std::size_t Count>
+auto no_results() {
+  if constexpr (Count < 2) {
+    return NoResult{};
+  } else {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple{(void(I), NoResult{})...};
+    }
+    (std::make_index_sequence<Count>{});
+  }
+}
+
 }  // namespace detail
 
 /// A model, ready to run: Session<mlp> for training, Session<mlp, tf::inference>.
@@ -74,13 +93,14 @@ struct ResultOf<D, 0> {
 template <auto Model, Mode M = training, class Arch = simd::DefaultArch>
 class Session {
   using Main = Lowering<Model, M>;
-  static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
 
  public:
   /// Creates and initialises the variables that the store lacks, and checks those that it has;
   /// overwrites none. The store must outlive the session.
   explicit Session(Variables& variables, const SessionOptions& options = {})
       : variables_(variables), options_(options) {
+    // Not in the class: clang finds no members of a class that has failed.
+    static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
     const int threads = options.threads > 0
                             ? options.threads
                             : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -97,14 +117,22 @@ class Session {
   auto run(const A&... arguments) {
     using Fetches = typename detail::FetchNames<Names<NameOf<N>...>, A...>::type;
     using Feeds = typename detail::FeedNames<A...>::type;
-    using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
-    static_assert(detail::Check<Fit>::Reason::ok, "this run does not fit the model");
-    if constexpr (Fit::message.empty()) {
-      using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
-      using Complete = detail::FeedError<Program, Fetches, Feeds>;
-      static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
-      if constexpr (Complete::message.empty()) {
-        return run_program<Program, Fetches, NameOf<N>...>(arguments...);
+    if constexpr (!Main::error.empty()) {  // as the constructor says
+      return detail::no_results<sizeof...(N)>();
+    } else {
+      using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
+      static_assert(detail::Check<Fit>::Reason::ok, "this run does not fit the model");
+      if constexpr (!Fit::message.empty()) {
+        return detail::no_results<sizeof...(N)>();
+      } else {
+        using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
+        using Complete = detail::FeedError<Program, Fetches, Feeds>;
+        static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
+        if constexpr (!Complete::message.empty()) {
+          return detail::no_results<sizeof...(N)>();
+        } else {
+          return run_program<Program, Fetches, NameOf<N>...>(arguments...);
+        }
       }
     }
   }
@@ -203,6 +231,7 @@ class Session {
     }
     (add_into<P>(arguments, run, fetches, fetch_count), ...);
     run.execute(Chosen::steps, {fetches.data(), fetch_count}, Chosen::draws);
+    (finish(arguments), ...);
     if constexpr (result_count == 1) {
       return std::get<0>(std::move(results));
     } else if constexpr (result_count > 1) {
@@ -228,6 +257,12 @@ class Session {
       run.check_buffer(A::name::view(), type, into.count, into.rank, into.extents.data());
       fetches[count++] = {name, into.data};
     }
+  }
+
+  /// What an argument does when the run has written its result.
+  template <class A>
+  static void finish([[maybe_unused]] const A& argument) {
+    if constexpr (requires { argument.finish(); }) argument.finish();
   }
 
   /// An empty result for a tensor; nothing for an effect.
