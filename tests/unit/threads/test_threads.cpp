@@ -23,13 +23,13 @@ constexpr void model(tf::Graph& g) {
 }  // namespace
 
 TEST_CASE("two callers of a session with two threads get their own results") {
-  constexpr int rows = 1 << 18;  // many grains: the callers compete for the session's threads
+  constexpr int rows = 1 << 17;  // many grains: the callers compete for the session's threads
   tf::Variables variables;
   tf::Session<model> session(variables, {.threads = 2});
   std::vector<int> wrong(2, 0);
   const auto call = [&](int caller) {
     const std::vector<float> x(rows, static_cast<float>(caller + 1));
-    for (int run = 0; run < 50; ++run) {
+    for (int run = 0; run < 8; ++run) {
       const auto [y, sum] = session.run<"y", "sum">(tf::feed<"x">(x));
       const float expected = 2 * x[0] + 1;
       for (const float e : y) wrong[static_cast<std::size_t>(caller)] += e != expected;
