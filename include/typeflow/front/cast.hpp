@@ -17,6 +17,7 @@ struct Cast : elementwise {
   static constexpr std::string_view name = "Cast";
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
+  static constexpr bool casts = true;
   std::uint32_t to;  ///< a DType
 
   static constexpr Number evaluate(const EvaluateCall& call) {

@@ -290,10 +290,16 @@ constexpr auto apply(const O& op, const X&... x) {
   static_assert(detail::broadcasts<X...>, "apply(op, x...): the shapes do not broadcast");
   static_assert(detail::in_domain<O::domain, X...>,
                 "apply(op, x...): the operation does not take this element type");
+  static_assert(detail::takes_numbers<O, detail::SampleOf<O>, sizeof...(X)>,
+                "apply(op, x...): the operation does not take this many tensors");
   return detail::apply_typed(op, x...);
 }
 template <class O, class... X>
   requires(O::kind == Kind::elementwise && UntypedOperands<X...>)
-constexpr AnyExpr apply(const O& op, const X&... x) { return detail::apply_untyped(op, x...); }
+constexpr AnyExpr apply(const O& op, const X&... x) {
+  static_assert(detail::takes_numbers<O, detail::SampleOf<O>, sizeof...(X)>,
+                "apply(op, x...): the operation does not take this many tensors");
+  return detail::apply_untyped(op, x...);
+}
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -120,6 +120,8 @@ struct EvaluateCall {
 
 /// The most results that an operation can have.
 inline constexpr int max_outputs = 4;
+/// The most inputs of one that is not variadic.
+inline constexpr int max_arity = 8;
 
 struct Op {
   std::uint64_t id;       ///< hash of the name; two types with one id in a graph are an error

@@ -165,6 +165,9 @@ class Lowerer {
     input_count_ = 0;
     store_count_ = 0;
     // Every member is at most an item, and a store.
+    static_assert(FusionLimits::most_members <= KernelSpec::max_items &&
+                  FusionLimits::most_members <= KernelSpec::max_stores &&
+                  FusionLimits::most_inputs <= KernelSpec::max_inputs);
     if (cluster.members > KernelSpec::max_items || cluster.members > KernelSpec::max_stores) {
       fail(cluster, "more operations than a kernel can have");
     }

@@ -37,7 +37,7 @@ struct InputSpec {
 /// One operation of a kernel's body. Its arguments are numbers of values: first come the inputs,
 /// in a contraction then the product, then the items.
 struct ItemSpec {
-  static constexpr int max_arguments = 4;
+  static constexpr int max_arguments = max_arity;
   const Op* op;
   bool is_fold;
   bool is_row;  ///< a value per row, not per element

@@ -309,7 +309,7 @@ class Recomputer {
   }
 
   constexpr Id copy_node(Id cluster, const Node& original, const Id* copies, int copied) {
-    Id inputs[8] = {};
+    Id inputs[max_arity] = {};
     for (Id k = 0; k < original.inputs.count; ++k) {
       const Id operand = graph_.operands[original.inputs.first + k];
       inputs[k] = operand;
