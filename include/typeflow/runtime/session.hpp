@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <source_location>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -73,14 +75,26 @@ struct ResultOf<D, 0> {
 /// one variable, or assign one that the other reads.
 template <auto Model, Mode M = training, class Arch = simd::DefaultArch>
 class Session {
-  using Main = Lowering<Model, M>;
+  using Sound = detail::ModelCheck<Model, M>;
+  static_assert(Sound::by_reference,
+                "Session<model>: a model takes the graph by reference: void model(tf::Graph& g)");
+  static_assert(Sound::ok || !Sound::by_reference,
+                "Session<model>: the compiler can't run the model: it must be constexpr, and call "
+                "only what is");
+  using Main = std::conditional_t<Sound::ok, Lowering<Model, M>, Lowering<detail::no_model, M>>;
   static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
 
  public:
   /// Creates and initialises the variables that the store lacks, and checks those that it has;
   /// overwrites none. The store must outlive the session.
-  explicit Session(Variables& variables, const SessionOptions& options = {})
+  explicit Session(Variables& variables, const SessionOptions& options = {},
+                   std::source_location at = std::source_location::current())
       : variables_(variables), options_(options) {
+    if (options.threads < 0) {
+      throw Error("Session (" + std::string(file_name(at.file_name())) + ':' +
+                      std::to_string(at.line()) + ')',
+                  "threads >= 0", std::to_string(options.threads));
+    }
     const int threads = options.threads > 0
                             ? options.threads
                             : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -98,8 +112,10 @@ class Session {
     using Fetches = typename detail::FetchNames<Names<NameOf<N>...>, A...>::type;
     using Feeds = typename detail::FeedNames<A...>::type;
     using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
-    static_assert(detail::Check<Fit>::Reason::ok, "this run does not fit the model");
-    if constexpr (Fit::message.empty()) {
+    if constexpr (Sound::ok) {
+      static_assert(detail::Check<Fit>::Reason::ok, "this run does not fit the model");
+    }
+    if constexpr (Sound::ok && Fit::message.empty()) {
       using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
       using Complete = detail::FeedError<Program, Fetches, Feeds>;
       static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
