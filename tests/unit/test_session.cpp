@@ -433,6 +433,81 @@ TEST_CASE("check_finite names the first step that makes NaN") {
   CHECK(std::isfinite(session.run<"part/total">(tf::feed<"x">(positive))));
 }
 
+namespace {
+constexpr void root(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 2>(g, "x");
+  auto W = tf::variable<float, 2, 2>(g, "W", tf::ones);
+  auto loss = mean(sqrt(matmul(x, W))).named("loss");
+  tf::GradientDescent{}.minimize(loss).named("train");
+}
+constexpr void parts_of(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 2>(g, "x");
+  cumsum<1>(softmax(x)).named("shares");   // exponentials, sums, quotients
+  cumsum<1>(x * x + 1).named("products");  // one multiplication and addition
+}
+constexpr void overflows(tf::Graph& g) {
+  auto x = tf::placeholder<float, 2>(g, "x");
+  auto W = tf::variable<float, 2>(g, "W", tf::ones);
+  assign(W, W * 3e38f * x).named("set");
+}
+}  // namespace
+
+TEST_CASE("check_finite names operations that the model calls") {
+  tf::Variables variables;
+  tf::Session<root> session(variables, {.check_finite = true});
+  const std::vector<float> x = {0, 0, 1, 2};  // a root of 0 has no gradient
+  std::string text = message_of([&] { session.run<"train">(tf::feed<"x">(x)); });
+  CHECK(text.starts_with("gradients/Sqrt (test_session.cpp:"));  // not what it is made of: Div
+  CHECK(text.ends_with("2 infinite in [2, 2]"));
+
+  tf::Session<parts_of> parts(variables, {.check_finite = true});
+  const std::vector<float> infinite(2, std::numeric_limits<float>::infinity());
+  text = message_of([&] { parts.run<"shares">(tf::feed<"x">(infinite)); });
+  CHECK(text.starts_with("Softmax (test_session.cpp:"));
+  text = message_of([&] { parts.run<"products">(tf::feed<"x">(infinite)); });
+  CHECK(text.starts_with("Add (test_session.cpp:"));
+
+  tf::Variables store;
+  tf::Session<overflows> set(store, {.check_finite = true});
+  text = message_of([&] { set.run<"set">(tf::feed<"x">(std::vector<float>{1, 2})); });
+  CHECK(text.ends_with("variable \"W\" gets 1 infinite in [2]"));
+}
+
+namespace {
+constexpr void fed_share(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 8>(g, "x");
+  auto keep = tf::placeholder<float>(g, "keep");
+  dropout(x, {.keep = keep}).named("y");
+}
+}  // namespace
+
+TEST_CASE("a fed share of dropout must be a probability above 0") {
+  tf::Variables variables;
+  tf::Session<fed_share> session(variables);
+  const std::vector<float> x(8000, 1.0f);
+  const auto message = [&](float keep) {
+    return message_of([&] { session.run<"y">(tf::feed<"x">(x), tf::feed<"keep">(keep)); });
+  };
+  CHECK(message(1.5f).starts_with("Dropout (test_session.cpp:"));
+  CHECK(message(1.5f).ends_with("): expected keep in (0, 1], got 1.500000"));
+  for (const float keep : {0.0f, -0.5f, std::numeric_limits<float>::quiet_NaN()}) {
+    CHECK(message(keep).find("expected keep in (0, 1]") != std::string::npos);
+  }
+  CHECK(message(1) == "no error");
+  CHECK(kept(session.run<"y">(tf::feed<"x">(x), tf::feed<"keep">(0.25f))) ==
+        doctest::Approx(2000).epsilon(0.1));
+  tf::Session<fed_share, tf::inference> test(variables);  // drops nothing, and asks for no share
+  CHECK(kept(test.run<"y">(tf::feed<"x">(x))) == 8000);
+}
+
+TEST_CASE("a negative number of threads is an error that names the line") {
+  tf::Variables variables;
+  const std::string text =
+      message_of([&] { tf::Session<model> session(variables, {.threads = -2}); });
+  CHECK(text == "Session (test_session.cpp:" + std::to_string(__LINE__ - 1) +
+                    "): expected threads >= 0, got -2");
+}
+
 TEST_CASE("a debug session keeps every value") {
   tf::Variables variables;
   tf::Session<model, tf::debug> session(variables);

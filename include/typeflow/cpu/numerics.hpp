@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernel of check_numerics: a copy that counts what is no finite number.
+// The kernels of check_numerics, a copy that counts what is no finite number, and of dropout's
+// check.
 
 #include <atomic>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/front/numerics.hpp"
+#include "typeflow/nn/dropout.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
@@ -44,6 +46,16 @@ struct kernel_of<ops::CheckNumerics> {
       if (infinite_here > 0) infinite += infinite_here;
     });
     if (nan + infinite > 0) ops::CheckNumerics::fail(nan, infinite, size);
+  }
+};
+
+template <>
+struct kernel_of<ops::CheckKeep> {
+  template <class A, class T>
+  static void run(const ops::CheckKeep&, const Tensor* in, const Tensor* out, const KernelCall&) {
+    const T keep = *static_cast<const T*>(in->data);
+    ops::CheckKeep::check(static_cast<double>(static_cast<Computed<T>>(keep)));
+    *static_cast<T*>(out->data) = keep;
   }
 };
 

@@ -413,4 +413,14 @@ constexpr auto einsum(const A& a, const B& b,
   }
 }
 
+/// Refused: a product of three tensors is one of two of them, and then of that and the third, and
+/// which two decides what it costs.
+template <Text Equation, TypedExpr A, TypedExpr B, TypedExpr C, TypedExpr... More>
+constexpr A einsum(const A& a, const B&, const C&, const More&...) {
+  static_assert(!std::same_as<A, A>,
+                "einsum<equation>(x...): one or two operands; write a product of three as "
+                "einsum<...>(einsum<...>(a, b), c)");
+  return a;
+}
+
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -20,7 +20,7 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 constexpr SourceLine source_line(const std::source_location& at) {
-  return {at.file_name(), static_cast<int>(at.line())};
+  return {at.file_name(), static_cast<int>(at.line()), false, nullptr};
 }
 
 /// A tensor of any element type and shape.

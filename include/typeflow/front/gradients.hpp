@@ -91,6 +91,8 @@ class Backward {
       const Op& op = *node->op;
       if (!wanted || op.derivative == Derivative::zero) continue;
       graph_.source = node->source;
+      graph_.source.gradient = true;
+      if (graph_.source.op == nullptr) graph_.source.op = node->op;
       graph_.device = node->device;
       if (op.derivative == Derivative::missing) {
         Message message{};

@@ -47,10 +47,12 @@ constexpr std::int64_t typical_bytes(const Type& type) {
   return bytes < most ? bytes : most;
 }
 
-/// A place in the user's program.
+/// A place in the user's program, and what was asked for there.
 struct SourceLine {
   const char* file;
   int line;
+  bool gradient;  ///< the node is a part of a gradient...
+  const Op* op;   ///< ...or of another operation: of this one; null: the node's own
 };
 
 struct Value {

@@ -8,6 +8,7 @@
 // their exact sizes, which are what a program holds at run time.
 
 #include <array>
+#include <type_traits>
 
 #include "typeflow/lower/compile.hpp"
 #include "typeflow/lower/kernel_types.hpp"
@@ -103,8 +104,57 @@ constexpr Frozen freeze() {
   return f;
 }
 
+// Whether the compiler can evaluate a model is asked before it must, so that its user is told in a
+// sentence: `frozen` is evaluated once either way. A constant is no constexpr variable for clang
+// but a reference, which may be dynamic; g++ knows the result of a call that it evaluated before.
+// nvcc does neither, and isn't asked.
+#if defined(__clang__) && !defined(__CUDACC__)
+template <auto Model, Mode M, class R>
+inline const Frozen& frozen = freeze<Model, M, R>();
+template <auto Model, Mode M, class R>
+concept Evaluated = requires {
+  typename std::bool_constant<(frozen<Model, M, R>.nodes >= 0)>;
+};
+#else
 template <auto Model, Mode M, class R>
 inline constexpr Frozen frozen = freeze<Model, M, R>();
+#ifdef __CUDACC__
+template <auto Model, Mode M, class R>
+concept Evaluated = true;
+#else
+template <auto Model, Mode M, class R>
+concept Evaluated = requires {
+  typename std::bool_constant<(freeze<Model, M, R>().nodes >= 0)>;
+};
+#endif
+#endif
+
+/// Whether a model of this type takes the graph by reference; true where that can't be seen.
+template <class F>
+inline constexpr bool takes_reference = true;
+template <class R, class... A, bool N>
+inline constexpr bool takes_reference<R (*)(A...) noexcept(N)> =
+    std::is_same_v<void(A...), void(Graph&)>;
+template <class F, class R, class... A, bool N>
+inline constexpr bool takes_reference<R (F::*)(A...) const noexcept(N)> =
+    std::is_same_v<void(A...), void(Graph&)>;
+template <class F>
+  requires requires { &F::operator(); }
+inline constexpr bool takes_reference<F> = takes_reference<decltype(&F::operator())>;
+
+/// Whether a session can be made of a model.
+template <auto Model, Mode M>
+struct ModelCheck {
+  static constexpr bool by_reference = takes_reference<std::remove_const_t<decltype(Model)>>;
+  static constexpr bool ok = [] {
+    if constexpr (by_reference) {
+      return Evaluated<Model, M, Everything>;
+    } else {
+      return false;
+    }
+  }();
+};
+constexpr void no_model(Graph&) {}
 
 /// The sizes of a program's tables.
 struct TableSizes {

@@ -369,7 +369,12 @@ class Lowerer {
       const Op& op = *node.op;
       const bool row = is_row_[m] != 0;
       const Id result = node.outputs.first;
-      if (op.kind != Kind::write || m == cluster.first) labelled_ = m;
+      // Called after the last operation, of those of the model if there are such: a user knows
+      // them.
+      if (m == cluster.first || (op.kind != Kind::write &&
+                                 (!node.source.gradient || nodes_[labelled_].source.gradient))) {
+        labelled_ = m;
+      }
       if (op.kind == Kind::write) {
         const Id storage = storage_[operands_[node.inputs.first + 1]];
         const int number = cluster_of_[values_[storage].node] == id

@@ -142,7 +142,7 @@ struct StepExtent {
 
 /// Which node a step computes, for messages.
 struct StepLabel {
-  const char* operation;
+  const char* operation;  ///< of the node; see also SourceLine::op
   int length;
   Id scope;
   Id name;  ///< in ProgramView::names, if the result has one
@@ -281,13 +281,18 @@ constexpr Id placeholder_of(const ProgramView& program, Id name) {
   const bool placeholder = slot != none && program.slots[slot].kind == SlotKind::placeholder;
   return placeholder ? program.slots[slot].index : none;
 }
-/// "fc2/MatMul (mlp.cpp:14)"
+/// "fc2/MatMul (mlp.cpp:14)", "gradients/MatMul (mlp.cpp:14)": the operation that the user called.
 constexpr void print_step(Message& out, const ProgramView& program, const Step& step) {
   if (step.label.name != none) {
     print_name(out, program, step.label.name);
   } else {
     print_scope(out, program.scopes, step.label.scope, false);
-    out << std::string_view(step.label.operation, static_cast<std::size_t>(step.label.length));
+    const Op* const op = step.label.source.op;
+    if (op != nullptr) {
+      out << op->name;
+    } else {
+      out << std::string_view(step.label.operation, static_cast<std::size_t>(step.label.length));
+    }
   }
   out << " (" << file_name(step.label.source.file) << ':' << step.label.source.line << ')';
 }

@@ -4,25 +4,67 @@
 // Dropout. Source: Srivastava et al., JMLR 15 (2014).
 
 #include <source_location>
+#include <string>
 
+#include "typeflow/core/error.hpp"
 #include "typeflow/front/cast.hpp"
+#include "typeflow/front/custom.hpp"
 #include "typeflow/front/random.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-struct DropoutOptions {
-  Scalar keep = 0.5;  ///< the probability of an element to stay; a number or a scalar expression
-  Label name = "";  ///< of the result; without one, the first, second... of its scope draws as such
+namespace ops {
+
+/// The scalar itself; an error if it is not in (0, 1].
+struct CheckKeep : custom {
+  static constexpr std::string_view name = "Dropout";
+  static constexpr Type infer(CheckKeep, const Type& x) {
+    return is_floating(x.dtype) && x.dims.rank == 0 ? x : Type(x.dtype, no_dims);
+  }
+  static constexpr AnyExpr gradient(CheckKeep, auto, auto, auto dy) { return dy; }
+  static void interpret(InterpretCall& call) {
+    check(call.inputs[0]->value(0));
+    call.outputs[0] = *call.inputs[0];
+  }
+  TYPEFLOW_COLD static void check(double keep) {
+    if (keep > 0 && keep <= 1) return;
+    throw Error("expected keep in (0, 1], got " + std::to_string(keep));
+  }
 };
 
-/// In training, each element of x divided by `keep` with probability `keep`, else 0; drawn anew in
-/// each run. In inference x itself. Names do not depend on which it is.
+}  // namespace ops
+
+namespace detail {
+
+constexpr AnyExpr check_keep(const AnyExpr& keep) {
+  return add_node(*keep.graph, ops::CheckKeep{}, &keep.id, 1, keep.graph->values[keep.id].type);
+}
+
+}  // namespace detail
+
+struct DropoutOptions {
+  Scalar keep = 0.5;  ///< the probability, in (0, 1], to stay; a number or a scalar expression
+  /// Of the result; without one, the first, second... dropout of its scope draws as such.
+  Label name = "";
+};
+
+/// In training, each element of x divided by `keep` with probability `keep`, else 0; drawn anew
+/// in each run. In inference x itself. Names do not depend on which it is. A `keep` that is no
+/// such probability is a mistake of the model, a fed one an Error of the run.
 template <TypedExpr X>
 constexpr auto dropout(const X& x, DropoutOptions options = {},
                        std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "dropout(x): x must be floating-point; convert with cast<float>(x)");
   Graph& graph = x.graph();
+  const double kept = options.keep.value();
+  if (!options.keep.is_expression() && !(kept > 0 && kept <= 1)) {
+    graph.source = source_line(at);
+    Message message{};
+    message << "dropout(x), ";
+    detail::print_place(message, graph.source);
+    graph.fail(message << ": keep must be in (0, 1]");
+  }
   const std::uint64_t path = graph.add_random_path("dropout", options.name);
   if (!graph.training()) {
     return detail::same_type(x, detail::labelled(x.any(), options.name).id);
@@ -30,7 +72,7 @@ constexpr auto dropout(const X& x, DropoutOptions options = {},
   detail::mark(at, x);
   const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
     const AnyExpr keep = options.keep.is_expression()
-                             ? cast_to(options.keep.expression(), v.dtype())
+                             ? detail::check_keep(cast_to(options.keep.expression(), v.dtype()))
                              : detail::literal_node(graph, v.dtype(), options.keep.value());
     const AnyExpr uniform = detail::uniform_node(graph, path, Type(v.dtype(), v.dims()));
     return where(less(uniform, keep), v / keep, 0);

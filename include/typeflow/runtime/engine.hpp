@@ -733,6 +733,11 @@ class Engine {
       Message where{};
       print_step(where, program_, step);
       Message what{};
+      if (program_.slots[slot].kind == SlotKind::variable) {
+        what << "variable \"";
+        print_name(what, program_, program_.variables[program_.slots[slot].index].name);
+        what << "\" gets ";
+      }
       if (nan > 0) what << nan << " NaN";
       if (nan > 0 && infinite > 0) what << " and ";
       if (infinite > 0) what << infinite << " infinite";

@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <source_location>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -92,15 +94,30 @@ auto no_results() {
 /// one variable, or assign one that the other reads.
 template <auto Model, Mode M = training, class Arch = simd::DefaultArch>
 class Session {
-  using Main = Lowering<Model, M>;
+  using Sound = detail::ModelCheck<Model, M>;
+  using Main = std::conditional_t<Sound::ok, Lowering<Model, M>, Lowering<detail::no_model, M>>;
 
  public:
   /// Creates and initialises the variables that the store lacks, and checks those that it has;
   /// overwrites none. The store must outlive the session.
-  explicit Session(Variables& variables, const SessionOptions& options = {})
+  explicit Session(Variables& variables, const SessionOptions& options = {},
+                   std::source_location at = std::source_location::current())
       : variables_(variables), options_(options) {
     // Not in the class: clang finds no members of a class that has failed.
+    static_assert(Sound::by_reference,
+                  "Session<model>: a model takes the graph by reference: void model(tf::Graph& g)");
+    static_assert(Sound::ok || !Sound::by_reference,
+                  "Session<model>: the compiler can't run the model: it must be constexpr, and "
+                  "call only what is");
+    if constexpr (Sound::by_reference && !Sound::ok) {  // the compiler's account of why not
+      [[maybe_unused]] constexpr int why = detail::freeze<Model, M, Everything>().nodes;
+    }
     static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
+    if (options.threads < 0) {
+      throw Error("Session (" + std::string(file_name(at.file_name())) + ':' +
+                      std::to_string(at.line()) + ')',
+                  "threads >= 0", std::to_string(options.threads));
+    }
     const int threads = options.threads > 0
                             ? options.threads
                             : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -117,7 +134,7 @@ class Session {
   auto run(const A&... arguments) {
     using Fetches = typename detail::FetchNames<Names<NameOf<N>...>, A...>::type;
     using Feeds = typename detail::FeedNames<A...>::type;
-    if constexpr (!Main::error.empty()) {  // as the constructor says
+    if constexpr (!Sound::ok || !Main::error.empty()) {  // as the constructor says
       return detail::no_results<sizeof...(N)>();
     } else {
       using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
