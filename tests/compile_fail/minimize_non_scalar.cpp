@@ -4,6 +4,7 @@
 
 // expect: minimize(loss): the loss must be a scalar; take mean(loss)
 // expect: Shape<-1>
+// never: gradients(y)
 
 #include "typeflow/typeflow.hpp"
 

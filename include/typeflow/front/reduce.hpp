@@ -369,13 +369,16 @@ namespace detail {
 
 constexpr unsigned all_axes(int rank) { return (1u << rank) - 1; }
 
-/// The axes as bits; every axis where none is named.
+/// The axes as bits; every axis where none is named. One that is not there, which the caller has
+/// refused, counts as the last, so that the result's rank is no other mistake.
 template <int Rank, int... Axes>
 constexpr unsigned axis_bits() {
   if constexpr (sizeof...(Axes) == 0) {
     return all_axes(Rank);
   } else {
-    return ((normalize_axis(Axes, Rank) < 0 ? 0u : 1u << normalize_axis(Axes, Rank)) | ...);
+    return (((normalize_axis(Axes, Rank) >= 0 ? 1u << normalize_axis(Axes, Rank)
+                                              : all_axes(Rank) & ~(all_axes(Rank) >> 1)) |
+             ...));
   }
 }
 /// Whether the one axis that is named has no element; not known of a batch.

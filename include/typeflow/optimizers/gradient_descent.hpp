@@ -74,13 +74,15 @@ struct GradientDescent {
   template <TypedExpr L>
   constexpr Effect minimize(const L& loss) const {
     static_assert(L::rank == 0, "minimize(loss): the loss must be a scalar; take mean(loss)");
-    return typeflow::minimize(*this, gradients(loss));
+    return typeflow::minimize(
+        *this, detail::gradients_of_list(ys(loss), grad_ys(), loss.graph().trainable(), false));
   }
   /// The same for a list of variables: minimize(loss, g.trainable("online")).
   template <TypedExpr L>
   constexpr Effect minimize(const L& loss, const VariableList& variables) const {
     static_assert(L::rank == 0, "minimize(loss): the loss must be a scalar; take mean(loss)");
-    return typeflow::minimize(*this, gradients(loss, variables));
+    return typeflow::minimize(*this,
+                              detail::gradients_of_list(ys(loss), grad_ys(), variables, true));
   }
 };
 
