@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# typeflow::typeflow   the library
-# typeflow::data       the same and zlib, for typeflow/data.hpp and typeflow/data/
-# typeflow::image      the same and stb, for typeflow/image.hpp and typeflow/image/
-# typeflow::linalg     the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
-# typeflow::native     the same, optimised for the machine that compiles
+# typeflow::typeflow     the library
+# typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
+# typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
+# typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
+# typeflow::native       the same, optimised for the machine that compiles
+# typeflow::precompiled  the same, its headers precompiled once for each target that links it
 
 # The headers under include/ that match, but for those of the wings named after EXCEPT.
 function(typeflow_headers result pattern)
@@ -70,3 +71,9 @@ target_link_libraries(typeflow_native INTERFACE typeflow)
 target_compile_options(typeflow_native INTERFACE
   "$<$<OR:${gnu},${clang},${cuda_clang}>:-O3;-march=native>"
   "$<${nvcc}:-O3;-Xcompiler=-march=native>")
+
+add_library(typeflow_precompiled INTERFACE)
+add_library(typeflow::precompiled ALIAS typeflow_precompiled)
+set_target_properties(typeflow_precompiled PROPERTIES EXPORT_NAME precompiled)
+target_link_libraries(typeflow_precompiled INTERFACE typeflow)
+target_precompile_headers(typeflow_precompiled INTERFACE <typeflow/typeflow.hpp>)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <vector>
 
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/front/sort.hpp"
@@ -83,6 +84,18 @@ struct kernel_of<ops::TopK> {
     std::sort_heap(order, end, before);
   }
 
+  /// Merges [first, middle) and [middle, last), both in order. (std::inplace_merge of libstdc++ is
+  /// built on what it has deprecated, which clang reports.)
+  template <class B>
+  static void merge(std::int32_t* first, const std::int32_t* middle, const std::int32_t* last,
+                    const B& before) {
+    const std::vector<std::int32_t> left(static_cast<const std::int32_t*>(first), middle);
+    for (const std::int32_t x : left) {
+      while (middle != last && before(*middle, x)) *first++ = *middle++;
+      *first++ = x;
+    }
+  }
+
   /// A long row by several threads: parts are sorted, then merged two by two.
   template <class B>
   static void sort_parts(const B& before, std::int32_t* order, std::int64_t length,
@@ -100,7 +113,7 @@ struct kernel_of<ops::TopK> {
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t pair = begin; pair < end; ++pair) {
                    const std::int64_t first = 2 * half * pair;
-                   std::inplace_merge(at(first), at(first + half), at(first + 2 * half), before);
+                   merge(at(first), at(first + half), at(first + 2 * half), before);
                  }
                });
     }

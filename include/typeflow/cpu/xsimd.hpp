@@ -16,6 +16,17 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 on AVX-512 intrinsics
 #endif
 #endif
+// Without optimisation g++ has intrinsics as macros, of which these two do not convert their
+// arguments, and so take no xsimd::batch, which xsimd 8.1 gives them.
+#if defined(__AVX512BW__) && !defined(__clang__) && !defined(__OPTIMIZE__)
+#include <immintrin.h>
+#undef _mm512_mask_blend_epi8
+#undef _mm512_mask_blend_epi16
+#define _mm512_mask_blend_epi8(mask, a, b) \
+  _mm512_mask_mov_epi8(static_cast<__m512i>(a), mask, static_cast<__m512i>(b))
+#define _mm512_mask_blend_epi16(mask, a, b) \
+  _mm512_mask_mov_epi16(static_cast<__m512i>(a), mask, static_cast<__m512i>(b))
+#endif
 #include <xsimd/xsimd.hpp>
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop

@@ -3,8 +3,9 @@
 
 // Eigenvalues and eigenvectors of symmetric matrices.
 
-#include <algorithm>
-#include <numeric>
+#include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "typeflow/linalg/matrices.hpp"
 
@@ -60,12 +61,17 @@ inline void jacobi(HostMatrix& a, HostMatrix& v) {
   }
 }
 
-/// The numbers 0 .. n - 1 in the order of less(i, j).
+/// The numbers 0 .. n - 1 in the order of less(i, j), equal ones in their own. By insertion: little
+/// beside the rotations, and NaN can do no harm. (stable_sort of libstdc++ is built on what it has
+/// deprecated, which clang reports.)
 template <class Less>
 std::vector<std::int64_t> sorted_indices(std::int64_t n, const Less& less) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(n), 0);
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::stable_sort(order.begin(), order.end(), less);
+  std::vector<std::int64_t> order;
+  for (std::int64_t i = 0; i < n; ++i) {
+    auto place = order.end();
+    while (place != order.begin() && less(i, *(place - 1))) --place;
+    order.insert(place, i);
+  }
   return order;
 }
 

@@ -43,23 +43,24 @@ void check_layers(double tolerance) {
   INFO(tf::name_of(tf::dtype_of<T>));
   const tf::DType type = tf::dtype_of<T>;
   const tf::HostTensors f = test::random_feeds<layers<T>>(4, 2, -3, 3);
-  const auto& [x, w, b, c] = std::tie(f.at("x"), f.at("w"), f.at("b"), f.at("c"));
-  const auto dense = [&, &x = x, &w = w, &b = b](const Place& p) {
+  const tf::HostTensor& x = f.at("x");
+  const tf::HostTensor& w = f.at("w");
+  const tf::HostTensor& b = f.at("b");
+  const tf::HostTensor& c = f.at("c");
+  const auto dense = [&](const Place& p) {
     double total = at(b, {p[2]});
     for (std::int64_t k = 0; k < 7; ++k) total += at(x, {p[0], p[1], k}) * at(w, {k, p[2]});
     return total;
   };
-  const auto bias = [&x = x, &c = c](const Place& p) { return at(x, p) + at(c, {p[2]}); };
-  const auto pairs = [&x = x, &b = b](const Place& p) {
-    return at(x, {p[0], p[1], p[2]}) * at(b, {p[3]});
-  };
-  const auto vectors = [&b = b, &c = c](const Place& p) { return at(b, {p[0]}) * at(c, {p[1]}); };
-  const auto gram = [&x = x](const Place& p) {
+  const auto bias = [&](const Place& p) { return at(x, p) + at(c, {p[2]}); };
+  const auto pairs = [&](const Place& p) { return at(x, {p[0], p[1], p[2]}) * at(b, {p[3]}); };
+  const auto vectors = [&](const Place& p) { return at(b, {p[0]}) * at(c, {p[1]}); };
+  const auto gram = [&](const Place& p) {
     double total = 0;
     for (std::int64_t k = 0; k < 3; ++k) total += at(x, {p[0], k, p[1]}) * at(x, {p[0], k, p[2]});
     return total;
   };
-  const auto gram_matrix = [&w = w](const Place& p) {
+  const auto gram_matrix = [&](const Place& p) {
     double total = 0;
     for (std::int64_t k = 0; k < 7; ++k) total += at(w, {k, p[0]}) * at(w, {k, p[1]});
     return total;

@@ -56,8 +56,13 @@ void check_order() {
     std::iota(up.begin(), up.end(), 0);
     List<std::int32_t> down = up;
     const auto at = [&](std::int32_t i) { return row[static_cast<std::size_t>(i)]; };
-    std::stable_sort(up.begin(), up.end(), [&](auto i, auto j) { return below(at(i), at(j)); });
-    std::stable_sort(down.begin(), down.end(), [&](auto i, auto j) { return below(at(j), at(i)); });
+    // Equal elements stay in their order.
+    std::sort(up.begin(), up.end(), [&](auto i, auto j) {
+      return below(at(i), at(j)) || (i < j && !below(at(j), at(i)));
+    });
+    std::sort(down.begin(), down.end(), [&](auto i, auto j) {
+      return below(at(j), at(i)) || (i < j && !below(at(i), at(j)));
+    });
     for (const std::int32_t i : up) sorted.push_back(at(i));
     argsort.insert(argsort.end(), down.begin(), down.end());
     for (std::size_t i = 0; i < 3; ++i) {
