@@ -9,12 +9,17 @@ inline constexpr Row nn_rows[] = {
                       {.types = "floating"}),
     row<ops::LogSoftmax>("log_softmax", "log_softmax<axis>(x)", "(..,N) -> (..,N)",
                          "log(softmax(x)), without overflow", {.types = "floating"}),
-    row<ops::SoftmaxCrossEntropy>(
-        "softmax_cross_entropy", "softmax_cross_entropy(logits, labels)", "(..,N) x (..,N) -> (..)",
-        "-sum(labels * log_softmax(logits)) along the last axis", {.types = "floating"}),
+    row<ops::SoftmaxCrossEntropy>("softmax_cross_entropy",
+                                  "softmax_cross_entropy<axis>(logits, labels)",
+                                  "(..,N) x (..,N) -> (..)",
+                                  "-sum(labels * log_softmax(logits)) along an axis, the last "
+                                  "unless one is named; the labels "
+                                  "broadcast, and need not sum to 1",
+                                  {.types = "floating"}),
     row<ops::SparseSoftmaxCrossEntropy>(
-        "softmax_cross_entropy", "softmax_cross_entropy(logits, classes)", "(..,N) x (..) -> (..)",
-        "-log_softmax(logits)[class]; NaN where the class is not in [0, N)",
+        "softmax_cross_entropy", "softmax_cross_entropy<axis>(logits, classes)",
+        "(..,N) x (..) -> (..)",
+        "-log_softmax(logits)[class]; NaN where the class is not in [0, N); the classes broadcast",
         {.types = "floating; classes: integers"}),
     row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
         "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",

@@ -4,7 +4,7 @@
 #include "rows.hpp"
 
 inline constexpr Row random_rows[] = {
-    row<ops::RandomUniform>("random_uniform", "random_uniform<T, D...>(g, name, low, high)",
+    row<ops::RandomUniform>("random_uniform", "random_uniform<T, D...>(g, label, low, high)",
                             "() -> (D...)", "uniform in [low, high), which is [0, 1) by default",
                             {.types = "float, double", .gradient = Gradient::no_tensors}),
 };

@@ -33,9 +33,9 @@ inline constexpr Row reductions_rows[] = {
                    "{mean, variance}: the mean of x, and that of (x - mean)^2"),
     row<ops::Sum, ops::Square>("l2_loss", "l2_loss(x)", "(S) -> ()", "sum(x^2) / 2",
                                {.types = "floating"}),
-    row<ops::Sqrt, ops::Sum, ops::Square>("norm", "norm<axes...>(x)",
-                                          "(A,B,C) -> (A,C) for norm<1>",
-                                          "sqrt(sum(x^2)); the gradient of zeros is NaN"),
+    row<ops::Sqrt, ops::Sum, ops::Square>(
+        "norm", "norm<axes...>(x)", "(A,B,C) -> (A,C) for norm<1>",
+        "sqrt(sum(|x|^2)), a real number; the gradient of zeros is NaN"),
     row<ops::Sqrt, ops::Sum, ops::Square>("global_norm", "global_norm(x...)", "(S)... -> ()",
                                           "the norm of all elements of several tensors together"),
     row<ops::Mul, ops::Sum, ops::Maximum, ops::Div, ops::Sqrt>(

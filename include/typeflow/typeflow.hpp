@@ -29,6 +29,7 @@
 #include "typeflow/front/initializers.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/assign.hpp"
+#include "typeflow/front/variables.hpp"
 #include "typeflow/front/scope.hpp"
 #include "typeflow/front/fold.hpp"
 #include "typeflow/front/placement.hpp"

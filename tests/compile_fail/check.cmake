@@ -8,6 +8,7 @@
 #   // expect: text        stands there, once for each such comment (without `typeflow::`, which
 #                          one compiler prints and the other does not)
 #   ...  // error here     this file and this line stand there
+#   // never: text         stands in no error: no second sentence that misleads
 #
 # With -DCORRECTED the same file is the program without the mistake, and must compile: the
 # refusal has no other reason.
@@ -34,6 +35,7 @@ file(READ "${SOURCE}" program)
 lines_of("${program}" program)
 cmake_path(GET SOURCE FILENAME file)
 set(expected "")
+set(misleading "")
 set(number 0)
 foreach(line IN LISTS program)
   math(EXPR number "${number} + 1")
@@ -41,6 +43,8 @@ foreach(line IN LISTS program)
     list(APPEND expected "${CMAKE_MATCH_1}")
   elseif(line MATCHES "// error here$")
     list(APPEND expected "${file}:${number}:")
+  elseif(line MATCHES "^ *// never: (.+)$")
+    list(APPEND misleading "${CMAKE_MATCH_1}")
   endif()
 endforeach()
 list(LENGTH expected count)
@@ -52,5 +56,14 @@ foreach(text IN LISTS expected)
   string(FIND "${first_lines}" "${text}" place)
   if(place EQUAL -1)
     message(FATAL_ERROR "'${text}' does not stand in the first six lines of:\n${output}")
+  endif()
+endforeach()
+
+list(FILTER lines INCLUDE REGEX " error: |because<")
+list(JOIN lines "\n" errors)
+foreach(text IN LISTS misleading)
+  string(FIND "${errors}" "${text}" place)
+  if(NOT place EQUAL -1)
+    message(FATAL_ERROR "'${text}' must not stand in:\n${output}")
   endif()
 endforeach()

@@ -18,10 +18,11 @@ function(compile result output)
   set(${output} "${text}" PARENT_SCOPE)
 endfunction()
 
-# A text's lines as a list, without `typeflow::`, which one compiler prints and the other does not.
+# A text's lines as a list, without `typeflow::` and the name of the target in it, which one compiler
+# prints and the other does not.
 # Lists split at semicolons that no backslash precedes, and swallow them in square brackets.
 function(lines_of text result)
-  string(REPLACE "typeflow::" "" text "${text}")
+  string(REGEX REPLACE "typeflow::((x86|aarch64)_[a-z0-9_]+::|one_target::)?" "" text "${text}")
   string(REPLACE "\\" "/" text "${text}")
   string(REPLACE ";" "," text "${text}")
   string(REPLACE "[" "(" text "${text}")

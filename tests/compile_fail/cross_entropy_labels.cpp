@@ -2,7 +2,7 @@
 
 // Integer labels with an axis too many: one class a row is needed.
 
-// expect: softmax_cross_entropy(logits, labels): integer labels must have the shape of the
+// expect: softmax_cross_entropy(logits, labels): integer labels must broadcast to the shape
 // expect: Shape<-1, 10>
 // expect: Shape<-1, 1>
 

@@ -259,7 +259,7 @@ class Builder {
     }
   }
   AnyExpr draws(DType type, const Dims& dims) {
-    const AnyExpr u = tf::random_uniform(g, "u", tf::Type(type, dims));
+    const AnyExpr u = tf::random_uniform(g, "", tf::Type(type, dims));
     if (!exact()) {
       keep(u, 1);
       return u;

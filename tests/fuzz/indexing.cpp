@@ -153,7 +153,7 @@ void add_in_top_k(Builder& b) {
 }
 void add_shuffle(Builder& b) {
   const AnyExpr x = b.pick();
-  if (x.dims().rank > 0) b.keep(tf::shuffle(x, "s"), {x});
+  if (x.dims().rank > 0) b.keep(tf::shuffle(x), {x});
 }
 
 // Sizes that depend on data.

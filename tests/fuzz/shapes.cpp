@@ -126,16 +126,18 @@ void add_cross_entropy(Builder& b) {
   });
   if (!x.exists()) return;
   const Dims d = x.dims();
-  const tf::Type row(x.dtype(), tf::reduced(d, 1u << (d.rank - 1), false));
+  const auto axis = static_cast<unsigned>(b.random.below(d.rank));
+  const tf::Type row(x.dtype(), tf::reduced(d, 1u << axis, false));
   if (b.random.chance(0.6)) {
-    const AnyExpr labels = tf::softmax_along(2 * x, static_cast<unsigned>(d.rank - 1));
+    const AnyExpr labels = tf::softmax_along(2 * x, axis);
     const Id ids[] = {x.id, labels.id};
-    b.keep(add_node(b.g, ops::SoftmaxCrossEntropy{}, ids, 2, row), 2 * b.bound(x) + 8);
-  } else if (d.extent[d.rank - 1] > 0) {
+    b.keep(add_node(b.g, ops::SoftmaxCrossEntropy{{}, axis}, ids, 2, row), 2 * b.bound(x) + 8);
+  } else if (d.extent[axis] > 0) {
     const AnyExpr labels =
-        b.placeholder(DType::int32, row.dims, {0, static_cast<double>(d.extent[d.rank - 1] - 1)});
+        b.placeholder(DType::int32, row.dims, {0, static_cast<double>(d.extent[axis] - 1)});
     const Id ids[] = {x.id, labels.id};
-    b.keep(add_node(b.g, ops::SparseSoftmaxCrossEntropy{}, ids, 2, row), 2 * b.bound(x) + 8);
+    b.keep(add_node(b.g, ops::SparseSoftmaxCrossEntropy{{}, axis}, ids, 2, row),
+           2 * b.bound(x) + 8);
   }
 }
 

@@ -22,8 +22,8 @@ constexpr bool equal_nodes_become_one(tf::Graph& g) {
 static_assert(holds<equal_nodes_become_one>());
 
 constexpr bool random_nodes_stay_apart(tf::Graph& g) {
-  auto a = tf::random_uniform<float, 3>(g, "noise");
-  auto b = tf::random_uniform<float, 3>(g, "noise");
+  auto a = tf::random_uniform<float, 3>(g);
+  auto b = tf::random_uniform<float, 3>(g);
   const Run run = simplified(g, a - b);
   return has_nodes(run, 3) && count<tf::ops::RandomUniform>(run) == 2;
 }

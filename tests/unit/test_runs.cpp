@@ -204,7 +204,7 @@ namespace {
 
 constexpr void drawn(tf::Graph& g) {
   tf::placeholder<float, tf::batch, 2>(g, "unrelated");
-  auto z = tf::random_uniform<float, tf::batch, 3>(g, "u").named("z");
+  auto z = tf::random_uniform<float, tf::batch, 3>(g, "z");
   sum<0>(z).named("s");
   auto one = tf::broadcast_to<tf::batch, 3>(tf::constant<float>(g, 1));
   (one + 0.5f * z).named("w");

@@ -160,6 +160,28 @@ TEST_CASE("feeds come from all kinds of containers") {
   CHECK(r(1) == 56);
 }
 
+constexpr void bits(tf::Graph& g) {
+  auto x = tf::placeholder<bool, tf::batch, 2>(g, "x");
+  auto y = logical_not(x).named("y");
+  all(y).named("all");
+}
+
+TEST_CASE("a std::vector<bool> is fed and fetched into") {
+  tf::Variables variables;
+  tf::Session<bits> session(variables);
+  const std::vector<bool> x{true, false, false, true, false, false};
+  std::vector<bool> y(6, false);
+  const bool all = session.run<"all">(tf::feed<"x">(x), tf::into<"y">(y));
+  CHECK(!all);
+  CHECK(y == std::vector<bool>{false, true, true, false, true, true});
+  std::vector<bool> small(4, true);
+  CHECK(message_of([&] { session.run<>(tf::feed<"x">(x), tf::into<"y">(small)); }) ==
+        "into \"y\": expected 6 elements of bool [batch, 2], got 4");
+  CHECK(small == std::vector<bool>(4, true));
+  CHECK(message_of([&] { session.run<"y">(tf::feed<"x">(std::vector<bool>(3))); }) ==
+        "feed \"x\": expected bool [batch, 2], got bool, 3 elements");
+}
+
 TEST_CASE("results go to buffers of the caller's") {
   tf::Variables variables;
   tf::Session<model> session(variables);

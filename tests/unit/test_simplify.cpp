@@ -151,7 +151,7 @@ TEST_CASE("random operations, reads and writes are never made one") {
   v.read().named("b");
   assign(v, 1.0).named("f");
   const tf::Type type(tf::DType::float64, tf::Shape<4>::dims);
-  const tf::AnyExpr u = tf::random_uniform(g, "u", type);
+  const tf::AnyExpr u = tf::random_uniform(g, "", type);
   const std::uint32_t* words = g.words_of(g.node_of(u.id));
   const tf::AnyExpr w =
       tf::add_node(g, tf::ops::RandomUniform{{}, words[0], words[1]}, nullptr, 0, type);

@@ -9,6 +9,8 @@
 #define TYPEFLOW_VERSION_MINOR 1
 #define TYPEFLOW_VERSION_PATCH 0
 
+#include "typeflow/core/target.hpp"
+
 #if defined(_MSC_VER) && !defined(__clang__) && !defined(__CUDACC__)
 #error "typeflow: MSVC is not supported; use g++ 12 or newer, clang 16 or newer, or nvcc 13"
 #elif __cplusplus < 202002L

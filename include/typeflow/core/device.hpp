@@ -9,7 +9,7 @@
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 enum class DeviceKind : std::uint8_t { any, cpu, gpu };
 
@@ -46,4 +46,4 @@ constexpr Message& operator<<(Message& message, Device device) {
   return message << (device.kind == DeviceKind::cpu ? "/cpu:" : "/gpu:") << device.index;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

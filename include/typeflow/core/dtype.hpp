@@ -32,6 +32,11 @@ enum class DType : std::uint8_t {
   complex64,   ///< two floats
   complex128,  ///< two doubles
 };
+
+}  // namespace typeflow
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
 inline constexpr int dtype_count = 15;
 
 namespace detail {
@@ -219,4 +224,4 @@ constexpr decltype(auto) visit_widest(DType type, F&& f) {
 }
 }  // namespace detail
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

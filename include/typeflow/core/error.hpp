@@ -3,12 +3,29 @@
 
 // The exception of the library: one sentence, made of the thing, what was expected and what came.
 
+#include <cstddef>
+#include <cstring>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/text.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+inline std::string mismatch(const std::string& operation, const std::string& expected,
+                            const std::string& given) {
+  return operation + ": expected " + expected + ", got " + given;
+}
+inline std::string part_of(const char* text, std::size_t first, std::size_t size) {
+  return std::string(text + first, size);
+}
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
 
 namespace typeflow {
 
@@ -16,26 +33,47 @@ namespace typeflow {
 class Error : public std::runtime_error {
  public:
   /// `what()` is "<operation>: expected <expected>, got <given>".
-  Error(std::string operation, std::string expected, std::string given)
-      : std::runtime_error(operation + ": expected " + expected + ", got " + given),
-        operation_(std::move(operation)),
-        expected_(std::move(expected)),
-        given_(std::move(given)) {}
+  template <class Here = detail::Target>
+  Error(const std::string& operation, const std::string& expected, const std::string& given)
+      : std::runtime_error(detail::mismatch(operation, expected, given)),
+        operation_(operation.size()),
+        expected_{operation.size() + std::strlen(": expected "), expected.size()},
+        given_{expected_.first + expected.size() + std::strlen(", got "), given.size()} {}
   /// For errors that are no mismatch: `what()` is "<operation>: <sentence>".
-  Error(std::string operation, const std::string& sentence)
-      : std::runtime_error(operation + ": " + sentence), operation_(std::move(operation)) {}
+  template <class Here = detail::Target>
+  Error(const std::string& operation, const std::string& sentence)
+      : std::runtime_error(operation + ": " + sentence), operation_(operation.size()) {}
+  template <class Here = detail::Target>
   explicit Error(const std::string& sentence) : std::runtime_error(sentence) {}
 
+  TYPEFLOW_EXCHANGED Error(const Error&) = default;
+  TYPEFLOW_EXCHANGED Error& operator=(const Error&) = default;
+
   /// The operation, tensor or file that the error is about.
-  const std::string& operation() const noexcept { return operation_; }
-  const std::string& expected() const noexcept { return expected_; }
-  const std::string& given() const noexcept { return given_; }
+  TYPEFLOW_EXCHANGED std::string operation() const {
+    return detail::part_of(what(), 0, operation_);
+  }
+  TYPEFLOW_EXCHANGED std::string expected() const {
+    return detail::part_of(what(), expected_.first, expected_.size);
+  }
+  TYPEFLOW_EXCHANGED std::string given() const {
+    return detail::part_of(what(), given_.first, given_.size);
+  }
 
  private:
-  std::string operation_;
-  std::string expected_;
-  std::string given_;
+  // The parts are places in what(): strings as members would need a destructor with code.
+  struct Part {
+    std::size_t first = 0;
+    std::size_t size = 0;
+  };
+  std::size_t operation_ = 0;
+  Part expected_{};
+  Part given_{};
 };
+
+}  // namespace typeflow
+
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -48,4 +86,4 @@ TYPEFLOW_COLD inline std::string to_string(DType type, const Dims& dims) {
 
 }  // namespace detail
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

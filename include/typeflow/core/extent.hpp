@@ -13,7 +13,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 using Extent = std::int64_t;
 
@@ -86,4 +86,4 @@ struct Count {
   constexpr bool operator==(const Count&) const = default;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -12,7 +12,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -102,7 +102,7 @@ struct bfloat16 {
   }
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET
 
 /// What code that is generic in the element type asks of numbers.
 template <>

@@ -11,7 +11,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct Philox {
   std::uint32_t word[4];
@@ -60,4 +60,4 @@ constexpr T uniform_element(std::uint64_t key, std::uint64_t draw, std::uint64_t
   }
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

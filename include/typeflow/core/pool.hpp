@@ -13,7 +13,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 template <class T>
 class Pool {
@@ -112,4 +112,4 @@ class Pool {
   int capacity_ = 0;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

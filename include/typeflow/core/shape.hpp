@@ -10,20 +10,24 @@
 
 #include "typeflow/core/extent.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The most axes that a tensor can have.
 inline constexpr int max_rank = 8;
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
+
+namespace typeflow {
 
 /// A shape as a value. Rank -1 means that a rule found none ("these shapes do not fit").
 struct Dims {
   int rank;
   Extent extent[max_rank];
 
-  constexpr Extent operator[](int axis) const { return extent[axis]; }
-  constexpr bool valid() const { return rank >= 0; }
-  constexpr void append(Extent e) { extent[rank++] = e; }
-  constexpr bool operator==(const Dims& other) const {
+  TYPEFLOW_EXCHANGED constexpr Extent operator[](int axis) const { return extent[axis]; }
+  TYPEFLOW_EXCHANGED constexpr bool valid() const { return rank >= 0; }
+  TYPEFLOW_EXCHANGED constexpr void append(Extent e) { extent[rank++] = e; }
+  TYPEFLOW_EXCHANGED constexpr bool operator==(const Dims& other) const {
     const Extent* const a = extent;
     const Extent* const b = other.extent;
     if (rank != other.rank || (rank > 0 && a[0] != b[0]) || (rank > 1 && a[1] != b[1])) {
@@ -35,6 +39,10 @@ struct Dims {
     return true;
   }
 };
+
+}  // namespace typeflow
+
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 inline constexpr Dims no_dims{-1, {}};
 
@@ -146,4 +154,4 @@ constexpr Dims squeezed(const Dims& x) {
   return out;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -12,7 +12,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/shape.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A string literal as a template argument: run<"loss">.
 template <std::size_t N>
@@ -114,4 +114,4 @@ constexpr std::string_view file_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

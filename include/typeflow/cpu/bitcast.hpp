@@ -8,7 +8,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/front/bitcast.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <>
 struct kernel_of<ops::Bitcast> {
@@ -24,4 +24,4 @@ struct kernel_of<ops::Bitcast> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -20,7 +20,7 @@
 #include "typeflow/front/shape_ops.hpp"
 #include "typeflow/lower/kernel_types.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 // Storage by number, without the depth of std::tuple.
 
@@ -482,4 +482,4 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -11,7 +11,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// Runs parts of a range, maybe at the same time. Which parts depends on the grain alone, never on
 /// the number of threads.
@@ -93,4 +93,4 @@ struct kernel_of {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

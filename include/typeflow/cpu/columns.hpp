@@ -9,7 +9,7 @@
 
 #include "typeflow/cpu/rows.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <bool Wide, int Outer, class B, class A>
 struct Code<ColumnsKernel<Wide, Outer, B>, A> {
@@ -269,4 +269,4 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -14,7 +14,7 @@
 
 #include "typeflow/cpu/rows.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// The register tile of an instruction set.
 template <class T, class A>
@@ -347,4 +347,4 @@ struct Code<ContractionKernel<D, Transposed, Outer, B>, A> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -8,7 +8,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/front/custom.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <class O, class... In, class... Out, class A>
 struct Code<CustomKernel<O, List<In...>, List<Out...>>, A> {
@@ -52,4 +52,4 @@ struct kernel_of<ops::Print> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -15,7 +15,7 @@
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/front/gather_nd.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// Throws if an index is out of range and not to be skipped, or out of order.
 inline void check_indices(Indexing indexing, const Tensor& indices, std::int64_t extent) {
@@ -170,4 +170,4 @@ struct kernel_of<ops::RavelIndex> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

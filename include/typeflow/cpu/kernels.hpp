@@ -21,10 +21,10 @@
 #include "typeflow/cpu/sort.hpp"
 #include "typeflow/cpu/unique.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// The code of a kernel type for instruction set A.
 template <class Kernel, class A>
 inline constexpr KernelEntry entry{&Code<Kernel, A>::run, &Code<Kernel, A>::workspace};
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -18,7 +18,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/cpu/xsimd.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// a * b + c with one rounding, where the instruction set has it. (xsimd 8 multiplies and adds on
 /// AVX-512.)
@@ -288,4 +288,4 @@ struct Lanes {
 #endif
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

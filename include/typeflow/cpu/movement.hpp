@@ -15,7 +15,7 @@
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/front/concat.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// An element of N bytes of any type.
 template <int N>
@@ -377,4 +377,4 @@ struct kernel_of<ops::Pad> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -13,7 +13,7 @@
 #include "typeflow/front/numerics.hpp"
 #include "typeflow/nn/dropout.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <>
 struct kernel_of<ops::CheckNumerics> {
@@ -59,4 +59,4 @@ struct kernel_of<ops::CheckKeep> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -11,7 +11,7 @@
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/front/reverse_sequence.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <>
 struct kernel_of<ops::ReverseSequence> {
@@ -65,4 +65,4 @@ struct kernel_of<ops::ReverseSequence> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

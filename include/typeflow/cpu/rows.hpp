@@ -11,7 +11,7 @@
 
 #include "typeflow/cpu/body.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// Code of a kernel type for an instruction set.
 template <class Kernel, class A>
@@ -306,4 +306,4 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -14,7 +14,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/front/scan.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// op of two numbers (L is void), or of two vectors of the lanes L.
 template <class L, class C, class O, class V>
@@ -215,4 +215,4 @@ struct kernel_of<ops::LinearRecurrence> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

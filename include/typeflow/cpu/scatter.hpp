@@ -6,7 +6,7 @@
 #include "typeflow/cpu/gather.hpp"
 #include "typeflow/front/scatter.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <class O>
 struct scatter_kernel {
@@ -28,4 +28,4 @@ struct kernel_of<ops::ScatterMul> : scatter_kernel<ops::ScatterMul> {};
 template <>
 struct kernel_of<ops::ScatterUpdate> : scatter_kernel<ops::ScatterUpdate> {};
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -9,7 +9,7 @@
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/front/selection.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <>
 struct kernel_of<ops::WhereIndex> {
@@ -91,4 +91,4 @@ struct kernel_of<ops::LastPositions> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

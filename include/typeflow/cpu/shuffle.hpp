@@ -10,7 +10,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/front/shuffle.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <>
 struct kernel_of<ops::RandomPermutation> {
@@ -36,4 +36,4 @@ struct kernel_of<ops::RandomPermutation> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

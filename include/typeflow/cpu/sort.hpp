@@ -11,7 +11,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/front/sort.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// Whether position i of a row comes before position j. (A: code of its own for each instruction
 /// set.)
@@ -107,4 +107,4 @@ struct kernel_of<ops::TopK> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

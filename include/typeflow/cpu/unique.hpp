@@ -11,7 +11,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/front/unique.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <>
 struct kernel_of<ops::Unique> {
@@ -72,4 +72,4 @@ struct kernel_of<ops::Unique> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

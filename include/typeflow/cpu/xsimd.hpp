@@ -3,6 +3,8 @@
 
 // xsimd, without the warnings that its own headers give under ours.
 
+#include "typeflow/core/config.hpp"
+
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
@@ -19,10 +21,10 @@
 #pragma GCC diagnostic pop
 #endif
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// The instruction set that this translation unit is compiled for. It is an argument of every
 /// kernel's type, so that units built for different ones share no symbol.
 using DefaultArch = xsimd::default_arch;
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -20,7 +20,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/data/labeled_images.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct BatchOptions {
   std::int64_t size = 100;  ///< examples in a batch
@@ -126,4 +126,4 @@ class Batches {
   std::vector<float> one_hot_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

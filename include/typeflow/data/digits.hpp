@@ -22,7 +22,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/data/labeled_images.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail::digits {
 
@@ -202,4 +202,4 @@ inline Datasets drawn_digits(DrawnDigitsOptions options = {}) {
           draw_digits(options.test, random_key(options.seed, 2))};
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -23,7 +23,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/data/byte_reader.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The element types that an idx file can have.
 template <class T>
@@ -143,4 +143,4 @@ IdxArray<T, Rank> read_idx(const std::filesystem::path& path) {
   return result;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -12,7 +12,7 @@
 
 #include "typeflow/core/error.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Labels as rows of zeros with a one at the label.  // (N) -> (N,classes)
 /// Throws Error for a label outside [0, classes).
@@ -55,4 +55,4 @@ struct Datasets {
   LabeledImages test;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

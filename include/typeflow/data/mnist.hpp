@@ -20,7 +20,7 @@
 #include "typeflow/data/idx.hpp"
 #include "typeflow/data/labeled_images.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Where the data sets are: `given` if not empty (a --data argument), else the environment's
 /// TYPEFLOW_DATA; empty if neither is set.
@@ -152,4 +152,4 @@ inline Datasets read_mnist(const std::filesystem::path& folder, MnistOptions opt
   return {std::move(train), std::move(validation), std::move(test)};
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -8,7 +8,7 @@
 
 #include "typeflow/front/compare.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// min(max(x, 0), 6), elementwise; NaN stays NaN. The gradient is 0 at 0 and at 6, as in
 /// TensorFlow. (Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010.)
@@ -40,4 +40,4 @@ constexpr auto elu(const X& x, std::source_location at = std::source_location::c
   return relu(x, at) + expm1(minimum(x, 0, at), at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -8,7 +8,7 @@
 
 #include "typeflow/front/elementwise.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -225,4 +225,4 @@ constexpr AnyExpr operator-(const X& a) {
   return detail::apply_untyped(ops::Neg{}, a);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -13,7 +13,7 @@
 #include "typeflow/front/shape_ops.hpp"
 #include "typeflow/front/sources.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -205,4 +205,4 @@ constexpr auto after(const Effect& effect, const X& x,
   return detail::same_type(x, detail::after_node(x.any(), token).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

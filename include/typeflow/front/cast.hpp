@@ -7,7 +7,7 @@
 
 #include "typeflow/front/compare.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -17,6 +17,7 @@ struct Cast : elementwise {
   static constexpr std::string_view name = "Cast";
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
+  static constexpr bool casts = true;
   std::uint32_t to;  ///< a DType
 
   static constexpr Number evaluate(const EvaluateCall& call) {
@@ -127,4 +128,4 @@ constexpr AnyExpr stop_gradient(const X& x) {
   return add_node(*x.graph, ops::StopGradient{}, &x.id, 1, x.graph->type_of(x.id));
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

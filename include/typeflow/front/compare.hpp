@@ -8,7 +8,7 @@
 
 #include "typeflow/front/math.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -279,4 +279,4 @@ constexpr auto operator==(const A&, const B&) {
   static_assert(detail::always_false<A>, "a == b does not compare tensors: use equal(a, b)");
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -11,7 +11,7 @@
 
 #include "typeflow/front/compare.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -124,4 +124,4 @@ constexpr auto conj(const X& z, std::source_location at = std::source_location::
   return detail::apply_at(at, ops::Conj{}, z);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

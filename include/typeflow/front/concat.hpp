@@ -12,7 +12,7 @@
 
 #include "typeflow/front/slice.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Shapes put together along an axis: equal but there, where all extents are numbers or all are
 /// multiples of batch, and add up.
@@ -192,4 +192,4 @@ constexpr auto stack(const First& first, const Rest&... rest) {
                                                         E(rest.graph(), rest.id())...});
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -9,7 +9,7 @@
 #include "typeflow/front/elementwise.hpp"
 #include "typeflow/graph/host_tensor.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -17,7 +17,14 @@ namespace detail {
 /// since the result's type can't depend on what a function call gives.
 template <class O, class... X>
 struct InferRule {
-  static constexpr Type type = O::infer(O{}, X::type...);
+  static constexpr bool takes = infer_arity<O>() == static_cast<int>(sizeof...(X));
+  static constexpr Type type = [] {
+    if constexpr (takes) {
+      return O::infer(O{}, X::type...);
+    } else {
+      return Type(DType::float32, no_dims);
+    }
+  }();
   static constexpr Dims value = type.dims;
 };
 
@@ -30,14 +37,17 @@ template <class O, TypedExpr... X>
   requires(O::kind == Kind::custom || O::kind == Kind::composite)
 constexpr auto apply(const O& op, const X&... x) {
   using Rule = detail::InferRule<O, X...>;
-  static_assert(Rule::value.valid(),
+  static_assert(Rule::takes, "apply(op, x...): the operation does not take this many tensors");
+  static_assert(!Rule::takes || Rule::value.valid(),
                 "apply(op, x...): the operation does not take tensors of these types");
   Graph& graph = detail::graph_of(x...);
   const Id ids[] = {x.id()...};
   using E = Expr<element_of<Rule::type.dtype>, shape_of_t<Rule>>;
-  if (!(O::infer(op, X::type...) == E::type)) {
-    Message message{};
-    graph.fail(message << O::name << ": the result's type must not depend on data members");
+  if constexpr (Rule::takes) {
+    if (!(O::infer(op, X::type...) == E::type)) {
+      Message message{};
+      graph.fail(message << O::name << ": the result's type must not depend on data members");
+    }
   }
   return E(graph, add_node(graph, op, ids, static_cast<int>(sizeof...(X)), E::type).id);
 }
@@ -75,4 +85,4 @@ constexpr auto print(const X& x, Label name,
   return apply(ops::Print{}, x).named(name, at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

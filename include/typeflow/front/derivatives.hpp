@@ -18,7 +18,7 @@
 
 #include "typeflow/front/gradients.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Several tensors that move at once: jvp(y, xs(a, b), tangents(u, v)).
 template <TypedExpr... X>
@@ -164,4 +164,4 @@ constexpr auto custom_gradient(const F& f, const Rule&, const X&... x) {
                                   .id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -16,7 +16,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/front/linear.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -423,4 +423,4 @@ constexpr A einsum(const A& a, const B&, const C&, const More&...) {
   return a;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -11,7 +11,7 @@
 
 #include "typeflow/front/operation.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 /// One number of any shape-less tensor: value * batch^power. The power keeps a mean's 1/N exact
@@ -88,9 +88,15 @@ constexpr AnyExpr literal_node(Graph& graph, DType type, L value) {
 
 template <class... S>
 struct BroadcastRule {
-  static constexpr Dims value = [] {
+  static constexpr Dims common = [] {
     Dims dims{};
     ((dims = broadcast(dims, S::dims)), ...);
+    return dims;
+  }();
+  /// Of shapes that don't fit the first of those with the most axes: one mistake, one message.
+  static constexpr Dims value = [] {
+    Dims dims = common;
+    if (!dims.valid()) ((dims = S::dims.rank > dims.rank ? S::dims : dims), ...);
     return dims;
   }();
 };
@@ -147,7 +153,7 @@ inline constexpr bool broadcasts = [] {
   if constexpr (untyped<X...>) {
     return true;
   } else {
-    return BroadcastRule<typename ShapeOf<X>::type...>::value.valid();
+    return BroadcastRule<typename ShapeOf<X>::type...>::common.valid();
   }
 }();
 /// Whether the operands are of a 16-bit floating-point type.
@@ -236,8 +242,7 @@ constexpr Id find_type(Graph& graph, const First& first, const Rest&... rest) {
   }
 }
 
-/// Adds one elementwise node of typed operands. The caller has asserted that they fit; where
-/// they don't, the result is a scalar, so that one mistake is one message.
+/// Adds one elementwise node of typed operands. The caller has asserted that they fit.
 template <class O, Operand... X>
 constexpr auto apply_typed(const O& op, const X&... x) {
   using T = typename FirstElement<X...>::type;
@@ -285,10 +290,16 @@ constexpr auto apply(const O& op, const X&... x) {
   static_assert(detail::broadcasts<X...>, "apply(op, x...): the shapes do not broadcast");
   static_assert(detail::in_domain<O::domain, X...>,
                 "apply(op, x...): the operation does not take this element type");
+  static_assert(detail::takes_numbers<O, detail::SampleOf<O>, sizeof...(X)>,
+                "apply(op, x...): the operation does not take this many tensors");
   return detail::apply_typed(op, x...);
 }
 template <class O, class... X>
   requires(O::kind == Kind::elementwise && UntypedOperands<X...>)
-constexpr AnyExpr apply(const O& op, const X&... x) { return detail::apply_untyped(op, x...); }
+constexpr AnyExpr apply(const O& op, const X&... x) {
+  static_assert(detail::takes_numbers<O, detail::SampleOf<O>, sizeof...(X)>,
+                "apply(op, x...): the operation does not take this many tensors");
+  return detail::apply_untyped(op, x...);
+}
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -11,7 +11,7 @@
 #include "typeflow/front/compare.hpp"
 #include "typeflow/front/segments.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How embedding_lookup_sparse combines the rows of an example.
 enum class Combiner {
@@ -172,4 +172,4 @@ constexpr auto safe_embedding_lookup_sparse(
           .id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

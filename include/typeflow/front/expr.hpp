@@ -18,7 +18,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 constexpr SourceLine source_line(const std::source_location& at) {
   return {at.file_name(), static_cast<int>(at.line()), false, nullptr};
@@ -47,6 +47,14 @@ struct AnyExpr {
   /// By value: adding a node may move the graph's types.
   constexpr Dims dims() const { return graph->dims_of(id); }
   constexpr DType dtype() const { return graph->dtype_of(id); }
+
+  /// Gives the tensor a name, as Expr::named does.
+  constexpr AnyExpr named(Label name,
+                          std::source_location at = std::source_location::current()) const {
+    graph->add_name(name, NameKind::value, id);
+    graph->nodes[graph->values[id].node].source = source_line(at);
+    return *this;
+  }
 };
 
 /// A tensor with its element type, shape and device.
@@ -175,4 +183,4 @@ class Scalar {
   AnyExpr expression_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -12,7 +12,7 @@
 #include "typeflow/front/concat.hpp"
 #include "typeflow/front/sources.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -218,4 +218,4 @@ constexpr auto sequence_mask(const X& lengths,
   return Expr<bool, shape_of_t<Rule>>(lengths.graph(), less(position, length).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -8,7 +8,9 @@
 //     return stage<S>(g, in);
 //   });
 
-namespace typeflow {
+#include "typeflow/core/config.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 template <auto First, auto... Rest, class X, class F>
@@ -32,4 +34,4 @@ constexpr auto fold(const X& start, F&& f) {
   }
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -25,7 +25,7 @@
 #include "typeflow/front/indexing.hpp"
 #include "typeflow/front/shape_ops.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -279,4 +279,4 @@ constexpr auto take(const X& x, const I& indices,
       x.graph(), detail::gather_node(x.any(), indices.any(), axis, 0, Indexing::take).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

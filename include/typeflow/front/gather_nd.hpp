@@ -11,7 +11,7 @@
 
 #include "typeflow/front/gather.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -191,4 +191,4 @@ constexpr auto scatter_nd(const I& indices, const V& values,
                                       scatter_nd(indices.any(), values.any(), S::dims).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

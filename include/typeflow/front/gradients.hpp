@@ -17,8 +17,9 @@
 
 #include "typeflow/front/reduce.hpp"
 #include "typeflow/front/sources.hpp"
+#include "typeflow/front/variables.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -172,16 +173,49 @@ constexpr GradYs<DY...> grad_ys(const DY&... dy) {
   return {{dy...}};
 }
 
-/// A variable and the gradient for it.
+/// A variable and the gradient for it, which has its element type and shape.
 struct VariableGradient {
+  AnyVariable variable;
+  AnyExpr gradient;
+};
+/// The same as a record.
+struct GradientRecord {
   Id variable;  ///< in Graph::variable_records
   Id gradient;  ///< a value
 };
 
-/// Gradients for a list of variables: what optimisers apply.
+/// Gradients for a list of variables: what optimisers apply. In a loop over them each is a
+/// VariableGradient: for (const auto& [v, dv] : gradients(loss)).
 struct Gradients {
   Graph* graph = nullptr;
-  Pool<VariableGradient> items;
+  Pool<GradientRecord> items;
+
+  constexpr int size() const { return items.size(); }
+  constexpr VariableGradient operator[](int i) const {
+    return {{*graph, graph->variable_records[items[i].variable].value}, {graph, items[i].gradient}};
+  }
+  constexpr ListPlace<Gradients> begin() const { return {this, 0}; }
+  constexpr ListPlace<Gradients> end() const { return {this, size()}; }
+
+  /// The same with f(variable, gradient) for each gradient: clipped, say. What f gives has the
+  /// element type and shape of the variable.
+  template <class F>
+  constexpr Gradients map(const F& f) const {
+    Gradients out{graph, {}};
+    for (int i = 0; i < size(); ++i) {
+      const VariableGradient item = (*this)[i];
+      const AnyExpr mapped = f(item.variable, item.gradient);
+      if (!(type_of(mapped) == type_of(item.variable))) {
+        Message message{};
+        message << "Gradients::map(f): the gradient for '" << item.variable.name().view()
+                << "': expected " << item.variable.dtype() << ' ' << item.variable.dims()
+                << ", got " << mapped.dtype() << ' ' << mapped.dims();
+        graph->fail(message);
+      }
+      out.items.push(GradientRecord{items[i].variable, mapped.id});
+    }
+    return out;
+  }
 };
 
 namespace detail {
@@ -230,7 +264,7 @@ constexpr Gradients gradients_of_list(const Y& y, const DY& dy, const VariableLi
   Gradients gradients{&graph, {}};
   for (int i = 0; i < result.size(); ++i) {
     if (result[i] != none) {
-      gradients.items.push(VariableGradient{list.variables[i], result[i]});
+      gradients.items.push(GradientRecord{list.variables[i], result[i]});
     } else if (strict) {
       fail_unreached(graph, to[i]);
     }
@@ -313,4 +347,4 @@ constexpr Gradients gradients(const Y& y) {
   return detail::gradients_of_list(ys(y), grad_ys(), y.graph().trainable(), false);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

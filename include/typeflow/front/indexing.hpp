@@ -16,7 +16,7 @@
 #include "typeflow/front/expr.hpp"
 #include "typeflow/graph/host_tensor.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// On behalf of which function an operation follows indices: what messages call it and its indices,
 /// and what it makes of one outside of [0, extent). (64 bits, so that attributes have no padding.)
@@ -218,4 +218,4 @@ inline constexpr bool are_indices = is_integer(I::type.dtype);
 
 }  // namespace detail
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -8,7 +8,7 @@
 
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 constexpr Initializer initializer(Initializer::Kind kind, double a, double b) {
@@ -52,4 +52,4 @@ inline constexpr Initializer glorot_uniform = variance_scaling(1, Initializer::F
 /// The same variance, truncated normal.
 inline constexpr Initializer glorot_normal = variance_scaling(1, Initializer::Fan::average, false);
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

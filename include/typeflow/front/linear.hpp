@@ -10,7 +10,7 @@
 #include "typeflow/front/compare.hpp"
 #include "typeflow/front/matmul.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -226,4 +226,4 @@ constexpr AnyExpr trace(const M& m) {
   return reduce<ops::Sum>(detail::keep_diagonal(m, rank - 2, rank - 1), 3u << (rank - 2), false);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

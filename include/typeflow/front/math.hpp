@@ -11,7 +11,7 @@
 
 #include "typeflow/front/arithmetic.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The functions that bodies call on numbers; on SIMD batches the same names are found by their
 /// arguments.
@@ -426,4 +426,4 @@ constexpr auto minimum(const A& a, const B& b,
   return detail::apply_at(at, ops::Minimum{}, a, b);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -10,7 +10,7 @@
 #include "typeflow/front/reduce.hpp"
 #include "typeflow/front/shape_ops.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Which operands of matmul are read transposed: matmul<transpose_b>(x, W).
 enum class Transposed : std::uint32_t { neither = 0, a = 1, b = 2, both = 3 };
@@ -131,11 +131,19 @@ struct MatMulRule {
   static constexpr bool ta = (static_cast<unsigned>(T) & 1u) != 0;
   static constexpr bool tb = (static_cast<unsigned>(T) & 2u) != 0;
   static constexpr bool matrices = A::rank >= 2 && B::rank >= 2;
-  static constexpr Dims value = matrix_product(A::dims, ta, B::dims, tb);
+  static constexpr Dims product = matrix_product(A::dims, ta, B::dims, tb);
   /// The axes in front of the matrices broadcast.
   static constexpr bool leading =
       !matrices || broadcast(without_last(A::dims, 2), without_last(B::dims, 2)).valid();
-  static constexpr bool inner = !matrices || !leading || value.valid();
+  static constexpr bool inner = !matrices || !leading || product.valid();
+  /// Of matrices that don't fit, what the product would be if they did: one mistake, one message.
+  static constexpr Dims value = [] {
+    Dims fitted = B::dims;
+    if (matrices && leading) {
+      fitted.extent[B::rank - (tb ? 1 : 2)] = A::dims.extent[A::rank - (ta ? 2 : 1)];
+    }
+    return matrix_product(A::dims, ta, fitted, tb);
+  }();
 };
 }  // namespace detail
 
@@ -189,4 +197,4 @@ constexpr auto batch_matmul(const A& a, const B& b,
   return matmul<T>(a, b, at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -13,7 +13,7 @@
 #include "typeflow/front/compare.hpp"
 #include "typeflow/front/custom.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -91,4 +91,4 @@ constexpr AnyExpr check_numerics(const X& x) {
   return add_node(*x.graph, ops::CheckNumerics{}, &x.id, 1, x.graph->values[x.id].type);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

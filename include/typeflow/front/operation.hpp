@@ -15,7 +15,8 @@
 //   outputs                           how many results, if not one: infer then gives a std::array
 //                                     of types, gradient takes std::arrays for y and dy, in which
 //                                     a dy may not exist
-//   variadic                          true: any number of inputs; infer(op, span<const Type>),
+//   variadic                          true: any number of inputs, not max_arity at most;
+//                                     infer(op, span<const Type>),
 //                                     gradient(op, span<const AnyExpr> x, y, dy, AnyExpr* dx)
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; the base has it for elementwise
@@ -24,6 +25,7 @@
 
 #include <array>
 #include <bit>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,7 +38,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Which element types an elementwise operation takes.
 enum class Domain : std::uint8_t {
@@ -93,6 +95,8 @@ struct elementwise : operation_base {
   /// Input 0 is a boolean, whatever the element type of the others: where.
   static constexpr bool condition_first = false;
   static constexpr DType result(DType element) { return element; }
+  /// The result's element type is the data member `to` instead: cast.
+  static constexpr bool casts = false;
 };
 
 /// Elementwise with a boolean result.
@@ -226,7 +230,7 @@ constexpr int gradient_arity_of() {
   (std::make_index_sequence<N>{});
   if constexpr (fits) {
     return static_cast<int>(N);
-  } else if constexpr (N < 6) {
+  } else if constexpr (N < max_arity) {
     return gradient_arity_of<O, R, N + 1>();
   } else {
     return -1;
@@ -247,12 +251,44 @@ constexpr int infer_arity() {
   (std::make_index_sequence<N>{});
   if constexpr (fits) {
     return static_cast<int>(N);
-  } else if constexpr (N < 4) {
+  } else if constexpr (N < max_arity) {
     return infer_arity<O, N + 1>();
   } else {
     return -1;
   }
 }
+
+/// The number of inputs that O::expand(op, x...) takes; -1 if there is none.
+template <class O, std::size_t N = 1>
+constexpr int expand_arity() {
+  constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
+    return requires(O op) { O::expand(op, AlwaysAny<I>{}...); };
+  }
+  (std::make_index_sequence<N>{});
+  if constexpr (fits) {
+    return static_cast<int>(N);
+  } else if constexpr (N < max_arity) {
+    return expand_arity<O, N + 1>();
+  } else {
+    return -1;
+  }
+}
+
+/// Whether op(x...) takes N numbers of type V, the first a truth value if the operation says so.
+template <class O, class V, std::size_t N>
+inline constexpr bool takes_numbers = []<std::size_t... I>(std::index_sequence<I...>) {
+  return requires(const O& op) {
+    op(std::conditional_t < O::condition_first && I == 0, bool, V > {}...);
+  };
+}
+(std::make_index_sequence<N>{});
+/// An element type that an elementwise operation takes.
+template <class O>
+using SampleOf =
+    std::conditional_t<contains(O::domain, DType::float32), float,
+                       std::conditional_t<contains(O::domain, DType::int64), std::int64_t,
+                                          std::conditional_t<contains(O::domain, DType::boolean),
+                                                             bool, std::complex<float>>>>;
 
 template <class O>
 constexpr Derivative derivative_of() {
@@ -276,7 +312,7 @@ constexpr bool set_types(const std::array<Type, N>& types, Type* out) {
 template <class O>
 constexpr bool infer_of(const Graph& graph, const Node& node, Type* out) {
   if constexpr (O::kind == Kind::elementwise) {
-    if (node.inputs.count == 0) return false;
+    if (node.inputs.count == 0 || node.inputs.count > max_arity) return false;
     const Id last = graph.input(node, node.inputs.count - 1);
     Dims dims = graph.dims_of(last);
     const DType element = graph.dtype_of(last);
@@ -287,7 +323,7 @@ constexpr bool infer_of(const Graph& graph, const Node& node, Type* out) {
       if (type.dtype != expected) return false;
       if (!(type.dims == dims)) dims = broadcast(dims, type.dims);
     }
-    if constexpr (requires(O op) { op.to; }) {
+    if constexpr (O::casts) {
       *out = Type(static_cast<DType>(decode<O>(graph, node).to), dims);
     } else {
       *out = Type(O::result(element), dims);
@@ -350,9 +386,16 @@ constexpr void gradient_of(Graph& graph, Id node, const Id* dy, Id* dx) {
                          AnyExpr{&graph, graph.input(record, static_cast<int>(I))}..., y, of_y);
     }
     (std::make_index_sequence<arity>{});
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, AnyExpr>) {
+    using Result = std::remove_cvref_t<decltype(result)>;
+    if constexpr (std::is_same_v<Result, AnyExpr>) {
+      static_assert(arity == 1,
+                    "gradient(op, x..., y, dy) of an operation must give a std::array of as many "
+                    "AnyExpr as there are inputs");
       dx[0] = result.id;
     } else {
+      static_assert(std::is_same_v<Result, std::array<AnyExpr, arity>>,
+                    "gradient(op, x..., y, dy) of an operation must give a std::array of as many "
+                    "AnyExpr as there are inputs");
       for (std::size_t i = 0; i < arity; ++i) dx[i] = result[i].id;
     }
   }
@@ -360,28 +403,36 @@ constexpr void gradient_of(Graph& graph, Id node, const Id* dy, Id* dx) {
 
 template <class O>
 constexpr Id expand_of(Graph& graph, const std::uint32_t* words, const Id* inputs) {
-  if constexpr (requires(O op, AnyExpr e) { O::expand(op, e); }) {
-    return O::expand(decode<O>(words), AnyExpr{&graph, inputs[0]}).id;
-  } else if constexpr (requires(O op, AnyExpr e) { O::expand(op, e, e); }) {
-    return O::expand(decode<O>(words), AnyExpr{&graph, inputs[0]}, AnyExpr{&graph, inputs[1]}).id;
+  if constexpr (O::kind != Kind::composite) {
+    return none;
+  } else if constexpr (constexpr int arity = expand_arity<O>(); arity > 0) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return O::expand(decode<O>(words), AnyExpr{&graph, inputs[I]}...).id;
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(arity)>{});
   } else {
     return none;
   }
 }
 
 /// One element of an operation on elements that are computed in V.
-template <class O, class V>
+template <class O, class V, std::size_t N = 1>
 constexpr Number evaluate_as(const O& op, const Number* in) {
   if constexpr (!contains(O::domain, dtype_of<V>)) {
     return {};
-  } else if constexpr (O::condition_first) {
-    return number_from(op(in[0].integer != 0, to<V>(in[1]), to<V>(in[2])));
-  } else if constexpr (requires(V x) { op(x); }) {
-    return number_from(op(to<V>(in[0])));
-  } else if constexpr (requires(V x) { op(x, x); }) {
-    return number_from(op(to<V>(in[0]), to<V>(in[1])));
+  } else if constexpr (takes_numbers<O, V, N>) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return number_from(
+          op(to<std::conditional_t<O::condition_first && I == 0, bool, V>>(in[I])...));
+    }
+    (std::make_index_sequence<N>{});
+  } else if constexpr (N < max_arity) {
+    return evaluate_as<O, V, N + 1>(op, in);
   } else {
-    return number_from(op(to<V>(in[0]), to<V>(in[1]), to<V>(in[2])));
+    static_assert(always_false<O>,
+                  "operator() of an elementwise operation must take numbers of every element type "
+                  "of its domain, from one to tf::max_arity = 8 of them");
+    return {};
   }
 }
 
@@ -470,6 +521,25 @@ constexpr bool is_foldable() {
 
 template <class O>
 constexpr Op make_op() {
+  static_assert(O::outputs >= 1 && O::outputs <= max_outputs,
+                "an operation has from one to tf::max_outputs = 4 results");
+  if constexpr (O::kind == Kind::composite) {
+    constexpr int inputs = detail::expand_arity<O>();
+    static_assert(inputs > 0,
+                  "a composite operation must have expand(op, x...), of one to tf::max_arity = 8 "
+                  "tensors");
+    static_assert(inputs < 0 || inputs == detail::infer_arity<O>(),
+                  "infer and expand of a composite operation must take as many inputs");
+  }
+  if constexpr (constexpr int inputs = detail::gradient_arity<O>(); inputs > 0) {
+    if constexpr (O::kind != Kind::elementwise) {
+      static_assert(detail::infer_arity<O>() < 0 || detail::infer_arity<O>() == inputs,
+                    "infer and gradient of an operation must take as many inputs");
+    } else if constexpr (!requires { &O::evaluate; }) {
+      static_assert(detail::takes_numbers<O, detail::SampleOf<O>, inputs>,
+                    "operator() and gradient of an elementwise operation must take as many inputs");
+    }
+  }
   return Op{hash(O::name),
             static_cast<unsigned>(hash(O::name) & 1023u),
             O::name,
@@ -568,4 +638,4 @@ constexpr std::array<AnyExpr, N> add_node(Graph& graph, const O& op, const Id* i
   return outputs;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

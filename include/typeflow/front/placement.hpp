@@ -16,7 +16,7 @@
 
 #include "typeflow/front/expr.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -77,4 +77,4 @@ constexpr auto on(Graph& graph, Device device, F&& f) {
   return f();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

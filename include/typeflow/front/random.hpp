@@ -2,14 +2,15 @@
 #pragma once
 
 // Random tensors. Element i of a run's draw is a function of (session's seed, path of the
-// operation, number of the draw, i): adding an operation elsewhere changes no other's numbers.
+// operation, number of the draw, i). With a label the path is that of the scope and the label;
+// without one, operations of a kind count in their scope (Graph::add_random_path).
 
 #include <source_location>
 
 #include "typeflow/core/philox.hpp"
 #include "typeflow/front/arithmetic.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -41,26 +42,47 @@ struct RandomUniform : elementwise {
 
 }  // namespace ops
 
-/// Untyped: uniform in [0, 1), of the given type.
-constexpr AnyExpr random_uniform(Graph& graph, const Label& label, const Type& type) {
-  const Id name = graph.add_name(label, NameKind::key, none);
-  const std::uint64_t path = graph.names[name].hash;
+namespace detail {
+/// The result of a random operation named by its label, if it has one.
+constexpr AnyExpr labelled(const AnyExpr& x, const Label& label) {
+  if (!label.empty()) x.graph->add_name(label, NameKind::value, x.id);
+  return x;
+}
+
+/// Uniform in [0, 1), of the given type, drawn from this path.
+constexpr AnyExpr uniform_node(Graph& graph, std::uint64_t path, const Type& type) {
   return add_node(graph,
                   ops::RandomUniform{
                       {}, static_cast<std::uint32_t>(path), static_cast<std::uint32_t>(path >> 32)},
                   nullptr, 0, type);
 }
+}  // namespace detail
+
+/// Untyped: uniform in [0, 1), of the given type; without a name if the label is "".
+constexpr AnyExpr random_uniform(Graph& graph, const Label& label, const Type& type) {
+  const std::uint64_t path = graph.add_random_path("random_uniform", label);
+  return detail::labelled(detail::uniform_node(graph, path, type), label);
+}
 
 /// Uniform in [low, high), drawn anew in each run: random_uniform<float, tf::batch, 64>(g, "z").
+/// The label is the tensor's name, and what it draws depends on no other operation.
 template <Element T, Extent... D>
 constexpr Expr<T, Shape<D...>> random_uniform(
     Graph& graph, Label label, double low = 0, double high = 1,
     std::source_location at = std::source_location::current()) {
   static_assert(std::is_floating_point_v<T>, "random_uniform<T, D...>: T must be float or double");
   graph.source = source_line(at);
-  const Expr<T, Shape<D...>> u(graph, random_uniform(graph, label, Expr<T, Shape<D...>>::type).id);
-  if (low == 0 && high == 1) return u;
-  return {graph, (u.any() * (high - low) + low).id};
+  const std::uint64_t path = graph.add_random_path("random_uniform", label);
+  AnyExpr u = detail::uniform_node(graph, path, Expr<T, Shape<D...>>::type);
+  if (low != 0 || high != 1) u = u * (high - low) + low;
+  return {graph, detail::labelled(u, label).id};
+}
+/// The same without a name: the first, second... of its scope draws as such.
+template <Element T, Extent... D>
+constexpr Expr<T, Shape<D...>> random_uniform(
+    Graph& graph, double low = 0, double high = 1,
+    std::source_location at = std::source_location::current()) {
+  return random_uniform<T, D...>(graph, "", low, high, at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -18,7 +18,7 @@
 
 #include "typeflow/front/scan.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Tag: reduced axes stay in the shape with extent 1.
 struct KeepDims {};
@@ -446,6 +446,12 @@ constexpr auto sum(const X& x, K = {}, std::source_location at = std::source_loc
   return detail::reduce_typed<ops::Sum, K, Axes...>(x, at);
 }
 
+/// Untyped: the sum of all elements.
+template <UntypedExpr X>
+constexpr AnyExpr sum(const X& x) {
+  return reduce<ops::Sum>(x, (1u << x.dims().rank) - 1, false);
+}
+
 /// The product over axes, all if none is named. The gradient is right where elements are 0, too.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto prod(const X& x, K = {}, std::source_location at = std::source_location::current()) {
@@ -568,4 +574,4 @@ constexpr auto moments(const X& x, K keep = {},
   }
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

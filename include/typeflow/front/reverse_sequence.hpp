@@ -12,7 +12,7 @@
 #include "typeflow/front/custom.hpp"
 #include "typeflow/front/shape_ops.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 [[noreturn]] TYPEFLOW_COLD inline void fail_length(std::int64_t length, std::int64_t at,
@@ -101,4 +101,4 @@ constexpr auto reverse_sequence(const X& x, const L& lengths,
   return detail::same_type(x, reverse_sequence(x.any(), lengths.any(), sequence, outer).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -8,7 +8,7 @@
 
 #include "typeflow/front/compare.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -94,4 +94,4 @@ constexpr auto round(const X& x, std::source_location at = std::source_location:
   return detail::apply_at(at, ops::Round{}, x);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -17,7 +17,7 @@
 #include "typeflow/front/custom.hpp"
 #include "typeflow/front/shape_ops.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How a running sum or product goes.
 struct ScanOptions {
@@ -201,4 +201,4 @@ constexpr auto cumprod(const X& x, ScanOptions options = {},
   return detail::same_type(x, cumprod_along(x.any(), axis, options).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -14,7 +14,7 @@
 #include "typeflow/front/assign.hpp"
 #include "typeflow/front/gather.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -116,6 +116,13 @@ constexpr Effect scatter(const Variable<T, S>& variable, const I& indices, const
   return {graph, scatter_node<O>(variable.any(), indices.any(), slices, indexing)};
 }
 
+template <class O>
+constexpr Effect scatter(const AnyVariable& variable, const Slices& slices) {
+  Graph* const graph = &variable.graph();
+  return {*graph, scatter_node<O>(variable.any(), AnyExpr{graph, slices.indices},
+                                  AnyExpr{graph, slices.values}, slices.indexing)};
+}
+
 }  // namespace detail
 
 /// variable[indices] += values, slice by slice; where an index occurs several times all its values
@@ -185,4 +192,13 @@ constexpr Effect scatter_update(const Variable<T, S>& variable, const I& indices
                                              at);
 }
 
-}  // namespace typeflow
+/// Untyped: variable += slices, those of a sparse gradient: see slices_of.
+constexpr Effect scatter_add(const AnyVariable& variable, const Slices& slices) {
+  return detail::scatter<ops::ScatterAdd>(variable, slices);
+}
+/// Untyped: variable -= slices.
+constexpr Effect scatter_sub(const AnyVariable& variable, const Slices& slices) {
+  return detail::scatter<ops::ScatterSub>(variable, slices);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

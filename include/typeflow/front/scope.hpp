@@ -6,14 +6,16 @@
 //
 //   tf::Scope in(g, "block", i);        // block_3/...
 //   tf::NameScope in(g, "tower", i);
+//   tf::Scope in(g, v);                 // of a variable's path, wherever it stands: fc/W/...
 //
 // A scope lasts until the end of the C++ block. Guards are built in place: a guard returned from
 // a function would end with that function when the model is traced by the compiler.
 
 #include "typeflow/front/initializers.hpp"
+#include "typeflow/front/variables.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What a Scope says for the variables in it and in scopes inside it.
 struct ScopeOptions {
@@ -30,6 +32,10 @@ class [[nodiscard]] Scope {
   template <std::size_t N>
   constexpr Scope(Graph& graph, const char (&literal)[N], int index, ScopeOptions options = {})
       : Scope(graph, Label(literal, index), options) {}
+  /// For what belongs to a variable: names in it are below the variable's path.
+  constexpr Scope(Graph& graph, const AnyVariable& variable) : graph_(graph), outer_(graph.scope) {
+    graph.scope = graph.add_scope(variable.name_record());
+  }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   constexpr ~Scope() { graph_.scope = outer_; }
@@ -56,4 +62,4 @@ class [[nodiscard]] NameScope {
   Id outer_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -10,7 +10,7 @@
 #include "typeflow/front/compare.hpp"
 #include "typeflow/front/gather_nd.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Untyped: sums of the slices of `values` with the same id.
 template <UntypedExpr X>
@@ -160,4 +160,4 @@ constexpr auto confusion_matrix(const L& labels, const P& predictions, const W& 
       detail::confusion(labels.any(), predictions.any(), weights.any(), Classes).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -30,7 +30,7 @@
 #include "typeflow/front/compare.hpp"
 #include "typeflow/front/gather.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Rows of which the first `count` were chosen; those after them are zero.
 template <TypedExpr V>
@@ -596,4 +596,4 @@ constexpr auto sparse_to_dense(const I& indices, const V& values, const O& other
   }
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -11,7 +11,7 @@
 #include "typeflow/front/cast.hpp"
 #include "typeflow/graph/host_tensor.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -32,6 +32,7 @@ struct BroadcastTo : operation_base {
   static constexpr Kind kind = Kind::elementwise;
   static constexpr Domain domain = Domain::any;
   static constexpr bool condition_first = false;
+  static constexpr bool casts = false;
   static constexpr bool nullary = true;  // the shape is no function of the input's
   static constexpr DType result(DType element) { return element; }
   static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
@@ -346,4 +347,4 @@ constexpr auto depth_to_space(const X& x,
       x.graph(), reshape_to(transpose_to(blocks, permutation), y).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -9,7 +9,7 @@
 #include "typeflow/front/random.hpp"
 #include "typeflow/front/selection.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -56,28 +56,28 @@ struct RandomPermutation : custom {
 
 /// Untyped shuffle.
 template <UntypedExpr X>
-constexpr AnyExpr shuffle(const X& x, const Label& label) {
+constexpr AnyExpr shuffle(const X& x, const Label& label = "") {
   Graph& graph = *x.graph;
-  const std::uint64_t path = graph.names[graph.add_name(label, NameKind::key, none)].hash;
+  const std::uint64_t path = graph.add_random_path("shuffle", label);
   const AnyExpr order =
       add_node(graph,
                ops::RandomPermutation{
                    {}, static_cast<std::uint32_t>(path), static_cast<std::uint32_t>(path >> 32)},
                nullptr, 0, Type(DType::int32, Dims{1, {x.dims()[0]}}));
-  return detail::slices_at(x, order, 0);
+  return detail::labelled(detail::slices_at(x, order, 0), label);
 }
 
 /// x with its rows (the slices along axis 0) in an order that is drawn anew in each run; each order
-/// is as likely as another. As with other random operations, the session's seed and the name fix
-/// the sequence of orders. (N,D) -> (N,D)
+/// is as likely as another. A label is the result's name, and makes its orders depend on no other
+/// operation; without one, the first, second... shuffle of its scope draws as such. (N,D) -> (N,D)
 ///
 /// TensorFlow's random_shuffle, but gradients flow back to where the rows came from.
 template <TypedExpr X>
-constexpr auto shuffle(const X& x, Label name = "shuffle",
+constexpr auto shuffle(const X& x, Label label = "",
                        std::source_location at = std::source_location::current()) {
   static_assert(X::rank > 0, "shuffle(x): x must have an axis");
   detail::mark(at, x);
-  return detail::same_type(x, shuffle(x.any(), name).id);
+  return detail::same_type(x, shuffle(x.any(), label).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -24,7 +24,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/front/reduce.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Where a window lies in a tensor: its element i along an axis is the tensor's element
 /// begin + i * step. Begins are extents: -k is k * batch. What that is at run time follows from
@@ -487,4 +487,4 @@ constexpr auto reverse(const X& x, std::source_location at = std::source_locatio
   return detail::same_type(x, reverse_to(x.any(), axes).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -20,7 +20,7 @@
 #include "typeflow/front/numerics.hpp"
 #include "typeflow/front/reduce.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How sort and argsort go.
 struct SortOptions {
@@ -248,4 +248,4 @@ constexpr auto in_top_k(const P& predictions, const I& targets, int k,
                                        detail::in_top_k(predictions.any(), targets.any(), k).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

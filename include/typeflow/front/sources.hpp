@@ -8,7 +8,7 @@
 #include "typeflow/front/complex.hpp"
 #include "typeflow/front/initializers.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -251,4 +251,4 @@ constexpr Expr<T, Shape<D...>> constant(Graph& graph, const T (&values)[N],
   }
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -15,7 +15,7 @@
 
 #include "typeflow/front/compare.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace math {
 
@@ -345,4 +345,4 @@ constexpr auto betainc(const A& a, const B& b, const X& x,
   return detail::apply_at(at, ops::Betainc{}, a, b, x);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -10,7 +10,7 @@
 
 #include "typeflow/front/selection.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The distinct elements of a list, `count` of them, then zeros; and the position of each of the
 /// list's elements among them.
@@ -102,4 +102,4 @@ constexpr auto unique(const X& x, std::source_location at = std::source_location
   return detail::unique_typed<Bound>(x, at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

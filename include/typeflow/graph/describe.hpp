@@ -16,7 +16,7 @@
 
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -163,6 +163,7 @@ class Describer {
       out += indent + "subgraph cluster_" + std::to_string(inner) + " {\n" + indent + "  label=\"";
       escape(out, std::string(record.text, static_cast<std::size_t>(record.length)));
       if (record.index != none) out += '_' + std::to_string(record.index);
+      if (record.suffix > 0) out += '_' + std::to_string(record.suffix);
       out += "\";\n";
       clusters(out, inner, indent + "  ");
       out += indent + "}\n";
@@ -204,4 +205,4 @@ inline std::ostream& operator<<(std::ostream& out, const Graph& graph) {
   return out << describe(graph);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -20,7 +20,7 @@
 #include "typeflow/graph/op.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How a model is traced: for training (dropout drops, batch norm updates) or for inference;
 /// with `debug`, a session keeps every node's value (see Session::value).
@@ -47,20 +47,46 @@ struct Label {
   template <std::size_t N>
   constexpr Label(const char (&literal)[N], int number)
       : text(literal), length(static_cast<int>(N) - 1), index(number) {}
+
+  constexpr explicit Label(const Name& name)
+      : text(name.text), length(name.length), index(name.index) {}
+
+  /// The label "", for no name where one may be left out.
+  constexpr bool empty() const { return length == 0 && index == none; }
 };
 
 class Graph;
+
+class AnyVariable;
+
+/// A place in a list, for range-based loops over list[0], list[1]...
+template <class List>
+struct ListPlace {
+  const List* list;
+  int i;
+  constexpr auto operator*() const { return (*list)[i]; }
+  constexpr ListPlace& operator++() {
+    ++i;
+    return *this;
+  }
+  constexpr bool operator!=(const ListPlace& other) const { return i != other.i; }
+};
 
 /// Some of a graph's variables, in the order in which the model made them.
 struct VariableList {
   Graph* graph = nullptr;
   Pool<Id> variables;  ///< in Graph::variable_records
+
+  constexpr int size() const { return variables.size(); }
+  constexpr AnyVariable operator[](int i) const;  // front/variables.hpp
+  constexpr ListPlace<VariableList> begin() const { return {this, 0}; }
+  constexpr ListPlace<VariableList> end() const { return {this, size()}; }
 };
 
 class Graph {
  public:
   constexpr explicit Graph(Mode mode = typeflow::training) : mode_(mode) {
-    scopes.push(ScopeRecord{none, "", 0, none, true, Reuse::create, hash_seed, hash_seed, {}});
+    scopes.push(ScopeRecord{none, "", 0, none, 0, true, Reuse::create, hash_seed, hash_seed, {}});
     regions.push(Region{none, none, {}, {}, {}});
   }
 
@@ -238,6 +264,32 @@ class Graph {
     return id;
   }
 
+  /// The path from which a random operation's numbers derive: the current scope's and the label,
+  /// which must be free and is to become the result's name; without a label, the scope's and how
+  /// many of this kind it had before.
+  constexpr std::uint64_t add_random_path(const Label& kind, const Label& label) {
+    if (!label.empty()) {
+      const std::uint64_t path = path_hash(scope, label, false);
+      if (const Id found = find_name(path); found != none) {
+        const SourceLine taken = node_of(names[found].value).source;
+        Message message{};
+        print_label(message, kind.text, kind.length, kind.index);
+        message << " '";
+        print_name(message, names[found]);
+        fail(message << "': the name is taken at " << file_name(taken.file) << ':' << taken.line);
+      }
+      return path;
+    }
+    // '\0': no label has this path.
+    const std::uint64_t base = label_hash(kind, hash('\0', scopes[scope].hash));
+    const Id first = find_name(base);
+    if (first == none) {
+      add_unique_name(kind, 0, NameKind::key, false, none, base);
+      return base;
+    }
+    return hash_suffix(++names[first].repeats, base);
+  }
+
   /// Makes a scope inside the current one.
   constexpr Id add_scope(const Label& label, bool of_variables, Reuse reuse,
                          const Initializer& initializer) {
@@ -245,10 +297,21 @@ class Graph {
     const std::uint64_t variable_hash =
         of_variables ? hash('/', label_hash(label, outer.variable_hash)) : outer.variable_hash;
     return scopes.push(ScopeRecord{
-        scope, label.text, label.length, label.index, of_variables,
+        scope, label.text, label.length, label.index, 0, of_variables,
         reuse == Reuse::inherit ? outer.reuse : reuse, hash('/', label_hash(label, outer.hash)),
         variable_hash,
         initializer.kind == Initializer::Kind::unset ? outer.initializer : initializer});
+  }
+
+  /// Makes a scope whose paths are that of a variable.
+  constexpr Id add_scope(const Name& name) {
+    const Id parent = name.variable_path ? name.scope : add_variable_scope(name.scope);
+    const ScopeRecord outer = scopes[parent];
+    const Label label{name};
+    const std::uint64_t path = name.variable_path ? label_hash(label, outer.hash) : name.hash;
+    return scopes.push(ScopeRecord{parent, name.text, name.length, name.index, name.suffix, true,
+                                   outer.reuse, hash('/', path), hash('/', name.hash),
+                                   outer.initializer});
   }
 
   constexpr void print_scope(Message& out, Id id, bool of_variable) const {
@@ -278,6 +341,16 @@ class Graph {
   }
 
  private:
+  /// A scope of the same path that prefixes the names of variables in all its parts.
+  constexpr Id add_variable_scope(Id of) {
+    ScopeRecord copy = scopes[of];
+    if (copy.parent == none) return of;
+    copy.parent = add_variable_scope(copy.parent);
+    copy.variables = true;
+    copy.variable_hash = copy.hash;
+    return scopes.push(copy);
+  }
+
   constexpr VariableList select(std::string_view path, bool trainable_only) {
     VariableList list{this, {}};
     for (Id i = 0; i < variable_records.size(); ++i) {
@@ -328,4 +401,4 @@ class Graph {
   Pool<Id> type_chain_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -27,7 +27,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/host_tensor.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Tensors by name: what a run is fed, and the values of variables by their paths.
 using HostTensors = std::map<std::string, HostTensor, std::less<>>;
@@ -393,4 +393,4 @@ inline HostTensors interpret(const Graph& graph, const HostTensors& feeds,
   return results;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

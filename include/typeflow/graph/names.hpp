@@ -8,7 +8,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// "unit_3"
 constexpr void print_label(Message& out, const char* text, int length, int index) {
@@ -23,6 +23,7 @@ constexpr void print_scope(Message& out, const Scopes& scopes, Id id, bool of_va
   print_scope(out, scopes, scope.parent, of_variable);
   if (of_variable && !scope.variables) return;
   print_label(out, scope.text, scope.length, scope.index);
+  if (scope.suffix > 0) out << '_' << scope.suffix;
   out << '/';
 }
 template <class Scopes>
@@ -32,4 +33,4 @@ constexpr void print_name(Message& out, const Scopes& scopes, const Name& name) 
   if (name.suffix > 0) out << '_' << name.suffix;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -21,7 +21,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 class Graph;
 struct Node;
@@ -120,6 +120,8 @@ struct EvaluateCall {
 
 /// The most results that an operation can have.
 inline constexpr int max_outputs = 4;
+/// The most inputs of one that is not variadic.
+inline constexpr int max_arity = 8;
 
 struct Op {
   std::uint64_t id;       ///< hash of the name; two types with one id in a graph are an error
@@ -147,4 +149,4 @@ struct Op {
   void (*interpret)(InterpretCall&);
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -14,7 +14,7 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// `count` entries of a pool from `first` on.
 struct Range {
@@ -92,7 +92,7 @@ enum class NameKind : std::uint8_t {
   state,
   value,
   effect,
-  key  ///< no name for users: the path of a random operation, from which its numbers derive
+  key  ///< no name for users: counts a scope's random operations of a kind that have no label
 };
 
 /// A name that the user gave: {literal, scope, suffix}; the text is composed only when printed.
@@ -151,6 +151,7 @@ struct ScopeRecord {
   const char* text;
   int length;
   int index;
+  int suffix;                   ///< of the variable whose path it is, as in Name
   bool variables;               ///< prefixes variable names too (Scope); NameScope does not
   Reuse reuse;                  ///< resolved: never `inherit`
   std::uint64_t hash;           ///< of the operations' path, with a trailing slash
@@ -166,4 +167,4 @@ struct VariableRecord {
   bool state;  ///< session-local
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

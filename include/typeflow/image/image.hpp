@@ -14,7 +14,7 @@
 
 #include "typeflow/core/error.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// An image of 8-bit channels.
 struct Image {
@@ -109,4 +109,4 @@ inline Image tile_images(std::span<const float> images, int height, int width,
   return out;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -19,7 +19,7 @@
 #include "typeflow/image/image.hpp"
 #include "typeflow/image/stb_image_write.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -90,4 +90,4 @@ inline void write_png(const std::filesystem::path& path, const Image& image) {
   detail::replace_file(path, encode_png(image));
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

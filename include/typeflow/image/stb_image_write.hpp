@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "typeflow/core/config.hpp"
+
 #pragma push_macro("INCLUDE_STB_IMAGE_WRITE_H")
 #pragma push_macro("STB_IMAGE_WRITE_IMPLEMENTATION")
 #pragma push_macro("STB_IMAGE_WRITE_STATIC")
@@ -26,10 +28,10 @@
 #define STB_IMAGE_WRITE_STATIC
 #define STBI_WRITE_NO_STDIO
 
-namespace typeflow::detail::stb {
+namespace typeflow::inline TYPEFLOW_TARGET::detail::stb {
 using ::abs;  // what it calls, and typeflow has functions on tensors of that name
 #include <stb/stb_image_write.h>
-}  // namespace typeflow::detail::stb
+}  // namespace typeflow::inline TYPEFLOW_TARGET::detail::stb
 
 #pragma pop_macro("STBIWDEF")
 #pragma pop_macro("STBI_WRITE_NO_STDIO")

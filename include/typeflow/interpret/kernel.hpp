@@ -26,7 +26,7 @@
 #include "typeflow/graph/host_tensor.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -433,4 +433,4 @@ inline void interpret_kernel(const simd::KernelCall& call) {
   detail::KernelInterpreter(*static_cast<const KernelSpec*>(call.description), call).run();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

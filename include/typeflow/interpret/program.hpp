@@ -28,7 +28,7 @@
 #include "typeflow/lower/selection.hpp"
 #include "typeflow/runtime/engine.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A program that was compiled at run time, with tables as an engine takes them.
 class InterpretedProgram {
@@ -272,4 +272,4 @@ class ProgramInterpreter {
   Part& main_;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

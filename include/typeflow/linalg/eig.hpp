@@ -8,7 +8,7 @@
 
 #include "typeflow/linalg/matrices.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// auto [values, vectors] = self_adjoint_eig(a)
 template <Tensor Values, Tensor Vectors>
@@ -165,4 +165,4 @@ constexpr auto self_adjoint_eig(const A& a,
   }
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -5,7 +5,7 @@
 
 #include "typeflow/linalg/matrices.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -98,4 +98,4 @@ constexpr auto matrix_determinant(const A& a,
   return linalg::apply_to_matrices(at, ops::MatrixDeterminant{}, a);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -24,7 +24,7 @@
 #include "typeflow/linalg/solve.hpp"
 #include "typeflow/linalg/svd.hpp"
 
-namespace typeflow::lapack {
+namespace typeflow::inline TYPEFLOW_TARGET::lapack {
 
 using simd::KernelCall;
 using simd::Tensor;
@@ -118,9 +118,9 @@ void solve_from_right(char uplo, bool transposed, bool unit_diagonal, std::int64
        b, &m, 1, 1, 1, 1);
 }
 
-}  // namespace typeflow::lapack
+}  // namespace typeflow::inline TYPEFLOW_TARGET::lapack
 
-namespace typeflow::simd {
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <>
 struct kernel_of<ops::MatrixInverse> {
@@ -429,4 +429,4 @@ struct kernel_of<ops::Svd> {
   }
 };
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -17,7 +17,7 @@
 
 #include "typeflow/core/error.hpp"
 
-namespace typeflow::lapack {
+namespace typeflow::inline TYPEFLOW_TARGET::lapack {
 
 #define TYPEFLOW_LAPACK_TEXT2(x) #x
 #define TYPEFLOW_LAPACK_TEXT(x) TYPEFLOW_LAPACK_TEXT2(x)
@@ -70,4 +70,4 @@ inline int to_int(std::int64_t extent) {
   return static_cast<int>(extent);
 }
 
-}  // namespace typeflow::lapack
+}  // namespace typeflow::inline TYPEFLOW_TARGET::lapack

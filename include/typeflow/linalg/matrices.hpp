@@ -23,7 +23,7 @@
 #include "typeflow/front/matmul.hpp"
 #include "typeflow/front/shape_ops.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Which triangle of a matrix is read; the rest counts as zeros. The diagonal is part of both.
 enum class Triangle : std::uint32_t { lower = 0, upper = 1 };
@@ -267,4 +267,4 @@ inline bool gauss_jordan(HostMatrix a, HostMatrix& b, ScaledProduct* determinant
 
 }  // namespace linalg
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -5,7 +5,7 @@
 
 #include "typeflow/linalg/matrices.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -154,4 +154,4 @@ constexpr auto matrix_triangular_solve(const A& a, const B& b,
   return linalg::apply_to_matrices(at, op, a, b);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

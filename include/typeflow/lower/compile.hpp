@@ -14,7 +14,7 @@
 #include "typeflow/passes/place.hpp"
 #include "typeflow/passes/recompute.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What a program is compiled for. Names are those of ProgramName::name, by number.
 struct Request {
@@ -69,7 +69,7 @@ constexpr ProgramPools internal_error(const char* stage, const Message& what) {
 constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   if (!graph.error.empty()) return detail::failed(graph.error);
   Message wrong = verify(graph);
-  if (!wrong.empty()) return detail::internal_error("tracing", wrong);
+  if (!wrong.empty()) return detail::failed(wrong);
   const bool keep_all = has(graph.mode(), Mode::debug);
   const int traced = graph.nodes.size();
   detail::NamedRoots named = detail::named_roots(graph, request);
@@ -104,4 +104,4 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   return program;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

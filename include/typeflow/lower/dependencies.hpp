@@ -9,7 +9,7 @@
 
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// For each step the earlier steps that must have run: those that write what it reads, the readers
 /// of a variable that it writes and the variable's last writer, and the effects that it follows.
@@ -42,4 +42,4 @@ inline std::vector<std::vector<Id>> dependencies_of(const ProgramView& program) 
   return waits;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

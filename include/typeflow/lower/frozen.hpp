@@ -18,7 +18,7 @@
 #define TYPEFLOW_MAX_STEPS 4096
 #endif
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What fetches and feeds a program is compiled for: everything that the model names...
 struct Everything {};
@@ -155,13 +155,10 @@ template <auto Model, Mode M>
 struct ModelCheck {
   static constexpr bool by_reference = takes_reference<std::remove_const_t<decltype(Model)>>;
   static constexpr bool ok = [] {
-    if constexpr (!by_reference) {
-      return false;
-    } else if constexpr (!Evaluated<Model, M, Everything>) {
-      [[maybe_unused]] void (*const instantiated)() = &why_not<Model, M>;
-      return false;
+    if constexpr (by_reference) {
+      return Evaluated<Model, M, Everything>;
     } else {
-      return true;
+      return false;
     }
   }();
 };
@@ -290,4 +287,4 @@ class Lowering {
       table(tables.need_sets)};
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

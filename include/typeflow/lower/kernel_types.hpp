@@ -13,7 +13,7 @@
 #include "typeflow/front/operation.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// An operand that is read, along the axes whose bits are set; or the position along one.
 template <DType D, bool IsIndex, unsigned Axes>
@@ -125,4 +125,4 @@ struct KernelType<S, KernelKind::custom> {
 template <const KernelSpec& S>
 using kernel_type = typename detail::KernelType<S>::type;
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

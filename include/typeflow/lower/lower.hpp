@@ -14,7 +14,7 @@
 #include "typeflow/passes/simplify.hpp"
 #include "typeflow/passes/verify.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A program while it grows.
 struct ProgramPools {
@@ -165,6 +165,9 @@ class Lowerer {
     input_count_ = 0;
     store_count_ = 0;
     // Every member is at most an item, and a store.
+    static_assert(FusionLimits::most_members <= KernelSpec::max_items &&
+                  FusionLimits::most_members <= KernelSpec::max_stores &&
+                  FusionLimits::most_inputs <= KernelSpec::max_inputs);
     if (cluster.members > KernelSpec::max_items || cluster.members > KernelSpec::max_stores) {
       fail(cluster, "more operations than a kernel can have");
     }
@@ -686,18 +689,24 @@ class Lowerer {
     }
   }
 
-  /// Appends the steps of the effects that a token stands for, each once since begin_effect.
+  /// Appends the steps of the effects that a token stands for, each once since begin_effect. (No
+  /// recursion: `step += ...` in a loop makes groups of groups, as deep as the loop is long.)
   constexpr void push_effect_steps(Id token) {
-    const Id id = values_[token].node;
-    if (cluster_of_[id] != none) {
+    Pool<Id> pending;
+    pending.push(token);
+    while (!pending.empty()) {
+      const Id id = values_[pending.back()].node;
+      pending.pop();
+      if (cluster_of_[id] == none) {
+        const Range inputs = nodes_[id].inputs;
+        for (Id k = inputs.count - 1; k >= 0; --k) pending.push(operands_[inputs.first + k]);
+        continue;
+      }
       const Id step = step_of_[cluster_of_[id]];
-      if (effect_of_step_[step] == effect_) return;
+      if (effect_of_step_[step] == effect_) continue;
       effect_of_step_[step] = effect_;
       out_.operands.push(step);
-      return;
     }
-    const Range inputs = nodes_[id].inputs;
-    for (Id k = inputs.first; k < inputs.first + inputs.count; ++k) push_effect_steps(operands_[k]);
   }
   constexpr void begin_effect() {
     if (effect_of_step_.empty()) effect_of_step_ = Pool<int>(out_.steps.size(), 0);
@@ -825,4 +834,4 @@ class Lowerer {
 
 }  // namespace detail
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

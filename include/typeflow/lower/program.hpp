@@ -14,7 +14,7 @@
 #include "typeflow/graph/names.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 // Kernels.
 
@@ -37,7 +37,7 @@ struct InputSpec {
 /// One operation of a kernel's body. Its arguments are numbers of values: first come the inputs,
 /// in a contraction then the product, then the items.
 struct ItemSpec {
-  static constexpr int max_arguments = 4;
+  static constexpr int max_arguments = max_arity;
   const Op* op;
   bool is_fold;
   bool is_row;  ///< a value per row, not per element
@@ -297,4 +297,4 @@ constexpr void print_step(Message& out, const ProgramView& program, const Step& 
   out << " (" << file_name(step.label.source.file) << ':' << step.label.source.line << ')';
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -6,7 +6,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The part of a program that computes some of its names.
 struct Selection {
@@ -63,4 +63,4 @@ constexpr Selection select_steps(const ProgramView& program, const Id* names, in
   return out;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -6,7 +6,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/lower/lower.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A sentence about the first thing that is wrong with a program; empty if nothing is.
 constexpr Message verify(const ProgramPools& program) {
@@ -52,4 +52,4 @@ constexpr Message verify(const ProgramPools& program) {
   return wrong;
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -10,7 +10,7 @@
 #include "typeflow/front/scope.hpp"
 #include "typeflow/front/sources.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct DenseOptions {
   Initializer weights{};  ///< of W; without one, the scope's, or glorot_uniform
@@ -59,4 +59,4 @@ constexpr auto dense(Graph& graph, Label name, const X& x, DenseOptions options 
   return layer(x, at);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -11,7 +11,7 @@
 #include "typeflow/front/custom.hpp"
 #include "typeflow/front/random.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
@@ -44,12 +44,12 @@ constexpr AnyExpr check_keep(const AnyExpr& keep) {
 
 struct DropoutOptions {
   Scalar keep = 0.5;  ///< the probability, in (0, 1], to stay; a number or a scalar expression
-  Label name = "dropout";
+  Label name = "";  ///< of the result; without one, the first, second... of its scope draws as such
 };
 
 /// In training, each element of x divided by `keep` with probability `keep`, else 0; drawn anew in
-/// each run. In inference x itself. The names of variables do not depend on which it is. A `keep`
-/// that is no such probability is a mistake of the model, a fed one an Error of the run.
+/// each run. In inference x itself. Names do not depend on which it is. A `keep` that is no such
+/// probability is a mistake of the model, a fed one an Error of the run.
 template <TypedExpr X>
 constexpr auto dropout(const X& x, DropoutOptions options = {},
                        std::source_location at = std::source_location::current()) {
@@ -64,16 +64,19 @@ constexpr auto dropout(const X& x, DropoutOptions options = {},
     detail::print_place(message, graph.source);
     graph.fail(message << ": keep must be in (0, 1]");
   }
-  if (!graph.training()) return detail::same_type(x, x.id());
+  const std::uint64_t path = graph.add_random_path("dropout", options.name);
+  if (!graph.training()) {
+    return detail::same_type(x, detail::labelled(x.any(), options.name).id);
+  }
   detail::mark(at, x);
   const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
     const AnyExpr keep = options.keep.is_expression()
                              ? detail::check_keep(cast_to(options.keep.expression(), v.dtype()))
                              : detail::literal_node(graph, v.dtype(), options.keep.value());
-    const AnyExpr uniform = random_uniform(graph, options.name, Type(v.dtype(), v.dims()));
+    const AnyExpr uniform = detail::uniform_node(graph, path, Type(v.dtype(), v.dims()));
     return where(less(uniform, keep), v / keep, 0);
   });
-  return detail::same_type(x, y.id);
+  return detail::same_type(x, detail::labelled(y, options.name).id);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

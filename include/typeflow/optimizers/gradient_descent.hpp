@@ -8,15 +8,9 @@
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/front/scatter.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
-
-/// A setting as a scalar of the given element type.
-constexpr AnyExpr setting(Graph& graph, const Scalar& scalar, DType type) {
-  if (scalar.is_expression()) return cast_to(scalar.expression(), type);
-  return literal_node(graph, type, scalar.value());
-}
 
 /// Calls f(present value of the variable, gradient) -> new value for every item, and assigns what
 /// it returns. A gradient that is zero outside of slices goes to g(variable, slices) -> token
@@ -26,7 +20,7 @@ template <class F, class G>
 constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) {
   Graph& graph = *gradients.graph;
   Pool<Id> tokens;
-  for (const VariableGradient& item : gradients.items) {
+  for (const GradientRecord& item : gradients.items) {
     const AnyExpr variable{&graph, graph.variable_records[item.variable].value};
     const AnyExpr gradient{&graph, item.gradient};
     const Pool<Slices> sparse = slices_of(gradient);
@@ -40,8 +34,10 @@ constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) 
   return group_node(graph, tokens.data(), tokens.size());
 }
 
+}  // namespace detail
+
 /// The optimiser's step for these gradients, together with the updates that layers registered
-/// (batch norm's moving averages).
+/// (batch norm's moving averages): minimize(optimizer, gradients(loss)).
 template <class Optimizer>
 constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients) {
   Effect step = optimizer.apply(gradients);
@@ -49,8 +45,6 @@ constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients
   for (const Id token : graph.update_tokens) step += Effect(graph, token);
   return step;
 }
-
-}  // namespace detail
 
 /// variable := variable - rate * gradient, of the variable as it is at this point of the model's
 /// statements. The gradient is that at its value when the run starts.
@@ -62,7 +56,7 @@ struct GradientDescent {
   /// read and no others.
   constexpr Effect apply(const Gradients& gradients) const {
     const auto step = [&](const AnyExpr& variable) {
-      return detail::setting(*variable.graph, rate, variable.dtype());
+      return setting(*variable.graph, rate, variable.dtype());
     };
     return detail::apply_each(
         gradients,
@@ -80,14 +74,14 @@ struct GradientDescent {
   template <TypedExpr L>
   constexpr Effect minimize(const L& loss) const {
     static_assert(L::rank == 0, "minimize(loss): the loss must be a scalar; take mean(loss)");
-    return detail::minimize(*this, gradients(loss));
+    return typeflow::minimize(*this, gradients(loss));
   }
   /// The same for a list of variables: minimize(loss, g.trainable("online")).
   template <TypedExpr L>
   constexpr Effect minimize(const L& loss, const VariableList& variables) const {
     static_assert(L::rank == 0, "minimize(loss): the loss must be a scalar; take mean(loss)");
-    return detail::minimize(*this, gradients(loss, variables));
+    return typeflow::minimize(*this, gradients(loss, variables));
   }
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

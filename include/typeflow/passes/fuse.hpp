@@ -29,14 +29,37 @@
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What a cluster may hold, so that a kernel's operands stay in registers.
+namespace detail {
+/// Not constexpr: that a limit calls it is the compiler's message.
+inline void a_limit_of_fusion_is_beyond_what_clusters_and_kernels_hold() {}
+
+/// A number from 1 to Most, or the program does not compile. (The default is a template argument:
+/// clang 16 evaluates no consteval constructor in a default member initialiser.)
+template <int Default, int Most>
+struct Limit {
+  static_assert(Default >= 1 && Default <= Most,
+                "a limit of fusion is beyond what clusters and kernels hold");
+  int value = Default;
+  constexpr Limit() = default;
+  consteval Limit(int limit) : value(limit) {  // NOLINT: {.members = 5} needs the conversion
+    if (limit < 1 || limit > Most) a_limit_of_fusion_is_beyond_what_clusters_and_kernels_hold();
+  }
+  constexpr operator int() const { return value; }  // NOLINT: is a number
+};
+}  // namespace detail
+
+/// What a cluster may hold, so that a kernel's operands stay in registers; and what it can hold.
 struct FusionLimits {
-  int members = 40;  ///< nodes
-  int tensors = 8;   ///< operands that are no scalars
-  int inputs = 16;   ///< operands
-  int phases = 4;    ///< loops over a row
+  static constexpr int most_members = 48;
+  static constexpr int most_inputs = 16;
+  static constexpr int most_phases = 8;
+
+  detail::Limit<40, most_members> members{};  ///< nodes
+  detail::Limit<8, most_inputs> tensors{};    ///< operands that are no scalars
+  detail::Limit<16, most_inputs> inputs{};    ///< operands
+  detail::Limit<4, most_phases> phases{};     ///< loops over a row
 };
 
 enum class ClusterKind : std::uint8_t { loop, contraction, single };
@@ -63,8 +86,8 @@ struct Cluster {
   int tensors;  ///< inputs that are no scalars
   // What the cluster reads: storage values, and along which axes of the space. One that is read in
   // two ways is there twice.
-  Id input[16];
-  std::uint16_t input_axes[16];
+  Id input[FusionLimits::most_inputs];
+  std::uint16_t input_axes[FusionLimits::most_inputs];
 };
 
 /// The clusters of a graph.
@@ -393,7 +416,6 @@ class Fuser {
     Id type;  ///< as the node at hand sees it
     unsigned axes;
   };
-  static constexpr int max_operands = 8;
 
   /// Collects what the questions below need of a node, and how its operands broadcast.
   constexpr void look(const Node& node) {
@@ -883,7 +905,7 @@ class Fuser {
   Id node_needs_ = NeedSets::nobody;
   unsigned width_ = 0;
   int count_ = 0;
-  Operand look_[max_operands] = {};
+  Operand look_[max_arity] = {};
 };
 
 }  // namespace detail
@@ -895,4 +917,4 @@ constexpr Fused fuse(Simplified& simplified, const Roots& roots, bool fuse = tru
   return detail::Fuser(simplified, roots, fuse, limits).run();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

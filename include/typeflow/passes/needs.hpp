@@ -12,7 +12,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Sets of names, by number. Bits stand for names.
 class NeedSets {
@@ -116,4 +116,4 @@ struct Roots {
   Pool<char> kept;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

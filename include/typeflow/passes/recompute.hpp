@@ -12,7 +12,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/fuse.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -309,7 +309,7 @@ class Recomputer {
   }
 
   constexpr Id copy_node(Id cluster, const Node& original, const Id* copies, int copied) {
-    Id inputs[8] = {};
+    Id inputs[max_arity] = {};
     for (Id k = 0; k < original.inputs.count; ++k) {
       const Id operand = graph_.operands[original.inputs.first + k];
       inputs[k] = operand;
@@ -393,4 +393,4 @@ constexpr void recompute(Simplified& simplified, Fused& fused, const Roots& root
   detail::Recomputer(simplified, fused, roots, limits).run();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

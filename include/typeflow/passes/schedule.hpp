@@ -12,7 +12,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/fuse.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -308,4 +308,4 @@ constexpr Pool<Id> schedule(const Graph& graph, Fused& fused) {
   return detail::Scheduler(graph, fused).run();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

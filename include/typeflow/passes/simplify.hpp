@@ -20,7 +20,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A simplified graph.
 struct Simplified {
@@ -165,7 +165,7 @@ class Simplifier {
       case Kind::elementwise:
         return rewrite_elementwise(node);
       case Kind::composite: {
-        Id inputs[4] = {};
+        Id inputs[max_arity] = {};
         for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
         return expand(node, inputs);
       }
@@ -217,7 +217,7 @@ class Simplifier {
       if (node.op->kind == Kind::reduction) {
         result = rewrite_reduction(node);
       } else if (node.op->kind == Kind::composite) {
-        Id inputs[4] = {};
+        Id inputs[max_arity] = {};
         for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
         result = expand(node, inputs);
       }
@@ -774,4 +774,4 @@ constexpr Simplified simplify(Graph&& graph, const Pool<Id>& roots, const Pool<I
   return detail::Simplifier(std::move(graph), roots, cuts).run();
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -3,12 +3,13 @@
 
 // The verifier: every pass ends by handing its graph to it. It checks what all later stages rely
 // on and returns a sentence about the first thing that is wrong, an empty message if nothing is.
-// Such a sentence is a mistake in a pass or in an operation's rule, never in the user's model.
+// Of a simplified graph such a sentence is a mistake in a pass or in an operation's rule; of a
+// traced one it may be the model's: operands of untyped functions that do not fit.
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
@@ -16,6 +17,19 @@ constexpr Message complaint(const Node& node, std::string_view what) {
   Message out{};
   out << node.op->name << ": " << what << " (" << file_name(node.source.file) << ':'
       << node.source.line << ')';
+  return out;
+}
+
+/// Operands of types that the operation's rule does not take. Functions of typed tensors refuse
+/// them by sentences of their own; untyped ones, as in gradient rules, leave it to this.
+constexpr Message misfit(const Graph& graph, const Node& node) {
+  Message out{};
+  out << node.op->name << ": the inputs do not fit:";
+  for (Id k = 0; k < node.inputs.count; ++k) {
+    const Type& type = graph.type_of(graph.input(node, k));
+    out << (k > 0 ? ", " : " ") << type.dtype << ' ' << type.dims;
+  }
+  out << " (" << file_name(node.source.file) << ':' << node.source.line << ')';
   return out;
 }
 
@@ -98,7 +112,7 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
   if (!op.inferable) return {};
   Type types[max_outputs] = {};
   if (node.outputs.count > max_outputs || !op.infer(graph, node, types)) {
-    return complaint(node, "the inputs do not fit");
+    return misfit(graph, node);
   }
   for (Id k = 0; k < node.outputs.count; ++k) {
     if (!(types[k] == graph.type_of(node.outputs.first + k))) {
@@ -174,4 +188,4 @@ constexpr Message verify(const Simplified& simplified) {
   return {};
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

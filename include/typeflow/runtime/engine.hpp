@@ -30,7 +30,7 @@
 #include "typeflow/runtime/memory.hpp"
 #include "typeflow/runtime/variables.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A fed tensor, as the engine sees it. What no step of the program reads is fed all the same: it
 /// may be what gives the batch.
@@ -118,8 +118,8 @@ class Engine {
       Message name{};
       print_name(name, program_, v.name);
       Variables& store = v.state ? states_ : store_;
-      variables_.push_back(&store.open(name.view(), program_.types[v.type], v.initializer,
-                                       options_.seed, options_.initialize || v.state));
+      variables_.push_back({&store.open(name.view(), program_.types[v.type], v.initializer,
+                                        options_.seed, options_.initialize || v.state)});
     }
     load_constant_arrays();
   }
@@ -137,8 +137,8 @@ class Engine {
     for (int i = 0; i < program_.variables.size; ++i) {
       const ProgramVariable& v = program_.variables[i];
       if (!v.state) continue;
-      Variables::reset(*variables_[static_cast<std::size_t>(i)], program_.names[v.name].name.hash,
-                       v.initializer, options_.seed);
+      Variables::reset(*variables_[static_cast<std::size_t>(i)].entry,
+                       program_.names[v.name].name.hash, v.initializer, options_.seed);
     }
   }
 
@@ -476,7 +476,7 @@ class Engine {
           place = at(plan.offset, i) < 0 ? nullptr : arena.temporaries.data() + at(plan.offset, i);
           break;
         case SlotKind::variable:
-          place = at(variables_, slot.index)->bytes.data();
+          place = at(variables_, slot.index).entry->bytes.data();
           break;
         case SlotKind::constant:
           place = at(array_of_, slot.index) != nullptr ? at(array_of_, slot.index)
@@ -553,8 +553,10 @@ class Engine {
         refuse_buffer(fetches[i].name, "that of", fetches[k].name);
       }
       for (int k = 0; k < program_.variables.size; ++k) {
-        const AlignedBytes& variable = at(variables_, k)->bytes;
-        if (!buffer.overlaps({variable.data(), variable.size()})) continue;
+        const std::span<std::byte> variable = at(variables_, k).entry->bytes;
+        if (!buffer.overlaps({variable.data(), static_cast<std::int64_t>(variable.size())})) {
+          continue;
+        }
         refuse_buffer(fetches[i].name, "the memory of variable", program_.variables[k].name);
       }
     }
@@ -750,11 +752,14 @@ class Engine {
   Variables& states_;
   simd::Executor* executor_;
   EngineOptions options_;
-  std::vector<Variables::Entry*> variables_;
+  struct OpenVariable {
+    Variables::Entry* entry;
+  };
+  std::vector<OpenVariable> variables_;
   AlignedBytes constant_arrays_;
   std::vector<std::byte*> array_of_;  // by constant
   std::array<std::atomic<Arena*>, 16> arenas_{};
   std::atomic<Arena*> last_{nullptr};
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

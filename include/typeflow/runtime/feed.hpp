@@ -12,13 +12,15 @@
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/shape.hpp"
 #include "typeflow/core/text.hpp"
 #include "typeflow/core/xtensor.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A tensor for a run: a pointer, and its shape if one was given. Made by feed<"name">(...); must
 /// not outlive what it was made of.
@@ -48,6 +50,15 @@ struct Into {
   std::int64_t count;
   int rank = -1;  ///< -1: the buffer has no shape
   std::array<std::int64_t, max_rank> extents{};
+};
+/// The same for a std::vector<bool>, which has no elements in memory: the run writes into a buffer,
+/// whose values then go to the vector.
+template <Text N>
+struct IntoBits : Into<N, bool> {
+  std::unique_ptr<bool[]> owned;
+  std::vector<bool>* bits;
+
+  void finish() const { std::copy(this->data, this->data + this->count, bits->begin()); }
 };
 
 namespace detail {
@@ -85,6 +96,17 @@ auto feed(const R& range) {
   f.count = static_cast<std::int64_t>(std::ranges::size(range));
   static const T nothing{};
   if (f.values == nullptr) f.values = &nothing;
+  return f;
+}
+
+/// The same of a std::vector<bool>, which is copied.
+template <Text N>
+Feed<N, bool> feed(const std::vector<bool>& bits) {
+  Feed<N, bool> f;
+  f.count = static_cast<std::int64_t>(bits.size());
+  f.owned = std::make_unique<bool[]>(std::max<std::size_t>(bits.size(), 1));
+  std::copy(bits.begin(), bits.end(), f.owned.get());
+  f.values = f.owned.get();
   return f;
 }
 
@@ -162,10 +184,17 @@ auto into(R&& buffer) {
   }
   return into;
 }
+/// Fetches into a std::vector<bool>, by way of a buffer that is allocated.
+template <Text N>
+IntoBits<N> into(std::vector<bool>& bits) {
+  auto owned = std::make_unique<bool[]>(std::max<std::size_t>(bits.size(), 1));
+  bool* const data = owned.get();
+  return {{data, static_cast<std::int64_t>(bits.size())}, std::move(owned), &bits};
+}
 /// Fetches a scalar.
 template <Text N, Element T>
 Into<N, T> into(T& value) {
   return {&value, 1, -1, {}};
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

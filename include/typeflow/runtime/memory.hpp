@@ -9,7 +9,9 @@
 #include <memory>
 #include <new>
 
-namespace typeflow {
+#include "typeflow/core/config.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// 64-byte aligned bytes, zero at first. std::bad_alloc if the machine does not have them.
 class AlignedBytes {
@@ -34,4 +36,4 @@ class AlignedBytes {
   std::int64_t size_ = 0;
 };
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -13,7 +13,7 @@
 #include "typeflow/lower/selection.hpp"
 #include "typeflow/runtime/feed.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Carries a sentence, in pieces, into a compiler's message. clang prints the condition of a
 /// static_assert, g++ what it instantiates: so the former asserts where `ok` is used, the latter
@@ -353,4 +353,4 @@ constexpr auto tensor_names() {
 
 }  // namespace detail
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -27,7 +27,7 @@
 #include "typeflow/runtime/select.hpp"
 #include "typeflow/runtime/threads.hpp"
 
-namespace typeflow {
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How a session opens and runs.
 struct SessionOptions {
@@ -68,6 +68,25 @@ struct ResultOf<D, 0> {
   using type = element_of<D>;
 };
 
+/// The result of a run that has been refused. It can be used as any: one mistake, one message.
+struct NoResult {
+  template <class T>
+  operator T() const;  // NOLINT: declared only
+  template <class... I>
+  NoResult operator()(const I&...) const;
+};
+template <std::size_t Count>
+auto no_results() {
+  if constexpr (Count < 2) {
+    return NoResult{};
+  } else {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple{(void(I), NoResult{})...};
+    }
+    (std::make_index_sequence<Count>{});
+  }
+}
+
 }  // namespace detail
 
 /// A model, ready to run: Session<mlp> for training, Session<mlp, tf::inference>.
@@ -77,13 +96,7 @@ struct ResultOf<D, 0> {
 template <auto Model, Mode M = training, class Arch = simd::DefaultArch>
 class Session {
   using Sound = detail::ModelCheck<Model, M>;
-  static_assert(Sound::by_reference,
-                "Session<model>: a model takes the graph by reference: void model(tf::Graph& g)");
-  static_assert(Sound::ok || !Sound::by_reference,
-                "Session<model>: the compiler can't run the model: it must be constexpr, and call "
-                "only what is");
   using Main = std::conditional_t<Sound::ok, Lowering<Model, M>, Lowering<detail::no_model, M>>;
-  static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
 
  public:
   /// Creates and initialises the variables that the store lacks, and checks those that it has;
@@ -91,6 +104,15 @@ class Session {
   explicit Session(Variables& variables, const SessionOptions& options = {},
                    std::source_location at = std::source_location::current())
       : variables_(variables), options_(options) {
+    // Not in the class: clang finds no members of a class that has failed.
+    static_assert(Sound::by_reference,
+                  "Session<model>: a model takes the graph by reference: void model(tf::Graph& g)");
+    static_assert(
+        Sound::ok || !Sound::by_reference,
+        "Session<model>: the compiler can't run the model: it must be constexpr, and call "
+        "only what is");
+    if constexpr (Sound::by_reference && !Sound::ok) (void)&detail::why_not<Model, M>;
+    static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
     if (options.threads < 0) {
       throw Error("Session (" + std::string(file_name(at.file_name())) + ':' +
                       std::to_string(at.line()) + ')',
@@ -112,16 +134,22 @@ class Session {
   auto run(const A&... arguments) {
     using Fetches = typename detail::FetchNames<Names<NameOf<N>...>, A...>::type;
     using Feeds = typename detail::FeedNames<A...>::type;
-    using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
-    if constexpr (Sound::ok) {
+    if constexpr (!Sound::ok || !Main::error.empty()) {  // as the constructor says
+      return detail::no_results<sizeof...(N)>();
+    } else {
+      using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
       static_assert(detail::Check<Fit>::Reason::ok, "this run does not fit the model");
-    }
-    if constexpr (Sound::ok && Fit::message.empty()) {
-      using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
-      using Complete = detail::FeedError<Program, Fetches, Feeds>;
-      static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
-      if constexpr (Complete::message.empty()) {
-        return run_program<Program, Fetches, NameOf<N>...>(arguments...);
+      if constexpr (!Fit::message.empty()) {
+        return detail::no_results<sizeof...(N)>();
+      } else {
+        using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
+        using Complete = detail::FeedError<Program, Fetches, Feeds>;
+        static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
+        if constexpr (!Complete::message.empty()) {
+          return detail::no_results<sizeof...(N)>();
+        } else {
+          return run_program<Program, Fetches, NameOf<N>...>(arguments...);
+        }
       }
     }
   }
@@ -235,6 +263,7 @@ class Session {
     }
     (add_into<P>(arguments, run, fetches, fetch_count), ...);
     run.execute(Chosen::steps, {fetches.data(), fetch_count}, Chosen::draws);
+    (finish(arguments), ...);
     if constexpr (result_count == 1) {
       return std::get<0>(std::move(results));
     } else if constexpr (result_count > 1) {
@@ -260,6 +289,12 @@ class Session {
       run.check_buffer(A::name::view(), type, into.count, into.rank, into.extents.data());
       fetches[count++] = {name, into.data};
     }
+  }
+
+  /// What an argument does when the run has written its result.
+  template <class A>
+  static void finish([[maybe_unused]] const A& argument) {
+    if constexpr (requires { argument.finish(); }) argument.finish();
   }
 
   /// An empty result for a tensor; nothing for an effect.
@@ -310,4 +345,4 @@ auto run(S& session, const A&... arguments) {
   return session.template run<N...>(arguments...);
 }
 
-}  // namespace typeflow
+}  // namespace typeflow::inline TYPEFLOW_TARGET

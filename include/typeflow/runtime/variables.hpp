@@ -24,6 +24,49 @@
 
 namespace typeflow {
 
+/// A variable of a store. Its memory stays where it is as long as the store lives.
+struct VariableEntry {
+  DType dtype;
+  Dims dims;
+  std::span<std::byte> bytes;
+
+  TYPEFLOW_EXCHANGED std::int64_t size() const { return count_of(dims).coefficient; }
+};
+
+/// What VariableTable::open is to find or to make.
+struct VariableRequest {
+  std::string_view name;
+  DType dtype;
+  Dims dims;
+  bool make;       ///< if there is none; otherwise that is an Error
+  bool overwrite;  ///< what there is is filled too
+  void (*fill)(VariableEntry& entry, const void* context);
+  const void* context;
+};
+
+/// What a store is made of. Its code is that of the unit which makes the store, and is called
+/// through this interface by units that are built for other instruction sets.
+class VariableTable {
+ public:
+  TYPEFLOW_EXCHANGED VariableTable() {}
+  VariableTable(const VariableTable&) = delete;
+  VariableTable& operator=(const VariableTable&) = delete;
+
+  /// Null if there is none of the name.
+  virtual const VariableEntry* find(std::string_view name) const = 0;
+  virtual std::vector<std::string> names() const = 0;
+  /// Error if what there is has another type.
+  virtual VariableEntry& open(const VariableRequest& request) = 0;
+  virtual void destroy() = 0;
+
+ protected:
+  TYPEFLOW_EXCHANGED ~VariableTable() = default;
+};
+
+}  // namespace typeflow
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
 namespace detail {
 
 /// Standard normal number `index` of a sequence, by Box and Muller; `attempt` for redraws.
@@ -78,7 +121,132 @@ TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& 
   return std::sqrt(variance) / 0.87962566103423978 * truncated_normal_element(key, index);
 }
 
+/// Sets a variable to its initial value; `path` is the hash of its name.
+TYPEFLOW_COLD inline void reset_variable(VariableEntry& entry, std::uint64_t path,
+                                         const Initializer& how, std::uint64_t seed) {
+  const std::uint64_t key = random_key(how.seeded ? how.seed : seed, path);
+  visit_dtype(entry.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = reinterpret_cast<T*>(entry.bytes.data());
+    for (std::int64_t i = 0; i < entry.size(); ++i) {
+      out[i] =
+          convert_element<T>(initial_element(how, entry.dims, key, static_cast<std::uint64_t>(i)));
+    }
+  });
+}
+
+/// The table of a store that this unit makes.
+class LocalVariables final : public VariableTable {
+ public:
+  const VariableEntry* find(std::string_view name) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? nullptr : &found->second.entry;
+  }
+  std::vector<std::string> names() const override {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> out;
+    for (const auto& [name, variable] : variables_) out.push_back(name);
+    return out;
+  }
+  TYPEFLOW_COLD VariableEntry& open(const VariableRequest& request) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = variables_.find(request.name);
+    if (found != variables_.end()) {
+      VariableEntry& entry = found->second.entry;
+      if (entry.dtype != request.dtype || entry.dims != request.dims) {
+        const std::string stored = to_string(entry.dtype, entry.dims);
+        const std::string requested = to_string(request.dtype, request.dims);
+        throw Error("variable '" + std::string(request.name) + "'",
+                    request.overwrite ? stored : requested, request.overwrite ? requested : stored);
+      }
+      if (request.overwrite) request.fill(entry, request.context);
+      return entry;
+    }
+    if (!request.make) {
+      throw Error("variable '" + std::string(request.name) + "'",
+                  "is not in the store, and the session was told not to initialise");
+    }
+    AlignedBytes memory = memory_for(request);
+    const VariableEntry entry{
+        request.dtype, request.dims, {memory.data(), static_cast<std::size_t>(memory.size())}};
+    VariableEntry& made =
+        variables_.emplace(request.name, Variable{std::move(memory), entry}).first->second.entry;
+    request.fill(made, request.context);
+    return made;
+  }
+  void destroy() override { delete this; }
+
+ private:
+  static AlignedBytes memory_for(const VariableRequest& request) {
+    const std::int64_t bytes =
+        checked_product(count_of(request.dims).coefficient, size_of(request.dtype));
+    try {
+      if (bytes == too_many) throw std::bad_alloc();
+      return AlignedBytes(bytes);
+    } catch (const std::bad_alloc&) {
+      throw Error("variable '" + std::string(request.name) + "'",
+                  "no memory for " +
+                      (bytes == too_many ? "more bytes than 63 bits can count"
+                                         : "the " + std::to_string(bytes) + " bytes") +
+                      " of " + to_string(request.dtype, request.dims));
+    }
+  }
+
+  struct Variable {
+    AlignedBytes memory;
+    VariableEntry entry;
+  };
+  mutable std::mutex mutex_;
+  std::map<std::string, Variable, std::less<>> variables_;
+};
+
+inline VariableTable* make_variable_table() { return new LocalVariables; }
+
+TYPEFLOW_COLD inline VariableEntry& variable_at(VariableTable& table, std::string_view name) {
+  const VariableEntry* const entry = table.find(name);
+  if (entry == nullptr) {
+    throw Error("variable '" + std::string(name) + "'", "the store has none of this name");
+  }
+  return const_cast<VariableEntry&>(*entry);
+}
+
+/// The elements in place; Error if the name or the type is wrong.
+template <class T>
+std::span<T> elements_of_variable(VariableTable& table, std::string_view name) {
+  VariableEntry& entry = variable_at(table, name);
+  if (entry.dtype != dtype_of<T>) {
+    throw Error("variable '" + std::string(name) + "'", std::string(name_of(entry.dtype)),
+                std::string(name_of(dtype_of<T>)));
+  }
+  return {reinterpret_cast<T*>(entry.bytes.data()), static_cast<std::size_t>(entry.size())};
+}
+
+[[noreturn]] TYPEFLOW_COLD inline void wrong_number_of_elements(std::string_view name,
+                                                                std::int64_t expected,
+                                                                std::size_t given) {
+  throw Error("variable '" + std::string(name) + "'", std::to_string(expected) + " elements",
+              std::to_string(given));
+}
+
+/// Copies `count` elements in; makes the variable if there is none.
+TYPEFLOW_COLD inline void set_variable(VariableTable& table, std::string_view name, DType dtype,
+                                       const Dims& dims, const void* values, std::size_t count) {
+  const std::int64_t expected = count_of(dims).coefficient;
+  if (static_cast<std::int64_t>(count) != expected) {
+    wrong_number_of_elements(name, expected, count);
+  }
+  const auto copy = [](VariableEntry& entry, const void* from) {
+    if (!entry.bytes.empty()) std::memcpy(entry.bytes.data(), from, entry.bytes.size());
+  };
+  table.open({name, dtype, dims, true, true, copy, values});
+}
+
 }  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
+
+namespace typeflow {
 
 /// Named tensors that outlive sessions: weights, optimiser slots, and the number of the next draw
 /// of random numbers. Sessions on one store share its variables.
@@ -88,152 +256,88 @@ TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& 
 class Variables {
  public:
   /// A variable. Its memory stays where it is as long as the store lives.
-  struct Entry {
-    DType dtype;
-    Dims dims;
-    AlignedBytes bytes;
+  using Entry = VariableEntry;
 
-    std::int64_t size() const { return count_of(dims).coefficient; }
-  };
-
-  Variables() = default;
+  TYPEFLOW_EXCHANGED Variables() : table_(detail::make_variable_table()) {}
+  TYPEFLOW_EXCHANGED ~Variables() { table_->destroy(); }
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
 
-  bool contains(std::string_view name) const {
-    const std::lock_guard lock(mutex_);
-    return entries_.contains(name);
+  TYPEFLOW_EXCHANGED bool contains(std::string_view name) const {
+    return table_->find(name) != nullptr;
   }
   /// All names, in alphabetical order.
-  std::vector<std::string> names() const {
-    const std::lock_guard lock(mutex_);
-    std::vector<std::string> out;
-    for (const auto& [name, entry] : entries_) out.push_back(name);
-    return out;
-  }
+  TYPEFLOW_EXCHANGED std::vector<std::string> names() const { return table_->names(); }
   /// A variable's shape; Error if there is none of the name.
-  const Dims& dims(std::string_view name) const { return at(name).dims; }
-  DType dtype(std::string_view name) const { return at(name).dtype; }
+  TYPEFLOW_EXCHANGED const Dims& dims(std::string_view name) const {
+    return detail::variable_at(*table_, name).dims;
+  }
+  TYPEFLOW_EXCHANGED DType dtype(std::string_view name) const {
+    return detail::variable_at(*table_, name).dtype;
+  }
 
   /// The elements, in row-major order, in place; Error if the name or the type is wrong.
   template <Element T>
-  std::span<T> get(std::string_view name) {
-    return elements<T>(name, const_cast<Entry&>(at(name)));
+  TYPEFLOW_EXCHANGED std::span<T> get(std::string_view name) {
+    return detail::elements_of_variable<T>(*table_, name);
   }
   template <Element T>
-  std::span<const T> get(std::string_view name) const {
-    return elements<T>(name, const_cast<Entry&>(at(name)));
+  TYPEFLOW_EXCHANGED std::span<const T> get(std::string_view name) const {
+    return detail::elements_of_variable<T>(*table_, name);
   }
 
   /// Copies values in; makes the variable if there is none. Error if one of another shape or type
   /// exists, or the number of values is wrong.
   template <Element T>
-  void set(std::string_view name, std::span<const T> values, const Dims& dims) {
-    const std::lock_guard lock(mutex_);
-    const std::string what = "variable '" + std::string(name) + "'";
-    if (static_cast<std::int64_t>(values.size()) != count_of(dims).coefficient) {
-      throw Error(what, std::to_string(count_of(dims).coefficient) + " elements",
-                  std::to_string(values.size()));
-    }
-    const auto found = entries_.find(name);
-    if (found != entries_.end() && !fits(found->second, dtype_of<T>, dims)) {
-      throw Error(what, detail::to_string(found->second.dtype, found->second.dims),
-                  detail::to_string(dtype_of<T>, dims));
-    }
-    Entry& entry = find_or_add(name, dtype_of<T>, dims);
-    if (!values.empty()) std::memcpy(entry.bytes.data(), values.data(), values.size_bytes());
+  TYPEFLOW_EXCHANGED void set(std::string_view name, std::span<const T> values, const Dims& dims) {
+    detail::set_variable(*table_, name, dtype_of<T>, dims, values.data(), values.size());
   }
   /// Copies values into a variable that exists.
   template <Element T>
-  void set(std::string_view name, std::span<const T> values) {
+  TYPEFLOW_EXCHANGED void set(std::string_view name, std::span<const T> values) {
     const std::span<T> to = get<T>(name);
     if (values.size() != to.size()) {
-      throw Error("variable '" + std::string(name) + "'", std::to_string(to.size()) + " elements",
-                  std::to_string(values.size()));
+      detail::wrong_number_of_elements(name, static_cast<std::int64_t>(to.size()), values.size());
     }
     std::copy(values.begin(), values.end(), to.begin());
   }
 
   /// The number of the next draw of random numbers.
-  std::uint64_t draws() const { return draws_.load(std::memory_order_relaxed); }
-  void set_draws(std::uint64_t number) { draws_.store(number, std::memory_order_relaxed); }
-  std::uint64_t next_draw() { return draws_.fetch_add(1, std::memory_order_relaxed); }
+  TYPEFLOW_EXCHANGED std::uint64_t draws() const { return draws_.load(std::memory_order_relaxed); }
+  TYPEFLOW_EXCHANGED void set_draws(std::uint64_t number) {
+    draws_.store(number, std::memory_order_relaxed);
+  }
+  TYPEFLOW_EXCHANGED std::uint64_t next_draw() {
+    return draws_.fetch_add(1, std::memory_order_relaxed);
+  }
 
   // For sessions.
 
   /// The variable, made and initialised if the store lacks it; Error if what there is does not
   /// fit, or if there is nothing and `initialize` is false.
-  TYPEFLOW_COLD Entry& open(std::string_view name, const Type& type, const Initializer& how,
-                            std::uint64_t seed, bool initialize) {
-    const std::lock_guard lock(mutex_);
-    const bool known = entries_.contains(name);
-    if (!known && !initialize) {
-      throw Error("variable '" + std::string(name) + "'",
-                  "is not in the store, and the session was told not to initialise");
-    }
-    Entry& entry = find_or_add(name, type.dtype, type.dims);
-    if (!known) reset(entry, hash(name), how, seed);
-    return entry;
+  template <class Here = detail::Target>
+  Entry& open(std::string_view name, const Type& type, const Initializer& how, std::uint64_t seed,
+              bool initialize) {
+    struct Start {
+      std::uint64_t path;
+      const Initializer& how;
+      std::uint64_t seed;
+    };
+    const Start start{hash(name), how, seed};
+    const auto fill = [](Entry& entry, const void* context) {
+      const Start& s = *static_cast<const Start*>(context);
+      detail::reset_variable(entry, s.path, s.how, s.seed);
+    };
+    return table_->open({name, type.dtype, type.dims, initialize, false, fill, &start});
   }
   /// Sets an entry to its initial value; `path` is the hash of its name.
-  TYPEFLOW_COLD static void reset(Entry& entry, std::uint64_t path, const Initializer& how,
-                                  std::uint64_t seed) {
-    const std::uint64_t key = random_key(how.seeded ? how.seed : seed, path);
-    visit_dtype(entry.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      T* const out = reinterpret_cast<T*>(entry.bytes.data());
-      for (std::int64_t i = 0; i < entry.size(); ++i) {
-        out[i] = detail::convert_element<T>(
-            detail::initial_element(how, entry.dims, key, static_cast<std::uint64_t>(i)));
-      }
-    });
+  TYPEFLOW_EXCHANGED static void reset(Entry& entry, std::uint64_t path, const Initializer& how,
+                                       std::uint64_t seed) {
+    detail::reset_variable(entry, path, how, seed);
   }
 
  private:
-  TYPEFLOW_COLD const Entry& at(std::string_view name) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = entries_.find(name);
-    if (found == entries_.end()) {
-      throw Error("variable '" + std::string(name) + "'", "the store has none of this name");
-    }
-    return found->second;
-  }
-  template <Element T>
-  static std::span<T> elements(std::string_view name, Entry& entry) {
-    if (entry.dtype != dtype_of<T>) {
-      throw Error("variable '" + std::string(name) + "'", std::string(name_of(entry.dtype)),
-                  std::string(name_of(dtype_of<T>)));
-    }
-    return {reinterpret_cast<T*>(entry.bytes.data()), static_cast<std::size_t>(entry.size())};
-  }
-  static bool fits(const Entry& entry, DType dtype, const Dims& dims) {
-    return entry.dtype == dtype && entry.dims == dims;
-  }
-  TYPEFLOW_COLD Entry& find_or_add(std::string_view name, DType dtype, const Dims& dims) {
-    const auto found = entries_.find(name);
-    if (found == entries_.end()) {
-      const std::int64_t bytes = checked_product(count_of(dims).coefficient, size_of(dtype));
-      try {
-        if (bytes == too_many) throw std::bad_alloc();
-        return entries_.emplace(std::string(name), Entry{dtype, dims, AlignedBytes(bytes)})
-            .first->second;
-      } catch (const std::bad_alloc&) {
-        throw Error("variable '" + std::string(name) + "'",
-                    "no memory for " +
-                        (bytes == too_many ? "more bytes than 63 bits can count"
-                                           : "the " + std::to_string(bytes) + " bytes") +
-                        " of " + detail::to_string(dtype, dims));
-      }
-    }
-    if (!fits(found->second, dtype, dims)) {
-      throw Error("variable '" + std::string(name) + "'", detail::to_string(dtype, dims),
-                  detail::to_string(found->second.dtype, found->second.dims));
-    }
-    return found->second;
-  }
-
-  mutable std::mutex mutex_;
-  std::map<std::string, Entry, std::less<>> entries_;
+  VariableTable* table_;
   std::atomic<std::uint64_t> draws_{0};
 };
 

@@ -26,9 +26,10 @@ constexpr void model(tf::Graph& g) {
   tf::log_softmax<-3>(x);                    // error: log_softmax<axis>(x): x has no such axis
   softmax_cross_entropy(integers, classes);  // error: softmax_cross_entropy(logits, labels): the logits must be floating-point, with one axis at least
   softmax_cross_entropy(scalar, scalar);     // error: softmax_cross_entropy(logits, labels): the logits must be floating-point, with one axis at least
-  softmax_cross_entropy(x, wide);            // error: softmax_cross_entropy(logits, labels): dense labels must have the element type and the shape of the logits
-  softmax_cross_entropy(x, scalar);          // error: softmax_cross_entropy(logits, labels): dense labels must have the element type and the shape of the logits
-  softmax_cross_entropy(x, columns);         // error: softmax_cross_entropy(logits, labels): integer labels must have the shape of the logits without its last axis
+  tf::softmax_cross_entropy<2>(x, x);        // error: softmax_cross_entropy<axis>(logits, labels): the logits have no such axis
+  softmax_cross_entropy(x, wide);            // error: softmax_cross_entropy(logits, labels): dense labels must have the element type of the logits and broadcast to their shape
+  softmax_cross_entropy(x, image);           // error: softmax_cross_entropy(logits, labels): dense labels must have the element type of the logits and broadcast to their shape
+  softmax_cross_entropy(x, columns);         // error: softmax_cross_entropy(logits, labels): integer labels must broadcast to the shape of the logits without the axis of the classes
   softmax_cross_entropy(x, mask);            // error: softmax_cross_entropy(logits, labels): integer labels need a fixed number of classes
   softmax_cross_entropy(rows, classes);      // error: softmax_cross_entropy(logits, labels): integer labels need a fixed number of classes
   dropout(integers);                         // error: dropout(x): x must be floating-point; convert with cast<float>(x)

@@ -47,8 +47,8 @@ constexpr void model(tf::Graph& g) {
   moments(n);                    // error: moments(x): x must be floating-point; convert with cast<float>(x)
   l2_loss(n);                    // error: l2_loss(x): x must be floating-point; convert with cast<float>(x)
   tf::norm<2>(x);                // error: norm<axes...>(x): x has no such axis
-  norm(n);                       // error: norm(x): x must be floating-point; convert with cast<float>(x)
-  global_norm(n);                // error: global_norm(x...): the tensors must be floating-point; convert with cast<float>(x)
+  norm(n);                       // error: norm(x): x must be floating-point or complex; convert with cast<float>(x)
+  global_norm(n);                // error: global_norm(x...): the tensors must be floating-point or complex; convert with cast<float>(x)
   global_norm(x, d);             // error: global_norm(x...): the element types must be equal; convert with cast<T>(x)
   tf::l2_normalize<2>(x);        // error: l2_normalize<axes...>(x): x has no such axis
   l2_normalize(n);               // error: l2_normalize(x): x must be floating-point; convert with cast<float>(x)

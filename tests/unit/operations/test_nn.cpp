@@ -114,6 +114,17 @@ void check_sparse_cross_entropy(double tolerance) {
                             tolerance);
 }
 
+/// Along each axis, and of labels that broadcast.
+constexpr void along_axes(tf::Graph& g) {
+  auto x = tf::placeholder<double, 2, 3, 4>(g, "x");
+  auto labels = tf::placeholder<double, 3, 1>(g, "labels");
+  auto classes = tf::placeholder<std::int32_t, 2, 1>(g, "classes");
+  tf::softmax_cross_entropy<0>(x, labels).named("dense_0");
+  tf::softmax_cross_entropy<-2>(x, labels).named("dense_1");
+  tf::softmax_cross_entropy<2>(x, labels).named("dense_2");
+  tf::softmax_cross_entropy<1>(x, classes).named("sparse_1");
+}
+
 constexpr void classes_out_of_range(tf::Graph& g) {
   auto x = tf::placeholder<double, 4, 3>(g, "x");
   auto classes = tf::placeholder<std::int64_t, 4>(g, "classes");
@@ -136,6 +147,48 @@ TEST_CASE("softmax_cross_entropy: values") {
   check_sparse_cross_entropy<double, std::int64_t, tf::Shape<5, 3, 7>, tf::Shape<5, 3>>(1e-14);
   check_sparse_cross_entropy<float, std::uint8_t, tf::Shape<131>, tf::Shape<>>(3e-6);
   check_sparse_cross_entropy<float, std::int8_t, tf::Shape<0, 7>, tf::Shape<0>>(0);
+  {
+    tf::HostTensors feeds = test::random_feeds<along_axes>(1);
+    feeds["classes"] = test::tensor(tf::DType::int32, {2, 1}, {2, 3});
+    const tf::HostTensor& x = feeds.at("x");
+    // log(softmax(x))[i][j][k] along an axis, and the losses from it.
+    const std::int64_t n[] = {2, 3, 4};
+    const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+      return static_cast<long double>(x.value((i * 3 + j) * 4 + k));
+    };
+    const auto log_softmax_at = [&](int axis, std::int64_t i, std::int64_t j, std::int64_t k) {
+      long double total = 0;
+      for (std::int64_t c = 0; c < n[axis]; ++c) {
+        total += std::exp(at(axis == 0 ? c : i, axis == 1 ? c : j, axis == 2 ? c : k));
+      }
+      return at(i, j, k) - std::log(total);
+    };
+    tf::HostTensor dense[] = {test::doubles({3, 4}, std::vector<double>(12)),
+                              test::doubles({2, 4}, std::vector<double>(8)),
+                              test::doubles({2, 3}, std::vector<double>(6))};
+    tf::HostTensor sparse = dense[1];
+    for (std::int64_t i = 0; i < 2; ++i) {
+      const double label = feeds.at("classes").value(i);  // 3 is none
+      for (std::int64_t j = 0; j < 3; ++j) {
+        for (std::int64_t k = 0; k < 4; ++k) {
+          const std::int64_t rows[] = {j * 4 + k, i * 4 + k, i * 3 + j};
+          for (int axis = 0; axis < 3; ++axis) {
+            const double weight = feeds.at("labels").value(j);
+            const double loss = -weight * static_cast<double>(log_softmax_at(axis, i, j, k));
+            dense[axis].set(rows[axis], dense[axis].value(rows[axis]) + loss);
+          }
+          if (label > 2) sparse.set(rows[1], not_a_number);
+          if (label == static_cast<double>(j)) {
+            sparse.set(rows[1], -static_cast<double>(log_softmax_at(1, i, j, k)));
+          }
+        }
+      }
+    }
+    test::check_values<along_axes>(
+        feeds,
+        {{"dense_0", dense[0]}, {"dense_1", dense[1]}, {"dense_2", dense[2]}, {"sparse_1", sparse}},
+        1e-13);
+  }
   const tf::HostTensors feeds{
       {"x", test::doubles({4, 3}, {1, 2, 3, 1, 2, 3, 1e4, -1e4, 0, 1, 2, 3})},
       {"classes", test::tensor(tf::DType::int64, {4}, {-1, 3, 1, std::pow(2., 32)})}};
@@ -150,6 +203,14 @@ TEST_CASE("softmax_cross_entropy: gradient") {
                                   {0.2, 2});
   check_gradients<Row, Row>([](auto x, auto y) { return softmax_cross_entropy(x, y); }, {0.2, 2});
   check_gradients<Cube, Cube>([](auto x, auto y) { return softmax_cross_entropy(x, y); });
+  check_gradients<Cube, tf::Shape<3, 1>>(
+      [](auto x, auto y) { return tf::softmax_cross_entropy<0>(x, y); });
+  check_gradients<Cube, tf::Shape<4>>(
+      [](auto x, auto y) { return tf::softmax_cross_entropy<1>(x, y); });
+  check_gradients<Matrix>([](auto x) {
+    auto label = tf::constant<std::int32_t>(x.graph(), 2);
+    return tf::softmax_cross_entropy<0>(x, label);
+  });
   check_gradients<Matrix>([](auto x) {
     auto labels = tf::constant<std::int32_t, 3>(x.graph(), {3, 0, 2});
     return softmax_cross_entropy(x, labels);
@@ -164,11 +225,11 @@ constexpr void dropouts(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 37>(g, "x");
   auto keep = tf::placeholder<double>(g, "keep");
   dropout(x).named("half");
-  dropout(x, {.keep = 0.75, .name = "other"}).named("most");
-  dropout(x, {.keep = keep, .name = "fed"}).named("fed_share");
-  dropout(tf::cast<double>(x), {.keep = 0.75, .name = "wide"}).named("wide_share");
+  dropout(x, {.keep = 0.75, .name = "most"});
+  dropout(x, {.keep = keep, .name = "fed_share"});
+  dropout(tf::cast<double>(x), {.keep = 0.75, .name = "wide_share"});
   auto halves = tf::cast<tf::bfloat16>(floor(4 * x));
-  dropout(halves, {.keep = 0.5, .name = "halves"}).named("of_halves");
+  dropout(halves, {.keep = 0.5, .name = "of_halves"});
 }
 constexpr void dropout_gradient(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 37>(g, "x");
@@ -178,16 +239,18 @@ constexpr void dropout_gradient(tf::Graph& g) {
 
 /// x / keep where the generator's number for this element is less than keep, else 0.
 template <class T>
-tf::HostTensor dropout_of(const tf::HostTensor& x, const char* name, double keep,
+tf::HostTensor dropout_of(const tf::HostTensor& x, std::string_view path, double keep,
                           std::uint64_t draw) {
   tf::HostTensor y = tf::host_tensor(tf::dtype_of<T>, x.dims);
-  const std::uint64_t key = tf::random_key(7, tf::hash(name));
+  const std::uint64_t key = tf::random_key(7, tf::hash(path));
   for (std::int64_t i = 0; i < x.size(); ++i) {
     const T u = tf::uniform_element<T>(key, draw, static_cast<std::uint64_t>(i));
     y.set(i, u < static_cast<T>(keep) ? x.value(i) / keep : 0);
   }
   return y;
 }
+/// The path of the first dropout without a label.
+constexpr std::string_view unlabelled("\0dropout", 8);
 
 }  // namespace
 
@@ -205,14 +268,15 @@ TEST_CASE("dropout: values") {
       const tf::HostTensors interpreted = tf::interpret(g, feeds, {}, {7, draw});
       for (const test::Outcome& got :
            {kernels.run(feeds), test::Outcome(interpreted.begin(), interpreted.end())}) {
-        test::check_close("half", got.at("half"), dropout_of<float>(x, "dropout", 0.5, draw), 1e-6);
-        test::check_close("most", got.at("most"), dropout_of<float>(x, "other", 0.75, draw), 1e-6);
-        test::check_close("fed", got.at("fed_share"), dropout_of<float>(x, "fed", keep, draw),
+        test::check_close("half", got.at("half"), dropout_of<float>(x, unlabelled, 0.5, draw),
                           1e-6);
-        test::check_close("wide", got.at("wide_share"), dropout_of<double>(x, "wide", 0.75, draw),
-                          1e-14);
+        test::check_close("most", got.at("most"), dropout_of<float>(x, "most", 0.75, draw), 1e-6);
+        test::check_close("fed", got.at("fed_share"), dropout_of<float>(x, "fed_share", keep, draw),
+                          1e-6);
+        test::check_close("wide", got.at("wide_share"),
+                          dropout_of<double>(x, "wide_share", 0.75, draw), 1e-14);
         const auto floors = test::map(x, [](double e) { return std::floor(4 * e); });
-        tf::HostTensor halves = dropout_of<float>(floors, "halves", 0.5, draw);
+        tf::HostTensor halves = dropout_of<float>(floors, "of_halves", 0.5, draw);
         halves.dtype = tf::DType::bfloat16;
         test::check_close("halves", got.at("of_halves"), halves, 0);
       }

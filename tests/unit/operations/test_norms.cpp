@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "support/check_reductions.hpp"
 
@@ -52,6 +53,29 @@ void check_inexact(double tolerance) {
   test::check_values<inexact<T, S>>({{"x", x}}, out, tolerance);
 }
 
+template <class T>
+constexpr void complex_norms(tf::Graph& g) {
+  auto z = tf::placeholder<std::complex<T>, 2, 2>(g, "z");
+  auto all = norm(z).named("all");
+  auto rows = tf::norm<1>(z, tf::keep_dims).named("rows");
+  global_norm(z, tf::slice<0>(z)).named("global");
+  static_assert(std::is_same_v<typename decltype(all)::element, T>);
+  static_assert(std::is_same_v<typename decltype(rows)::shape, Shape<2, 1>>);
+}
+template <class T>
+void check_complex_norms(DType type, DType real, double tolerance) {
+  tf::HostTensor z = tf::host_tensor(type, test::dims({2, 2}));
+  z[0] = {1, 0, -2};
+  z[1] = {2, 0, 0};  // 3
+  z[2] = {0, 0, 3};
+  z[3] = {-4, 0, 0};  // 5
+  test::check_values<complex_norms<T>>({{"z", z}},
+                                       {{"all", test::tensor(real, {}, {std::sqrt(34.0)})},
+                                        {"rows", test::tensor(real, {2, 1}, {3, 5})},
+                                        {"global", test::tensor(real, {}, {std::sqrt(43.0)})}},
+                                       tolerance);
+}
+
 }  // namespace
 
 // Every model has all of them; these are the shapes.
@@ -63,6 +87,10 @@ TEST_CASE("mean: values") {
 }
 TEST_CASE("moments: values") { check_inexact<double, Shape<40, 37>>(1e-13); }
 TEST_CASE("norm: values") { check_inexact<float, Shape<300, 6>>(2e-6); }
+TEST_CASE("norms of complex numbers are real") {
+  check_complex_norms<float>(DType::complex64, DType::float32, 1e-6);
+  check_complex_norms<double>(DType::complex128, DType::float64, 1e-15);
+}
 TEST_CASE("l2_loss: values") { check_inexact<float, Shape<6, 300>>(2e-6); }
 TEST_CASE("l2_normalize: values") {
   // What is shorter than sqrt(epsilon) is divided by that; zeros stay.

@@ -21,7 +21,7 @@ constexpr void model(tf::Graph& g) {
   auto i = tf::placeholder<std::int64_t, tf::batch>(g, "i");
   auto b = tf::placeholder<bool, 0, 2>(g, "b");
   auto rows = shuffle(x).named("rows");
-  shuffle(i, "order").named("numbers");
+  shuffle(i, "numbers");
   shuffle(b).named("nothing");
   auto first = sum(rows).named("same_sum");
   gradients(sum(rows * x) + 0 * first, x).named("dx");
@@ -35,7 +35,13 @@ constexpr void four(tf::Graph& g) {
 
 constexpr void with_another(tf::Graph& g) {
   auto x = tf::placeholder<std::int32_t, 4>(g, "x");
-  shuffle(x, "other").named("other");
+  tf::random_uniform<float, 3>(g);
+  shuffle(x, "other");
+  cast<float>(x).named("shuffle");
+  {
+    tf::NameScope in(g, "in");
+    shuffle(x);
+  }
   shuffle(x).named("a");
 }
 
@@ -102,7 +108,7 @@ TEST_CASE("shuffle: each order is as likely as another") {
   CHECK(alike < 270);
 }
 
-TEST_CASE("shuffle: the order depends on the seed, the name and the run alone") {
+TEST_CASE("shuffle: the order depends on the seed, its place among the unlabelled and the run") {
   const std::vector<std::int32_t> x{0, 1, 2, 3};
   const auto orders = [&](auto& session) {
     std::vector<Order> out;

@@ -6,4 +6,6 @@ namespace {
 struct Here;
 }  // namespace
 
-isas::Result isas::run_wide(const std::vector<float>& x) { return run<Here>(x); }
+isas::Result isas::run_wide(isas::tf::Variables& variables, const std::vector<float>& x) {
+  return run<Here>(variables, x);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Variables whose element type and shape are values: those of lists. An optimiser is written with
+// them; see docs/guide.md, Writing an optimiser.
+//
+//   for (const tf::AnyVariable v : g.trainable("net")) ...
+//   for (const auto& [v, dv] : gradients(loss)) ...         // tf::AnyVariable, tf::AnyExpr
+//
+//   tf::Scope in(g, v);                                     // names below the variable's: fc/W/...
+//   auto m = variable(g, "m", type_of(v), tf::zeros, false);
+//   assign(v, v.read() - 0.1 * dv);
+
+#include <concepts>
+#include <source_location>
+
+#include "typeflow/front/assign.hpp"
+#include "typeflow/front/cast.hpp"
+#include "typeflow/front/sources.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// A variable of any element type and shape. A Variable<T, S> converts to it.
+class AnyVariable {
+ public:
+  constexpr AnyVariable(Graph& graph, Id id) : graph_(&graph), id_(id) {}
+  template <Element T, class S>
+  constexpr AnyVariable(const Variable<T, S>& variable)  // NOLINT: an implicit conversion by design
+      : graph_(&variable.graph()), id_(variable.id()) {}
+
+  constexpr Graph& graph() const { return *graph_; }
+  constexpr Id id() const { return id_; }
+  constexpr DType dtype() const { return graph_->dtype_of(id_); }
+  constexpr Dims dims() const { return graph_->dims_of(id_); }
+
+  /// Its value when the run starts.
+  constexpr AnyExpr any() const { return {graph_, id_}; }
+  /// Its value at this point of the model's statements, as those that a run executes have made it.
+  constexpr AnyExpr read() const {
+    return add_node(*graph_, ops::Read{}, &id_, 1, graph_->values[id_].type);
+  }
+
+  /// Its path, as the store has it: name().view() == "fc/W".
+  constexpr Message name() const { return graph_->text_of(name_record()); }
+  /// What that is made of.
+  constexpr const Name& name_record() const {
+    const auto index = static_cast<Id>(graph_->words_of(graph_->node_of(id_))[0]);
+    return graph_->names[graph_->variable_records[index].name];
+  }
+
+ private:
+  Graph* graph_;
+  Id id_;
+};
+
+constexpr AnyVariable VariableList::operator[](int i) const {
+  return {*graph, graph->variable_records[variables[i]].value};
+}
+
+// Types.
+
+/// The shape of a tensor or variable, to make another of: as a type of a typed one, else Dims.
+template <TypedExpr X>
+constexpr auto shape_of(const X&) {
+  return typename X::shape{};
+}
+constexpr Dims shape_of(const AnyExpr& x) { return x.dims(); }
+constexpr Dims shape_of(const AnyVariable& x) { return x.dims(); }
+
+/// Element type and shape.
+constexpr Type type_of(const AnyExpr& x) { return x.graph->type_of(x.id); }
+constexpr Type type_of(const AnyVariable& x) { return type_of(x.any()); }
+
+/// Untyped: a variable of this element type and shape, otherwise as variable<T, D...>(g, name).
+template <std::same_as<Type> S>
+constexpr AnyVariable variable(Graph& graph, Label name, const S& type,
+                               Initializer initializer = {}, bool trainable = true,
+                               std::source_location at = std::source_location::current()) {
+  graph.source = source_line(at);
+  if (!detail::is_static(type.dims)) {
+    Message message{};
+    graph.fail(message << "variable(g, name, type): the extents of a variable must be numbers, not "
+                          "tf::batch; got "
+                       << type.dims);
+  }
+  return {graph, detail::get_variable(graph, name, type, initializer,
+                                      trainable && is_floating(type.dtype), false)};
+}
+/// A variable with the shape of another tensor: variable<float>(g, "m", shape_of(v)).
+template <Element T, std::same_as<Dims> S>
+constexpr AnyVariable variable(Graph& graph, Label name, const S& shape,
+                               Initializer initializer = {}, bool trainable = true,
+                               std::source_location at = std::source_location::current()) {
+  return variable(graph, name, Type(dtype_of<T>, shape), initializer, trainable, at);
+}
+template <Element T, class S>
+  requires std::same_as<const Dims, decltype(S::dims)>
+constexpr Variable<T, S> variable(Graph& graph, Label name, const S&, Initializer initializer = {},
+                                  bool trainable = true,
+                                  std::source_location at = std::source_location::current()) {
+  static_assert(detail::is_static(S::dims),
+                "variable<T>(g, name, shape): the extents of a variable must be numbers, not "
+                "tf::batch");
+  graph.source = source_line(at);
+  return {graph, detail::get_variable(graph, name, Expr<T, S>::type, initializer,
+                                      trainable && detail::is_real_floating<T>, false)};
+}
+
+/// A number or scalar tensor as a tensor of this element type, to compute with where the type is a
+/// value: setting(g, rate, v.dtype()) * dv.
+constexpr AnyExpr setting(Graph& graph, const Scalar& scalar, DType type) {
+  if (scalar.is_expression()) return cast_to(scalar.expression(), type);
+  return detail::literal_node(graph, type, scalar.value());
+}
+
+// Statements.
+
+/// Untyped: variable := value. The value has the variable's element type and shape, or broadcasts
+/// to it.
+template <Operand V>
+constexpr Effect assign(const AnyVariable& variable, const V& value,
+                        std::source_location at = std::source_location::current()) {
+  Graph& graph = variable.graph();
+  graph.source = source_line(at);
+  const Type type = type_of(variable);
+  AnyExpr x{&graph, detail::operand_id(graph, type.dtype, value)};
+  if (x.dtype() != type.dtype || !(broadcast(x.dims(), type.dims) == type.dims)) {
+    Message message{};
+    message << "assign(variable '" << variable.name().view() << "', value): expected " << type.dtype
+            << ' ' << type.dims << ", got " << x.dtype() << ' ' << x.dims();
+    graph.fail(message);
+    x = variable.any();
+  }
+  return {graph, detail::assign_node(graph, variable.id(), broadcast_to(x, type.dims).id)};
+}
+/// Untyped: variable := variable + value, as the variable is at this point.
+template <Operand V>
+constexpr Effect assign_add(const AnyVariable& variable, const V& value,
+                            std::source_location at = std::source_location::current()) {
+  return assign(variable, variable.read() + value, at);
+}
+/// Untyped: variable := variable - value, as the variable is at this point.
+template <Operand V>
+constexpr Effect assign_sub(const AnyVariable& variable, const V& value,
+                            std::source_location at = std::source_location::current()) {
+  return assign(variable, variable.read() - value, at);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Several callers of one session that has threads of its own. What the thread sanitizer makes of
+// it is half of the test.
+
+#include <doctest/doctest.h>
+
+#include <thread>
+#include <vector>
+
+#include <typeflow/typeflow.hpp>
+
+namespace {
+
+namespace tf = typeflow;
+
+constexpr void model(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch>(g, "x");
+  (x * 2 + 1).named("y");
+  sum(x).named("sum");
+}
+
+}  // namespace
+
+TEST_CASE("two callers of a session with two threads get their own results") {
+  constexpr int rows = 1 << 17;  // many grains: the callers compete for the session's threads
+  tf::Variables variables;
+  tf::Session<model> session(variables, {.threads = 2});
+  std::vector<int> wrong(2, 0);
+  const auto call = [&](int caller) {
+    const std::vector<float> x(rows, static_cast<float>(caller + 1));
+    for (int run = 0; run < 8; ++run) {
+      const auto [y, sum] = session.run<"y", "sum">(tf::feed<"x">(x));
+      const float expected = 2 * x[0] + 1;
+      for (const float e : y) wrong[static_cast<std::size_t>(caller)] += e != expected;
+      wrong[static_cast<std::size_t>(caller)] += sum != static_cast<float>(rows) * x[0];
+    }
+  };
+  std::thread first(call, 0);
+  std::thread second(call, 1);
+  first.join();
+  second.join();
+  CHECK(wrong == std::vector<int>{0, 0});
+}

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# cmake -DINCLUDE=include -P check_namespaces.cmake
+#
+# Asserts that all headers open the namespace with the target in it, but those of the types that
+# units for different instruction sets exchange.
+
+cmake_minimum_required(VERSION 3.25)
+
+set(exchanged core/dtype.hpp core/error.hpp core/shape.hpp runtime/variables.hpp)
+file(GLOB_RECURSE headers RELATIVE "${INCLUDE}/typeflow" "${INCLUDE}/typeflow/*.hpp")
+set(plain "")
+foreach(header IN LISTS headers)
+  file(STRINGS "${INCLUDE}/typeflow/${header}" lines REGEX "^namespace typeflow[ :]")
+  list(FILTER lines EXCLUDE REGEX "^namespace typeflow::inline TYPEFLOW_TARGET[ :]")
+  if(lines)
+    list(APPEND plain "${header}")
+  endif()
+endforeach()
+list(SORT plain)
+if(NOT plain STREQUAL exchanged)
+  message(FATAL_ERROR "namespace typeflow without TYPEFLOW_TARGET in: ${plain}\n"
+    "expected: ${exchanged}")
+endif()
