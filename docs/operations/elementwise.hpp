@@ -65,7 +65,8 @@ inline constexpr Row elementwise_rows[] = {
         "elu", "elu(x)", "(S) -> (S)", "x where x > 0, else e^x - 1", {.types = "floating"}),
 
     row<ops::Erf, ops::Exp>("erf", "erf(x)", "(S) -> (S)", "the error function"),
-    row<ops::Lgamma, ops::Digamma>("lgamma", "lgamma(x)", "(S) -> (S)", "log|gamma(x)|"),
+    row<ops::Lgamma, ops::Digamma>("lgamma", "lgamma(x)", "(S) -> (S)", "log|gamma(x)|",
+                                   {.gradient = Gradient::twice}),
     row<ops::Digamma, ops::Trigamma>("digamma", "digamma(x)", "(S) -> (S)",
                                      "the derivative of lgamma"),
     row<ops::Trigamma>("trigamma", "trigamma(x)", "(S) -> (S)", "the derivative of digamma"),

@@ -6,5 +6,5 @@
 inline constexpr Row random_rows[] = {
     row<ops::RandomUniform>("random_uniform", "random_uniform<T, D...>(g, label, low, high)",
                             "() -> (D...)", "uniform in [low, high), which is [0, 1) by default",
-                            {.gradient = Gradient::no_tensors}),
+                            {.types = "float, double", .gradient = Gradient::no_tensors}),
 };

@@ -14,6 +14,7 @@
 namespace {
 
 namespace docs = typeflow::docs;
+namespace tf = typeflow;
 namespace fs = std::filesystem;
 using completeness::Exception;
 using completeness::File;
@@ -46,6 +47,7 @@ constexpr Exception internal_records[] = {
 
 /// Functions that are called from models but are no operations.
 constexpr Exception other_functions[] = {
+    {"Session", "the constructor of what runs a model"},
     {"Dense", "the constructor of a layer; its call is that of dense"},
     {"named", "gives a name, and makes no node"},
 };
@@ -230,6 +232,43 @@ TEST_CASE("tests of a function that has no row are a gap") {
   in.tests[0].text += "TEST_CASE(\"relu7: values\") TEST_CASE(\"a sentence: with a colon\")";
   CHECK(text_of_gaps(in) ==
         "the test case 'relu7: values': no row in docs/operations/ has its function\n");
+}
+
+namespace {
+/// How often f can be differentiated, up to three times.
+template <class F>
+int orders(const F& f) {
+  tf::Graph g;
+  auto x = tf::placeholder<double>(g, "x");
+  auto y = f(x);
+  for (int order = 0; order < 3; ++order) {
+    try {
+      y = gradients(y, x);
+    } catch (const tf::Error&) {
+      return order;
+    }
+  }
+  return 3;
+}
+}  // namespace
+
+TEST_CASE("gradients of gradients end where the table says") {
+  const auto row_of = [](std::string_view call) {
+    for (const docs::Family& family : docs::families) {
+      for (const docs::Row& row : family.rows) {
+        if (row.call == call) return gradient_of(row);
+      }
+    }
+    return docs::Gradient::derived;
+  };
+  CHECK(row_of("lgamma(x)") == docs::Gradient::twice);
+  CHECK(orders([](auto x) { return lgamma(x); }) == 2);
+  CHECK(row_of("digamma(x)") == docs::Gradient::once);
+  CHECK(orders([](auto x) { return digamma(x); }) == 1);
+  CHECK(row_of("trigamma(x)") == docs::Gradient::missing);
+  CHECK(orders([](auto x) { return trigamma(x); }) == 0);
+  CHECK(row_of("erf(x)") == docs::Gradient::any_order);
+  CHECK(orders([](auto x) { return erf(x); }) == 3);
 }
 
 TEST_CASE("types and gradients of rows are those of their records") {

@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -38,6 +41,19 @@ std::atomic<long> allocations{0};
 [[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
   std::free(p);
 }
+
+// And every lock that is taken, where the thread sanitizer does not do so itself.
+#ifndef TYPEFLOW_THREAD_SANITIZER
+namespace {
+std::atomic<long> locks{0};
+}
+extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  using Lock = int (*)(pthread_mutex_t*);
+  static const auto lock = reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  ++locks;
+  return lock(mutex);
+}
+#endif
 
 namespace {
 
@@ -379,6 +395,26 @@ TEST_CASE("a run with scalars and buffers allocates nothing") {
   CHECK(after == before);
   CHECK(loss > 0);
 }
+
+#ifndef TYPEFLOW_THREAD_SANITIZER
+TEST_CASE("a run takes no lock, that of a program of its own none after its first") {
+  tf::Variables variables;
+  tf::Session<model> session(variables, {.threads = 1});
+  const auto x = rows(4, 1);
+  const auto run = [&] {
+    session.run<"loss", "train">(tf::feed<"x">(x), tf::feed<"rate">(0.0f));
+    session.run<"r">(tf::feed<"x">(x));  // lies inside of a kernel
+    session.run<"loss">(tf::feed<"h">(rows(2, 3)));
+  };
+  long before = locks;
+  run();
+  CHECK(locks > before);
+  before = locks;
+  for (int i = 0; i < 10; ++i) run();
+  const long after = locks;
+  CHECK(after == before);
+}
+#endif
 
 namespace {
 constexpr void dropped(tf::Graph& g) {

@@ -149,6 +149,7 @@ constexpr auto operator+(const A& a, const B& b) {
                 "a + b: the element types must be equal; convert with cast<T>(x)");
   static_assert(detail::literals_fit<A, B>,
                 "a + b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  (void)sizeof(detail::requirement<"a + b: the shapes do not broadcast", detail::broadcasts<A, B>>);
   static_assert(detail::broadcasts<A, B>, "a + b: the shapes do not broadcast");
   return detail::apply_typed(ops::Add{}, a, b);
 }
@@ -166,6 +167,7 @@ constexpr auto operator-(const A& a, const B& b) {
                 "a - b: the element types must be equal; convert with cast<T>(x)");
   static_assert(detail::literals_fit<A, B>,
                 "a - b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  (void)sizeof(detail::requirement<"a - b: the shapes do not broadcast", detail::broadcasts<A, B>>);
   static_assert(detail::broadcasts<A, B>, "a - b: the shapes do not broadcast");
   return detail::apply_typed(ops::Sub{}, a, b);
 }
@@ -183,6 +185,7 @@ constexpr auto operator*(const A& a, const B& b) {
                 "a * b: the element types must be equal; convert with cast<T>(x)");
   static_assert(detail::literals_fit<A, B>,
                 "a * b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  (void)sizeof(detail::requirement<"a * b: the shapes do not broadcast", detail::broadcasts<A, B>>);
   static_assert(detail::broadcasts<A, B>, "a * b: the shapes do not broadcast");
   return detail::apply_typed(ops::Mul{}, a, b);
 }
@@ -202,6 +205,7 @@ constexpr auto operator/(const A& a, const B& b) {
                 "a / b: the element types must be equal; convert with cast<T>(x)");
   static_assert(detail::literals_fit<A, B>,
                 "a / b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  (void)sizeof(detail::requirement<"a / b: the shapes do not broadcast", detail::broadcasts<A, B>>);
   static_assert(detail::broadcasts<A, B>, "a / b: the shapes do not broadcast");
   return detail::apply_typed(ops::Div{}, a, b);
 }

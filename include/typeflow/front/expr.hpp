@@ -15,6 +15,7 @@
 #include "typeflow/core/device.hpp"
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/shape.hpp"
+#include "typeflow/core/text.hpp"
 #include "typeflow/graph/graph.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -22,6 +23,20 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 constexpr SourceLine source_line(const std::source_location& at) {
   return {at.file_name(), static_cast<int>(at.line()), false, nullptr};
 }
+
+namespace detail {
+
+/// Puts the sentence of the static_assert that follows into g++'s first lines, however deep in
+/// templates the mistake is: g++ ends with an error, and begins with what it instantiates,
+/// requirement<"the sentence">, and with the line that asked for that. clang begins with errors.
+template <Text Sentence, bool Ok>
+struct requirement {
+#ifndef __clang__
+  static_assert(Ok, "the sentence is in the template arguments of requirement<...>");
+#endif
+};
+
+}  // namespace detail
 
 /// A tensor of any element type and shape.
 struct AnyExpr {

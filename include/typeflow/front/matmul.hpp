@@ -156,6 +156,9 @@ struct MatMulRule {
 template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
 constexpr auto matmul(const A& a, const B& b,
                       std::source_location at = std::source_location::current()) {
+  (void)sizeof(
+      detail::requirement<"matmul(a, b): a and b must be matrices, tensors of two axes or more",
+                          (A::rank >= 2 && B::rank >= 2)>);
   static_assert(A::rank >= 2 && B::rank >= 2,
                 "matmul(a, b): a and b must be matrices, tensors of two axes or more");
   static_assert(std::is_same_v<typename A::element, typename B::element> &&
@@ -163,8 +166,13 @@ constexpr auto matmul(const A& a, const B& b,
                 "matmul(a, b): the element types must be equal, those of numbers; convert with "
                 "cast<T>(x)");
   using Rule = detail::MatMulRule<typename A::shape, typename B::shape, T>;
+  (void)sizeof(detail::requirement<
+               "matmul(a, b): the axes in front of the last two must be equal, or 1 in a or b",
+               Rule::leading>);
   static_assert(Rule::leading,
                 "matmul(a, b): the axes in front of the last two must be equal, or 1 in a or b");
+  (void)sizeof(
+      detail::requirement<"matmul(a, b): the columns of a must equal the rows of b", Rule::inner>);
   static_assert(Rule::inner, "matmul(a, b): the columns of a must equal the rows of b");
   detail::mark(at, a);
   using E = Expr<typename A::element, shape_of_t<Rule>>;

@@ -44,13 +44,12 @@ constexpr AnyExpr check_keep(const AnyExpr& keep) {
 
 struct DropoutOptions {
   Scalar keep = 0.5;  ///< the probability, in (0, 1], to stay; a number or a scalar expression
-  /// Of the result; without one, the first, second... dropout of its scope draws as such.
-  Label name = "";
+  Label name = "";  ///< of the result; without one, the first, second... of its scope draws as such
 };
 
-/// In training, each element of x divided by `keep` with probability `keep`, else 0; drawn anew
-/// in each run. In inference x itself. Names do not depend on which it is. A `keep` that is no
-/// such probability is a mistake of the model, a fed one an Error of the run.
+/// In training, each element of x divided by `keep` with probability `keep`, else 0; drawn anew in
+/// each run. In inference x itself. Names do not depend on which it is. A `keep` that is no such
+/// probability is a mistake of the model, a fed one an Error of the run.
 template <TypedExpr X>
 constexpr auto dropout(const X& x, DropoutOptions options = {},
                        std::source_location at = std::source_location::current()) {

@@ -4,6 +4,7 @@
 // Sessions: a compiled model, its variables, and runs by name.
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -211,18 +212,33 @@ class Session {
                                     states_, threads_.get(), options);
   }
 
-  /// The engine of a program: programs other than the main one are made at their first run.
+  /// A program besides the main one.
+  struct Other {
+    const ProgramView* program;
+    std::unique_ptr<Engine> engine;
+    const Other* next;
+  };
+  static Engine* find(const Other* others, const ProgramView* program) {
+    while (others != nullptr && others->program != program) others = others->next;
+    return others != nullptr ? others->engine.get() : nullptr;
+  }
+
+  /// The engine of a program: programs other than the main one are made at their first run, under a
+  /// lock, and found without one from then on.
   template <class P>
   Engine& engine() {
     if constexpr (std::is_same_v<P, Main>) {
       return *main_;
     } else {
-      const std::lock_guard lock(mutex_);
-      for (const auto& [key, engine] : others_) {
-        if (key == &P::view) return *engine;
+      if (Engine* const known = find(others_.load(std::memory_order_acquire), &P::view)) {
+        return *known;
       }
-      others_.emplace_back(&P::view, make_engine<P>());
-      return *others_.back().second;
+      const std::lock_guard lock(mutex_);
+      const Other* const first = others_.load(std::memory_order_relaxed);
+      if (Engine* const known = find(first, &P::view)) return *known;
+      made_.push_back(std::make_unique<Other>(Other{&P::view, make_engine<P>(), first}));
+      others_.store(made_.back().get(), std::memory_order_release);
+      return *made_.back()->engine;
     }
   }
 
@@ -319,8 +335,9 @@ class Session {
   Variables states_;
   std::unique_ptr<ThreadPool> threads_;
   std::unique_ptr<Engine> main_;
-  std::mutex mutex_;
-  std::vector<std::pair<const ProgramView*, std::unique_ptr<Engine>>> others_;
+  std::atomic<const Other*> others_{nullptr};  // the last that was made
+  std::mutex mutex_;                           // for the making
+  std::vector<std::unique_ptr<Other>> made_;
 };
 
 /// The same as session.run<...>(...), for templates, where the member needs `.template`.
