@@ -29,7 +29,7 @@
 #error "typeflow: NaN, infinity and equal bits need IEEE arithmetic; compile without -ffast-math"
 #endif
 
-/// Forces inlining of the small functions that make up a kernel's innermost loop.
+// What the code is built with. (g++ does not tell of -fsanitize=undefined.)
 #if defined(__SANITIZE_THREAD__)
 #define TYPEFLOW_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -38,8 +38,24 @@
 #endif
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define TYPEFLOW_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TYPEFLOW_ADDRESS_SANITIZER 1
+#endif
+#endif
+
 // Runs once or seldom: compiled for size, which spares the compiler most of its time.
 #define TYPEFLOW_COLD [[gnu::cold, gnu::noinline]]
 
+/// Forces inlining of the small functions that make up a kernel's innermost loop. Under the address
+/// sanitizer it forbids it: every access has a check there, and the compiler takes a third less time
+/// for checks in small functions.
+#if defined(TYPEFLOW_ADDRESS_SANITIZER)
+#define TYPEFLOW_INLINE [[gnu::noinline]] inline
+#define TYPEFLOW_INLINE_LAMBDA __attribute__((noinline))
+#else
 #define TYPEFLOW_INLINE [[gnu::always_inline]] inline
 #define TYPEFLOW_INLINE_LAMBDA __attribute__((always_inline))
+#endif
