@@ -180,7 +180,7 @@ TEST_CASE("a buffer with a shape must have the tensor's") {
   xt::xtensor<float, 1> flat = xt::xtensor<float, 1>::from_shape({6});
   CHECK(message_of([&] { session.run<>(tf::feed<"x">(rows), tf::into<"y">(flat)); }) ==
         "into \"y\": expected float [2, 3], got [6]");
-  xt::xarray<float> nine = xt::xarray<float>::from_shape({1, 1, 1, 1, 1, 1, 1, 2, 3});
+  xt::xtensor<float, 9> nine = xt::xtensor<float, 9>::from_shape({1, 1, 1, 1, 1, 1, 1, 2, 3});
   CHECK(message_of([&] { session.run<>(tf::feed<"x">(rows), tf::into<"y">(nine)); }) ==
         "into \"y\": expected float [2, 3], got [1, 1, 1, 1, 1, 1, 1, 2, ...]");
   xt::xtensor<float, 2> fits = xt::xtensor<float, 2>::from_shape({2, 3});
