@@ -80,7 +80,9 @@ struct Pow : elementwise {
     const AnyExpr less_one = where(equal(b, 0), 1, b - 1);
     const AnyExpr positive = greater(a, 0);
     const AnyExpr logarithm = log(where(positive, a, 1));
-    return {dy * (b * pow(a, less_one)), where(positive, dy * (y * logarithm), 0)};
+    // Not pow(...): its type is deduced, and for clang from that of this gradient.
+    const AnyExpr power = detail::apply_untyped(Pow{}, a, less_one);
+    return {dy * (b * power), where(positive, dy * (y * logarithm), 0)};
   }
 
  private:

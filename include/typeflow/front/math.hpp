@@ -102,7 +102,10 @@ struct Cos : inexact {
   V operator()(V x) const {
     return std::cos(x);
   }
-  static constexpr AnyExpr gradient(Cos, auto x, auto, auto dy) { return -(dy * sin(x)); }
+  // Not sin(x): its type is deduced, and for clang from that of this gradient, through cos(x).
+  static constexpr AnyExpr gradient(Cos, auto x, auto, auto dy) {
+    return -(dy * detail::apply_untyped(Sin{}, x));
+  }
 };
 
 struct Sqrt : inexact {

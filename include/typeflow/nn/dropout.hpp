@@ -10,6 +10,7 @@
 #include "typeflow/front/cast.hpp"
 #include "typeflow/front/custom.hpp"
 #include "typeflow/front/random.hpp"
+#include "typeflow/front/sources.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
