@@ -202,8 +202,10 @@ void add_cast(Builder& b) {
   b.keep(tf::cast_to(x, type), b.bound(x));
 }
 void add_bitcast(Builder& b) {
-  const AnyExpr x = b.pick_of(Domain::real);
+  AnyExpr x = b.pick_of(Domain::real);
   if (!x.exists()) return;
+  // The sign and payload of a NaN are nobody's promise.
+  if (tf::is_floating(x.dtype())) x = where(equal(x, x), x, 0);
   constexpr DType same[][2] = {{DType::float32, DType::int32}, {DType::float64, DType::int64},
                                {DType::int16, DType::float16}, {DType::uint8, DType::int8},
                                {DType::int32, DType::uint32},  {DType::int64, DType::uint64}};
