@@ -13,6 +13,7 @@
 
 #include "typeflow/front/assign.hpp"
 #include "typeflow/front/gather.hpp"
+#include "typeflow/front/variables.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
