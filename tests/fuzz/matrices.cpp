@@ -151,7 +151,7 @@ const Maker makers[] = {
     {6, true, true, add_matmul},
     {1, true, true, add_einsum},
     {1, true, true, add_diagonal},
-    {1, false, false, add_linalg},
+    {4, false, false, add_linalg},
 };
 
 }  // namespace

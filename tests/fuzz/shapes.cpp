@@ -325,6 +325,15 @@ void add_check(Builder& b) {
   if (x.exists()) b.keep(tf::check_numerics(x), {x});
 }
 
+void add_check_keep(Builder& b) {
+  const AnyExpr x = b.pick_of(Domain::floating);
+  if (!x.exists()) return;
+  const AnyExpr most = tf::reduce<ops::Max>(x, tf::detail::all_axes(x.dims().rank), false);
+  const AnyExpr one = tf::detail::literal_node(b.g, x.dtype(), 1);
+  const AnyExpr keep = where(greater(most, 0), one, b.exact() ? 1 : 0.5);
+  b.keep(x * tf::detail::check_keep(keep), {x});
+}
+
 const Maker makers[] = {
     {10, true, true, add_sum},
     {5, true, true, add_extreme},
@@ -350,6 +359,7 @@ const Maker makers[] = {
     {2, true, true, add_concat},
     {1, true, true, add_print},
     {1, true, true, add_check},
+    {1, true, true, add_check_keep},
 };
 
 }  // namespace

@@ -88,6 +88,7 @@ class Recomputer {
       }
       parts_ = 0;
       leaves_ = 0;
+      leaf_reads_ = 0;
       flops_ = 0;
       if (!collect(id, m)) continue;
       bool all = true;
@@ -166,8 +167,9 @@ class Recomputer {
       const bool inside = fused_.cluster_of[from] == cluster;
       if (inside && fused_.is_row[from] == 0) {
         if (!collect(cluster, from)) return false;
-      } else if (!add_leaf(storage)) {
-        return false;
+      } else {
+        ++leaf_reads_;
+        if (!add_leaf(storage)) return false;
       }
     }
     if (parts_ == most_operations) return false;
@@ -240,6 +242,8 @@ class Recomputer {
       larger += bytes_of(leaf_[i]) > bytes_of(value) ? 2 : 1;
     }
     if (inputs > limits_.inputs || tensors > limits_.tensors || larger > 1) return false;
+    // A leaf that is read along different axes takes several places.
+    if (c.inputs - 1 + leaf_reads_ > FusionLimits::most_inputs) return false;
     for (int i = 0; i < parts_; ++i) {
       const Node& node = graph_.nodes[part_[i]];
       for (Id k = 0; k < node.inputs.count; ++k) {
@@ -382,6 +386,7 @@ class Recomputer {
   int parts_ = 0;
   Id leaf_[most_leaves] = {};  // storage values
   int leaves_ = 0;
+  int leaf_reads_ = 0;  // by the parts
   int flops_ = 0;
 };
 
