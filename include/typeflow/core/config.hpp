@@ -50,8 +50,8 @@
 #define TYPEFLOW_COLD [[gnu::cold, gnu::noinline]]
 
 /// Forces inlining of the small functions that make up a kernel's innermost loop. Under the address
-/// sanitizer it forbids it: every access has a check there, and the compiler takes a third less time
-/// for checks in small functions.
+/// sanitizer it forbids it: every access has a check there, and the compiler takes a third less
+/// time for checks in small functions.
 #if defined(TYPEFLOW_ADDRESS_SANITIZER)
 #define TYPEFLOW_INLINE [[gnu::noinline]] inline
 #define TYPEFLOW_INLINE_LAMBDA __attribute__((noinline))
