@@ -11,20 +11,11 @@
 
 #include <typeflow/typeflow.hpp>
 
+#include "support/message_of.hpp"
+
 namespace {
 
 namespace tf = typeflow;
-
-/// What an Error says; empty without one.
-template <class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const tf::Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 /// The programs that a session compiles for a model beside the first.
 template <auto Model, class Fetches, class Feeds>

@@ -16,21 +16,12 @@
 
 #include <xtensor/xview.hpp>
 
+#include "support/message_of.hpp"
+
 namespace {
 
 namespace tf = typeflow;
 
-/// The text of what f throws; empty if it throws nothing, or no tf::Error.
-template <class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const tf::Error& error) {
-    return error.what();
-  } catch (...) {
-  }
-  return "";
-}
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

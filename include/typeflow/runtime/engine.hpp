@@ -507,7 +507,9 @@ class Engine {
       if (workspace == too_many) throw std::bad_alloc();
       arena.workspace = AlignedBytes(workspace);
     } catch (const std::bad_alloc&) {
-      fail(*largest, "no memory for the " + std::to_string(workspace) + " bytes of its workspace");
+      fail(*largest, workspace == too_many ? "its workspace has more bytes than 63 bits can count"
+                                           : "no memory for the " + std::to_string(workspace) +
+                                                 " bytes of its workspace");
     }
   }
 
