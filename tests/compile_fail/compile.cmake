@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# What check.cmake and check_lines.cmake share.
+# What the scripts of this folder share: -DCOMPILER=... -DCOMPILER_ID=... -DINCLUDE=... and
+# -DPRECOMPILED=..., the folder of the precompiled header that precompile.cmake makes.
 
-set(flags -std=c++20 -fsyntax-only -ffp-contract=off "-I${INCLUDE}")
+set(flags -std=c++20 -ffp-contract=off "-I${INCLUDE}")
 if(COMPILER_ID STREQUAL "Clang")
   list(APPEND flags -fconstexpr-steps=2000000000 -ferror-limit=0)
+  # Of the header itself: clang counts a file that includes it as a line of each message.
+  set(header "${INCLUDE}/typeflow/typeflow.hpp" -Wno-pragma-once-outside-header)
+  set(precompiled "${PRECOMPILED}/umbrella.hpp.pch")
+  set(use_precompiled -include-pch "${precompiled}")
 else()
   list(APPEND flags -fconstexpr-ops-limit=4000000000 -fconstexpr-loop-limit=100000000)
+  set(header "${PRECOMPILED}/umbrella.hpp")
+  set(precompiled "${PRECOMPILED}/umbrella.hpp.gch")
+  set(use_precompiled -Winvalid-pch -include "${PRECOMPILED}/umbrella.hpp")
 endif()
 set(ENV{LC_ALL} C)
 
 # Compiles SOURCE, with further flags: the exit status and what the compiler says.
 function(compile result output)
-  execute_process(COMMAND "${COMPILER}" ${flags} ${ARGN} "${SOURCE}"
+  file(STRINGS "${SOURCE}" umbrella REGEX "^#include .typeflow/(typeflow|graph).hpp" LIMIT_COUNT 1)
+  if(NOT umbrella)
+    set(use_precompiled "")
+  endif()
+  execute_process(COMMAND "${COMPILER}" ${flags} -fsyntax-only ${use_precompiled} ${ARGN} "${SOURCE}"
     RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   set(${result} "${status}" PARENT_SCOPE)
   set(${output} "${text}" PARENT_SCOPE)
