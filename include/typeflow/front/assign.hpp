@@ -70,6 +70,13 @@ constexpr Id assign_node(Graph& graph, Id variable, Id value) {
   const Id ids[] = {variable, value};
   return graph.add_value(record<ops::Assign>, ids, 2, none);
 }
+/// The variable's value at this point of the model's statements, to compute with. As long as no
+/// statement changes it, that is the variable itself, which spares every step of training a node.
+constexpr AnyExpr present_value(Graph& graph, Id variable) {
+  const Id index = graph.variable_index(variable);
+  if (!graph.variable_records[index].written) return {&graph, variable};
+  return add_node(graph, ops::Read{}, &variable, 1, graph.values[variable].type);
+}
 /// x once `token` has happened.
 constexpr AnyExpr after_node(const AnyExpr& x, Id token) {
   Graph& graph = *x.graph;
@@ -150,9 +157,11 @@ constexpr Assignment<T, S> assign_add(const Variable<T, S>& variable, const V& v
   static_assert(detail::assignable<T, S, V>,
                 "assign_add(variable, value): the value must have the variable's element type and "
                 "broadcast to its shape");
-  const auto now = variable.read(at);
-  return detail::assignment(
-      variable, (now.any() + AnyExpr{&now.graph(), detail::value_for(variable, value)}).id);
+  Graph& graph = variable.graph();
+  graph.source = source_line(at);
+  const AnyExpr now = detail::present_value(graph, variable.id());
+  return detail::assignment(variable,
+                            (now + AnyExpr{&graph, detail::value_for(variable, value)}).id);
 }
 
 /// variable := variable - value, as the variable is at this point of the model's statements.
@@ -162,9 +171,11 @@ constexpr Assignment<T, S> assign_sub(const Variable<T, S>& variable, const V& v
   static_assert(detail::assignable<T, S, V>,
                 "assign_sub(variable, value): the value must have the variable's element type and "
                 "broadcast to its shape");
-  const auto now = variable.read(at);
-  return detail::assignment(
-      variable, (now.any() - AnyExpr{&now.graph(), detail::value_for(variable, value)}).id);
+  Graph& graph = variable.graph();
+  graph.source = source_line(at);
+  const AnyExpr now = detail::present_value(graph, variable.id());
+  return detail::assignment(variable,
+                            (now - AnyExpr{&graph, detail::value_for(variable, value)}).id);
 }
 
 /// variable := variable * value, as the variable is at this point of the model's statements.
@@ -174,9 +185,11 @@ constexpr Assignment<T, S> assign_mul(const Variable<T, S>& variable, const V& v
   static_assert(detail::assignable<T, S, V>,
                 "assign_mul(variable, value): the value must have the variable's element type and "
                 "broadcast to its shape");
-  const auto now = variable.read(at);
-  return detail::assignment(
-      variable, (now.any() * AnyExpr{&now.graph(), detail::value_for(variable, value)}).id);
+  Graph& graph = variable.graph();
+  graph.source = source_line(at);
+  const AnyExpr now = detail::present_value(graph, variable.id());
+  return detail::assignment(variable,
+                            (now * AnyExpr{&graph, detail::value_for(variable, value)}).id);
 }
 
 /// All of several effects, as one.

@@ -102,7 +102,7 @@ constexpr Id add_variable(Graph& graph, const Type& type, Initializer initialize
   }
   if (initializer.kind == Initializer::Kind::unset) initializer = glorot_uniform;
   const Id index =
-      graph.variable_records.push(VariableRecord{none, none, initializer, trainable, state});
+      graph.variable_records.push(VariableRecord{none, none, initializer, trainable, state, false});
   const Id value = add_node(graph, ops::Variable{{}, index}, nullptr, 0, type).id;
   graph.variable_records[index].value = value;
   return index;

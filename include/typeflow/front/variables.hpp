@@ -44,8 +44,7 @@ class AnyVariable {
   constexpr Message name() const { return graph_->text_of(name_record()); }
   /// What that is made of.
   constexpr const Name& name_record() const {
-    const auto index = static_cast<Id>(graph_->words_of(graph_->node_of(id_))[0]);
-    return graph_->names[graph_->variable_records[index].name];
+    return graph_->names[graph_->variable_records[graph_->variable_index(id_)].name];
   }
 
  private:
@@ -137,13 +136,15 @@ constexpr Effect assign(const AnyVariable& variable, const V& value,
 template <Operand V>
 constexpr Effect assign_add(const AnyVariable& variable, const V& value,
                             std::source_location at = std::source_location::current()) {
-  return assign(variable, variable.read() + value, at);
+  variable.graph().source = source_line(at);
+  return assign(variable, detail::present_value(variable.graph(), variable.id()) + value, at);
 }
 /// Untyped: variable := variable - value, as the variable is at this point.
 template <Operand V>
 constexpr Effect assign_sub(const AnyVariable& variable, const V& value,
                             std::source_location at = std::source_location::current()) {
-  return assign(variable, variable.read() - value, at);
+  variable.graph().source = source_line(at);
+  return assign(variable, detail::present_value(variable.graph(), variable.id()) - value, at);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -152,6 +152,7 @@ class Graph {
                          const std::uint32_t* words = nullptr, int word_count = 0) {
     const Id value = values.size();
     values.push(Value{add_node(op, inputs, count, 1, words, word_count), 0, type, none});
+    if (writes_variable(op.kind)) mark_written(inputs[0]);
     if (shared_buckets_.empty()) return value;
     const Id known = share(value);
     if (known != value) {  // take the node back
@@ -207,6 +208,10 @@ class Graph {
   constexpr Id input(const Node& node, int i) const { return operands[node.inputs.first + i]; }
   constexpr const std::uint32_t* words_of(const Node& node) const {
     return attributes.data() + node.attributes.first;
+  }
+  /// The number, in `variable_records`, of the variable that the value is.
+  constexpr Id variable_index(Id value) const {
+    return static_cast<Id>(words_of(node_of(value))[0]);
   }
 
   constexpr Range append(const Id* ids, int count) {
@@ -341,6 +346,11 @@ class Graph {
   }
 
  private:
+  constexpr void mark_written(Id target) {
+    if (op_of(target).builtin != Builtin::variable) return;  // a mistake, which `verify` reports
+    variable_records[variable_index(target)].written = true;
+  }
+
   /// A scope of the same path that prefixes the names of variables in all its parts.
   constexpr Id add_variable_scope(Id of) {
     ScopeRecord copy = scopes[of];

@@ -265,7 +265,7 @@ class Interpreter {
         out.elements = value(graph.input(node, 0)).elements;
         return;
       case Kind::write:
-        assigned_[variable_index(graph, node)] = value(graph.input(node, 1));
+        assigned_[graph.variable_index(graph.input(node, 0))] = value(graph.input(node, 1));
         return;
       case Kind::group:
         return;
@@ -313,21 +313,19 @@ class Interpreter {
     }
   }
 
-  Id variable_index(const Graph& graph, const Node& node) const {
-    return static_cast<Id>(graph.words_of(graph.node_of(graph.input(node, 0)))[0]);
-  }
   /// The variable as it is now: what the run has assigned so far, or what it started with.
   void read(const Graph& graph, const Node& node, HostTensor& out) {
-    const auto found = assigned_.find(variable_index(graph, node));
+    const auto found = assigned_.find(graph.variable_index(graph.input(node, 0)));
     out = found != assigned_.end() ? found->second : value(graph.input(node, 0));
   }
 
   void call(const Graph& graph, const Node& node) {
     const bool updates = node.op->kind == Kind::update;
-    HostTensor* const outputs =
-        updates ? &assigned_.emplace(variable_index(graph, node), value(graph.input(node, 0)))
-                       .first->second
-                : &value(node.outputs.first);
+    HostTensor* const outputs = updates ? &assigned_
+                                               .emplace(graph.variable_index(graph.input(node, 0)),
+                                                        value(graph.input(node, 0)))
+                                               .first->second
+                                        : &value(node.outputs.first);
     std::vector<const HostTensor*> inputs;
     for (Id k = updates ? 1 : 0; k < node.inputs.count; ++k) {
       inputs.push_back(&value(graph.input(node, k)));

@@ -164,7 +164,8 @@ struct VariableRecord {
   Id name;
   Initializer initializer;
   bool trainable;
-  bool state;  ///< session-local
+  bool state;    ///< session-local
+  bool written;  ///< whether a statement changes it
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -20,15 +20,12 @@ template <class F, class G>
 constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) {
   Graph& graph = *gradients.graph;
   Pool<Id> tokens;
-  for (const GradientRecord& item : gradients.items) {
-    const AnyExpr variable{&graph, graph.variable_records[item.variable].value};
-    const AnyExpr gradient{&graph, item.gradient};
+  for (const auto& [variable, gradient] : gradients) {
     const Pool<Slices> sparse = slices_of(gradient);
-    for (const Slices& slices : sparse) tokens.push(g(variable, slices));
+    for (const Slices& slices : sparse) tokens.push(g(variable.any(), slices));
     if (sparse.empty()) {
-      const AnyExpr now =
-          add_node(graph, ops::Read{}, &variable.id, 1, graph.values[variable.id].type);
-      tokens.push(assign_node(graph, variable.id, f(now, gradient).id));
+      const AnyExpr now = present_value(graph, variable.id());
+      tokens.push(assign_node(graph, variable.id(), f(now, gradient).id));
     }
   }
   return group_node(graph, tokens.data(), tokens.size());
