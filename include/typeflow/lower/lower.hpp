@@ -188,16 +188,20 @@ class Lowerer {
     const Range tensors{operands, out_.operands.size() - operands};
     const Range needs = push_needs(cluster);
     const Node& node = nodes_[labelled_];
-    out_.steps.push(Step{kernel(),
-                         inputs,
-                         tensors,
-                         {extents, out_.extents.size() - extents},
-                         {words, out_.words.size() - words},
-                         {},
-                         needs,
-                         cluster.device,
-                         {node.op->name.data(), static_cast<int>(node.op->name.size()), node.scope,
-                          none, node.source}});
+    out_.steps.push(
+        Step{kernel(),
+             inputs,
+             tensors,
+             {extents, out_.extents.size() - extents},
+             {words, out_.words.size() - words},
+             {},
+             needs,
+             cluster.device,
+             {name_of(*node.op), name_of(node.source.op != nullptr ? *node.source.op : *node.op),
+              node.scope, none, node.source.file, node.source.line}});
+  }
+  static constexpr OperationName name_of(const Op& op) {
+    return {op.name.data(), static_cast<int>(op.name.size())};
   }
 
   // Needs.

@@ -140,13 +140,22 @@ struct StepExtent {
   int power;
 };
 
+/// The name of an operation. (The operation's record would bring its rules into the program.)
+struct OperationName {
+  const char* data;
+  int size;
+
+  constexpr std::string_view view() const { return {data, static_cast<std::size_t>(size)}; }
+};
+
 /// Which node a step computes, for messages.
 struct StepLabel {
-  const char* operation;  ///< of the node; see also SourceLine::op
-  int length;
+  OperationName operation;  ///< of the node
+  OperationName called;     ///< that the user called: the node's, or one that it is a part of
   Id scope;
-  Id name;  ///< in ProgramView::names, if the result has one
-  SourceLine source;
+  Id name;           ///< in ProgramView::names, if the result has one
+  const char* file;  ///< where the user called it
+  int line;
 };
 
 struct Step {
@@ -287,14 +296,9 @@ constexpr void print_step(Message& out, const ProgramView& program, const Step& 
     print_name(out, program, step.label.name);
   } else {
     print_scope(out, program.scopes, step.label.scope, false);
-    const Op* const op = step.label.source.op;
-    if (op != nullptr) {
-      out << op->name;
-    } else {
-      out << std::string_view(step.label.operation, static_cast<std::size_t>(step.label.length));
-    }
+    out << step.label.called.view();
   }
-  out << " (" << file_name(step.label.source.file) << ':' << step.label.source.line << ')';
+  out << " (" << file_name(step.label.file) << ':' << step.label.line << ')';
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

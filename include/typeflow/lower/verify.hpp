@@ -27,7 +27,7 @@ constexpr Message verify(const ProgramPools& program) {
     if (step.inputs != loads || step.operands.count != loads + kernel.stores) {
       fail(s, "other operands than its kernel has");
     }
-    if (step.label.length == 0) fail(s, "no label");
+    if (step.label.operation.size == 0) fail(s, "no label");
     for (int i = 0; i < step.operands.count && wrong.empty(); ++i) {
       const Id id = program.operands[step.operands.first + i];
       if (id < 0 || id >= program.slots.size()) {

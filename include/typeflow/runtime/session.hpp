@@ -174,7 +174,7 @@ class Session {
       const Step& step = program.steps[s];
       Message path{};
       print_scope(path, program.scopes, step.label.scope, false);
-      path << std::string_view(step.label.operation, static_cast<std::size_t>(step.label.length));
+      path << step.label.operation.view();
       if (path.view() != name || step.operands.count == step.inputs) continue;
       slot = program.operands[step.operands.first + step.inputs];
       type = program.type_of(slot);
