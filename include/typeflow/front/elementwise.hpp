@@ -221,9 +221,17 @@ constexpr AnyExpr apply_untyped(const O& op, const X&... x) {
   const DType element = element_type(x...);
   constexpr std::size_t count = sizeof...(X);
   const Id ids[] = {operand_id(graph, element, x)...};
-  const Id type = graph.values[ids[0]].type;
-  bool alike = O::result(element) == element;  // the usual case: all have the result's type
-  for (std::size_t i = 1; i < count && alike; ++i) alike = graph.values[ids[i]].type == type;
+  // The usual case: all operands have the result's type, or are scalars of its elements.
+  Id type = graph.values[ids[0]].type;
+  bool alike = O::result(element) == element;
+  for (std::size_t i = 1; i < count && alike; ++i) {
+    const Id other = graph.values[ids[i]].type;
+    if (other == type) continue;
+    const bool scalar = graph.types[type].dims.rank == 0;
+    alike = (scalar || graph.types[other].dims.rank == 0) &&
+            graph.types[other].dtype == graph.types[type].dtype;
+    if (scalar) type = other;
+  }
   if (alike) return add_node(graph, op, ids, static_cast<int>(count), type);
   Dims dims = graph.dims_of(ids[0]);
   for (std::size_t i = 1; i < count; ++i) dims = broadcast(dims, graph.dims_of(ids[i]));

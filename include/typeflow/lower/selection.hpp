@@ -34,31 +34,33 @@ constexpr Selection select_steps(const ProgramView& program, const Id* names, in
   Selection out;
   out.steps = Pool<char>(program.steps.size, 0);
   out.placeholders = Pool<char>(program.placeholders.size, 0);
+  // For every step while the compiler evaluates, hence the plainness.
+  char* const steps = out.steps.data();
+  char* const placeholders = out.placeholders.data();
+  const Slot* const slots = program.slots.data;
+  const Id* const operands = program.operands.data;
   const auto need = [&](Id id) {
-    const Slot& slot = program.slots[id];
-    if (slot.kind == SlotKind::temporary) out.steps[slot.step] = 1;
-    if (slot.kind == SlotKind::placeholder && slot.index != none) out.placeholders[slot.index] = 1;
+    const Slot& slot = slots[id];
+    if (slot.kind == SlotKind::temporary) steps[slot.step] = 1;
+    if (slot.kind == SlotKind::placeholder && slot.index != none) placeholders[slot.index] = 1;
   };
   for (int i = 0; i < name_count; ++i) {
     const ProgramName& name = program.names[names[i]];
     if (name.slot != none) need(name.slot);
-    for (int k = 0; k < name.steps.count; ++k) {
-      out.steps[program.operands[name.steps.first + k]] = 1;
-    }
+    for (int k = 0; k < name.steps.count; ++k) steps[operands[name.steps.first + k]] = 1;
   }
   for (Id s = program.steps.size - 1; s >= 0; --s) {  // steps come after those that they need
-    if (out.steps[s] == 0) continue;
-    const Step& step = program.steps[s];
+    if (steps[s] == 0) continue;
+    const Step& step = program.steps.data[s];
     ++out.count;
     for (int k = 0; k < step.needs.count && out.exact; ++k) {
-      out.exact =
-          detail::is_needed(program, program.operands[step.needs.first + k], names, name_count);
+      out.exact = detail::is_needed(program, operands[step.needs.first + k], names, name_count);
     }
-    if (program.kernels[step.kernel].random) out.draws = true;
-    for (int k = 0; k < step.inputs; ++k) need(program.operands[step.operands.first + k]);
-    for (int k = 0; k < step.after.count; ++k) {
-      out.steps[program.operands[step.after.first + k]] = 1;
-    }
+    if (program.kernels.data[step.kernel].random) out.draws = true;
+    const Id last = step.operands.first + step.inputs;
+    for (Id k = step.operands.first; k < last; ++k) need(operands[k]);
+    const Id last_after = step.after.first + step.after.count;
+    for (Id k = step.after.first; k < last_after; ++k) steps[operands[k]] = 1;
   }
   return out;
 }

@@ -342,15 +342,16 @@ class Fuser {
       const Id id = order[i];
       const Id mine = needs[id];
       if (mine == NeedSets::nobody) continue;
-      const Node node = nodes[id];
-      const Id last = node.inputs.first + node.inputs.count;
-      for (Id k = node.inputs.first; k < last; ++k) {
+      const Node* const node = nodes + id;
+      const Id last = node->inputs.first + node->inputs.count;
+      for (Id k = node->inputs.first; k < last; ++k) {
         Id& from = needs[values[operands[k]].node];
         if (from != mine) from = sets.unite(from, mine);
       }
-      for (Id k = 0; k < node.controls.count; ++k) {
-        Id& from = needs[values[operands[node.controls.first + k]].node];
-        from = sets.unite(from, mine);
+      const Id last_control = node->controls.first + node->controls.count;
+      for (Id k = node->controls.first; k < last_control; ++k) {
+        Id& from = needs[values[operands[k]].node];
+        if (from != mine) from = sets.unite(from, mine);
       }
     }
     const int count = sets.count();
@@ -430,7 +431,11 @@ class Fuser {
       const Id value = operands[k];
       const Id storage = storage_[value];
       const Id type = values[value].type;
-      look_[k] = Operand{storage, values[storage].node, type, operand_axes(value, result)};
+      const Id from = values[storage].node;
+      // As operand_axes, whose usual case is this one.
+      const bool alike = type == result && nodes_[from].op->builtin != Builtin::index_along;
+      look_[k] =
+          Operand{storage, from, type, alike ? all(types[type].rank) : operand_axes(value, result)};
       width |= types[type].width;
     }
     count_ = count;

@@ -60,16 +60,35 @@ class Recomputer {
     }
   }
 
-  /// Who reads what; and what has to be in memory for those that can't compute it.
+  /// What has to be in memory for those that can't compute it; and who reads the other values that
+  /// loops make. (For every cluster while the compiler evaluates, hence the plainness.)
   constexpr void find_readers() {
-    for (Id c = 0; c < fused_.clusters.size(); ++c) {
-      const Cluster& cluster = fused_.clusters[c];
-      if (cluster.merged) continue;
-      const Node& first = graph_.nodes[cluster.first];
-      if (cluster.kind != ClusterKind::loop) {
-        for (Id k = 0; k < first.inputs.count; ++k) pin(graph_.input(first, k));
+    const Cluster* const clusters = fused_.clusters.data();
+    const Node* const nodes = graph_.nodes.data();
+    const Value* const values = graph_.values.data();
+    const Id* const operands = graph_.operands.data();
+    const Id* const storage = fused_.storage.data();
+    const Id* const cluster_of = fused_.cluster_of.data();
+    char* const pinned = pinned_.data();
+    const Id count = fused_.clusters.size();
+    for (Id c = 0; c < count; ++c) {
+      const Cluster* const cluster = clusters + c;
+      if (cluster->merged || cluster->kind == ClusterKind::loop) continue;
+      const Node* const node = nodes + cluster->first;
+      const Id last = node->inputs.first + node->inputs.count;
+      for (Id k = node->inputs.first; k < last; ++k) pinned[storage[operands[k]]] = 1;
+    }
+    for (Id c = 0; c < count; ++c) {
+      const Cluster* const cluster = clusters + c;
+      if (cluster->merged) continue;
+      const int inputs = cluster->inputs;
+      for (int i = 0; i < inputs; ++i) {
+        const Id value = cluster->input[i];
+        if (pinned[value] != 0) continue;
+        const Id maker = cluster_of[values[value].node];
+        if (maker == none || maker >= fused_.first_late) continue;
+        if (clusters[maker].kind == ClusterKind::loop) add_reader(value, c);
       }
-      for (int i = 0; i < cluster.inputs; ++i) add_reader(cluster.input[i], c);
     }
   }
   constexpr void add_reader(Id value, Id cluster) {
@@ -78,14 +97,14 @@ class Recomputer {
 
   /// Looks at the values that leave a cluster.
   constexpr void visit(Id id) {
-    const Cluster cluster = fused_.clusters[id];
+    const Cluster& cluster = fused_.clusters[id];
     if (cluster.kind != ClusterKind::loop || id >= fused_.first_late) return;
     bool changed = false;
-    for (Id m = cluster.first; m != none; m = fused_.next[m]) {
-      const Id value = graph_.nodes[m].outputs.first;
-      if (graph_.values[value].type == none || readers_[value] == none || pinned_[value] != 0) {
-        continue;
-      }
+    const Id* next = fused_.next.data();
+    for (Id m = cluster.first; m != none; m = next[m]) {
+      const Id value = graph_.nodes.data()[m].outputs.first;
+      if (readers_.data()[value] == none || pinned_.data()[value] != 0) continue;
+      if (graph_.is_token(value)) continue;
       parts_ = 0;
       leaves_ = 0;
       leaf_reads_ = 0;
@@ -112,7 +131,7 @@ class Recomputer {
     Cluster& c = fused_.clusters[id];
     Pool<Id> members;
     for (Id m = c.first; m != none; m = fused_.next[m]) members.push(m);
-    Pool<char> used(graph_.values.size(), 0);
+    while (used_by_.size() < graph_.values.size()) used_by_.push(none);
     c.first = none;
     c.last = none;
     c.members = 0;
@@ -124,7 +143,7 @@ class Recomputer {
       const Node node = graph_.nodes[m];
       const Id value = node.outputs.first;
       const bool writes = node.op->kind == Kind::write;
-      if (!writes && used[value] == 0 && readers_[value] == none && pinned_[value] == 0) {
+      if (!writes && used_by_[value] != id && readers_[value] == none && pinned_[value] == 0) {
         fused_.cluster_of[m] = none;
         fused_.needs[m] = NeedSets::nobody;
         continue;
@@ -135,7 +154,7 @@ class Recomputer {
       ++c.members;
       for (Id k = writes ? 1 : 0; k < node.inputs.count; ++k) {
         const Id storage = fused_.storage[graph_.input(node, k)];
-        used[storage] = 1;
+        used_by_[storage] = id;
         if (fused_.cluster_of[graph_.values[storage].node] == id) continue;
         const unsigned axes = axes_of(node, graph_.input(node, k));
         const bool row = fused_.is_row[m] != 0;
@@ -194,7 +213,7 @@ class Recomputer {
       for (const Id id : fused_.order) {
         const Node& node = graph_.nodes[id];
         if (!writes_variable(node.op->kind)) continue;
-        written_[static_cast<Id>(graph_.words_of(graph_.node_of(graph_.input(node, 0)))[0])] = 1;
+        written_[graph_.variable_index(graph_.input(node, 0))] = 1;
       }
     }
     return written_[static_cast<Id>(graph_.words_of(variable)[0])] != 0;
@@ -377,8 +396,9 @@ class Recomputer {
   Fused& fused_;
   const FusionLimits limits_;
   Pool<char> pinned_;  // by value: in memory whatever becomes of its readers
-  Pool<Id> readers_;   // by value: the clusters that read it, in reader_pool_
+  Pool<Id> readers_;   // by value that a loop makes: the clusters that read it, in reader_pool_
   Pool<Reader> reader_pool_;
+  Pool<Id> used_by_;    // by value: the last cluster that was found to use it; empty until then
   Pool<char> written_;  // by variable; empty until it is asked for
 
   // Of the value at hand.

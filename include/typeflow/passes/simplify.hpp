@@ -108,7 +108,7 @@ class Simplifier {
     }
     for (Id id = count - 1; id >= 0; --id) {
       if (alive[id] == 0) continue;
-      const Node node = nodes[id];
+      const Node& node = nodes[id];
       const Id last = node.inputs.first + node.inputs.count;
       for (Id k = node.inputs.first; k < last; ++k) {
         if (!cuts || cut[operands[k]] == 0) alive[values[operands[k]].node] = 1;
@@ -119,44 +119,52 @@ class Simplifier {
     }
     return live;
   }
-  /// Takes what rewriting has left without a use out of the order.
+  /// Takes what rewriting has left without a use out of the order, going back from the last. Counts
+  /// the uses of what stays, and notes what the next passes ask for.
   constexpr void drop_dead() {
-    Pool<char> live(graph_.nodes.size(), 0);
-    char* const alive = live.data();
+    uses_ = Pool<Id>(graph_.values.size(), 0);
+    Id* const uses = uses_.data();
     const Value* const values = graph_.values.data();
     const Id* const operands = graph_.operands.data();
     const Node* const nodes = graph_.nodes.data();
-    Id* const order = order_.data();
     const int count = order_.size();
-    for (const Id root : roots_) alive[values[map_[root]].node] = 1;
+    Pool<Id> kept = Pool<Id>::uninitialized(count);
+    int first = count;
+    for (const Id root : roots_) ++uses[map_[root]];
     for (int i = count - 1; i >= 0; --i) {
-      if (alive[order[i]] == 0) continue;
-      const Node node = nodes[order[i]];
-      const Id last = node.inputs.first + node.inputs.count;
-      for (Id k = node.inputs.first; k < last; ++k) alive[values[operands[k]].node] = 1;
-      for (Id k = 0; k < node.controls.count; ++k) {
-        alive[values[operands[node.controls.first + k]].node] = 1;
+      const Id id = order_.data()[i];
+      const Node* const node = nodes + id;
+      const Id output = node->outputs.first;
+      bool used = uses[output] != 0;
+      for (Id k = 1; k < node->outputs.count; ++k) used |= uses[output + k] != 0;
+      if (!used) continue;
+      kept.data()[--first] = id;
+      bool of_product = false;
+      const Id last = node->inputs.first + node->inputs.count;
+      for (Id k = node->inputs.first; k < last; ++k) {
+        const Id x = operands[k];
+        ++uses[x];
+        if (nodes[values[x].node].op->builtin == Builtin::mul) of_product = true;
       }
+      const Id last_control = node->controls.first + node->controls.count;
+      for (Id k = node->controls.first; k < last_control; ++k) ++uses[operands[k]];
+      const Builtin builtin = node->op->builtin;
+      if (builtin == Builtin::index_along) has_positions_ = true;
+      if (of_product && (builtin == Builtin::add || builtin == Builtin::sub)) sums_.push(id);
     }
-    int kept = 0;
-    for (int i = 0; i < count; ++i) {
-      if (alive[order[i]] != 0) order[kept++] = order[i];
-    }
-    order_.shrink(kept);
+    for (int i = first; i < count; ++i) order_.data()[i - first] = kept.data()[i];
+    order_.shrink(count - first);
   }
 
   /// A variable that no statement has changed yet is as it was when the run started.
   constexpr Id rewrite_read(const Node& node) const {
     const Id variable = input(node, 0);
-    const bool written = !written_.empty() && written_[index_of(variable)] != 0;
+    const bool written = !written_.empty() && written_[graph_.variable_index(variable)] != 0;
     return written ? node.outputs.first : variable;
   }
   constexpr void mark_written(Id variable) {
     if (written_.empty()) written_ = Pool<char>(graph_.variable_records.size(), 0);
-    written_[index_of(variable)] = 1;
-  }
-  constexpr int index_of(Id variable) const {
-    return static_cast<int>(graph_.words_of(graph_.node_of(variable))[0]);
+    written_[graph_.variable_index(variable)] = 1;
   }
 
   /// The value that stands for the node's result: its own, or another's.
@@ -672,9 +680,7 @@ class Simplifier {
   /// Positions along an axis have no memory: elementwise operations make them up. Where others read
   /// them, or a run does, they are computed: by a broadcast to their own shape.
   constexpr void compute_positions() {
-    bool any = false;
-    for (const Id id : order_) any = any || is_positions(id);
-    if (!any) return;
+    if (!has_positions_) return;
     Pool<Id> copies(graph_.values.size(), none);  // by value: what computes it, if it is positions
     Pool<Id> order;
     order.reserve(order_.size());
@@ -712,39 +718,17 @@ class Simplifier {
     (void)sizeof(BindOp<ops::Fma>);
     (void)sizeof(BindOp<ops::Fms>);
     (void)sizeof(BindOp<ops::Fnma>);
-    const Value* const values = graph_.values.data();
-    Node* const nodes = graph_.nodes.data();
-    const Id* const operands = graph_.operands.data();
-    const Id* const order = order_.data();
-    const int count = order_.size();
-    Pool<Id> use_count(graph_.values.size(), 0);
-    Id* const uses = use_count.data();
-    Pool<Id> sums;
-    for (int i = 0; i < count; ++i) {
-      const Node node = nodes[order[i]];
-      const Id last = node.inputs.first + node.inputs.count;
-      bool of_product = false;
-      for (Id k = node.inputs.first; k < last; ++k) {
-        const Id x = operands[k];
-        ++uses[x];
-        if (nodes[values[x].node].op->builtin == Builtin::mul) of_product = true;
-      }
-      if (of_product && (node.op->builtin == Builtin::add || node.op->builtin == Builtin::sub)) {
-        sums.push(order[i]);
-      }
-    }
-    for (const Id root : roots_) ++uses[map_[root]];
-    for (const Id id : sums) contract(graph_.nodes[id], uses);
+    for (const Id id : sums_) contract(graph_.nodes[id]);
   }
 
-  constexpr void contract(Node& sum, const Id* uses) {
+  constexpr void contract(Node& sum) {
     const Id type = graph_.values[sum.outputs.first].type;
     if (!is_floating(graph_.types[type].dtype)) return;
     const bool add = sum.op->builtin == Builtin::add;
     for (int side = 0; side < 2; ++side) {
       const Id product = input(sum, side);
       const Node& factor = graph_.node_of(product);
-      if (factor.op->builtin != Builtin::mul || uses[product] != 1 ||
+      if (factor.op->builtin != Builtin::mul || uses_[product] != 1 ||
           graph_.values[product].type != type || !(factor.device == sum.device)) {
         continue;
       }
@@ -761,7 +745,10 @@ class Simplifier {
   Pool<Id> map_;
   Pool<Id> order_;
   Pool<Replaced> replaced_;
-  Pool<char> cut_;      // by value: fed, what it was computed from is not needed for it
+  Pool<char> cut_;  // by value: fed, what it was computed from is not needed for it
+  Pool<Id> uses_;   // by value, once dead nodes are gone
+  Pool<Id> sums_;   // nodes: sums and differences of products
+  bool has_positions_ = false;
   Pool<char> written_;  // by variable: a statement so far changes it; empty before the first
   int traced_ = 0;      // nodes of the model
 };

@@ -134,7 +134,7 @@ constexpr Message verify(const Graph& graph) {
   detail::Seen seen;
   Id values_so_far = 0;
   for (Id id = 0; id < count; ++id) {
-    const Node node = nodes[id];
+    const Node& node = nodes[id];
     if (node.outputs.first != values_so_far || values[values_so_far].node != id) {
       return detail::complaint(node, "its outputs are not its own");
     }

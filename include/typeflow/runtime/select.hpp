@@ -4,6 +4,7 @@
 // What a run's names mean, found while compiling: which steps it takes, what it must be fed, and
 // the sentences for names and types that don't fit.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -226,29 +227,35 @@ template <class P, class Fetches>
 struct Selected;
 template <class P, class... N>
 struct Selected<P, Names<N...>> {
-  struct Sizes {
-    int steps;
+  /// A Selection as a constant.
+  struct Taken {
+    std::array<char, static_cast<std::size_t>(P::view.steps.size)> steps;
+    std::array<char, static_cast<std::size_t>(P::view.placeholders.size)> placeholders;
+    std::size_t count;
     bool draws;
+    bool exact;
   };
-  static constexpr Selection select() {
+  static constexpr Taken taken = [] {
     const Id names[] = {name_id<P, N>..., none};
-    return select_steps(P::view, names, static_cast<int>(sizeof...(N)));
-  }
-  static constexpr Sizes sizes = [] {
-    const Selection selection = select();
-    return Sizes{selection.count, selection.draws};
+    const Selection selection = select_steps(P::view, names, static_cast<int>(sizeof...(N)));
+    Taken out{};
+    std::copy_n(selection.steps.data(), out.steps.size(), out.steps.begin());
+    std::copy_n(selection.placeholders.data(), out.placeholders.size(), out.placeholders.begin());
+    out.count = static_cast<std::size_t>(selection.count);
+    out.draws = selection.draws;
+    out.exact = selection.exact;
+    return out;
   }();
   /// In the program's order.
   static constexpr auto steps = [] {
-    const Selection selection = select();
-    std::array<Id, static_cast<std::size_t>(sizes.steps)> out{};
+    std::array<Id, taken.count> out{};
     std::size_t next = 0;
-    for (Id s = 0; s < P::view.steps.size; ++s) {
-      if (selection.steps[s] != 0) out[next++] = s;
+    for (std::size_t s = 0; s < taken.steps.size(); ++s) {
+      if (taken.steps[s] != 0) out[next++] = static_cast<Id>(s);
     }
     return out;
   }();
-  static constexpr bool draws = sizes.draws;
+  static constexpr bool draws = taken.draws;
 };
 
 // Which program serves a run.
@@ -270,7 +277,7 @@ template <auto Model, Mode M, class Main, class... N, class... F>
 struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
   static constexpr bool own = [] {
     if (!(has_slot<Main, N>() && ...) || !(is_placeholder<Main, F>() && ...)) return true;
-    return !Selected<Main, Names<N...>>::select().exact;
+    return !Selected<Main, Names<N...>>::taken.exact;
   }();
   template <bool Own>
   static constexpr auto choose() {
@@ -314,7 +321,6 @@ struct FeedError<P, Fetches, Names<F...>> {
   static constexpr Message message = [] {
     const ProgramView& view = P::view;
     const Id fed[] = {name_id<P, F>..., none};
-    const Selection selection = Selected<P, Fetches>::select();
     Pool<Id> name_of(view.placeholders.size, none);  // that feeds each
     Message out{};
     for (const Id name : fed) {
@@ -329,7 +335,9 @@ struct FeedError<P, Fetches, Names<F...>> {
     }
     for (Id i = 0; i < view.placeholders.size && out.empty(); ++i) {
       const ProgramPlaceholder& p = view.placeholders[i];
-      if (selection.placeholders[i] == 0 || p.has_default || name_of[i] != none) continue;
+      if (Selected<P, Fetches>::taken.placeholders[static_cast<std::size_t>(i)] == 0 ||
+          p.has_default || name_of[i] != none)
+        continue;
       const Type& type = view.types[view.names[p.name].type];
       out << "missing feed '" << name_text(view, p.name).view() << "': expected " << type.dtype
           << ' ' << type.dims;
