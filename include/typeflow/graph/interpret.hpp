@@ -321,11 +321,11 @@ class Interpreter {
 
   void call(const Graph& graph, const Node& node) {
     const bool updates = node.op->kind == Kind::update;
-    HostTensor* const outputs = updates ? &assigned_
-                                               .emplace(graph.variable_index(graph.input(node, 0)),
-                                                        value(graph.input(node, 0)))
-                                               .first->second
-                                        : &value(node.outputs.first);
+    const auto variable = [&]() -> HostTensor& {  // as it is now
+      const Id start = graph.input(node, 0);
+      return assigned_.emplace(graph.variable_index(start), value(start)).first->second;
+    };
+    HostTensor* const outputs = updates ? &variable() : &value(node.outputs.first);
     std::vector<const HostTensor*> inputs;
     for (Id k = updates ? 1 : 0; k < node.inputs.count; ++k) {
       inputs.push_back(&value(graph.input(node, k)));
