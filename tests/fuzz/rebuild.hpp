@@ -32,9 +32,10 @@ class Rebuilder {
                         std::initializer_list<std::uint32_t> words,
                         std::initializer_list<tf::Type> types,
                         std::initializer_list<tf::Id> controls = {}) {
+    const tf::Op& op = tf::record<O>;  // first: for clang it may lead to this again
     (void)sizeof(tf::detail::BindOp<O>);
     const bool token = types.size() == 0;
-    const tf::Id id = g_.add_node(tf::record<O>, inputs.begin(), static_cast<int>(inputs.size()),
+    const tf::Id id = g_.add_node(op, inputs.begin(), static_cast<int>(inputs.size()),
                                   token ? 1 : static_cast<int>(types.size()), words.begin(),
                                   static_cast<int>(words.size()));
     const tf::Id first = g_.values.size();
