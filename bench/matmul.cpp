@@ -46,9 +46,8 @@ class Product {
         tf::detail::kernel_table<Program, tf::simd::DefaultArch>[0];
     const tf::AlignedBytes workspace(kernel.workspace(extents_));
     void* const operands[] = {a_.data(), b_.data(), ours_.data()};
-    const double ours = bench::fastest([&] {
-      kernel.run({operands, extents_, nullptr, workspace.data(), nullptr, {}});
-    });
+    const double ours = bench::fastest(
+        [&] { kernel.run({operands, extents_, nullptr, workspace.data(), nullptr, {}}); });
 
     const bool ta = T == tf::transpose_a || T == tf::transpose_both;
     const bool tb = T == tf::transpose_b || T == tf::transpose_both;

@@ -49,8 +49,7 @@ template <class T, class S>
 constexpr auto input(tf::Graph& g, tf::Label name) {
   return [&]<tf::Extent... D>(std::type_identity<tf::Shape<D...>>) {
     return tf::placeholder<T, D...>(g, name);
-  }
-  (std::type_identity<S>{});
+  }(std::type_identity<S>{});
 }
 
 /// A placeholder of a graph that is made at run time.

@@ -56,9 +56,8 @@ template <int... Width>
 constexpr void tower(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
   int i = 0;
-  auto h = tf::fold<Width...>(x, [&]<int W>(auto in) {
-    return tanh(tf::dense<W>(g, {"layer", i++}, in));
-  });
+  auto h = tf::fold<Width...>(
+      x, [&]<int W>(auto in) { return tanh(tf::dense<W>(g, {"layer", i++}, in)); });
   h.named("y");
   auto loss = mean(square(h)).named("loss");
   const auto list = g.trainable();

@@ -70,12 +70,9 @@ TEST_CASE("a reduction over leading axes takes operands along a part of the othe
       CHECK(sum_b(j, k) == total + b[k]);
       CHECK(sum_c(j, k) == total * c(j, 0));
       CHECK(std::abs(mean_b(j, k) - (total / 3 + b[k])) < 1e-6f);
-      CHECK(max_c(j, k) == fold(
-                               -9.0f, [](float s, float x) { return std::max(s, x); }, j, k) -
-                               c(j, 0));
-      CHECK(prod_b(j, k) == fold(
-                                1.0f, [](float s, float x) { return s * x; }, j, k) +
-                                b[k]);
+      CHECK(max_c(j, k) ==
+            fold(-9.0f, [](float s, float x) { return std::max(s, x); }, j, k) - c(j, 0));
+      CHECK(prod_b(j, k) == fold(1.0f, [](float s, float x) { return s * x; }, j, k) + b[k]);
       CHECK(kept_b(0, j, k) == total + b[k]);
       CHECK(batch_b(j, k) == total + b[k]);
       for (std::size_t i = 0; i < 3; ++i) {

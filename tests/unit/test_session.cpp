@@ -337,9 +337,8 @@ TEST_CASE("opening a session overwrites nothing, and checks what there is") {
   CHECK(message_of([&] {
           store.set<float>("net/normal", std::vector<float>(4), tf::Dims{2, {2, 2}});
         }) == "variable 'net/normal': expected float [10000], got float [2, 2]");
-  CHECK(message_of([&] {
-          store.set<float>("new", std::vector<float>(3), tf::Dims{2, {2, 2}});
-        }) == "variable 'new': expected 4 elements, got 3");
+  CHECK(message_of([&] { store.set<float>("new", std::vector<float>(3), tf::Dims{2, {2, 2}}); }) ==
+        "variable 'new': expected 4 elements, got 3");
   CHECK_FALSE(store.contains("new"));
 }
 

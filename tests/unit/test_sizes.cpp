@@ -59,9 +59,8 @@ TEST_CASE("a product of extents that overflows 63 bits is an error that names th
   tf::Session<distances> session(variables);
   for (const int power : {31, 32, 40, 60}) {
     CAPTURE(power);
-    const std::string message = message_of([&] {
-      session.run<"sums">(tf::feed<"x">(&nothing, {two_to(power), 0}));
-    });
+    const std::string message =
+        message_of([&] { session.run<"sums">(tf::feed<"x">(&nothing, {two_to(power), 0})); });
     CHECK(contains(message, "test_sizes.cpp:"));
     CHECK(contains(message, "float [batch, batch] with batch = " + std::to_string(two_to(power))));
     CHECK(contains(message, "more bytes than 63 bits can count"));
@@ -75,9 +74,8 @@ TEST_CASE("a product of extents that overflows 63 bits is an error that names th
 TEST_CASE("a loop of more steps than 63 bits count is an error, even if it keeps nothing") {
   tf::Variables variables;
   tf::Session<pairs> session(variables);
-  const std::string message = message_of([&] {
-    session.run<"sum">(tf::feed<"x">(&nothing, {two_to(32), 0}));
-  });
+  const std::string message =
+      message_of([&] { session.run<"sum">(tf::feed<"x">(&nothing, {two_to(32), 0})); });
   CHECK(contains(message, "63 bits can count"));
   CHECK(contains(message, "batch = 4294967296"));
   CHECK(session.run<"sum">(tf::feed<"x">(&nothing, {5, 0})) == 25);
@@ -86,10 +84,9 @@ TEST_CASE("a loop of more steps than 63 bits count is an error, even if it keeps
 TEST_CASE("a multiple of the batch may overflow, too") {
   tf::Variables variables;
   tf::Session<multiples> session(variables);
-  CHECK(contains(message_of([&] {
-                   session.run<"y_sum">(tf::feed<"y">(&nothing, {two_to(61), 0}));
-                 }),
-                 "float [4*batch, 0] with batch = 2305843009213693952 has more bytes"));
+  CHECK(
+      contains(message_of([&] { session.run<"y_sum">(tf::feed<"y">(&nothing, {two_to(61), 0})); }),
+               "float [4*batch, 0] with batch = 2305843009213693952 has more bytes"));
   CHECK(session.run<"y_sum">(tf::feed<"y">(&nothing, {two_to(20), 0})) == 0);
 }
 
@@ -97,9 +94,8 @@ TEST_CASE("memory that there is not is an error with the bytes and the step") {
   tf::Variables variables;
   tf::Session<distances> session(variables);
   // 2^60 elements: they can be counted, but no machine has them.
-  const std::string message = message_of([&] {
-    session.run<"mean">(tf::feed<"x">(&nothing, {two_to(30), 0}));
-  });
+  const std::string message =
+      message_of([&] { session.run<"mean">(tf::feed<"x">(&nothing, {two_to(30), 0})); });
   CHECK(contains(message, "test_sizes.cpp:"));
   CHECK(contains(message, "no memory for the 4611686018427387904 bytes of float [batch, batch]"));
   CHECK(contains(message, "batch = 1073741824"));
@@ -123,9 +119,8 @@ constexpr void uncountable_variable(tf::Graph& g) {
 TEST_CASE("results and variables that find no memory are errors with their bytes") {
   tf::Variables variables;
   tf::Session<wide_rows> session(variables);
-  CHECK(message_of([&] {
-          session.run<"x">(tf::feed<"x">(&nothing, {two_to(44), 65536}));
-        }) == "fetch \"x\": no memory for the 4611686018427387904 bytes of float [batch, 65536]");
+  CHECK(message_of([&] { session.run<"x">(tf::feed<"x">(&nothing, {two_to(44), 65536})); }) ==
+        "fetch \"x\": no memory for the 4611686018427387904 bytes of float [batch, 65536]");
   CHECK(message_of([&] { tf::Session<huge_variable> s(variables); }) ==
         "variable 'W': no memory for the 4611686018427387904 bytes of float [1073741824, "
         "1073741824]");
@@ -140,10 +135,9 @@ TEST_CASE("the interpreter says so as well") {
   distances(g);
   const tf::HostTensor x{tf::DType::float32, {2, {two_to(30), 0}}, {}};
   CHECK(contains(message_of([&] { tf::interpret(g, {{"x", x}}); }), "no memory"));
-  CHECK(contains(message_of([] {
-                   tf::host_tensor(tf::DType::float32, {2, {two_to(40), two_to(40)}});
-                 }),
-                 "no memory"));
+  CHECK(contains(
+      message_of([] { tf::host_tensor(tf::DType::float32, {2, {two_to(40), two_to(40)}}); }),
+      "no memory"));
 }
 
 // Buffers.

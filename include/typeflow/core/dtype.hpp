@@ -111,8 +111,7 @@ constexpr bool is_number(DType type) { return type != DType::boolean; }
 
 /// A C++ type that can be the element of a tensor.
 template <class T>
-concept Element = detail::dtype_index<T>()
->= 0;
+concept Element = detail::dtype_index<T>() >= 0;
 
 template <class T>
 inline constexpr DType dtype_of = static_cast<DType>(detail::dtype_index<T>());

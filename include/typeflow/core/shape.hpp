@@ -62,8 +62,7 @@ constexpr auto shape_of() {
   } else {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return Shape<Rule::value.extent[I]...>{};
-    }
-    (std::make_index_sequence<static_cast<std::size_t>(Rule::value.rank)>{});
+    }(std::make_index_sequence<static_cast<std::size_t>(Rule::value.rank)>{});
   }
 }
 template <class Rule>

@@ -208,9 +208,7 @@ struct FoldState {
 };
 
 template <class O>
-concept ArgFold = requires {
-  typename O::better;
-};
+concept ArgFold = requires { typename O::better; };
 
 /// argmax and argmin: per lane the best element and its position.
 template <class L, ArgFold O, class T>
@@ -375,30 +373,24 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
 
   static Ops decode(const std::uint32_t* words) {
     Ops ops{};
-    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (decode_one<I>(ops, words), ...);
-    }
-    (ItemNumbers{});
+    [&]<int... I>(std::integer_sequence<int, I...>)
+        TYPEFLOW_INLINE_LAMBDA { (decode_one<I>(ops, words), ...); }(ItemNumbers{});
     return ops;
   }
 
   /// Evaluates the operations that pass P needs of the elements whose inputs are in `r`.
   template <int P>
   TYPEFLOW_INLINE static void evaluate(Registers& r, const Ops& ops, const ElementContext& at) {
-    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (evaluate_element<P, I>(r, ops, at), ...);
-    }
-    (ItemNumbers{});
+    [&]<int... I>(std::integer_sequence<int, I...>)
+        TYPEFLOW_INLINE_LAMBDA { (evaluate_element<P, I>(r, ops, at), ...); }(ItemNumbers{});
   }
 
   /// Evaluates the row values of a phase, folds excepted.
   template <int Phase>
   TYPEFLOW_INLINE static void evaluate_rows(Registers& r, const Ops& ops,
                                             const ElementContext& at) {
-    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (evaluate_row<Phase, I>(r, ops, at), ...);
-    }
-    (ItemNumbers{});
+    [&]<int... I>(std::integer_sequence<int, I...>)
+        TYPEFLOW_INLINE_LAMBDA { (evaluate_row<Phase, I>(r, ops, at), ...); }(ItemNumbers{});
   }
 
   // Folds of a pass.
@@ -422,7 +414,7 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   using States = typename StatesOf<ItemNumbers>::type;
 
   template <int P, int I>
-  static constexpr bool folds_in = Item<I>::is_fold&& Item<I>::phase == P + 1;
+  static constexpr bool folds_in = Item<I>::is_fold && Item<I>::phase == P + 1;
   template <int P>
   static constexpr bool has_folds = [] {
     for (int i = 0; i < items; ++i) {
@@ -434,10 +426,8 @@ struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Produ
   /// Calls f.operator()<I>() for each fold of pass P.
   template <int P, class F>
   TYPEFLOW_INLINE static void each_fold(const F& f) {
-    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (call_if<folds_in<P, I>, I>(f), ...);
-    }
-    (ItemNumbers{});
+    [&]<int... I>(std::integer_sequence<int, I...>)
+        TYPEFLOW_INLINE_LAMBDA { (call_if<folds_in<P, I>, I>(f), ...); }(ItemNumbers{});
   }
   template <bool If, int I, class F>
   TYPEFLOW_INLINE static void call_if(const F& f) {

@@ -34,10 +34,8 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     g.width = call.extents[Outer + 1];
     std::int64_t outer = 1;
     for (int k = 0; k < Outer; ++k) outer *= call.extents[k];
-    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (find_strides<I>(call, g), ...);
-    }
-    (typename M::InputNumbers{});
+    [&]<int... I>(std::integer_sequence<int, I...>)
+        TYPEFLOW_INLINE_LAMBDA { (find_strides<I>(call, g), ...); }(typename M::InputNumbers{});
     // Wide blocks read more of a row at once, narrow ones leave more for threads. What a column
     // folds to does not depend on it.
     const std::int64_t block = N * (g.width >= 8 * most * N ? most : few);
@@ -90,8 +88,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     }
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (enter<I>(call, g, coordinate, p), ...);
-    }
-    (typename M::InputNumbers{});
+    }(typename M::InputNumbers{});
     const int vectors = static_cast<int>((end - j + N - 1) / N);
     fold_columns(call, g, ops, p, j, vectors, static_cast<int>(end - j - (vectors - 1) * N));
   }
@@ -123,21 +120,18 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
       const int count = u + 1 < vectors ? N : rest;
       [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
         (load<false, 0, I>(g, r[u], p, 0, j + u * N, count), ...);
-      }
-      (typename M::InputNumbers{});
+      }(typename M::InputNumbers{});
       p.at.index = p.outer * g.width + j + u * N;
       M::template evaluate_rows<0>(r[u], ops, p.at);
     }
     [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
       (pass<P>(call, g, r, ops, p, j, vectors, rest), ...);
-    }
-    (std::make_integer_sequence<int, M::passes>{});
+    }(std::make_integer_sequence<int, M::passes>{});
     for (int u = 0; u < vectors; ++u) {
       const int count = u + 1 < vectors ? N : rest;
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (store<true, S>(call, r[u], p.outer * g.width + j + u * N, count), ...);
-      }
-      (typename M::StoreNumbers{});
+      }(typename M::StoreNumbers{});
     }
   }
 
@@ -188,12 +182,10 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     Registers r;
     [&]<int... V>(std::integer_sequence<int, V...>) TYPEFLOW_INLINE_LAMBDA {
       (take<P, V>(r, of_columns), ...);
-    }
-    (std::make_integer_sequence<int, M::values>{});
+    }(std::make_integer_sequence<int, M::values>{});
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (load<true, P, I>(g, r, p, k, j, count), ...);
-    }
-    (typename M::InputNumbers{});
+    }(typename M::InputNumbers{});
     p.at.index = (p.outer * g.length + k) * g.width + j;
     M::template evaluate<P>(r, ops, p.at);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
@@ -207,8 +199,7 @@ struct Code<ColumnsKernel<Wide, Outer, B>, A> {
     if constexpr (P == M::passes - 1) {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (store<false, S>(call, r, p.at.index, count), ...);
-      }
-      (typename M::StoreNumbers{});
+      }(typename M::StoreNumbers{});
     }
   }
 

@@ -31,8 +31,7 @@ template <int N, class F>
 TYPEFLOW_INLINE void unrolled(const F& f) {
   [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
     (f(std::integral_constant<int, I>{}), ...);
-  }
-  (std::make_integer_sequence<int, N>{});
+  }(std::make_integer_sequence<int, N>{});
 }
 
 /// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for j < V vectors; the tile
@@ -186,8 +185,7 @@ struct Code<ContractionKernel<D, Transposed, Outer, B>, A> {
     } else {
       return [&]<int... I>(std::integer_sequence<int, I...>) {
         return Place{matrix * extents[0] * extents[1], {start<I>(extents, matrix)...}};
-      }
-      (typename M::InputNumbers{});
+      }(typename M::InputNumbers{});
     }
   }
 
@@ -293,15 +291,13 @@ struct Code<ContractionKernel<D, Transposed, Outer, B>, A> {
     get<M::inputs>(r) = L::load(product);
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (load<I>(call, r, place, i, j, columns, count), ...);
-    }
-    (typename M::InputNumbers{});
+    }(typename M::InputNumbers{});
     const std::int64_t first = Outer == 0 ? 0 : place.first;
     const ElementContext at{call.random, first + i * columns + j};
     M::template evaluate<0>(r, ops, at);
     [&]<int... O>(std::integer_sequence<int, O...>) TYPEFLOW_INLINE_LAMBDA {
       (store<O>(call, r, at.index, count), ...);
-    }
-    (typename M::StoreNumbers{});
+    }(typename M::StoreNumbers{});
   }
 
   /// Inputs 0 and 1 are the operands of the product.

@@ -239,7 +239,7 @@ struct Lanes {
 #if defined(__AVX512F__)
   template <class T>
   static constexpr bool is_masked =
-      std::is_base_of_v<xsimd::avx512f, A>&& std::is_floating_point_v<T>;
+      std::is_base_of_v<xsimd::avx512f, A> && std::is_floating_point_v<T>;
 
   static auto mask16(int count) { return static_cast<__mmask16>((1u << count) - 1u); }
   static auto mask8(int count) { return static_cast<__mmask8>((1u << count) - 1u); }
@@ -257,7 +257,7 @@ struct Lanes {
   }
 #elif defined(__AVX__)
   template <class T>
-  static constexpr bool is_masked = std::is_base_of_v<xsimd::avx, A>&& std::is_floating_point_v<T>;
+  static constexpr bool is_masked = std::is_base_of_v<xsimd::avx, A> && std::is_floating_point_v<T>;
 
   /// -1 in the first `count` elements.
   template <class I>

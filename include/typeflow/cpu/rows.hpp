@@ -47,10 +47,8 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
     g.length = call.extents[Outer];
     g.rows = 1;
     for (int k = 0; k < Outer; ++k) g.rows *= call.extents[k];
-    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (find_strides<I>(call, g), ...);
-    }
-    (typename M::InputNumbers{});
+    [&]<int... I>(std::integer_sequence<int, I...>)
+        TYPEFLOW_INLINE_LAMBDA { (find_strides<I>(call, g), ...); }(typename M::InputNumbers{});
     if constexpr (Folds) {
       const std::int64_t grain =
           std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
@@ -115,22 +113,17 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
       Registers r;
       [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
         (enter<I>(call, g, coordinate, p, r), ...);
-      }
-      (typename M::InputNumbers{});
+      }(typename M::InputNumbers{});
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (enter_store<S>(call, g, row, p), ...);
-      }
-      (typename M::StoreNumbers{});
+      }(typename M::StoreNumbers{});
       p.at.index = row;
       M::template evaluate_rows<0>(r, ops, p.at);
       [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
         (pass<P>(r, ops, p, row, g.length, first, last), ...);
-      }
-      (std::make_integer_sequence<int, M::passes>{});
-      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
-        (store_row<S>(r, p), ...);
-      }
-      (typename M::StoreNumbers{});
+      }(std::make_integer_sequence<int, M::passes>{});
+      [&]<int... S>(std::integer_sequence<int, S...>)
+          TYPEFLOW_INLINE_LAMBDA { (store_row<S>(r, p), ...); }(typename M::StoreNumbers{});
     }
   }
 
@@ -221,8 +214,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
       for (; i + U * N <= end; i += U * N) {
         [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
           (step<P>(r, ops, p, base, state[u], i + u * N), ...);
-        }
-        (std::make_integer_sequence<int, U>{});
+        }(std::make_integer_sequence<int, U>{});
       }
     }
     if constexpr (U == 1) {
@@ -239,8 +231,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
                                    typename M::States& state, std::int64_t i) {
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (load<P, I>(r, p, i, [](const auto* at) TYPEFLOW_INLINE_LAMBDA { return L::load(at); }), ...);
-    }
-    (typename M::InputNumbers{});
+    }(typename M::InputNumbers{});
     p.at.index = base + i;
     M::template evaluate<P>(r, ops, p.at);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
@@ -250,8 +241,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (store<S>(r, p, i, [](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA { L::store(at, x); }),
          ...);
-      }
-      (typename M::StoreNumbers{});
+      }(typename M::StoreNumbers{});
     }
   }
   template <int P>
@@ -263,8 +253,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
                     return count == N ? L::load(at) : L::load(at, count);
                   }),
        ...);
-    }
-    (typename M::InputNumbers{});
+    }(typename M::InputNumbers{});
     p.at.index = base + i;
     M::template evaluate<P>(r, ops, p.at);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
@@ -281,8 +270,7 @@ struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
                     }
                   }),
          ...);
-      }
-      (typename M::StoreNumbers{});
+      }(typename M::StoreNumbers{});
     }
   }
 

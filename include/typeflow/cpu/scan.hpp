@@ -127,8 +127,7 @@ class Scan {
     for (std::int64_t i = 0; i < length_; ++i, at += step_) {
       [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
         (step(state[u], at + u * N, count), ...);
-      }
-      (std::make_integer_sequence<int, U>{});
+      }(std::make_integer_sequence<int, U>{});
     }
   }
   TYPEFLOW_INLINE void step(V& state, std::int64_t at, int count) const {
@@ -158,8 +157,7 @@ class Scan {
     for (std::int64_t i = 0, at = 0; i < length_; ++i, at += step_) {
       [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
         (step(state[u], begin[u] + at), ...);
-      }
-      (std::make_integer_sequence<int, U>{});
+      }(std::make_integer_sequence<int, U>{});
     }
   }
   TYPEFLOW_INLINE void step(C& state, std::int64_t at) const {

@@ -28,8 +28,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// The element types that an idx file can have.
 template <class T>
 concept IdxElement = std::same_as<T, std::uint8_t> || std::same_as<T, std::int8_t> ||
-    std::same_as<T, std::int16_t> || std::same_as<T, std::int32_t> || std::same_as<T, float> ||
-    std::same_as<T, double>;
+                     std::same_as<T, std::int16_t> || std::same_as<T, std::int32_t> ||
+                     std::same_as<T, float> || std::same_as<T, double>;
 
 /// The content of an idx file.
 template <IdxElement T, std::size_t Rank>

@@ -122,7 +122,7 @@ template <class T, class S, class V>
 inline constexpr bool assignable = Literal<V> ? literal_fits<T, V> : false;
 template <class T, class S, TypedExpr V>
 inline constexpr bool assignable<T, S, V> =
-    std::is_same_v<typename V::element, T>&& broadcast(V::shape::dims, S::dims) == S::dims;
+    std::is_same_v<typename V::element, T> && broadcast(V::shape::dims, S::dims) == S::dims;
 
 /// The operand with exactly the variable's shape.
 template <class T, class S, Operand V>

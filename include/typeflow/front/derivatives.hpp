@@ -127,8 +127,7 @@ struct CustomGradient : operation_base {
                                  AnyExpr* dx) {
     const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {
       return Rule{}(x[I + 1]..., y, dy);
-    }
-    (std::make_index_sequence<static_cast<std::size_t>(N)>{});
+    }(std::make_index_sequence<static_cast<std::size_t>(N)>{});
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, AnyExpr>) {
       dx[1] = result;
     } else {

@@ -278,8 +278,8 @@ constexpr auto apply_at(const std::source_location& at, const O& op, const X&...
 
 /// Operands of which one at least is a typed expression and none is an AnyExpr.
 template <class... X>
-concept TypedOperands = (Operand<X> && ...) && (TypedExpr<X> || ...) &&
-                        !(std::same_as<X, AnyExpr> || ...);
+concept TypedOperands =
+    (Operand<X> && ...) && (TypedExpr<X> || ...) && !(std::same_as<X, AnyExpr> || ...);
 /// Operands of which one at least is an AnyExpr: those of gradient rules.
 template <class... X>
 concept UntypedOperands = (Operand<X> && ...) && (std::same_as<X, AnyExpr> || ...);

@@ -247,8 +247,7 @@ constexpr auto gradients_typed(const Y& y, const DY& dy, const X&... x) {
   } else {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple{same_type(x, result[static_cast<int>(I)])...};
-    }
-    (std::index_sequence_for<X...>{});
+    }(std::index_sequence_for<X...>{});
   }
 }
 

@@ -18,8 +18,7 @@ constexpr auto l2_loss(const X& x, std::source_location at = std::source_locatio
   static_assert(detail::in_domain<Domain::floating, X>,
                 "l2_loss(x): x must be floating-point; convert with cast<float>(x)");
   detail::mark(at, x);
-  return detail::in_float(
-      x, [&](const auto& v) { return sum(square(v, at), {}, at) * 0.5; }, at);
+  return detail::in_float(x, [&](const auto& v) { return sum(square(v, at), {}, at) * 0.5; }, at);
 }
 
 namespace detail {

@@ -211,14 +211,10 @@ struct ResultsOf<1> {
 
 /// An operation with any number of inputs.
 template <class O>
-concept Variadic = requires {
-  requires O::variadic;
-};
+concept Variadic = requires { requires O::variadic; };
 template <class O>
-concept VariadicGradient = Variadic<O> &&
-    requires(O op, std::span<const AnyExpr> x, AnyExpr e, AnyExpr* dx) {
-  O::gradient(op, x, e, e, dx);
-};
+concept VariadicGradient = Variadic<O> && requires(O op, std::span<const AnyExpr> x, AnyExpr e,
+                                                   AnyExpr* dx) { O::gradient(op, x, e, e, dx); };
 
 /// The number of inputs that O::gradient(op, x..., y, dy) takes, with y and dy of type R; -1 if it
 /// has no gradient.
@@ -226,8 +222,7 @@ template <class O, class R, std::size_t N = 1>
 constexpr int gradient_arity_of() {
   constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
     return requires(O op, R y) { O::gradient(op, AlwaysAny<I>{}..., y, y); };
-  }
-  (std::make_index_sequence<N>{});
+  }(std::make_index_sequence<N>{});
   if constexpr (fits) {
     return static_cast<int>(N);
   } else if constexpr (N < max_arity) {
@@ -247,8 +242,7 @@ template <class O, std::size_t N = 1>
 constexpr int infer_arity() {
   constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
     return requires(O op) { O::infer(op, AlwaysType<I>{}...); };
-  }
-  (std::make_index_sequence<N>{});
+  }(std::make_index_sequence<N>{});
   if constexpr (fits) {
     return static_cast<int>(N);
   } else if constexpr (N < max_arity) {
@@ -263,8 +257,7 @@ template <class O, std::size_t N = 1>
 constexpr int expand_arity() {
   constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
     return requires(O op) { O::expand(op, AlwaysAny<I>{}...); };
-  }
-  (std::make_index_sequence<N>{});
+  }(std::make_index_sequence<N>{});
   if constexpr (fits) {
     return static_cast<int>(N);
   } else if constexpr (N < max_arity) {
@@ -280,8 +273,7 @@ inline constexpr bool takes_numbers = []<std::size_t... I>(std::index_sequence<I
   return requires(const O& op) {
     op(std::conditional_t < O::condition_first && I == 0, bool, V > {}...);
   };
-}
-(std::make_index_sequence<N>{});
+}(std::make_index_sequence<N>{});
 /// An element type that an elementwise operation takes.
 template <class O>
 using SampleOf =
@@ -340,8 +332,7 @@ constexpr bool infer_of(const Graph& graph, const Node& node, Type* out) {
       return set_types(O::infer(decode<O>(graph, node),
                                 graph.type_of(graph.input(node, static_cast<int>(I)))...),
                        out);
-    }
-    (std::make_index_sequence<static_cast<std::size_t>(infer_arity<O>())>{});
+    }(std::make_index_sequence<static_cast<std::size_t>(infer_arity<O>())>{});
   } else {
     return false;
   }
@@ -384,8 +375,7 @@ constexpr void gradient_of(Graph& graph, Id node, const Id* dy, Id* dx) {
       // The operation as a temporary: clang 16 can't copy what bit_cast made of an empty base.
       return O::gradient(decode<O>(graph, record),
                          AnyExpr{&graph, graph.input(record, static_cast<int>(I))}..., y, of_y);
-    }
-    (std::make_index_sequence<arity>{});
+    }(std::make_index_sequence<arity>{});
     using Result = std::remove_cvref_t<decltype(result)>;
     if constexpr (std::is_same_v<Result, AnyExpr>) {
       static_assert(arity == 1,
@@ -408,8 +398,7 @@ constexpr Id expand_of(Graph& graph, const std::uint32_t* words, const Id* input
   } else if constexpr (constexpr int arity = expand_arity<O>(); arity > 0) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return O::expand(decode<O>(words), AnyExpr{&graph, inputs[I]}...).id;
-    }
-    (std::make_index_sequence<static_cast<std::size_t>(arity)>{});
+    }(std::make_index_sequence<static_cast<std::size_t>(arity)>{});
   } else {
     return none;
   }
@@ -424,8 +413,7 @@ constexpr Number evaluate_as(const O& op, const Number* in) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return number_from(
           op(to<std::conditional_t<O::condition_first && I == 0, bool, V>>(in[I])...));
-    }
-    (std::make_index_sequence<N>{});
+    }(std::make_index_sequence<N>{});
   } else if constexpr (N < max_arity) {
     return evaluate_as<O, V, N + 1>(op, in);
   } else {
@@ -501,7 +489,7 @@ constexpr Number evaluate_of(const EvaluateCall& call) {
 /// O's loops; null if it has none.
 template <class O>
 constexpr auto interpret_of() -> void (*)(InterpretCall&) {
-  if constexpr (requires(InterpretCall & call) { O::interpret(call); }) {
+  if constexpr (requires(InterpretCall& call) { O::interpret(call); }) {
     return [](InterpretCall& call) { O::interpret(call); };
   } else {
     return nullptr;

@@ -32,8 +32,7 @@ template <class D, class T, class S, class Before, std::size_t N>
 constexpr std::array<Expr<T, S, D>, N> pinned(const std::array<Expr<T, S, Before>, N>& results) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<Expr<T, S, D>, N>{pinned<D>(results[I])...};
-  }
-  (std::make_index_sequence<N>{});
+  }(std::make_index_sequence<N>{});
 }
 template <class D, class... R>
 constexpr auto pinned(const std::tuple<R...>& results) {

@@ -104,8 +104,8 @@ template <class T, class S, class I, class V>
 inline constexpr bool scatterable = Literal<V> ? literal_fits<T, V> : false;
 template <class T, class S, class I, TypedExpr V>
 inline constexpr bool scatterable<T, S, I, V> =
-    std::is_same_v<typename V::element, T>&& broadcast(V::shape::dims, SlicesRule<S, I>::value) ==
-    SlicesRule<S, I>::value;
+    std::is_same_v<typename V::element, T> &&
+    broadcast(V::shape::dims, SlicesRule<S, I>::value) == SlicesRule<S, I>::value;
 
 template <class O, class T, class S, class I, Operand V>
 constexpr Effect scatter(const Variable<T, S>& variable, const I& indices, const V& values,

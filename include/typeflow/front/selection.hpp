@@ -417,9 +417,7 @@ constexpr Dims row_dims(const Dims& indices, const Dims& data) {
 }
 
 template <class L>
-concept TupleLike = requires {
-  std::tuple_size<L>::value;
-};
+concept TupleLike = requires { std::tuple_size<L>::value; };
 
 template <Extent N, class I, class D, class S>
 struct StitchRule;
@@ -509,7 +507,7 @@ constexpr auto dynamic_partition(const X& x, const P& partitions,
 /// to it. An index of -1 names no place; any other that is not in [0, N) is an Error of the run.
 /// TensorFlow's result is as long as the largest index says, and what nothing names is undefined.
 template <Extent N, class Indices, class Data>
-  requires(detail::TupleLike<Indices>&& detail::TupleLike<Data>)
+  requires(detail::TupleLike<Indices> && detail::TupleLike<Data>)
 constexpr auto dynamic_stitch(const Indices& indices, const Data& data,
                               std::source_location at = std::source_location::current()) {
   constexpr std::size_t count = std::tuple_size_v<Indices>;
@@ -536,8 +534,7 @@ constexpr auto dynamic_stitch(const Indices& indices, const Data& data,
         const AnyExpr of_indices[] = {detail::counted_of(std::get<K>(indices))...};
         const AnyExpr of_data[] = {detail::values_of(std::get<K>(data)).any()...};
         return E(*of_data[0].graph, dynamic_stitch(of_indices, of_data, N).id);
-      }
-      (std::make_index_sequence<count>{});
+      }(std::make_index_sequence<count>{});
     } else {
       return E{};
     }

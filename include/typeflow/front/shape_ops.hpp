@@ -153,8 +153,7 @@ constexpr auto transpose(const X& x, std::source_location at = std::source_locat
   if constexpr (sizeof...(P) == 0 && X::rank > 0) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return transpose<(X::rank - 1 - static_cast<int>(I))...>(x, at);
-    }
-    (std::make_index_sequence<static_cast<std::size_t>(X::rank)>{});
+    }(std::make_index_sequence<static_cast<std::size_t>(X::rank)>{});
   } else {
     using Rule = detail::PermutationRule<typename X::shape, P...>;
     static_assert(Rule::valid,

@@ -112,9 +112,7 @@ constexpr Frozen freeze() {
 template <auto Model, Mode M, class R>
 inline const Frozen& frozen = freeze<Model, M, R>();
 template <auto Model, Mode M, class R>
-concept Evaluated = requires {
-  typename std::bool_constant<(frozen<Model, M, R>.nodes >= 0)>;
-};
+concept Evaluated = requires { typename std::bool_constant<(frozen<Model, M, R>.nodes >= 0)>; };
 #else
 template <auto Model, Mode M, class R>
 inline constexpr Frozen frozen = freeze<Model, M, R>();
@@ -123,9 +121,7 @@ template <auto Model, Mode M, class R>
 concept Evaluated = true;
 #else
 template <auto Model, Mode M, class R>
-concept Evaluated = requires {
-  typename std::bool_constant<(freeze<Model, M, R>().nodes >= 0)>;
-};
+concept Evaluated = requires { typename std::bool_constant<(freeze<Model, M, R>().nodes >= 0)>; };
 #endif
 #endif
 

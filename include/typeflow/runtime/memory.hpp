@@ -19,8 +19,8 @@ class AlignedBytes {
   AlignedBytes() = default;
   explicit AlignedBytes(std::int64_t size)
       : data_(size == 0 ? nullptr
-                        : static_cast<std::byte*>(::operator new (static_cast<std::size_t>(size),
-                                                                  std::align_val_t{alignment}))),
+                        : static_cast<std::byte*>(::operator new(static_cast<std::size_t>(size),
+                                                                 std::align_val_t{alignment}))),
         size_(size) {
     if (size > 0) std::memset(data_.get(), 0, static_cast<std::size_t>(size));
   }
@@ -30,7 +30,7 @@ class AlignedBytes {
  private:
   static constexpr std::size_t alignment = 64;
   struct Free {
-    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{alignment}); }
+    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{alignment}); }
   };
   std::unique_ptr<std::byte, Free> data_;
   std::int64_t size_ = 0;

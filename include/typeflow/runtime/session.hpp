@@ -82,8 +82,7 @@ auto no_results() {
   } else {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple{(void(I), NoResult{})...};
-    }
-    (std::make_index_sequence<Count>{});
+    }(std::make_index_sequence<Count>{});
   }
 }
 

@@ -27,8 +27,7 @@ constexpr void casts(tf::Graph& g) {
   auto x = test::input<T, Row>(g, "x");
   [&]<int... I>(std::integer_sequence<int, I...>) {
     (tf::cast<tf::element_of<static_cast<tf::DType>(I)>>(x).named(type_labels[I]), ...);
-  }
-  (std::make_integer_sequence<int, tf::dtype_count>{});
+  }(std::make_integer_sequence<int, tf::dtype_count>{});
 }
 
 /// Numbers that a cast has to think about.

@@ -128,21 +128,17 @@ TEST_CASE("greater_equal: gradient") {  // none: what it chooses between has
 
 TEST_CASE("equal and not_equal take booleans") {
   const auto call = [](auto a, auto b) { return equal(a, b); };
-  check_logic(
-      "equal", [](bool a, bool b) { return a == b; }, call);
+  check_logic("equal", [](bool a, bool b) { return a == b; }, call);
   const auto differ = [](auto a, auto b) { return not_equal(a, b); };
-  check_logic(
-      "not_equal", [](bool a, bool b) { return a != b; }, differ);
+  check_logic("not_equal", [](bool a, bool b) { return a != b; }, differ);
 }
 TEST_CASE("logical_and: values") {
   const auto call = [](auto a, auto b) { return logical_and(a, b); };
-  check_logic(
-      "logical_and", [](bool a, bool b) { return a && b; }, call);
+  check_logic("logical_and", [](bool a, bool b) { return a && b; }, call);
 }
 TEST_CASE("logical_or: values") {
   const auto call = [](auto a, auto b) { return logical_or(a, b); };
-  check_logic(
-      "logical_or", [](bool a, bool b) { return a || b; }, call);
+  check_logic("logical_or", [](bool a, bool b) { return a || b; }, call);
 }
 TEST_CASE("logical_not: values") {
   check_logic(
@@ -153,8 +149,7 @@ TEST_CASE("where: values") {
       "where", []<class T>(T a, T b) { return a < T(1) ? b : a; },
       [](auto a, auto b) { return where(less(a, 1), b, a); }, 0);
   const auto call = [](auto a, auto b) { return where(a, b, a); };
-  check_logic(
-      "where", [](bool a, bool b) { return a ? b : a; }, call);
+  check_logic("where", [](bool a, bool b) { return a ? b : a; }, call);
 }
 
 TEST_CASE("where: gradient") {

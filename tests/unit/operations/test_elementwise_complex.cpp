@@ -133,10 +133,8 @@ void check_type(double tolerance) {
     singles("tanh", [](Exact x) { return std::tanh(x); });
     singles("sigmoid", [](Exact x) { return 1.0L / (1.0L + std::exp(-x)); });
     singles("identity", [](Exact x) { return x; });
-    singles(
-        "narrow", [](Exact x) { return x; }, DType::complex64, 0x1p-23);
-    singles(
-        "wide", [](Exact x) { return x; }, DType::complex128);
+    singles("narrow", [](Exact x) { return x; }, DType::complex64, 0x1p-23);
+    singles("wide", [](Exact x) { return x; }, DType::complex128);
     int equal = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       const bool same = exact(a[i]) == exact(b[i]);

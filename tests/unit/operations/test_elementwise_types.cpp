@@ -219,13 +219,9 @@ TEST_CASE("casts work on every shape") {
   const auto x = test::extreme(DType::float32, test::dims({131}));
   auto y = kernels.run({{"x", x}});
   test::check_ulps("double", y.at("double"),
-                   test::map(
-                       x, [](double e) { return e; }, DType::float64),
-                   0);
+                   test::map(x, [](double e) { return e; }, DType::float64), 0);
   test::check_ulps("bool", y.at("bool"),
-                   test::map(
-                       x, [](double e) { return e != 0; }, DType::boolean),
-                   0);
+                   test::map(x, [](double e) { return e != 0; }, DType::boolean), 0);
   // Run-time graphs.
   test::Random random(9);
   for (int i = 0; i < 10; ++i) {
@@ -234,9 +230,7 @@ TEST_CASE("casts work on every shape") {
     tf::Graph g;
     test::name(cast_to(test::input(g, "x", in.dtype, shape), DType::int32), "y");
     test::check_ulps("y", tf::Interpreter(g).run({"y"}, {{"x", in}})[0],
-                     test::map(
-                         in, [](double e) { return std::trunc(e); }, DType::int32),
-                     0);
+                     test::map(in, [](double e) { return std::trunc(e); }, DType::int32), 0);
   }
 }
 TEST_CASE("cast: gradient") {

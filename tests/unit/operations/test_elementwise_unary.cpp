@@ -92,8 +92,7 @@ void check_derivatives(const F& f, test::Range range = {}, double tolerance = 1e
 }  // namespace
 
 TEST_CASE("neg: values") {
-  check(
-      "neg", [](long double x) -> long double { return -x; }, [](auto x) { return neg(x); }, 0);
+  check("neg", [](long double x) -> long double { return -x; }, [](auto x) { return neg(x); }, 0);
 }
 TEST_CASE("abs: values") {
   check(

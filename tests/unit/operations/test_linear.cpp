@@ -193,35 +193,32 @@ TEST_CASE("outer: values") { check_layers<tf::bfloat16>(2e-2); }
 TEST_CASE("gram: values") {
   const tf::HostTensors f = test::random_feeds<features>(3);
   const tf::HostTensor& x = f.at("x");
-  test::check_values<features>(
-      f,
-      {{"gram", make(tf::DType::float32, {3, 4, 4},
-                     [&](const Place& p) {
-                       double total = 0;
-                       for (std::int64_t i = 0; i < 6; ++i) {
-                         for (std::int64_t j = 0; j < 5; ++j) {
-                           total += at(x, {p[0], i, j, p[1]}) * at(x, {p[0], i, j, p[2]});
-                         }
-                       }
-                       return total;
-                     })}},
-      1e-6);
+  test::check_values<features>(f,
+                               {{"gram", make(tf::DType::float32, {3, 4, 4},
+                                              [&](const Place& p) {
+                                                double total = 0;
+                                                for (std::int64_t i = 0; i < 6; ++i) {
+                                                  for (std::int64_t j = 0; j < 5; ++j) {
+                                                    total += at(x, {p[0], i, j, p[1]}) *
+                                                             at(x, {p[0], i, j, p[2]});
+                                                  }
+                                                }
+                                                return total;
+                                              })}},
+                               1e-6);
 }
 TEST_CASE("diag: values") {
   check_diagonals<float>(1e-6, true);
   check_diagonals<double>(1e-14);
-  check_random(
-      1, [](const tf::AnyExpr& x) { return diag(x); }, diag_of);
+  check_random(1, [](const tf::AnyExpr& x) { return diag(x); }, diag_of);
 }
 TEST_CASE("diag_part: values") {
   check_diagonals<std::int32_t>(0);
-  check_random(
-      2, [](const tf::AnyExpr& x) { return diag_part(x); }, part);
+  check_random(2, [](const tf::AnyExpr& x) { return diag_part(x); }, part);
 }
 TEST_CASE("trace: values") {
   check_diagonals<std::uint8_t>(0);
-  check_random(
-      2, [](const tf::AnyExpr& x) { return trace(x); }, trace_of);
+  check_random(2, [](const tf::AnyExpr& x) { return trace(x); }, trace_of);
 }
 
 TEST_CASE("bias_add: gradient") {

@@ -40,8 +40,7 @@ void check_inexact(double tolerance) {
   expect(out, "mean", x, type, mean_of);
   expect(out, "logsumexp", x, type, logsumexp_of);
   expect(out, "norm", x, type, norm_of);
-  expect(
-      out, "twice", x, type, [](const Elements& e) { return 2 * mean_of(e); }, 1, 2);
+  expect(out, "twice", x, type, [](const Elements& e) { return 2 * mean_of(e); }, 1, 2);
   expect(out, "variance", x, type, variance_of, 0, 2);
   const Elements all = test::elements(x);
   out["l2_loss"] = test::tensor(type, {}, {squares_of(all) / 2});

@@ -233,8 +233,7 @@ TEST_CASE("reductions of random shapes over random axes") {
     const auto axes = static_cast<unsigned>(random.below(1 << shape.rank));
     const bool keep = random.chance(0.5);
     const tf::HostTensor value = test::random_tensor(random, DType::float64, shape, -2, 2);
-    const tf::HostTensor truth = test::map(
-        value, [](double v) { return v < 1.5; }, DType::boolean);
+    const tf::HostTensor truth = test::map(value, [](double v) { return v < 1.5; }, DType::boolean);
     tf::Graph g;
     const tf::AnyExpr x = test::input(g, "x", DType::float64, shape);
     const tf::AnyExpr b = test::input(g, "b", DType::boolean, shape);

@@ -229,8 +229,8 @@ TEST_CASE("bincount: values") {
 TEST_CASE("confusion_matrix: values") {
   for_each_batch([](std::int64_t, const tf::HostTensors& f) {
     const tf::HostTensor& numbers = f.at("numbers");
-    const tf::HostTensor predictions = test::map(
-        f.at("any"), [](double x) { return std::floor(x * x / 6); }, tf::DType::int64);
+    const tf::HostTensor predictions =
+        test::map(f.at("any"), [](double x) { return std::floor(x * x / 6); }, tf::DType::int64);
     test::check_values<model>(
         f,
         {{"confusion", confused(f.at("sorted"), predictions, ones(predictions.dims), 6)},

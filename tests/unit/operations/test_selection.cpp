@@ -381,9 +381,8 @@ TEST_CASE("sparse_to_dense: gradient") {
     auto indices = tf::constant<int, 4, 2>(x.graph(), {2, 1, 0, 0, 2, 1, -1, 0});
     return tf::sparse_to_dense<3, 2>(indices, x, otherwise);
   });
-  test::check_gradients<tf::Shape<>>([](auto x) {
-    return tf::sparse_to_dense<5>(tf::constant<int, 2>(x.graph(), {3, 1}), x);
-  });
+  test::check_gradients<tf::Shape<>>(
+      [](auto x) { return tf::sparse_to_dense<5>(tf::constant<int, 2>(x.graph(), {3, 1}), x); });
 }
 
 TEST_CASE("sparse_to_dense: errors") {

@@ -41,20 +41,15 @@ void check_elements() {
     const auto pick = [&](const std::vector<tf::Extent>& shape, const auto& f) {
       return test::pick(x, test::dims(shape), f);
     };
-    expected.merge(test::Outcome({{"reshape" + of, reshaped(x, {5, 3})},
-                                  {"expand_dims" + of, reshaped(x, {3, 1, 1, 5})},
-                                  {"squeeze" + of, reshaped(x, {3, 5})},
-                                  {"transpose" + of, pick({5, 3, 1},
-                                                          [](const Place& c) {
-                                                            return Place{c[1], c[2], c[0]};
-                                                          })},
-                                  {"broadcast_to" + of, pick({2, 3, 4, 5},
-                                                             [](const Place& c) {
-                                                               return Place{c[1], 0, c[3]};
-                                                             })},
-                                  {"tile" + of, pick({6, 3, 5}, [](const Place& c) {
-                                     return Place{c[0] % 3, 0, c[2]};
-                                   })}}));
+    expected.merge(test::Outcome(
+        {{"reshape" + of, reshaped(x, {5, 3})},
+         {"expand_dims" + of, reshaped(x, {3, 1, 1, 5})},
+         {"squeeze" + of, reshaped(x, {3, 5})},
+         {"transpose" + of,
+          pick({5, 3, 1}, [](const Place& c) { return Place{c[1], c[2], c[0]}; })},
+         {"broadcast_to" + of,
+          pick({2, 3, 4, 5}, [](const Place& c) { return Place{c[1], 0, c[3]}; })},
+         {"tile" + of, pick({6, 3, 5}, [](const Place& c) { return Place{c[0] % 3, 0, c[2]}; })}}));
   }
   test::check_values<elements>(feeds, expected);
 }
@@ -137,42 +132,33 @@ TEST_CASE("reshape: values") {
     return tf::host_tensor(tf::DType::float32, test::dims(shape));
   };
   test::check_values<shapes>(
-      feeds, {{"scalar_matrix", reshaped(scalar, {1, 1})},
-              {"scalar_vector", reshaped(scalar, {1})},
-              {"scalar_transposed", scalar},
-              {"scalar_broadcast",
-               test::pick(scalar, test::dims({3, 2}), [](const Place&) { return Place{}; })},
-              {"scalar_tiled", scalar},
-              {"scalar_squeezed", scalar},
-              {"empty_reshaped", nothing({0, 5})},
-              {"empty_transposed", nothing({0, 2, 3})},
-              {"empty_tiled", nothing({6, 0, 4})},
-              {"large_inner", test::pick(large, test::dims({7, 131, 90}),
-                                         [](const Place& c) {
-                                           return Place{c[0], c[2], c[1]};
-                                         })},
-              {"large_outer", test::pick(large, test::dims({90, 7, 131}),
-                                         [](const Place& c) {
-                                           return Place{c[1], c[0], c[2]};
-                                         })},
-              {"large_reversed", test::pick(large, test::dims({131, 90, 7}),
-                                            [](const Place& c) {
-                                              return Place{c[2], c[1], c[0]};
-                                            })},
-              {"large_same", matrix},
-              {"large_matrix", test::pick(matrix, test::dims({131, 630}),
-                                          [](const Place& c) {
-                                            return Place{c[1], c[0]};
-                                          })},
-              {"large_none", nothing({0, 90, 131})},
-              {"six_tiled", test::pick(six, test::dims({4, 2, 6, 2, 6, 2}),
-                                       [](const Place& c) {
-                                         return Place{c[0] % 2, 0, c[2] % 3, c[3], c[4] % 2, 0};
-                                       })},
-              {"six_transposed",
-               test::pick(six, test::dims({1, 2, 1, 2, 3, 2}), [](const Place& c) {
-                 return Place{c[5], c[2], c[4], c[1], c[3], c[0]};
-               })}});
+      feeds,
+      {{"scalar_matrix", reshaped(scalar, {1, 1})},
+       {"scalar_vector", reshaped(scalar, {1})},
+       {"scalar_transposed", scalar},
+       {"scalar_broadcast",
+        test::pick(scalar, test::dims({3, 2}), [](const Place&) { return Place{}; })},
+       {"scalar_tiled", scalar},
+       {"scalar_squeezed", scalar},
+       {"empty_reshaped", nothing({0, 5})},
+       {"empty_transposed", nothing({0, 2, 3})},
+       {"empty_tiled", nothing({6, 0, 4})},
+       {"large_inner", test::pick(large, test::dims({7, 131, 90}),
+                                  [](const Place& c) { return Place{c[0], c[2], c[1]}; })},
+       {"large_outer", test::pick(large, test::dims({90, 7, 131}),
+                                  [](const Place& c) { return Place{c[1], c[0], c[2]}; })},
+       {"large_reversed", test::pick(large, test::dims({131, 90, 7}),
+                                     [](const Place& c) { return Place{c[2], c[1], c[0]}; })},
+       {"large_same", matrix},
+       {"large_matrix", test::pick(matrix, test::dims({131, 630}),
+                                   [](const Place& c) { return Place{c[1], c[0]}; })},
+       {"large_none", nothing({0, 90, 131})},
+       {"six_tiled",
+        test::pick(six, test::dims({4, 2, 6, 2, 6, 2}),
+                   [](const Place& c) { return Place{c[0] % 2, 0, c[2] % 3, c[3], c[4] % 2, 0}; })},
+       {"six_transposed", test::pick(six, test::dims({1, 2, 1, 2, 3, 2}), [](const Place& c) {
+          return Place{c[5], c[2], c[4], c[1], c[3], c[0]};
+        })}});
 }
 
 TEST_CASE("reshape: gradient") {
@@ -272,20 +258,15 @@ TEST_CASE("tile: values") {
       const std::int64_t i = (c[1] / 2 * 3 + c[2] / 2) * 4 + c[1] % 2 * 2 + c[2] % 2;
       return Place{c[0], i / 6, i % 6};
     };
-    test::check_values<batches>(feeds, {{"tile", pick({3 * b, 4, 12},
-                                                      [&](const Place& c) {
-                                                        return Place{c[0] % b, c[1], c[2] % 6};
-                                                      })},
-                                        {"transpose", pick({4, b, 6},
-                                                           [](const Place& c) {
-                                                             return Place{c[1], c[0], c[2]};
-                                                           })},
-                                        {"broadcast_to", pick({5, b, 4, 6},
-                                                              [](const Place& c) {
-                                                                return Place{c[1], c[2], c[3]};
-                                                              })},
-                                        {"space_to_depth", pick({b, 2, 3, 4}, pixel)},
-                                        {"depth_to_space", pick({b, 4, 6, 1}, channel)}});
+    test::check_values<batches>(
+        feeds,
+        {{"tile",
+          pick({3 * b, 4, 12}, [&](const Place& c) { return Place{c[0] % b, c[1], c[2] % 6}; })},
+         {"transpose", pick({4, b, 6}, [](const Place& c) { return Place{c[1], c[0], c[2]}; })},
+         {"broadcast_to",
+          pick({5, b, 4, 6}, [](const Place& c) { return Place{c[1], c[2], c[3]}; })},
+         {"space_to_depth", pick({b, 2, 3, 4}, pixel)},
+         {"depth_to_space", pick({b, 4, 6, 1}, channel)}});
   }
 }
 

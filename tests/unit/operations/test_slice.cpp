@@ -172,23 +172,17 @@ TEST_CASE("slice: values") {
               {"line_last", pick("line", {}, [](const Place&) { return Place{130}; })},
               {"line_nothing", pick("line", {0}, nowhere)},
               {"line_back", pick("line", {131}, [](const Place& c) { return Place{130 - c[0]}; })},
-              {"thin_new", pick("thin", {3, 1, 3},
-                                [](const Place& c) {
-                                  return Place{2 * c[0], 0, c[2]};
-                                })},
+              {"thin_new",
+               pick("thin", {3, 1, 3}, [](const Place& c) { return Place{2 * c[0], 0, c[2]}; })},
               {"empty_part", pick("empty", {2, 0, 2}, nowhere)},
               {"empty_back", pick("empty", {3, 0}, nowhere)},
               {"large_part", pick("large", {149, 255},
-                                  [](const Place& c) {
-                                    return Place{c[0] + 1, 1, c[1] + 1};
-                                  })},
-              {"large_steps", pick("large", {49, 2, 52},
-                                   [](const Place& c) {
-                                     return Place{148 - 3 * c[0], 2 - 2 * c[1], 5 * c[2]};
-                                   })},
-              {"large_reverse", pick("large", {150, 3, 257}, [](const Place& c) {
-                 return Place{c[0], 2 - c[1], c[2]};
-               })}});
+                                  [](const Place& c) { return Place{c[0] + 1, 1, c[1] + 1}; })},
+              {"large_steps",
+               pick("large", {49, 2, 52},
+                    [](const Place& c) { return Place{148 - 3 * c[0], 2 - 2 * c[1], 5 * c[2]}; })},
+              {"large_reverse", pick("large", {150, 3, 257},
+                                     [](const Place& c) { return Place{c[0], 2 - c[1], c[2]}; })}});
 }
 
 TEST_CASE("slice: values of batch axes") {
@@ -198,31 +192,24 @@ TEST_CASE("slice: values of batch axes") {
     const tf::HostTensor& x = feeds.at("x");
     const tf::HostTensor& y = feeds.at("y");
     const auto rows = [&](std::int64_t first, std::int64_t count) {
-      return test::pick(x, test::dims({count, 6}), [&](const Place& c) {
-        return Place{first + c[0], c[1]};
-      });
+      return test::pick(x, test::dims({count, 6}),
+                        [&](const Place& c) { return Place{first + c[0], c[1]}; });
     };
     test::check_values<batches>(
-        feeds, {{"quarter", rows(b, b)},
-                {"half", rows(2 * b, 2 * b)},
-                {"first", rows(0, b)},
-                {"rest", rows(b, 3 * b)},
-                {"from_start", rows(1, 3)},
-                {"back", test::pick(x, test::dims({4 * b, 3}),
-                                    [&](const Place& c) {
-                                      return Place{4 * b - 1 - c[0], 5 - 2 * c[1]};
-                                    })},
-                {"third", test::pick(x, test::dims({6}),
-                                     [](const Place& c) {
-                                       return Place{2, c[0]};
-                                     })},
-                {"second", test::pick(y, test::dims({b, 2, b}),
-                                      [](const Place& c) {
-                                        return Place{1, c[0], 1 - c[1], c[2]};
-                                      })},
-                {"unstacked", test::pick(y, test::dims({3, b, b}), [](const Place& c) {
-                   return Place{c[0], c[1], 1, c[2]};
-                 })}});
+        feeds,
+        {{"quarter", rows(b, b)},
+         {"half", rows(2 * b, 2 * b)},
+         {"first", rows(0, b)},
+         {"rest", rows(b, 3 * b)},
+         {"from_start", rows(1, 3)},
+         {"back",
+          test::pick(x, test::dims({4 * b, 3}),
+                     [&](const Place& c) { return Place{4 * b - 1 - c[0], 5 - 2 * c[1]}; })},
+         {"third", test::pick(x, test::dims({6}), [](const Place& c) { return Place{2, c[0]}; })},
+         {"second", test::pick(y, test::dims({b, 2, b}),
+                               [](const Place& c) { return Place{1, c[0], 1 - c[1], c[2]}; })},
+         {"unstacked", test::pick(y, test::dims({3, b, b}),
+                                  [](const Place& c) { return Place{c[0], c[1], 1, c[2]}; })}});
   }
 }
 
@@ -337,9 +324,8 @@ TEST_CASE("split: values") {
   const tf::HostTensor& x = feeds.at("x");
   test::Outcome expected;
   for (int i = 0; i < 4; ++i) {
-    expected["part_" + std::to_string(i)] = test::pick(x, test::dims({3, 2}), [&](const Place& c) {
-      return Place{c[0], 2 * i + c[1]};
-    });
+    expected["part_" + std::to_string(i)] = test::pick(
+        x, test::dims({3, 2}), [&](const Place& c) { return Place{c[0], 2 * i + c[1]}; });
   }
   test::check_values<split_model>(feeds, expected);
 }
@@ -355,9 +341,8 @@ TEST_CASE("split: gradient") {
 TEST_CASE("split_sizes: values") {
   const tf::HostTensors feeds = test::random_feeds<split_sizes_model>();
   const auto rows = [&](std::int64_t first, std::int64_t count) {
-    return test::pick(feeds.at("x"), test::dims({count, 3}), [&](const Place& c) {
-      return Place{first + c[0], c[1]};
-    });
+    return test::pick(feeds.at("x"), test::dims({count, 3}),
+                      [&](const Place& c) { return Place{first + c[0], c[1]}; });
   };
   test::check_values<split_sizes_model>(
       feeds, {{"a", rows(0, 1)}, {"b", rows(1, 3)}, {"c", rows(4, 0)}, {"d", rows(4, 2)}});
@@ -374,10 +359,8 @@ TEST_CASE("unstack: values") {
   const tf::HostTensors feeds = test::random_feeds<unstack_model>();
   test::Outcome expected;
   for (int i = 0; i < 3; ++i) {
-    expected["row_" + std::to_string(i)] =
-        test::pick(feeds.at("x"), test::dims({4, 2}), [&](const Place& c) {
-          return Place{c[0], i, c[1]};
-        });
+    expected["row_" + std::to_string(i)] = test::pick(
+        feeds.at("x"), test::dims({4, 2}), [&](const Place& c) { return Place{c[0], i, c[1]}; });
   }
   test::check_values<unstack_model>(feeds, expected);
 }
@@ -395,10 +378,8 @@ TEST_CASE("reverse: values") {
     const tf::HostTensors feeds = test::random_feeds<reverse_model>(b);
     const tf::HostTensor& x = feeds.at("x");
     test::check_values<reverse_model>(
-        feeds, {{"last", test::pick(x, x.dims,
-                                    [](const Place& c) {
-                                      return Place{c[0], c[1], 2 - c[2]};
-                                    })},
+        feeds, {{"last",
+                 test::pick(x, x.dims, [](const Place& c) { return Place{c[0], c[1], 2 - c[2]}; })},
                 {"all", test::pick(x, x.dims,
                                    [&](const Place& c) {
                                      return Place{b - 1 - c[0], 4 - c[1], 2 - c[2]};

@@ -205,8 +205,7 @@ std::string message_of_gradient(const F& f) {
 }  // namespace
 
 TEST_CASE("erf: values") {
-  check(
-      "erf", [](long double x) { return std::erf(x); }, [](auto x) { return erf(x); }, 3);
+  check("erf", [](long double x) { return std::erf(x); }, [](auto x) { return erf(x); }, 3);
 }
 TEST_CASE("lgamma: values") {
   check(
@@ -218,8 +217,7 @@ TEST_CASE("lgamma: values") {
       [](auto x) { return lgamma(x); }, 4);
 }
 TEST_CASE("digamma: values") {
-  check(
-      "digamma", digamma_reference, [](auto x) { return digamma(x); }, 8, 2e-12);
+  check("digamma", digamma_reference, [](auto x) { return digamma(x); }, 8, 2e-12);
   const double g = std::numbers::egamma;
   const auto close = [](double x, double y) {
     CHECK(std::abs(x - y) <= 1e-15 * std::max(1.0, std::abs(y)));
@@ -232,8 +230,7 @@ TEST_CASE("digamma: values") {
   CHECK(std::abs(tf::math::digamma(1.4616321449683623413)) < 1e-15);  // its root
 }
 TEST_CASE("trigamma: values") {
-  check(
-      "trigamma", trigamma_reference, [](auto x) { return tf::trigamma(x); }, 8, 2e-12);
+  check("trigamma", trigamma_reference, [](auto x) { return tf::trigamma(x); }, 8, 2e-12);
   const double square = std::numbers::pi * std::numbers::pi;
   const auto close = [](double x, double y) {
     CHECK(std::abs(x - y) <= 1e-15 * std::max(1.0, std::abs(y)));
