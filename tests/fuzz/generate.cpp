@@ -77,7 +77,7 @@ Model random_model(std::uint64_t seed) {
   for (int i = 1 + random.below(3); i > 0; --i) b.fresh(b.type(), b.shape());
   while (b.item_count() == 0) b.placeholder(b.type(), b.shape(), b.usual_range());
   for (int i = 0; i < operations; ++i) {
-    b.g.source = {"model.cpp", i, false, nullptr};
+    b.g.source = {"model.cpp", i, false, false, nullptr};
     if (pins) b.g.device = random.chance(0.3) ? tf::cpu(0) : tf::Device{};
     const std::size_t before = b.item_count();
     add_operation(b);

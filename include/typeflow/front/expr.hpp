@@ -21,7 +21,7 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 constexpr SourceLine source_line(const std::source_location& at) {
-  return {at.file_name(), static_cast<int>(at.line()), false, nullptr};
+  return {at.file_name(), static_cast<int>(at.line()), false, false, nullptr};
 }
 
 namespace detail {

@@ -92,7 +92,7 @@ class Backward {
       if (!wanted || op.derivative == Derivative::zero) continue;
       graph_.source = node->source;
       graph_.source.gradient = true;
-      if (graph_.source.op == nullptr) graph_.source.op = node->op;
+      graph_.source.make_part_of(*node->op);
       graph_.device = node->device;
       if (op.derivative == Derivative::missing) {
         Message message{};

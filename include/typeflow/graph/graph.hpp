@@ -117,7 +117,7 @@ class Graph {
   Id scope = 0;
   Id region = 0;
   Device device{};
-  SourceLine source{"", 0, false, nullptr};
+  SourceLine source{"", 0, false, false, nullptr};
 
   /// The first mistake; empty if there is none.
   Message error{};

@@ -52,7 +52,15 @@ struct SourceLine {
   const char* file;
   int line;
   bool gradient;  ///< the node is a part of a gradient...
-  const Op* op;   ///< ...or of another operation: of this one; null: the node's own
+  bool within;    ///< ...or of another operation...
+  const Op* op;   ///< ...of this one. (Under sanitizers g++ can't tell a constant that it is null.)
+
+  /// What is made from here on is a part of this operation, if not of one around it.
+  constexpr void make_part_of(const Op& other) {
+    if (within) return;
+    within = true;
+    op = &other;
+  }
 };
 
 struct Value {

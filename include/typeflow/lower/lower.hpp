@@ -197,7 +197,7 @@ class Lowerer {
              {},
              needs,
              cluster.device,
-             {name_of(*node.op), name_of(node.source.op != nullptr ? *node.source.op : *node.op),
+             {name_of(*node.op), name_of(node.source.within ? *node.source.op : *node.op),
               node.scope, none, node.source.file, node.source.line}});
   }
   static constexpr OperationName name_of(const Op& op) {

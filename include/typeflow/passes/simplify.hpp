@@ -241,7 +241,7 @@ class Simplifier {
   constexpr Id expand(const Node& node, const Id* inputs) {
     const Id first = graph_.nodes.size();
     stand_at(node);
-    if (graph_.source.op == nullptr) graph_.source.op = node.op;
+    graph_.source.make_part_of(*node.op);
     const Id result = node.op->expand(graph_, graph_.words_of(node), inputs);
     take_nodes(first);
     return replaced(result);
@@ -734,7 +734,7 @@ class Simplifier {
       }
       const Id ids[] = {input(factor, 0), input(factor, 1), input(sum, 1 - side)};
       sum.inputs = graph_.append(ids, 3);
-      if (sum.source.op == nullptr) sum.source.op = sum.op;
+      sum.source.make_part_of(*sum.op);
       sum.op = add ? &record<ops::Fma> : side == 0 ? &record<ops::Fms> : &record<ops::Fnma>;
       return;
     }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A model with gradients of composed operations, compiled to a program. Also under the sanitizer of
+// undefined behaviour: g++ then takes fewer expressions for constant ones, such as whether the
+// address of an operation's record is null.
+
+#include <typeflow/typeflow.hpp>
+
+namespace {
+
+namespace tf = typeflow;
+
+constexpr void model(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 4>(g, "x");
+  auto labels = tf::placeholder<float, tf::batch, 3>(g, "labels");
+  auto W = tf::variable<float, 4, 3>(g, "W", tf::zeros);
+  auto loss = mean(softmax_cross_entropy(matmul(x, W), labels)).named("loss");
+  gradients(sum(square(gradients(loss, W))), W).named("second");
+  tf::GradientDescent{.rate = 0.1}.minimize(loss).named("train");
+}
+
+using Program = tf::Lowering<model>;
+static_assert(Program::error.empty());
+static_assert(Program::view.names.size == 6);
+static_assert(Program::kernel_count > 2 && Program::view.steps.size >= Program::kernel_count);
+
+}  // namespace
