@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# cmake -DSOURCE=... -DCOMPILER=... -DCOMPILER_ID=... -DINCLUDE=... -DPRECOMPILED=... -P check.cmake
+# cmake -DSOURCE=... -DCOMPILER=... -DCOMPILER_ID=... -DINCLUDE=... -DPRECOMPILED=...
+#       -P check.cmake
 #
 # Asserts that a program does not compile, and that its user is told why in the first six lines of
 # the compiler's output:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# cmake -DSOURCE=... -DCOMPILER=... -DCOMPILER_ID=... -DINCLUDE=... -DPRECOMPILED=... -P check_lines.cmake
+# cmake -DSOURCE=... -DCOMPILER=... -DCOMPILER_ID=... -DINCLUDE=... -DPRECOMPILED=...
+#       -P check_lines.cmake
 #
 # Like check.cmake, for a program with many mistakes, a line each:
 #
