@@ -71,7 +71,7 @@ void print_header() {
       "\n"
       "# Operations\n"
       "\n"
-      "What a model can call. [guide.md](guide.md) explains how, and `typeflow/front/` has the\n"
+      "What a model can call. [guide.md](guide.md) explains how, and `typeflow/ops/` has the\n"
       "details; [adding_an_operation.md](adding_an_operation.md) says how to write one's own.\n"
       "\n"
       "**Shapes** are those of the tensors in the order of the arguments, then that of the "

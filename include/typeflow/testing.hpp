@@ -21,7 +21,7 @@
 
 #include "typeflow/core/philox.hpp"
 #include "typeflow/graph.hpp"
-#include "typeflow/graph/interpret.hpp"
+#include "typeflow/interpret/interpret.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::testing {
 

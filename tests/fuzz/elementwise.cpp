@@ -3,7 +3,7 @@
 // Elementwise operations: arithmetic, functions, comparisons, conversions, complex numbers.
 
 #include "builder.hpp"
-#include "typeflow/front/complex.hpp"
+#include "typeflow/ops/elementwise/complex.hpp"
 
 namespace fuzz {
 

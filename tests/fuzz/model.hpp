@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "support/host_tensors.hpp"
-#include "typeflow/graph/interpret.hpp"
+#include "typeflow/interpret/interpret.hpp"
 
 namespace fuzz {
 

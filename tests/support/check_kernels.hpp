@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <typeflow/graph/interpret.hpp>
+#include <typeflow/interpret/interpret.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "support/host_tensors.hpp"

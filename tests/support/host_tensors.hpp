@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
-#include "typeflow/graph/host_tensor.hpp"
+#include "typeflow/interpret/host_tensor.hpp"
 
 namespace test {
 

@@ -10,7 +10,7 @@
 
 #include "../support/host_tensors.hpp"
 #include "typeflow/graph.hpp"
-#include "typeflow/graph/interpret.hpp"
+#include "typeflow/interpret/interpret.hpp"
 
 namespace tf = typeflow;
 

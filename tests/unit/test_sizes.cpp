@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <typeflow/graph/interpret.hpp>
+#include <typeflow/interpret/interpret.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include <xtensor/xview.hpp>

@@ -15,10 +15,10 @@
 
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/cpu/lanes.hpp"
-#include "typeflow/front/cast.hpp"
-#include "typeflow/front/reduce.hpp"
-#include "typeflow/front/shape_ops.hpp"
 #include "typeflow/lower/kernel_types.hpp"
+#include "typeflow/ops/elementwise/cast.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 

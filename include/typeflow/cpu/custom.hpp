@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "typeflow/cpu/rows.hpp"
-#include "typeflow/front/custom.hpp"
+#include "typeflow/ops/custom.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 

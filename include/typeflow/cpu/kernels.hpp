@@ -5,21 +5,21 @@
 
 #include <array>
 
-#include "typeflow/cpu/bitcast.hpp"
 #include "typeflow/cpu/columns.hpp"
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/custom.hpp"
-#include "typeflow/cpu/gather.hpp"
-#include "typeflow/cpu/movement.hpp"
-#include "typeflow/cpu/numerics.hpp"
-#include "typeflow/cpu/reverse_sequence.hpp"
+#include "typeflow/cpu/ops/bitcast.hpp"
+#include "typeflow/cpu/ops/gather.hpp"
+#include "typeflow/cpu/ops/movement.hpp"
+#include "typeflow/cpu/ops/numerics.hpp"
+#include "typeflow/cpu/ops/reverse_sequence.hpp"
+#include "typeflow/cpu/ops/scan.hpp"
+#include "typeflow/cpu/ops/scatter.hpp"
+#include "typeflow/cpu/ops/selection.hpp"
+#include "typeflow/cpu/ops/shuffle.hpp"
+#include "typeflow/cpu/ops/sort.hpp"
+#include "typeflow/cpu/ops/unique.hpp"
 #include "typeflow/cpu/rows.hpp"
-#include "typeflow/cpu/scan.hpp"
-#include "typeflow/cpu/scatter.hpp"
-#include "typeflow/cpu/selection.hpp"
-#include "typeflow/cpu/shuffle.hpp"
-#include "typeflow/cpu/sort.hpp"
-#include "typeflow/cpu/unique.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 

@@ -15,9 +15,9 @@
 #include <tuple>
 #include <utility>
 
-#include "typeflow/front/reduce.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/variables.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

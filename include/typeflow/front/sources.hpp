@@ -5,8 +5,8 @@
 
 #include <source_location>
 
-#include "typeflow/front/complex.hpp"
 #include "typeflow/front/initializers.hpp"
+#include "typeflow/ops/elementwise/complex.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -89,7 +89,7 @@ class Variable : public Expr<T, S> {
   constexpr Variable() = default;
   constexpr Variable(Graph& graph, Id id) : Expr<T, S>(graph, id) {}
   /// The value at this point of the model's statements, as those that a run executes have made it;
-  /// see front/assign.hpp.
+  /// see ops/state/assign.hpp.
   constexpr Expr<T, S> read(std::source_location at = std::source_location::current()) const;
 };
 

@@ -14,9 +14,9 @@
 #include <concepts>
 #include <source_location>
 
-#include "typeflow/front/assign.hpp"
-#include "typeflow/front/cast.hpp"
 #include "typeflow/front/sources.hpp"
+#include "typeflow/ops/elementwise/cast.hpp"
+#include "typeflow/ops/state/assign.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

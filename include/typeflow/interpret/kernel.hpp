@@ -21,10 +21,10 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/cpu/call.hpp"
-#include "typeflow/front/operation.hpp"
 #include "typeflow/graph/graph.hpp"
-#include "typeflow/graph/host_tensor.hpp"
+#include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/program.hpp"
+#include "typeflow/ops/operation.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

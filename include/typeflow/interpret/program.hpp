@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "typeflow/graph/interpret.hpp"
+#include "typeflow/interpret/interpret.hpp"
 #include "typeflow/interpret/kernel.hpp"
 #include "typeflow/lower/compile.hpp"
 #include "typeflow/lower/selection.hpp"

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
-#include "typeflow/front/compare.hpp"
-#include "typeflow/front/custom.hpp"
-#include "typeflow/front/indexing.hpp"
-#include "typeflow/front/matmul.hpp"
-#include "typeflow/front/shape_ops.hpp"
+#include "typeflow/ops/custom.hpp"
+#include "typeflow/ops/elementwise/compare.hpp"
+#include "typeflow/ops/index/indexing.hpp"
+#include "typeflow/ops/linear/matmul.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "typeflow/front/operation.hpp"
 #include "typeflow/lower/program.hpp"
+#include "typeflow/ops/operation.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

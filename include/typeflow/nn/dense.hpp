@@ -6,9 +6,9 @@
 
 #include <source_location>
 
-#include "typeflow/front/matmul.hpp"
 #include "typeflow/front/scope.hpp"
 #include "typeflow/front/sources.hpp"
+#include "typeflow/ops/linear/matmul.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

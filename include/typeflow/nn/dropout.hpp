@@ -7,10 +7,10 @@
 #include <string>
 
 #include "typeflow/core/error.hpp"
-#include "typeflow/front/cast.hpp"
-#include "typeflow/front/custom.hpp"
-#include "typeflow/front/random.hpp"
 #include "typeflow/front/sources.hpp"
+#include "typeflow/ops/custom.hpp"
+#include "typeflow/ops/elementwise/cast.hpp"
+#include "typeflow/ops/random/random.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

@@ -4,9 +4,9 @@
 // Gradient descent, and what all optimisers share: minimize is computing gradients, applying
 // them, and the updates that layers registered.
 
-#include "typeflow/front/assign.hpp"
 #include "typeflow/front/gradients.hpp"
-#include "typeflow/front/scatter.hpp"
+#include "typeflow/ops/index/scatter.hpp"
+#include "typeflow/ops/state/assign.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

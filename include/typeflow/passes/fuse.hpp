@@ -23,9 +23,9 @@
 //
 // An assignment joins the cluster that computes its value, which then writes the variable in place.
 
-#include "typeflow/front/assign.hpp"
-#include "typeflow/front/reduce.hpp"
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/state/assign.hpp"
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 

@@ -13,12 +13,12 @@
 
 #include <utility>
 
-#include "typeflow/front/assign.hpp"
-#include "typeflow/front/concat.hpp"
-#include "typeflow/front/matmul.hpp"
-#include "typeflow/front/reduce.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/ops/linear/matmul.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/shape/concat.hpp"
+#include "typeflow/ops/state/assign.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

@@ -24,7 +24,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/cpu/call.hpp"
-#include "typeflow/graph/host_tensor.hpp"
+#include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/memory.hpp"

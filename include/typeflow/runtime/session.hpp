@@ -20,7 +20,7 @@
 
 #include "typeflow/core/xtensor.hpp"
 #include "typeflow/cpu/kernels.hpp"
-#include "typeflow/graph/host_tensor.hpp"
+#include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/frozen.hpp"
 #include "typeflow/runtime/engine.hpp"
 #include "typeflow/runtime/feed.hpp"

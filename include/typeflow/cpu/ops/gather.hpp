@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Kernels of ops/index/gather.hpp and gather_nd.hpp. Indices are checked before anything is
+// written. Gathering is spread over threads by slices. Scattering is spread by what no two indices
+// share, the axes outside and inside of the indexed one, so that every element adds up in the order
+// of the indices.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/visit.hpp"
+#include "typeflow/ops/index/gather_nd.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+/// Throws if an index is out of range and not to be skipped, or out of order.
+inline void check_indices(Indexing indexing, const Tensor& indices, std::int64_t extent) {
+  visit_integer(indices.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* const index = static_cast<const T*>(indices.data);
+    const std::int64_t count = indices.size();
+    bool inside = true;  // negative ones wrap around to large ones
+    for (std::int64_t i = 0; i < count; ++i) {
+      inside &= static_cast<std::uint64_t>(index[i]) < static_cast<std::uint64_t>(extent);
+    }
+    if (inside && !detail::rule_of(indexing).sorted) return;
+    detail::check_indices(
+        indexing, [&](std::int64_t i) { return detail::to_index(index[i]); }, indices.extents,
+        extent);
+  });
+}
+
+/// Indices as std::int64_t, whatever their type, some at a time.
+struct IndexBlock {
+  static constexpr std::int64_t size = 256;
+  std::int64_t at[size];
+
+  void load(const Tensor& indices, std::int64_t first, std::int64_t count) {
+    visit_integer(indices.dtype, [&](auto zero) {
+      const auto* const from = static_cast<const decltype(zero)*>(indices.data) + first;
+      for (std::int64_t i = 0; i < count; ++i) at[i] = detail::to_index(from[i]);
+    });
+  }
+};
+constexpr bool is_inside(std::int64_t index, std::int64_t extent) {
+  return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(extent);
+}
+
+template <>
+struct kernel_of<ops::Gather> {
+  template <class A>
+  static void run(const ops::Gather& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const Loops loops = detail::index_loops(in[0].extents, in[1].extents, op.axis, op.batch_dims);
+    check_indices(op.indexing, in[1], loops.extent);
+    const std::int64_t size = loops.inner * size_of(in->dtype);
+    if (size == 0) return;
+    visit_bytes(size, [&](auto bytes) { copy(loops, bytes, in, out, call); });
+  }
+
+ private:
+  using Loops = detail::IndexLoops;
+
+  /// Copies slices of `size` bytes.
+  template <class Size>
+  static void copy(const Loops& loops, Size size, const Tensor* in, const Tensor* out,
+                   const KernelCall& call) {
+    const std::int64_t slices = loops.shared * loops.middle * loops.count;
+    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
+    parallel(call, slices, grain, [&](std::int64_t begin, std::int64_t end) {
+      IndexBlock index;
+      std::int64_t outer = begin / loops.count;
+      std::int64_t i = begin % loops.count;
+      auto* to = static_cast<std::byte*>(out->data) + begin * size;
+      for (std::int64_t count = 0; begin < end; begin += count) {
+        // Without axes between, the indices of all slices lie one after another.
+        const std::int64_t block = std::min(end - begin, IndexBlock::size);
+        count = loops.middle == 1 ? block : std::min(block, loops.count - i);
+        index.load(in[1], outer / loops.middle * loops.count + i, count);
+        const auto* from = static_cast<const std::byte*>(in->data) + outer * loops.extent * size;
+        for (std::int64_t k = 0; k < count; ++k, to += size) {
+          if (is_inside(index.at[k], loops.extent)) {
+            std::memcpy(to, from + index.at[k] * size, static_cast<std::size_t>(size));
+          } else {
+            std::memset(to, 0, static_cast<std::size_t>(size));
+          }
+          if (++i == loops.count) {
+            i = 0;
+            ++outer;
+            from += loops.extent * size;
+          }
+        }
+      }
+    });
+  }
+};
+
+/// element := f(element, value), for the elements of the slice that each index names and those of
+/// the index's slice of values; in the order of the indices.
+template <class T, class F>
+void scatter_slices(const detail::IndexLoops& loops, const Tensor& indices, const T* values,
+                    T* target, const KernelCall& call, const F& f) {
+  constexpr std::int64_t width = std::max<std::int64_t>(1, 64 / static_cast<int>(sizeof(T)));
+  if (loops.count == 0) return;
+  const std::int64_t columns = (loops.inner + width - 1) / width;  // a cache line wide
+  const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (loops.count * width));
+  parallel(call, loops.shared * loops.middle * columns, grain,
+           [&](std::int64_t begin, std::int64_t end) {
+             IndexBlock index;
+             for (std::int64_t part = 0; begin < end; begin += part) {
+               const std::int64_t outer = begin / columns;
+               const std::int64_t column = begin % columns;
+               part = std::min(end - begin, columns - column);
+               const std::int64_t from = column * width;
+               const std::int64_t to = std::min(loops.inner, from + part * width);
+               const T* value = values + outer * loops.count * loops.inner;
+               T* const slices = target + outer * loops.extent * loops.inner;
+               for (std::int64_t i = 0; i < loops.count; i += IndexBlock::size) {
+                 const std::int64_t count = std::min(IndexBlock::size, loops.count - i);
+                 index.load(indices, outer / loops.middle * loops.count + i, count);
+                 for (std::int64_t k = 0; k < count; ++k, value += loops.inner) {
+                   if (!is_inside(index.at[k], loops.extent)) continue;
+                   T* const slice = slices + index.at[k] * loops.inner;
+                   for (std::int64_t r = from; r < to; ++r) slice[r] = f(slice[r], value[r]);
+                 }
+               }
+             }
+           });
+}
+
+/// An operation's body on single elements in memory.
+template <class O, class T>
+T apply_element(const O& op, const T& a, const T& b) {
+  using C = detail::Computed<T>;
+  return static_cast<T>(op(static_cast<C>(a), static_cast<C>(b)));
+}
+
+template <>
+struct kernel_of<ops::ScatterSum> {
+  template <class A, class T>
+  static void run(const ops::ScatterSum& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const auto loops = detail::index_loops(out->extents, in[1].extents, op.axis, op.batch_dims);
+    check_indices(op.indexing, in[1], loops.extent);
+    T* const sums = static_cast<T*>(out->data);
+    parallel(call, out->size(), 4 * chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      std::fill(sums + begin, sums + end, T(0));
+    });
+    scatter_slices(loops, in[1], static_cast<const T*>(in[0].data), sums, call,
+                   [](const T& a, const T& b) { return apply_element(ops::Add{}, a, b); });
+  }
+};
+
+template <>
+struct kernel_of<ops::RavelIndex> {
+  template <class A, class T>
+  static void run(const ops::RavelIndex& op, const Tensor* in, const Tensor* out,
+                  const KernelCall&) {
+    const T* const index = static_cast<const T*>(in->data);
+    const auto at = [&](std::int64_t i) { return detail::to_index(index[i]); };
+    auto* const positions = static_cast<std::int64_t*>(out->data);
+    const std::int64_t rows = out->size();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      positions[row] = ops::RavelIndex::position(op, row, at, in[0].extents, in[1].extents);
+    }
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Kernels that only move elements: transpose, slice, reverse, concat, pad.
+//
+// But for pad, each is a StridedCopy: extents, and how far apart neighbours along each axis are on
+// both sides. Axes that run on in one another are joined first, so that what is left to move in
+// one piece is as long as it can be. Elements are bytes here: the code depends on their size alone.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "typeflow/cpu/custom.hpp"
+#include "typeflow/ops/shape/concat.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+/// An element of N bytes of any type.
+template <int N>
+struct Bytes {
+  std::byte byte[N];
+};
+
+/// Calls f(Bytes<N>{}) with the size of the type's elements.
+template <class F>
+void visit_size(DType type, F&& f) {
+  switch (size_of(type)) {
+    case 1:
+      return f(Bytes<1>{});
+    case 2:
+      return f(Bytes<2>{});
+    case 4:
+      return f(Bytes<4>{});
+    case 8:
+      return f(Bytes<8>{});
+    default:
+      return f(Bytes<16>{});
+  }
+}
+
+/// A copy of elements from one strided place to another; strides count elements.
+class StridedCopy {
+ public:
+  /// Adds the next inner axis.
+  void add_axis(std::int64_t extent, std::int64_t from, std::int64_t to) {
+    size_ *= extent;
+    if (extent == 1) return;
+    if (rank_ > 0 && axes_[rank_ - 1].from == extent * from && axes_[rank_ - 1].to == extent * to) {
+      axes_[rank_ - 1] = {axes_[rank_ - 1].extent * extent, from, to};
+    } else {
+      axes_[rank_++] = {extent, from, to};
+    }
+  }
+
+  template <class A, class T>
+  void run(const KernelCall& call, const T* in, T* out) const {
+    if (size_ == 0) return;
+    if (rank_ == 0) {
+      *out = *in;
+      return;
+    }
+    const int crossing = contiguous_input();
+    if (axes_[rank_ - 1].from == 1 || crossing < 0) {
+      copy_rows<A>(call, in, out);
+    } else {
+      copy_blocks<A>(call, in, out, crossing);
+    }
+  }
+
+ private:
+  struct Axis {
+    std::int64_t extent;
+    std::int64_t from;
+    std::int64_t to;
+  };
+
+  /// The axis along which the input is contiguous; -1 if there is none.
+  int contiguous_input() const {
+    for (int i = 0; i < rank_; ++i) {
+      if (axes_[i].from == 1) return i;
+    }
+    return -1;
+  }
+
+  template <class A, class T>
+  static void copy_row(const Axis& axis, std::int64_t count, const T* in, T* out) {
+    constexpr std::int64_t few = 8;  // fewer than a call of memcpy is worth
+    if (axis.from == 1 && axis.to == 1 && count > few) {
+      std::memcpy(out, in, static_cast<std::size_t>(count) * sizeof(T));
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) out[i * axis.to] = in[i * axis.from];
+    }
+  }
+
+  /// Row by row of the innermost axis. Threads get equal numbers of elements, parts of rows at
+  /// their ends.
+  template <class A, class T>
+  void copy_rows(const KernelCall& call, const T* in, T* out) const {
+    const Axis& inner = axes_[rank_ - 1];
+    parallel(call, size_, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      std::int64_t index[max_rank + 1] = {};
+      std::int64_t rest = begin;
+      const T* source = in;
+      T* target = out;
+      for (int i = rank_ - 1; i >= 0; --i) {
+        index[i] = rest % axes_[i].extent;
+        rest /= axes_[i].extent;
+        if (i == rank_ - 1) continue;
+        source += index[i] * axes_[i].from;
+        target += index[i] * axes_[i].to;
+      }
+      std::int64_t first = index[rank_ - 1];
+      for (std::int64_t left = end - begin; left > 0;) {
+        const std::int64_t count = std::min(left, inner.extent - first);
+        copy_row<A>(inner, count, source + first * inner.from, target + first * inner.to);
+        left -= count;
+        first = 0;
+        for (int i = rank_ - 2; i >= 0; --i) {
+          source += axes_[i].from;
+          target += axes_[i].to;
+          if (++index[i] < axes_[i].extent) break;
+          source -= index[i] * axes_[i].from;
+          target -= index[i] * axes_[i].to;
+          index[i] = 0;
+        }
+      }
+    });
+  }
+
+  /// The output's innermost axis is not the input's: blocks of 16 x 16 of the two, so that both
+  /// sides use whole cache lines.
+  template <class A, class T>
+  void copy_blocks(const KernelCall& call, const T* in, T* out, int crossing) const {
+    constexpr std::int64_t block = 16;
+    const Axis& across = axes_[crossing];
+    const Axis& inner = axes_[rank_ - 1];
+    const std::int64_t bands = (across.extent + block - 1) / block;
+    const std::int64_t planes = size_ / (across.extent * inner.extent);
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (block * inner.extent));
+    parallel(call, planes * bands, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t band = begin; band < end; ++band) {
+        const T* source = in;
+        T* target = out;
+        std::int64_t rest = band / bands;
+        for (int i = rank_ - 2; i >= 0; --i) {
+          if (i == crossing) continue;
+          source += rest % axes_[i].extent * axes_[i].from;
+          target += rest % axes_[i].extent * axes_[i].to;
+          rest /= axes_[i].extent;
+        }
+        const std::int64_t first = band % bands * block;
+        const std::int64_t last = std::min(first + block, across.extent);
+        for (std::int64_t c = 0; c < inner.extent; c += block) {
+          const std::int64_t stop = std::min(c + block, inner.extent);
+          for (std::int64_t r = first; r < last; ++r) {
+            const T* const from = source + r;
+            T* const to = target + r * across.to;
+            for (std::int64_t i = c; i < stop; ++i) to[i * inner.to] = from[i * inner.from];
+          }
+        }
+      }
+    });
+  }
+
+  Axis axes_[max_rank + 1] = {};
+  int rank_ = 0;
+  std::int64_t size_ = 1;
+};
+
+/// How far apart a contiguous tensor's neighbours along each axis are.
+struct Strides {
+  std::int64_t stride[max_rank];
+
+  explicit Strides(const Tensor& x) {
+    std::int64_t s = 1;
+    for (std::size_t i = x.extents.size(); i-- > 0;) {
+      stride[i] = s;
+      s *= x.extents[i];
+    }
+  }
+  std::int64_t operator[](std::size_t axis) const { return stride[axis]; }
+};
+
+/// Axis i of the result is axis permutation[i] of x.
+template <>
+struct kernel_of<ops::Transpose> {
+  template <class A>
+  static void run(const ops::Transpose& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const Strides from(*in);
+    const Strides to(*out);
+    StridedCopy copy;
+    for (std::size_t i = 0; i < out->extents.size(); ++i) {
+      copy.add_axis(out->extents[i], from[static_cast<std::size_t>(op.permutation[i])], to[i]);
+    }
+    visit_size(in->dtype, [&]<class T>(T) {
+      copy.run<A>(call, static_cast<const T*>(in->data), static_cast<T*>(out->data));
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::Slice> {
+  template <class A>
+  static void run(const ops::Slice& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const std::int64_t* const window = out->extents.data();
+    const Strides from(*in);
+    const Strides to(*out);
+    StridedCopy copy;
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < out->extents.size(); ++i) {
+      const int axis = static_cast<int>(i);
+      ops::Slice::require_inside(op, axis, window, in->extents[i]);
+      start += op.offset(axis, window) * from[i];
+      copy.add_axis(window[i], op.step[i] * from[i], to[i]);
+    }
+    if (out->size() == 0) return;
+    visit_size(in->dtype, [&]<class T>(T) {
+      copy.run<A>(call, static_cast<const T*>(in->data) + start, static_cast<T*>(out->data));
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::Reverse> {
+  template <class A>
+  static void run(const ops::Reverse& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    if (out->size() == 0) return;
+    const Strides stride(*in);
+    StridedCopy copy;
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < out->extents.size(); ++i) {
+      const std::int64_t extent = out->extents[i];
+      const bool reversed = (op.axes >> i & 1u) != 0;
+      if (reversed) start += (extent - 1) * stride[i];
+      copy.add_axis(extent, reversed ? -stride[i] : stride[i], stride[i]);
+    }
+    visit_size(in->dtype, [&]<class T>(T) {
+      copy.run<A>(call, static_cast<const T*>(in->data) + start, static_cast<T*>(out->data));
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::Concat> {
+  template <class A>
+  static void run(const ops::Concat& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const std::size_t axis = static_cast<std::size_t>(op.axis);
+    const Strides to(*out);
+    std::int64_t begin = 0;
+    // Parts along the axis add up to the result's: the last one ends there.
+    for (const Tensor* x = in; begin < out->extents[axis]; ++x) {
+      if (x->size() == 0) {
+        if (x->extents[axis] == 0) continue;
+        return;
+      }
+      const Strides from(*x);
+      StridedCopy copy;
+      for (std::size_t i = 0; i < x->extents.size(); ++i) {
+        copy.add_axis(x->extents[i], from[i], to[i]);
+      }
+      visit_size(x->dtype, [&]<class T>(T) {
+        copy.run<A>(call, static_cast<const T*>(x->data),
+                    static_cast<T*>(out->data) + begin * to[axis]);
+      });
+      begin += x->extents[axis];
+    }
+  }
+};
+
+/// Row by row of the result: what is in front of the window, the window's row, what is behind it.
+template <>
+struct kernel_of<ops::Pad> {
+  template <class A>
+  static void run(const ops::Pad& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    Rows rows{};
+    const std::int64_t* const window = in->extents.data();
+    for (std::size_t i = 0; i < out->extents.size(); ++i) {
+      rows.add_axis(
+          {out->extents[i], window[i], op.offset(static_cast<int>(i), window), op.step[i]});
+    }
+    visit_size(in->dtype, [&]<class T>(T) {
+      fill<A>(call, rows, static_cast<const T*>(in[0].data), *static_cast<const T*>(in[1].data),
+              static_cast<T*>(out->data));
+    });
+  }
+
+ private:
+  struct Axis {
+    std::int64_t extent;
+    std::int64_t window;
+    std::int64_t begin;
+    std::int64_t step;
+
+    bool is_whole() const { return extent == window; }
+    /// The window's position at `index`; -1 if it has none there.
+    std::int64_t inside(std::int64_t index) const {
+      const std::int64_t along = index - begin;
+      return along < 0 || along % step != 0 || along / step >= window ? -1 : along / step;
+    }
+  };
+  struct Rows {
+    Axis axis[max_rank + 1];
+    int rank;
+
+    /// Adds the next inner axis. One without padding runs on in the axis around it.
+    void add_axis(const Axis& a) {
+      Axis& outer = axis[rank > 0 ? rank - 1 : 0];
+      if (rank > 0 && a.is_whole() && outer.step == 1) {
+        outer = {outer.extent * a.extent, outer.window * a.extent, outer.begin * a.extent, 1};
+      } else {
+        axis[rank++] = a;
+      }
+    }
+  };
+
+  template <class A, class T>
+  static void fill(const KernelCall& call, const Rows& rows, const T* in, T value, T* out) {
+    std::int64_t size = 1;
+    for (int i = 0; i < rows.rank; ++i) size *= rows.axis[i].extent;
+    if (size == 0) return;
+    const Axis& inner = rows.axis[rows.rank - 1];
+    parallel(call, size, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      while (begin < end) {
+        const std::int64_t first = begin % inner.extent;
+        const std::int64_t last = std::min(inner.extent, first + end - begin);
+        T* const row = out + (begin - first);
+        const std::int64_t source = row_of_window(rows, begin / inner.extent);
+        if (source < 0) {
+          std::fill(row + first, row + last, value);
+        } else {
+          fill_row<A>(inner, in + source * inner.window, value, row, first, last);
+        }
+        begin += last - first;
+      }
+    });
+  }
+
+  /// Which row of the window lies in this row of the result; -1 for none.
+  static std::int64_t row_of_window(const Rows& rows, std::int64_t row) {
+    std::int64_t source = 0;
+    std::int64_t stride = 1;
+    for (int i = rows.rank - 2; i >= 0; --i) {
+      const std::int64_t at = rows.axis[i].inside(row % rows.axis[i].extent);
+      if (at < 0) return -1;
+      source += at * stride;
+      stride *= rows.axis[i].window;
+      row /= rows.axis[i].extent;
+    }
+    return source;
+  }
+
+  /// Elements first .. last - 1 of a row.
+  template <class A, class T>
+  static void fill_row(const Axis& axis, const T* in, T value, T* row, std::int64_t first,
+                       std::int64_t last) {
+    if (axis.step == 1) {
+      const std::int64_t from = std::clamp(axis.begin, first, last);
+      const std::int64_t to = std::clamp(axis.begin + axis.window, from, last);
+      std::fill(row + first, row + from, value);
+      std::copy(in + (from - axis.begin), in + (to - axis.begin), row + from);
+      std::fill(row + to, row + last, value);
+      return;
+    }
+    std::fill(row + first, row + last, value);
+    const std::int64_t skipped = std::max<std::int64_t>(0, first - axis.begin);
+    for (std::int64_t i = (skipped + axis.step - 1) / axis.step; i < axis.window; ++i) {
+      const std::int64_t at = axis.begin + i * axis.step;
+      if (at >= last) break;
+      row[at] = in[i];
+    }
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Kernels of ops/reduce/scan.hpp. Every line of elements along the axis is walked in order, so the
+// bits of a result depend on nothing but the elements. Lines run beside one another: in SIMD lanes
+// where they lie side by side, else two at a time, so that one addition needn't wait for the other.
+// Threads share the lines.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "typeflow/cpu/rows.hpp"
+#include "typeflow/ops/reduce/scan.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+/// op of two numbers (L is void), or of two vectors of the lanes L.
+template <class L, class C, class O, class V>
+TYPEFLOW_INLINE V combine(const O& op, const V& a, const V& b) {
+  if constexpr (std::is_void_v<L>) {
+    return static_cast<C>(op(a, b));
+  } else {
+    return apply_lanes<L, C, C, C>(op, ElementContext{}, a, b);
+  }
+}
+
+// What follows a state: of numbers or vectors, computed in C.
+struct NextSum {
+  template <class L, class C, class V>
+  TYPEFLOW_INLINE static V next(const V& state, const V* x) {
+    return combine<L, C>(ops::Add{}, state, x[0]);
+  }
+};
+struct NextProduct {
+  template <class L, class C, class V>
+  TYPEFLOW_INLINE static V next(const V& state, const V* x) {
+    return combine<L, C>(ops::Mul{}, state, x[0]);
+  }
+};
+struct NextElement {
+  template <class L, class C, class V>
+  TYPEFLOW_INLINE static V next(const V&, const V* x) {
+    return x[0];
+  }
+};
+struct NextLinear {
+  template <class L, class C, class V>
+  TYPEFLOW_INLINE static V next(const V& state, const V* x) {
+    return combine<L, C>(ops::Add{}, combine<L, C>(ops::Mul{}, x[0], state), x[1]);
+  }
+};
+
+/// The loops of a scan of elements of T with some inputs.
+template <class A, class T, int Inputs, class Next>
+class Scan {
+ public:
+  Scan(const Tensor* in, const Tensor& out, std::uint32_t axis, bool reverse, bool exclusive,
+       int start)
+      : out_(static_cast<T*>(out.data)),
+        length_(out.extents[axis]),
+        exclusive_(exclusive),
+        start_(typeflow::detail::convert_element<C>(start)) {
+    for (int i = 0; i < Inputs; ++i) in_[i] = static_cast<const T*>(in[i].data);
+    for (std::size_t i = axis + 1; i < out.extents.size(); ++i) inner_ *= out.extents[i];
+    lines_ = length_ == 0 ? 0 : out.size() / length_;
+    step_ = reverse ? -inner_ : inner_;
+    first_ = reverse ? (length_ - 1) * inner_ : 0;
+  }
+
+  void run(const KernelCall& call) const {
+    if (inner_ >= N) {
+      const std::int64_t blocks = (inner_ + block - 1) / block;
+      const std::int64_t size = length_ * std::min(inner_, block);
+      parallel(call, lines_ / inner_ * blocks, grain(size),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t task = begin; task < end; ++task) {
+                   columns(task / blocks * length_ * inner_, task % blocks * block);
+                 }
+               });
+    } else {
+      parallel(call, (lines_ + together - 1) / together, grain(length_ * together),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t task = begin; task < end; ++task) {
+                   const std::int64_t line = task * together;
+                   if (line + together <= lines_) {
+                     lines<together>(line);
+                   } else {
+                     for (std::int64_t i = line; i < lines_; ++i) lines<1>(i);
+                   }
+                 }
+               });
+    }
+  }
+
+ private:
+  using L = Lanes<(sizeof(T) > 4), A>;
+  using C = Computed<T>;
+  using V = typename L::template of<C>;
+  static constexpr int N = L::size;
+  static constexpr int vectors = 4;
+  static constexpr std::int64_t block = vectors * N;  ///< neighbouring lines
+  static constexpr int together = 2;                  ///< lines that don't fill vectors
+
+  static std::int64_t grain(std::int64_t size) {
+    return std::max<std::int64_t>(1, chunk_size / std::max<std::int64_t>(size, 1));
+  }
+
+  /// The lines that begin at `base` + j and the next ones of the block.
+  [[gnu::flatten]] void columns(std::int64_t base, std::int64_t j) const {
+    const std::int64_t end = std::min(j + block, inner_);
+    if (j + block <= end) {
+      walk<vectors>(base + j, N);
+      return;
+    }
+    for (; j < end; j += N) {
+      walk<1>(base + j, static_cast<int>(std::min<std::int64_t>(N, end - j)));
+    }
+  }
+  /// U vectors of lines; of the last, `count` lines.
+  template <int U>
+  TYPEFLOW_INLINE void walk(std::int64_t at, int count) const {
+    V state[U];
+    for (V& s : state) s = L::template broadcast<C>(start_);
+    at += first_;
+    for (std::int64_t i = 0; i < length_; ++i, at += step_) {
+      [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
+        (step(state[u], at + u * N, count), ...);
+      }(std::make_integer_sequence<int, U>{});
+    }
+  }
+  TYPEFLOW_INLINE void step(V& state, std::int64_t at, int count) const {
+    V x[Inputs];
+    for (int k = 0; k < Inputs; ++k) {
+      x[k] = count == N ? L::load(in_[k] + at) : L::load(in_[k] + at, count);
+    }
+    const V next = Next::template next<L, C>(state, x);
+    const V& y = exclusive_ ? state : next;
+    if (count == N) {
+      L::template store<T>(out_ + at, y);
+    } else {
+      L::template store<T>(out_ + at, y, count);
+    }
+    state = next;
+  }
+
+  /// U lines from number `line` on.
+  template <int U>
+  TYPEFLOW_INLINE void lines(std::int64_t line) const {
+    C state[U];
+    std::int64_t begin[U];
+    for (int u = 0; u < U; ++u) {
+      state[u] = start_;
+      begin[u] = (line + u) / inner_ * inner_ * length_ + (line + u) % inner_ + first_;
+    }
+    for (std::int64_t i = 0, at = 0; i < length_; ++i, at += step_) {
+      [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
+        (step(state[u], begin[u] + at), ...);
+      }(std::make_integer_sequence<int, U>{});
+    }
+  }
+  TYPEFLOW_INLINE void step(C& state, std::int64_t at) const {
+    C x[Inputs];
+    for (int k = 0; k < Inputs; ++k) x[k] = static_cast<C>(in_[k][at]);
+    const C next = Next::template next<void, C>(state, x);
+    out_[at] = static_cast<T>(exclusive_ ? state : next);
+    state = next;
+  }
+
+  const T* in_[Inputs];
+  T* out_;
+  std::int64_t length_;  ///< of the axis
+  std::int64_t inner_ = 1;
+  std::int64_t lines_;
+  std::int64_t first_;  ///< where a line begins
+  std::int64_t step_;   ///< from one element of it to the next
+  bool exclusive_;
+  C start_;
+};
+
+template <>
+struct kernel_of<ops::CumSum> {
+  template <class A, class T>
+  static void run(const ops::CumSum& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    Scan<A, T, 1, NextSum>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0, 0).run(call);
+  }
+};
+template <>
+struct kernel_of<ops::CumProd> {
+  template <class A, class T>
+  static void run(const ops::CumProd& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    Scan<A, T, 1, NextProduct>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0, 1).run(call);
+  }
+};
+template <>
+struct kernel_of<ops::Shift> {
+  template <class A, class T>
+  static void run(const ops::Shift& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    Scan<A, T, 1, NextElement>(in, *out, op.axis, op.reverse != 0, true, static_cast<int>(op.fill))
+        .run(call);
+  }
+};
+template <>
+struct kernel_of<ops::LinearRecurrence> {
+  template <class A, class T>
+  static void run(const ops::LinearRecurrence& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    Scan<A, T, 2, NextLinear>(in, *out, op.axis, op.reverse != 0, false, 0).run(call);
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

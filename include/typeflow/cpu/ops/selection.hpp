@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Kernels of ops/index/selection.hpp: finding positions is one pass in order, on one thread.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "typeflow/cpu/visit.hpp"
+#include "typeflow/ops/index/selection.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+template <>
+struct kernel_of<ops::WhereIndex> {
+  template <class A>
+  static void run(const ops::WhereIndex&, const Tensor* in, const Tensor* out, const KernelCall&) {
+    const bool* const mask = static_cast<const bool*>(in->data);
+    std::int32_t* row = static_cast<std::int32_t*>(out[0].data);
+    const std::int64_t size = in->size();
+    const std::int64_t bound = out[0].extents[0];
+    const std::size_t rank = in->extents.size();
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < size; ++i) count += mask[i];
+    if (count > bound) detail::fail_bound("where", " true elements", bound, count);
+    for (std::int64_t i = 0, left = count; left > 0; ++i) {
+      if (!mask[i]) continue;
+      --left;
+      std::int64_t rest = i;
+      for (std::size_t axis = rank - 1; axis > 0; --axis) {
+        row[axis] = static_cast<std::int32_t>(rest % in->extents[axis]);
+        rest /= in->extents[axis];
+      }
+      row[0] = static_cast<std::int32_t>(rest);
+      row += rank;
+    }
+    std::fill_n(row, (bound - count) * static_cast<std::int64_t>(rank), 0);
+    *static_cast<std::int32_t*>(out[1].data) = static_cast<std::int32_t>(count);
+  }
+};
+
+template <>
+struct kernel_of<ops::Partition> {
+  template <class A>
+  static void run(const ops::Partition& op, const Tensor* in, const Tensor* out,
+                  const KernelCall&) {
+    std::int32_t* const positions = static_cast<std::int32_t*>(out[0].data);
+    const std::int64_t size = in->size();
+    const std::int64_t bound = out[0].size();
+    std::int64_t count = 0;
+    visit_integer(in->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const T* const x = static_cast<const T*>(in->data);
+      for (std::int64_t i = 0; i < size; ++i) {
+        const auto part = static_cast<std::int64_t>(x[i]);
+        if (part < 0 || part >= op.parts) detail::fail_partition(part, i, op.parts);
+        if (part != op.part) continue;
+        if (count < bound) positions[count] = static_cast<std::int32_t>(i);
+        ++count;
+      }
+    });
+    if (count > bound) ops::Partition::fail(in->dtype, bound, count);
+    std::fill(positions + count, positions + bound, -1);
+    *static_cast<std::int32_t*>(out[1].data) = static_cast<std::int32_t>(count);
+  }
+};
+
+template <>
+struct kernel_of<ops::LastPositions> {
+  template <class A>
+  static void run(const ops::LastPositions& op, const Tensor* in, const Tensor* out,
+                  const KernelCall&) {
+    std::int32_t* const y = static_cast<std::int32_t*>(out->data);
+    std::fill_n(y, out->size(), -1);
+    const std::int64_t rows = in->extents[0];
+    visit_integer(in->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const T* index = static_cast<const T*>(in->data);
+      for (std::int64_t row = 0; row < rows; ++row, index += op.rank) {
+        if (static_cast<std::int64_t>(index[0]) == -1) continue;
+        std::int64_t place = 0;
+        for (int axis = 0; axis < op.rank; ++axis) {
+          const std::int64_t extent = out->extents[static_cast<std::size_t>(axis)];
+          const auto i = static_cast<std::int64_t>(index[axis]);
+          if (i < 0 || i >= extent) detail::fail_index(op.stitches != 0, i, row, axis, extent);
+          place = place * extent + i;
+        }
+        y[place] = static_cast<std::int32_t>(row);
+      }
+    });
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The interpreter: runs a graph on the host, one plain loop an operation.
+//
+// It says what a graph means. Passes are tested by interpreting the graph before and after them,
+// kernels by comparing what they compute with what it computes. So it fuses, orders and reuses
+// nothing, and is as slow as it is simple. Elementwise operations compute in the element type,
+// reductions and matrix products add up in double and round once.
+//
+//   tf::Graph g;
+//   model(g);
+//   tf::Interpreter interpreter(g);
+//   interpreter.variables = {{"W", w}, {"b", b}};
+//   tf::HostTensor loss = interpreter.run({"loss", "train"}, {{"x", x}, {"y", y}})[0];
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/interpret/host_tensor.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// Tensors by name: what a run is fed, and the values of variables by their paths.
+using HostTensors = std::map<std::string, HostTensor, std::less<>>;
+
+/// Runs one graph, any number of times. The graph must outlive it and stay as it is.
+class Interpreter {
+ public:
+  /// A graph as traced.
+  explicit Interpreter(const Graph& graph) : graph_(graph), traced_(true) {
+    for (Id id = 0; id < graph.nodes.size(); ++id) order_.push(id);
+    for (Id id = 0; id < graph.values.size(); ++id) map_.push(id);
+  }
+  /// A graph after passes: its live nodes in an order in which they can be computed, and for every
+  /// value of the graph as traced the one that stands for it (Simplified::order and ::map).
+  Interpreter(const Graph& graph, const Pool<Id>& order, const Pool<Id>& map)
+      : graph_(graph), order_(order), map_(map), traced_(false) {}
+  explicit Interpreter(Graph&&) = delete;
+
+  HostTensors variables;  ///< as the next run starts; runs change those that their effects assign
+  RandomState random{};   ///< of the next run; each run draws anew
+
+  /// One run: the values of the tensors among the fetches, in their order. Effects among them are
+  /// executed and give no value; others are executed only if a fetch depends on them. Any named
+  /// tensor but a variable can be fed, and is then not computed. The size of the batch is that of
+  /// the feeds.
+  ///
+  /// Errors: an unknown name; a feed or variable that is missing or of another element type or
+  /// shape; feeds that disagree on the batch. Variables then are as before the run.
+  std::vector<HostTensor> run(const std::vector<std::string>& fetches,
+                              const HostTensors& feeds = {}) {
+    std::vector<Id> ids;
+    for (const std::string& name : fetches) ids.push_back(find(name, "fetch").value);
+    return run_values(ids, feeds);
+  }
+  /// The same with numbers of values and tokens of the graph as traced: loss.id().
+  std::vector<HostTensor> run_values(const std::vector<Id>& fetches,
+                                     const HostTensors& feeds = {}) {
+    values_.assign(static_cast<std::size_t>(graph_.values.size()), HostTensor{});
+    known_.assign(values_.size(), false);
+    fed_.clear();
+    batch_ = none;
+    feed(feeds);
+    start_variables();
+    const std::vector<bool> needed = find_needed(fetches);
+    for (const Id id : order_) {
+      if (!needed[static_cast<std::size_t>(id)]) continue;
+      compute(graph_, id);
+      for (const auto& [fed, tensor] : fed_) {  // one of several results
+        if (graph_.values[fed].node == id) value(fed) = *tensor;
+      }
+    }
+    std::vector<HostTensor> results;
+    for (const Id fetch : fetches) {
+      if (!graph_.is_token(map_[fetch])) results.push_back(value(map_[fetch]));
+    }
+    for (const auto& [index, assigned] : assigned_) variables[variable_name(index)] = assigned;
+    ++random.draw;
+    return results;
+  }
+
+ private:
+  static std::string quoted(const char* what, const std::string& name) {
+    return std::string(what) + " \"" + name + "\"";
+  }
+  static std::string text_of(const HostTensor& tensor) {
+    if (tensor.size() != count_of(tensor.dims).coefficient) {
+      return detail::to_string(tensor.dtype, tensor.dims) + " with " +
+             std::to_string(tensor.size()) + " elements";
+    }
+    return detail::to_string(tensor.dtype, tensor.dims);
+  }
+
+  const Name& find(const std::string& text, const char* what) const {
+    for (const Name& name : graph_.names) {
+      if (name.kind != NameKind::key && graph_.text_of(name).view() == text) return name;
+    }
+    throw Error(quoted(what, text), "the model has nothing of this name");
+  }
+  std::string variable_name(Id index) const {
+    return std::string(graph_.text_of(graph_.names[graph_.variable_records[index].name]).view());
+  }
+
+  HostTensor& value(Id id) { return values_[static_cast<std::size_t>(id)]; }
+  bool is_known(Id id) const { return known_[static_cast<std::size_t>(id)]; }
+  void set(Id id, HostTensor tensor) {
+    value(id) = std::move(tensor);
+    known_[static_cast<std::size_t>(id)] = true;
+  }
+
+  // The start of a run.
+
+  void feed(const HostTensors& feeds) {
+    std::string first;  // the feed that the batch is from
+    for (const auto& [text, tensor] : feeds) {
+      const Name& name = find(text, "feed");
+      const std::string what = quoted("feed", text);
+      if (name.kind == NameKind::effect) throw Error(what, "an effect can't be fed");
+      if (graph_.op_of(name.value).builtin == Builtin::variable) {
+        throw Error(what, "a variable is set, not fed");
+      }
+      const Type& type = graph_.type_of(name.value);
+      const std::int64_t batch_before = batch_;
+      if (!fits(tensor, type)) {
+        std::string expected = detail::to_string(type.dtype, type.dims);
+        if (batch_before != none) {
+          expected +=
+              " where batch is " + std::to_string(batch_before) + " by feed \"" + first + "\"";
+        }
+        throw Error(what, expected, text_of(tensor));
+      }
+      if (batch_before == none && batch_ != none) first = text;
+      const Id id = map_[name.value];
+      if (!traced_ && graph_.op_of(id).builtin != Builtin::placeholder) {
+        throw Error(what, "the graph was simplified for runs that compute it");
+      }
+      set(id, tensor);
+      fed_.emplace_back(id, &tensor);
+    }
+  }
+
+  /// Whether a tensor is of this type, for the batch known so far; the first that has one gives it.
+  bool fits(const HostTensor& tensor, const Type& type) {
+    if (tensor.dtype != type.dtype || tensor.dims.rank != type.dims.rank ||
+        tensor.size() != count_of(tensor.dims).coefficient) {
+      return false;
+    }
+    for (int i = 0; i < type.dims.rank; ++i) {
+      const Extent expected = type.dims.extent[i];
+      const Extent given = tensor.dims.extent[i];
+      if (is_batch(expected) && batch_ == none && given % -expected == 0) {
+        batch_ = given / -expected;
+      }
+      if (given != (is_batch(expected) && batch_ == none ? none : resolve(expected, batch_))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Sets the variables' handles: their values now, whatever the run assigns.
+  void start_variables() {
+    assigned_.clear();
+    for (Id index = 0; index < graph_.variable_records.size(); ++index) {
+      const Id id = graph_.variable_records[index].value;
+      const auto found = variables.find(variable_name(index));
+      if (found == variables.end() || is_known(id)) continue;
+      const Type& type = graph_.type_of(id);
+      if (!fits(found->second, type)) {
+        throw Error(quoted("variable", found->first), detail::to_string(type.dtype, type.dims),
+                    text_of(found->second));
+      }
+      set(id, found->second);
+    }
+  }
+
+  /// The nodes that the fetches need, effects that they depend on included.
+  std::vector<bool> find_needed(const std::vector<Id>& fetches) const {
+    std::vector<bool> needed(static_cast<std::size_t>(graph_.nodes.size()), false);
+    std::vector<Id> open;
+    const auto need = [&](Id id) {
+      const Id node = graph_.values[id].node;
+      if (is_known(id) || needed[static_cast<std::size_t>(node)]) return;
+      needed[static_cast<std::size_t>(node)] = true;
+      open.push_back(node);
+    };
+    for (const Id fetch : fetches) need(map_[fetch]);
+    while (!open.empty()) {
+      const Node& node = graph_.nodes[open.back()];
+      open.pop_back();
+      for (Id k = 0; k < node.inputs.count; ++k) need(graph_.input(node, k));
+      for (Id k = 0; k < node.controls.count; ++k) {
+        need(graph_.operands[node.controls.first + k]);
+      }
+    }
+    return needed;
+  }
+
+  // Nodes.
+
+  std::string name_of(const Graph& graph, const Node& node) const {
+    Message out{};
+    graph.print_scope(out, node.scope, false);
+    out << node.op->name << " (" << file_name(node.source.file) << ':' << node.source.line << ')';
+    return std::string(out.view());
+  }
+
+  /// The node's outputs, zero.
+  HostTensor zeros(const Graph& graph, const Node& node, Id id) const {
+    const Type& type = graph.type_of(id);
+    for (int i = 0; i < type.dims.rank; ++i) {
+      if (is_batch(type.dims.extent[i])) require_batch(graph, node);
+    }
+    return host_tensor(type.dtype, resolve(type.dims, batch_));
+  }
+  void require_batch(const Graph& graph, const Node& node) const {
+    if (batch_ == none) {
+      throw Error(name_of(graph, node), "the batch has no size: no feed has an axis of it");
+    }
+  }
+
+  /// A placeholder or variable that comes up for computing was neither fed nor set.
+  void require_given(const Graph& graph, const Node& node) const {
+    const bool is_variable = node.op->builtin == Builtin::variable;
+    const bool is_fed = node.op->builtin == Builtin::placeholder && graph.words_of(node)[0] == 0;
+    if (!is_variable && !is_fed) return;
+    const Id id = node.outputs.first;
+    int i = 0;  // both are named at birth
+    while (graph.names[i].kind == NameKind::key || map_[graph.names[i].value] != id) ++i;
+    throw Error(quoted(is_variable ? "variable" : "feed",
+                       std::string(graph.text_of(graph.names[i]).view())),
+                detail::to_string(graph.dtype_of(id), graph.dims_of(id)), "nothing");
+  }
+
+  void compute(const Graph& graph, Id id) {
+    const Node node = graph.nodes[id];
+    require_given(graph, node);
+    for (Id k = 0; k < node.inputs.count + node.controls.count; ++k) {
+      const Id input = k < node.inputs.count
+                           ? graph.input(node, k)
+                           : graph.operands[node.controls.first + k - node.inputs.count];
+      if (!is_known(input)) throw Error(name_of(graph, node), "an input has not been computed");
+    }
+    for (Id k = 0; k < node.outputs.count; ++k) {
+      const Id output = node.outputs.first + k;
+      set(output, graph.is_token(output) ? HostTensor{} : zeros(graph, node, output));
+    }
+    HostTensor& out = value(node.outputs.first);
+    switch (node.op->kind) {
+      case Kind::source:
+        return compute_source(graph, node, out);
+      case Kind::elementwise:
+        if (node.op->effect == SideEffect::reads_state) return read(graph, node, out);
+        return compute_elementwise(graph, node, out);
+      case Kind::view:
+        out.elements = value(graph.input(node, 0)).elements;
+        return;
+      case Kind::write:
+        assigned_[graph.variable_index(graph.input(node, 0))] = value(graph.input(node, 1));
+        return;
+      case Kind::group:
+        return;
+      default:
+        return node.op->interpret != nullptr ? call(graph, node) : expand(graph, node);
+    }
+  }
+
+  void compute_source(const Graph& graph, const Node& node, HostTensor& out) {
+    const std::uint32_t* const words = graph.words_of(node);
+    switch (node.op->builtin) {
+      case Builtin::placeholder:
+        out[0] = number_of(out.dtype, words[1], words[2]);
+        return;
+      case Builtin::constant:
+        out[0] = number_of(out.dtype, words[0], words[1]);
+        if (const int power = static_cast<std::int32_t>(words[2]); power != 0) {
+          require_batch(graph, node);
+          out.set(0, out.value(0) * std::pow(static_cast<double>(batch_), power));
+        }
+        return;
+      case Builtin::index_along:
+        return compute_index(static_cast<int>(words[0]), out);
+      default:
+        return compute_elementwise(graph, node, out);
+    }
+  }
+
+  static void compute_index(int axis, HostTensor& out) {
+    std::int64_t stride = 1;
+    for (int i = out.dims.rank - 1; i > axis; --i) stride *= out.dims.extent[i];
+    for (std::int64_t i = 0; i < out.size(); ++i) {
+      out[i].integer = i / stride % out.dims.extent[axis];
+    }
+  }
+
+  void compute_elementwise(const Graph& graph, const Node& node, HostTensor& out) {
+    std::vector<Number> inputs(static_cast<std::size_t>(node.inputs.count));
+    for (std::int64_t i = 0; i < out.size(); ++i) {
+      for (Id k = 0; k < node.inputs.count; ++k) {
+        const HostTensor& x = value(graph.input(node, k));
+        inputs[static_cast<std::size_t>(k)] = x[broadcast_index(i, out.dims, x.dims)];
+      }
+      out[i] = node.op->evaluate({graph, node, inputs.data(), i, random});
+    }
+  }
+
+  /// The variable as it is now: what the run has assigned so far, or what it started with.
+  void read(const Graph& graph, const Node& node, HostTensor& out) {
+    const auto found = assigned_.find(graph.variable_index(graph.input(node, 0)));
+    out = found != assigned_.end() ? found->second : value(graph.input(node, 0));
+  }
+
+  void call(const Graph& graph, const Node& node) {
+    const bool updates = node.op->kind == Kind::update;
+    const auto variable = [&]() -> HostTensor& {  // as it is now
+      const Id start = graph.input(node, 0);
+      return assigned_.emplace(graph.variable_index(start), value(start)).first->second;
+    };
+    HostTensor* const outputs = updates ? &variable() : &value(node.outputs.first);
+    std::vector<const HostTensor*> inputs;
+    for (Id k = updates ? 1 : 0; k < node.inputs.count; ++k) {
+      inputs.push_back(&value(graph.input(node, k)));
+    }
+    InterpretCall call{graph, node, inputs.data(), outputs, random};
+    try {
+      node.op->interpret(call);
+    } catch (const Error& error) {
+      throw Error(name_of(graph, node), error.what());
+    }
+  }
+
+  /// An operation that has no loops of its own: what it expands into, in a copy of the graph.
+  void expand(const Graph& graph, const Node& node) {
+    Graph copy = graph;
+    copy.constants.clear();  // they may not have been computed
+    const Id first = copy.nodes.size();
+    const Id result =
+        node.op->kind == Kind::composite
+            ? node.op->expand(copy, graph.words_of(node), graph.operands.data() + node.inputs.first)
+            : none;
+    if (result == none) {
+      throw Error(name_of(graph, node), "the operation can neither be interpreted nor expanded");
+    }
+    const std::size_t outer = values_.size();
+    values_.resize(static_cast<std::size_t>(copy.values.size()));
+    known_.resize(values_.size(), false);
+    for (Id id = first; id < copy.nodes.size(); ++id) compute(copy, id);
+    set(node.outputs.first, value(result));
+    values_.resize(outer);
+    known_.resize(outer);
+  }
+
+  const Graph& graph_;
+  Pool<Id> order_;
+  Pool<Id> map_;
+  bool traced_;  ///< not changed by passes
+
+  // Of the run at hand.
+  std::vector<HostTensor> values_;
+  std::vector<bool> known_;  ///< by value: fed, computed, or a token that has happened
+  std::vector<std::pair<Id, const HostTensor*>> fed_;
+  std::map<Id, HostTensor> assigned_;  ///< by variable
+  std::int64_t batch_ = none;
+};
+
+/// Every tensor that the model names, computed in one run.
+inline HostTensors interpret(const Graph& graph, const HostTensors& feeds,
+                             const HostTensors& variables = {}, RandomState random = {}) {
+  Interpreter interpreter(graph);
+  interpreter.variables = variables;
+  interpreter.random = random;
+  std::vector<Id> ids;
+  std::vector<std::string> names;
+  for (const Name& name : graph.names) {
+    if (name.kind != NameKind::value) continue;
+    ids.push_back(name.value);
+    names.emplace_back(graph.text_of(name).view());
+  }
+  const std::vector<HostTensor> values = interpreter.run_values(ids, feeds);
+  HostTensors results;
+  for (std::size_t i = 0; i < names.size(); ++i) results[names[i]] = values[i];
+  return results;
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// apply for operations with a kernel of their own (base `custom`) and for those that expand into
+// others (base `composite`); print, which is one of the former.
+
+#include <source_location>
+
+#include "typeflow/interpret/host_tensor.hpp"
+#include "typeflow/ops/elementwise.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// What O::infer makes of the operands' types. An operation's type rule sees default data members,
+/// since the result's type can't depend on what a function call gives.
+template <class O, class... X>
+struct InferRule {
+  static constexpr bool takes = infer_arity<O>() == static_cast<int>(sizeof...(X));
+  static constexpr Type type = [] {
+    if constexpr (takes) {
+      return O::infer(O{}, X::type...);
+    } else {
+      return Type(DType::float32, no_dims);
+    }
+  }();
+  static constexpr Dims value = type.dims;
+};
+
+}  // namespace detail
+
+/// Adds a node of a user's operation that has a kernel of its own, or expands into others:
+/// apply(acme::Reverse{}, x). The
+/// result has the type that O::infer gives; an invalid one there (tf::no_dims) is an error here.
+template <class O, TypedExpr... X>
+  requires(O::kind == Kind::custom || O::kind == Kind::composite)
+constexpr auto apply(const O& op, const X&... x) {
+  using Rule = detail::InferRule<O, X...>;
+  static_assert(Rule::takes, "apply(op, x...): the operation does not take this many tensors");
+  static_assert(!Rule::takes || Rule::value.valid(),
+                "apply(op, x...): the operation does not take tensors of these types");
+  Graph& graph = detail::graph_of(x...);
+  const Id ids[] = {x.id()...};
+  using E = Expr<element_of<Rule::type.dtype>, shape_of_t<Rule>>;
+  if constexpr (Rule::takes) {
+    if (!(O::infer(op, X::type...) == E::type)) {
+      Message message{};
+      graph.fail(message << O::name << ": the result's type must not depend on data members");
+    }
+  }
+  return E(graph, add_node(graph, op, ids, static_cast<int>(sizeof...(X)), E::type).id);
+}
+/// The same in gradient rules; an array for an operation with several results.
+template <class O, UntypedExpr... X>
+  requires(O::kind == Kind::custom || O::kind == Kind::composite)
+constexpr typename detail::ResultsOf<O::outputs>::type apply(const O& op, const X&... x) {
+  Graph& graph = detail::graph_of(x...);
+  const Id ids[] = {x.id...};
+  return add_node(graph, op, ids, static_cast<int>(sizeof...(X)),
+                  O::infer(op, Type(graph.type_of(x.id))...));
+}
+
+namespace ops {
+
+/// The same tensor; the run prints a line about it.
+struct Print : custom {
+  static constexpr Builtin builtin = Builtin::print;
+  static constexpr std::string_view name = "Print";
+  static constexpr SideEffect effect = SideEffect::reads;  // never shared, never folded
+  static constexpr int flops = 0;
+  static constexpr Type infer(Print, const Type& x) { return x; }
+  static constexpr AnyExpr gradient(Print, auto, auto, auto dy) { return dy; }
+  static void interpret(InterpretCall& call) { call.outputs[0] = *call.inputs[0]; }
+};
+
+}  // namespace ops
+
+/// x itself. When a run computes it, the session's `print` gets a line with name, shape, smallest,
+/// mean and largest element and the first ones: h = tf::print(h, "hidden").
+template <TypedExpr X>
+constexpr auto print(const X& x, Label name,
+                     std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  return apply(ops::Print{}, x).named(name, at);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Elementwise application: how an operation type meets expressions, numbers and broadcasting.
+
+#include <bit>
+#include <cstdint>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "typeflow/ops/operation.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace ops {
+/// One number of any shape-less tensor: value * batch^power. The power keeps a mean's 1/N exact
+/// while N is known only at run time.
+struct Constant : operation_base {
+  static constexpr Builtin builtin = Builtin::constant;
+  static constexpr std::string_view name = "Const";
+  static constexpr Kind kind = Kind::source;
+  static constexpr Derivative derivative = Derivative::zero;
+  static constexpr int flops = 0;
+  std::uint32_t low;  ///< see detail::NumberWords
+  std::uint32_t high;
+  std::int32_t power;
+
+  constexpr Number number(DType type) const { return number_of(type, low, high); }
+  static constexpr Number evaluate(const EvaluateCall& call) {
+    return decode<Constant>(call.graph, call.node)
+        .number(call.graph.dtype_of(call.node.outputs.first));
+  }
+};
+}  // namespace ops
+
+namespace detail {
+
+/// A number as two attribute words: the bits of a double (floating types) or an int64 (others).
+struct NumberWords {
+  std::uint32_t low;
+  std::uint32_t high;
+};
+constexpr NumberWords words_of(DType type, const Number& value) {
+  const std::uint64_t bits = is_floating(type) || is_complex(type)
+                                 ? std::bit_cast<std::uint64_t>(value.real)
+                                 : static_cast<std::uint64_t>(value.integer);
+  return {static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)};
+}
+
+/// A scalar constant of the given element type, from a value of it. Equal constants are one node.
+constexpr AnyExpr constant_node(Graph& graph, DType type, const Number& value, int power = 0) {
+  const NumberWords words = words_of(type, value);
+  for (const Id id : graph.constants) {
+    const std::uint32_t* const known = graph.words_of(graph.node_of(id));
+    if (known[0] == words.low && known[1] == words.high &&
+        known[2] == static_cast<std::uint32_t>(power) && graph.dtype_of(id) == type) {
+      return {&graph, id};
+    }
+  }
+  const Id scope = std::exchange(graph.scope, 0);
+  const Device device = std::exchange(graph.device, Device{});
+  const AnyExpr constant =
+      add_node(graph, ops::Constant{{}, words.low, words.high, power}, nullptr, 0, Type(type, {}));
+  graph.constants.push(constant.id);
+  graph.scope = scope;
+  graph.device = device;
+  return constant;
+}
+
+/// A C++ number as a tensor's element type takes it: floating types round, integers must be
+/// exact.
+template <Literal L>
+constexpr AnyExpr literal_node(Graph& graph, DType type, L value) {
+  return visit_dtype(type, [&](auto zero) {
+    using T = decltype(zero);
+    const T converted = convert_element<T>(value);
+    if constexpr (std::is_integral_v<L> && !std::is_same_v<T, bool>) {
+      if (convert_element<L>(converted) != value) {
+        Message message{};
+        graph.fail(message << "the number " << static_cast<std::int64_t>(value)
+                           << " is not exactly a " << type);
+      }
+    }
+    return constant_node(graph, type, number_from(converted));
+  });
+}
+
+template <class... S>
+struct BroadcastRule {
+  static constexpr Dims common = [] {
+    Dims dims{};
+    ((dims = broadcast(dims, S::dims)), ...);
+    return dims;
+  }();
+  /// Of shapes that don't fit the first of those with the most axes: one mistake, one message.
+  static constexpr Dims value = [] {
+    Dims dims = common;
+    if (!dims.valid()) ((dims = S::dims.rank > dims.rank ? S::dims : dims), ...);
+    return dims;
+  }();
+};
+
+template <class X>
+struct ShapeOf {
+  using type = Shape<>;
+};
+template <TypedExpr X>
+struct ShapeOf<X> {
+  using type = typename X::shape;
+};
+
+template <class X, class... Rest>
+struct FirstElement {
+  using type = typename FirstElement<Rest...>::type;
+};
+template <TypedExpr X, class... Rest>
+struct FirstElement<X, Rest...> {
+  using type = typename X::element;
+};
+
+template <class T, class X>
+inline constexpr bool has_element = true;
+template <class T, TypedExpr X>
+inline constexpr bool has_element<T, X> = std::is_same_v<typename X::element, T>;
+template <class T, class X>
+inline constexpr bool literal_fits =
+    !std::is_floating_point_v<X> || is_real_floating<T> || is_complex_number<T>;
+
+/// Whether an AnyExpr is among the operands, of which nothing is known while compiling.
+template <class... X>
+inline constexpr bool untyped = (std::same_as<X, AnyExpr> || ...);
+
+// What the static_asserts of elementwise operations ask.
+template <class... X>
+inline constexpr bool same_elements = [] {
+  if constexpr (untyped<X...>) {
+    return true;
+  } else {
+    return (has_element<typename FirstElement<X...>::type, X> && ...);
+  }
+}();
+template <class... X>
+inline constexpr bool literals_fit = [] {
+  if constexpr (untyped<X...>) {
+    return true;
+  } else {
+    return (literal_fits<typename FirstElement<X...>::type, X> && ...);
+  }
+}();
+template <class... X>
+inline constexpr bool broadcasts = [] {
+  if constexpr (untyped<X...>) {
+    return true;
+  } else {
+    return BroadcastRule<typename ShapeOf<X>::type...>::common.valid();
+  }
+}();
+/// Whether the operands are of a 16-bit floating-point type.
+template <class... X>
+inline constexpr bool has_half = [] {
+  if constexpr (untyped<X...>) {
+    return false;
+  } else {
+    return is_half<typename FirstElement<X...>::type>;
+  }
+}();
+template <Domain D, class... X>
+inline constexpr bool in_domain = [] {
+  if constexpr (untyped<X...>) {
+    return true;
+  } else {
+    return contains(D, dtype_of<typename FirstElement<X...>::type>);
+  }
+}();
+
+/// The graph of the first tensor among operands.
+template <Operand First, Operand... Rest>
+constexpr Graph& graph_of(const First& first, const Rest&... rest) {
+  if constexpr (TypedExpr<First>) {
+    return first.graph();
+  } else if constexpr (UntypedExpr<First>) {
+    return *first.graph;
+  } else {
+    return graph_of(rest...);
+  }
+}
+/// The element type of the first tensor among operands, which is that of the numbers.
+template <Operand First, Operand... Rest>
+constexpr DType element_type(const First& first, const Rest&... rest) {
+  if constexpr (TypedExpr<First>) {
+    return First::type.dtype;
+  } else if constexpr (UntypedExpr<First>) {
+    return first.dtype();
+  } else {
+    return element_type(rest...);
+  }
+}
+
+template <Operand X>
+constexpr Id operand_id(Graph& graph, DType type, const X& x) {
+  if constexpr (TypedExpr<X>) {
+    return x.id();
+  } else if constexpr (UntypedExpr<X>) {
+    return x.id;
+  } else {
+    return literal_node(graph, type, x).id;
+  }
+}
+
+/// Marks where in the user's program the next nodes come from.
+template <Operand... X>
+constexpr void mark(const std::source_location& at, const X&... x) {
+  graph_of(x...).source = source_line(at);
+}
+
+/// Adds one elementwise node of untyped operands.
+template <class O, Operand... X>
+constexpr AnyExpr apply_untyped(const O& op, const X&... x) {
+  Graph& graph = graph_of(x...);
+  const DType element = element_type(x...);
+  constexpr std::size_t count = sizeof...(X);
+  const Id ids[] = {operand_id(graph, element, x)...};
+  // The usual case: all operands have the result's type, or are scalars of its elements.
+  Id type = graph.values[ids[0]].type;
+  bool alike = O::result(element) == element;
+  for (std::size_t i = 1; i < count && alike; ++i) {
+    const Id other = graph.values[ids[i]].type;
+    if (other == type) continue;
+    const bool scalar = graph.types[type].dims.rank == 0;
+    alike = (scalar || graph.types[other].dims.rank == 0) &&
+            graph.types[other].dtype == graph.types[type].dtype;
+    if (scalar) type = other;
+  }
+  if (alike) return add_node(graph, op, ids, static_cast<int>(count), type);
+  Dims dims = graph.dims_of(ids[0]);
+  for (std::size_t i = 1; i < count; ++i) dims = broadcast(dims, graph.dims_of(ids[i]));
+  return add_node(graph, op, ids, static_cast<int>(count), Type(O::result(element), dims));
+}
+
+template <class E, class First, class... Rest>
+constexpr Id find_type(Graph& graph, const First& first, const Rest&... rest) {
+  if constexpr (TypedExpr<First>) {
+    if constexpr (First::type == E::type) return graph.values[first.id()].type;
+  }
+  if constexpr (sizeof...(Rest) > 0) {
+    return find_type<E>(graph, rest...);
+  } else {
+    return graph.intern(E::type);
+  }
+}
+
+/// Adds one elementwise node of typed operands. The caller has asserted that they fit.
+template <class O, Operand... X>
+constexpr auto apply_typed(const O& op, const X&... x) {
+  using T = typename FirstElement<X...>::type;
+  using S = shape_of_t<BroadcastRule<typename ShapeOf<X>::type...>>;
+  using E = Expr<element_of<O::result(dtype_of<T>)>, S>;
+  Graph& graph = graph_of(x...);
+  const Id ids[] = {operand_id(graph, dtype_of<T>, x)...};
+  return E(graph,
+           add_node(graph, op, ids, static_cast<int>(sizeof...(X)), find_type<E>(graph, x...)).id);
+}
+
+/// Adds one elementwise node that comes from this place of the user's program. (What gradient
+/// rules add comes from where the node that they are of comes from.)
+template <class O, Operand... X>
+constexpr auto apply_at(const std::source_location& at, const O& op, const X&... x) {
+  if constexpr (untyped<X...>) {
+    return apply_untyped(op, x...);
+  } else {
+    mark(at, x...);
+    return apply_typed(op, x...);
+  }
+}
+
+}  // namespace detail
+
+/// Operands of which one at least is a typed expression and none is an AnyExpr.
+template <class... X>
+concept TypedOperands =
+    (Operand<X> && ...) && (TypedExpr<X> || ...) && !(std::same_as<X, AnyExpr> || ...);
+/// Operands of which one at least is an AnyExpr: those of gradient rules.
+template <class... X>
+concept UntypedOperands = (Operand<X> && ...) && (std::same_as<X, AnyExpr> || ...);
+/// Either: what functions of several tensors and numbers take.
+template <class... X>
+concept Operands = (Operand<X> && ...) && (Tensor<X> || ...);
+
+/// Adds a node of a user's elementwise operation; the operands broadcast.
+template <class O, class... X>
+  requires(O::kind == Kind::elementwise && TypedOperands<X...>)
+constexpr auto apply(const O& op, const X&... x) {
+  static_assert(detail::same_elements<X...>,
+                "apply(op, x...): the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<X...>,
+                "apply(op, x...): a floating-point number does not fit an integer tensor");
+  static_assert(detail::broadcasts<X...>, "apply(op, x...): the shapes do not broadcast");
+  static_assert(detail::in_domain<O::domain, X...>,
+                "apply(op, x...): the operation does not take this element type");
+  static_assert(detail::takes_numbers<O, detail::SampleOf<O>, sizeof...(X)>,
+                "apply(op, x...): the operation does not take this many tensors");
+  return detail::apply_typed(op, x...);
+}
+template <class O, class... X>
+  requires(O::kind == Kind::elementwise && UntypedOperands<X...>)
+constexpr AnyExpr apply(const O& op, const X&... x) {
+  static_assert(detail::takes_numbers<O, detail::SampleOf<O>, sizeof...(X)>,
+                "apply(op, x...): the operation does not take this many tensors");
+  return detail::apply_untyped(op, x...);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

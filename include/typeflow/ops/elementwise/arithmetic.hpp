@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Arithmetic between tensors and numbers, with numpy's broadcasting: a + b, a - b, a * b, a / b,
+// -a. Integers wrap around, on numbers as on SIMD batches.
+
+#include <cmath>
+
+#include "typeflow/ops/elementwise.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace ops {
+
+struct Add : elementwise {
+  static constexpr Builtin builtin = Builtin::add;
+  static constexpr std::string_view name = "Add";
+  static constexpr Domain domain = Domain::numbers;
+  static constexpr bool foldable = true;
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    if constexpr (std::is_integral_v<V>) {
+      return static_cast<V>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Add, auto, auto, auto, auto dy) {
+    return {dy, dy};
+  }
+};
+
+struct Sub : elementwise {
+  static constexpr Builtin builtin = Builtin::sub;
+  static constexpr std::string_view name = "Sub";
+  static constexpr Domain domain = Domain::numbers;
+  static constexpr bool foldable = true;
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    if constexpr (std::is_integral_v<V>) {
+      return static_cast<V>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+    } else {
+      return a - b;
+    }
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Sub, auto, auto, auto, auto dy) {
+    return {dy, -dy};
+  }
+};
+
+struct Mul : elementwise {
+  static constexpr Builtin builtin = Builtin::mul;
+  static constexpr std::string_view name = "Mul";
+  static constexpr Domain domain = Domain::numbers;
+  static constexpr bool foldable = true;
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    if constexpr (std::is_integral_v<V>) {
+      return static_cast<V>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    } else {
+      return a * b;
+    }
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Mul, auto a, auto b, auto, auto dy) {
+    return {dy * b, dy * a};
+  }
+};
+
+/// Division; of integers towards zero, and 0 where the divisor is 0.
+struct Div : elementwise {
+  static constexpr Builtin builtin = Builtin::div;
+  static constexpr std::string_view name = "Div";
+  static constexpr Domain domain = Domain::numbers;
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    if constexpr (std::is_integral_v<V>) {
+      if (b == 0) return 0;
+      if constexpr (std::is_signed_v<V>) {
+        if (b == -1) return static_cast<V>(0 - static_cast<std::uint64_t>(a));
+      }
+    }
+    return static_cast<V>(a / b);
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Div, auto, auto b, auto y, auto dy) {
+    const AnyExpr da = dy / b;
+    return {da, -(da * y)};
+  }
+};
+
+struct Neg : elementwise {
+  static constexpr Builtin builtin = Builtin::neg;
+  static constexpr std::string_view name = "Neg";
+  static constexpr Domain domain = Domain::numbers;
+  static constexpr bool foldable = true;
+  template <class V>
+  constexpr V operator()(V a) const {
+    if constexpr (std::is_integral_v<V>) {
+      return static_cast<V>(0 - static_cast<std::uint64_t>(a));
+    } else {
+      return -a;
+    }
+  }
+  static constexpr AnyExpr gradient(Neg, auto, auto, auto dy) { return -dy; }
+};
+
+// Products and sums with one rounding. Models don't write them: the simplify pass contracts a
+// product that only a sum uses, so that fused and unfused kernels round alike.
+
+struct contracted : elementwise {
+  static constexpr int flops = 2;
+  static constexpr Domain domain = Domain::floating;
+};
+
+/// a * b + c
+struct Fma : contracted {
+  static constexpr std::string_view name = "Fma";
+  template <class V>
+  V operator()(V a, V b, V c) const {
+    using std::fma;
+    return fma(a, b, c);
+  }
+};
+/// a * b - c
+struct Fms : contracted {
+  static constexpr std::string_view name = "Fms";
+  template <class V>
+  V operator()(V a, V b, V c) const {
+    using std::fma;
+    return fma(a, b, -c);
+  }
+};
+/// c - a * b
+struct Fnma : contracted {
+  static constexpr std::string_view name = "Fnma";
+  template <class V>
+  V operator()(V a, V b, V c) const {
+    using std::fma;
+    return fma(-a, b, c);
+  }
+};
+
+}  // namespace ops
+
+/// a + b, elementwise. (S) + (S') -> broadcast(S, S').
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator+(const A& a, const B& b) {
+  static_assert(detail::same_elements<A, B>,
+                "a + b: the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "a + b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  (void)sizeof(detail::requirement<"a + b: the shapes do not broadcast", detail::broadcasts<A, B>>);
+  static_assert(detail::broadcasts<A, B>, "a + b: the shapes do not broadcast");
+  return detail::apply_typed(ops::Add{}, a, b);
+}
+template <class A, class B>
+  requires UntypedOperands<A, B>
+constexpr AnyExpr operator+(const A& a, const B& b) {
+  return detail::apply_untyped(ops::Add{}, a, b);
+}
+
+/// a - b, elementwise.
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator-(const A& a, const B& b) {
+  static_assert(detail::same_elements<A, B>,
+                "a - b: the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "a - b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  (void)sizeof(detail::requirement<"a - b: the shapes do not broadcast", detail::broadcasts<A, B>>);
+  static_assert(detail::broadcasts<A, B>, "a - b: the shapes do not broadcast");
+  return detail::apply_typed(ops::Sub{}, a, b);
+}
+template <class A, class B>
+  requires UntypedOperands<A, B>
+constexpr AnyExpr operator-(const A& a, const B& b) {
+  return detail::apply_untyped(ops::Sub{}, a, b);
+}
+
+/// a * b, elementwise; the matrix product is matmul(a, b).
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator*(const A& a, const B& b) {
+  static_assert(detail::same_elements<A, B>,
+                "a * b: the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "a * b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  (void)sizeof(detail::requirement<"a * b: the shapes do not broadcast", detail::broadcasts<A, B>>);
+  static_assert(detail::broadcasts<A, B>, "a * b: the shapes do not broadcast");
+  return detail::apply_typed(ops::Mul{}, a, b);
+}
+template <class A, class B>
+  requires UntypedOperands<A, B>
+constexpr AnyExpr operator*(const A& a, const B& b) {
+  return detail::apply_untyped(ops::Mul{}, a, b);
+}
+
+/// a / b, elementwise. Integers divide towards zero (floordiv(a, b) towards minus infinity); an
+/// integer divided by zero is 0, and the smallest number of a signed type divided by -1 is itself:
+/// nothing traps.
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator/(const A& a, const B& b) {
+  static_assert(detail::same_elements<A, B>,
+                "a / b: the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "a / b: a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  (void)sizeof(detail::requirement<"a / b: the shapes do not broadcast", detail::broadcasts<A, B>>);
+  static_assert(detail::broadcasts<A, B>, "a / b: the shapes do not broadcast");
+  return detail::apply_typed(ops::Div{}, a, b);
+}
+template <class A, class B>
+  requires UntypedOperands<A, B>
+constexpr AnyExpr operator/(const A& a, const B& b) {
+  return detail::apply_untyped(ops::Div{}, a, b);
+}
+
+/// -a, elementwise.
+template <TypedExpr A>
+constexpr auto operator-(const A& a) {
+  return detail::apply_typed(ops::Neg{}, a);
+}
+template <UntypedExpr X>
+constexpr AnyExpr operator-(const X& a) {
+  return detail::apply_untyped(ops::Neg{}, a);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Elementwise functions of several tensors, with numpy's broadcasting: floordiv, mod, pow, atan2,
+// squared_difference, clip_by_value, add_n.
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+#include "typeflow/ops/elementwise/compare.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace ops {
+
+/// The whole part of a / b, rounded towards minus infinity.
+struct FloorDiv : elementwise {
+  static constexpr std::string_view name = "FloorDiv";
+  static constexpr Domain domain = Domain::real;
+  static constexpr Derivative derivative = Derivative::zero;
+  template <class V>
+  V operator()(V a, V b) const {
+    if constexpr (std::is_integral_v<V>) {
+      const V quotient = Div{}(a, b);
+      if constexpr (std::is_signed_v<V>) {
+        if (b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0)) {
+          return static_cast<V>(quotient - 1);
+        }
+      }
+      return quotient;
+    } else {
+      using std::floor;
+      return floor(a / b);
+    }
+  }
+};
+
+/// What floordiv leaves: a - floordiv(a, b) * b.
+struct FloorMod : elementwise {
+  static constexpr std::string_view name = "FloorMod";
+  static constexpr Domain domain = Domain::real;
+  static constexpr bool scalar_body = true;  // xsimd's fmod rounds
+  template <class V>
+  V operator()(V a, V b) const {
+    if constexpr (std::is_integral_v<V>) {
+      if (b == 0) return a;
+      if constexpr (std::is_signed_v<V>) {
+        if (b == -1) return 0;
+      }
+      const V rest = static_cast<V>(a % b);
+      return static_cast<V>(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+    } else {
+      const V rest = std::fmod(a, b);
+      return rest != V(0) && (rest < V(0)) != (b < V(0)) ? rest + b : rest;
+    }
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(FloorMod, auto a, auto b, auto, auto dy) {
+    return {dy, -(dy * floordiv(a, b))};
+  }
+};
+
+struct Pow : elementwise {
+  static constexpr std::string_view name = "Pow";
+  static constexpr Domain domain = Domain::real;
+  static constexpr int flops = 40;
+  static constexpr bool scalar_body = true;  // xsimd's is exp(b * log(a)), far off for large b
+  template <class V>
+  V operator()(V a, V b) const {
+    if constexpr (std::is_integral_v<V>) {
+      return integer_power(a, b);
+    } else {
+      return std::pow(a, b);
+    }
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Pow, auto a, auto b, auto y, auto dy) {
+    // a^0 is 1 everywhere, at 0 too, where 0 * 0^-1 would be NaN.
+    const AnyExpr less_one = where(equal(b, 0), 1, b - 1);
+    const AnyExpr positive = greater(a, 0);
+    const AnyExpr logarithm = log(where(positive, a, 1));
+    // Not pow(...): its type is deduced, and for clang from that of this gradient.
+    const AnyExpr power = detail::apply_untyped(Pow{}, a, less_one);
+    return {dy * (b * power), where(positive, dy * (y * logarithm), 0)};
+  }
+
+ private:
+  template <class V>
+  static V integer_power(V a, V b) {
+    if constexpr (std::is_signed_v<V>) {
+      if (b < 0) return static_cast<V>(a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
+    }
+    std::uint64_t square = static_cast<std::uint64_t>(a);
+    std::uint64_t power = 1;
+    for (auto rest = static_cast<std::uint64_t>(b); rest != 0; rest >>= 1) {
+      if ((rest & 1) != 0) power *= square;
+      square *= square;
+    }
+    return static_cast<V>(power);
+  }
+};
+
+struct Atan2 : floating {
+  static constexpr std::string_view name = "Atan2";
+  static constexpr int flops = 40;
+  static constexpr bool scalar_body = true;
+  template <class V>
+  V operator()(V y, V x) const {
+    return std::atan2(y, x);
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Atan2, auto y, auto x, auto, auto dy) {
+    const AnyExpr scaled = dy / (square(x) + square(y));
+    return {scaled * x, -(scaled * y)};
+  }
+};
+
+}  // namespace ops
+
+/// a / b rounded towards minus infinity, elementwise: floordiv(-7, 2) is -4. An integer divided by
+/// zero is 0; of floating-point numbers it is floor(a / b). No gradient flows, as in TensorFlow.
+template <class A, class B>
+  requires Operands<A, B>
+constexpr auto floordiv(const A& a, const B& b,
+                        std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_elements<A, B>,
+                "floordiv(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "floordiv(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "floordiv(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "floordiv(a, b): a and b must be tensors of numbers that have an order");
+  return detail::apply_at(at, ops::FloorDiv{}, a, b);
+}
+
+/// The remainder of floordiv, elementwise; it has the divisor's sign: mod(-7, 3) is 2, mod(7, -3)
+/// is -2. mod(a, 0) is a for integers, NaN for floating-point numbers.
+template <class A, class B>
+  requires Operands<A, B>
+constexpr auto mod(const A& a, const B& b,
+                   std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_elements<A, B>,
+                "mod(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "mod(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "mod(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "mod(a, b): a and b must be tensors of numbers that have an order");
+  return detail::apply_at(at, ops::FloorMod{}, a, b);
+}
+
+/// a^b, elementwise; floating-point numbers as std::pow. Integers wrap around, and to a negative
+/// power they are the whole part of 1 / a^-b: 1, -1 or 0 (TensorFlow has an error there).
+/// The gradient for b is that of a > 0, and 0 elsewhere.
+template <class A, class B>
+  requires Operands<A, B>
+constexpr auto pow(const A& a, const B& b,
+                   std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_elements<A, B>,
+                "pow(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "pow(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "pow(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "pow(a, b): a and b must be tensors of numbers that have an order");
+  return detail::apply_at(at, ops::Pow{}, a, b);
+}
+
+/// The angle of the point (x, y) in (-pi, pi], elementwise; as std::atan2, zeros and infinities
+/// included.
+template <class Y, class X>
+  requires Operands<Y, X>
+constexpr auto atan2(const Y& y, const X& x,
+                     std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_elements<Y, X>,
+                "atan2(y, x): the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::broadcasts<Y, X>, "atan2(y, x): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::floating, Y, X>,
+                "atan2(y, x): y and x must be floating-point; convert with cast<float>(x)");
+  return detail::apply_at(at, ops::Atan2{}, y, x);
+}
+
+/// (a - b)^2, elementwise.
+template <class A, class B>
+  requires Operands<A, B>
+constexpr auto squared_difference(const A& a, const B& b,
+                                  std::source_location at = std::source_location::current()) {
+  static_assert(
+      detail::same_elements<A, B>,
+      "squared_difference(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<A, B>,
+                "squared_difference(a, b): a floating-point number does not fit an integer tensor; "
+                "use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "squared_difference(a, b): the shapes do not broadcast");
+  return square(detail::apply_at(at, ops::Sub{}, a, b), at);
+}
+
+/// x where low <= x <= high, else the nearer of the two, elementwise; NaN stays NaN, and where
+/// low > high it is low. The gradient for x is 1 where low <= x <= high.
+template <class X, class Low, class High>
+  requires Operands<X, Low, High>
+constexpr auto clip_by_value(const X& x, const Low& low, const High& high,
+                             std::source_location at = std::source_location::current()) {
+  static_assert(
+      detail::same_elements<X, Low, High>,
+      "clip_by_value(x, low, high): the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::literals_fit<X, Low, High>,
+                "clip_by_value(x, low, high): a floating-point number does not fit an integer "
+                "tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<X, Low, High>,
+                "clip_by_value(x, low, high): the shapes do not broadcast");
+  return maximum(minimum(x, high, at), low, at);
+}
+
+namespace detail {
+template <class First, class... Rest>
+inline constexpr bool one_type = [] {
+  if constexpr (untyped<First, Rest...>) {
+    return true;
+  } else {
+    return ((First::type == Rest::type) && ...);
+  }
+}();
+template <Tensor X>
+constexpr auto itself(const X& x) {
+  return same_type(x, operand_id(graph_of(x), DType{}, x));
+}
+}  // namespace detail
+
+/// The sum of tensors of one type and shape, from the first to the last: add_n(a, b, c).
+template <Tensor First, Tensor... Rest>
+constexpr auto add_n(const First& first, const Rest&... rest) {
+  static_assert(detail::one_type<First, Rest...>,
+                "add_n(x...): the tensors must have one element type and one shape");
+  if constexpr (sizeof...(Rest) == 0 || !detail::one_type<First, Rest...>) {
+    return detail::itself(first);
+  } else {
+    return (first + ... + rest);
+  }
+}
+/// The same for an array of them.
+template <Tensor X, std::size_t N>
+constexpr auto add_n(const std::array<X, N>& x) {
+  static_assert(N > 0, "add_n(x): the array must hold one tensor at least");
+  auto total = detail::itself(x[0]);
+  for (std::size_t i = 1; i < N; ++i) total = total + x[i];
+  return total;
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

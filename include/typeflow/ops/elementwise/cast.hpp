@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// cast<T>(x); identity(x) and stop_gradient(x), which are x but for the gradient.
+
+#include <source_location>
+
+#include "typeflow/ops/elementwise/compare.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace ops {
+
+/// Conversion of the element type, as detail::convert_element does it.
+struct Cast : elementwise {
+  static constexpr Builtin builtin = Builtin::cast;
+  static constexpr std::string_view name = "Cast";
+  static constexpr Domain domain = Domain::any;
+  static constexpr bool foldable = true;
+  static constexpr bool casts = true;
+  std::uint32_t to;  ///< a DType
+
+  static constexpr Number evaluate(const EvaluateCall& call) {
+    const DType from = call.graph.dtype_of(call.graph.input(call.node, 0));
+    const DType target = static_cast<DType>(decode<Cast>(call.graph, call.node).to);
+    const Number& x = call.inputs[0];
+    return visit_dtype(target, [&](auto zero) {
+      using T = decltype(zero);
+      if (is_complex(from)) return convert<T>(typeflow::to<std::complex<double>>(x));
+      if (is_floating(from)) return convert<T>(x.real);
+      return from == DType::uint64 ? convert<T>(static_cast<std::uint64_t>(x.integer))
+                                   : convert<T>(x.integer);
+    });
+  }
+  static constexpr AnyExpr gradient(Cast, auto x, auto, auto dy) {
+    if (!is_floating(x.dtype()) || !is_floating(dy.dtype())) return AnyExpr{};
+    return cast_to(dy, x.dtype());
+  }
+
+ private:
+  template <class T>
+  static constexpr Number convert(const auto& x) {
+    return number_from(detail::convert_element<T>(x));
+  }
+};
+
+/// The same tensor.
+struct Identity : operation_base {
+  static constexpr std::string_view name = "Identity";
+  static constexpr Kind kind = Kind::view;
+  static constexpr int flops = 0;
+  static constexpr Type infer(Identity, const Type& x) { return x; }
+  static constexpr AnyExpr gradient(Identity, auto, auto, auto dy) { return dy; }
+};
+
+/// The same tensor, through which no gradient flows.
+struct StopGradient : operation_base {
+  static constexpr std::string_view name = "StopGradient";
+  static constexpr Kind kind = Kind::view;
+  static constexpr Derivative derivative = Derivative::zero;
+  static constexpr Type infer(StopGradient, const Type& x) { return x; }
+};
+
+}  // namespace ops
+
+/// Untyped: x with the element type `type`.
+constexpr AnyExpr cast_to(const AnyExpr& x, DType type) {
+  if (x.dtype() == type) return x;
+  return add_node(*x.graph, ops::Cast{{}, static_cast<std::uint32_t>(type)}, &x.id, 1,
+                  Type(type, x.dims()));
+}
+
+/// x with elements of type T. Floating-point numbers are rounded to the nearest; to integers they
+/// are truncated towards zero, NaN becomes 0, and what is too large the largest. Integers wrap
+/// around. A complex number's real part is what becomes a real one; to bool is x != 0.
+template <Element T, TypedExpr X>
+constexpr auto cast(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  return Expr<T, typename X::shape>(x.graph(), cast_to(x.any(), dtype_of<T>).id);
+}
+template <Element T, UntypedExpr X>
+constexpr AnyExpr cast(const X& x) {
+  return cast_to(x, dtype_of<T>);
+}
+
+namespace detail {
+
+/// f(x); of numbers of 16 bits f(x as float), rounded to 16 bits. What is made of several
+/// operations is then rounded once, and nothing overflows on the way.
+template <class F>
+constexpr AnyExpr in_float(const AnyExpr& x, const F& f) {
+  return is_half_precision(x.dtype()) ? cast_to(f(cast_to(x, DType::float32)), x.dtype()) : f(x);
+}
+/// The same for typed expressions, whose results have x's element type.
+template <TypedExpr X, class F>
+constexpr auto in_float(const X& x, const F& f, const std::source_location& at) {
+  if constexpr (is_half<typename X::element>) {
+    return cast<typename X::element>(f(cast<float>(x, at)), at);
+  } else {
+    return f(x);
+  }
+}
+
+}  // namespace detail
+
+/// x, as a tensor of its own: a gradient for it counts only what is computed from it.
+template <TypedExpr X>
+constexpr auto identity(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  const Id id = x.id();
+  return detail::same_type(x, add_node(x.graph(), ops::Identity{}, &id, 1, X::type).id);
+}
+template <UntypedExpr X>
+constexpr AnyExpr identity(const X& x) {
+  return add_node(*x.graph, ops::Identity{}, &x.id, 1, x.graph->values[x.id].type);
+}
+
+/// x, through which no gradient flows.
+template <TypedExpr X>
+constexpr auto stop_gradient(const X& x,
+                             std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  const Id id = x.id();
+  return detail::same_type(x, add_node(x.graph(), ops::StopGradient{}, &id, 1, X::type).id);
+}
+template <UntypedExpr X>
+constexpr AnyExpr stop_gradient(const X& x) {
+  return add_node(*x.graph, ops::StopGradient{}, &x.id, 1, x.graph->type_of(x.id));
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

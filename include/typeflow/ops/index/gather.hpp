@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Choosing slices of a tensor by integer tensors: gather, take.
+//
+// There are two primitives, each the other's gradient. Gather reads, for every index, the slice of
+// x there along one axis; ScatterSum starts from zeros and adds every slice of `values` at its
+// index, so that duplicates add up. Rows of coordinates (ops/index/gather_nd.hpp), segment sums
+// (ops/index/segments.hpp) and embeddings (ops/index/embedding.hpp) are made of these two.
+//
+// **Sparse gradients.** Of a table of embeddings a step reads few rows, and the gradient is zero
+// but for these. The gradient of a Gather along axis 0 is therefore a node of IndexedSlices: a
+// composite whose type is the dense one and which expands into ScatterSum, so that every operation
+// can use it as the dense tensor that it stands for. A consumer that can do with the rows alone
+// asks slices_of(gradient), and if it takes what it gets, nothing expands: an optimiser changes
+// these rows of the variable in place (ops/index/scatter.hpp).
+
+#include <array>
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+#include "typeflow/ops/custom.hpp"
+#include "typeflow/ops/index/indexing.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+constexpr AnyExpr gather_node(const AnyExpr& x, const AnyExpr& indices, int axis, int batch_dims,
+                              Indexing indexing);
+constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const AnyExpr& values, Extent extent,
+                                   int axis, int batch_dims, Indexing indexing);
+
+}  // namespace detail
+
+namespace ops {
+
+/// The slices of x along an axis at these indices. The first `batch_dims` axes are shared.
+/// (S...,P...,N,R...) x (S...,I...) -> (S...,P...,I...,R...)
+struct Gather : custom {
+  static constexpr std::string_view name = "Gather";
+  static constexpr Domain domain = Domain::any;
+  static constexpr int flops = 0;
+  std::int32_t axis;
+  std::int32_t batch_dims;
+  Indexing indexing;
+
+  static constexpr Type infer(const Gather& op, const Type& x, const Type& indices) {
+    return {x.dtype, is_integer(indices.dtype)
+                         ? detail::gathered(x.dims, indices.dims, op.axis, op.batch_dims)
+                         : no_dims};
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Gather op, AnyExpr x, AnyExpr indices, AnyExpr,
+                                                   AnyExpr dy);
+  static void interpret(InterpretCall& call) {
+    const Gather op = decode<Gather>(call.graph, call.node);
+    const HostTensor& x = *call.inputs[0];
+    const HostTensor& indices = *call.inputs[1];
+    HostTensor& y = call.outputs[0];
+    const detail::IndexLoops loops = detail::index_loops(
+        detail::extents_of(x), detail::extents_of(indices), op.axis, op.batch_dims);
+    detail::check_indices(op.indexing, indices, loops.extent);
+    detail::each_index(loops, indices, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t r = 0; r < loops.inner && from >= 0; ++r) {
+        y[to * loops.inner + r] = x[from * loops.inner + r];
+      }
+    });
+  }
+};
+
+/// Zeros, plus every slice of `values` at its index: the sum where an index occurs several times.
+/// (S...,P...,I...,R...) x (S...,I...) -> (S...,P...,extent,R...)
+struct ScatterSum : custom {
+  static constexpr std::string_view name = "ScatterSum";
+  static constexpr Domain domain = Domain::numbers;
+  Extent extent;
+  std::int32_t axis;
+  std::int32_t batch_dims;
+  Indexing indexing;
+
+  static constexpr Type infer(const ScatterSum& op, const Type& values, const Type& indices) {
+    return {values.dtype,
+            is_integer(indices.dtype) && is_number(values.dtype)
+                ? detail::scattered(indices.dims, values.dims, op.extent, op.axis, op.batch_dims)
+                : no_dims};
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(ScatterSum op, AnyExpr, AnyExpr indices, AnyExpr,
+                                                   AnyExpr dy) {
+    return {detail::gather_node(dy, indices, op.axis, op.batch_dims, op.indexing), AnyExpr{}};
+  }
+  static void interpret(InterpretCall& call) {
+    const ScatterSum op = decode<ScatterSum>(call.graph, call.node);
+    const HostTensor& values = *call.inputs[0];
+    const HostTensor& indices = *call.inputs[1];
+    HostTensor& y = call.outputs[0];
+    const detail::IndexLoops loops = detail::index_loops(
+        detail::extents_of(y), detail::extents_of(indices), op.axis, op.batch_dims);
+    detail::check_indices(op.indexing, indices, loops.extent);
+    detail::visit_widest(y.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      std::vector<Wide> total(static_cast<std::size_t>(y.size()));
+      detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
+        for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
+          Wide& t = total[static_cast<std::size_t>(to * loops.inner + r)];
+          t = Add{}(t, typeflow::to<Wide>(values[from * loops.inner + r]));
+        }
+      });
+      for (std::int64_t i = 0; i < y.size(); ++i) {
+        y[i] = detail::fitted(number_from(total[static_cast<std::size_t>(i)]), y.dtype);
+      }
+    });
+  }
+};
+
+/// ScatterSum along axis 0, for consumers that don't need the zeros: see slices_of.
+/// (I...) x (I...,R...) -> (extent,R...)
+struct IndexedSlices : composite {
+  static constexpr std::string_view name = "IndexedSlices";
+  static constexpr Domain domain = Domain::numbers;
+  Extent extent;
+  Indexing indexing;
+
+  static constexpr Type infer(const IndexedSlices& op, const Type& indices, const Type& values) {
+    return ScatterSum::infer({{}, op.extent, 0, 0, op.indexing}, values, indices);
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(IndexedSlices op, AnyExpr indices, AnyExpr,
+                                                   AnyExpr, AnyExpr dy) {
+    return {AnyExpr{}, detail::gather_node(dy, indices, 0, 0, op.indexing)};
+  }
+  static constexpr AnyExpr expand(IndexedSlices op, AnyExpr indices, AnyExpr values) {
+    return detail::scatter_sum_node(indices, values, op.extent, 0, 0, op.indexing);
+  }
+};
+
+constexpr std::array<AnyExpr, 2> Gather::gradient(Gather op, AnyExpr x, AnyExpr indices, AnyExpr,
+                                                  AnyExpr dy) {
+  const Extent extent = x.dims().extent[op.axis];
+  if (op.axis == 0) return {apply(IndexedSlices{{}, extent, op.indexing}, indices, dy), AnyExpr{}};
+  return {
+      detail::scatter_sum_node(indices, dy, extent, op.axis, op.batch_dims, op.indexing),
+      AnyExpr{},
+  };
+}
+
+}  // namespace ops
+
+// Sparse gradients.
+
+/// Slices of a tensor at indices along its axis 0: (I...) and (I...,R...), duplicates to be added.
+struct Slices {
+  Id indices;  ///< a value
+  Id values;   ///< the same
+  Indexing indexing;
+};
+
+/// A tensor that is zero but for slices as these; empty for one that is dense. Where a tensor was
+/// gathered from several times, its gradient is a sum of several.
+constexpr Pool<Slices> slices_of(const AnyExpr& gradient);
+
+/// f(gradient) for an f that maps every element by itself and 0 to 0: scaling, clipping by value,
+/// rounding. If the gradient is sparse, so is the result: f gets the values of its slices.
+/// An f that is not linear needs indices without duplicates.
+template <class F>
+constexpr AnyExpr map_values(const AnyExpr& gradient, const F& f);
+
+namespace detail {
+
+constexpr AnyExpr gather_node(const AnyExpr& x, const AnyExpr& indices, int axis, int batch_dims,
+                              Indexing indexing) {
+  return apply(ops::Gather{{}, axis, batch_dims, indexing}, x, indices);
+}
+constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const AnyExpr& values, Extent extent,
+                                   int axis, int batch_dims, Indexing indexing) {
+  return in_float(values, [&](const AnyExpr& v) {
+    return apply(ops::ScatterSum{{}, extent, axis, batch_dims, indexing}, v, indices);
+  });
+}
+
+/// Appends the slices whose sum a value is; false if it is dense.
+constexpr bool collect_slices(Graph& graph, Id value, Pool<Slices>& out) {
+  const Node& node = graph.node_of(value);
+  if (is<ops::IndexedSlices>(*node.op)) {
+    out.push(Slices{graph.input(node, 0), graph.input(node, 1),
+                    decode<ops::IndexedSlices>(graph, node).indexing});
+    return true;
+  }
+  if (node.op->builtin != Builtin::add) return false;
+  const Id a = graph.input(node, 0);
+  const Id b = graph.input(node, 1);
+  return graph.values[a].type == graph.values[b].type && collect_slices(graph, a, out) &&
+         collect_slices(graph, b, out);
+}
+
+template <class F>
+constexpr Id map_slices(Graph& graph, Id value, const F& f) {
+  const Node node = graph.node_of(value);
+  if (is<ops::IndexedSlices>(*node.op)) {
+    const AnyExpr indices{&graph, graph.input(node, 0)};
+    const AnyExpr values = f(AnyExpr{&graph, graph.input(node, 1)});
+    return apply(decode<ops::IndexedSlices>(graph, node), indices, values).id;
+  }
+  const Id a = map_slices(graph, graph.input(node, 0), f);
+  const Id b = map_slices(graph, graph.input(node, 1), f);
+  return (AnyExpr{&graph, a} + AnyExpr{&graph, b}).id;
+}
+
+}  // namespace detail
+
+constexpr Pool<Slices> slices_of(const AnyExpr& gradient) {
+  Pool<Slices> slices;
+  if (!detail::collect_slices(*gradient.graph, gradient.id, slices)) slices.clear();
+  return slices;
+}
+template <class F>
+constexpr AnyExpr map_values(const AnyExpr& gradient, const F& f) {
+  if (slices_of(gradient).empty()) return f(gradient);
+  return {gradient.graph, detail::map_slices(*gradient.graph, gradient.id, f)};
+}
+
+// Untyped functions.
+
+/// Untyped: the slices of x along an axis; the first `batch_dims` axes of x and indices are shared.
+template <UntypedExpr X>
+constexpr AnyExpr gather(const X& x, const X& indices, int axis, int batch_dims) {
+  return detail::gather_node(x, indices, axis, batch_dims, Indexing::gather);
+}
+/// Untyped: the slices of x along an axis.
+template <UntypedExpr X>
+constexpr AnyExpr take(const X& x, const X& indices, int axis) {
+  return detail::gather_node(x, indices, axis, 0, Indexing::take);
+}
+namespace detail {
+
+template <class X, class I, int Axis, int BatchDims>
+struct GatherRule {
+  static constexpr Dims value = gathered(X::dims, I::dims, Axis, BatchDims);
+};
+
+}  // namespace detail
+
+/// The slices of x along an axis at these indices; the axes in front of it are shared by x and the
+/// indices. gather(x, i): rows of x, (N,R...) x (I...) -> (I...,R...)
+/// gather<1>(q, a): of each row the element that a says, (B,N,R...) x (B,I...) -> (B,I...,R...)
+///
+/// The indices have any integer type. One outside of [0, N) is an error of the run. The gradient
+/// for x of gather(x, i) is sparse: see slices_of.
+template <int Axis = 0, TypedExpr X, TypedExpr I>
+constexpr auto gather(const X& x, const I& indices,
+                      std::source_location at = std::source_location::current()) {
+  constexpr int axis = normalize_axis(Axis, X::rank);
+  static_assert(axis >= 0, "gather<axis>(x, indices): x has no such axis");
+  static_assert(detail::are_indices<I>, "gather<axis>(x, indices): the indices must be integers");
+  using Rule = detail::GatherRule<typename X::shape, typename I::shape, axis, axis>;
+  static_assert(axis < 0 || Rule::value.valid(),
+                "gather<axis>(x, indices): the axes of x in front of the axis must be the first "
+                "axes of the indices; to choose the same everywhere use take<axis>(x, indices)");
+  detail::mark(at, x);
+  return Expr<typename X::element, shape_of_t<Rule>>(
+      x.graph(), detail::gather_node(x.any(), indices.any(), axis, axis, Indexing::gather).id);
+}
+
+/// The slices of x along an axis at these indices, the same ones everywhere (numpy's take):
+/// take<1>(x, i). (P...,N,R...) x (I...) -> (P...,I...,R...)
+/// The indices have any integer type. One outside of [0, N) is an error of the run.
+template <int Axis, TypedExpr X, TypedExpr I>
+constexpr auto take(const X& x, const I& indices,
+                    std::source_location at = std::source_location::current()) {
+  constexpr int axis = normalize_axis(Axis, X::rank);
+  static_assert(axis >= 0, "take<axis>(x, indices): x has no such axis");
+  static_assert(detail::are_indices<I>, "take<axis>(x, indices): the indices must be integers");
+  using Rule = detail::GatherRule<typename X::shape, typename I::shape, axis, 0>;
+  static_assert(axis < 0 || Rule::value.valid(),
+                "take<axis>(x, indices): the result would have more axes than tf::max_rank");
+  detail::mark(at, x);
+  return Expr<typename X::element, shape_of_t<Rule>>(
+      x.graph(), detail::gather_node(x.any(), indices.any(), axis, 0, Indexing::take).id);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

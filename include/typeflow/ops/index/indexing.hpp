@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What all operations on indices share: which indices they take, how these walk through a tensor,
+// and what messages say of one that is out of range. See ops/index/gather.hpp.
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/front/expr.hpp"
+#include "typeflow/interpret/host_tensor.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// On behalf of which function an operation follows indices: what messages call it and its indices,
+/// and what it makes of one outside of [0, extent). (64 bits, so that attributes have no padding.)
+enum class Indexing : std::uint64_t {
+  gather,
+  take,
+  gather_nd,
+  scatter_nd,
+  scatter_add,
+  scatter_sub,
+  scatter_mul,
+  scatter_update,
+  segment_sum,
+  unsorted_segment_sum,
+  bincount,
+  confusion_matrix,
+  embedding_lookup,
+  embedding_ids,       ///< of embedding_lookup_sparse
+  embedding_segments,  ///< the same
+  selection,           ///< positions that an operation found, -1 for none
+};
+
+namespace detail {
+
+struct IndexingRule {
+  std::string_view name;
+  std::string_view index;
+  bool skips_negative;  ///< reads zeros, adds nothing; else an error
+  bool skips_large;     ///< the same, of an index >= extent
+  bool sorted;          ///< an index smaller than the one before is an error
+};
+inline constexpr IndexingRule indexing_rules[] = {
+    {"gather", "index", false, false, false},
+    {"take", "index", false, false, false},
+    {"gather_nd", "index", false, false, false},
+    {"scatter_nd", "index", false, false, false},
+    {"scatter_add", "index", false, false, false},
+    {"scatter_sub", "index", false, false, false},
+    {"scatter_mul", "index", false, false, false},
+    {"scatter_update", "index", false, false, false},
+    {"segment_sum", "id", false, false, true},
+    {"unsorted_segment_sum", "id", true, false, false},
+    {"bincount", "value", false, true, false},
+    {"confusion_matrix", "label", false, false, false},
+    {"embedding_lookup", "id", false, false, false},
+    {"embedding_lookup_sparse", "id", false, false, false},
+    {"embedding_lookup_sparse", "segment id", true, false, false},
+    {"selection", "position", true, false, false},
+};
+static_assert(sizeof(indexing_rules) / sizeof(indexing_rules[0]) ==
+                  static_cast<std::size_t>(Indexing::selection) + 1,
+              "a rule for each Indexing");
+constexpr const IndexingRule& rule_of(Indexing indexing) {
+  return indexing_rules[static_cast<int>(indexing)];
+}
+
+// What interpreter and kernels have in common.
+
+/// A tensor, indices along one of its axes, and the slices that they choose, as nested loops: the
+/// tensor is [shared][middle][extent][inner], the indices are [shared][count], the slices
+/// [shared][middle][count][inner].
+struct IndexLoops {
+  std::int64_t shared = 1;
+  std::int64_t middle = 1;
+  std::int64_t extent = 1;
+  std::int64_t count = 1;
+  std::int64_t inner = 1;
+};
+inline IndexLoops index_loops(std::span<const std::int64_t> tensor,
+                              std::span<const std::int64_t> indices, int axis, int batch_dims) {
+  IndexLoops loops;
+  const int rank = static_cast<int>(tensor.size());
+  for (int i = 0; i < rank; ++i) {
+    std::int64_t& part = i < batch_dims ? loops.shared
+                         : i < axis     ? loops.middle
+                         : i == axis    ? loops.extent
+                                        : loops.inner;
+    part *= tensor[static_cast<std::size_t>(i)];
+  }
+  for (std::size_t i = static_cast<std::size_t>(batch_dims); i < indices.size(); ++i) {
+    loops.count *= indices[i];
+  }
+  return loops;
+}
+inline std::span<const std::int64_t> extents_of(const HostTensor& tensor) {
+  return {tensor.dims.extent, static_cast<std::size_t>(tensor.dims.rank)};
+}
+
+/// An index of any integer type; what an std::int64_t can't hold is too large for any tensor.
+template <class T>
+constexpr std::int64_t to_index(T index) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  if constexpr (std::is_same_v<T, std::uint64_t>) {
+    if (index > static_cast<std::uint64_t>(largest)) return largest;
+  }
+  return static_cast<std::int64_t>(index);
+}
+inline std::int64_t index_at(const HostTensor& indices, std::int64_t i) {
+  const std::int64_t index = indices[i].integer;
+  return indices.dtype == DType::uint64 ? to_index(static_cast<std::uint64_t>(index)) : index;
+}
+
+/// " at [1, 4]": element `position` of a tensor of these extents; nothing of a scalar.
+TYPEFLOW_COLD inline std::string place_of(std::int64_t position,
+                                          std::span<const std::int64_t> extents) {
+  std::string place;
+  for (std::size_t i = extents.size(); i-- > 0;) {
+    place = std::to_string(position % extents[i]) + (place.empty() ? "]" : ", ") + place;
+    position /= extents[i];
+  }
+  return place.empty() ? place : " at [" + place;
+}
+[[noreturn]] TYPEFLOW_COLD inline void throw_out_of_range(std::string_view function,
+                                                          std::string_view what, std::int64_t index,
+                                                          const std::string& place,
+                                                          std::int64_t extent) {
+  throw Error(std::string(function), std::string(what) + ' ' + std::to_string(index) + place +
+                                         " is not in [0, " + std::to_string(extent) + ")");
+}
+
+/// Throws if an index is out of range and not to be skipped, or out of order. at(i) is the i-th.
+template <class At>
+void check_indices(Indexing indexing, const At& at, std::span<const std::int64_t> extents,
+                   std::int64_t extent) {
+  const IndexingRule& rule = rule_of(indexing);
+  std::int64_t count = 1;
+  for (const std::int64_t e : extents) count *= e;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t index = at(i);
+    if ((index < 0 && !rule.skips_negative) || (index >= extent && !rule.skips_large)) {
+      throw_out_of_range(rule.name, rule.index, index, place_of(i, extents), extent);
+    }
+    if (rule.sorted && i > 0 && index < at(i - 1)) {
+      throw Error(std::string(rule.name), "the ids must be sorted, but " + std::to_string(index) +
+                                              place_of(i, extents) + " follows " +
+                                              std::to_string(at(i - 1)));
+    }
+  }
+}
+inline void check_indices(Indexing indexing, const HostTensor& indices, std::int64_t extent) {
+  check_indices(
+      indexing, [&](std::int64_t i) { return index_at(indices, i); }, extents_of(indices), extent);
+}
+
+/// Calls f(slice of the tensor, slice of the chosen ones), each as the place of its first element
+/// in steps of loops.inner, for every index in order; the former is -1 for one that is skipped.
+template <class F>
+void each_index(const IndexLoops& loops, const HostTensor& indices, const F& f) {
+  for (std::int64_t outer = 0; outer < loops.shared * loops.middle; ++outer) {
+    for (std::int64_t i = 0; i < loops.count; ++i) {
+      const std::int64_t index = index_at(indices, outer / loops.middle * loops.count + i);
+      const bool skipped = index < 0 || index >= loops.extent;
+      f(skipped ? -1 : outer * loops.extent + index, outer * loops.count + i);
+    }
+  }
+}
+
+// Shapes.
+
+/// x[:axis] + indices[batch_dims:] + x[axis+1:]
+constexpr Dims gathered(const Dims& x, const Dims& indices, int axis, int batch_dims) {
+  if (axis < 0 || axis >= x.rank || batch_dims < 0 || batch_dims > axis ||
+      batch_dims > indices.rank || x.rank - 1 + indices.rank - batch_dims > max_rank) {
+    return no_dims;
+  }
+  Dims out{};
+  for (int i = 0; i < batch_dims; ++i) {
+    if (x.extent[i] != indices.extent[i]) return no_dims;
+  }
+  for (int i = 0; i < axis; ++i) out.append(x.extent[i]);
+  for (int i = batch_dims; i < indices.rank; ++i) out.append(indices.extent[i]);
+  for (int i = axis + 1; i < x.rank; ++i) out.append(x.extent[i]);
+  return out;
+}
+
+/// The tensor of which `values` are slices that indices choose: with `extent` along the axis.
+constexpr Dims scattered(const Dims& indices, const Dims& values, Extent extent, int axis,
+                         int batch_dims) {
+  const int chosen = indices.rank - batch_dims;
+  if (batch_dims < 0 || batch_dims > axis || chosen < 0 || axis + chosen > values.rank ||
+      values.rank - chosen + 1 > max_rank) {
+    return no_dims;
+  }
+  Dims out{};
+  for (int i = 0; i < axis; ++i) {
+    out.append(values.extent[i]);
+    if (i < batch_dims && values.extent[i] != indices.extent[i]) return no_dims;
+  }
+  out.append(extent);
+  for (int i = 0; i < chosen; ++i) {
+    if (values.extent[axis + i] != indices.extent[batch_dims + i]) return no_dims;
+  }
+  for (int i = axis + chosen; i < values.rank; ++i) out.append(values.extent[i]);
+  return out;
+}
+
+template <class I>
+inline constexpr bool are_indices = is_integer(I::type.dtype);
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Matrix products, of two matrices or of many. What a and b have in front of their last two axes
+// broadcasts, as in numpy; a kernel reads the operand that repeats in place.
+
+#include <source_location>
+
+#include "typeflow/ops/elementwise/arithmetic.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// Which operands of matmul are read transposed: matmul<transpose_b>(x, W).
+enum class Transposed : std::uint32_t { neither = 0, a = 1, b = 2, both = 3 };
+inline constexpr Transposed transpose_a = Transposed::a;
+inline constexpr Transposed transpose_b = Transposed::b;
+inline constexpr Transposed transpose_both = Transposed::both;
+
+namespace ops {
+
+/// Of float or double.
+struct MatMul : operation_base {
+  static constexpr std::string_view name = "MatMul";
+  static constexpr Kind kind = Kind::contraction;
+  std::uint32_t transposed;  ///< a Transposed
+
+  constexpr bool a() const { return (transposed & 1u) != 0; }
+  constexpr bool b() const { return (transposed & 2u) != 0; }
+
+  static constexpr bool takes(DType type) {
+    return type == DType::float32 || type == DType::float64;
+  }
+  static constexpr Type infer(MatMul op, const Type& a, const Type& b) {
+    return {a.dtype, a.dtype == b.dtype && takes(a.dtype)
+                         ? matrix_product(a.dims, op.a(), b.dims, op.b())
+                         : no_dims};
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(MatMul op, auto a, auto b, auto, auto dy) {
+    const bool ta = op.a();
+    const bool tb = op.b();
+    const auto da = ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb);
+    if (!ta && dy.dims().rank > 2 && squeezed(without_last(b.dims(), 2)).rank == 0) {
+      // One b for all: one product over the rows of all a, instead of a sum of products.
+      const Dims of_a = one_matrix(a.dims());
+      const Dims of_y = one_matrix(dy.dims());
+      if (of_a.valid() && of_y.valid()) {
+        const auto x = reshape_to(a, of_a);
+        const auto dx = reshape_to(dy, of_y);
+        return {da,
+                reshape_to(tb ? matmul(dx, x, true, false) : matmul(x, dx, true, false), b.dims())};
+      }
+    }
+    return {da, tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false)};
+  }
+  static void interpret(InterpretCall& call) {
+    const MatMul op = decode<MatMul>(call.graph, call.node);
+    const HostTensor& a = *call.inputs[0];
+    const HostTensor& b = *call.inputs[1];
+    HostTensor& y = call.outputs[0];
+    const Dims matrices = without_last(y.dims, 2);
+    const std::int64_t rows = y.dims.extent[y.dims.rank - 2];
+    const std::int64_t columns = y.dims.extent[y.dims.rank - 1];
+    const std::int64_t depth = a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)];
+    for (std::int64_t m = 0; m < count_of(matrices).coefficient; ++m) {
+      const std::int64_t of_a = broadcast_index(m, matrices, without_last(a.dims, 2)) * depth;
+      const std::int64_t of_b = broadcast_index(m, matrices, without_last(b.dims, 2)) * depth;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t j = 0; j < columns; ++j) {
+          double total = 0;
+          for (std::int64_t k = 0; k < depth; ++k) {
+            total += a.value(of_a * rows + (op.a() ? k * rows + i : i * depth + k)) *
+                     b.value(of_b * columns + (op.b() ? j * depth + k : k * columns + j));
+          }
+          y.set((m * rows + i) * columns + j, total);
+        }
+      }
+    }
+  }
+
+ private:
+  /// (..., M,N) as (...*M, N); none if that is more than one batch.
+  static constexpr Dims one_matrix(const Dims& x) {
+    const Count rows = count_of(without_last(x, 1));
+    if (rows.power > 1) return no_dims;
+    return {2, {rows.power > 0 ? -rows.coefficient : rows.coefficient, x.extent[x.rank - 1]}};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// A product by multiplications and a sum: correct for all numbers.
+constexpr AnyExpr sum_of_products(AnyExpr a, AnyExpr b, bool ta, bool tb) {
+  if (ta) {
+    int permutation[max_rank] = {};
+    const int rank = a.dims().rank;
+    for (int i = 0; i < rank; ++i) permutation[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    a = transpose_to(a, permutation);
+  }
+  // (..., M,K,1) * (..., 1,K,N), summed over K; if b is transposed (..., M,1,K) * (..., 1,N,K)
+  const int rank_a = a.dims().rank;
+  const AnyExpr products = reshape_to(a, expanded(a.dims(), tb ? rank_a - 1 : rank_a)) *
+                           reshape_to(b, expanded(b.dims(), b.dims().rank - 2));
+  return reduce<ops::Sum>(products, 1u << (products.dims().rank - (tb ? 1 : 2)), false);
+}
+
+}  // namespace detail
+
+/// Untyped matrix product.
+template <UntypedExpr X>
+constexpr AnyExpr matmul(const X& a, const X& b, bool ta, bool tb) {
+  const DType type = a.dtype();
+  if (ops::MatMul::takes(type)) {
+    const ops::MatMul op{{}, (ta ? 1u : 0u) | (tb ? 2u : 0u)};
+    const Id ids[] = {a.id, b.id};
+    return add_node(*a.graph, op, ids, 2, Type(type, matrix_product(a.dims(), ta, b.dims(), tb)));
+  }
+  if (is_floating(type)) {  // half precision: multiplied and added up as float, rounded once
+    const AnyExpr y = matmul(cast_to(a, DType::float32), cast_to(b, DType::float32), ta, tb);
+    return cast_to(y, type);
+  }
+  return detail::sum_of_products(a, b, ta, tb);
+}
+
+namespace detail {
+template <class A, class B, Transposed T>
+struct MatMulRule {
+  static constexpr bool ta = (static_cast<unsigned>(T) & 1u) != 0;
+  static constexpr bool tb = (static_cast<unsigned>(T) & 2u) != 0;
+  static constexpr bool matrices = A::rank >= 2 && B::rank >= 2;
+  static constexpr Dims product = matrix_product(A::dims, ta, B::dims, tb);
+  /// The axes in front of the matrices broadcast.
+  static constexpr bool leading =
+      !matrices || broadcast(without_last(A::dims, 2), without_last(B::dims, 2)).valid();
+  static constexpr bool inner = !matrices || !leading || product.valid();
+  /// Of matrices that don't fit, what the product would be if they did: one mistake, one message.
+  static constexpr Dims value = [] {
+    Dims fitted = B::dims;
+    if (matrices && leading) {
+      fitted.extent[B::rank - (tb ? 1 : 2)] = A::dims.extent[A::rank - (ta ? 2 : 1)];
+    }
+    return matrix_product(A::dims, ta, fitted, tb);
+  }();
+};
+}  // namespace detail
+
+/// The matrix product of the last two axes; the axes in front broadcast.
+/// (..., M,K) x (..., K,N) -> (..., M,N); matmul<transpose_a> reads a as (..., K,M),
+/// matmul<transpose_b> reads b as (..., N,K).
+///
+/// float and double are multiplied in kernels of their own, half precision in float. Products of
+/// other numbers are plain sums, without blocks that stay in cache.
+template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
+constexpr auto matmul(const A& a, const B& b,
+                      std::source_location at = std::source_location::current()) {
+  (void)sizeof(
+      detail::requirement<"matmul(a, b): a and b must be matrices, tensors of two axes or more",
+                          (A::rank >= 2 && B::rank >= 2)>);
+  static_assert(A::rank >= 2 && B::rank >= 2,
+                "matmul(a, b): a and b must be matrices, tensors of two axes or more");
+  static_assert(std::is_same_v<typename A::element, typename B::element> &&
+                    detail::in_domain<Domain::numbers, A>,
+                "matmul(a, b): the element types must be equal, those of numbers; convert with "
+                "cast<T>(x)");
+  using Rule = detail::MatMulRule<typename A::shape, typename B::shape, T>;
+  (void)sizeof(detail::requirement<
+               "matmul(a, b): the axes in front of the last two must be equal, or 1 in a or b",
+               Rule::leading>);
+  static_assert(Rule::leading,
+                "matmul(a, b): the axes in front of the last two must be equal, or 1 in a or b");
+  (void)sizeof(
+      detail::requirement<"matmul(a, b): the columns of a must equal the rows of b", Rule::inner>);
+  static_assert(Rule::inner, "matmul(a, b): the columns of a must equal the rows of b");
+  detail::mark(at, a);
+  using E = Expr<typename A::element, shape_of_t<Rule>>;
+  if constexpr (ops::MatMul::takes(A::type.dtype)) {
+    const Id ids[] = {a.id(), b.id()};
+    const ops::MatMul op{{}, static_cast<std::uint32_t>(T)};
+    return E(a.graph(), add_node(a.graph(), op, ids, 2, E::type).id);
+  } else {
+    static_assert(is_floating(A::type.dtype) || E::rank < max_rank,
+                  "matmul(a, b): of tensors of integers or complex numbers the result must have "
+                  "fewer axes than tf::max_rank");
+    return E(a.graph(), matmul(a.any(), b.any(), Rule::ta, Rule::tb).id);
+  }
+}
+
+/// matmul by the name that TensorFlow 1.x has for tensors of more axes than two.
+template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
+constexpr auto batch_matmul(const A& a, const B& b,
+                            std::source_location at = std::source_location::current()) {
+  static_assert(A::rank >= 2 && B::rank >= 2,
+                "batch_matmul(a, b): a and b must be matrices, tensors of two axes or more");
+  return matmul<T>(a, b, at);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Lengths of vectors: l2_loss, norm, global_norm, l2_normalize. Composed of other operations.
+
+#include <source_location>
+#include <type_traits>
+
+#include "typeflow/front/gradients.hpp"
+#include "typeflow/ops/elementwise/complex.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// sum(x^2) / 2, a scalar: what weight decay adds to a loss.
+template <TypedExpr X>
+constexpr auto l2_loss(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "l2_loss(x): x must be floating-point; convert with cast<float>(x)");
+  detail::mark(at, x);
+  return detail::in_float(x, [&](const auto& v) { return sum(square(v, at), {}, at) * 0.5; }, at);
+}
+
+namespace detail {
+/// |x|^2 of every element, a real number.
+template <TypedExpr X>
+constexpr auto squared_sizes(const X& x, const std::source_location& at) {
+  if constexpr (is_complex_number<typename X::element>) {
+    return square(real(x, at), at) + square(imag(x, at), at);
+  } else {
+    return square(x, at);
+  }
+}
+}  // namespace detail
+
+/// The Euclidean norm, sqrt(sum(|x|^2)), over axes, all if none is named; of complex numbers a real
+/// one. The gradient of a vector of zeros is NaN, as TensorFlow's.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto norm(const X& x, K keep = {},
+                    std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "norm<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "norm(x): x must be floating-point or complex; convert with cast<float>(x)");
+  return detail::in_float(
+      x,
+      [&](const auto& v) { return sqrt(sum<Axes...>(detail::squared_sizes(v, at), keep, at), at); },
+      at);
+}
+
+/// The Euclidean norm of all elements of several tensors together, a real scalar; their shapes may
+/// differ: global_norm(dW, db).
+template <TypedExpr X, TypedExpr... Rest>
+constexpr auto global_norm(const X& x, const Rest&... rest) {
+  static_assert(detail::in_domain<Domain::inexact, X>,
+                "global_norm(x...): the tensors must be floating-point or complex; convert with "
+                "cast<float>(x)");
+  static_assert((std::is_same_v<typename X::element, typename Rest::element> && ...),
+                "global_norm(x...): the element types must be equal; convert with cast<T>(x)");
+  using T = typename X::element;
+  if constexpr (detail::is_half<T>) {
+    return cast<T>(global_norm(cast<float>(x), cast<float>(rest)...));
+  } else {
+    const auto at = std::source_location::current();
+    return sqrt((sum(detail::squared_sizes(x, at)) + ... + sum(detail::squared_sizes(rest, at))));
+  }
+}
+
+/// The same of all gradients of a list, an untyped scalar: a float, or a double if one of them is.
+constexpr AnyExpr global_norm(const Gradients& gradients) {
+  DType type = DType::float32;
+  for (const auto& [variable, gradient] : gradients) {
+    if (variable.dtype() == DType::float64) type = DType::float64;
+  }
+  AnyExpr total = detail::literal_node(*gradients.graph, type, 0);
+  for (const auto& [variable, gradient] : gradients) {
+    total = total + sum(square(cast_to(gradient, type)));
+  }
+  return sqrt(total);
+}
+
+/// x / sqrt(max(sum(x^2), epsilon)), with sums over axes, all if none is named: vectors of length
+/// 1, but for those shorter than sqrt(epsilon). (A,N,B) -> (A,N,B)
+template <int... Axes, TypedExpr X>
+constexpr auto l2_normalize(const X& x, double epsilon = 1e-12,
+                            std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>,
+                "l2_normalize<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "l2_normalize(x): x must be floating-point; convert with cast<float>(x)");
+  return detail::in_float(
+      x,
+      [&](const auto& v) {
+        const auto squares = sum<Axes...>(square(v, at), keep_dims, at);
+        return v * rsqrt(maximum(squares, epsilon, at), at);
+      },
+      at);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

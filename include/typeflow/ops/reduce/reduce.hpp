@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reductions over axes known at compile time: sum, prod, mean, max, min, argmax, argmin, any, all,
+// logsumexp, moments.
+//
+//   sum(x)                  over all axes, a scalar
+//   sum<1>(x)               over axis 1; sum<0, 2>(x) over two; negative axes count from the end
+//   sum<1>(x, keep_dims)    the reduced axes stay, with extent 1
+//
+// Over nothing, the result is what leaves others as they are: sum 0, prod 1, max -inf (integers:
+// the lowest), min inf, any false, all true, logsumexp -inf; mean is NaN. Integers wrap around.
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <source_location>
+
+#include "typeflow/ops/reduce/scan.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// Tag: reduced axes stay in the shape with extent 1.
+struct KeepDims {};
+inline constexpr KeepDims keep_dims{};
+/// What reductions do otherwise.
+struct DropDims {};
+
+/// The last argument of a reduction.
+template <class K>
+concept KeepOrDrop = std::same_as<K, KeepDims> || std::same_as<K, DropDims>;
+
+namespace ops {
+
+/// What all reductions share: the axes as bits, and whether they stay with extent 1.
+template <class Self>
+struct reduction : operation_base {
+  static constexpr Kind kind = Kind::reduction;
+  static constexpr Domain domain = Domain::real;
+  static constexpr bool index_result = false;  ///< the result is a position: argmax
+  static constexpr DType result(DType element) { return element; }
+  static constexpr Type infer(const Self& op, const Type& x) {
+    return {Self::result(x.dtype), reduced(x.dims, op.axes, op.keep_dims != 0)};
+  }
+  /// Calls f(output position, input position, position among the reduced) for every element.
+  template <class F>
+  static void each(const InterpretCall& call, const F& f) {
+    const Self op = decode<Self>(call.graph, call.node);
+    const HostTensor& x = *call.inputs[0];
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      std::int64_t out = 0;
+      std::int64_t out_stride = 1;
+      std::int64_t in = 0;
+      std::int64_t in_stride = 1;
+      std::int64_t rest = i;
+      for (int axis = x.dims.rank - 1; axis >= 0; --axis) {
+        const std::int64_t extent = x.dims.extent[axis];
+        const bool is_reduced = (op.axes >> axis & 1u) != 0;
+        (is_reduced ? in : out) += rest % extent * (is_reduced ? in_stride : out_stride);
+        (is_reduced ? in_stride : out_stride) *= extent;
+        rest /= extent;
+      }
+      f(out, i, in);
+    }
+  }
+  /// What a fold over nothing gives.
+  static Number start_of(DType type) {
+    return visit_dtype(type, [](auto zero) -> Number {
+      using T = decltype(zero);
+      if constexpr (contains(Self::domain, dtype_of<T>)) {
+        return number_from(Self::template identity<detail::Computed<T>>());
+      } else {
+        return {};
+      }
+    });
+  }
+  /// Folds numbers of 8 bytes: the interpreter is exact where kernels round.
+  static void interpret(InterpretCall& call) {
+    const Self op = decode<Self>(call.graph, call.node);
+    HostTensor& y = call.outputs[0];
+    detail::visit_widest(y.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      if constexpr (Self::domain == Domain::booleans ? std::is_same_v<Wide, std::int64_t>
+                                                     : contains(Self::domain, dtype_of<Wide>)) {
+        std::vector<Wide> total(static_cast<std::size_t>(y.size()), to<Wide>(start_of(y.dtype)));
+        each(call, [&](std::int64_t out, std::int64_t in, std::int64_t) {
+          Wide& t = total[static_cast<std::size_t>(out)];
+          t = op(t, to<Wide>((*call.inputs[0])[in]));
+        });
+        for (std::int64_t i = 0; i < y.size(); ++i) {
+          y[i] = detail::fitted(number_from(total[static_cast<std::size_t>(i)]), y.dtype);
+        }
+      }
+    });
+  }
+};
+
+struct Sum : reduction<Sum> {
+  static constexpr std::string_view name = "Sum";
+  static constexpr Domain domain = Domain::numbers;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    return Add{}(a, b);
+  }
+  static constexpr AnyExpr gradient(Sum op, auto x, auto, auto dy) {
+    return broadcast_to(reshape_to(dy, reduced(x.dims(), op.axes, true)), x.dims());
+  }
+};
+
+struct Prod : reduction<Prod> {
+  static constexpr std::string_view name = "Prod";
+  static constexpr Domain domain = Domain::numbers;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return T(1);
+  }
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    return Mul{}(a, b);
+  }
+  /// dy times the product of the others: of those in front and those behind, never a quotient, so
+  /// that zeros are elements like any other (as TensorFlow has it).
+  static constexpr AnyExpr gradient(Prod op, AnyExpr x, AnyExpr, AnyExpr dy);
+};
+
+/// The gradient of max and min: to the elements that are the extreme, in equal parts.
+constexpr AnyExpr extreme_gradient(unsigned axes, const AnyExpr& x, const AnyExpr& y,
+                                   const AnyExpr& dy);
+
+struct Max : reduction<Max> {
+  static constexpr std::string_view name = "Max";
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::lowest();
+  }
+  /// NaN is passed on, from either side.
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    using math::select;
+    return select(a >= b, a, select(a == a, b, a));
+  }
+  static constexpr AnyExpr gradient(Max op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+    return extreme_gradient(op.axes, x, y, dy);
+  }
+};
+
+struct Min : reduction<Min> {
+  static constexpr std::string_view name = "Min";
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::max();
+  }
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    using math::select;
+    return select(a <= b, a, select(a == a, b, a));
+  }
+  static constexpr AnyExpr gradient(Min op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+    return extreme_gradient(op.axes, x, y, dy);
+  }
+};
+
+struct Any : reduction<Any> {
+  static constexpr std::string_view name = "Any";
+  static constexpr Domain domain = Domain::booleans;
+  static constexpr Derivative derivative = Derivative::zero;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return T(false);
+  }
+  template <class V>
+  constexpr auto operator()(V a, V b) const {
+    return a || b;
+  }
+};
+
+struct All : reduction<All> {
+  static constexpr std::string_view name = "All";
+  static constexpr Domain domain = Domain::booleans;
+  static constexpr Derivative derivative = Derivative::zero;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  template <class T>
+  static constexpr T identity() {
+    return T(true);
+  }
+  template <class V>
+  constexpr auto operator()(V a, V b) const {
+    return a && b;
+  }
+};
+
+/// The position of the extreme along one axis; the first where several are equal.
+template <class Self, class Better>
+struct arg_extreme : reduction<Self> {
+  static constexpr bool index_result = true;
+  static constexpr Derivative derivative = Derivative::zero;
+  static constexpr DType result(DType) { return DType::int32; }
+  static void interpret(InterpretCall& call) {
+    HostTensor& y = call.outputs[0];
+    detail::visit_widest(call.inputs[0]->dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      if constexpr (contains(Self::domain, dtype_of<Wide>)) {
+        std::vector<Wide> best(static_cast<std::size_t>(y.size()));
+        reduction<Self>::each(call, [&](std::int64_t out, std::int64_t in, std::int64_t position) {
+          Wide& b = best[static_cast<std::size_t>(out)];
+          const Wide value = to<Wide>((*call.inputs[0])[in]);
+          if (position == 0 || Better{}(value, b) || (b != b && value == value)) {
+            b = value;
+            y[out].integer = position;
+          }
+        });
+      }
+    });
+  }
+};
+struct greater_of {
+  constexpr auto operator()(auto a, auto b) const { return a > b; }
+};
+struct less_of {
+  constexpr auto operator()(auto a, auto b) const { return a < b; }
+};
+
+struct ArgMax : arg_extreme<ArgMax, greater_of> {
+  static constexpr std::string_view name = "ArgMax";
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+  using better = greater_of;
+  using extreme = Max;
+};
+struct ArgMin : arg_extreme<ArgMin, less_of> {
+  static constexpr std::string_view name = "ArgMin";
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+  using better = less_of;
+  using extreme = Min;
+};
+
+/// sum(x) / N; the sum times 1/N before fusion.
+struct Mean : composite {
+  static constexpr std::string_view name = "Mean";
+  static constexpr Domain domain = Domain::floating;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  static constexpr Type infer(Mean op, const Type& x) {
+    return {x.dtype, reduced(x.dims, op.axes, op.keep_dims != 0)};
+  }
+  /// 1/N as a constant; N may hold a power of batch.
+  static constexpr AnyExpr reciprocal(const Mean& op, const AnyExpr& x) {
+    Count count{};
+    for (int i = 0; i < x.dims().rank; ++i) {
+      if ((op.axes >> i & 1u) != 0) count.multiply(x.dims().extent[i]);
+    }
+    const double n = static_cast<double>(count.coefficient);
+    const double value = count.coefficient == 0 ? std::numeric_limits<double>::infinity() : 1 / n;
+    return detail::constant_node(*x.graph, x.dtype(), Number{value, 0}, -count.power);
+  }
+  static constexpr AnyExpr gradient(Mean op, auto x, auto, auto dy) {
+    return Sum::gradient(Sum{{}, op.axes, op.keep_dims}, x, x, dy * reciprocal(op, x));
+  }
+  static constexpr AnyExpr expand(Mean op, AnyExpr x);
+  static void interpret(InterpretCall& call) {
+    const HostTensor& x = *call.inputs[0];
+    HostTensor& y = call.outputs[0];
+    std::vector<double> total(static_cast<std::size_t>(y.size()));
+    reduction<Sum>::each(call, [&](std::int64_t out, std::int64_t in, std::int64_t) {
+      total[static_cast<std::size_t>(out)] += x.value(in);
+    });
+    const double n = static_cast<double>(x.size()) / static_cast<double>(y.size());
+    for (std::int64_t i = 0; i < y.size(); ++i) y.set(i, total[static_cast<std::size_t>(i)] / n);
+  }
+};
+
+/// log(sum(exp(x))), from x minus its largest element, so that nothing overflows.
+struct LogSumExp : composite {
+  static constexpr std::string_view name = "LogSumExp";
+  static constexpr Domain domain = Domain::floating;
+  std::uint32_t axes;
+  std::uint32_t keep_dims;
+
+  static constexpr Type infer(LogSumExp op, const Type& x) {
+    return {x.dtype, reduced(x.dims, op.axes, op.keep_dims != 0)};
+  }
+  static constexpr AnyExpr gradient(LogSumExp op, auto x, auto y, auto dy) {
+    const Dims kept = reduced(x.dims(), op.axes, true);
+    return exp(x - reshape_to(y, kept)) * reshape_to(dy, kept);
+  }
+  static constexpr AnyExpr expand(LogSumExp op, AnyExpr x);
+};
+
+}  // namespace ops
+
+/// Untyped reduction: O over the axes given as bits.
+template <class O>
+constexpr AnyExpr reduce(const AnyExpr& x, unsigned axes, bool keep) {
+  const O op{{}, axes, keep ? 1u : 0u};
+  const auto node = [&](const AnyExpr& v) {
+    return add_node(*v.graph, op, &v.id, 1, O::infer(op, v.graph->type_of(v.id)));
+  };
+  if constexpr (O::kind == Kind::composite) {
+    return detail::in_float(x, node);
+  } else {
+    return node(x);
+  }
+}
+
+namespace ops {
+constexpr AnyExpr extreme_gradient(unsigned axes, const AnyExpr& x, const AnyExpr& y,
+                                   const AnyExpr& dy) {
+  const Dims kept = reduced(x.dims(), axes, true);
+  const AnyExpr chosen = cast_to(equal(x, reshape_to(y, kept)), x.dtype());
+  return chosen / reduce<Sum>(chosen, axes, true) * reshape_to(dy, kept);
+}
+constexpr AnyExpr Prod::gradient(Prod op, AnyExpr x, AnyExpr, AnyExpr dy) {
+  // Axis by axis, the product over the first one being an element for the others.
+  AnyExpr products[max_rank] = {};  // the elements before the axis is reduced
+  int axes[max_rank] = {};
+  int count = 0;
+  for (int axis = 0; axis < x.dims().rank; ++axis) {
+    if ((op.axes >> axis & 1u) == 0 || x.dims().extent[axis] == 1) continue;
+    products[count] =
+        count == 0 ? x : reduce<Prod>(products[count - 1], 1u << axes[count - 1], true);
+    axes[count++] = axis;
+  }
+  AnyExpr dx = reshape_to(dy, reduced(x.dims(), op.axes, true));
+  for (int i = count - 1; i >= 0; --i) {
+    dx = dx * (cumprod_along(products[i], axes[i], {.exclusive = true}) *
+               cumprod_along(products[i], axes[i], {.exclusive = true, .reverse = true}));
+  }
+  return dx;
+}
+constexpr AnyExpr Mean::expand(Mean op, AnyExpr x) {
+  return reduce<Sum>(x, op.axes, op.keep_dims != 0) * reciprocal(op, x);
+}
+constexpr AnyExpr LogSumExp::expand(LogSumExp op, AnyExpr x) {
+  const AnyExpr largest = reduce<Max>(x, op.axes, true);
+  // inf - inf would be NaN: where the largest is infinite or NaN, x stays as it is.
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const AnyExpr finite = where(less(abs(largest), infinity), largest, 0);
+  const AnyExpr y = log(reduce<Sum>(exp(x - finite), op.axes, true)) + finite;
+  return reshape_to(y, reduced(x.dims(), op.axes, op.keep_dims != 0));
+}
+}  // namespace ops
+
+namespace detail {
+
+constexpr unsigned all_axes(int rank) { return (1u << rank) - 1; }
+
+/// The axes as bits; every axis where none is named. One that is not there, which the caller has
+/// refused, counts as the last, so that the result's rank is no other mistake.
+template <int Rank, int... Axes>
+constexpr unsigned axis_bits() {
+  if constexpr (sizeof...(Axes) == 0) {
+    return all_axes(Rank);
+  } else {
+    return (((normalize_axis(Axes, Rank) >= 0 ? 1u << normalize_axis(Axes, Rank)
+                                              : all_axes(Rank) & ~(all_axes(Rank) >> 1)) |
+             ...));
+  }
+}
+/// Whether the one axis that is named has no element; not known of a batch.
+template <class S, int... Axes>
+inline constexpr bool empty_axis = [] {
+  constexpr unsigned axes = axis_bits<S::rank, Axes...>();
+  for (int i = 0; i < S::rank; ++i) {
+    if ((axes >> i & 1u) != 0 && S::dims.extent[i] == 0) return true;
+  }
+  return false;
+}();
+template <int Rank, int... Axes>
+inline constexpr bool axes_exist = ((normalize_axis(Axes, Rank) >= 0) && ...);
+
+template <class S, unsigned Axes, bool Keep>
+struct ReduceRule {
+  static constexpr Dims value = reduced(S::dims, Axes, Keep);
+};
+
+template <class O, KeepOrDrop K, int... Axes, TypedExpr X>
+constexpr auto reduce_typed(const X& x, const std::source_location& at) {
+  constexpr unsigned axes = axis_bits<X::rank, Axes...>();
+  constexpr bool keep = std::is_same_v<K, KeepDims>;
+  using T = element_of<[] {
+    if constexpr (requires { O::result(DType::int32); }) {
+      return O::result(X::type.dtype);
+    } else {
+      return X::type.dtype;
+    }
+  }()>;
+  using E = Expr<T, shape_of_t<ReduceRule<typename X::shape, axes, keep>>>;
+  mark(at, x);
+  return E(x.graph(), reduce<O>(x.any(), axes, keep).id);
+}
+
+/// Makes dx fit the operand that it is the gradient of: sums over the axes that broadcasting
+/// added, repeats along those that the rule left out.
+constexpr AnyExpr fit_to(const AnyExpr& dx, const Dims& operand) {
+  const Dims dims = dx.dims();
+  if (dims == operand) return dx;
+  const int added = dims.rank - operand.rank;
+  unsigned leading = 0;
+  unsigned repeated = 0;
+  for (int i = 0; i < dims.rank; ++i) {
+    if (i < added) {
+      leading |= 1u << i;
+    } else if (operand.extent[i - added] == 1 && dims.extent[i] != 1) {
+      repeated |= 1u << i;
+    }
+  }
+  AnyExpr sum = dx;
+  if (repeated != 0) {
+    sum = reshape_to(reduce<ops::Sum>(dx, leading | repeated, true), operand);
+  } else if (leading != 0) {
+    sum = reduce<ops::Sum>(dx, leading, false);
+  }
+  return broadcast_to(sum, operand);
+}
+
+}  // namespace detail
+
+/// The sum over axes, all if none is named: sum(x), sum<1>(x), sum<0, 2>(x, keep_dims). With
+/// keep_dims the axes stay with extent 1. (A,B,C) -> (A,C) for sum<1>
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto sum(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "sum<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::numbers, X>, "sum(x): x must be a tensor of numbers");
+  return detail::reduce_typed<ops::Sum, K, Axes...>(x, at);
+}
+
+/// Untyped: the sum of all elements.
+template <UntypedExpr X>
+constexpr AnyExpr sum(const X& x) {
+  return reduce<ops::Sum>(x, (1u << x.dims().rank) - 1, false);
+}
+
+/// The product over axes, all if none is named. The gradient is right where elements are 0, too.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto prod(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "prod<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::numbers, X>, "prod(x): x must be a tensor of numbers");
+  return detail::reduce_typed<ops::Prod, K, Axes...>(x, at);
+}
+
+/// The mean over axes, all if none is named. (TensorFlow's mean of integers rounds down; here it
+/// does not compile: convert them, or write sum(x) / n.)
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto mean(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "mean<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "mean(x): x must be floating-point; convert with cast<float>(x)");
+  return detail::reduce_typed<ops::Mean, K, Axes...>(x, at);
+}
+
+/// The largest element over axes, all if none is named; NaN if there is one. The gradient goes to
+/// the elements that are the largest, in equal parts.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto max(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "max<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::real, X>, "max(x): x must be a tensor of real numbers");
+  return detail::reduce_typed<ops::Max, K, Axes...>(x, at);
+}
+
+/// The smallest element over axes, all if none is named; NaN if there is one. The gradient goes to
+/// the elements that are the smallest, in equal parts.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto min(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "min<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::real, X>, "min(x): x must be a tensor of real numbers");
+  return detail::reduce_typed<ops::Min, K, Axes...>(x, at);
+}
+
+/// The int32 position of the largest element along one axis: the first of equals, and of numbers
+/// before NaN. (A,B,C) -> (A,C) for argmax<1>. 0 along an axis of tf::batch in a run without
+/// elements.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto argmax(const X& x, K = {},
+                      std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "argmax<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::real, X>,
+                "argmax(x): x must be a tensor of real numbers");
+  static_assert(sizeof...(Axes) == 1, "argmax<axis>(x): one axis must be named");
+  static_assert(!detail::empty_axis<typename X::shape, Axes...>,
+                "argmax<axis>(x): the axis has no element");
+  return detail::reduce_typed<ops::ArgMax, K, Axes...>(x, at);
+}
+
+/// The int32 position of the smallest element along one axis: the first of equals, and of numbers
+/// before NaN. (A,B,C) -> (A,C) for argmin<1>. 0 along an axis of tf::batch in a run without
+/// elements.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto argmin(const X& x, K = {},
+                      std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "argmin<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::real, X>,
+                "argmin(x): x must be a tensor of real numbers");
+  static_assert(sizeof...(Axes) == 1, "argmin<axis>(x): one axis must be named");
+  static_assert(!detail::empty_axis<typename X::shape, Axes...>,
+                "argmin<axis>(x): the axis has no element");
+  return detail::reduce_typed<ops::ArgMin, K, Axes...>(x, at);
+}
+
+/// Whether an element is true, over axes, all if none is named.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto any(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "any<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::booleans, X>, "any(x): x must be a boolean tensor");
+  return detail::reduce_typed<ops::Any, K, Axes...>(x, at);
+}
+
+/// Whether every element is true, over axes, all if none is named.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto all(const X& x, K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "all<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::booleans, X>, "all(x): x must be a boolean tensor");
+  return detail::reduce_typed<ops::All, K, Axes...>(x, at);
+}
+
+/// log(sum(exp(x))) over axes, all if none is named, without overflow. -inf if all elements are,
+/// inf if one is. The gradient is softmax(x).
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto logsumexp(const X& x, K = {},
+                         std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "logsumexp<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "logsumexp(x): x must be floating-point; convert with cast<float>(x)");
+  return detail::reduce_typed<ops::LogSumExp, K, Axes...>(x, at);
+}
+
+/// What moments gives.
+template <TypedExpr X>
+struct Moments {
+  X mean;
+  X variance;
+};
+
+/// Mean and variance, the mean of (x - mean)^2, over axes, all if none is named:
+/// auto [mean, variance] = tf::moments<0>(x). (N,C) -> (C), (C)
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto moments(const X& x, K keep = {},
+                       std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>, "moments<axes...>(x): x has no such axis");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "moments(x): x must be floating-point; convert with cast<float>(x)");
+  detail::mark(at, x);
+  using T = typename X::element;
+  if constexpr (detail::is_half<T>) {
+    const auto [mean, variance] = moments<Axes...>(cast<float>(x, at), keep, at);
+    const auto narrow = cast<T>(variance, at);
+    return Moments<std::remove_const_t<decltype(narrow)>>{cast<T>(mean, at), narrow};
+  } else {
+    const auto centre = mean<Axes...>(x, keep_dims, at);
+    const auto variance = mean<Axes...>(square(x - centre), keep, at);
+    using M = std::remove_const_t<decltype(variance)>;
+    return Moments<M>{M(x.graph(), reshape_to(centre.any(), M::shape::dims).id), variance};
+  }
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Tensors that are computed from nothing but their shape: zeros, ones, ranges, one-hot rows,
+// masks; and shapes as tensors. They are constants that are broadcast and positions along axes,
+// so they cost nothing of their own: the kernels that use them make them up as they go.
+
+#include <cstdint>
+#include <source_location>
+#include <type_traits>
+
+#include "typeflow/front/sources.hpp"
+#include "typeflow/ops/shape/concat.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+template <Element T, Extent... D>
+constexpr Expr<T, Shape<D...>> filled_with(Graph& graph, int number,
+                                           const std::source_location& at) {
+  graph.source = source_line(at);
+  const AnyExpr scalar = constant_node(graph, dtype_of<T>, number_from(static_cast<T>(number)));
+  return {graph, broadcast_to(scalar, Shape<D...>::dims).id};
+}
+
+/// Indices with a new axis, and the positions along it, 0 up to the extent: both in a type that
+/// holds every index and every position, to be compared.
+struct IndexAndPosition {
+  AnyExpr index;
+  AnyExpr position;
+};
+constexpr IndexAndPosition along_new_axis(const AnyExpr& indices, const Dims& expanded, int axis,
+                                          Extent extent) {
+  Dims positions{};
+  for (int i = 0; i < expanded.rank; ++i) positions.append(i == axis ? extent : 1);
+  const DType type = size_of(indices.dtype()) < 4 ? DType::int32 : indices.dtype();
+  return {cast_to(reshape_to(indices, expanded), type),
+          cast_to(index_along(*indices.graph, positions, axis), type)};
+}
+
+/// count as an int32 scalar: coefficient * batch^power. Powers of batch are floating constants,
+/// which double holds exactly.
+constexpr AnyExpr count_node(Graph& graph, const Count& count) {
+  if (count.power == 0) {
+    return constant_node(graph, DType::int32, Number{0, count.coefficient});
+  }
+  const Number coefficient{static_cast<double>(count.coefficient), 0};
+  return cast_to(constant_node(graph, DType::float64, coefficient, count.power), DType::int32);
+}
+
+}  // namespace detail
+
+/// A tensor of zeros: zeros_tensor<float, 2, 3>(g). (tf::zeros is the initialiser of variables.)
+template <Element T, Extent... D>
+constexpr auto zeros_tensor(Graph& graph,
+                            std::source_location at = std::source_location::current()) {
+  return detail::filled_with<T, D...>(graph, 0, at);
+}
+/// A tensor of ones: ones_tensor<float, 2, 3>(g).
+template <Element T, Extent... D>
+constexpr auto ones_tensor(Graph& graph,
+                           std::source_location at = std::source_location::current()) {
+  return detail::filled_with<T, D...>(graph, 1, at);
+}
+
+/// Zeros of the type and shape of x. No gradient flows to x.
+template <TypedExpr X>
+constexpr auto zeros_like(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  const AnyExpr zero = detail::constant_node(x.graph(), X::type.dtype, Number{});
+  return detail::same_type(x, broadcast_to(zero, X::shape::dims).id);
+}
+template <UntypedExpr X>
+constexpr AnyExpr zeros_like(const X& x) {
+  return broadcast_to(detail::constant_node(*x.graph, x.dtype(), Number{}), x.dims());
+}
+/// Ones of the type and shape of x. No gradient flows to x.
+template <TypedExpr X>
+constexpr auto ones_like(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  const AnyExpr one = detail::constant_node(x.graph(), X::type.dtype, Number{1, 1});
+  return detail::same_type(x, broadcast_to(one, X::shape::dims).id);
+}
+template <UntypedExpr X>
+constexpr AnyExpr ones_like(const X& x) {
+  return broadcast_to(detail::constant_node(*x.graph, x.dtype(), Number{1, 1}), x.dims());
+}
+
+/// A scalar tensor everywhere in the shape [D...]: fill<2, 3>(x). () -> (2,3)
+template <Extent... D, TypedExpr X>
+constexpr auto fill(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(X::rank == 0, "fill<D...>(x): x must be a scalar");
+  detail::mark(at, x);
+  return Expr<typename X::element, Shape<D...>>(x.graph(),
+                                                broadcast_to(x.any(), Shape<D...>::dims).id);
+}
+
+/// start, start + delta, ...: N of them. Both are numbers or scalar tensors of type T.
+/// range<float, 4>(g, 1, 0.5) is 1, 1.5, 2, 2.5. N may be tf::batch.
+template <Element T, Extent N, Operand Start, Operand Delta>
+constexpr auto range(Graph& graph, const Start& start, const Delta& delta,
+                     std::source_location at = std::source_location::current()) {
+  using E = Expr<T, Shape<N>>;
+  static_assert(contains(Domain::numbers, dtype_of<T>), "range<T, n>: T must be a type of numbers");
+  static_assert(detail::same_elements<E, Start, Delta> && detail::literals_fit<E, Start, Delta>,
+                "range<T, n>(g, start, delta): start and delta must be of type T");
+  static_assert(detail::ShapeOf<Start>::type::rank == 0 && detail::ShapeOf<Delta>::type::rank == 0,
+                "range<T, n>(g, start, delta): start and delta must be scalars");
+  graph.source = source_line(at);
+  const AnyExpr first{&graph, detail::operand_id(graph, dtype_of<T>, start)};
+  const AnyExpr step{&graph, detail::operand_id(graph, dtype_of<T>, delta)};
+  const AnyExpr position = cast_to(index_along(graph, Shape<N>::dims, 0), dtype_of<T>);
+  return E(graph, (position * step + first).id);
+}
+
+/// N numbers from `from` to `to`, evenly apart; the last is `to` exactly. Both are numbers or
+/// scalar tensors of type T. linspace<float, 5>(g, 0, 1) is 0, 0.25, 0.5, 0.75, 1.
+template <Element T, Extent N, Operand From, Operand To>
+constexpr auto linspace(Graph& graph, const From& from, const To& to,
+                        std::source_location at = std::source_location::current()) {
+  using E = Expr<T, Shape<N>>;
+  static_assert(is_floating(dtype_of<T>), "linspace<T, n>: T must be a floating-point type");
+  static_assert(N > 0, "linspace<T, n>: n must be a number, 1 or more");
+  static_assert(detail::same_elements<E, From, To> && detail::literals_fit<E, From, To>,
+                "linspace<T, n>(g, from, to): from and to must be of type T");
+  static_assert(detail::ShapeOf<From>::type::rank == 0 && detail::ShapeOf<To>::type::rank == 0,
+                "linspace<T, n>(g, from, to): from and to must be scalars");
+  graph.source = source_line(at);
+  const AnyExpr first{&graph, detail::operand_id(graph, dtype_of<T>, from)};
+  if constexpr (N <= 1) {
+    return E(graph, reshape_to(first, Shape<N>::dims).id);
+  } else {
+    const AnyExpr last{&graph, detail::operand_id(graph, dtype_of<T>, to)};
+    const AnyExpr index = index_along(graph, Shape<N>::dims, 0);
+    const AnyExpr position = cast_to(index, dtype_of<T>);
+    const AnyExpr inside = first + position * ((last - first) / static_cast<double>(N - 1));
+    return E(graph, where(equal(index, static_cast<int>(N - 1)), last, inside).id);
+  }
+}
+
+/// The number of axes of x, an int32 constant.
+template <TypedExpr X>
+constexpr auto rank(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  return Expr<std::int32_t>(x.graph(), detail::count_node(x.graph(), Count{X::rank, 0}).id);
+}
+
+/// The number of elements of x, an int32 constant; computed when a run starts if it depends on
+/// tf::batch.
+template <TypedExpr X>
+constexpr auto size(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  return Expr<std::int32_t>(x.graph(), detail::count_node(x.graph(), count_of(X::shape::dims)).id);
+}
+
+/// The extents of x, as int32 constants; computed when a run starts where they are multiples of
+/// tf::batch. (A,B) -> (2)
+template <TypedExpr X>
+constexpr auto shape(const X& x, std::source_location at = std::source_location::current()) {
+  detail::mark(at, x);
+  Graph& graph = x.graph();
+  const Dims& dims = X::shape::dims;
+  using E = Expr<std::int32_t, Shape<static_cast<Extent>(X::rank)>>;
+  if constexpr (X::rank == 0) {
+    return E(graph, broadcast_to(detail::count_node(graph, Count{0, 0}), E::type.dims).id);
+  } else {
+    AnyExpr extents[X::rank];
+    for (int i = 0; i < X::rank; ++i) {
+      Count count{};
+      count.multiply(dims.extent[i]);
+      extents[i] = reshape_to(detail::count_node(graph, count), Dims{1, {1}});
+    }
+    return E(graph, concat_to(extents, 0).id);
+  }
+}
+
+/// Rows of length Depth with `on` at the position that an index names and `off` elsewhere, along a
+/// new axis, the last unless said otherwise. An index outside of [0, Depth) makes a row of `off`.
+/// one_hot<10>(labels): (B) -> (B,10); one_hot<10, 0>(labels): (B) -> (10,B).
+template <Extent Depth, int Axis = -1, Element T = float, TypedExpr X>
+constexpr auto one_hot(const X& indices, std::type_identity_t<T> on = T(1),
+                       std::type_identity_t<T> off = T(0),
+                       std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::integers, X>,
+                "one_hot<depth>(indices): the indices must be integers");
+  static_assert(!is_batch(Depth), "one_hot<depth>(indices): the depth must be a number");
+  using Expanded = detail::ExpandRule<Axis, typename X::shape>;
+  static_assert(Expanded::value.valid(),
+                "one_hot<depth, axis>(indices): the result has no such axis");
+  constexpr int axis = Expanded::axis;
+  using Rule = detail::StackRule<Axis, typename X::shape, Depth>;
+  detail::mark(at, indices);
+  Graph& graph = indices.graph();
+  const auto [index, position] =
+      detail::along_new_axis(indices.any(), Expanded::value, axis, Depth);
+  const AnyExpr yes = detail::constant_node(graph, dtype_of<T>, number_from(on));
+  const AnyExpr no = detail::constant_node(graph, dtype_of<T>, number_from(off));
+  return Expr<T, shape_of_t<Rule>>(graph, where(equal(index, position), yes, no).id);
+}
+
+/// Whether a position lies before a length: the first lengths[i] of row i are true.
+/// sequence_mask<5>(lengths): (B) -> (B,5), booleans.
+template <Extent MaxLength, TypedExpr X>
+constexpr auto sequence_mask(const X& lengths,
+                             std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::integers, X>,
+                "sequence_mask<max_length>(lengths): the lengths must be integers");
+  static_assert(!is_batch(MaxLength),
+                "sequence_mask<max_length>(lengths): the longest length must be a number");
+  using Expanded = detail::ExpandRule<-1, typename X::shape>;
+  static_assert(Expanded::value.valid(),
+                "sequence_mask<max_length>(lengths): the lengths have too many axes");
+  using Rule = detail::StackRule<-1, typename X::shape, MaxLength>;
+  detail::mark(at, lengths);
+  const auto [length, position] =
+      detail::along_new_axis(lengths.any(), Expanded::value, X::rank, MaxLength);
+  return Expr<bool, shape_of_t<Rule>>(lengths.graph(), less(position, length).id);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

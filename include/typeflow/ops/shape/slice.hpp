@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Parts of tensors: slice, select, split, split_sizes, unstack, reverse.
+//
+// slice<...> says for each axis what is taken of it, as numpy's x[:, 3, 0:5:2] does; axes at the
+// end that are not mentioned stay whole:
+//
+//   slice<tf::whole, 3, tf::range(0, 5, 2)>(x)      x[:, 3, 0:5:2]
+//   slice<tf::from(-3), tf::every(-1)>(x)           x[-3:, ::-1]
+//
+// Two operations do the work. Slice reads a window of a tensor, Pad puts a tensor as a window into
+// a larger one: each is the other's gradient, so derivatives of every order are these two again.
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// Where a window lies in a tensor: its element i along an axis is the tensor's element
+/// begin + i * step. Begins are extents: -k is k * batch. What that is at run time follows from
+/// the window's own extent along `batch_axis`, which is batch_factor * batch.
+struct SliceWindow {
+  std::int32_t begin[max_rank];
+  std::int32_t step[max_rank];
+  std::int32_t batch_axis;
+  std::int32_t batch_factor;
+
+  /// The begin along an axis, for the window's extents in a run.
+  constexpr std::int64_t offset(int axis, const std::int64_t* window) const {
+    const std::int64_t b = begin[axis];
+    return b >= 0 ? b : -b * (window[batch_axis] / batch_factor);
+  }
+};
+
+/// The window of this shape at the start of a tensor, with steps of 1.
+constexpr SliceWindow window_at_start(const Dims& window) {
+  SliceWindow w{{}, {}, 0, 0};
+  for (int i = 0; i < max_rank; ++i) w.step[i] = 1;
+  for (int i = window.rank - 1; i >= 0; --i) {
+    if (!is_batch(window.extent[i])) continue;
+    w.batch_axis = i;
+    w.batch_factor = static_cast<std::int32_t>(-window.extent[i]);
+  }
+  return w;
+}
+
+constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Dims& size);
+constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
+                         const AnyExpr& value);
+
+namespace ops {
+
+/// A window of x; its size is the result's type.
+struct Slice : custom, SliceWindow {
+  static constexpr Builtin builtin = Builtin::slice;
+  static constexpr std::string_view name = "Slice";
+  static constexpr int flops = 0;
+
+  static constexpr AnyExpr gradient(Slice op, auto x, auto, auto dy) {
+    return pad_to(dy, op, x.dims(), detail::constant_node(*dy.graph, dy.dtype(), Number{}));
+  }
+  /// An index or range of a batch axis may lie outside of it in a run with a small batch.
+  static void require_inside(const Slice& op, int axis, const std::int64_t* window,
+                             std::int64_t extent) {
+    const std::int64_t begin = op.offset(axis, window);
+    const std::int64_t last = begin + (window[axis] - 1) * op.step[axis];
+    if (window[axis] == 0 || last < extent) return;
+    throw Error(
+        "slice",
+        "more than " + std::to_string(last) + " elements along axis " + std::to_string(axis),
+        std::to_string(extent));
+  }
+  static void interpret(InterpretCall& call) {
+    const Slice op = decode<Slice>(call.graph, call.node);
+    const HostTensor& x = *call.inputs[0];
+    HostTensor& y = call.outputs[0];
+    const Extent* const window = y.dims.extent;
+    for (int axis = 0; axis < x.dims.rank; ++axis) {
+      require_inside(op, axis, window, x.dims.extent[axis]);
+    }
+    for (std::int64_t i = 0; i < y.size(); ++i) y[i] = x[position(op, i, y.dims, x.dims)];
+  }
+  /// Where element i of a window is in the whole tensor.
+  static std::int64_t position(const SliceWindow& w, std::int64_t i, const Dims& window,
+                               const Dims& whole) {
+    std::int64_t at = 0;
+    std::int64_t stride = 1;
+    for (int axis = window.rank - 1; axis >= 0; --axis) {
+      const std::int64_t along = i % window.extent[axis];
+      at += (w.offset(axis, window.extent) + along * w.step[axis]) * stride;
+      i /= window.extent[axis];
+      stride *= whole.extent[axis];
+    }
+    return at;
+  }
+};
+
+/// A tensor with x as a window of it and a scalar, the second input, everywhere else.
+struct Pad : custom, SliceWindow {
+  static constexpr Builtin builtin = Builtin::pad;
+  static constexpr std::string_view name = "Pad";
+  static constexpr int flops = 0;
+
+  static constexpr std::array<AnyExpr, 2> gradient(Pad op, auto x, auto value, auto, auto dy) {
+    const AnyExpr dx = slice_to(dy, op, x.dims());
+    if (value.graph->op_of(value.id).builtin == Builtin::constant) return {dx, AnyExpr{}};
+    // The sum of dy outside of the window.
+    Graph& graph = *dy.graph;
+    const AnyExpr in = detail::constant_node(graph, DType::boolean, Number{0, 1});
+    const AnyExpr out = detail::constant_node(graph, DType::boolean, Number{});
+    const AnyExpr inside = pad_to(broadcast_to(in, x.dims()), op, dy.dims(), out);
+    const AnyExpr outside = where(inside, detail::constant_node(graph, dy.dtype(), Number{}), dy);
+    return {dx, reduce<Sum>(outside, detail::all_axes(dy.dims().rank), false)};
+  }
+  static void interpret(InterpretCall& call) {
+    const Pad op = decode<Pad>(call.graph, call.node);
+    const HostTensor& x = *call.inputs[0];
+    HostTensor& y = call.outputs[0];
+    for (std::int64_t i = 0; i < y.size(); ++i) y[i] = (*call.inputs[1])[0];
+    for (std::int64_t i = 0; i < x.size(); ++i) y[Slice::position(op, i, x.dims, y.dims)] = x[i];
+  }
+};
+
+/// The elements in reverse order along the axes whose bits are set.
+struct Reverse : custom {
+  static constexpr Builtin builtin = Builtin::reverse;
+  static constexpr std::string_view name = "Reverse";
+  static constexpr int flops = 0;
+  std::uint32_t axes;
+
+  static constexpr Type infer(Reverse, const Type& x) { return x; }
+  static constexpr AnyExpr gradient(Reverse op, auto, auto, auto dy) {
+    return reverse_to(dy, op.axes);
+  }
+  static void interpret(InterpretCall& call) {
+    const Reverse op = decode<Reverse>(call.graph, call.node);
+    const HostTensor& x = *call.inputs[0];
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      std::int64_t at = 0;
+      std::int64_t stride = 1;
+      std::int64_t rest = i;
+      for (int axis = x.dims.rank - 1; axis >= 0; --axis) {
+        const std::int64_t extent = x.dims.extent[axis];
+        const std::int64_t along = rest % extent;
+        at += ((op.axes >> axis & 1u) != 0 ? extent - 1 - along : along) * stride;
+        rest /= extent;
+        stride *= extent;
+      }
+      call.outputs[0][i] = x[at];
+    }
+  }
+};
+
+}  // namespace ops
+
+// Untyped.
+
+/// The window of x of this size.
+constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Dims& size) {
+  if (size == x.dims()) return x;
+  return add_node(*x.graph, ops::Slice{{}, window}, &x.id, 1, Type(x.dtype(), size));
+}
+/// A tensor of this size with x as a window, and `value`, a scalar of its type, elsewhere.
+constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
+                         const AnyExpr& value) {
+  if (size == x.dims()) return x;
+  const Id ids[] = {x.id, value.id};
+  return add_node(*x.graph, ops::Pad{{}, window}, ids, 2, Type(x.dtype(), size));
+}
+/// The elements from `begin` on, `size` of them, along one axis; both as extents, so that they may
+/// be multiples of batch where the axis is.
+constexpr AnyExpr slice_along(const AnyExpr& x, int axis, Extent begin, Extent size) {
+  Dims dims = x.dims();
+  dims.extent[axis] = size;
+  SliceWindow window = window_at_start(dims);
+  window.begin[axis] = static_cast<std::int32_t>(begin);
+  return slice_to(x, window, dims);
+}
+/// x with the elements in reverse order along the axes given as bits.
+constexpr AnyExpr reverse_to(const AnyExpr& x, unsigned axes) {
+  if (axes == 0) return x;
+  return add_node(*x.graph, ops::Reverse{{}, axes}, &x.id, 1, Type(x.dtype(), x.dims()));
+}
+
+// What slice takes of an axis.
+
+/// What slice<...> takes of one axis: an index (a plain number; the axis goes), a range, or
+/// nothing (a new axis of extent 1). Negative positions count from the end.
+struct AxisSlice {
+  enum class Kind : std::uint8_t { index, range, from, every, new_axis };
+  Kind kind;
+  Extent begin;
+  Extent end;
+  Extent step;
+
+  constexpr AxisSlice(Extent index)  // NOLINT: slice<tf::whole, 3>(x) needs the conversion
+      : kind(Kind::index), begin(index), end(0), step(1) {}
+  constexpr AxisSlice(Kind k, Extent b, Extent e, Extent s) : kind(k), begin(b), end(e), step(s) {}
+};
+
+/// begin, begin + step, ... up to and without end: numpy's begin:end:step. Both lie within the
+/// axis, or behind its last element: nothing is clipped.
+constexpr AxisSlice range(Extent begin, Extent end, Extent step = 1) {
+  return {AxisSlice::Kind::range, begin, end, step};
+}
+/// From `begin` to the axis' end, or to its start if the step is negative: begin::step.
+constexpr AxisSlice from(Extent begin, Extent step = 1) {
+  return {AxisSlice::Kind::from, begin, 0, step};
+}
+/// Every step-th element, from the first; from the last if the step is negative: ::step.
+constexpr AxisSlice every(Extent step) { return {AxisSlice::Kind::every, 0, 0, step}; }
+/// The whole axis.
+inline constexpr AxisSlice whole = every(1);
+/// An axis of extent 1 that x does not have.
+inline constexpr AxisSlice new_axis{AxisSlice::Kind::new_axis, 0, 0, 1};
+
+namespace detail {
+
+/// A slice as operations: a window, then a reversal, then a view.
+struct SlicePlan {
+  enum class Problem : std::uint8_t { none, rank, step, bounds, batch };
+  Problem problem = Problem::none;
+  SliceWindow window{};
+  Dims size{};
+  unsigned reversed = 0;
+  Dims result{};
+};
+
+/// What is taken of one axis of `extent` elements.
+struct AxisPlan {
+  SlicePlan::Problem problem;
+  Extent begin;  ///< the first element in memory
+  Extent size;
+  Extent step;  ///< negative: in reverse order
+};
+constexpr AxisPlan plan_axis(const AxisSlice& s, Extent extent) {
+  using Problem = SlicePlan::Problem;
+  using Kind = AxisSlice::Kind;
+  if (s.step == 0) return {Problem::step, 0, 0, 1};
+  if (s.kind == Kind::every && (s.step == 1 || s.step == -1)) return {{}, 0, extent, s.step};
+  if (is_batch(extent)) {
+    // Its end is not known: positions from the start, which a run checks.
+    if (s.kind == Kind::index && s.begin >= 0) return {{}, s.begin, 1, 1};
+    if (s.kind == Kind::range && s.begin >= 0 && s.end >= s.begin && s.step > 0) {
+      return {{}, s.begin, (s.end - s.begin + s.step - 1) / s.step, s.step};
+    }
+    return {Problem::batch, 0, 0, 1};
+  }
+  const Extent stride = s.step < 0 ? -s.step : s.step;
+  const Extent begin = s.kind == Kind::every ? (s.step < 0 ? extent - 1 : 0)
+                       : s.begin < 0         ? s.begin + extent
+                                             : s.begin;
+  Extent end = s.step < 0 ? -1 : extent;  // of from and every
+  if (s.kind == Kind::range) end = s.end < 0 ? s.end + extent : s.end;
+  if (s.kind == Kind::index) end = begin + 1;
+  const Extent distance = s.step < 0 ? begin - end : end - begin;
+  const Extent size = distance > 0 ? (distance + stride - 1) / stride : 0;
+  const bool starts_inside = begin >= 0 && (begin < extent || size == 0) && begin <= extent;
+  const bool ends_inside = end <= extent && end >= (s.kind == Kind::range ? 0 : -1);
+  if (!starts_inside && s.kind != Kind::every) return {Problem::bounds, 0, 0, 1};
+  if (!ends_inside) return {Problem::bounds, 0, 0, 1};
+  if (size == 0) return {{}, 0, 0, 1};
+  return {{}, s.step < 0 ? begin - (size - 1) * stride : begin, size, s.step};
+}
+
+constexpr SlicePlan plan_slice(const Dims& x, const AxisSlice* slices, int count) {
+  SlicePlan plan{};
+  AxisPlan axes[max_rank] = {};
+  int axis = 0;
+  for (int i = 0; i < count; ++i) {
+    if (slices[i].kind == AxisSlice::Kind::new_axis) {
+      plan.result.append(1);
+      continue;
+    }
+    if (axis == x.rank) {
+      plan.problem = SlicePlan::Problem::rank;
+      return plan;
+    }
+    const AxisPlan& taken = axes[axis] = plan_axis(slices[i], x.extent[axis]);
+    if (plan.problem == SlicePlan::Problem::none) plan.problem = taken.problem;
+    if (slices[i].kind != AxisSlice::Kind::index) plan.result.append(taken.size);
+    plan.size.append(taken.size);
+    ++axis;
+  }
+  for (int i = axis; i < x.rank; ++i) {
+    axes[i] = {{}, 0, x.extent[i], 1};
+    plan.result.append(x.extent[i]);
+    plan.size.append(x.extent[i]);
+  }
+  plan.window = window_at_start(plan.size);
+  for (int i = 0; i < x.rank; ++i) {
+    const Extent step = axes[i].step;
+    plan.window.begin[i] = static_cast<std::int32_t>(axes[i].begin);
+    plan.window.step[i] = static_cast<std::int32_t>(step < 0 ? -step : step);
+    if (step < 0) plan.reversed |= 1u << i;
+    // A step that is never made has no name of its own: equal slices are equal nodes.
+    if (plan.size.extent[i] == 1) {
+      plan.window.step[i] = 1;
+      plan.reversed &= ~(1u << i);
+    }
+  }
+  return plan;
+}
+
+constexpr AnyExpr slice_planned(const AnyExpr& x, const SlicePlan& plan) {
+  return reshape_to(reverse_to(slice_to(x, plan.window, plan.size), plan.reversed), plan.result);
+}
+
+template <class S, AxisSlice... Slices>
+struct SliceRule {
+  static constexpr SlicePlan plan = [] {
+    const AxisSlice slices[sizeof...(Slices) + 1] = {Slices..., whole};
+    return plan_slice(S::dims, slices, static_cast<int>(sizeof...(Slices)));
+  }();
+  static constexpr Dims value = plan.problem == SlicePlan::Problem::none ? plan.result : no_dims;
+};
+
+template <class S, int Axis, Extent Size>
+struct ResizeRule {
+  static constexpr Dims value = [] {
+    Dims dims = S::dims;
+    if (Axis >= 0) dims.extent[Axis] = Size;
+    return dims;
+  }();
+};
+
+template <class S, int Axis>
+struct DropRule {
+  static constexpr Dims value = Axis < 0 ? no_dims : reduced(S::dims, 1u << Axis, false);
+};
+
+/// The extent of an axis that may not exist.
+template <class S, int Axis>
+inline constexpr Extent extent_or_zero = Axis < 0 ? 0 : S::dims.extent[Axis < 0 ? 0 : Axis];
+
+/// Sums of extents, numbers or multiples of batch: whether there is one, and which. 0 is both.
+constexpr bool add_up(const Extent* extents, int count, Extent* sum) {
+  bool numbers = false;
+  bool batches = false;
+  *sum = 0;
+  for (int i = 0; i < count; ++i) {
+    numbers = numbers || extents[i] > 0;
+    batches = batches || extents[i] < 0;
+    *sum += extents[i];
+  }
+  return !(numbers && batches);
+}
+
+template <Extent Total, Extent... Sizes>
+inline constexpr bool sizes_fit = [] {
+  const Extent sizes[sizeof...(Sizes) + 1] = {Sizes..., 0};
+  Extent sum = 0;
+  return add_up(sizes, static_cast<int>(sizeof...(Sizes)), &sum) && sum == Total;
+}();
+
+}  // namespace detail
+
+// Typed.
+
+/// What the arguments say of each axis of x, in order: an index, tf::whole, tf::range(begin, end,
+/// step), tf::from(begin, step), tf::every(step) or tf::new_axis, as numpy's x[...]; axes at the
+/// end that are not mentioned stay whole. Negative positions count from the end, negative steps
+/// reverse the order. TensorFlow's slice and strided_slice; but a position that lies outside of
+/// its axis is an error here, nothing is clipped. (5,6,7): slice<tf::whole, 3, tf::range(0, 5, 2)>
+/// -> (5,3).
+/// A batch axis can be taken whole, reversed, or by an index or range that counts from its start;
+/// a run whose batch is too small for those is an error.
+template <AxisSlice... Slices, TypedExpr X>
+constexpr auto slice(const X& x, std::source_location at = std::source_location::current()) {
+  using Rule = detail::SliceRule<typename X::shape, Slices...>;
+  using Problem = detail::SlicePlan::Problem;
+  static_assert(Rule::plan.problem != Problem::rank,
+                "slice<...>(x): x must have as many axes as are sliced");
+  static_assert(Rule::plan.problem != Problem::step, "slice<...>(x): a step must not be 0");
+  static_assert(Rule::plan.problem != Problem::bounds,
+                "slice<...>(x): an index must be in [-n, n) for an axis of n elements, the begin "
+                "and end of a range in [-n, n]");
+  static_assert(Rule::plan.problem != Problem::batch,
+                "slice<...>(x): of a batch axis, take all, or an index or range that counts from "
+                "its start");
+  detail::mark(at, x);
+  return Expr<typename X::element, shape_of_t<Rule>>(x.graph(),
+                                                     detail::slice_planned(x.any(), Rule::plan).id);
+}
+
+/// Element i along an axis: x without that axis. select<1>(x, t) in a loop over t is how recurrent
+/// nets walk through time. Negative i counts from the end. (B,T,H) -> (B,H)
+/// An i outside of the axis is an error of the model.
+template <int Axis, TypedExpr X>
+constexpr auto select(const X& x, std::type_identity_t<Extent> i,
+                      std::source_location at = std::source_location::current()) {
+  constexpr int axis = normalize_axis(Axis, X::rank);
+  static_assert(axis >= 0, "select<axis>(x, i): x has no such axis");
+  using Rule = detail::DropRule<typename X::shape, axis>;
+  using E = Expr<typename X::element, shape_of_t<Rule>>;
+  detail::mark(at, x);
+  const detail::AxisPlan plan =
+      detail::plan_axis(i, detail::extent_or_zero<typename X::shape, axis>);
+  if (plan.problem != detail::SlicePlan::Problem::none) {
+    Message message{};
+    x.graph().fail(message << "select<" << Axis << ">(x, i): there is no element " << i
+                           << " along that axis of " << X::shape::dims);
+  }
+  const AnyExpr taken = slice_along(x.any(), axis, plan.begin, 1);
+  return E(x.graph(), reshape_to(taken, E::type.dims).id);
+}
+
+/// n equal parts along an axis, as an array: auto xs = split<4, 0>(x). An axis of k*batch is split
+/// into parts of (k/n)*batch. (A,n*B) -> n of (A,B)
+template <int N, int Axis, TypedExpr X>
+constexpr auto split(const X& x, std::source_location at = std::source_location::current()) {
+  constexpr int axis = normalize_axis(Axis, X::rank);
+  static_assert(axis >= 0, "split<n, axis>(x): x has no such axis");
+  static_assert(N > 0, "split<n, axis>(x): n must be 1 or more");
+  constexpr Extent extent = detail::extent_or_zero<typename X::shape, axis>;
+  constexpr int parts = N > 0 ? N : 1;
+  static_assert(
+      extent % parts == 0,
+      "split<n, axis>(x): n must divide the axis' extent; of a batch axis, k*batch, its k");
+  constexpr Extent size = extent / parts;
+  using E =
+      Expr<typename X::element, shape_of_t<detail::ResizeRule<typename X::shape, axis, size>>>;
+  detail::mark(at, x);
+  std::array<E, static_cast<std::size_t>(parts)> result{};
+  Extent begin = 0;
+  for (E& part : result) {
+    part = E(x.graph(), slice_along(x.any(), axis, begin, size).id);
+    begin += size;
+  }
+  return result;
+}
+
+/// Parts of the given sizes along an axis, as a tuple: auto [a, b] = split_sizes<1, 3, 5>(x). The
+/// sizes must add up to the axis' extent; of a batch axis they are multiples of tf::batch.
+/// (A,3+5) -> (A,3), (A,5)
+template <int Axis, Extent... Sizes, TypedExpr X>
+constexpr auto split_sizes(const X& x, std::source_location at = std::source_location::current()) {
+  constexpr int axis = normalize_axis(Axis, X::rank);
+  static_assert(axis >= 0, "split_sizes<axis, sizes...>(x): x has no such axis");
+  static_assert(detail::sizes_fit<detail::extent_or_zero<typename X::shape, axis>, Sizes...>,
+                "split_sizes<axis, sizes...>(x): the sizes must add up to the axis' extent");
+  detail::mark(at, x);
+  Extent begin = 0;
+  const auto part = [&]<Extent Size>(std::integral_constant<Extent, Size>) {
+    using E =
+        Expr<typename X::element, shape_of_t<detail::ResizeRule<typename X::shape, axis, Size>>>;
+    const Id id = slice_along(x.any(), axis, begin, Size).id;
+    begin += Size;
+    return E(x.graph(), id);
+  };
+  return std::tuple{part(std::integral_constant<Extent, Sizes>{})...};  // braces: in this order
+}
+
+/// The tensors along an axis, as an array: unstack<1> of (B,T,H) is T of (B,H).
+template <int Axis, TypedExpr X>
+constexpr auto unstack(const X& x, std::source_location at = std::source_location::current()) {
+  constexpr int axis = normalize_axis(Axis, X::rank);
+  static_assert(axis >= 0, "unstack<axis>(x): x has no such axis");
+  constexpr Extent extent = detail::extent_or_zero<typename X::shape, axis>;
+  static_assert(!is_batch(extent), "unstack<axis>(x): the axis' extent must be a number");
+  using E = Expr<typename X::element, shape_of_t<detail::DropRule<typename X::shape, axis>>>;
+  constexpr std::size_t count = extent < 0 ? 0 : static_cast<std::size_t>(extent);
+  std::array<E, count> result{};
+  for (std::size_t i = 0; i < count; ++i) {
+    result[i] = select<Axis>(x, static_cast<Extent>(i), at);
+  }
+  return result;
+}
+
+/// The elements in reverse order along the named axes: reverse<0>(x), reverse<-1, -2>(x).
+template <int... Axes, TypedExpr X>
+constexpr auto reverse(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(sizeof...(Axes) > 0, "reverse<axes...>(x): one axis at least must be named");
+  static_assert(detail::axes_exist<X::rank, Axes...>, "reverse<axes...>(x): x has no such axis");
+  detail::mark(at, x);
+  constexpr unsigned axes = detail::axis_bits<X::rank, Axes...>();
+  return detail::same_type(x, reverse_to(x.any(), axes).id);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
