@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The settings of convolutions and pools, and a window as the attributes of a node.
+
+#include <array>
+#include <cstdint>
+
+#include "typeflow/core/shape.hpp"
+#include "typeflow/core/window.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// Settings of a convolution over an image of `Rank` axes:
+/// conv2d<tf::Conv2d{.strides = {2, 2}, .padding = tf::Padding::valid}>(x, w).
+template <int Rank>
+struct ConvOptions {
+  static constexpr int rank = Rank;
+  std::array<int, Rank> strides = ones();
+  Padding padding = Padding::same;
+  /// For Padding::given: {before, after} of each axis, {top, bottom} and {left, right}.
+  std::array<std::array<int, 2>, Rank> pads{};
+  std::array<int, Rank> dilations = ones();
+  /// Parts into which the channels of x and of y fall; part i of y sees part i of x alone.
+  int groups = 1;
+
+  static constexpr std::array<int, Rank> ones() {
+    std::array<int, Rank> all{};
+    for (int& one : all) one = 1;
+    return all;
+  }
+};
+using Conv1d = ConvOptions<1>;
+using Conv2d = ConvOptions<2>;
+using Conv3d = ConvOptions<3>;
+
+/// Settings of a pool over an image of `Rank` axes:
+/// max_pool<tf::Pool2d{.window = {3, 3}, .strides = {2, 2}}>(x).
+template <int Rank>
+struct PoolOptions {
+  static constexpr int rank = Rank;
+  std::array<int, Rank> window{};
+  std::array<int, Rank> strides = ConvOptions<Rank>::ones();
+  Padding padding = Padding::same;
+  /// For Padding::given: {before, after} of each axis.
+  std::array<std::array<int, 2>, Rank> pads{};
+};
+using Pool2d = PoolOptions<2>;
+
+namespace ops {
+
+/// A window as the data members of an operation: depth, height, width. An image of fewer axes has
+/// the last of them, the others are of extent 1.
+struct WindowAttributes {
+  std::int32_t size[max_window_rank];
+  std::int32_t stride[max_window_rank];
+  std::int32_t dilation[max_window_rank];
+  std::int32_t before[max_window_rank];
+  std::int32_t after[max_window_rank];
+
+  constexpr WindowAxis axis(int i) const {
+    return {size[i], stride[i], dilation[i], before[i], after[i]};
+  }
+  constexpr void set(int i, const WindowAxis& axis) {
+    size[i] = static_cast<std::int32_t>(axis.size);
+    stride[i] = static_cast<std::int32_t>(axis.stride);
+    dilation[i] = static_cast<std::int32_t>(axis.dilation);
+    before[i] = static_cast<std::int32_t>(axis.before);
+    after[i] = static_cast<std::int32_t>(axis.after);
+  }
+};
+
+/// A window of one element.
+inline constexpr WindowAttributes one_element{
+    {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}};
+
+}  // namespace ops
+
+namespace detail {
+
+/// Axis i of depth, height and width of an image of `rank` axes whose first is `first` of x; 1 if
+/// the image has it not.
+constexpr std::int64_t image_extent(const Dims& x, int first, int rank, int i) {
+  const int axis = i - (max_window_rank - rank);
+  return axis < 0 ? 1 : x.extent[first + axis];
+}
+
+/// The window of a convolution with `options` of a kernel w (its first axes) over an image x, which
+/// has its axes behind the first.
+template <int Rank>
+constexpr ops::WindowAttributes conv_window(const ConvOptions<Rank>& options, const Dims& x,
+                                            const Dims& w) {
+  ops::WindowAttributes window = ops::one_element;
+  for (std::size_t i = 0; i < Rank; ++i) {
+    const int axis = static_cast<int>(i);
+    const WindowAxis along{w.extent[axis], options.strides[i], options.dilations[i],
+                           options.pads[i][0], options.pads[i][1]};
+    window.set(max_window_rank - Rank + axis, padded(along, options.padding, x.extent[1 + axis]));
+  }
+  return window;
+}
+
+/// The same of a pool.
+template <int Rank>
+constexpr ops::WindowAttributes pool_window(const PoolOptions<Rank>& options, const Dims& x) {
+  ops::WindowAttributes window = ops::one_element;
+  for (std::size_t i = 0; i < Rank; ++i) {
+    const int axis = static_cast<int>(i);
+    const WindowAxis along{options.window[i], options.strides[i], 1, options.pads[i][0],
+                           options.pads[i][1]};
+    window.set(max_window_rank - Rank + axis, padded(along, options.padding, x.extent[1 + axis]));
+  }
+  return window;
+}
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
