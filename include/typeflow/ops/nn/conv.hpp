@@ -289,7 +289,7 @@ struct ConvRule {
     return all;
   }();
   static constexpr bool settings = [] {
-    bool all = Options.groups >= 1;
+    bool all = true;
     for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
       const std::array<int, 2> pads = Options.pads[i];
       all = all && Options.strides[i] >= 1 && Options.dilations[i] >= 1 && pads[0] >= 0 &&
@@ -298,7 +298,7 @@ struct ConvRule {
     return all;
   }();
   static constexpr Extent filters = axes ? W::shape::dims.extent[rank + 1] : 1;
-  static constexpr bool usable = axes && numbers && settings;
+  static constexpr bool usable = axes && numbers && settings && Options.groups >= 1;
 };
 
 template <auto Options, class X, class W>
