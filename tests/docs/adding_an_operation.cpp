@@ -29,7 +29,7 @@ struct SoftThreshold : tf::elementwise {
   float threshold;
 
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using tf::math::select;
     const V t(threshold);
     return select(x > t, x - t, select(x < -t, x + t, V(0) * x));  // not V(0): NaN stays NaN
@@ -60,7 +60,7 @@ struct Peak : tf::ops::reduction<Peak> {
     return T(0);
   }
   template <class V>
-  V operator()(V a, V b) const {
+  constexpr V operator()(V a, V b) const {
     using std::abs;
     using tf::math::select;
     const V larger = select(a > b, a, b);
