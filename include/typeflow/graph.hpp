@@ -42,6 +42,8 @@
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/front/derivatives.hpp"
 #include "typeflow/ops/nn/activations.hpp"
+#include "typeflow/ops/nn/window.hpp"
+#include "typeflow/ops/nn/pool.hpp"
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/bitcast.hpp"
 #include "typeflow/ops/index/indexing.hpp"

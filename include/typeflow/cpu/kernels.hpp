@@ -14,6 +14,7 @@
 #include "typeflow/cpu/ops/matmul.hpp"
 #include "typeflow/cpu/ops/movement.hpp"
 #include "typeflow/cpu/ops/numerics.hpp"
+#include "typeflow/cpu/ops/pool.hpp"
 #include "typeflow/cpu/ops/reverse_sequence.hpp"
 #include "typeflow/cpu/ops/scan.hpp"
 #include "typeflow/cpu/ops/scatter.hpp"
