@@ -27,6 +27,7 @@ class Graph;
 struct Node;
 struct Type;
 struct InterpretCall;
+struct ContractionRules;
 
 /// Index of a node, a value, a scope... in its pool; -1 for none.
 using Id = std::int32_t;
@@ -38,7 +39,7 @@ enum class Kind : std::uint8_t {
   elementwise,  ///< one scalar function, inputs broadcast
   reduction,    ///< a fold over axes
   view,         ///< same elements, other shape: reshape
-  contraction,  ///< matrix product
+  contraction,  ///< sums of products: a matrix product, a convolution
   composite,    ///< expands into other operations before fusion: softmax
   custom,       ///< a kernel of its own
   write,        ///< changes a variable: a store of a loop
@@ -147,6 +148,8 @@ struct Op {
   Number (*evaluate)(const EvaluateCall&);
   /// All others: plain loops over whole tensors; may be null for composite ones.
   void (*interpret)(InterpretCall&);
+  /// Contractions: what passes and kernels have to know of them (ops/contraction.hpp).
+  const ContractionRules* contraction;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

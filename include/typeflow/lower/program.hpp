@@ -21,7 +21,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 enum class KernelKind : std::uint8_t {
   loop,         ///< elementwise, and folds over the innermost axis
   columns,      ///< folds over an axis that has others inside of it
-  contraction,  ///< a matrix product and what follows on its tile
+  contraction,  ///< sums of products and what follows on their tile
   custom        ///< an operation's own kernel; that of an update changes its output in place
 };
 
@@ -60,12 +60,12 @@ struct KernelSpec {
   static constexpr int max_stores = 48;
 
   KernelKind kind;
-  bool wide;            ///< lanes of 8 bytes, not of 4
-  int outer;            ///< axes outside of the reduced or innermost one, or of the matrices
-  bool folds;           ///< loop: the innermost axis is reduced
-  unsigned transposed;  ///< contraction: as in ops::MatMul
-  DType dtype;          ///< contraction: of the operands
-  const Op* op;         ///< custom
+  bool wide;         ///< lanes of 8 bytes, not of 4
+  int outer;         ///< axes outside of the reduced or innermost one, or of the matrices
+  bool folds;        ///< loop: the innermost axis is reduced
+  unsigned variant;  ///< contraction: as in Contraction
+  DType dtype;       ///< contraction: of the operands
+  const Op* op;      ///< custom, contraction
   int inputs;
   int items;
   int stores;
@@ -77,6 +77,7 @@ struct KernelSpec {
 /// What the run time knows of a kernel.
 struct KernelSummary {
   KernelKind kind;
+  int outer;                ///< as in KernelSpec
   bool random;              ///< draws random numbers
   bool prints;              ///< ops::Print
   int flops;                ///< per element of the step's space
@@ -86,7 +87,7 @@ struct KernelSummary {
 };
 
 constexpr KernelSummary summary_of(const KernelSpec& spec) {
-  KernelSummary s{spec.kind, false, false, 0, 0, 0, false};
+  KernelSummary s{spec.kind, spec.outer, false, false, 0, 0, 0, false};
   if (spec.kind == KernelKind::custom) {
     s.flops = spec.op->flops;
     s.random = spec.op->effect == SideEffect::random;
@@ -226,6 +227,11 @@ struct ProgramView {
   constexpr const Type& type_of(Id slot) const { return types[slots[slot].type]; }
 };
 
+/// How many of a step's extents are those of its loops; a contraction has others behind them.
+constexpr int loop_extents(const KernelSummary& kernel, const Step& step) {
+  return kernel.kind == KernelKind::contraction ? 3 + kernel.outer : step.extents.count;
+}
+
 /// What a step costs in a run with this batch.
 struct StepCost {
   std::int64_t flops;
@@ -261,7 +267,7 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::in
   }
   const bool contraction = kernel.kind == KernelKind::contraction;
   space = 1;
-  for (int i = 0; i < step.extents.count; ++i) {
+  for (int i = 0; i < loop_extents(kernel, step); ++i) {
     if (!contraction || i != 2) space = checked_product(space, extent(i));
   }
   cost.flops = checked_product(space, kernel.flops);

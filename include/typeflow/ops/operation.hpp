@@ -496,6 +496,18 @@ constexpr auto interpret_of() -> void (*)(InterpretCall&) {
   }
 }
 
+/// Defined in ops/contraction.hpp.
+template <class O>
+struct ContractionRulesOf;
+template <class O>
+constexpr const ContractionRules* contraction_rules_of() {
+  if constexpr (O::kind == Kind::contraction) {
+    return &ContractionRulesOf<O>::rules;
+  } else {
+    return nullptr;
+  }
+}
+
 template <class O>
 constexpr bool is_foldable() {
   if constexpr (requires { O::foldable; }) {
@@ -544,7 +556,8 @@ constexpr Op make_op() {
             &detail::gradient_of<O>,
             &detail::expand_of<O>,
             &detail::evaluate_of<O>,
-            detail::interpret_of<O>()};
+            detail::interpret_of<O>(),
+            detail::contraction_rules_of<O>()};
 }
 
 #if defined(__GNUC__) && !defined(__clang__)

@@ -9,7 +9,7 @@
 //   loop         elementwise nodes over one space of indices, at most one geometry of reductions
 //                over it, and what follows them: per row (a softmax's sum, its logarithm), and
 //                elementwise again (the division by it), which makes the next phase of the kernel
-//   contraction  a matrix product and the elementwise nodes that follow it on its tile
+//   contraction  sums of products and the elementwise nodes that follow it on its tile
 //   single       an operation with a kernel of its own; it may change a variable in place
 //
 // A space is a shape without its axes of extent 1. A reduction splits its axes into outer, reduced
@@ -24,6 +24,7 @@
 // An assignment joins the cluster that computes its value, which then writes the variable in place.
 
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/ops/contraction.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/state/assign.hpp"
 #include "typeflow/passes/needs.hpp"
@@ -66,15 +67,16 @@ enum class ClusterKind : std::uint8_t { loop, contraction, single };
 
 struct Cluster {
   ClusterKind kind;
-  bool closed;       ///< takes no more nodes
-  bool consumed;     ///< another cluster reads a value of it
-  bool merged;       ///< emptied into another
-  unsigned width;    ///< element sizes: bit 0 for 4 bytes, bit 1 for 8
-  int phases;        ///< loops over a row, and the last phase of row values
-  Id space;          ///< type number of the space: a boolean type of the squeezed shape
-  int rank;          ///< of the space
-  Id rows;           ///< type number of the row values' space; none without reductions
-  unsigned reduced;  ///< the reduced axes of the space, as bits
+  bool closed;        ///< takes no more nodes
+  bool consumed;      ///< another cluster reads a value of it
+  bool merged;        ///< emptied into another
+  unsigned width;     ///< element sizes: bit 0 for 4 bytes, bit 1 for 8
+  int phases;         ///< loops over a row, and the last phase of row values
+  Id space;           ///< type number of the space: a boolean type of the squeezed shape
+  int rank;           ///< of the space
+  Id rows;            ///< type number of the row values' space; none without reductions
+  unsigned reduced;   ///< the reduced axes of the space, as bits
+  unsigned together;  ///< axes that are one for the kernel: an operand runs along all or none
   Id depth;
   Id first;  ///< member; the others are linked by Fused::next
   Id last;
@@ -156,6 +158,12 @@ constexpr bool fits_geometry(unsigned axes, unsigned reduced, int rank) {
   return reduced_fits && inner_fits;
 }
 
+/// The same of a cluster, whatever its geometry is.
+constexpr bool fits_cluster(unsigned axes, const Cluster& c) {
+  const unsigned together = axes & c.together;
+  return (together == 0 || together == c.together) && fits_geometry(axes, c.reduced, c.rank);
+}
+
 class Fuser {
  public:
   constexpr Fuser(Simplified& simplified, const Roots& roots, bool fuse, const FusionLimits& limits)
@@ -219,7 +227,7 @@ class Fuser {
           break;
         case Kind::contraction:
           look(node);
-          start(id, node, ClusterKind::contraction, type_);
+          start_contraction(id, node);
           break;
         default:
           place_single(id, node);
@@ -469,6 +477,14 @@ class Fuser {
     return clusters_[cluster];
   }
 
+  constexpr void start_contraction(Id id, const Node& node) {
+    Cluster& c = start(id, node, ClusterKind::contraction, type_);
+    if (!node.op->contraction->whole_rows) return;
+    const Dims& dims = graph_.types[type_].dims;
+    const bool columns = dims.rank > 0 && dims.extent[dims.rank - 1] != 1;
+    c.together = all(columns ? c.rank - 1 : c.rank);
+  }
+
   /// Adds the node at hand.
   constexpr void add(Id cluster, Id id, const Node& node, bool is_row, int phase) {
     Cluster& c = clusters_[cluster];
@@ -619,7 +635,7 @@ class Fuser {
       }
       if (producer != none && c.consumed && clusters_[producer].depth >= c.depth) return {};
       const unsigned axes = is_row ? spread_axes(o.axes, reduced, c.rank) : o.axes;
-      if (!fits_geometry(axes, reduced, c.rank)) return {};
+      if (!fits_cluster(axes, c)) return {};
       ++inputs;
       if (types_[o.type].rank > 0) ++tensors;
     }
@@ -714,12 +730,20 @@ class Fuser {
       return false;
     }
     if (a.reduced != 0 && b.reduced != 0) return a.reduced == b.reduced && a.rows == b.rows;
-    if (b.kind == ClusterKind::contraction) return a.reduced == 0;
+    if (b.kind == ClusterKind::contraction) return a.reduced == 0 && inputs_fit(from, b);
     return (a.reduced == 0 || inputs_fit(into, a.reduced)) &&
            (b.reduced == 0 || inputs_fit(from, b.reduced));
   }
 
-  /// Whether all operands of a cluster fit a geometry.
+  /// Whether all operands of a cluster fit another.
+  constexpr bool inputs_fit(Id cluster, const Cluster& other) const {
+    const Cluster& c = clusters_[cluster];
+    for (int i = 0; i < c.inputs; ++i) {
+      if (!fits_cluster(c.input_axes[i], other)) return false;
+    }
+    return true;
+  }
+  /// Whether they fit a geometry.
   constexpr bool inputs_fit(Id cluster, unsigned reduced) const {
     const Cluster& c = clusters_[cluster];
     for (int i = 0; i < c.inputs; ++i) {

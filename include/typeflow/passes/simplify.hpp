@@ -182,7 +182,7 @@ class Simplifier {
       case Kind::reduction:
         return rewrite_reduction(node);
       case Kind::contraction:
-        return rewrite_product(node);
+        return is<ops::MatMul>(*node.op) ? rewrite_product(node) : node.outputs.first;
       case Kind::custom:
         return rewrite_movement(node);
       default:

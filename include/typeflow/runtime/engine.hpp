@@ -409,10 +409,10 @@ class Engine {
         refuse(detail::to_string(type.dtype, type.dims) + text_of_batch() +
                " has more bytes than 63 bits can count");
       }
-      if (program_.kernels[step.kernel].kind == KernelKind::custom)
-        continue;  // extents of operands
+      const KernelSummary& kernel = program_.kernels[step.kernel];
+      if (kernel.kind == KernelKind::custom) continue;  // extents of operands
       std::int64_t space = 1;
-      for (int i = 0; i < step.extents.count; ++i) {
+      for (int i = 0; i < loop_extents(kernel, step); ++i) {
         const StepExtent& e = program_.extents[step.extents.first + i];
         const std::int64_t extent = Count{e.coefficient, e.power}.resolve(batch_size);
         space = checked_product(space, std::max<std::int64_t>(extent, 1));

@@ -6,6 +6,7 @@
 
 #include <source_location>
 
+#include "typeflow/ops/contraction.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
@@ -21,9 +22,9 @@ inline constexpr Transposed transpose_both = Transposed::both;
 namespace ops {
 
 /// Of float or double.
-struct MatMul : operation_base {
+struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
-  static constexpr Kind kind = Kind::contraction;
+  static constexpr bool whole_rows = false;
   std::uint32_t transposed;  ///< a Transposed
 
   constexpr bool a() const { return (transposed & 1u) != 0; }
@@ -53,6 +54,34 @@ struct MatMul : operation_base {
       }
     }
     return {da, tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false)};
+  }
+  /// What lies in front of the matrices is outside of them; the kernel is another for each way in
+  /// which the operands are read.
+  static constexpr Contraction describe(MatMul op, const Type& a, const Type& b, const Type& y) {
+    Contraction product;
+    product.depth.multiply(a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
+    product.variant = op.transposed;
+    const int outside = y.dims.rank - 2;
+    product.outside = (1u << outside) - 1u;
+    const auto along = [&](const Dims& x) {
+      unsigned axes = 0;
+      for (int i = outside - (x.rank - 2), axis = 0; i < outside; ++i, ++axis) {
+        if (x.extent[axis] != 1) axes |= 1u << i;
+      }
+      return axes;
+    };
+    if (outside > 0) {
+      product.outside_a = along(a.dims);
+      product.outside_b = along(b.dims);
+      product.rows_of_a = !op.a();
+    }
+    return product;
+  }
+  static constexpr std::array<Dims, 3> shapes(MatMul op, const std::int64_t*, std::int64_t rows,
+                                              std::int64_t columns, std::int64_t depth) {
+    const Dims a = op.a() ? Dims{2, {depth, rows}} : Dims{2, {rows, depth}};
+    const Dims b = op.b() ? Dims{2, {columns, depth}} : Dims{2, {depth, columns}};
+    return {a, b, Dims{2, {rows, columns}}};
   }
   static void interpret(InterpretCall& call) {
     const MatMul op = decode<MatMul>(call.graph, call.node);
