@@ -18,7 +18,7 @@ inline constexpr Row convolutions_rows[] = {
         "the same of a volume; options: a tf::Conv3d", {.types = "floating"}),
     row<ops::ConvInputGradient, ops::Conv, ops::ConvFilterGradient>(
         "conv2d_transpose", "conv2d_transpose<options>(y, w)",
-        "(N,H',W',F) x (KH,KW,C,F) -> (N,H,W,C)",
+        "(N,H',W',F) x (KH,KW,C/groups,F) -> (N,H,W,C)",
         "conv2d's gradient for x as a function of y: each element of y adds its kernel to the "
         "result; H is H' stride with same padding, (H' - 1) stride + the kernel's reach with "
         "valid",

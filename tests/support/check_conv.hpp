@@ -132,29 +132,42 @@ tf::HostTensor added_up(const Convolution& c, tf::DType type, const tf::Dims& sh
   return out;
 }
 
-/// The convolution of x and w.
-template <int Rank>
-tf::HostTensor convolve(const tf::ConvOptions<Rank>& options, const tf::HostTensor& x,
-                        const tf::HostTensor& w) {
-  const Convolution c = convolution(options, x.dims, w.dims);
-  return added_up(c, x.dtype, convolved<Rank>(c), x, w,
+/// The convolution of x and w, of this shape.
+inline tf::HostTensor convolve(const Convolution& c, const tf::Dims& y, const tf::HostTensor& x,
+                               const tf::HostTensor& w) {
+  return added_up(c, x.dtype, y, x, w,
                   [](auto of_x, auto of_w, auto of_y) { return std::array{of_x, of_w, of_y}; });
 }
 /// What a gradient dy of it gives for x, an image of this shape: a scatter along the windows.
-template <int Rank>
-tf::HostTensor input_gradient(const tf::ConvOptions<Rank>& options, const tf::Dims& x,
-                              const tf::HostTensor& w, const tf::HostTensor& dy) {
-  const Convolution c = convolution(options, x, w.dims);
+inline tf::HostTensor input_gradient(const Convolution& c, const tf::Dims& x,
+                                     const tf::HostTensor& w, const tf::HostTensor& dy) {
   return added_up(c, w.dtype, x, dy, w,
                   [](auto of_x, auto of_w, auto of_y) { return std::array{of_y, of_w, of_x}; });
 }
 /// And for w, a kernel of this shape.
+inline tf::HostTensor filter_gradient(const Convolution& c, const tf::HostTensor& x,
+                                      const tf::Dims& w, const tf::HostTensor& dy) {
+  return added_up(c, x.dtype, w, x, dy,
+                  [](auto of_x, auto of_w, auto of_y) { return std::array{of_x, of_y, of_w}; });
+}
+
+// The same of a call's settings.
+
+template <int Rank>
+tf::HostTensor convolve(const tf::ConvOptions<Rank>& options, const tf::HostTensor& x,
+                        const tf::HostTensor& w) {
+  const Convolution c = convolution(options, x.dims, w.dims);
+  return convolve(c, convolved<Rank>(c), x, w);
+}
+template <int Rank>
+tf::HostTensor input_gradient(const tf::ConvOptions<Rank>& options, const tf::Dims& x,
+                              const tf::HostTensor& w, const tf::HostTensor& dy) {
+  return input_gradient(convolution(options, x, w.dims), x, w, dy);
+}
 template <int Rank>
 tf::HostTensor filter_gradient(const tf::ConvOptions<Rank>& options, const tf::HostTensor& x,
                                const tf::Dims& w, const tf::HostTensor& dy) {
-  const Convolution c = convolution(options, x.dims, w);
-  return added_up(c, x.dtype, w, x, dy,
-                  [](auto of_x, auto of_w, auto of_y) { return std::array{of_x, of_y, of_w}; });
+  return filter_gradient(convolution(options, x.dims, w), x, w, dy);
 }
 
 /// A tensor of whole numbers from -3 to 3, whose products and sums are exact in float.

@@ -15,7 +15,6 @@ constexpr void model(tf::Graph& g) {
   auto w = tf::placeholder<float, 3, 3, 4, 6>(g, "w");
   auto halved = tf::placeholder<float, 3, 3, 2, 6>(g, "halved");
   auto large = tf::placeholder<float, 9, 3, 4, 6>(g, "large");
-  auto none = tf::placeholder<float, 3, 0, 4, 6>(g, "none");
   auto odd = tf::placeholder<float, 3, 3, 2, 5>(g, "odd");
   auto thirds = tf::placeholder<float, 3, 3, 1, 6>(g, "thirds");
   auto wide = tf::placeholder<double, 3, 3, 4, 6>(g, "wide");
@@ -78,6 +77,14 @@ constexpr void model(tf::Graph& g) {
   conv3d<Conv3d{.padding = Padding::valid}>(space, space_large);  // error: conv3d(x, w): the kernel must fit into the padded image
   conv3d<Conv3d{.dilations = {1, 0, 1}}>(space, space_w);  // error: conv3d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
   conv3d(space_depth, space_w);  // error: conv3d(x, w): depth, height, width and channels must be numbers; only the first axis may be a batch
+  conv2d_transpose(line, w);  // error: conv2d_transpose(y, w): y must have four axes, (N,H,W,F), and w four, (KH,KW,C/groups,F)
+  conv2d_transpose(y, wide);  // error: conv2d_transpose(y, w): the element types must be equal and floating
+  conv2d_transpose(y_ints, int_w);  // error: conv2d_transpose(y, w): the element types must be equal and floating
+  conv2d_transpose(x, w);  // error: conv2d_transpose(y, w): the last axis of y must be that of w
+  conv2d_transpose<Conv2d{.groups = 4}>(y, w);  // error: conv2d_transpose(y, w): groups must divide the filters of w
+  conv2d_transpose<Conv2d{.strides = {1, 0}}>(y, w);  // error: conv2d_transpose(y, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv2d_transpose<Conv2d{.padding = Padding::given, .pads = {{{6, 6}, {0, 0}}}}>(y, w);  // error: conv2d_transpose(y, w): the pads must be smaller than the enlarged image
+  conv2d_transpose(y_rows, w);  // error: conv2d_transpose(y, w): height, width and channels must be numbers; only the first axis may be a batch
   // clang-format on
 #endif
 }
