@@ -26,6 +26,7 @@
 #include "typeflow/ops/linear/linear.hpp"
 #include "typeflow/ops/linear/einsum.hpp"
 #include "typeflow/ops/nn/softmax.hpp"
+#include "typeflow/ops/nn/conv.hpp"
 #include "typeflow/front/initializers.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/state/assign.hpp"
