@@ -65,6 +65,7 @@
 #include "typeflow/nn/dense.hpp"
 #include "typeflow/nn/dropout.hpp"
 #include "typeflow/optimizers/gradient_descent.hpp"
+#include "typeflow/passes/contract.hpp"
 #include "typeflow/passes/simplify.hpp"
 #include "typeflow/passes/verify.hpp"
 #include "typeflow/runtime/variables.hpp"
