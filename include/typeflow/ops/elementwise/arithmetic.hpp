@@ -128,7 +128,7 @@ struct contracted : elementwise {
 struct Fma : contracted {
   static constexpr std::string_view name = "Fma";
   template <class V>
-  V operator()(V a, V b, V c) const {
+  constexpr V operator()(V a, V b, V c) const {
     using std::fma;
     return fma(a, b, c);
   }
@@ -137,7 +137,7 @@ struct Fma : contracted {
 struct Fms : contracted {
   static constexpr std::string_view name = "Fms";
   template <class V>
-  V operator()(V a, V b, V c) const {
+  constexpr V operator()(V a, V b, V c) const {
     using std::fma;
     return fma(a, b, -c);
   }
@@ -146,7 +146,7 @@ struct Fms : contracted {
 struct Fnma : contracted {
   static constexpr std::string_view name = "Fnma";
   template <class V>
-  V operator()(V a, V b, V c) const {
+  constexpr V operator()(V a, V b, V c) const {
     using std::fma;
     return fma(-a, b, c);
   }

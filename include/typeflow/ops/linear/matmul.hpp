@@ -56,31 +56,6 @@ struct MatMul : contraction {
     }
     return {da, tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false)};
   }
-  /// A transpose of matrices in front is read as such; the axes before them broadcast anyway.
-  static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
-    if (!is_moved(a) && !is_moved(b)) return y;
-    std::array sides{a, b};
-    bool changed = false;
-    for (unsigned i = 0; i < 2; ++i) {
-      const auto side = sides[i];
-      if (made_by<Transpose>(side)) {
-        const auto x = input_of(side, 0);
-        if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) continue;
-        op.transposed ^= 1u << i;
-        sides[i] = x;
-      } else if (made_by<BroadcastTo>(side)) {
-        sides[i] = input_of(side, 0);
-        if (matrix_product(sides[0].dims(), op.a(), sides[1].dims(), op.b()) != y.dims()) {
-          sides[i] = side;
-          continue;
-        }
-      } else {
-        continue;
-      }
-      changed = true;
-    }
-    return changed ? matmul(sides[0], sides[1], op.a(), op.b()) : y;
-  }
   /// What lies in front of the matrices is outside of them; the kernel is another for each way in
   /// which the operands are read.
   static constexpr Contraction describe(MatMul op, const Type& a, const Type& b, const Type& y) {
@@ -108,6 +83,31 @@ struct MatMul : contraction {
     const Dims a = op.a() ? Dims{2, {depth, rows}} : Dims{2, {rows, depth}};
     const Dims b = op.b() ? Dims{2, {columns, depth}} : Dims{2, {depth, columns}};
     return {a, b, Dims{2, {rows, columns}}};
+  }
+  /// A transpose of matrices in front is read as such; the axes before them broadcast anyway.
+  static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
+    if (!is_moved(a) && !is_moved(b)) return y;
+    std::array sides{a, b};
+    bool changed = false;
+    for (unsigned i = 0; i < 2; ++i) {
+      const auto side = sides[i];
+      if (made_by<Transpose>(side)) {
+        const auto x = input_of(side, 0);
+        if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) continue;
+        op.transposed ^= 1u << i;
+        sides[i] = x;
+      } else if (made_by<BroadcastTo>(side)) {
+        sides[i] = input_of(side, 0);
+        if (matrix_product(sides[0].dims(), op.a(), sides[1].dims(), op.b()) != y.dims()) {
+          sides[i] = side;
+          continue;
+        }
+      } else {
+        continue;
+      }
+      changed = true;
+    }
+    return changed ? matmul(sides[0], sides[1], op.a(), op.b()) : y;
   }
   static void interpret(InterpretCall& call) {
     const MatMul op = decode<MatMul>(call.graph, call.node);
