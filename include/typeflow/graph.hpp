@@ -11,6 +11,8 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/front/expr.hpp"
 #include "typeflow/ops/operation.hpp"
+#include "typeflow/ops/well_formed.hpp"
+#include "typeflow/ops/record.hpp"
 #include "typeflow/ops/elementwise.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/elementwise/math.hpp"

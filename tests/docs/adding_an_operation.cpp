@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <source_location>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <typeflow/testing.hpp>
@@ -36,6 +37,10 @@ struct SoftThreshold : tf::elementwise {
   }
   static constexpr tf::AnyExpr gradient(SoftThreshold op, auto x, auto, auto dy) {
     return where(greater(abs(x), op.threshold), dy, 0);
+  }
+  /// A threshold of 0 changes nothing.
+  static constexpr tf::AnyExpr simplify(SoftThreshold op, auto x, auto y) {
+    return op.threshold == 0 ? x : y;
   }
 };
 
@@ -237,6 +242,15 @@ TEST_CASE("soft_threshold: values") {
 }
 TEST_CASE("soft_threshold: gradient") {
   CHECK(gradient_error([](auto t) { return acme::soft_threshold(t, 0.5f); }) < 1e-6);
+}
+TEST_CASE("soft_threshold: what it is the same as") {
+  tf::Graph g;
+  auto t = tf::placeholder<float, 3>(g, "t");
+  auto y = acme::soft_threshold(t, 0);
+  tf::Pool<tf::Id> roots;
+  roots.push(y.id());
+  const tf::Simplified simplified = tf::simplify(std::move(g), roots);
+  CHECK(simplified.map[y.id()] == t.id());
 }
 
 TEST_CASE("peak: values") {

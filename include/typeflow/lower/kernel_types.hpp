@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "typeflow/lower/program.hpp"
-#include "typeflow/ops/operation.hpp"
+#include "typeflow/ops/record.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

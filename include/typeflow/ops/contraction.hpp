@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "typeflow/graph/graph.hpp"
-#include "typeflow/ops/operation.hpp"
+#include "typeflow/ops/record.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

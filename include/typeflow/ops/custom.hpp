@@ -17,7 +17,7 @@ namespace detail {
 /// since the result's type can't depend on what a function call gives.
 template <class O, class... X>
 struct InferRule {
-  static constexpr bool takes = infer_arity<O>() == static_cast<int>(sizeof...(X));
+  static constexpr bool takes = arity<O> == static_cast<int>(sizeof...(X));
   static constexpr Type type = [] {
     if constexpr (takes) {
       return O::infer(O{}, X::type...);

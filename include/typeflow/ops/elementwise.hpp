@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "typeflow/ops/operation.hpp"
+#include "typeflow/ops/record.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -288,6 +288,12 @@ constexpr auto apply_at(const std::source_location& at, const O& op, const X&...
 
 }  // namespace detail
 
+namespace detail {
+/// Whether an operation takes this many inputs; what is none is another mistake.
+template <class O, std::size_t Count>
+inline constexpr bool takes_count = arity<O> < 0 || arity<O> == static_cast<int>(Count);
+}  // namespace detail
+
 /// Operands of which one at least is a typed expression and none is an AnyExpr.
 template <class... X>
 concept TypedOperands =
@@ -310,14 +316,14 @@ constexpr auto apply(const O& op, const X&... x) {
   static_assert(detail::broadcasts<X...>, "apply(op, x...): the shapes do not broadcast");
   static_assert(detail::in_domain<O::domain, X...>,
                 "apply(op, x...): the operation does not take this element type");
-  static_assert(detail::takes_numbers<O, detail::SampleOf<O>, sizeof...(X)>,
+  static_assert(detail::takes_count<O, sizeof...(X)>,
                 "apply(op, x...): the operation does not take this many tensors");
   return detail::apply_typed(op, x...);
 }
 template <class O, class... X>
   requires(O::kind == Kind::elementwise && UntypedOperands<X...>)
 constexpr AnyExpr apply(const O& op, const X&... x) {
-  static_assert(detail::takes_numbers<O, detail::SampleOf<O>, sizeof...(X)>,
+  static_assert(detail::takes_count<O, sizeof...(X)>,
                 "apply(op, x...): the operation does not take this many tensors");
   return detail::apply_untyped(op, x...);
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "typeflow/graph.hpp"
@@ -76,6 +77,107 @@ struct FewGradients : tf::custom {
     return {dy};
   }
 };
+struct Unnamed : tf::elementwise {
+  template <class V>
+  V operator()(V x) const {
+    return x;
+  }
+};
+/// A data member with the name of what the base declares.
+struct OwnFlops : tf::elementwise {
+  static constexpr std::string_view name = "acme/OwnFlops";
+  float flops = 1;
+  template <class V>
+  V operator()(V x) const {
+    return x;
+  }
+};
+struct OwnDerivative : tf::elementwise {
+  static constexpr std::string_view name = "acme/OwnDerivative";
+  float derivative = 1;
+  template <class V>
+  V operator()(V x) const {
+    return x;
+  }
+};
+struct Pointed : tf::elementwise {
+  static constexpr std::string_view name = "acme/Pointed";
+  char kind_of = 0;
+  template <class V>
+  V operator()(V x) const {
+    return x;
+  }
+};
+/// A rule of two for an operation of one.
+struct UnevenRule : tf::elementwise {
+  static constexpr std::string_view name = "acme/UnevenRule";
+  template <class V>
+  V operator()(V x) const {
+    return x;
+  }
+  static constexpr tf::AnyExpr simplify(UnevenRule, auto a, auto, auto) { return a; }
+};
+struct UnevenCustomRule : tf::custom {
+  static constexpr std::string_view name = "acme/UnevenCustomRule";
+  static constexpr tf::Type infer(UnevenCustomRule, const tf::Type& x) { return x; }
+  static constexpr tf::AnyExpr simplify(UnevenCustomRule, auto x) { return x; }
+};
+struct ExpandedCustom : tf::custom {
+  static constexpr std::string_view name = "acme/ExpandedCustom";
+  static constexpr tf::Type infer(ExpandedCustom, const tf::Type& x) { return x; }
+  static constexpr tf::AnyExpr expand(ExpandedCustom, auto x) { return x; }
+};
+/// Nine inputs.
+struct NineTypes : tf::custom {
+  static constexpr std::string_view name = "acme/NineTypes";
+  using T = tf::Type;
+  static constexpr T infer(NineTypes, const T& a, const T&, const T&, const T&, const T&, const T&,
+                           const T&, const T&, const T&) {
+    return a;
+  }
+};
+struct InfersElements : tf::elementwise {
+  static constexpr std::string_view name = "acme/InfersElements";
+  template <class V>
+  V operator()(V x) const {
+    return x;
+  }
+  static constexpr tf::Type infer(InfersElements, const tf::Type& x) { return x; }
+};
+/// The axes are not the first data member.
+struct LateAxes : tf::ops::reduction<LateAxes> {
+  static constexpr std::string_view name = "acme/LateAxes";
+  std::uint32_t keep_dims;
+  std::uint32_t axes;
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  V operator()(V a, V b) const {
+    return a + b;
+  }
+};
+struct VariadicComposite : tf::composite {
+  static constexpr std::string_view name = "acme/VariadicComposite";
+  static constexpr bool variadic = true;
+  static constexpr tf::Type infer(VariadicComposite, std::span<const tf::Type> x) { return x[0]; }
+  static constexpr tf::AnyExpr expand(VariadicComposite, auto x) { return x; }
+};
+struct FixedGradient : tf::custom {
+  static constexpr std::string_view name = "acme/FixedGradient";
+  static constexpr bool variadic = true;
+  static constexpr tf::Type infer(FixedGradient, std::span<const tf::Type> x) { return x[0]; }
+  static constexpr tf::AnyExpr gradient(FixedGradient, auto, auto, auto dy) { return dy; }
+};
+struct RuleOfTwoResults : tf::custom {
+  static constexpr std::string_view name = "acme/RuleOfTwoResults";
+  static constexpr int outputs = 2;
+  static constexpr std::array<tf::Type, 2> infer(RuleOfTwoResults, const tf::Type& x) {
+    return {x, x};
+  }
+  static constexpr tf::AnyExpr simplify(RuleOfTwoResults, auto x, auto) { return x; }
+};
 struct FiveResults : tf::custom {
   static constexpr std::string_view name = "acme/FiveResults";
   static constexpr int outputs = 5;
@@ -103,6 +205,19 @@ constexpr void model(tf::Graph& g) {
   apply(acme::UnevenGradient{}, x);               // error: infer and gradient of an operation must take as many inputs
   apply(acme::OneGradient{}, x, x);               // error: gradient(op, x..., y, dy) of an operation must give a std::array of as many AnyExpr as there are inputs
   apply(acme::FewGradients{}, x, x);              // error: gradient(op, x..., y, dy) of an operation must give a std::array of as many AnyExpr as there are inputs
+  apply(acme::Unnamed{}, x);                      // error: an operation must have a name: static constexpr std::string_view name = "space/Name"
+  apply(acme::OwnFlops{}, x);                     // error: what tf::operation_base declares, and derivative, can't be a data member of an operation: only a static constexpr member of the same type
+  apply(acme::OwnDerivative{}, x);                // error: what tf::operation_base declares, and derivative, can't be a data member of an operation: only a static constexpr member of the same type
+  apply(acme::Pointed{}, x);                      // error: an operation's data members must be numbers of 4 or 8 bytes without padding
+  apply(acme::UnevenRule{}, x);                   // error: operator() and simplify of an elementwise operation must take as many inputs
+  apply(acme::UnevenCustomRule{}, x);             // error: infer and simplify of an operation must take as many inputs
+  apply(acme::ExpandedCustom{}, x);               // error: expand is for what is made of other operations: derive from tf::composite
+  apply(acme::InfersElements{}, x);               // error: an elementwise operation has no infer: its operands broadcast, and result(element) gives the element type
+  tf::reduce<acme::LateAxes>(x.any(), 1, false);  // error: the first data members of a reduction must be std::uint32_t axes and keep_dims
+  tf::add_node(g, acme::NineTypes{}, &id, 1, tf::Type{});          // error: the rules of an operation, infer(op, x...) first, must take from one to tf::max_arity = 8 inputs
+  tf::add_node(g, acme::VariadicComposite{}, &id, 1, tf::Type{});  // error: a composite or elementwise operation has a fixed number of inputs, it can't be variadic
+  tf::add_node(g, acme::FixedGradient{}, &id, 1, tf::Type{});      // error: gradient of a variadic operation must be gradient(op, std::span<const tf::AnyExpr> x, y, dy, tf::AnyExpr* dx)
+  tf::add_node(g, acme::RuleOfTwoResults{}, &id, 1, std::array<tf::Type, 2>{});  // error: simplify is for operations with one result
   tf::add_node(g, acme::FiveResults{}, &id, 1, std::array<tf::Type, 5>{});  // error: an operation has from one to tf::max_outputs = 4 results
   // clang-format on
 #endif

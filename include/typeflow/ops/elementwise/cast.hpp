@@ -16,12 +16,13 @@ struct Cast : elementwise {
   static constexpr std::string_view name = "Cast";
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
-  static constexpr bool casts = true;
   std::uint32_t to;  ///< a DType
+
+  static constexpr DType result(Cast op, DType) { return static_cast<DType>(op.to); }
 
   static constexpr Number evaluate(const EvaluateCall& call) {
     const DType from = call.graph.dtype_of(call.graph.input(call.node, 0));
-    const DType target = static_cast<DType>(decode<Cast>(call.graph, call.node).to);
+    const DType target = call.graph.dtype_of(call.node.outputs.first);
     const Number& x = call.inputs[0];
     return visit_dtype(target, [&](auto zero) {
       using T = decltype(zero);

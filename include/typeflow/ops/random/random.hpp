@@ -21,7 +21,7 @@ struct RandomUniform : elementwise {
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr Domain domain = Domain::floating;
   static constexpr int flops = 20;
-  static constexpr bool nullary = true;
+  static constexpr bool own_type = true;
   std::uint32_t path_low;  ///< hash of the operation's path
   std::uint32_t path_high;
 

@@ -25,15 +25,11 @@ struct Reshape : view {
 };
 
 /// The elements repeated along axes of extent 1 and new leading axes.
-struct BroadcastTo : operation_base {
+struct BroadcastTo : elementwise {
   static constexpr Builtin builtin = Builtin::broadcast_to;
   static constexpr std::string_view name = "BroadcastTo";
-  static constexpr Kind kind = Kind::elementwise;
   static constexpr Domain domain = Domain::any;
-  static constexpr bool condition_first = false;
-  static constexpr bool casts = false;
-  static constexpr bool nullary = true;  // the shape is no function of the input's
-  static constexpr DType result(DType element) { return element; }
+  static constexpr bool own_type = true;
   static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
   constexpr V operator()(V x) const {

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Whether a C++ type is an operation: well_formed<O>() says in sentences what is missing or
+// contradicts. It is asked once, when the record is made (record.hpp), and relies on nothing but
+// what the bases declare: what a data member is called has no meaning.
+//
+// arity<O> is the number of inputs, found in one of the rules. All others, the kernel and the
+// interpreter take as many.
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "typeflow/front/expr.hpp"
+#include "typeflow/ops/operation.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+template <class>
+inline constexpr bool always_false = false;
+
+/// The results, or their gradients, as O::gradient takes them.
+template <int Count>
+struct ResultsOf {
+  using type = std::array<AnyExpr, static_cast<std::size_t>(Count)>;
+};
+template <>
+struct ResultsOf<1> {
+  using type = AnyExpr;
+};
+
+// Which rules an operation has, of whatever form.
+template <class T>
+concept NoRule = std::is_same_v<T, const std::nullptr_t>;
+template <class O>
+concept Infers = !requires { requires NoRule<decltype(O::infer)>; };
+template <class O>
+concept HasGradient = !requires { requires NoRule<decltype(O::gradient)>; };
+template <class O>
+concept Simplifies = !requires { requires NoRule<decltype(O::simplify)>; };
+template <class O>
+concept Expands = !requires { requires NoRule<decltype(O::expand)>; };
+/// It computes its elements itself, from a whole call.
+template <class O>
+concept Evaluates = requires(const EvaluateCall& call) { O::evaluate(call); };
+
+/// The result's type is no function of the inputs' types.
+template <class O>
+inline constexpr bool own_type = false;
+template <class O>
+  requires(O::kind == Kind::elementwise)
+inline constexpr bool own_type<O> = O::own_type;
+
+/// An element type that an elementwise operation takes.
+template <class O>
+using SampleOf =
+    std::conditional_t<contains(O::domain, DType::float32), float,
+                       std::conditional_t<contains(O::domain, DType::int64), std::int64_t,
+                                          std::conditional_t<contains(O::domain, DType::boolean),
+                                                             bool, std::complex<float>>>>;
+
+template <std::size_t>
+using AlwaysAny = AnyExpr;
+template <std::size_t>
+using AlwaysType = Type;
+/// What input I of an elementwise operation on V is.
+template <class O, class V, std::size_t I>
+using NumberOf = std::conditional_t<O::condition_first && I == 0, bool, V>;
+
+/// What of an operation takes N inputs.
+template <class O, class Inputs>
+struct Takes;
+template <class O, std::size_t... I>
+struct Takes<O, std::index_sequence<I...>> {
+  using Results = typename ResultsOf<O::outputs>::type;
+
+  template <class V>
+  static constexpr bool numbers = requires(const O& op) { op(NumberOf<O, V, I>{}...); };
+  static constexpr bool types = requires(O op) { O::infer(op, AlwaysType<I>{}...); };
+  static constexpr bool gradient =
+      requires(O op, Results y) { O::gradient(op, AlwaysAny<I>{}..., y, y); };
+  static constexpr bool simplify =
+      requires(O op, AnyExpr y) { O::simplify(op, AlwaysAny<I>{}..., y); };
+  static constexpr bool expand = requires(O op) { O::expand(op, AlwaysAny<I>{}...); };
+};
+
+/// Whether the rule that says how many inputs there are takes N.
+template <class O, std::size_t N>
+constexpr bool rule_takes() {
+  using With = Takes<O, std::make_index_sequence<N>>;
+  if constexpr (O::kind == Kind::elementwise) {
+    return With::template numbers<SampleOf<O>> || (Evaluates<O> && With::gradient);
+  } else if constexpr (Infers<O>) {
+    return With::types;
+  } else if constexpr (Expands<O>) {
+    return With::expand;
+  } else {
+    return With::gradient;
+  }
+}
+template <class O, std::size_t N = 1>
+constexpr int find_arity() {
+  if constexpr (O::variadic ||
+                (O::kind != Kind::elementwise && !Infers<O> && !Expands<O> && !HasGradient<O>)) {
+    return -1;
+  } else if constexpr (rule_takes<O, N>()) {
+    return static_cast<int>(N);
+  } else if constexpr (N < max_arity) {
+    return find_arity<O, N + 1>();
+  } else {
+    return -1;
+  }
+}
+
+}  // namespace detail
+
+/// How many inputs an operation takes; -1 if any number (variadic), or if no rule says it.
+template <class O>
+inline constexpr int arity = detail::find_arity<O>();
+
+namespace detail {
+
+/// I... for each input; empty if there is no fixed number.
+template <class O>
+using InputsOf = std::make_index_sequence<static_cast<std::size_t>(arity<O> < 0 ? 0 : arity<O>)>;
+
+template <class O>
+concept VariadicInfer = requires(O op, std::span<const Type> x) { O::infer(op, x); };
+template <class O>
+concept VariadicGradient = requires(O op, std::span<const AnyExpr> x, AnyExpr y, AnyExpr* dx) {
+  O::gradient(op, x, y, y, dx);
+};
+template <class O>
+concept VariadicSimplify =
+    requires(O op, std::span<const AnyExpr> x, AnyExpr y) { O::simplify(op, x, y); };
+
+/// What the base declares is a constant of the same type, not an attribute.
+template <class O>
+constexpr bool constants_fit() {
+  return std::is_same_v<decltype(O::kind), const Kind> &&
+         std::is_same_v<decltype(O::builtin), const Builtin> &&
+         std::is_same_v<decltype(O::effect), const SideEffect> &&
+         std::is_same_v<decltype(O::flops), const int> &&
+         std::is_same_v<decltype(O::outputs), const int> &&
+         std::is_same_v<decltype(O::variadic), const bool> &&
+         std::is_same_v<decltype(O::scalar_body), const bool> &&
+         std::is_same_v<decltype(O::foldable), const bool>;
+}
+/// `derivative`, if there is one.
+template <class O>
+constexpr bool derivative_fits() {
+  if constexpr (requires { O::derivative; }) {
+    return std::is_same_v<decltype(O::derivative), const Derivative>;
+  } else {
+    return true;
+  }
+}
+
+/// Passes read a reduction's axes in its first word, and whether they stay in the second.
+template <class O>
+constexpr bool axes_first() {
+  if constexpr (requires(O op) {
+                  requires std::is_same_v<decltype(op.axes), std::uint32_t>;
+                  requires std::is_same_v<decltype(op.keep_dims), std::uint32_t>;
+                }) {
+    O op{};
+    op.axes = 1;
+    op.keep_dims = 2;
+    const Words<O> words = encode(op);
+    return words[0] == 1 && words[1] == 2;
+  } else {
+    return false;
+  }
+}
+
+template <class O>
+constexpr bool elementwise_fits() {
+  using With = Takes<O, InputsOf<O>>;
+  constexpr bool takes = arity<O> > 0 || (Evaluates<O> && O::own_type);
+  constexpr bool gradient = !HasGradient<O> || With::gradient;
+  constexpr bool simplify = !Simplifies<O> || With::simplify;
+  static_assert(takes,
+                "operator() of an elementwise operation must take numbers of every element type "
+                "of its domain, from one to tf::max_arity = 8 of them");
+  static_assert(!takes || gradient,
+                "operator() and gradient of an elementwise operation must take as many inputs");
+  static_assert(!takes || simplify,
+                "operator() and simplify of an elementwise operation must take as many inputs");
+  static_assert(!Infers<O>,
+                "an elementwise operation has no infer: its operands broadcast, and "
+                "result(element) gives the element type");
+  static_assert(O::outputs == 1, "an elementwise operation has one result");
+  return takes && gradient && simplify;
+}
+
+template <class O>
+constexpr bool variadic_fits() {
+  static_assert(O::kind != Kind::composite && O::kind != Kind::elementwise,
+                "a composite or elementwise operation has a fixed number of inputs, it can't be "
+                "variadic");
+  constexpr bool gradient = !HasGradient<O> || VariadicGradient<O>;
+  constexpr bool simplify = !Simplifies<O> || VariadicSimplify<O>;
+  static_assert(VariadicInfer<O>,
+                "a variadic operation must have infer(op, std::span<const tf::Type> x)");
+  static_assert(gradient,
+                "gradient of a variadic operation must be gradient(op, "
+                "std::span<const tf::AnyExpr> x, y, dy, tf::AnyExpr* dx)");
+  static_assert(simplify,
+                "simplify of a variadic operation must be simplify(op, "
+                "std::span<const tf::AnyExpr> x, y)");
+  return VariadicInfer<O> && gradient && simplify;
+}
+
+template <class O>
+constexpr bool rules_fit() {
+  using With = Takes<O, InputsOf<O>>;
+  constexpr bool some = Infers<O> || Expands<O> || HasGradient<O> || Simplifies<O>;
+  constexpr bool takes = !some || arity<O> > 0;
+  constexpr bool expands = !Expands<O> || With::expand;
+  constexpr bool gradient = !HasGradient<O> || With::gradient;
+  constexpr bool simplify = !Simplifies<O> || With::simplify;
+  static_assert(takes,
+                "the rules of an operation, infer(op, x...) first, must take from one to "
+                "tf::max_arity = 8 inputs");
+  if constexpr (O::kind == Kind::composite) {
+    static_assert(Expands<O>,
+                  "a composite operation must have expand(op, x...), of one to tf::max_arity = 8 "
+                  "tensors");
+    static_assert(!takes || expands,
+                  "infer and expand of a composite operation must take as many inputs");
+  } else {
+    static_assert(!Expands<O>,
+                  "expand is for what is made of other operations: derive from tf::composite");
+  }
+  static_assert(!takes || gradient, "infer and gradient of an operation must take as many inputs");
+  static_assert(!takes || simplify, "infer and simplify of an operation must take as many inputs");
+  if constexpr (O::kind == Kind::reduction) {
+    static_assert(axes_first<O>(),
+                  "the first data members of a reduction must be std::uint32_t axes and keep_dims");
+  }
+  return takes && expands && gradient && simplify;
+}
+
+}  // namespace detail
+
+/// Whether O is an operation; if not, a sentence says what is wrong.
+template <class O>
+constexpr bool well_formed() {
+  static_assert(std::is_base_of_v<operation_base, O>,
+                "an operation derives from tf::elementwise, tf::comparison, tf::composite, "
+                "tf::custom, tf::update or tf::ops::reduction");
+  static_assert(
+      requires { requires std::is_same_v<decltype(O::name), const std::string_view>; },
+      "an operation must have a name: static constexpr std::string_view name = "
+      "\"space/Name\"");
+  static_assert(std::is_empty_v<O> || (sizeof(O) % 4 == 0 && std::is_trivially_copyable_v<O>),
+                "an operation's data members must be numbers of 4 or 8 bytes without padding");
+  static_assert(detail::constants_fit<O>() && detail::derivative_fits<O>(),
+                "what tf::operation_base declares, and derivative, can't be a data member of an "
+                "operation: only a static constexpr member of the same type");
+  static_assert(O::outputs >= 1 && O::outputs <= max_outputs,
+                "an operation has from one to tf::max_outputs = 4 results");
+  static_assert(!detail::Simplifies<O> || O::outputs == 1,
+                "simplify is for operations with one result");
+  if constexpr (O::kind == Kind::elementwise) {
+    return detail::elementwise_fits<O>();
+  } else if constexpr (O::variadic) {
+    return detail::variadic_fits<O>();
+  } else {
+    return detail::rules_fit<O>();
+  }
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
