@@ -30,6 +30,10 @@ inline constexpr Row nn_rows[] = {
         "avg_pool", "avg_pool<size, stride>(x)", "(N,H,W,C) -> (N,H',W',C)",
         "the mean of each window, padding excluded; or avg_pool<tf::Pool2d{...}>(x), with "
         "tf::Pool1d and tf::Pool3d for other images; of the whole image: mean<1, 2>(x)"),
+    row<ops::Div, ops::WindowSum>(
+        "lrn", "lrn(x, {.depth_radius = r})", "(..,C) -> (..,C)",
+        "x / (bias + alpha * sum of x^2 over r channels on either side)^beta",
+        {.types = "floating"}),
     row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
         "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",
         "in training x / p with probability p, else 0; in inference x"),

@@ -40,6 +40,7 @@
 #include "typeflow/ops/nn/window.hpp"
 #include "typeflow/ops/nn/pool.hpp"
 #include "typeflow/ops/elementwise/binary.hpp"
+#include "typeflow/ops/nn/lrn.hpp"
 #include "typeflow/ops/elementwise/bitcast.hpp"
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/index/gather.hpp"

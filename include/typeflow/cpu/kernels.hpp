@@ -10,6 +10,7 @@
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/ops/bitcast.hpp"
 #include "typeflow/cpu/ops/gather.hpp"
+#include "typeflow/cpu/ops/lrn.hpp"
 #include "typeflow/cpu/ops/movement.hpp"
 #include "typeflow/cpu/ops/numerics.hpp"
 #include "typeflow/cpu/ops/pool.hpp"

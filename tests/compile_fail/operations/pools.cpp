@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What pools, lrn and convolutions of single channels refuse.
+// What pools and lrn refuse.
 
 #include "typeflow/graph.hpp"
 
@@ -13,6 +13,8 @@ constexpr void model(tf::Graph& g) {
   auto mask = tf::placeholder<bool, tf::batch, 6, 8, 3>(g, "mask");
   auto batches = tf::placeholder<float, 2, tf::batch, 8, 3>(g, "batches");
   auto small = tf::placeholder<float, tf::batch, 2, 2, 3>(g, "small");
+  auto scalar = tf::placeholder<float>(g, "scalar");
+  lrn(x).named("also_right");
   max_pool<2>(avg_pool<tf::Pool2d{.window = {3, 3}, .strides = {2, 2}}>(x)).named("right");
 #ifndef CORRECTED
   // clang-format off
@@ -29,6 +31,8 @@ constexpr void model(tf::Graph& g) {
   avg_pool<2, 0>(x);                             // error: avg_pool(x): windows and strides must be 1 or more, pads 0 or more, and 0 unless padding is given
   avg_pool<2>(batches);                          // error: avg_pool(x): height, width and channels must be numbers; only the first axis may be a batch
   avg_pool<3, 1, tf::Padding::valid>(small);     // error: avg_pool(x): every window must hold an element of x
+  lrn(integers);                                 // error: lrn(x): x must be floating-point; convert with cast<float>(x)
+  lrn(scalar);                                   // error: lrn(x): x must have an axis of channels
   // clang-format on
 #endif
 }
