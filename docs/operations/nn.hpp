@@ -34,6 +34,10 @@ inline constexpr Row nn_rows[] = {
         "lrn", "lrn(x, {.depth_radius = r})", "(..,C) -> (..,C)",
         "x / (bias + alpha * sum of x^2 over r channels on either side)^beta",
         {.types = "floating"}),
+    row<ops::DepthwiseConv, ops::DepthwiseInputGradient, ops::DepthwiseFilterGradient>(
+        "depthwise_conv2d", "depthwise_conv2d(x, w)", "(N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)",
+        "each channel convolved with M filters of its own; "
+        "depthwise_conv2d<tf::Conv2d{...}>(x, w) has strides, paddings and dilations"),
     row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
         "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",
         "in training x / p with probability p, else 0; in inference x"),

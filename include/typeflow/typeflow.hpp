@@ -39,6 +39,7 @@
 #include "typeflow/ops/nn/activations.hpp"
 #include "typeflow/ops/nn/window.hpp"
 #include "typeflow/ops/nn/pool.hpp"
+#include "typeflow/ops/nn/depthwise.hpp"
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/nn/lrn.hpp"
 #include "typeflow/ops/elementwise/bitcast.hpp"

@@ -9,6 +9,7 @@
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/ops/bitcast.hpp"
+#include "typeflow/cpu/ops/depthwise.hpp"
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/cpu/ops/lrn.hpp"
 #include "typeflow/cpu/ops/movement.hpp"

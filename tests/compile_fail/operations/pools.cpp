@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What pools and lrn refuse.
+// What pools, lrn and convolutions of single channels refuse.
 
 #include "typeflow/graph.hpp"
 
@@ -13,8 +13,11 @@ constexpr void model(tf::Graph& g) {
   auto mask = tf::placeholder<bool, tf::batch, 6, 8, 3>(g, "mask");
   auto batches = tf::placeholder<float, 2, tf::batch, 8, 3>(g, "batches");
   auto small = tf::placeholder<float, tf::batch, 2, 2, 3>(g, "small");
+  auto w = tf::placeholder<float, 3, 3, 3, 2>(g, "w");
+  auto wide = tf::placeholder<double, 3, 3, 3, 2>(g, "wide");
+  auto other = tf::placeholder<float, 3, 3, 4, 1>(g, "other");
   auto scalar = tf::placeholder<float>(g, "scalar");
-  lrn(x).named("also_right");
+  lrn(depthwise_conv2d<tf::Conv2d{.strides = {2, 2}}>(x, w)).named("also_right");
   max_pool<2>(avg_pool<tf::Pool2d{.window = {3, 3}, .strides = {2, 2}}>(x)).named("right");
 #ifndef CORRECTED
   // clang-format off
@@ -33,6 +36,15 @@ constexpr void model(tf::Graph& g) {
   avg_pool<3, 1, tf::Padding::valid>(small);     // error: avg_pool(x): every window must hold an element of x
   lrn(integers);                                 // error: lrn(x): x must be floating-point; convert with cast<float>(x)
   lrn(scalar);                                   // error: lrn(x): x must have an axis of channels
+  depthwise_conv2d(flat, w);                     // error: depthwise_conv2d(x, w): x must have four axes, (N,H,W,C), and w four, (KH,KW,C,M)
+  depthwise_conv2d(x, wide);                     // error: depthwise_conv2d(x, w): the element types must be equal and floating
+  depthwise_conv2d(integers, integers);          // error: depthwise_conv2d(x, w): the element types must be equal and floating
+  depthwise_conv2d(batches, w);                  // error: depthwise_conv2d(x, w): height, width and channels must be numbers; only the first axis may be a batch
+  depthwise_conv2d(x, x);                        // error: depthwise_conv2d(x, w): height, width and channels must be numbers; only the first axis may be a batch
+  depthwise_conv2d(x, other);                    // error: depthwise_conv2d(x, w): the channels of x must be the third axis of w
+  depthwise_conv2d<tf::Conv2d{.groups = 3}>(x, w);        // error: depthwise_conv2d(x, w): groups must be left at 1; each channel is one by itself
+  depthwise_conv2d<tf::Conv2d{.strides = {0, 1}}>(x, w);  // error: depthwise_conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  depthwise_conv2d<tf::Conv2d{.padding = tf::Padding::valid}>(small, w);  // error: depthwise_conv2d(x, w): the kernel must fit into the padded image
   // clang-format on
 #endif
 }
