@@ -41,6 +41,12 @@ inline constexpr Row nn_rows[] = {
     row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
         "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",
         "in training x / p with probability p, else 0; in inference x"),
+    row<ops::Add, ops::Mul, ops::Div, ops::Sqrt, ops::Mean>(
+        "batch_norm", "batch_norm(g, name, x)", "(..,C) -> (..,C)",
+        "(x - mean) / sqrt(variance + epsilon) * gamma + beta with new variables name/gamma, "
+        "name/beta, name/moving_mean, name/moving_variance; in training mean and variance of the "
+        "batch, in inference their moving averages, which minimize moves",
+        {.types = "floating"}),
     row<ops::MatMul, ops::Add>("dense", "dense<N>(g, name, x)", "(B,K) -> (B,N)",
                                "x W + b with new variables name/W and name/b",
                                {.types = "floating"}),

@@ -62,6 +62,7 @@
 #include "typeflow/ops/elementwise/special_functions.hpp"
 #include "typeflow/ops/index/unique.hpp"
 #include "typeflow/graph/describe.hpp"
+#include "typeflow/nn/batch_norm.hpp"
 #include "typeflow/nn/dense.hpp"
 #include "typeflow/nn/dropout.hpp"
 #include "typeflow/optimizers/gradient_descent.hpp"
