@@ -107,12 +107,11 @@ template <class T, class A, int V>
   sums.store(tile, S::width);
 }
 
-/// The same of operands in pieces: runs.count times the products of runs.length(r) elements of the
-/// rows that begin at runs.rows(r)[i] and of the rows of b that begin at runs.right(r). With
-/// `go_on` the tile's sums are added to.
+/// The same of operands in pieces: runs.count times runs.next(at, b) sets where the rows of a and
+/// of b begin, and gives the number of products. With `go_on` they are added to the tile.
 template <class T, class A, int V, class Runs>
-[[gnu::noinline, gnu::flatten]] void gathered_tile(const Runs& runs, T* tile,
-                                                   std::int64_t tile_pitch, bool go_on) {
+[[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
+                                                   bool go_on) {
   using S = TileShape<T, A>;
   TileSums<T, A, V> sums;
   if (go_on) {
@@ -122,8 +121,9 @@ template <class T, class A, int V, class Runs>
   }
   for (std::int64_t r = 0; r < runs.count; ++r) {
     const T* at[S::rows];
-    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = runs.row(r, i); });
-    sums.add(at, runs.step, runs.right(r), runs.pitch, runs.length(r));
+    const T* b = nullptr;
+    const std::int64_t length = runs.next(at, b);
+    sums.add(at, runs.step, b, runs.pitch, length);
   }
   sums.store(tile, tile_pitch);
 }

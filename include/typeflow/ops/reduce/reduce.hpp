@@ -14,6 +14,14 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+/// Whether the axes, as bits, have extent 1.
+constexpr bool folds_none(const Dims& dims, unsigned axes) {
+  for (int i = 0; i < dims.rank; ++i) {
+    if ((axes >> i & 1u) != 0 && dims.extent[i] != 1) return false;
+  }
+  return true;
+}
+
 namespace ops {
 
 /// What all reductions share: the axes as bits, and whether they stay with extent 1.
@@ -25,6 +33,10 @@ struct reduction : operation_base {
   static constexpr DType result(DType element) { return element; }
   static constexpr Type infer(const Self& op, const Type& x) {
     return {Self::result(x.dtype), reduced(x.dims, op.axes, op.keep_dims != 0)};
+  }
+  /// Over axes of extent 1 only the shape changes.
+  static constexpr AnyExpr simplify(const Self& op, auto x, auto y) {
+    return folds_none(x.dims(), op.axes) ? reshape_to(x, y.dims()) : y;
   }
   /// Calls f(output position, input position, position among the reduced) for every element.
   template <class F>
@@ -202,6 +214,11 @@ struct arg_extreme : reduction<Self> {
   static constexpr bool index_result = true;
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr DType result(DType) { return DType::int32; }
+  /// Of one element the position is 0. No constant: effects that x follows are still to happen.
+  static constexpr AnyExpr simplify(const Self& op, auto x, auto y) {
+    if (!folds_none(x.dims(), op.axes)) return y;
+    return reshape_to(cast_to(less(x, x), DType::int32), y.dims());
+  }
   static void interpret(InterpretCall& call) {
     HostTensor& y = call.outputs[0];
     detail::visit_widest(call.inputs[0]->dtype, [&](auto zero) {

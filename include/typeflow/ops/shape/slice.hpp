@@ -61,12 +61,14 @@ namespace ops {
 
 /// A window of x; its size is the result's type.
 struct Slice : custom, SliceWindow {
-  static constexpr Builtin builtin = Builtin::slice;
   static constexpr std::string_view name = "Slice";
   static constexpr int flops = 0;
 
   static constexpr AnyExpr gradient(Slice op, auto x, auto, auto dy) {
     return pad_to(dy, op, x.dims(), detail::constant_node(*dy.graph, dy.dtype(), Number{}));
+  }
+  static constexpr AnyExpr simplify(const Slice& op, auto x, auto y) {
+    return slice_through(x, op, y);  // ops/shape/concat.hpp
   }
   /// An index or range of a batch axis may lie outside of it in a run with a small batch.
   static void require_inside(const Slice& op, int axis, const std::int64_t* window,
@@ -106,7 +108,6 @@ struct Slice : custom, SliceWindow {
 
 /// A tensor with x as a window of it and a scalar, the second input, everywhere else.
 struct Pad : custom, SliceWindow {
-  static constexpr Builtin builtin = Builtin::pad;
   static constexpr std::string_view name = "Pad";
   static constexpr int flops = 0;
 
@@ -132,7 +133,6 @@ struct Pad : custom, SliceWindow {
 
 /// The elements in reverse order along the axes whose bits are set.
 struct Reverse : custom {
-  static constexpr Builtin builtin = Builtin::reverse;
   static constexpr std::string_view name = "Reverse";
   static constexpr int flops = 0;
   std::uint32_t axes;
@@ -140,6 +140,9 @@ struct Reverse : custom {
   static constexpr Type infer(Reverse, const Type& x) { return x; }
   static constexpr AnyExpr gradient(Reverse op, auto, auto, auto dy) {
     return reverse_to(dy, op.axes);
+  }
+  static constexpr AnyExpr simplify(Reverse op, auto x, auto y) {
+    return made_by<Reverse>(x) && operation_of<Reverse>(x).axes == op.axes ? input_of(x, 0) : y;
   }
   static void interpret(InterpretCall& call) {
     const Reverse op = decode<Reverse>(call.graph, call.node);
