@@ -21,6 +21,7 @@
 #include "typeflow/cpu/ops/selection.hpp"
 #include "typeflow/cpu/ops/shuffle.hpp"
 #include "typeflow/cpu/ops/sort.hpp"
+#include "typeflow/cpu/ops/stitch.hpp"
 #include "typeflow/cpu/ops/unique.hpp"
 #include "typeflow/cpu/rows.hpp"
 

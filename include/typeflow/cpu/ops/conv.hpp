@@ -99,7 +99,8 @@ class WindowProduct {
   using T = typename E::T;
   using A = typename E::Arch;
   using S = typename E::Tile;
-  static constexpr int row_group = 8;  ///< row blocks of a task
+  static constexpr int row_group = 8;               ///< row blocks of a task
+  static constexpr std::int64_t most_copied = 512;  ///< elements of a window
 
  public:
   static std::int64_t workspace(const std::int64_t* extents) {
@@ -235,17 +236,20 @@ class WindowProduct {
     const std::int64_t tasks = (rows + of_task - 1) / of_task;
     const std::int64_t work = 2 * of_task * S::width * (depth + 1);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    // All panels for some rows, if they stay in cache; else all rows for a panel.
+    constexpr std::int64_t cached = (std::int64_t{1} << 19) / sizeof(T);
+    const bool rows_first = depth * panels.padded() <= cached;
     parallel(call, panels.count * tasks, grain, [&](std::int64_t begin, std::int64_t end) {
       const auto ops = E::operations(call);
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t p = task / tasks;
-        const std::int64_t first = task % tasks * of_task;
+        const std::int64_t p = rows_first ? task % panels.count : task / tasks;
+        const std::int64_t first = (rows_first ? task / panels.count : task % tasks) * of_task;
         const std::int64_t width = panels.width(p);
         const T* const panel = weights + panels.first(p) * depth;
         for (std::int64_t i = first; i < std::min(first + of_task, rows); i += S::rows) {
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - i));
           Block block;
-          place(z, axes, i, count, block);
+          place(axes, i, count, block);
           alignas(64) T tile[S::rows * S::width];
           const T* const image = call.operand<const T>(0) + group * z.depth;
           with_vectors<S>(width, [&](auto vectors) {
@@ -259,20 +263,18 @@ class WindowProduct {
     });
   }
 
-  static void place(const Sizes& z, const GatherAxis* axes, std::int64_t first, int count,
-                    Block& block) {
-    (void)z;
+  static void place(const GatherAxis* axes, std::int64_t first, int count, Block& block) {
+    std::int64_t place[max_window_rank];
+    std::int64_t sample = first;
+    for (int a = max_window_rank - 1; a >= 0; --a) {
+      place[a] = sample % axes[a].places;
+      sample /= axes[a].places;
+    }
     block.inside = true;
     block.inside_widths = true;
     for (int i = 0; i < S::rows; ++i) {
-      std::int64_t row = first + std::min(i, count - 1);
-      std::int64_t place[max_window_rank];
-      for (int a = max_window_rank - 1; a >= 0; --a) {
-        place[a] = row % axes[a].places;
-        row /= axes[a].places;
-      }
-      block.pixel[i] = row;
-      block.result[i] = row;
+      block.pixel[i] = sample;
+      block.result[i] = sample;
       for (int a = 0; a < max_window_rank; ++a) {
         const GatherAxis& axis = axes[a];
         const std::int64_t at = place[a] * axis.step + axis.offset;
@@ -283,6 +285,11 @@ class WindowProduct {
         const bool fits = at >= 0 && at + (axis.taps - 1) * axis.tap_step < axis.extent;
         block.inside = block.inside && fits;
         if (a == max_window_rank - 1) block.inside_widths = block.inside_widths && fits;
+      }
+      if (i + 1 >= count) continue;  // rows from `count` on repeat the last
+      for (int a = max_window_rank - 1; a >= 0 && ++place[a] == axes[a].places; --a) {
+        place[a] = 0;
+        if (a == 0) ++sample;
       }
     }
   }
@@ -302,6 +309,7 @@ class WindowProduct {
     std::int64_t k[max_window_rank] = {};
     static constexpr std::int64_t step = 1;
 
+    TYPEFLOW_INLINE bool more() { return count-- > 0; }
     TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
       const std::int64_t z = k[0] * axes[0].tap_step;
       const std::int64_t y = k[1] * axes[1].tap_step;
@@ -334,6 +342,39 @@ class WindowProduct {
     static bool is_in(std::int64_t at, std::int64_t extent) { return at >= 0 && at < extent; }
   };
 
+  /// A row's window with zeros in the padding, where the runs of few channels would be too short.
+  static void copy_window(const Sizes& z, const GatherAxis* axes, const std::int64_t* from,
+                          std::int64_t pixel, const T* image, T* to) {
+    const std::int64_t channels = z.depth * z.groups;
+    for (std::int64_t k0 = 0; k0 < axes[0].taps; ++k0) {
+      const std::int64_t i0 = k0 * axes[0].tap_step;
+      for (std::int64_t k1 = 0; k1 < axes[1].taps; ++k1) {
+        const std::int64_t i1 = k1 * axes[1].tap_step;
+        const bool line =
+            Runs::is_in(from[0] + i0, axes[0].extent) && Runs::is_in(from[1] + i1, axes[1].extent);
+        const std::int64_t first = pixel + (i0 * axes[1].extent + i1) * axes[2].extent;
+        if (z.groups == 1 && axes[2].tap_step == 1) {  // the taps lie side by side
+          const std::int64_t begin =
+              line ? std::clamp<std::int64_t>(-from[2], 0, axes[2].taps) : axes[2].taps;
+          const std::int64_t end =
+              std::clamp<std::int64_t>(axes[2].extent - from[2], begin, axes[2].taps);
+          to = std::fill_n(to, begin * channels, T(0));
+          for (std::int64_t c = begin * channels; c < end * channels; ++c) {
+            *to++ = image[first * channels + c];
+          }
+          to = std::fill_n(to, (axes[2].taps - end) * channels, T(0));
+          continue;
+        }
+        for (std::int64_t k2 = 0; k2 < axes[2].taps; ++k2) {
+          const std::int64_t i2 = k2 * axes[2].tap_step;
+          const bool inside = line && Runs::is_in(from[2] + i2, axes[2].extent);
+          const std::int64_t at = (first + i2) * channels;
+          for (std::int64_t c = 0; c < z.depth; ++c) *to++ = inside ? image[at + c] : T(0);
+        }
+      }
+    }
+  }
+
   template <int V>
   static void tile_of(const Sizes& z, const GatherAxis* axes, const Block& block, const T* image,
                       const T* zeros, const T* panel, std::int64_t width, T* tile) {
@@ -341,6 +382,14 @@ class WindowProduct {
     const std::int64_t piece = whole ? axes[2].taps * z.depth : z.depth;
     const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
     const std::int64_t runs = whole ? axes[0].taps * axes[1].taps : taps;
+    if (!block.inside && z.depth < 16 && taps > 0 && taps * z.depth <= most_copied) {
+      alignas(64) T copies[S::rows * most_copied];
+      for (int i = 0; i < S::rows; ++i) {
+        copy_window(z, axes, block.at[i], block.pixel[i], image, copies + i * taps * z.depth);
+      }
+      product_tile<T, A, V>(copies, taps * z.depth, 1, S::rows, panel, width, taps * z.depth, tile);
+      return;
+    }
     gathered_tile<T, A, V>(Runs{axes, &block, image, zeros, panel, z.depth * z.groups, width, piece,
                                 whole, taps == 0 ? 0 : runs},
                            tile, S::width, false);
@@ -455,6 +504,14 @@ class FilterProduct {
     return p;
   }
 
+  template <class O>
+  static void advance(const O& op, Position& p) {
+    for (int a = max_window_rank - 1; a >= 0 && ++p.at[a] == op.places(a); --a) {
+      p.at[a] = 0;
+      if (a == 0) ++p.sample;
+    }
+  }
+
   /// The sums of a unit's tiles over the places of a part.
   template <class O>
   static void sum_part(const KernelCall& call, const O& op, const Sizes& z, std::int64_t part,
@@ -483,8 +540,8 @@ class FilterProduct {
                                      : Right{y + z.panels.first(p), z.filters, 0};
           with_vectors<S>(width, [&](auto vectors) {
             if (z.copies_x) {
-              CopiedRuns runs{copies + block * S::rows, z.x_pitch(), right, first, last};
-              gathered_tile<T, A, vectors()>(runs, tile, S::width, go_on);
+              gathered_tile<T, A, vectors()>(
+                  WindowRuns(op, z, x, copies, block, right, first, last), tile, S::width, go_on);
             } else {
               gathered_tile<T, A, vectors()>(PlaceRuns(op, z, x, tap, block, right, first, last),
                                              tile, S::width, go_on);
@@ -506,20 +563,116 @@ class FilterProduct {
     }
   };
 
-  /// Windows that are copied: one run.
-  struct CopiedRuns {
-    const T* x;
-    std::int64_t step;
-    Right b;
+  /// Which places along an axis see no padding: [first, last).
+  struct Inner {
     std::int64_t first;
     std::int64_t last;
-    std::int64_t count = 1;
-    std::int64_t pitch = b.pitch;
 
-    TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) const {
-      unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = x + i; });
-      right = b.row(first);
-      return last - first;
+    Inner(const WindowAxis& axis, std::int64_t image, std::int64_t places)
+        : first((axis.before + axis.stride - 1) / axis.stride) {
+      const std::int64_t room = image + axis.before - axis.span();
+      last = std::max(first, std::min(places, room < 0 ? 0 : room / axis.stride + 1));
+    }
+    bool has(std::int64_t place) const { return place >= first && place < last; }
+  };
+
+  /// What all taps see, some rows of them: the pixels where they lie, or the copies of windows that
+  /// see padding. A run is a part of a line of places.
+  struct WindowRuns {
+    const T* x;
+    const T* copies;
+    std::int64_t x_step;
+    std::int64_t copy_step;
+    std::int64_t first;  ///< the place of the first copy
+    std::int64_t pitch;
+    Right b;
+    std::int64_t place;
+    std::int64_t last;
+    Position position;
+    std::int64_t channels;
+    std::int64_t places[max_window_rank];
+    std::int64_t image[max_window_rank];
+    std::int64_t stride[max_window_rank];
+    std::int64_t before[max_window_rank];
+    Inner inner[max_window_rank];
+    std::int64_t row[S::rows];  ///< of a pixel, from the first one of its window
+    std::int64_t step = 0;
+
+    template <class O>
+    WindowRuns(const O& op, const Sizes& z, const T* from, const T* copied, std::int64_t block,
+               const Right& right, std::int64_t begin, std::int64_t end)
+        : x(from),
+          copies(copied + block * S::rows),
+          x_step(op.window.stride[2] * z.channels),
+          copy_step(z.x_pitch()),
+          first(begin),
+          pitch(right.pitch),
+          b(right),
+          place(begin),
+          last(end),
+          position(begin < end ? FilterProduct::position(op, begin) : Position{}),
+          channels(z.channels),
+          inner{{op.window.axis(0), op.image[0], op.places(0)},
+                {op.window.axis(1), op.image[1], op.places(1)},
+                {op.window.axis(2), op.image[2], op.places(2)}} {
+      for (int a = 0; a < max_window_rank; ++a) {
+        places[a] = op.places(a);
+        image[a] = op.image[a];
+        stride[a] = op.window.stride[a];
+        before[a] = op.window.before[a];
+      }
+      for (int i = 0; i < S::rows; ++i) {
+        const std::int64_t number = std::min<std::int64_t>(block * S::rows + i, z.rows - 1);
+        const std::int64_t tap = number / z.of_x;
+        const std::int64_t k[] = {tap / (op.window.size[1] * op.window.size[2]),
+                                  tap / op.window.size[2] % op.window.size[1],
+                                  tap % op.window.size[2]};
+        std::int64_t pixel = 0;
+        for (int a = 0; a < max_window_rank; ++a) {
+          pixel = pixel * op.image[a] + k[a] * op.window.dilation[a];
+        }
+        row[i] = pixel * channels + number % z.of_x;
+      }
+    }
+
+    TYPEFLOW_INLINE bool more() const { return place < last; }
+    TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
+      const std::int64_t from = position.at[2];
+      const bool line = inner[0].has(position.at[0]) && inner[1].has(position.at[1]);
+      const bool direct = line && inner[2].has(from);
+      std::int64_t end = places[2];
+      if (direct) {
+        end = inner[2].last;
+      } else if (line && from < inner[2].first && inner[2].first < inner[2].last) {
+        end = inner[2].first;
+      }
+      const std::int64_t size = std::min(end - from, last - place);
+      if (direct) {
+        std::int64_t pixel = position.sample;
+        for (int a = 0; a < max_window_rank; ++a) {
+          pixel = pixel * image[a] + position.at[a] * stride[a] - before[a];
+        }
+        unrolled<S::rows>([&](auto i)
+                              TYPEFLOW_INLINE_LAMBDA { at[i] = x + pixel * channels + row[i]; });
+        step = x_step;
+      } else {
+        unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+          at[i] = copies + (place - first) * copy_step + i;
+        });
+        step = copy_step;
+      }
+      right = b.row(place);
+      place += size;
+      position.at[2] += size;
+      for (int a = max_window_rank - 1; a >= 0 && position.at[a] == places[a]; --a) {
+        position.at[a] = 0;
+        if (a > 0) {
+          ++position.at[a - 1];
+        } else {
+          ++position.sample;
+        }
+      }
+      return size;
     }
   };
 
@@ -529,7 +682,6 @@ class FilterProduct {
     const T* x;
     std::int64_t channels;
     std::int64_t step;
-    std::int64_t count;
     std::int64_t pitch;
     Right b;
     std::int64_t place;
@@ -548,7 +700,6 @@ class FilterProduct {
         : x(from),
           channels(z.channels),
           step(op.window.stride[2] * z.channels),
-          count(0),
           pitch(right.pitch),
           b(right),
           place(first),
@@ -579,9 +730,9 @@ class FilterProduct {
         position = FilterProduct::position(op, first);
       }
       line = places[2];
-      count = (position.at[2] + (end - first) + line - 1) / line;
     }
 
+    TYPEFLOW_INLINE bool more() const { return place < last; }
     TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
       const std::int64_t from = position.at[2];
       const std::int64_t size = std::min(line - from, last - place);
@@ -615,14 +766,22 @@ class FilterProduct {
     }
   };
 
-  /// The windows of places [first, last), with zeros in the padding: a row of x_pitch() elements
-  /// for each.
+  /// Those windows of places [first, last) that see padding, with zeros there: a row of x_pitch()
+  /// elements for each place.
   template <class O>
   static void copy_windows(const O& op, const Sizes& z, const T* x, std::int64_t first,
                            std::int64_t last, T* to) {
     if (first >= last) return;
     Position p = position(op, first);
+    const Inner inner[] = {{op.window.axis(0), op.image[0], op.places(0)},
+                           {op.window.axis(1), op.image[1], op.places(1)},
+                           {op.window.axis(2), op.image[2], op.places(2)}};
+    const bool merged = z.groups == 1 && op.window.dilation[2] == 1;  // taps lie side by side
     for (std::int64_t place = first; place < last; ++place, to += z.x_pitch()) {
+      if (inner[0].has(p.at[0]) && inner[1].has(p.at[1]) && inner[2].has(p.at[2])) {
+        advance(op, p);
+        continue;
+      }
       T* at = to;
       const WindowAxis w[] = {op.window.axis(0), op.window.axis(1), op.window.axis(2)};
       for (std::int64_t k0 = 0; k0 < w[0].size; ++k0) {
@@ -630,6 +789,21 @@ class FilterProduct {
         for (std::int64_t k1 = 0; k1 < w[1].size; ++k1) {
           const std::int64_t i1 = p.at[1] * w[1].stride + k1 * w[1].dilation - w[1].before;
           const bool line = i0 >= 0 && i0 < op.image[0] && i1 >= 0 && i1 < op.image[1];
+          if (merged) {
+            const std::int64_t i2 = p.at[2] * w[2].stride - w[2].before;
+            const std::int64_t begin = line ? std::clamp<std::int64_t>(-i2, 0, w[2].size) : 0;
+            const std::int64_t end =
+                line ? std::clamp<std::int64_t>(op.image[2] - i2, begin, w[2].size) : 0;
+            const std::int64_t pixel =
+                ((p.sample * op.image[0] + i0) * op.image[1] + i1) * op.image[2] + i2;
+            for (std::int64_t c = 0; c < begin * z.of_x; ++c) at[c] = T(0);
+            for (std::int64_t c = begin * z.of_x; c < end * z.of_x; ++c) {
+              at[c] = x[pixel * z.channels + c];
+            }
+            for (std::int64_t c = end * z.of_x; c < w[2].size * z.of_x; ++c) at[c] = T(0);
+            at += w[2].size * z.of_x;
+            continue;
+          }
           for (std::int64_t k2 = 0; k2 < w[2].size; ++k2, at += z.of_x) {
             const std::int64_t i2 = p.at[2] * w[2].stride + k2 * w[2].dilation - w[2].before;
             if (line && i2 >= 0 && i2 < op.image[2]) {
@@ -643,10 +817,7 @@ class FilterProduct {
         }
       }
       std::fill(at, to + z.x_pitch(), T(0));
-      for (int a = max_window_rank - 1; a >= 0 && ++p.at[a] == op.places(a); --a) {
-        p.at[a] = 0;
-        if (a == 0) ++p.sample;
-      }
+      advance(op, p);
     }
   }
   /// The last panel of dy at these places, with zeros behind its columns.

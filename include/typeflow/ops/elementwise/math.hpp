@@ -4,6 +4,9 @@
 // Elementwise functions: exp, log, expm1, log1p, sin, cos, sqrt, rsqrt, reciprocal, square, abs,
 // neg, relu, sigmoid, tanh, softplus, and the larger and smaller of two. Bodies are generic: V is a
 // SIMD batch in kernels, a number in the interpreter.
+//
+// It is longer than most headers because it is a list: an operation and its function, a few lines
+// each.
 
 #include <cmath>
 #include <cstdint>
