@@ -21,6 +21,15 @@ inline constexpr Row nn_rows[] = {
         "(..,N) x (..) -> (..)",
         "-log_softmax(logits)[class]; NaN where the class is not in [0, N); the classes broadcast",
         {.types = "floating; classes: integers"}),
+    row<ops::MaxPool, ops::MaxPoolGradient, ops::MaxPoolSelect>(
+        "max_pool", "max_pool<size, stride>(x)", "(N,H,W,C) -> (N,H',W',C)",
+        "the largest element of each window, the first of equals; NaN if there is one; or "
+        "max_pool<tf::Pool2d{...}>(x), with tf::Pool1d and tf::Pool3d for other images",
+        {.types = "real"}),
+    row<ops::AvgPool, ops::AvgPoolGradient>(
+        "avg_pool", "avg_pool<size, stride>(x)", "(N,H,W,C) -> (N,H',W',C)",
+        "the mean of each window, padding excluded; or avg_pool<tf::Pool2d{...}>(x), with "
+        "tf::Pool1d and tf::Pool3d for other images; of the whole image: mean<1, 2>(x)"),
     row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
         "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",
         "in training x / p with probability p, else 0; in inference x"),

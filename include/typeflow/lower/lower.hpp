@@ -16,26 +16,6 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// A program while it grows.
-struct ProgramPools {
-  Pool<Type> types;
-  Pool<Slot> slots;
-  Pool<Step> steps;
-  Pool<Id> operands;
-  Pool<StepExtent> extents;
-  Pool<std::uint32_t> words;
-  Pool<ConstantRecord> constants;
-  Pool<ProgramName> names;
-  Pool<ScopeRecord> scopes;
-  Pool<ProgramVariable> variables;
-  Pool<ProgramPlaceholder> placeholders;
-  Pool<KernelSpec> kernels;
-  Pool<std::uint32_t> need_sets;
-  Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
-  int nodes = 0;           ///< of the graph as traced
-  Message error{};
-};
-
 namespace detail {
 
 class Lowerer {
@@ -628,7 +608,9 @@ class Lowerer {
     const Range words{all_words_.size(), size};
     for (int i = 0; i < size; ++i) all_words_.push(spec[i]);
     known_.push(Known{key, words});
-    out_.kernels.push(decode());
+    const KernelSpec decoded = decode();
+    out_.specs.push(decoded);
+    out_.kernels.push(summary_of(decoded));
     return known_.size() - 1;
   }
 

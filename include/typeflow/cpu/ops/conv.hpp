@@ -99,7 +99,8 @@ class WindowProduct {
   using T = typename E::T;
   using A = typename E::Arch;
   using S = typename E::Tile;
-  static constexpr int row_group = 8;  ///< row blocks of a task
+  static constexpr int row_group = 8;               ///< row blocks of a task
+  static constexpr std::int64_t most_copied = 512;  ///< elements of a window
 
  public:
   static std::int64_t workspace(const std::int64_t* extents) {
@@ -235,11 +236,14 @@ class WindowProduct {
     const std::int64_t tasks = (rows + of_task - 1) / of_task;
     const std::int64_t work = 2 * of_task * S::width * (depth + 1);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    // All panels for some rows, if they stay in cache; else all rows for a panel.
+    constexpr std::int64_t cached = (std::int64_t{1} << 19) / sizeof(T);
+    const bool rows_first = depth * panels.padded() <= cached;
     parallel(call, panels.count * tasks, grain, [&](std::int64_t begin, std::int64_t end) {
       const auto ops = E::operations(call);
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t p = task / tasks;
-        const std::int64_t first = task % tasks * of_task;
+        const std::int64_t p = rows_first ? task % panels.count : task / tasks;
+        const std::int64_t first = (rows_first ? task / panels.count : task % tasks) * of_task;
         const std::int64_t width = panels.width(p);
         const T* const panel = weights + panels.first(p) * depth;
         for (std::int64_t i = first; i < std::min(first + of_task, rows); i += S::rows) {
@@ -334,6 +338,27 @@ class WindowProduct {
     static bool is_in(std::int64_t at, std::int64_t extent) { return at >= 0 && at < extent; }
   };
 
+  /// A row's window with zeros in the padding, where the runs of few channels would be too short.
+  static void copy_window(const Sizes& z, const GatherAxis* axes, const std::int64_t* from,
+                          std::int64_t pixel, const T* image, T* to) {
+    const std::int64_t channels = z.depth * z.groups;
+    for (std::int64_t k0 = 0; k0 < axes[0].taps; ++k0) {
+      const std::int64_t i0 = k0 * axes[0].tap_step;
+      for (std::int64_t k1 = 0; k1 < axes[1].taps; ++k1) {
+        const std::int64_t i1 = k1 * axes[1].tap_step;
+        const bool line =
+            Runs::is_in(from[0] + i0, axes[0].extent) && Runs::is_in(from[1] + i1, axes[1].extent);
+        const std::int64_t shift = (i0 * axes[1].extent + i1) * axes[2].extent;
+        for (std::int64_t k2 = 0; k2 < axes[2].taps; ++k2) {
+          const std::int64_t i2 = k2 * axes[2].tap_step;
+          const bool inside = line && Runs::is_in(from[2] + i2, axes[2].extent);
+          const std::int64_t at = (pixel + shift + i2) * channels;
+          for (std::int64_t c = 0; c < z.depth; ++c) *to++ = inside ? image[at + c] : T(0);
+        }
+      }
+    }
+  }
+
   template <int V>
   static void tile_of(const Sizes& z, const GatherAxis* axes, const Block& block, const T* image,
                       const T* zeros, const T* panel, std::int64_t width, T* tile) {
@@ -341,6 +366,14 @@ class WindowProduct {
     const std::int64_t piece = whole ? axes[2].taps * z.depth : z.depth;
     const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
     const std::int64_t runs = whole ? axes[0].taps * axes[1].taps : taps;
+    if (!block.inside && z.depth < 16 && taps > 0 && taps * z.depth <= most_copied) {
+      alignas(64) T copies[S::rows * most_copied];
+      for (int i = 0; i < S::rows; ++i) {
+        copy_window(z, axes, block.at[i], block.pixel[i], image, copies + i * taps * z.depth);
+      }
+      product_tile<T, A, V>(copies, taps * z.depth, 1, S::rows, panel, width, taps * z.depth, tile);
+      return;
+    }
     gathered_tile<T, A, V>(Runs{axes, &block, image, zeros, panel, z.depth * z.groups, width, piece,
                                 whole, taps == 0 ? 0 : runs},
                            tile, S::width, false);
@@ -622,6 +655,7 @@ class FilterProduct {
                            std::int64_t last, T* to) {
     if (first >= last) return;
     Position p = position(op, first);
+    const bool merged = z.groups == 1 && op.window.dilation[2] == 1;  // taps lie side by side
     for (std::int64_t place = first; place < last; ++place, to += z.x_pitch()) {
       T* at = to;
       const WindowAxis w[] = {op.window.axis(0), op.window.axis(1), op.window.axis(2)};
@@ -630,6 +664,21 @@ class FilterProduct {
         for (std::int64_t k1 = 0; k1 < w[1].size; ++k1) {
           const std::int64_t i1 = p.at[1] * w[1].stride + k1 * w[1].dilation - w[1].before;
           const bool line = i0 >= 0 && i0 < op.image[0] && i1 >= 0 && i1 < op.image[1];
+          if (merged) {
+            const std::int64_t i2 = p.at[2] * w[2].stride - w[2].before;
+            const std::int64_t begin = line ? std::clamp<std::int64_t>(-i2, 0, w[2].size) : 0;
+            const std::int64_t end =
+                line ? std::clamp<std::int64_t>(op.image[2] - i2, begin, w[2].size) : 0;
+            const std::int64_t pixel =
+                ((p.sample * op.image[0] + i0) * op.image[1] + i1) * op.image[2] + i2;
+            for (std::int64_t c = 0; c < begin * z.of_x; ++c) at[c] = T(0);
+            for (std::int64_t c = begin * z.of_x; c < end * z.of_x; ++c) {
+              at[c] = x[pixel * z.channels + c];
+            }
+            for (std::int64_t c = end * z.of_x; c < w[2].size * z.of_x; ++c) at[c] = T(0);
+            at += w[2].size * z.of_x;
+            continue;
+          }
           for (std::int64_t k2 = 0; k2 < w[2].size; ++k2, at += z.of_x) {
             const std::int64_t i2 = p.at[2] * w[2].stride + k2 * w[2].dilation - w[2].before;
             if (line && i2 >= 0 && i2 < op.image[2]) {

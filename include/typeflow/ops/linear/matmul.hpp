@@ -4,6 +4,7 @@
 // Matrix products, of two matrices or of many. What a and b have in front of their last two axes
 // broadcasts, as in numpy; a kernel reads the operand that repeats in place.
 
+#include <array>
 #include <source_location>
 
 #include "typeflow/ops/contraction.hpp"
@@ -83,6 +84,31 @@ struct MatMul : contraction {
     const Dims b = op.b() ? Dims{2, {columns, depth}} : Dims{2, {depth, columns}};
     return {a, b, Dims{2, {rows, columns}}};
   }
+  /// A transpose of matrices in front is read as such; the axes before them broadcast anyway.
+  static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
+    if (!is_moved(a) && !is_moved(b)) return y;
+    std::array sides{a, b};
+    bool changed = false;
+    for (unsigned i = 0; i < 2; ++i) {
+      const auto side = sides[i];
+      if (made_by<Transpose>(side)) {
+        const auto x = input_of(side, 0);
+        if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) continue;
+        op.transposed ^= 1u << i;
+        sides[i] = x;
+      } else if (made_by<BroadcastTo>(side)) {
+        sides[i] = input_of(side, 0);
+        if (matrix_product(sides[0].dims(), op.a(), sides[1].dims(), op.b()) != y.dims()) {
+          sides[i] = side;
+          continue;
+        }
+      } else {
+        continue;
+      }
+      changed = true;
+    }
+    return changed ? matmul(sides[0], sides[1], op.a(), op.b()) : y;
+  }
   static void interpret(InterpretCall& call) {
     const MatMul op = decode<MatMul>(call.graph, call.node);
     const HostTensor& a = *call.inputs[0];
@@ -109,6 +135,16 @@ struct MatMul : contraction {
   }
 
  private:
+  static constexpr bool is_moved(const AnyExpr& x) {
+    return made_by<Transpose>(x) || made_by<BroadcastTo>(x);
+  }
+  /// Whether a permutation only transposes the matrices of the last two axes.
+  static constexpr bool swaps_last(const Transpose& op, int rank) {
+    for (int i = 0; i < rank - 2; ++i) {
+      if (op.permutation[i] != i) return false;
+    }
+    return op.permutation[rank - 1] == rank - 2;
+  }
   /// (..., M,N) as (...*M, N); none if that is more than one batch.
   static constexpr Dims one_matrix(const Dims& x) {
     const Count rows = count_of(without_last(x, 1));

@@ -289,7 +289,7 @@ struct ConvRule {
     return all;
   }();
   static constexpr bool settings = [] {
-    bool all = Options.groups >= 1;
+    bool all = true;
     for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
       const std::array<int, 2> pads = Options.pads[i];
       all = all && Options.strides[i] >= 1 && Options.dilations[i] >= 1 && pads[0] >= 0 &&
@@ -298,18 +298,20 @@ struct ConvRule {
     return all;
   }();
   static constexpr Extent filters = axes ? W::shape::dims.extent[rank + 1] : 1;
-  static constexpr bool usable = axes && numbers && settings;
+  static constexpr bool usable = axes && numbers && settings && Options.groups >= 1;
 };
 
 template <auto Options, class X, class W>
 struct ConvForwardRule : ConvRule<Options, X, W> {
   using Base = ConvRule<Options, X, W>;
   static constexpr Extent channels = Base::axes ? X::shape::dims.extent[Base::rank + 1] : 1;
-  static constexpr bool group =
-      !Base::usable || (channels > 0 && Base::filters > 0 && channels % Options.groups == 0 &&
-                        Base::filters % Options.groups == 0);
+  static constexpr bool group = [] {
+    if (!Base::usable) return Options.groups >= 1;
+    return channels > 0 && Base::filters > 0 && channels % Options.groups == 0 &&
+           Base::filters % Options.groups == 0;
+  }();
   static constexpr bool channels_fit =
-      !Base::usable || channels == W::shape::dims.extent[Base::rank] * Options.groups;
+      !Base::usable || !group || channels == W::shape::dims.extent[Base::rank] * Options.groups;
   static constexpr ops::ConvAttributes attributes = [] {
     ops::ConvAttributes a{ops::one_element, {1, 1, 1}, Options.groups, Base::rank};
     if (!Base::usable) return a;
@@ -437,9 +439,10 @@ namespace detail {
 template <auto Options, class Y, class W>
 struct ConvTransposeRule : ConvRule<Options, Y, W> {
   using Base = ConvRule<Options, Y, W>;
-  static constexpr bool group =
-      !Base::usable ||
-      (W::shape::dims.extent[2] > 0 && Base::filters > 0 && Base::filters % Options.groups == 0);
+  static constexpr bool group = [] {
+    if (!Base::usable) return Options.groups >= 1;
+    return W::shape::dims.extent[2] > 0 && Base::filters > 0 && Base::filters % Options.groups == 0;
+  }();
   static constexpr bool filters_fit = !Base::usable || Y::shape::dims.extent[3] == Base::filters;
   static constexpr ops::ConvAttributes attributes = [] {
     ops::ConvAttributes a{ops::one_element, {1, 1, 1}, Options.groups, Base::rank};

@@ -45,7 +45,9 @@ struct PoolOptions {
   /// For Padding::given: {before, after} of each axis.
   std::array<std::array<int, 2>, Rank> pads{};
 };
+using Pool1d = PoolOptions<1>;
 using Pool2d = PoolOptions<2>;
+using Pool3d = PoolOptions<3>;
 
 namespace ops {
 
