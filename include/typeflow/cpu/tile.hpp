@@ -107,8 +107,9 @@ template <class T, class A, int V>
   sums.store(tile, S::width);
 }
 
-/// The same of operands in pieces: runs.count times runs.next(at, b) sets where the rows of a and
-/// of b begin, and gives the number of products. With `go_on` they are added to the tile.
+/// The same of operands in pieces: while runs.more(), runs.next(at, b) sets where the rows of a and
+/// of b begin, and gives the number of products; their elements lie runs.step and runs.pitch apart.
+/// With `go_on` they are added to the tile.
 template <class T, class A, int V, class Runs>
 [[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
                                                    bool go_on) {
@@ -119,7 +120,7 @@ template <class T, class A, int V, class Runs>
   } else {
     sums.clear();
   }
-  for (std::int64_t r = 0; r < runs.count; ++r) {
+  while (runs.more()) {
     const T* at[S::rows];
     const T* b = nullptr;
     const std::int64_t length = runs.next(at, b);

@@ -249,7 +249,7 @@ class WindowProduct {
         for (std::int64_t i = first; i < std::min(first + of_task, rows); i += S::rows) {
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - i));
           Block block;
-          place(z, axes, i, count, block);
+          place(axes, i, count, block);
           alignas(64) T tile[S::rows * S::width];
           const T* const image = call.operand<const T>(0) + group * z.depth;
           with_vectors<S>(width, [&](auto vectors) {
@@ -263,20 +263,18 @@ class WindowProduct {
     });
   }
 
-  static void place(const Sizes& z, const GatherAxis* axes, std::int64_t first, int count,
-                    Block& block) {
-    (void)z;
+  static void place(const GatherAxis* axes, std::int64_t first, int count, Block& block) {
+    std::int64_t place[max_window_rank];
+    std::int64_t sample = first;
+    for (int a = max_window_rank - 1; a >= 0; --a) {
+      place[a] = sample % axes[a].places;
+      sample /= axes[a].places;
+    }
     block.inside = true;
     block.inside_widths = true;
     for (int i = 0; i < S::rows; ++i) {
-      std::int64_t row = first + std::min(i, count - 1);
-      std::int64_t place[max_window_rank];
-      for (int a = max_window_rank - 1; a >= 0; --a) {
-        place[a] = row % axes[a].places;
-        row /= axes[a].places;
-      }
-      block.pixel[i] = row;
-      block.result[i] = row;
+      block.pixel[i] = sample;
+      block.result[i] = sample;
       for (int a = 0; a < max_window_rank; ++a) {
         const GatherAxis& axis = axes[a];
         const std::int64_t at = place[a] * axis.step + axis.offset;
@@ -287,6 +285,11 @@ class WindowProduct {
         const bool fits = at >= 0 && at + (axis.taps - 1) * axis.tap_step < axis.extent;
         block.inside = block.inside && fits;
         if (a == max_window_rank - 1) block.inside_widths = block.inside_widths && fits;
+      }
+      if (i + 1 >= count) continue;  // rows from `count` on repeat the last
+      for (int a = max_window_rank - 1; a >= 0 && ++place[a] == axes[a].places; --a) {
+        place[a] = 0;
+        if (a == 0) ++sample;
       }
     }
   }
@@ -306,6 +309,7 @@ class WindowProduct {
     std::int64_t k[max_window_rank] = {};
     static constexpr std::int64_t step = 1;
 
+    TYPEFLOW_INLINE bool more() { return count-- > 0; }
     TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
       const std::int64_t z = k[0] * axes[0].tap_step;
       const std::int64_t y = k[1] * axes[1].tap_step;
@@ -348,11 +352,23 @@ class WindowProduct {
         const std::int64_t i1 = k1 * axes[1].tap_step;
         const bool line =
             Runs::is_in(from[0] + i0, axes[0].extent) && Runs::is_in(from[1] + i1, axes[1].extent);
-        const std::int64_t shift = (i0 * axes[1].extent + i1) * axes[2].extent;
+        const std::int64_t first = pixel + (i0 * axes[1].extent + i1) * axes[2].extent;
+        if (z.groups == 1 && axes[2].tap_step == 1) {  // the taps lie side by side
+          const std::int64_t begin =
+              line ? std::clamp<std::int64_t>(-from[2], 0, axes[2].taps) : axes[2].taps;
+          const std::int64_t end =
+              std::clamp<std::int64_t>(axes[2].extent - from[2], begin, axes[2].taps);
+          to = std::fill_n(to, begin * channels, T(0));
+          for (std::int64_t c = begin * channels; c < end * channels; ++c) {
+            *to++ = image[first * channels + c];
+          }
+          to = std::fill_n(to, (axes[2].taps - end) * channels, T(0));
+          continue;
+        }
         for (std::int64_t k2 = 0; k2 < axes[2].taps; ++k2) {
           const std::int64_t i2 = k2 * axes[2].tap_step;
           const bool inside = line && Runs::is_in(from[2] + i2, axes[2].extent);
-          const std::int64_t at = (pixel + shift + i2) * channels;
+          const std::int64_t at = (first + i2) * channels;
           for (std::int64_t c = 0; c < z.depth; ++c) *to++ = inside ? image[at + c] : T(0);
         }
       }
@@ -488,6 +504,14 @@ class FilterProduct {
     return p;
   }
 
+  template <class O>
+  static void advance(const O& op, Position& p) {
+    for (int a = max_window_rank - 1; a >= 0 && ++p.at[a] == op.places(a); --a) {
+      p.at[a] = 0;
+      if (a == 0) ++p.sample;
+    }
+  }
+
   /// The sums of a unit's tiles over the places of a part.
   template <class O>
   static void sum_part(const KernelCall& call, const O& op, const Sizes& z, std::int64_t part,
@@ -516,8 +540,8 @@ class FilterProduct {
                                      : Right{y + z.panels.first(p), z.filters, 0};
           with_vectors<S>(width, [&](auto vectors) {
             if (z.copies_x) {
-              CopiedRuns runs{copies + block * S::rows, z.x_pitch(), right, first, last};
-              gathered_tile<T, A, vectors()>(runs, tile, S::width, go_on);
+              gathered_tile<T, A, vectors()>(
+                  WindowRuns(op, z, x, copies, block, right, first, last), tile, S::width, go_on);
             } else {
               gathered_tile<T, A, vectors()>(PlaceRuns(op, z, x, tap, block, right, first, last),
                                              tile, S::width, go_on);
@@ -539,20 +563,116 @@ class FilterProduct {
     }
   };
 
-  /// Windows that are copied: one run.
-  struct CopiedRuns {
-    const T* x;
-    std::int64_t step;
-    Right b;
+  /// Which places along an axis see no padding: [first, last).
+  struct Inner {
     std::int64_t first;
     std::int64_t last;
-    std::int64_t count = 1;
-    std::int64_t pitch = b.pitch;
 
-    TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) const {
-      unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = x + i; });
-      right = b.row(first);
-      return last - first;
+    Inner(const WindowAxis& axis, std::int64_t image, std::int64_t places)
+        : first((axis.before + axis.stride - 1) / axis.stride) {
+      const std::int64_t room = image + axis.before - axis.span();
+      last = std::max(first, std::min(places, room < 0 ? 0 : room / axis.stride + 1));
+    }
+    bool has(std::int64_t place) const { return place >= first && place < last; }
+  };
+
+  /// What all taps see, some rows of them: the pixels where they lie, or the copies of windows that
+  /// see padding. A run is a part of a line of places.
+  struct WindowRuns {
+    const T* x;
+    const T* copies;
+    std::int64_t x_step;
+    std::int64_t copy_step;
+    std::int64_t first;  ///< the place of the first copy
+    std::int64_t pitch;
+    Right b;
+    std::int64_t place;
+    std::int64_t last;
+    Position position;
+    std::int64_t channels;
+    std::int64_t places[max_window_rank];
+    std::int64_t image[max_window_rank];
+    std::int64_t stride[max_window_rank];
+    std::int64_t before[max_window_rank];
+    Inner inner[max_window_rank];
+    std::int64_t row[S::rows];  ///< of a pixel, from the first one of its window
+    std::int64_t step = 0;
+
+    template <class O>
+    WindowRuns(const O& op, const Sizes& z, const T* from, const T* copied, std::int64_t block,
+               const Right& right, std::int64_t begin, std::int64_t end)
+        : x(from),
+          copies(copied + block * S::rows),
+          x_step(op.window.stride[2] * z.channels),
+          copy_step(z.x_pitch()),
+          first(begin),
+          pitch(right.pitch),
+          b(right),
+          place(begin),
+          last(end),
+          position(begin < end ? FilterProduct::position(op, begin) : Position{}),
+          channels(z.channels),
+          inner{{op.window.axis(0), op.image[0], op.places(0)},
+                {op.window.axis(1), op.image[1], op.places(1)},
+                {op.window.axis(2), op.image[2], op.places(2)}} {
+      for (int a = 0; a < max_window_rank; ++a) {
+        places[a] = op.places(a);
+        image[a] = op.image[a];
+        stride[a] = op.window.stride[a];
+        before[a] = op.window.before[a];
+      }
+      for (int i = 0; i < S::rows; ++i) {
+        const std::int64_t number = std::min<std::int64_t>(block * S::rows + i, z.rows - 1);
+        const std::int64_t tap = number / z.of_x;
+        const std::int64_t k[] = {tap / (op.window.size[1] * op.window.size[2]),
+                                  tap / op.window.size[2] % op.window.size[1],
+                                  tap % op.window.size[2]};
+        std::int64_t pixel = 0;
+        for (int a = 0; a < max_window_rank; ++a) {
+          pixel = pixel * op.image[a] + k[a] * op.window.dilation[a];
+        }
+        row[i] = pixel * channels + number % z.of_x;
+      }
+    }
+
+    TYPEFLOW_INLINE bool more() const { return place < last; }
+    TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
+      const std::int64_t from = position.at[2];
+      const bool line = inner[0].has(position.at[0]) && inner[1].has(position.at[1]);
+      const bool direct = line && inner[2].has(from);
+      std::int64_t end = places[2];
+      if (direct) {
+        end = inner[2].last;
+      } else if (line && from < inner[2].first && inner[2].first < inner[2].last) {
+        end = inner[2].first;
+      }
+      const std::int64_t size = std::min(end - from, last - place);
+      if (direct) {
+        std::int64_t pixel = position.sample;
+        for (int a = 0; a < max_window_rank; ++a) {
+          pixel = pixel * image[a] + position.at[a] * stride[a] - before[a];
+        }
+        unrolled<S::rows>([&](auto i)
+                              TYPEFLOW_INLINE_LAMBDA { at[i] = x + pixel * channels + row[i]; });
+        step = x_step;
+      } else {
+        unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+          at[i] = copies + (place - first) * copy_step + i;
+        });
+        step = copy_step;
+      }
+      right = b.row(place);
+      place += size;
+      position.at[2] += size;
+      for (int a = max_window_rank - 1; a >= 0 && position.at[a] == places[a]; --a) {
+        position.at[a] = 0;
+        if (a > 0) {
+          ++position.at[a - 1];
+        } else {
+          ++position.sample;
+        }
+      }
+      return size;
     }
   };
 
@@ -562,7 +682,6 @@ class FilterProduct {
     const T* x;
     std::int64_t channels;
     std::int64_t step;
-    std::int64_t count;
     std::int64_t pitch;
     Right b;
     std::int64_t place;
@@ -581,7 +700,6 @@ class FilterProduct {
         : x(from),
           channels(z.channels),
           step(op.window.stride[2] * z.channels),
-          count(0),
           pitch(right.pitch),
           b(right),
           place(first),
@@ -612,9 +730,9 @@ class FilterProduct {
         position = FilterProduct::position(op, first);
       }
       line = places[2];
-      count = (position.at[2] + (end - first) + line - 1) / line;
     }
 
+    TYPEFLOW_INLINE bool more() const { return place < last; }
     TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
       const std::int64_t from = position.at[2];
       const std::int64_t size = std::min(line - from, last - place);
@@ -648,15 +766,22 @@ class FilterProduct {
     }
   };
 
-  /// The windows of places [first, last), with zeros in the padding: a row of x_pitch() elements
-  /// for each.
+  /// Those windows of places [first, last) that see padding, with zeros there: a row of x_pitch()
+  /// elements for each place.
   template <class O>
   static void copy_windows(const O& op, const Sizes& z, const T* x, std::int64_t first,
                            std::int64_t last, T* to) {
     if (first >= last) return;
     Position p = position(op, first);
+    const Inner inner[] = {{op.window.axis(0), op.image[0], op.places(0)},
+                           {op.window.axis(1), op.image[1], op.places(1)},
+                           {op.window.axis(2), op.image[2], op.places(2)}};
     const bool merged = z.groups == 1 && op.window.dilation[2] == 1;  // taps lie side by side
     for (std::int64_t place = first; place < last; ++place, to += z.x_pitch()) {
+      if (inner[0].has(p.at[0]) && inner[1].has(p.at[1]) && inner[2].has(p.at[2])) {
+        advance(op, p);
+        continue;
+      }
       T* at = to;
       const WindowAxis w[] = {op.window.axis(0), op.window.axis(1), op.window.axis(2)};
       for (std::int64_t k0 = 0; k0 < w[0].size; ++k0) {
@@ -692,10 +817,7 @@ class FilterProduct {
         }
       }
       std::fill(at, to + z.x_pitch(), T(0));
-      for (int a = max_window_rank - 1; a >= 0 && ++p.at[a] == op.places(a); --a) {
-        p.at[a] = 0;
-        if (a == 0) ++p.sample;
-      }
+      advance(op, p);
     }
   }
   /// The last panel of dy at these places, with zeros behind its columns.
