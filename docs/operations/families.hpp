@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "complex.hpp"
+#include "convolutions.hpp"
 #include "elementwise.hpp"
 #include "gradients.hpp"
 #include "indexing.hpp"
@@ -42,6 +43,11 @@ inline constexpr Family families[] = {
     {"Selection", "", selection_rows},
     {"Products", "", linear_algebra_rows},
     {"Linear algebra", "", linalg_rows},
+    {"Convolutions",
+     "Images have their channels last, kernels their filters. Extents are numbers, but for the "
+     "first "
+     "of an image.",
+     convolutions_rows},
     {"Neural networks", "", nn_rows},
     {"Random numbers",
      "Drawn anew in each run, from the session's seed, the operation's name, the number of the run "

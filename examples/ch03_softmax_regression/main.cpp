@@ -9,16 +9,12 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <filesystem>
 #include <vector>
 
-#include <typeflow/data.hpp>
 #include <typeflow/image.hpp>
 #include <typeflow/typeflow.hpp>
 
-#include "options.hpp"
-#include "report.hpp"
+#include "common/digits.hpp"
 
 namespace tf = typeflow;
 
@@ -35,24 +31,12 @@ constexpr void softmax_regression(tf::Graph& g) {
   tf::GradientDescent{.rate = rate}.minimize(loss).named("train");
 }
 
-void train(const Options& options) {
-  const std::filesystem::path folder = tf::data_folder(options.data);
-  if (folder.empty()) {
-    std::printf(
-        "No data: neither --data nor TYPEFLOW_DATA says where MNIST is. Training on DRAWN digits\n"
-        "instead; the accuracy says nothing about MNIST.\n");
-  }
-  const tf::Datasets digits =
-      folder.empty() ? tf::drawn_digits({.seed = options.seed}) : tf::read_mnist(folder);
-  std::printf(
-      "%s: %lld images for training, %lld for validation, %lld for the test\n",
-      folder.empty() ? "drawn digits" : folder.c_str(), static_cast<long long>(digits.train.size()),
-      static_cast<long long>(digits.validation.size()), static_cast<long long>(digits.test.size()));
-
+void train(const examples::Options& options) {
+  const tf::Datasets digits = examples::load_digits(options);
   tf::Variables variables;
   tf::Session<softmax_regression> session(variables, {.seed = options.seed});
   tf::Batches batches(digits.train, {.size = options.batch, .seed = options.seed});
-  Progress progress(options.steps, options.batch);
+  examples::Progress progress(options);
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const tf::LabeledBatch batch = batches.next();
     const float loss = session.run<"loss", "train">(
@@ -64,7 +48,7 @@ void train(const Options& options) {
                                                    tf::feed<"y">(digits.validation.one_hot));
   const auto [test, prediction] = session.run<"accuracy", "prediction">(
       tf::feed<"x">(digits.test.images), tf::feed<"y">(digits.test.one_hot));
-  print_confusion(digits.test.labels, {prediction.data(), prediction.size()});
+  examples::print_confusion(digits.test.labels, {prediction.data(), prediction.size()});
 
   // The weights of each digit as an image: bright where ink speaks for it.  // (784,10) -> (10,784)
   const auto weights = variables.get<float>("W");
@@ -77,12 +61,6 @@ void train(const Options& options) {
 }
 
 int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
-  try {
-    train(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return examples::run_program(argc, argv, "Softmax regression on MNIST: chapter 3's first model.",
+                               {.output = "weights.png"}, train);
 }

@@ -7,8 +7,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -27,7 +29,7 @@ struct SoftThreshold : tf::elementwise {
   float threshold;
 
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using tf::math::select;
     const V t(threshold);
     return select(x > t, x - t, select(x < -t, x + t, V(0) * x));  // not V(0): NaN stays NaN
@@ -58,7 +60,7 @@ struct Peak : tf::ops::reduction<Peak> {
     return T(0);
   }
   template <class V>
-  V operator()(V a, V b) const {
+  constexpr V operator()(V a, V b) const {
     using std::abs;
     using tf::math::select;
     const V larger = select(a > b, a, b);
@@ -189,35 +191,31 @@ struct typeflow::simd::kernel_of<acme::MeanVariance> {
 
 namespace {
 
-constexpr void model(tf::Graph& g) {
-  auto x = placeholder<float, tf::batch, 3>(g, "x");
-  acme::soft_threshold(x, 1.5f).named("soft_threshold");
-  acme::peak<1>(x).named("peak");
-  acme::standardize(x).named("standardize");
-  auto [mean, variance] = acme::mean_variance(x);
-  mean.named("mean");
-  variance.named("variance");
+/// A reference that is given rows, along the last axis, and returns a number for each.
+template <class F>
+auto of_rows(const F& f) {
+  return [f](const tf::HostTensor& x) {
+    const int rank = x.dims.rank;
+    const std::int64_t n = x.dims.extent[rank - 1];
+    tf::HostTensor y = tf::host_tensor(x.dtype, tf::reduced(x.dims, 1u << (rank - 1), false));
+    for (std::int64_t row = 0; row < y.size(); ++row) {
+      std::vector<double> elements;
+      for (std::int64_t i = 0; i < n; ++i) elements.push_back(x.value(row * n + i));
+      y.set(row, f(elements));
+    }
+    return y;
+  };
 }
 
-const std::vector<float> x = {1, -4, 3, 0, 0, 0, 2, -2, 1};
-
-/// Compares what kernels compute, and the interpreter, with what is expected.
-template <tf::Text Name>
-void check(const std::vector<double>& expected) {
-  tf::Variables variables;
-  tf::Session<model> session(variables);
-  const auto computed = tf::run<Name>(session, tf::feed<"x">(x));
-  tf::Graph g;
-  model(g);
-  tf::HostTensor fed = tf::host_tensor(tf::DType::float32, tf::Dims{2, {3, 3}});
-  for (std::size_t i = 0; i < x.size(); ++i) fed.set(static_cast<std::int64_t>(i), x[i]);
-  const tf::HostTensors interpreted = tf::interpret(g, {{"x", fed}});
-  REQUIRE(computed.size() == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    CHECK(computed.flat(i) == doctest::Approx(expected[i]));
-    CHECK(interpreted.at(std::string(Name.view())).value(static_cast<std::int64_t>(i)) ==
-          doctest::Approx(expected[i]));
-  }
+double mean(const std::vector<double>& row) {
+  double sum = 0;
+  for (const double x : row) sum += x;
+  return sum / static_cast<double>(row.size());
+}
+double variance(const std::vector<double>& row) {
+  double squares = 0;
+  for (const double x : row) squares += std::pow(x - mean(row), 2);
+  return squares / static_cast<double>(row.size());
 }
 
 /// The largest error of the gradients of f for a (2,3) tensor.
@@ -229,30 +227,65 @@ double gradient_error(const F& f) {
 }  // namespace
 
 TEST_CASE("soft_threshold: values") {
-  check<"soft_threshold">({0, -2.5, 1.5, 0, 0, 0, 0.5, -0.5, 0});
+  const auto check = tf::testing::check_values<tf::testing::Elements<float, double>, tf::Shape<>,
+                                               tf::Shape<0, 3>, tf::Shape<tf::batch, 37>>(
+      [](auto x) { return acme::soft_threshold(x, 0.5f); },
+      [](double x) { return std::copysign(std::max(std::abs(x) - 0.5, 0.), x); },
+      {.also = {NAN, INFINITY, -INFINITY, -0.}});
+  INFO(check.worst);
+  CHECK(check.largest_error <= 1);
 }
 TEST_CASE("soft_threshold: gradient") {
   CHECK(gradient_error([](auto t) { return acme::soft_threshold(t, 0.5f); }) < 1e-6);
 }
 
-TEST_CASE("peak: values") { check<"peak">({-4, 0, 2}); }
+TEST_CASE("peak: values") {
+  const auto check = tf::testing::check_values<tf::testing::Elements<float, double>,
+                                               tf::Shape<4, 1>, tf::Shape<tf::batch, 37>>(
+      [](auto x) { return acme::peak<1>(x); }, of_rows([](const std::vector<double>& row) {
+        return *std::max_element(row.begin(), row.end(), [](double a, double b) {
+          return std::abs(a) < std::abs(b) || (a == -b && a < b);
+        });
+      }));
+  INFO(check.worst);
+  CHECK(check.largest_error == 0);
+}
 TEST_CASE("peak: gradient") {
   CHECK(gradient_error([](auto t) { return acme::peak<1>(t); }) < 1e-6);
   CHECK(gradient_error([](auto t) { return acme::peak(t); }) < 1e-6);
 }
 
 TEST_CASE("standardize: values") {
-  const double a = std::sqrt(26. / 3 + 1e-5);
-  const double b = std::sqrt(26. / 9 + 1e-5);
-  check<"standardize">({1 / a, -4 / a, 3 / a, 0, 0, 0, 5 / (3 * b), -7 / (3 * b), 2 / (3 * b)});
+  const auto check = tf::testing::check_values<tf::Shape<tf::batch, 37>>(
+      [](auto x) { return acme::standardize(x); },
+      [](const tf::HostTensor& x) {
+        const tf::HostTensor means = of_rows(mean)(x);
+        const tf::HostTensor variances = of_rows(variance)(x);
+        tf::HostTensor y = x;
+        for (std::int64_t i = 0; i < x.size(); ++i) {
+          const double deviation = std::sqrt(variances.value(i / 37) + 1e-5);
+          y.set(i, (x.value(i) - means.value(i / 37)) / deviation);
+        }
+        return y;
+      });
+  INFO(check.worst);
+  CHECK(check.largest_error <= 16);
 }
 TEST_CASE("standardize: gradient") {
   CHECK(gradient_error([](auto t) { return acme::standardize<0>(t); }) < 1e-6);
 }
 
 TEST_CASE("mean_variance: values") {
-  check<"mean">({0, 0, 1. / 3});
-  check<"variance">({26. / 3, 0, 26. / 9});
+  using Types = tf::testing::Elements<float, double>;
+  const auto means = tf::testing::check_values<Types, tf::Shape<37>, tf::Shape<2, tf::batch, 5>>(
+      [](auto x) { return acme::mean_variance(x)[0]; }, of_rows(mean));
+  INFO(means.worst);
+  CHECK(means.largest_error <= 16);
+  const auto variances =
+      tf::testing::check_values<Types, tf::Shape<37>, tf::Shape<2, tf::batch, 5>>(
+          [](auto x) { return acme::mean_variance(x)[1]; }, of_rows(variance));
+  INFO(variances.worst);
+  CHECK(variances.largest_error <= 16);
 }
 TEST_CASE("mean_variance: gradient") {
   CHECK(gradient_error([](auto t) { return acme::mean_variance(t)[0]; }) < 1e-6);

@@ -2,8 +2,8 @@
 #pragma once
 
 // What the library owes for each of its operations: a row in docs/operations/, a line in
-// docs/operations.md, tests of values, gradient and errors. `gaps` reads headers and tests as text
-// and says what is missing.
+// docs/operations.md, tests of values, gradient and errors, and a place in the list of bodies that
+// nvcc compiles. `gaps` reads headers and tests as text and says what is missing.
 
 #include <algorithm>
 #include <cctype>
@@ -20,6 +20,7 @@
 namespace completeness {
 
 namespace docs = typeflow::docs;
+using typeflow::Kind;
 
 /// A file's path and text.
 struct File {
@@ -36,10 +37,11 @@ struct Exception {
 /// All that is compared.
 struct Sources {
   std::vector<const docs::Row*> rows;
-  std::vector<File> headers;  ///< include/typeflow
-  std::vector<File> tests;    ///< tests/unit
-  std::vector<File> refused;  ///< tests/compile_fail
-  std::string table;          ///< docs/operations.md
+  std::vector<File> headers;             ///< include/typeflow
+  std::vector<File> tests;               ///< tests/unit
+  std::vector<File> refused;             ///< tests/compile_fail
+  std::string table;                     ///< docs/operations.md
+  std::vector<std::string_view> bodies;  ///< the operations in tests/static/bodies.hpp
   std::span<const Exception> internal_records;
   std::span<const Exception> other_functions;
 };
@@ -160,6 +162,21 @@ inline std::vector<std::string> gaps(const Sources& in) {
   };
   compare("the operation", records, in_rows, in.internal_records);
   compare("the function", functions, functions_of_rows, in.other_functions);
+
+  // Bodies: nvcc compiles those of all operations that kernels fuse.
+  std::set<std::string_view> fused;
+  for (const docs::Row* row : in.rows) {
+    for (const docs::Record& record : row->records) {
+      const Kind kind = record.op->kind;
+      if (kind == Kind::elementwise || kind == Kind::reduction) fused.insert(record.op->name);
+    }
+  }
+  for (const std::string_view name : fused) {
+    if (std::find(in.bodies.begin(), in.bodies.end(), name) == in.bodies.end()) {
+      missing.push_back("the operation '" + std::string(name) +
+                        "': neither list of tests/static/bodies.hpp has it");
+    }
+  }
 
   // Rows: each call is in the table, each function is tested.
   std::map<std::string_view, std::vector<const docs::Row*>> by_function;

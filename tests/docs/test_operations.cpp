@@ -10,6 +10,7 @@
 
 #include "completeness.hpp"
 #include "families.hpp"
+#include "static/bodies.hpp"
 
 namespace {
 
@@ -53,8 +54,15 @@ constexpr Exception other_functions[] = {
     {"named", "gives a name, and makes no node"},
 };
 
+template <class... O>
+void add_names(std::vector<std::string_view>& names, bodies::List<O...>) {
+  (names.push_back(O::name), ...);
+}
+
 Sources the_library() {
   Sources in;
+  add_names(in.bodies, bodies::All{});
+  add_names(in.bodies, bodies::Without{});
   for (const docs::Family& family : docs::families) {
     for (const Row& row : family.rows) in.rows.push_back(&row);
   }
@@ -84,7 +92,7 @@ namespace {
 struct Swish : typeflow::ops::floating {
   static constexpr std::string_view name = "Swish";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     return x;
   }
   static constexpr typeflow::AnyExpr gradient(Swish, auto, auto, auto dy) { return dy; }
@@ -118,6 +126,7 @@ constexpr std::string_view refused = R"(
 Sources complete() {
   Sources in;
   in.rows = {&swish};
+  in.bodies = {"Swish"};
   in.headers = {{"front/swish.hpp", std::string(header)}};
   in.tests = {{"test_swish.cpp", std::string(tests)}};
   in.refused = {{"swish.cpp", std::string(refused)}};
@@ -163,6 +172,13 @@ TEST_CASE("an exception that nothing needs any more is a gap") {
   CHECK(text_of_gaps(in) ==
         "the operation 'Swish': needs no exception, it has a row or is gone\n"
         "the operation 'Gone': needs no exception, it has a row or is gone\n");
+}
+
+TEST_CASE("a body that nvcc never sees is a gap") {
+  Sources in = complete();
+  in.bodies = {"Exp"};
+  CHECK(text_of_gaps(in) ==
+        "the operation 'Swish': neither list of tests/static/bodies.hpp has it\n");
 }
 
 TEST_CASE("a missing test is a gap") {

@@ -29,7 +29,7 @@ constexpr bool gradients_are_loops(tf::Graph& g) {
   }
   const tf::Gradients halves = all.map([](tf::AnyVariable, tf::AnyExpr dv) { return dv * 0.5; });
   return count == 2 && halves.size() == 2 && halves[1].variable.id() == b.id() &&
-         g.op_of(halves[1].gradient.id).builtin == tf::Builtin::mul;
+         tf::made_by<tf::ops::Mul>(halves[1].gradient);
 }
 static_assert(holds<gradients_are_loops>());
 

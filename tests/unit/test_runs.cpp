@@ -319,7 +319,7 @@ TEST_CASE("a product behind a view that nothing uses is contracted") {
   auto view = tf::reshape<2, 2>(x * y);
   (tf::reshape<4>(view) + x).named("z");
   const tf::ProgramPools program = tf::compile(std::move(g));
-  REQUIRE(program.kernels.size() == 1);
-  REQUIRE(program.kernels[0].items == 1);
-  CHECK(program.kernels[0].item[0].op->name == "Fma");
+  REQUIRE(program.specs.size() == 1);
+  REQUIRE(program.specs[0].items == 1);
+  CHECK(program.specs[0].item[0].op->name == "Fma");
 }

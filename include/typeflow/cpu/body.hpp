@@ -5,7 +5,8 @@
 //
 // Registers are one flat struct that compilers keep in SIMD registers; a pass over the elements
 // evaluates only the operations that its folds or stores need. Loops around it are those of
-// rows.hpp, columns.hpp and contraction.hpp.
+// rows.hpp, columns.hpp and contraction.hpp. The file is long because a pass is all of it together:
+// what is loaded, evaluated, folded and stored of a register.
 
 #include <array>
 #include <cstdint>

@@ -118,11 +118,13 @@ namespace ops {
 /// Input 0, with the gradient that Rule gives for the N other inputs: those that it was computed
 /// from.
 template <class Rule, int N>
-struct CustomGradient : operation_base {
+struct CustomGradient : view {
   static constexpr std::string_view name = detail::type_name<CustomGradient>();
-  static constexpr Kind kind = Kind::view;
   static constexpr bool variadic = true;
   static constexpr Type infer(CustomGradient, std::span<const Type> x) { return x[0]; }
+  static constexpr AnyExpr simplify(CustomGradient, std::span<const AnyExpr> x, AnyExpr y) {
+    return viewed(x[0], y);
+  }
   static constexpr void gradient(CustomGradient, std::span<const AnyExpr> x, AnyExpr y, AnyExpr dy,
                                  AnyExpr* dx) {
     const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {

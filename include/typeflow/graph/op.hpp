@@ -27,6 +27,7 @@ class Graph;
 struct Node;
 struct Type;
 struct InterpretCall;
+struct ContractionRules;
 
 /// Index of a node, a value, a scope... in its pool; -1 for none.
 using Id = std::int32_t;
@@ -38,7 +39,7 @@ enum class Kind : std::uint8_t {
   elementwise,  ///< one scalar function, inputs broadcast
   reduction,    ///< a fold over axes
   view,         ///< same elements, other shape: reshape
-  contraction,  ///< matrix product
+  contraction,  ///< sums of products: a matrix product, a convolution
   composite,    ///< expands into other operations before fusion: softmax
   custom,       ///< a kernel of its own
   write,        ///< changes a variable: a store of a loop
@@ -46,27 +47,18 @@ enum class Kind : std::uint8_t {
   group,        ///< joins effects, computes nothing
 };
 
-/// The operations that passes have rules for: one comparison of small numbers instead of ids.
+/// What passes, lowering and printing treat in ways of its own. What an operation is the same as is
+/// no matter of theirs: it has a rule (Op::simplify).
 enum class Builtin : std::uint8_t {
-  other,  ///< no rule of its own
-  constant,
-  add,
-  sub,
-  mul,
-  div,
-  neg,
-  cast,
-  broadcast_to,
-  transpose,
-  variable,
-  placeholder,
-  index_along,
-  after,
-  print,
-  slice,
-  pad,
-  concat,
-  reverse,
+  other,
+  constant,      ///< a number: folded, and a scalar operand of kernels
+  variable,      ///< memory of a store
+  placeholder,   ///< memory of a run
+  index_along,   ///< no memory: kernels make it up
+  broadcast_to,  ///< elementwise operations do it by themselves
+  transpose,     ///< printed with its permutation
+  after,         ///< fused with nothing
+  print,         ///< its steps tell the session
 };
 
 enum class SideEffect : std::uint8_t {
@@ -141,12 +133,17 @@ struct Op {
   bool (*infer)(const Graph&, const Node&, Type* out);
   /// `dx[i]` := gradient for input i, given `dy[o]` for output o (either may be none).
   void (*gradient)(Graph&, Id node, const Id* dy, Id* dx);
+  /// The value that stands for the node's result: itself, another of the graph, or that of nodes
+  /// that it adds. Null for an operation without such a rule.
+  Id (*simplify)(Graph&, const Node&);
   /// Composite operations: the same result from other operations.
   Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs);
   /// Elementwise operations: one element.
   Number (*evaluate)(const EvaluateCall&);
   /// All others: plain loops over whole tensors; may be null for composite ones.
   void (*interpret)(InterpretCall&);
+  /// Contractions: what passes and kernels have to know of them (ops/contraction.hpp).
+  const ContractionRules* contraction;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -13,6 +13,7 @@
 // operands anew. What a call must not do is an Error: operands that overlap without leave.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -24,7 +25,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/program.hpp"
-#include "typeflow/ops/operation.hpp"
+#include "typeflow/ops/contraction.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -125,6 +126,10 @@ class KernelInterpreter {
 
   void find_operands() {
     int next = 0;
+    if (spec_.kind == KernelKind::contraction) {
+      shapes_ = spec_.op->contraction->shapes(call_.words, call_.extents + 3 + spec_.outer,
+                                              call_.extents[0], call_.extents[1], depth_);
+    }
     for (int i = 0; i < spec_.inputs; ++i) {
       operand_.push_back(spec_.input[i].is_index ? nullptr : call_.operands[next++]);
     }
@@ -157,7 +162,7 @@ class KernelInterpreter {
     return {static_cast<const std::byte*>(data), size_along(along) * size_of(type)};
   }
   Memory product_memory(int i) const {
-    std::int64_t size = depth_ * size_along(i == 0 ? 1u : 2u);
+    std::int64_t size = count_of(shapes_[static_cast<std::size_t>(i)]).coefficient;
     size *= size_along(spec_.input[i].axes & ~3u);
     return {static_cast<const std::byte*>(operand(i)), size * size_of(spec_.dtype)};
   }
@@ -180,6 +185,7 @@ class KernelInterpreter {
 
   void make_nodes() {
     const std::uint32_t* words = call_.words;
+    if (spec_.kind == KernelKind::contraction) words += spec_.op->words;
     for (int i = 0; i < spec_.items; ++i) {
       const ItemSpec& item = spec_.item[i];
       Dims shape{};
@@ -331,25 +337,34 @@ class KernelInterpreter {
     store_number(spec_.store[s].dtype, value(spec_.store[s].value), target(s), index);
   }
 
-  /// The element of the product at hand.
+  /// The element of the product at hand. A matrix is computed as a whole, when it is first read.
   Number product() {
-    const std::int64_t rows = call_.extents[0];
-    const std::int64_t columns = call_.extents[1];
-    const std::int64_t i = position(1u);
-    const std::int64_t j = position(2u);
-    const std::int64_t a = position(spec_.input[0].axes & ~3u) * rows * depth_;
-    const std::int64_t b = position(spec_.input[1].axes & ~3u) * depth_ * columns;
-    const bool transposed_a = (spec_.transposed & 1u) != 0;
-    const bool transposed_b = (spec_.transposed & 2u) != 0;
-    double sum = 0;
-    for (std::int64_t k = 0; k < depth_; ++k) {
-      const Number x =
-          load_number(spec_.dtype, operand(0), a + (transposed_a ? k * rows + i : i * depth_ + k));
-      const Number y = load_number(spec_.dtype, operand(1),
-                                   b + (transposed_b ? j * depth_ + k : k * columns + j));
-      sum += x.real * y.real;
+    const auto matrix = static_cast<std::size_t>(position(all_axes() & ~3u));
+    if (matrix >= matrices_.size()) matrices_.resize(matrix + 1);
+    if (matrices_[matrix].elements.empty()) matrices_[matrix] = multiply();
+    return matrices_[matrix][position(3u)];
+  }
+  HostTensor multiply() const {
+    Graph graph;
+    HostTensor operands[2];
+    Id values[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      operands[i] = host_tensor(spec_.dtype, shapes_[static_cast<std::size_t>(i)]);
+      const std::int64_t size = operands[i].size();
+      const std::int64_t first = position(spec_.input[i].axes & ~3u) * size;
+      for (std::int64_t k = 0; k < size; ++k) {
+        operands[i][k] = load_number(spec_.dtype, operand(i), first + k);
+      }
+      values[i] = graph.values.size();
+      graph.values.push(Value{none, 0, graph.intern(Type(spec_.dtype, operands[i].dims)), none});
     }
-    return fitted({sum, 0}, spec_.dtype);
+    HostTensor y = host_tensor(spec_.dtype, shapes_[2]);
+    const Id id = graph.add_value(*spec_.op, values, 2, graph.intern(Type(spec_.dtype, y.dims)),
+                                  call_.words, spec_.op->words);
+    const HostTensor* const inputs[] = {&operands[0], &operands[1]};
+    InterpretCall call{graph, graph.node_of(id), inputs, &y, {}};
+    spec_.op->interpret(call);
+    return y;
   }
 
   // Operations with a kernel of their own.
@@ -417,8 +432,10 @@ class KernelInterpreter {
   std::vector<Axis> axes_;
   unsigned folded_ = 0;  ///< the axis that is folded, as a bit
   std::int64_t depth_ = 0;
-  std::vector<void*> operand_;  ///< by input
-  std::vector<void*> target_;   ///< by store
+  std::vector<void*> operand_;        ///< by input
+  std::vector<void*> target_;         ///< by store
+  std::array<Dims, 3> shapes_{};      ///< of a contraction's operands and result, for a matrix
+  std::vector<HostTensor> matrices_;  ///< of a contraction; empty until they are read
   Graph graph_;
   std::vector<Id> nodes_;                           ///< by item
   std::vector<std::int64_t> coordinate_;            ///< by axis

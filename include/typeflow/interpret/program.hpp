@@ -36,36 +36,22 @@ class InterpretedProgram {
   /// Error if the model has a mistake.
   explicit InterpretedProgram(ProgramPools&& pools) : pools_(std::move(pools)) {
     if (!pools_.error.empty()) throw Error(std::string(pools_.error.view()));
-    for (const KernelSpec& kernel : pools_.kernels) {
-      summaries_.push_back(summary_of(kernel));
+    for (const KernelSpec& kernel : pools_.specs) {
       entries_.push_back({&interpret_kernel, &no_workspace, &kernel});
     }
   }
   InterpretedProgram(const InterpretedProgram&) = delete;
   InterpretedProgram& operator=(const InterpretedProgram&) = delete;
 
-  ProgramView view() const {
-    return {table(pools_.types),        table(pools_.slots),
-            table(pools_.steps),        table(pools_.operands),
-            table(pools_.extents),      table(pools_.words),
-            table(pools_.constants),    table(pools_.names),
-            table(pools_.scopes),       table(pools_.variables),
-            table(pools_.placeholders), {summaries_.data(), static_cast<int>(summaries_.size())},
-            table(pools_.need_sets)};
-  }
+  ProgramView view() const { return view_of(pools_); }
   /// Of each kernel: code that interprets its description.
   const simd::KernelEntry* kernels() const { return entries_.data(); }
   const ProgramPools& pools() const { return pools_; }
 
  private:
-  template <class T>
-  static Table<T> table(const Pool<T>& pool) {
-    return {pool.data(), pool.size()};
-  }
   static std::int64_t no_workspace(const std::int64_t*) { return 0; }
 
   ProgramPools pools_;
-  std::vector<KernelSummary> summaries_;
   std::vector<simd::KernelEntry> entries_;
 };
 

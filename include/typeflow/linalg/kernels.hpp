@@ -7,6 +7,9 @@
 // What LAPACK sees of a row-major matrix is its transpose. For inverses and determinants that is
 // as good, for symmetric matrices only the name of the triangle changes, and a system A X = B is
 // solved as X^T A^T = B^T: triangular solves from the right, in the result's own memory.
+//
+// All seven are in one file: each is a loop over Matrices around a call or two of LAPACK's, and
+// they read best beside each other.
 
 #include <algorithm>
 #include <atomic>

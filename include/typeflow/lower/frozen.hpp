@@ -8,7 +8,9 @@
 // their exact sizes, which are what a program holds at run time.
 
 #include <array>
+#include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include "typeflow/lower/compile.hpp"
 #include "typeflow/lower/kernel_types.hpp"
@@ -44,21 +46,11 @@ struct FrozenTable {
   }
 };
 
-struct Frozen {
-  static constexpr int steps_max = TYPEFLOW_MAX_STEPS;
-  FrozenTable<Type, steps_max / 8> types;
-  FrozenTable<Slot, steps_max * 2> slots;
-  FrozenTable<Step, steps_max> steps;
-  FrozenTable<Id, steps_max * 16> operands;
-  FrozenTable<StepExtent, steps_max * 8> extents;
-  FrozenTable<std::uint32_t, steps_max * 16> words;
-  FrozenTable<ConstantRecord, steps_max> constants;
-  FrozenTable<ProgramName, steps_max * 2> names;
-  FrozenTable<ScopeRecord, steps_max> scopes;
-  FrozenTable<ProgramVariable, steps_max> variables;
-  FrozenTable<ProgramPlaceholder, steps_max / 8> placeholders;
-  FrozenTable<KernelSpec, steps_max / 16> kernels;
-  FrozenTable<std::uint32_t, steps_max * 4> need_sets;
+template <class Record, int PerSixteenSteps>
+using KeptFrozen = FrozenTable<Record, TYPEFLOW_MAX_STEPS * PerSixteenSteps / 16>;
+
+struct Frozen : ProgramTables<KeptFrozen> {
+  KeptFrozen<KernelSpec, 1> specs;
   int nodes;
   Message error;
 };
@@ -89,16 +81,12 @@ constexpr Frozen freeze() {
   Frozen f{};
   f.error = program.error;
   f.nodes = program.nodes;
-  const bool fits = f.types.take(program.types) && f.slots.take(program.slots) &&
-                    f.steps.take(program.steps) && f.operands.take(program.operands) &&
-                    f.extents.take(program.extents) && f.words.take(program.words) &&
-                    f.constants.take(program.constants) && f.names.take(program.names) &&
-                    f.scopes.take(program.scopes) && f.variables.take(program.variables) &&
-                    f.placeholders.take(program.placeholders) && f.kernels.take(program.kernels) &&
-                    f.need_sets.take(program.need_sets);
-  if (!fits) {
+  const bool fits = with_tables(f, [&](auto&... table) {
+    return with_tables(program, [&](const auto&... pool) { return (table.take(pool) && ...); });
+  });
+  if (!fits || !f.specs.take(program.specs)) {
     f = Frozen{};
-    f.error << "the program is larger than TYPEFLOW_MAX_STEPS = " << Frozen::steps_max
+    f.error << "the program is larger than TYPEFLOW_MAX_STEPS = " << TYPEFLOW_MAX_STEPS
             << " allows; define a larger one before including typeflow";
   }
   return f;
@@ -152,89 +140,65 @@ struct ModelCheck {
 };
 constexpr void no_model(Graph&) {}
 
-/// The sizes of a program's tables.
+/// The sizes of a program's tables, in the order of ProgramTables.
 struct TableSizes {
-  int types;
-  int slots;
-  int steps;
-  int operands;
-  int extents;
-  int words;
-  int constants;
-  int names;
-  int scopes;
-  int variables;
-  int placeholders;
-  int kernels;
-  int need_sets;
+  int of[table_count];
+  int specs;
 };
 constexpr TableSizes sizes_of(const Frozen& f) {
-  return {f.types.size,        f.slots.size,     f.steps.size,    f.operands.size, f.extents.size,
-          f.words.size,        f.constants.size, f.names.size,    f.scopes.size,   f.variables.size,
-          f.placeholders.size, f.kernels.size,   f.need_sets.size};
+  return with_tables(
+      f, [&](const auto&... table) { return TableSizes{{table.size...}, f.specs.size}; });
 }
 template <auto Model, Mode M, class R>
 inline constexpr TableSizes sizes = sizes_of(frozen<Model, M, R>);
 
-template <class T, int N>
-using Exact = std::array<T, static_cast<std::size_t>(N)>;
+/// A table in its exact size. Its number tells it from others of the same records.
+template <std::size_t Number, class Record, int Size>
+struct ExactTable {
+  std::array<Record, static_cast<std::size_t>(Size)> records;
+
+  template <int Capacity>
+  constexpr void take(const FrozenTable<Record, Capacity>& from) {
+    if constexpr (Size > 0) {
+      for (int i = 0; i < Size; ++i) records[static_cast<std::size_t>(i)] = from.items[i];
+    }
+  }
+};
 
 /// A program's tables in their exact sizes. (nvcc copies the whole of Frozen for every constant
 /// that reads it, so few do.)
+template <class... Exact>
+struct ExactTables : Exact... {};
+
+template <TableSizes S, std::size_t... I, class... Record, int... Capacity>
+constexpr auto tables_of(std::index_sequence<I...>, const FrozenTable<Record, Capacity>&... from) {
+  ExactTables<ExactTable<I, Record, S.of[I]>...> tables{};
+  (static_cast<ExactTable<I, Record, S.of[I]>&>(tables).take(from), ...);
+  return tables;
+}
 template <TableSizes S>
-struct Tables {
-  Exact<Type, S.types> types;
-  Exact<Slot, S.slots> slots;
-  Exact<Step, S.steps> steps;
-  Exact<Id, S.operands> operands;
-  Exact<StepExtent, S.extents> extents;
-  Exact<std::uint32_t, S.words> words;
-  Exact<ConstantRecord, S.constants> constants;
-  Exact<ProgramName, S.names> names;
-  Exact<ScopeRecord, S.scopes> scopes;
-  Exact<ProgramVariable, S.variables> variables;
-  Exact<ProgramPlaceholder, S.placeholders> placeholders;
-  Exact<KernelSummary, S.kernels> summaries;
-  Exact<std::uint32_t, S.need_sets> need_sets;
-};
+constexpr auto tables_of(const Frozen& f) {
+  return with_tables(f, [](const auto&... table) {
+    return tables_of<S>(std::make_index_sequence<sizeof...(table)>(), table...);
+  });
+}
+template <class... Exact>
+constexpr ProgramView view_of(const ExactTables<Exact...>& tables) {
+  return {{{static_cast<const Exact&>(tables).records.data(),
+            static_cast<int>(static_cast<const Exact&>(tables).records.size())}...}};
+}
+
 /// What only the compiler needs.
 template <TableSizes S>
 struct Descriptions {
-  Exact<KernelSpec, S.kernels> kernels;
+  ExactTable<0, KernelSpec, S.specs> kernels;
   int nodes;
   Message error;
 };
-
-template <class T, std::size_t N, int Capacity>
-constexpr void copy(std::array<T, N>& to, const FrozenTable<T, Capacity>& from) {
-  if constexpr (N > 0) {
-    for (std::size_t i = 0; i < N; ++i) to[i] = from.items[i];
-  }
-}
-template <TableSizes S>
-constexpr Tables<S> tables_of(const Frozen& f) {
-  Tables<S> t{};
-  copy(t.types, f.types);
-  copy(t.slots, f.slots);
-  copy(t.steps, f.steps);
-  copy(t.operands, f.operands);
-  copy(t.extents, f.extents);
-  copy(t.words, f.words);
-  copy(t.constants, f.constants);
-  copy(t.names, f.names);
-  copy(t.scopes, f.scopes);
-  copy(t.variables, f.variables);
-  copy(t.placeholders, f.placeholders);
-  copy(t.need_sets, f.need_sets);
-  for (int i = 0; i < S.kernels; ++i) {
-    t.summaries[static_cast<std::size_t>(i)] = summary_of(f.kernels.items[i]);
-  }
-  return t;
-}
 template <TableSizes S>
 constexpr Descriptions<S> descriptions_of(const Frozen& f) {
   Descriptions<S> d{};
-  copy(d.kernels, f.kernels);
+  d.kernels.take(f.specs);
   d.nodes = f.nodes;
   d.error = f.error;
   return d;
@@ -249,13 +213,8 @@ class Lowering {
   static constexpr auto tables = detail::tables_of<sizes>(detail::frozen<Model, M, R>);
   static constexpr auto descriptions = detail::descriptions_of<sizes>(detail::frozen<Model, M, R>);
 
-  template <class T, std::size_t N>
-  static constexpr Table<T> table(const std::array<T, N>& array) {
-    return {array.data(), static_cast<int>(N)};
-  }
-
  public:
-  static constexpr int kernel_count = sizes.kernels;
+  static constexpr int kernel_count = sizes.specs;
   /// Nodes of the graph as the model made it, gradients included.
   static constexpr int node_count = descriptions.nodes;
   /// The model's mistake, if it has one.
@@ -264,15 +223,10 @@ class Lowering {
   /// The description of kernel I.
   template <int I>
   struct Kernel {
-    static constexpr KernelSpec value = descriptions.kernels[static_cast<std::size_t>(I)];
+    static constexpr KernelSpec value = descriptions.kernels.records[static_cast<std::size_t>(I)];
   };
 
-  static constexpr ProgramView view{
-      table(tables.types),     table(tables.slots),        table(tables.steps),
-      table(tables.operands),  table(tables.extents),      table(tables.words),
-      table(tables.constants), table(tables.names),        table(tables.scopes),
-      table(tables.variables), table(tables.placeholders), table(tables.summaries),
-      table(tables.need_sets)};
+  static constexpr ProgramView view = detail::view_of(tables);
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -56,7 +56,7 @@ template <bool Wide, int Outer, bool Folds, class Body>
 struct LoopKernel;
 template <bool Wide, int Outer, class Body>
 struct ColumnsKernel;
-template <DType D, unsigned Transposed, int Outer, class Body>
+template <class O, DType D, unsigned Variant, int Outer, class Body>
 struct ContractionKernel;
 template <class O, class Inputs, class Outputs>
 struct CustomKernel;
@@ -111,7 +111,7 @@ struct KernelType<S, KernelKind::columns> {
 };
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::contraction> {
-  using type = ContractionKernel<S.dtype, S.transposed, S.outer, BodyOf<S>>;
+  using type = ContractionKernel<op_type<*S.op>, S.dtype, S.variant, S.outer, BodyOf<S>>;
 };
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::custom> {

@@ -9,32 +9,13 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/program.hpp"
+#include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/fuse.hpp"
 #include "typeflow/passes/schedule.hpp"
 #include "typeflow/passes/simplify.hpp"
 #include "typeflow/passes/verify.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
-
-/// A program while it grows.
-struct ProgramPools {
-  Pool<Type> types;
-  Pool<Slot> slots;
-  Pool<Step> steps;
-  Pool<Id> operands;
-  Pool<StepExtent> extents;
-  Pool<std::uint32_t> words;
-  Pool<ConstantRecord> constants;
-  Pool<ProgramName> names;
-  Pool<ScopeRecord> scopes;
-  Pool<ProgramVariable> variables;
-  Pool<ProgramPlaceholder> placeholders;
-  Pool<KernelSpec> kernels;
-  Pool<std::uint32_t> need_sets;
-  Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
-  int nodes = 0;           ///< of the graph as traced
-  Message error{};
-};
 
 namespace detail {
 
@@ -90,7 +71,7 @@ class Lowerer {
   static constexpr int product_number = 32;
   static constexpr int first_item = 33;
   // A description is a head, the body, and the inputs, which are known when the body is.
-  static constexpr int head_size = 4;
+  static constexpr int head_size = 5;
 
   /// Values that leave the cluster that computes them.
   constexpr void mark_stored(const Pool<Id>& keep, bool keep_all) {
@@ -287,6 +268,7 @@ class Lowerer {
     head[1] = (cluster.width & 2u) != 0;
     head[2] = columns ? axes - 2 : axes - 1;
     head[3] = folds;
+    head[4] = 0;
     for (int k = 0; k < input_count_; ++k) {
       unsigned& along = inputs_[k].axes;
       along = along == whole ? (1u << axes) - 1u : collapsed(along, starts, rank);
@@ -430,11 +412,12 @@ class Lowerer {
   // Contractions.
 
   constexpr void lower_contraction(Id id, const Cluster& cluster) {
-    const Node product = nodes_[cluster.first];
-    const Id a = operands_[product.inputs.first];
-    const Id b = operands_[product.inputs.first + 1];
-    const std::uint32_t transposed = graph_.attributes[product.attributes.first];
-    const Dims& dims = types_[type_of(product.outputs.first)].dims;
+    const Node node = nodes_[cluster.first];
+    const Id a = operands_[node.inputs.first];
+    const Id b = operands_[node.inputs.first + 1];
+    const Dims& dims = types_[type_of(node.outputs.first)].dims;
+    const Contraction contraction = node.op->contraction->describe(graph_, node);
+    push_words(node.attributes);  // in front of those of the body
     // The operands of the product are inputs 0 and 1 and no values of the body; what follows and
     // reads one of them, too, has it as another input.
     constexpr unsigned operand_axes = 1u << 31;
@@ -444,46 +427,54 @@ class Lowerer {
     size_ = head_size;
     push_body(id, cluster);
     spec_[0] = static_cast<int>(KernelKind::contraction);
-    spec_[1] = static_cast<int>(transposed);
+    spec_[1] = static_cast<int>(contraction.variant);
     spec_[2] = dtype_of(a);
     spec_[3] = 0;
-    const Dims& dims_a = types_[type_of(a)].dims;
-    const Extent depth = dims_a.extent[dims_a.rank - ((transposed & 1u) != 0 ? 2 : 1)];
-    if (dims.rank > 2) {
-      place_axes(dims, dims_a, types_[type_of(b)].dims, (transposed & 1u) != 0, depth);
-      push_inputs();
-      return;
+    spec_[4] = operation(*node.op);
+    if (contraction.outside != 0) {
+      place_axes(dims, contraction);
+    } else {
+      place_rows(dims, contraction);
     }
-    push_extent(dims.extent[0]);
-    push_extent(dims.extent[1]);
-    push_extent(depth);
-    const bool rows = dims.extent[0] != 1;
-    const bool columns = dims.extent[1] != 1;
-    for (int k = 0; k < input_count_; ++k) {  // an axis of extent 1 is none of the space's
-      unsigned& along = inputs_[k].axes;
-      along = rows && columns ? along & 3u : rows ? along & 1u : columns ? (along & 1u) << 1 : 0u;
-    }
+    for (int i = 0; i < contraction.further; ++i) push_extent(contraction.extents[i]);
     push_inputs();
   }
 
-  /// The extents and the inputs' axes of a contraction whose result has axes in front of its rows.
-  /// Adjacent ones along which all operands run alike become one; those that a and what follows run
-  /// along as along the rows, and b does not, are rows. So (B,M,K) x (K,N) is one product of
-  /// matrices, and the kernel is that of matrices.
-  constexpr void place_axes(const Dims& dims, const Dims& a, const Dims& b, bool transposed_a,
-                            Extent depth) {
+  /// The extents and the inputs' axes of a contraction that is one matrix: all axes but the last
+  /// are rows, along all of which an input runs or along none.
+  constexpr void place_rows(const Dims& dims, const Contraction& contraction) {
+    Count rows{};
+    int row_axes = 0;  // of the space, which has none of extent 1
+    for (int i = 0; i < dims.rank - 1; ++i) {
+      rows.multiply(dims.extent[i]);
+      row_axes += dims.extent[i] != 1;
+    }
+    out_.extents.push(StepExtent{rows.coefficient, rows.power});
+    push_extent(dims.extent[dims.rank - 1]);
+    out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.power});
+    const unsigned all_rows = (1u << row_axes) - 1u;
+    const bool columns = dims.extent[dims.rank - 1] != 1;
+    for (int k = 0; k < input_count_; ++k) {
+      const unsigned along = inputs_[k].axes;
+      const bool along_rows = row_axes > 0 && (along & all_rows) != 0;
+      const bool along_columns = columns && (along >> row_axes & 1u) != 0;
+      inputs_[k].axes = k < 2 ? 0u : (along_rows ? 1u : 0u) | (along_columns ? 2u : 0u);
+    }
+  }
+
+  /// The same of one that has axes outside of its matrices. Adjacent ones along which all operands
+  /// run alike become one; those that a and what follows run along as along the rows, and b does
+  /// not, are rows. So (B,M,K) x (K,N) is one product of matrices, and the kernel is that of
+  /// matrices.
+  constexpr void place_axes(const Dims& dims, const Contraction& contraction) {
     Extent extents[max_rank] = {};  // of the space, less the columns
     int rank = 0;
     unsigned along_a = 0;
     unsigned along_b = 0;
-    const auto runs_along = [&](const Dims& operand, int i) {
-      const int axis = i - (dims.rank - operand.rank);
-      return axis >= 0 && operand.extent[axis] != 1;
-    };
     for (int i = 0; i < dims.rank - 2; ++i) {
       if (dims.extent[i] == 1) continue;
-      if (runs_along(a, i)) along_a |= 1u << rank;
-      if (runs_along(b, i)) along_b |= 1u << rank;
+      if ((contraction.outside_a >> i & 1u) != 0) along_a |= 1u << rank;
+      if ((contraction.outside_b >> i & 1u) != 0) along_b |= 1u << rank;
       extents[rank++] = dims.extent[i];
     }
     inputs_[0].axes = along_a;
@@ -492,10 +483,10 @@ class Lowerer {
     const bool rows = dims.extent[dims.rank - 2] != 1;
     const unsigned row = rows ? 1u << rank : 0u;
     if (rows) extents[rank++] = dims.extent[dims.rank - 2];
-    if (transposed_a) {
-      starts |= row | (along_a ^ along_a << 1);
-    } else {
+    if (contraction.rows_of_a) {
       starts |= (along_a | row) ^ (along_a | row) << 1;
+    } else {
+      starts |= row | (along_a ^ along_a << 1);
     }
     for (int k = 2; k < input_count_; ++k) starts |= inputs_[k].axes ^ inputs_[k].axes << 1;
 
@@ -513,7 +504,7 @@ class Lowerer {
       const StepExtent extent{count.coefficient, count.power};
       from[axes] = 1u << first;
       // Without an axis of rows, that of several a of one row each.
-      if (i == rank && (rows || (!transposed_a && (along_b >> first & 1u) == 0))) {
+      if (i == rank && (rows || (contraction.rows_of_a && (along_b >> first & 1u) == 0))) {
         to[axes] = 1u;
         row_extent = extent;
       } else {
@@ -535,7 +526,7 @@ class Lowerer {
     spec_[3] = outer_count;
     out_.extents.push(row_extent);
     push_extent(dims.extent[dims.rank - 1]);
-    push_extent(depth);
+    out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.power});
     for (int i = 0; i < outer_count; ++i) out_.extents.push(outer[i]);
   }
 
@@ -618,7 +609,9 @@ class Lowerer {
     const Range words{all_words_.size(), size};
     for (int i = 0; i < size; ++i) all_words_.push(spec[i]);
     known_.push(Known{key, words});
-    out_.kernels.push(decode());
+    const KernelSpec decoded = decode();
+    out_.specs.push(decoded);
+    out_.kernels.push(summary_of(decoded));
     return known_.size() - 1;
   }
 
@@ -640,16 +633,17 @@ class Lowerer {
       return k;
     }
     if (k.kind == KernelKind::contraction) {
-      k.transposed = static_cast<unsigned>(at[0]);
+      k.variant = static_cast<unsigned>(at[0]);
       k.dtype = static_cast<DType>(at[1]);
       k.wide = size_of(k.dtype) == 8;
       k.outer = at[2];
+      k.op = ops_[at[3]].op;
     } else {
       k.wide = at[0] != 0;
       k.outer = at[1];
       k.folds = at[2] != 0;
     }
-    at += 3;
+    at += head_size - 1;
     const int shift = input_count_ - first_item + (k.kind == KernelKind::contraction ? 1 : 0);
     const auto number = [&](int code) {
       return code < product_number ? code : code == product_number ? input_count_ : code + shift;
@@ -693,24 +687,14 @@ class Lowerer {
     }
   }
 
-  /// Appends the steps of the effects that a token stands for, each once since begin_effect. (No
-  /// recursion: `step += ...` in a loop makes groups of groups, as deep as the loop is long.)
+  /// Appends the steps of the effects that a token stands for, each once since begin_effect.
   constexpr void push_effect_steps(Id token) {
-    Pool<Id> pending;
-    pending.push(token);
-    while (!pending.empty()) {
-      const Id id = values_[pending.back()].node;
-      pending.pop();
-      if (cluster_of_[id] == none) {
-        const Range inputs = nodes_[id].inputs;
-        for (Id k = inputs.count - 1; k >= 0; --k) pending.push(operands_[inputs.first + k]);
-        continue;
-      }
-      const Id step = step_of_[cluster_of_[id]];
-      if (effect_of_step_[step] == effect_) continue;
+    each_effect(graph_, token, [&](Id node) {
+      const Id step = step_of_[cluster_of_[node]];
+      if (effect_of_step_[step] == effect_) return;
       effect_of_step_[step] = effect_;
       out_.operands.push(step);
-    }
+    });
   }
   constexpr void begin_effect() {
     if (effect_of_step_.empty()) effect_of_step_ = Pool<int>(out_.steps.size(), 0);

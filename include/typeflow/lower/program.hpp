@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "typeflow/core/extent.hpp"
+#include "typeflow/core/pool.hpp"
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/names.hpp"
 #include "typeflow/graph/records.hpp"
@@ -21,7 +22,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 enum class KernelKind : std::uint8_t {
   loop,         ///< elementwise, and folds over the innermost axis
   columns,      ///< folds over an axis that has others inside of it
-  contraction,  ///< a matrix product and what follows on its tile
+  contraction,  ///< sums of products and what follows on their tile
   custom        ///< an operation's own kernel; that of an update changes its output in place
 };
 
@@ -60,12 +61,12 @@ struct KernelSpec {
   static constexpr int max_stores = 48;
 
   KernelKind kind;
-  bool wide;            ///< lanes of 8 bytes, not of 4
-  int outer;            ///< axes outside of the reduced or innermost one, or of the matrices
-  bool folds;           ///< loop: the innermost axis is reduced
-  unsigned transposed;  ///< contraction: as in ops::MatMul
-  DType dtype;          ///< contraction: of the operands
-  const Op* op;         ///< custom
+  bool wide;         ///< lanes of 8 bytes, not of 4
+  int outer;         ///< axes outside of the reduced or innermost one, or of the matrices
+  bool folds;        ///< loop: the innermost axis is reduced
+  unsigned variant;  ///< contraction: as in Contraction
+  DType dtype;       ///< contraction: of the operands
+  const Op* op;      ///< custom, contraction
   int inputs;
   int items;
   int stores;
@@ -77,6 +78,7 @@ struct KernelSpec {
 /// What the run time knows of a kernel.
 struct KernelSummary {
   KernelKind kind;
+  int outer;                ///< as in KernelSpec
   bool random;              ///< draws random numbers
   bool prints;              ///< ops::Print
   int flops;                ///< per element of the step's space
@@ -86,7 +88,7 @@ struct KernelSummary {
 };
 
 constexpr KernelSummary summary_of(const KernelSpec& spec) {
-  KernelSummary s{spec.kind, false, false, 0, 0, 0, false};
+  KernelSummary s{spec.kind, spec.outer, false, false, 0, 0, 0, false};
   if (spec.kind == KernelKind::custom) {
     s.flops = spec.op->flops;
     s.random = spec.op->effect == SideEffect::random;
@@ -206,25 +208,74 @@ struct Table {
   constexpr const T* end() const { return data + size; }
 };
 
-/// A program's tables.
-struct ProgramView {
-  Table<Type> types;
-  Table<Slot> slots;
-  Table<Step> steps;
-  Table<Id> operands;
-  Table<StepExtent> extents;
-  Table<std::uint32_t> words;
-  Table<ConstantRecord> constants;
-  Table<ProgramName> names;
-  Table<ScopeRecord> scopes;
-  Table<ProgramVariable> variables;
-  Table<ProgramPlaceholder> placeholders;
-  Table<KernelSummary> kernels;
+/// The tables of a program: the one list of them. Kept<Record, PerSixteenSteps> is how one is kept,
+/// by default a table; while a program grows it is a pool (ProgramPools), and constant evaluation
+/// hands it on with room for so many records for every 16 steps (lower/frozen.hpp).
+///
+/// A new table is a line here, and a name in with_tables below, which all that copies, freezes and
+/// views a program goes by.
+template <template <class Record, int PerSixteenSteps> class Kept>
+struct ProgramTables {
+  Kept<Type, 2> types;
+  Kept<Slot, 32> slots;
+  Kept<Step, 16> steps;
+  Kept<Id, 256> operands;
+  Kept<StepExtent, 128> extents;
+  Kept<std::uint32_t, 256> words;
+  Kept<ConstantRecord, 16> constants;
+  Kept<ProgramName, 32> names;
+  Kept<ScopeRecord, 16> scopes;
+  Kept<ProgramVariable, 16> variables;
+  Kept<ProgramPlaceholder, 2> placeholders;
+  Kept<KernelSummary, 1> kernels;
   /// Sets of names, as bits: bit i stands for names[i]. As many words each as the names take.
-  Table<std::uint32_t> need_sets;
+  Kept<std::uint32_t, 64> need_sets;
+};
 
+/// f(types, slots, ...): all tables of a program, in the order of ProgramTables.
+template <class Program, class F>
+constexpr auto with_tables(Program&& p, const F& f) {
+  return f(p.types, p.slots, p.steps, p.operands, p.extents, p.words, p.constants, p.names,
+           p.scopes, p.variables, p.placeholders, p.kernels, p.need_sets);
+}
+
+namespace detail {
+template <class, int>
+using KeptAsByte = char;
+template <class Record, int>
+using KeptAsPool = Pool<Record>;
+template <class Record, int>
+using KeptAsTable = Table<Record>;
+
+inline constexpr int table_count =
+    with_tables(ProgramTables<KeptAsByte>{},
+                [](const auto&... table) { return static_cast<int>(sizeof...(table)); });
+static_assert(sizeof(ProgramTables<KeptAsByte>) == table_count, "with_tables lacks a table");
+}  // namespace detail
+
+/// A program while it grows, and what only its compiler needs.
+struct ProgramPools : ProgramTables<detail::KeptAsPool> {
+  Pool<KernelSpec> specs;  ///< by kernel
+  Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
+  int nodes = 0;           ///< of the graph as traced
+  Message error{};
+};
+
+/// A program as it is run.
+struct ProgramView : ProgramTables<detail::KeptAsTable> {
   constexpr const Type& type_of(Id slot) const { return types[slots[slot].type]; }
 };
+
+/// The tables of these pools, which must outlive it.
+constexpr ProgramView view_of(const ProgramPools& program) {
+  return with_tables(
+      program, [](const auto&... pool) { return ProgramView{{{pool.data(), pool.size()}...}}; });
+}
+
+/// How many of a step's extents are those of its loops; a contraction has others behind them.
+constexpr int loop_extents(const KernelSummary& kernel, const Step& step) {
+  return kernel.kind == KernelKind::contraction ? 3 + kernel.outer : step.extents.count;
+}
 
 /// What a step costs in a run with this batch.
 struct StepCost {
@@ -261,7 +312,7 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::in
   }
   const bool contraction = kernel.kind == KernelKind::contraction;
   space = 1;
-  for (int i = 0; i < step.extents.count; ++i) {
+  for (int i = 0; i < loop_extents(kernel, step); ++i) {
     if (!contraction || i != 2) space = checked_product(space, extent(i));
   }
   cost.flops = checked_product(space, kernel.flops);

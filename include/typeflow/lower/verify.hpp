@@ -4,7 +4,7 @@
 // What holds for every program: checked by tests and by models that are compiled at run time.
 
 #include "typeflow/core/text.hpp"
-#include "typeflow/lower/lower.hpp"
+#include "typeflow/lower/program.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -21,7 +21,7 @@ constexpr Message verify(const ProgramPools& program) {
       fail(s, "no such kernel");
       break;
     }
-    const KernelSpec& kernel = program.kernels[step.kernel];
+    const KernelSpec& kernel = program.specs[step.kernel];
     int loads = 0;
     for (int i = 0; i < kernel.inputs; ++i) loads += !kernel.input[i].is_index;
     if (step.inputs != loads || step.operands.count != loads + kernel.stores) {

@@ -28,13 +28,17 @@ struct InferRule {
   static constexpr Dims value = type.dims;
 };
 
+template <class O>
+inline constexpr bool is_applied =
+    O::kind == Kind::custom || O::kind == Kind::contraction || O::kind == Kind::composite;
+
 }  // namespace detail
 
-/// Adds a node of a user's operation that has a kernel of its own, or expands into others:
-/// apply(acme::Reverse{}, x). The
-/// result has the type that O::infer gives; an invalid one there (tf::no_dims) is an error here.
+/// Adds a node of an operation that has a kernel of its own, is a contraction, or expands into
+/// others: apply(acme::Reverse{}, x). The result has the type that O::infer gives; an invalid one
+/// there (tf::no_dims) is an error here.
 template <class O, TypedExpr... X>
-  requires(O::kind == Kind::custom || O::kind == Kind::composite)
+  requires(detail::is_applied<O>)
 constexpr auto apply(const O& op, const X&... x) {
   using Rule = detail::InferRule<O, X...>;
   static_assert(Rule::takes, "apply(op, x...): the operation does not take this many tensors");
@@ -53,7 +57,7 @@ constexpr auto apply(const O& op, const X&... x) {
 }
 /// The same in gradient rules; an array for an operation with several results.
 template <class O, UntypedExpr... X>
-  requires(O::kind == Kind::custom || O::kind == Kind::composite)
+  requires(detail::is_applied<O>)
 constexpr typename detail::ResultsOf<O::outputs>::type apply(const O& op, const X&... x) {
   Graph& graph = detail::graph_of(x...);
   const Id ids[] = {x.id...};

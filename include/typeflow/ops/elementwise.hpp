@@ -34,6 +34,18 @@ struct Constant : operation_base {
 };
 }  // namespace ops
 
+/// Whether a tensor is a scalar constant of this number.
+constexpr bool is_constant(const AnyExpr& x, int number) {
+  const Graph& graph = *x.graph;
+  const Node& node = graph.nodes.data()[graph.values.data()[x.id].node];
+  if (node.op->builtin != Builtin::constant) return false;
+  const ops::Constant constant = decode<ops::Constant>(graph, node);
+  const DType type = graph.dtype_of(x.id);
+  const Number n = constant.number(type);
+  return constant.power == 0 &&
+         (is_floating(type) || is_complex(type) ? n.real == number : n.integer == number);
+}
+
 namespace detail {
 
 /// A number as two attribute words: the bits of a double (floating types) or an int64 (others).

@@ -18,6 +18,9 @@
 //   variadic                          true: any number of inputs, not max_arity at most;
 //                                     infer(op, span<const Type>),
 //                                     gradient(op, span<const AnyExpr> x, y, dy, AnyExpr* dx)
+//   static simplify(op, x..., y)      the tensor that y is the same as, bit for bit; y itself if
+//   none
+//                                     is known. If variadic: simplify(op, span<const AnyExpr> x, y)
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; the base has it for elementwise
 //
@@ -83,6 +86,7 @@ struct operation_base {
   static constexpr int outputs = 1;
   static constexpr bool variadic = false;
   static constexpr bool scalar_body = false;
+  static constexpr std::nullptr_t simplify = nullptr;
 };
 
 /// One scalar function of inputs that broadcast. The result has the first input's element type
@@ -282,6 +286,23 @@ using SampleOf =
                                           std::conditional_t<contains(O::domain, DType::boolean),
                                                              bool, std::complex<float>>>>;
 
+/// An operation with a rule for what its result is the same as.
+template <class O>
+concept Simplifies =
+    !requires { requires std::is_same_v<decltype(O::simplify), const std::nullptr_t>; };
+/// The number of inputs that O::simplify(op, x..., y) takes.
+template <class O, std::size_t N = 1>
+constexpr std::size_t simplify_arity() {
+  constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
+    return requires(O op, AnyExpr y) { O::simplify(op, AlwaysAny<I>{}..., y); };
+  }(std::make_index_sequence<N>{});
+  if constexpr (fits || N == max_arity) {
+    return N;
+  } else {
+    return simplify_arity<O, N + 1>();
+  }
+}
+
 template <class O>
 constexpr Derivative derivative_of() {
   if constexpr (requires { O::derivative; }) {
@@ -404,6 +425,32 @@ constexpr Id expand_of(Graph& graph, const std::uint32_t* words, const Id* input
   }
 }
 
+template <class O, std::size_t... I>
+constexpr Id simplify_of(Graph& graph, const Node& node) {
+  const AnyExpr y{&graph, node.outputs.first};
+  if constexpr (O::variadic) {
+    std::vector<AnyExpr> x;
+    for (int i = 0; i < node.inputs.count; ++i) x.push_back(AnyExpr{&graph, graph.input(node, i)});
+    return O::simplify(decode<O>(graph, node), std::span<const AnyExpr>(x), y).id;
+  } else {
+    const Id* const inputs = graph.operands.data() + node.inputs.first;
+    return O::simplify(decode<O>(graph, node), AnyExpr{&graph, inputs[I]}..., y).id;
+  }
+}
+/// O's rule for what its result is the same as; null if it has none.
+template <class O>
+constexpr auto simplify_rule() -> Id (*)(Graph&, const Node&) {
+  if constexpr (!Simplifies<O>) {
+    return nullptr;
+  } else if constexpr (O::variadic) {
+    return &simplify_of<O>;
+  } else {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return &simplify_of<O, I...>;
+    }(std::make_index_sequence<simplify_arity<O>()>{});
+  }
+}
+
 /// One element of an operation on elements that are computed in V.
 template <class O, class V, std::size_t N = 1>
 constexpr Number evaluate_as(const O& op, const Number* in) {
@@ -496,6 +543,18 @@ constexpr auto interpret_of() -> void (*)(InterpretCall&) {
   }
 }
 
+/// Defined in ops/contraction.hpp.
+template <class O>
+struct ContractionRulesOf;
+template <class O>
+constexpr const ContractionRules* contraction_rules_of() {
+  if constexpr (O::kind == Kind::contraction) {
+    return &ContractionRulesOf<O>::rules;
+  } else {
+    return nullptr;
+  }
+}
+
 template <class O>
 constexpr bool is_foldable() {
   if constexpr (requires { O::foldable; }) {
@@ -542,9 +601,11 @@ constexpr Op make_op() {
             word_count<O>,
             &detail::infer_of<O>,
             &detail::gradient_of<O>,
+            detail::simplify_rule<O>(),
             &detail::expand_of<O>,
             &detail::evaluate_of<O>,
-            detail::interpret_of<O>()};
+            detail::interpret_of<O>(),
+            detail::contraction_rules_of<O>()};
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -590,6 +651,28 @@ using op_type = typename decltype(type_of_op(detail::OpTag<R>{}))::type;
 template <class O>
 constexpr bool is(const Op& op) {
   return op.id == record<O>.id;
+}
+
+// What rules ask of a tensor.
+
+/// Whether it is the result of an O.
+template <class O>
+constexpr bool made_by(const AnyExpr& x) {
+  const Graph& graph = *x.graph;  // asked of every operand: as few calls as can be
+  return graph.nodes.data()[graph.values.data()[x.id].node].op->id == record<O>.id;
+}
+/// The O that it is the result of, with its data members.
+template <class O>
+constexpr O operation_of(const AnyExpr& x) {
+  return decode<O>(*x.graph, x.graph->node_of(x.id));
+}
+/// Input i of the operation that it is the result of.
+constexpr AnyExpr input_of(const AnyExpr& x, int i) {
+  return {x.graph, x.graph->input(x.graph->node_of(x.id), i)};
+}
+/// Whether two tensors have one element type and shape.
+constexpr bool alike(const AnyExpr& x, const AnyExpr& y) {
+  return x.graph->values[x.id].type == y.graph->values[y.id].type;
 }
 
 // Adding nodes.

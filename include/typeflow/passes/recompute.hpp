@@ -266,7 +266,7 @@ class Recomputer {
     for (int i = 0; i < parts_; ++i) {
       const Node& node = graph_.nodes[part_[i]];
       for (Id k = 0; k < node.inputs.count; ++k) {
-        if (!fits_geometry(axes_of(node, graph_.input(node, k)), c.reduced, c.rank)) return false;
+        if (!fits_cluster(axes_of(node, graph_.input(node, k)), c)) return false;
       }
     }
     return true;

@@ -222,10 +222,10 @@ TEST_CASE("digamma: values") {
   const auto close = [](double x, double y) {
     CHECK(std::abs(x - y) <= 1e-15 * std::max(1.0, std::abs(y)));
   };
-  close(tf::math::digamma(1), -g);
+  close(tf::math::digamma(1.0), -g);
   close(tf::math::digamma(0.5), -g - 2 * std::numbers::ln2);
   close(tf::math::digamma(0.25), -g - std::numbers::pi / 2 - 3 * std::numbers::ln2);
-  close(tf::math::digamma(5), -g + 25.0 / 12);
+  close(tf::math::digamma(5.0), -g + 25.0 / 12);
   close(tf::math::digamma(-0.5), 2 - g - 2 * std::numbers::ln2);
   CHECK(std::abs(tf::math::digamma(1.4616321449683623413)) < 1e-15);  // its root
 }
@@ -235,9 +235,9 @@ TEST_CASE("trigamma: values") {
   const auto close = [](double x, double y) {
     CHECK(std::abs(x - y) <= 1e-15 * std::max(1.0, std::abs(y)));
   };
-  close(tf::math::trigamma(1), square / 6);
+  close(tf::math::trigamma(1.0), square / 6);
   close(tf::math::trigamma(0.5), square / 2);
-  close(tf::math::trigamma(2), square / 6 - 1);
+  close(tf::math::trigamma(2.0), square / 6 - 1);
   close(tf::math::trigamma(-0.5), square / 2 + 4);
 }
 

@@ -13,7 +13,6 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace ops {
 
 struct Add : elementwise {
-  static constexpr Builtin builtin = Builtin::add;
   static constexpr std::string_view name = "Add";
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
@@ -28,10 +27,14 @@ struct Add : elementwise {
   static constexpr std::array<AnyExpr, 2> gradient(Add, auto, auto, auto, auto dy) {
     return {dy, dy};
   }
+  static constexpr AnyExpr simplify(Add, auto a, auto b, auto y) {
+    if (is_constant(b, 0) && alike(a, y)) return a;
+    if (is_constant(a, 0) && alike(b, y)) return b;
+    return sum_of_pads(a, b, y);  // ops/shape/concat.hpp
+  }
 };
 
 struct Sub : elementwise {
-  static constexpr Builtin builtin = Builtin::sub;
   static constexpr std::string_view name = "Sub";
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
@@ -46,10 +49,12 @@ struct Sub : elementwise {
   static constexpr std::array<AnyExpr, 2> gradient(Sub, auto, auto, auto, auto dy) {
     return {dy, -dy};
   }
+  static constexpr AnyExpr simplify(Sub, AnyExpr a, AnyExpr b, AnyExpr y) {
+    return is_constant(b, 0) && alike(a, y) ? a : y;
+  }
 };
 
 struct Mul : elementwise {
-  static constexpr Builtin builtin = Builtin::mul;
   static constexpr std::string_view name = "Mul";
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
@@ -64,11 +69,14 @@ struct Mul : elementwise {
   static constexpr std::array<AnyExpr, 2> gradient(Mul, auto a, auto b, auto, auto dy) {
     return {dy * b, dy * a};
   }
+  static constexpr AnyExpr simplify(Mul, AnyExpr a, AnyExpr b, AnyExpr y) {
+    if (is_constant(b, 1) && alike(a, y)) return a;
+    return is_constant(a, 1) && alike(b, y) ? b : y;
+  }
 };
 
 /// Division; of integers towards zero, and 0 where the divisor is 0.
 struct Div : elementwise {
-  static constexpr Builtin builtin = Builtin::div;
   static constexpr std::string_view name = "Div";
   static constexpr Domain domain = Domain::numbers;
   template <class V>
@@ -85,10 +93,12 @@ struct Div : elementwise {
     const AnyExpr da = dy / b;
     return {da, -(da * y)};
   }
+  static constexpr AnyExpr simplify(Div, AnyExpr a, AnyExpr b, AnyExpr y) {
+    return is_constant(b, 1) && alike(a, y) ? a : y;
+  }
 };
 
 struct Neg : elementwise {
-  static constexpr Builtin builtin = Builtin::neg;
   static constexpr std::string_view name = "Neg";
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
@@ -101,9 +111,12 @@ struct Neg : elementwise {
     }
   }
   static constexpr AnyExpr gradient(Neg, auto, auto, auto dy) { return -dy; }
+  static constexpr AnyExpr simplify(Neg, auto a, auto y) {
+    return made_by<Neg>(a) ? input_of(a, 0) : y;
+  }
 };
 
-// Products and sums with one rounding. Models don't write them: the simplify pass contracts a
+// Products and sums with one rounding. Models don't write them: passes/contract.hpp contracts a
 // product that only a sum uses, so that fused and unfused kernels round alike.
 
 struct contracted : elementwise {
@@ -115,7 +128,7 @@ struct contracted : elementwise {
 struct Fma : contracted {
   static constexpr std::string_view name = "Fma";
   template <class V>
-  V operator()(V a, V b, V c) const {
+  constexpr V operator()(V a, V b, V c) const {
     using std::fma;
     return fma(a, b, c);
   }
@@ -124,7 +137,7 @@ struct Fma : contracted {
 struct Fms : contracted {
   static constexpr std::string_view name = "Fms";
   template <class V>
-  V operator()(V a, V b, V c) const {
+  constexpr V operator()(V a, V b, V c) const {
     using std::fma;
     return fma(a, b, -c);
   }
@@ -133,7 +146,7 @@ struct Fms : contracted {
 struct Fnma : contracted {
   static constexpr std::string_view name = "Fnma";
   template <class V>
-  V operator()(V a, V b, V c) const {
+  constexpr V operator()(V a, V b, V c) const {
     using std::fma;
     return fma(-a, b, c);
   }

@@ -22,7 +22,7 @@ struct FloorDiv : elementwise {
   static constexpr Domain domain = Domain::real;
   static constexpr Derivative derivative = Derivative::zero;
   template <class V>
-  V operator()(V a, V b) const {
+  constexpr V operator()(V a, V b) const {
     if constexpr (std::is_integral_v<V>) {
       const V quotient = Div{}(a, b);
       if constexpr (std::is_signed_v<V>) {
@@ -44,14 +44,16 @@ struct FloorMod : elementwise {
   static constexpr Domain domain = Domain::real;
   static constexpr bool scalar_body = true;  // xsimd's fmod rounds
   template <class V>
-  V operator()(V a, V b) const {
+  constexpr V operator()(V a, V b) const {
     if constexpr (std::is_integral_v<V>) {
       if (b == 0) return a;
       if constexpr (std::is_signed_v<V>) {
         if (b == -1) return 0;
+        const V rest = static_cast<V>(a % b);
+        return static_cast<V>(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+      } else {
+        return static_cast<V>(a % b);
       }
-      const V rest = static_cast<V>(a % b);
-      return static_cast<V>(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
     } else {
       const V rest = std::fmod(a, b);
       return rest != V(0) && (rest < V(0)) != (b < V(0)) ? rest + b : rest;
@@ -68,7 +70,7 @@ struct Pow : elementwise {
   static constexpr int flops = 40;
   static constexpr bool scalar_body = true;  // xsimd's is exp(b * log(a)), far off for large b
   template <class V>
-  V operator()(V a, V b) const {
+  constexpr V operator()(V a, V b) const {
     if constexpr (std::is_integral_v<V>) {
       return integer_power(a, b);
     } else {
@@ -87,7 +89,7 @@ struct Pow : elementwise {
 
  private:
   template <class V>
-  static V integer_power(V a, V b) {
+  static constexpr V integer_power(V a, V b) {
     if constexpr (std::is_signed_v<V>) {
       if (b < 0) return static_cast<V>(a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
     }
@@ -106,7 +108,7 @@ struct Atan2 : floating {
   static constexpr int flops = 40;
   static constexpr bool scalar_body = true;
   template <class V>
-  V operator()(V y, V x) const {
+  constexpr V operator()(V y, V x) const {
     return std::atan2(y, x);
   }
   static constexpr std::array<AnyExpr, 2> gradient(Atan2, auto y, auto x, auto, auto dy) {

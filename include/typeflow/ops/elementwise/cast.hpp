@@ -13,7 +13,6 @@ namespace ops {
 
 /// Conversion of the element type, as detail::convert_element does it.
 struct Cast : elementwise {
-  static constexpr Builtin builtin = Builtin::cast;
   static constexpr std::string_view name = "Cast";
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
@@ -36,6 +35,7 @@ struct Cast : elementwise {
     if (!is_floating(x.dtype()) || !is_floating(dy.dtype())) return AnyExpr{};
     return cast_to(dy, x.dtype());
   }
+  static constexpr AnyExpr simplify(Cast, AnyExpr x, AnyExpr y) { return alike(x, y) ? x : y; }
 
  private:
   template <class T>
@@ -44,19 +44,25 @@ struct Cast : elementwise {
   }
 };
 
-/// The same tensor.
-struct Identity : operation_base {
-  static constexpr std::string_view name = "Identity";
+/// The same elements in the same order: no code.
+struct view : operation_base {
   static constexpr Kind kind = Kind::view;
+  static constexpr AnyExpr simplify(const auto&, auto x, auto y) {
+    return viewed(x, y);  // ops/shape/shape_ops.hpp
+  }
+};
+
+/// The same tensor.
+struct Identity : view {
+  static constexpr std::string_view name = "Identity";
   static constexpr int flops = 0;
   static constexpr Type infer(Identity, const Type& x) { return x; }
   static constexpr AnyExpr gradient(Identity, auto, auto, auto dy) { return dy; }
 };
 
 /// The same tensor, through which no gradient flows.
-struct StopGradient : operation_base {
+struct StopGradient : view {
   static constexpr std::string_view name = "StopGradient";
-  static constexpr Kind kind = Kind::view;
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr Type infer(StopGradient, const Type& x) { return x; }
 };

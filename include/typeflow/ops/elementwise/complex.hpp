@@ -53,7 +53,7 @@ struct Angle : of_complex {
   static constexpr std::string_view name = "Angle";
   static constexpr int flops = 20;
   template <class V>
-  auto operator()(const V& z) const {
+  constexpr auto operator()(const V& z) const {
     return std::atan2(z.imag(), z.real());
   }
 };
@@ -61,7 +61,7 @@ struct ComplexAbs : of_complex {
   static constexpr std::string_view name = "ComplexAbs";
   static constexpr int flops = 6;
   template <class V>
-  auto operator()(const V& z) const {
+  constexpr auto operator()(const V& z) const {
     return std::hypot(z.real(), z.imag());
   }
 };

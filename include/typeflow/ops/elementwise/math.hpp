@@ -4,6 +4,9 @@
 // Elementwise functions: exp, log, expm1, log1p, sin, cos, sqrt, rsqrt, reciprocal, square, abs,
 // neg, relu, sigmoid, tanh, softplus, and the larger and smaller of two. Bodies are generic: V is a
 // SIMD batch in kernels, a number in the interpreter.
+//
+// It is longer than most headers because it is a list: an operation and its function, a few lines
+// each.
 
 #include <cmath>
 #include <cstdint>
@@ -36,7 +39,7 @@ struct Exp : inexact {
   static constexpr std::string_view name = "Exp";
   static constexpr int flops = 16;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using std::exp;
     return exp(x);
   }
@@ -47,7 +50,7 @@ struct Log : inexact {
   static constexpr std::string_view name = "Log";
   static constexpr int flops = 16;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using std::log;
     return log(x);
   }
@@ -59,7 +62,7 @@ struct Expm1 : floating {
   static constexpr std::string_view name = "Expm1";
   static constexpr int flops = 20;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using math::select;
     using std::expm1;
     return select(x == V(0), x, expm1(x));  // xsimd's loses the sign of a zero
@@ -72,7 +75,7 @@ struct Log1p : floating {
   static constexpr std::string_view name = "Log1p";
   static constexpr int flops = 20;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using math::select;
     using std::log1p;
     return select(x == V(0), x, log1p(x));
@@ -88,7 +91,7 @@ struct Sin : inexact {
   static constexpr int flops = 20;
   static constexpr bool scalar_body = true;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     return std::sin(x);
   }
   static constexpr AnyExpr gradient(Sin, auto x, auto, auto dy) { return dy * cos(x); }
@@ -99,7 +102,7 @@ struct Cos : inexact {
   static constexpr int flops = 20;
   static constexpr bool scalar_body = true;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     return std::cos(x);
   }
   // Not sin(x): its type is deduced, and for clang from that of this gradient, through cos(x).
@@ -112,7 +115,7 @@ struct Sqrt : inexact {
   static constexpr std::string_view name = "Sqrt";
   static constexpr int flops = 4;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using std::sqrt;
     return sqrt(x);
   }
@@ -137,7 +140,7 @@ struct Square : elementwise {
 struct Abs : elementwise {
   static constexpr std::string_view name = "Abs";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     if constexpr (std::is_unsigned_v<V>) {
       return x;
     } else if constexpr (std::is_integral_v<V>) {
@@ -156,7 +159,7 @@ struct Abs : elementwise {
 struct ReluGradient : elementwise {
   static constexpr std::string_view name = "ReluGradient";
   template <class V>
-  V operator()(V dy, V y) const {
+  constexpr V operator()(V dy, V y) const {
     using math::select;
     return select(y > V(0), dy, V(0));
   }
@@ -169,7 +172,7 @@ struct ReluGradient : elementwise {
 struct Relu : elementwise {
   static constexpr std::string_view name = "Relu";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     if constexpr (std::is_unsigned_v<V>) {
       return x;
     } else {
@@ -186,7 +189,7 @@ struct Sigmoid : inexact {
   static constexpr std::string_view name = "Sigmoid";
   static constexpr int flops = 20;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using std::exp;
     return V(1) / (V(1) + exp(-x));
   }
@@ -197,7 +200,7 @@ struct Tanh : inexact {
   static constexpr std::string_view name = "Tanh";
   static constexpr int flops = 20;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using std::tanh;
     return tanh(x);
   }
@@ -209,7 +212,7 @@ struct Softplus : floating {
   static constexpr std::string_view name = "Softplus";
   static constexpr int flops = 36;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using math::select;
     using std::abs;
     using std::exp;
@@ -224,7 +227,7 @@ struct Maximum : elementwise {
   static constexpr std::string_view name = "Maximum";
   static constexpr Domain domain = Domain::real;
   template <class V>
-  V operator()(V a, V b) const {
+  constexpr V operator()(V a, V b) const {
     using math::select;
     if constexpr (std::is_integral_v<V>) {
       return select(a < b, b, a);
@@ -242,7 +245,7 @@ struct Minimum : elementwise {
   static constexpr std::string_view name = "Minimum";
   static constexpr Domain domain = Domain::real;
   template <class V>
-  V operator()(V a, V b) const {
+  constexpr V operator()(V a, V b) const {
     using math::select;
     if constexpr (std::is_integral_v<V>) {
       return select(b < a, b, a);

@@ -17,7 +17,7 @@ struct Sign : elementwise {
   static constexpr Domain domain = Domain::real;
   static constexpr Derivative derivative = Derivative::zero;
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using math::select;
     if constexpr (std::is_unsigned_v<V>) {
       return select(x > V(0), V(1), V(0));
@@ -35,7 +35,7 @@ struct rounding : elementwise {
 struct Floor : rounding {
   static constexpr std::string_view name = "Floor";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using std::floor;
     return floor(x);
   }
@@ -44,7 +44,7 @@ struct Floor : rounding {
 struct Ceil : rounding {
   static constexpr std::string_view name = "Ceil";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using std::ceil;
     return ceil(x);
   }
@@ -53,7 +53,7 @@ struct Ceil : rounding {
 struct Round : rounding {
   static constexpr std::string_view name = "Round";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     using std::nearbyint;
     return nearbyint(x);
   }

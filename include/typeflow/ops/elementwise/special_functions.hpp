@@ -4,9 +4,12 @@
 // Special functions: erf, lgamma, digamma, trigamma, igamma, betainc.
 //
 // erf runs on SIMD values; the others have branches and loops whose length depends on the element,
-// so kernels call them lane by lane. They compute in double for every element type.
+// so kernels call them lane by lane. They compute in double for every element type. Functions of
+// doubles are templates here, since those may be constexpr whatever they call: that is all that
+// nvcc asks of what both processors run.
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <numbers>
@@ -34,7 +37,7 @@ struct ScalarOf<double> {
 
 /// a[0] x^(N-1) + ... + a[N-1].
 template <class V, std::size_t N>
-V polynomial(const V& x, const double (&a)[N]) {
+constexpr V polynomial(const V& x, const double (&a)[N]) {
   using T = typename ScalarOf<V>::type;
   V y(static_cast<T>(a[0]));
   for (std::size_t i = 1; i < N; ++i) y = y * x + V(static_cast<T>(a[i]));
@@ -43,8 +46,9 @@ V polynomial(const V& x, const double (&a)[N]) {
 
 /// The logarithm of |gamma(x)|. (The C library's function writes the sign to a global variable,
 /// which threads must not share.)
-inline double log_gamma(double x) {
-#ifdef __GLIBC__
+template <std::same_as<double> T>
+constexpr T log_gamma(T x) {
+#if defined(__GLIBC__) && !defined(__CUDA_ARCH__)
   int sign = 0;
   return ::lgamma_r(x, &sign);
 #else
@@ -53,13 +57,15 @@ inline double log_gamma(double x) {
 }
 
 /// log(gamma(a) / (sqrt(2 pi / a) (a / e)^a)) for a >= 20: Stirling's series.
-inline double stirling_rest(double a) {
+template <std::same_as<double> T>
+constexpr T stirling_rest(T a) {
   const double r = 1 / (a * a);
   return (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r / 1188)))) / a;
 }
 
 /// The derivative of log_gamma. NaN at negative integers, -inf at 0 (+inf at -0).
-inline double digamma(double x) {
+template <std::same_as<double> T>
+constexpr T digamma(T x) {
   if (x == 0) return std::signbit(x) ? infinity : -infinity;
   double y = 0;
   if (x < 0) {  // digamma(1 - x) - pi / tan(pi x)
@@ -70,13 +76,14 @@ inline double digamma(double x) {
   }
   for (; x < 10; ++x) y -= 1 / x;
   // Abramowitz and Stegun, Handbook of mathematical functions, 6.3.18
-  static constexpr double bernoulli[] = {1.0 / 12,  -691.0 / 32760, 1.0 / 132, -1.0 / 240,
-                                         1.0 / 252, -1.0 / 120,     1.0 / 12,  0};
+  constexpr double bernoulli[] = {1.0 / 12,  -691.0 / 32760, 1.0 / 132, -1.0 / 240,
+                                  1.0 / 252, -1.0 / 120,     1.0 / 12,  0};
   return y + std::log(x) - 0.5 / x - polynomial(1 / (x * x), bernoulli);
 }
 
 /// The derivative of digamma; infinite at 0 and at negative integers.
-inline double trigamma(double x) {
+template <std::same_as<double> T>
+constexpr T trigamma(T x) {
   double y = 0;
   double sign = 1;
   if (x <= 0) {  // (pi / sin(pi x))^2 - trigamma(1 - x)
@@ -91,20 +98,22 @@ inline double trigamma(double x) {
   double z = 0;
   for (; x < 10; ++x) z += 1 / (x * x);
   // Abramowitz and Stegun, 6.4.12
-  static constexpr double bernoulli[] = {7.0 / 6,  -691.0 / 2730, 5.0 / 66, -1.0 / 30,
-                                         1.0 / 42, -1.0 / 30,     1.0 / 6,  1};
+  constexpr double bernoulli[] = {7.0 / 6,  -691.0 / 2730, 5.0 / 66, -1.0 / 30,
+                                  1.0 / 42, -1.0 / 30,     1.0 / 6,  1};
   const double r = 1 / (x * x);
   return y + sign * (z + polynomial(r, bernoulli) / x + 0.5 * r);
 }
 
 /// Terms after which a series or continued fraction for a parameter n is given up.
-inline int most_terms(double n) {
+template <std::same_as<double> T>
+constexpr int most_terms(T n) {
   return 200 + static_cast<int>(std::fmin(20 * std::sqrt(n), 1e6));
 }
 
 /// The lower incomplete gamma function P(a, x) = integral of t^(a-1) e^-t over [0, x] / gamma(a):
 /// Press et al., Numerical Recipes, 3rd edition, 6.2.
-inline double igamma(double a, double x) {
+template <std::same_as<double> T>
+constexpr T igamma(T a, T x) {
   if (!(a > 0) || !(x >= 0)) return nan;
   if (x == 0) return 0;
   if (a == infinity) return x == infinity ? nan : 0;
@@ -146,7 +155,8 @@ inline double igamma(double a, double x) {
 }
 
 /// The continued fraction of the incomplete beta function.
-inline double beta_fraction(double a, double b, double x) {
+template <std::same_as<double> T>
+constexpr T beta_fraction(T a, T b, T x) {
   const double tiny = 1e-300;
   const auto bounded = [&](double v) { return std::abs(v) < tiny ? tiny : v; };
   double c = 1;
@@ -169,7 +179,8 @@ inline double beta_fraction(double a, double b, double x) {
 
 /// The incomplete beta function I_x(a, b) = integral of t^(a-1) (1-t)^(b-1) over [0, x], divided by
 /// that over [0, 1]: Numerical Recipes, 6.4.
-inline double betainc(double a, double b, double x) {
+template <std::same_as<double> T>
+constexpr T betainc(T a, T b, T x) {
   if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1) || a == infinity || b == infinity) return nan;
   if (x == 0 || x == 1) return x;
   // x^a (1 - x)^b / beta(a, b), by Stirling's series where its logarithm would cancel
@@ -195,7 +206,7 @@ struct Erf : floating {
   /// Cody, Rational Chebyshev approximations for the error function, 1969. His second interval ends
   /// at 4; beyond, 1 - erf is so small that the same quotient is good enough for erf.
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     if constexpr (std::is_arithmetic_v<V>) {
       return std::erf(x);
     } else {
@@ -242,7 +253,7 @@ struct special : floating {
 struct Lgamma : special {
   static constexpr std::string_view name = "Lgamma";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     return static_cast<V>(math::log_gamma(static_cast<double>(x)));
   }
   static constexpr AnyExpr gradient(Lgamma, auto x, auto, auto dy) { return dy * digamma(x); }
@@ -251,7 +262,7 @@ struct Lgamma : special {
 struct Digamma : special {
   static constexpr std::string_view name = "Digamma";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     return static_cast<V>(math::digamma(static_cast<double>(x)));
   }
   static constexpr AnyExpr gradient(Digamma, auto x, auto, auto dy) { return dy * trigamma(x); }
@@ -260,7 +271,7 @@ struct Digamma : special {
 struct Trigamma : special {
   static constexpr std::string_view name = "Trigamma";
   template <class V>
-  V operator()(V x) const {
+  constexpr V operator()(V x) const {
     return static_cast<V>(math::trigamma(static_cast<double>(x)));
   }
 };
@@ -268,7 +279,7 @@ struct Trigamma : special {
 struct Igamma : special {
   static constexpr std::string_view name = "Igamma";
   template <class V>
-  V operator()(V a, V x) const {
+  constexpr V operator()(V a, V x) const {
     return static_cast<V>(math::igamma(static_cast<double>(a), static_cast<double>(x)));
   }
 };
@@ -276,7 +287,7 @@ struct Igamma : special {
 struct Betainc : special {
   static constexpr std::string_view name = "Betainc";
   template <class V>
-  V operator()(V a, V b, V x) const {
+  constexpr V operator()(V a, V b, V x) const {
     return static_cast<V>(
         math::betainc(static_cast<double>(a), static_cast<double>(b), static_cast<double>(x)));
   }

@@ -187,7 +187,7 @@ constexpr bool collect_slices(Graph& graph, Id value, Pool<Slices>& out) {
                     decode<ops::IndexedSlices>(graph, node).indexing});
     return true;
   }
-  if (node.op->builtin != Builtin::add) return false;
+  if (!is<ops::Add>(*node.op)) return false;
   const Id a = graph.input(node, 0);
   const Id b = graph.input(node, 1);
   return graph.values[a].type == graph.values[b].type && collect_slices(graph, a, out) &&

@@ -10,6 +10,9 @@
 //                           over all axes), or nothing is summed up (outer products)
 // The order of the product's operands and its flags are chosen so that as little as possible is
 // transposed.
+//
+// The equation's plan and the function that checks it in the user's words are one thing, so the
+// file is longer than most.
 
 #include <source_location>
 

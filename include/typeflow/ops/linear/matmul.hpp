@@ -4,8 +4,10 @@
 // Matrix products, of two matrices or of many. What a and b have in front of their last two axes
 // broadcasts, as in numpy; a kernel reads the operand that repeats in place.
 
+#include <array>
 #include <source_location>
 
+#include "typeflow/ops/contraction.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
@@ -21,9 +23,9 @@ inline constexpr Transposed transpose_both = Transposed::both;
 namespace ops {
 
 /// Of float or double.
-struct MatMul : operation_base {
+struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
-  static constexpr Kind kind = Kind::contraction;
+  static constexpr bool whole_rows = false;
   std::uint32_t transposed;  ///< a Transposed
 
   constexpr bool a() const { return (transposed & 1u) != 0; }
@@ -54,6 +56,59 @@ struct MatMul : operation_base {
     }
     return {da, tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false)};
   }
+  /// What lies in front of the matrices is outside of them; the kernel is another for each way in
+  /// which the operands are read.
+  static constexpr Contraction describe(MatMul op, const Type& a, const Type& b, const Type& y) {
+    Contraction product;
+    product.depth.multiply(a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
+    product.variant = op.transposed;
+    const int outside = y.dims.rank - 2;
+    product.outside = (1u << outside) - 1u;
+    const auto along = [&](const Dims& x) {
+      unsigned axes = 0;
+      for (int i = outside - (x.rank - 2), axis = 0; i < outside; ++i, ++axis) {
+        if (x.extent[axis] != 1) axes |= 1u << i;
+      }
+      return axes;
+    };
+    if (outside > 0) {
+      product.outside_a = along(a.dims);
+      product.outside_b = along(b.dims);
+      product.rows_of_a = !op.a();
+    }
+    return product;
+  }
+  static constexpr std::array<Dims, 3> shapes(MatMul op, const std::int64_t*, std::int64_t rows,
+                                              std::int64_t columns, std::int64_t depth) {
+    const Dims a = op.a() ? Dims{2, {depth, rows}} : Dims{2, {rows, depth}};
+    const Dims b = op.b() ? Dims{2, {columns, depth}} : Dims{2, {depth, columns}};
+    return {a, b, Dims{2, {rows, columns}}};
+  }
+  /// A transpose of matrices in front is read as such; the axes before them broadcast anyway.
+  static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
+    if (!is_moved(a) && !is_moved(b)) return y;
+    std::array sides{a, b};
+    bool changed = false;
+    for (unsigned i = 0; i < 2; ++i) {
+      const auto side = sides[i];
+      if (made_by<Transpose>(side)) {
+        const auto x = input_of(side, 0);
+        if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) continue;
+        op.transposed ^= 1u << i;
+        sides[i] = x;
+      } else if (made_by<BroadcastTo>(side)) {
+        sides[i] = input_of(side, 0);
+        if (matrix_product(sides[0].dims(), op.a(), sides[1].dims(), op.b()) != y.dims()) {
+          sides[i] = side;
+          continue;
+        }
+      } else {
+        continue;
+      }
+      changed = true;
+    }
+    return changed ? matmul(sides[0], sides[1], op.a(), op.b()) : y;
+  }
   static void interpret(InterpretCall& call) {
     const MatMul op = decode<MatMul>(call.graph, call.node);
     const HostTensor& a = *call.inputs[0];
@@ -80,6 +135,16 @@ struct MatMul : operation_base {
   }
 
  private:
+  static constexpr bool is_moved(const AnyExpr& x) {
+    return made_by<Transpose>(x) || made_by<BroadcastTo>(x);
+  }
+  /// Whether a permutation only transposes the matrices of the last two axes.
+  static constexpr bool swaps_last(const Transpose& op, int rank) {
+    for (int i = 0; i < rank - 2; ++i) {
+      if (op.permutation[i] != i) return false;
+    }
+    return op.permutation[rank - 1] == rank - 2;
+  }
   /// (..., M,N) as (...*M, N); none if that is more than one batch.
   static constexpr Dims one_matrix(const Dims& x) {
     const Count rows = count_of(without_last(x, 1));

@@ -8,7 +8,7 @@
 
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/ops/elementwise/complex.hpp"
-#include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/reduce/reductions.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

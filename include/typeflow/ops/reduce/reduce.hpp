@@ -1,34 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reductions over axes known at compile time: sum, prod, mean, max, min, argmax, argmin, any, all,
-// logsumexp, moments.
-//
-//   sum(x)                  over all axes, a scalar
-//   sum<1>(x)               over axis 1; sum<0, 2>(x) over two; negative axes count from the end
-//   sum<1>(x, keep_dims)    the reduced axes stay, with extent 1
+// The operations that reduce axes of a tensor, and their untyped form reduce<O>(x, axes, keep),
+// which gradients and other operations are made of. Typed functions are in reductions.hpp.
 //
 // Over nothing, the result is what leaves others as they are: sum 0, prod 1, max -inf (integers:
 // the lowest), min inf, any false, all true, logsumexp -inf; mean is NaN. Integers wrap around.
 
-#include <concepts>
 #include <cstdint>
 #include <limits>
-#include <source_location>
 
 #include "typeflow/ops/reduce/scan.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Tag: reduced axes stay in the shape with extent 1.
-struct KeepDims {};
-inline constexpr KeepDims keep_dims{};
-/// What reductions do otherwise.
-struct DropDims {};
-
-/// The last argument of a reduction.
-template <class K>
-concept KeepOrDrop = std::same_as<K, KeepDims> || std::same_as<K, DropDims>;
+/// Whether the axes, as bits, have extent 1.
+constexpr bool folds_none(const Dims& dims, unsigned axes) {
+  for (int i = 0; i < dims.rank; ++i) {
+    if ((axes >> i & 1u) != 0 && dims.extent[i] != 1) return false;
+  }
+  return true;
+}
 
 namespace ops {
 
@@ -41,6 +33,10 @@ struct reduction : operation_base {
   static constexpr DType result(DType element) { return element; }
   static constexpr Type infer(const Self& op, const Type& x) {
     return {Self::result(x.dtype), reduced(x.dims, op.axes, op.keep_dims != 0)};
+  }
+  /// Over axes of extent 1 only the shape changes.
+  static constexpr AnyExpr simplify(const Self& op, auto x, auto y) {
+    return folds_none(x.dims(), op.axes) ? reshape_to(x, y.dims()) : y;
   }
   /// Calls f(output position, input position, position among the reduced) for every element.
   template <class F>
@@ -218,6 +214,11 @@ struct arg_extreme : reduction<Self> {
   static constexpr bool index_result = true;
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr DType result(DType) { return DType::int32; }
+  /// Of one element the position is 0. No constant: effects that x follows are still to happen.
+  static constexpr AnyExpr simplify(const Self& op, auto x, auto y) {
+    if (!folds_none(x.dims(), op.axes)) return y;
+    return reshape_to(cast_to(less(x, x), DType::int32), y.dims());
+  }
   static void interpret(InterpretCall& call) {
     HostTensor& y = call.outputs[0];
     detail::visit_widest(call.inputs[0]->dtype, [&](auto zero) {
@@ -381,38 +382,8 @@ constexpr unsigned axis_bits() {
              ...));
   }
 }
-/// Whether the one axis that is named has no element; not known of a batch.
-template <class S, int... Axes>
-inline constexpr bool empty_axis = [] {
-  constexpr unsigned axes = axis_bits<S::rank, Axes...>();
-  for (int i = 0; i < S::rank; ++i) {
-    if ((axes >> i & 1u) != 0 && S::dims.extent[i] == 0) return true;
-  }
-  return false;
-}();
 template <int Rank, int... Axes>
 inline constexpr bool axes_exist = ((normalize_axis(Axes, Rank) >= 0) && ...);
-
-template <class S, unsigned Axes, bool Keep>
-struct ReduceRule {
-  static constexpr Dims value = reduced(S::dims, Axes, Keep);
-};
-
-template <class O, KeepOrDrop K, int... Axes, TypedExpr X>
-constexpr auto reduce_typed(const X& x, const std::source_location& at) {
-  constexpr unsigned axes = axis_bits<X::rank, Axes...>();
-  constexpr bool keep = std::is_same_v<K, KeepDims>;
-  using T = element_of<[] {
-    if constexpr (requires { O::result(DType::int32); }) {
-      return O::result(X::type.dtype);
-    } else {
-      return X::type.dtype;
-    }
-  }()>;
-  using E = Expr<T, shape_of_t<ReduceRule<typename X::shape, axes, keep>>>;
-  mark(at, x);
-  return E(x.graph(), reduce<O>(x.any(), axes, keep).id);
-}
 
 /// Makes dx fit the operand that it is the gradient of: sums over the axes that broadcasting
 /// added, repeats along those that the rule left out.
@@ -440,141 +411,10 @@ constexpr AnyExpr fit_to(const AnyExpr& dx, const Dims& operand) {
 
 }  // namespace detail
 
-/// The sum over axes, all if none is named: sum(x), sum<1>(x), sum<0, 2>(x, keep_dims). With
-/// keep_dims the axes stay with extent 1. (A,B,C) -> (A,C) for sum<1>
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto sum(const X& x, K = {}, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "sum<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "sum(x): x must be a tensor of numbers");
-  return detail::reduce_typed<ops::Sum, K, Axes...>(x, at);
-}
-
 /// Untyped: the sum of all elements.
 template <UntypedExpr X>
 constexpr AnyExpr sum(const X& x) {
   return reduce<ops::Sum>(x, (1u << x.dims().rank) - 1, false);
-}
-
-/// The product over axes, all if none is named. The gradient is right where elements are 0, too.
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto prod(const X& x, K = {}, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "prod<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::numbers, X>, "prod(x): x must be a tensor of numbers");
-  return detail::reduce_typed<ops::Prod, K, Axes...>(x, at);
-}
-
-/// The mean over axes, all if none is named. (TensorFlow's mean of integers rounds down; here it
-/// does not compile: convert them, or write sum(x) / n.)
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto mean(const X& x, K = {}, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "mean<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "mean(x): x must be floating-point; convert with cast<float>(x)");
-  return detail::reduce_typed<ops::Mean, K, Axes...>(x, at);
-}
-
-/// The largest element over axes, all if none is named; NaN if there is one. The gradient goes to
-/// the elements that are the largest, in equal parts.
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto max(const X& x, K = {}, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "max<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::real, X>, "max(x): x must be a tensor of real numbers");
-  return detail::reduce_typed<ops::Max, K, Axes...>(x, at);
-}
-
-/// The smallest element over axes, all if none is named; NaN if there is one. The gradient goes to
-/// the elements that are the smallest, in equal parts.
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto min(const X& x, K = {}, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "min<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::real, X>, "min(x): x must be a tensor of real numbers");
-  return detail::reduce_typed<ops::Min, K, Axes...>(x, at);
-}
-
-/// The int32 position of the largest element along one axis: the first of equals, and of numbers
-/// before NaN. (A,B,C) -> (A,C) for argmax<1>. 0 along an axis of tf::batch in a run without
-/// elements.
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto argmax(const X& x, K = {},
-                      std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "argmax<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::real, X>,
-                "argmax(x): x must be a tensor of real numbers");
-  static_assert(sizeof...(Axes) == 1, "argmax<axis>(x): one axis must be named");
-  static_assert(!detail::empty_axis<typename X::shape, Axes...>,
-                "argmax<axis>(x): the axis has no element");
-  return detail::reduce_typed<ops::ArgMax, K, Axes...>(x, at);
-}
-
-/// The int32 position of the smallest element along one axis: the first of equals, and of numbers
-/// before NaN. (A,B,C) -> (A,C) for argmin<1>. 0 along an axis of tf::batch in a run without
-/// elements.
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto argmin(const X& x, K = {},
-                      std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "argmin<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::real, X>,
-                "argmin(x): x must be a tensor of real numbers");
-  static_assert(sizeof...(Axes) == 1, "argmin<axis>(x): one axis must be named");
-  static_assert(!detail::empty_axis<typename X::shape, Axes...>,
-                "argmin<axis>(x): the axis has no element");
-  return detail::reduce_typed<ops::ArgMin, K, Axes...>(x, at);
-}
-
-/// Whether an element is true, over axes, all if none is named.
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto any(const X& x, K = {}, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "any<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::booleans, X>, "any(x): x must be a boolean tensor");
-  return detail::reduce_typed<ops::Any, K, Axes...>(x, at);
-}
-
-/// Whether every element is true, over axes, all if none is named.
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto all(const X& x, K = {}, std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "all<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::booleans, X>, "all(x): x must be a boolean tensor");
-  return detail::reduce_typed<ops::All, K, Axes...>(x, at);
-}
-
-/// log(sum(exp(x))) over axes, all if none is named, without overflow. -inf if all elements are,
-/// inf if one is. The gradient is softmax(x).
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto logsumexp(const X& x, K = {},
-                         std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "logsumexp<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "logsumexp(x): x must be floating-point; convert with cast<float>(x)");
-  return detail::reduce_typed<ops::LogSumExp, K, Axes...>(x, at);
-}
-
-/// What moments gives.
-template <TypedExpr X>
-struct Moments {
-  X mean;
-  X variance;
-};
-
-/// Mean and variance, the mean of (x - mean)^2, over axes, all if none is named:
-/// auto [mean, variance] = tf::moments<0>(x). (N,C) -> (C), (C)
-template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto moments(const X& x, K keep = {},
-                       std::source_location at = std::source_location::current()) {
-  static_assert(detail::axes_exist<X::rank, Axes...>, "moments<axes...>(x): x has no such axis");
-  static_assert(detail::in_domain<Domain::floating, X>,
-                "moments(x): x must be floating-point; convert with cast<float>(x)");
-  detail::mark(at, x);
-  using T = typename X::element;
-  if constexpr (detail::is_half<T>) {
-    const auto [mean, variance] = moments<Axes...>(cast<float>(x, at), keep, at);
-    const auto narrow = cast<T>(variance, at);
-    return Moments<std::remove_const_t<decltype(narrow)>>{cast<T>(mean, at), narrow};
-  } else {
-    const auto centre = mean<Axes...>(x, keep_dims, at);
-    const auto variance = mean<Axes...>(square(x - centre), keep, at);
-    using M = std::remove_const_t<decltype(variance)>;
-    return Moments<M>{M(x.graph(), reshape_to(centre.any(), M::shape::dims).id), variance};
-  }
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

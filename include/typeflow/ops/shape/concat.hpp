@@ -41,7 +41,6 @@ namespace ops {
 
 /// The inputs one after another along an axis.
 struct Concat : custom {
-  static constexpr Builtin builtin = Builtin::concat;
   static constexpr std::string_view name = "Concat";
   static constexpr int flops = 0;
   static constexpr bool variadic = true;
@@ -69,6 +68,16 @@ struct Concat : custom {
       begin += size;
     }
   }
+  /// A concatenation of concatenations along the same axis is one.
+  static constexpr AnyExpr simplify(Concat op, std::span<const AnyExpr> x, AnyExpr y) {
+    bool nested = false;
+    for (const AnyExpr& part : x) nested |= is_along(part, op.axis);
+    return nested ? flat(x, op.axis, y.dims()) : y;
+  }
+  /// Tensors put together, the parts of concatenations one by one while there is room.
+  static constexpr AnyExpr flat(std::span<const AnyExpr> x, int axis, const Dims& dims);
+  static constexpr bool is_along(const AnyExpr& x, int axis);
+
   static void interpret(InterpretCall& call) {
     const Concat op = decode<Concat>(call.graph, call.node);
     HostTensor& y = call.outputs[0];
@@ -107,6 +116,146 @@ constexpr AnyExpr concat_to(std::span<const AnyExpr> x, int axis) {
     ids = std::move(joined);
   }
   return {&graph, ids[0]};
+}
+
+// What Concat, Slice and Add are the same as.
+
+constexpr bool ops::Concat::is_along(const AnyExpr& x, int axis) {
+  return made_by<Concat>(x) && operation_of<Concat>(x).axis == axis;
+}
+constexpr AnyExpr ops::Concat::flat(std::span<const AnyExpr> x, int axis, const Dims& dims) {
+  Id parts[max_inputs] = {};
+  int size = 0;
+  int left = static_cast<int>(x.size());
+  Graph& graph = *x[0].graph;
+  for (const AnyExpr& part : x) {
+    const Node node = graph.node_of(part.id);
+    const int room = max_inputs - size - --left;
+    if (is_along(part, axis) && node.inputs.count <= room) {
+      for (Id k = 0; k < node.inputs.count; ++k) parts[size++] = graph.input(node, k);
+    } else {
+      parts[size++] = part.id;
+    }
+  }
+  return add_node(graph, Concat{{}, axis}, parts, size, Type(x[0].dtype(), dims));
+}
+
+namespace detail {
+
+/// Whether a window of a window of a tensor is one of the tensor: it then takes *inner's place.
+constexpr bool join(const SliceWindow& outer, int rank, SliceWindow* inner) {
+  SliceWindow joined = *inner;
+  for (int i = 0; i < rank; ++i) {
+    const std::int32_t a = outer.begin[i];
+    const std::int32_t b = inner->begin[i];
+    if ((a < 0 && b > 0) || (b < 0 && (a > 0 || outer.step[i] != 1))) return false;
+    joined.begin[i] = a + b * outer.step[i];
+    joined.step[i] = outer.step[i] * inner->step[i];
+  }
+  *inner = joined;
+  return true;
+}
+
+/// The part of a concatenation that a window lies in, which it then counts from; none exists if it
+/// reaches into several.
+constexpr AnyExpr part_of(const AnyExpr& concat, const Dims& size, SliceWindow* window) {
+  const Graph& graph = *concat.graph;
+  const Node& node = graph.node_of(concat.id);
+  const int axis = operation_of<ops::Concat>(concat).axis;
+  const bool batch = is_batch(concat.dims().extent[axis]);
+  if (size.extent[axis] == 0 || batch != is_batch(size.extent[axis])) return {};
+  const Extent sign = batch ? -1 : 1;
+  const Extent begin = sign * window->begin[axis];
+  const Extent end = begin + (sign * size.extent[axis] - 1) * window->step[axis] + 1;
+  Extent first = 0;
+  for (Id k = 0; k < node.inputs.count; ++k) {
+    const AnyExpr part{concat.graph, graph.input(node, k)};
+    const Extent last = first + sign * part.dims().extent[axis];
+    if (begin >= first && end <= last) {
+      window->begin[axis] = static_cast<std::int32_t>(sign * (begin - first));
+      return part;
+    }
+    first = last;
+  }
+  return {};
+}
+
+}  // namespace detail
+
+/// What a window of x, y, is: a slice of a slice is one; a slice of a concatenation that lies in
+/// one part is of that part, so that what was put together is taken apart for nothing.
+constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y) {
+  const Dims size = y.dims();
+  AnyExpr source = x;
+  for (AnyExpr next = x; next.exists();) {
+    source = next;
+    next = AnyExpr{};
+    if (made_by<ops::Slice>(source)) {
+      const auto outer = operation_of<ops::Slice>(source);
+      if (detail::join(outer, size.rank, &window)) next = input_of(source, 0);
+    } else if (made_by<ops::Concat>(source)) {
+      next = detail::part_of(source, size, &window);
+    }
+  }
+  return source.id == x.id ? y : slice_to(source, window, size);
+}
+
+namespace detail {
+
+/// Whether x is zero but in a window, and stands where the sum does.
+constexpr bool is_zero_pad(const AnyExpr& x, const AnyExpr& sum) {
+  return made_by<ops::Pad>(x) && is_constant(input_of(x, 1), 0) && alike(x, sum) &&
+         x.graph->node_of(x.id).device == x.graph->node_of(sum.id).device;
+}
+/// One pad in place of the sum of two whose windows lie side by side; none exists for others.
+constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& sum) {
+  if (!is_zero_pad(a, sum)) return {};
+  const SliceWindow window_a = operation_of<ops::Pad>(a);
+  const SliceWindow window_b = operation_of<ops::Pad>(b);
+  const Dims size_a = input_of(a, 0).dims();
+  const Dims size_b = input_of(b, 0).dims();
+  int axis = none;  // along which they differ
+  for (int i = 0; i < size_a.rank; ++i) {
+    if (window_a.step[i] != window_b.step[i]) return {};
+    if (window_a.begin[i] == window_b.begin[i] && size_a.extent[i] == size_b.extent[i]) continue;
+    if (axis != none || window_a.step[i] != 1) return {};
+    axis = i;
+  }
+  if (axis == none) return {};
+  const bool a_first = window_a.begin[axis] + size_a.extent[axis] == window_b.begin[axis];
+  if (!a_first && window_b.begin[axis] + size_b.extent[axis] != window_a.begin[axis]) return {};
+  const AnyExpr parts[] = {input_of(a_first ? a : b, 0), input_of(a_first ? b : a, 0)};
+  const Dims shapes[] = {parts[0].dims(), parts[1].dims()};
+  const Dims size = concatenated(shapes, 2, axis);
+  if (!size.valid()) return {};
+  SliceWindow window = window_at_start(size);
+  for (int i = 0; i < size.rank; ++i) {
+    window.begin[i] = (a_first ? window_a : window_b).begin[i];
+    window.step[i] = window_a.step[i];
+  }
+  return pad_to(ops::Concat::flat(parts, axis, size), window, a.dims(), input_of(a, 1));
+}
+
+}  // namespace detail
+
+/// The sum y of two tensors that are zero but in windows that lie side by side has both in one
+/// window. This is what gradients of slices are: it makes those of split a concatenation, and
+/// keeps those of a loop over an axis from being as many tensors of full size.
+constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y) {
+  const AnyExpr sides[] = {a, b};
+  for (int i = 0; i < 2; ++i) {
+    const AnyExpr pad = sides[1 - i];
+    if (!detail::is_zero_pad(pad, y)) continue;
+    const AnyExpr joined = detail::join_pads(sides[i], pad, y);
+    if (joined.exists()) return joined;
+    // (y + a) + b is y + (a + b): where a is not zero, b is.
+    if (!made_by<ops::Add>(sides[i])) continue;
+    for (int k = 0; k < 2; ++k) {
+      const AnyExpr both = detail::join_pads(input_of(sides[i], k), pad, y);
+      if (both.exists()) return input_of(sides[i], 1 - k) + both;
+    }
+  }
+  return y;
 }
 
 namespace detail {

@@ -16,9 +16,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace ops {
 
 /// The same elements in row-major order with another shape; no copy.
-struct Reshape : operation_base {
+struct Reshape : view {
   static constexpr std::string_view name = "Reshape";
-  static constexpr Kind kind = Kind::view;
   static constexpr int flops = 0;
   static constexpr AnyExpr gradient(Reshape, auto x, auto, auto dy) {
     return reshape_to(dy, x.dims());
@@ -41,6 +40,9 @@ struct BroadcastTo : operation_base {
     return x;
   }
   static constexpr AnyExpr gradient(BroadcastTo, auto, auto, auto dy) { return dy; }
+  static constexpr AnyExpr simplify(BroadcastTo, AnyExpr x, AnyExpr y) {
+    return alike(x, y) ? x : y;
+  }
 };
 
 /// Axis i of the result is axis permutation[i] of x.
@@ -57,6 +59,20 @@ struct Transpose : custom {
     int inverse[max_rank] = {};
     for (int i = 0; i < x.dims().rank; ++i) inverse[op.permutation[i]] = i;
     return transpose_to(dy, inverse);
+  }
+  /// One that moves nothing, or goes on from another.
+  static constexpr AnyExpr simplify(Transpose op, auto x, auto y) {
+    const bool twice = made_by<Transpose>(x);
+    const auto source = twice ? input_of(x, 0) : x;
+    int permutation[max_rank] = {};
+    bool moves = false;
+    for (int i = 0; i < y.dims().rank; ++i) {
+      const int axis = op.permutation[i];
+      permutation[i] = twice ? operation_of<Transpose>(x).permutation[axis] : axis;
+      moves = moves || permutation[i] != i;
+    }
+    if (!moves) return source;
+    return twice ? transpose_to(source, permutation) : y;
   }
   static void interpret(InterpretCall& call) {
     const HostTensor& x = *call.inputs[0];
@@ -101,6 +117,20 @@ constexpr AnyExpr reshape_to(const AnyExpr& x, const Dims& dims) {
 constexpr AnyExpr broadcast_to(const AnyExpr& x, const Dims& dims) {
   if (x.dims() == dims) return x;
   return add_node(*x.graph, ops::BroadcastTo{}, &x.id, 1, Type(x.dtype(), dims));
+}
+
+/// What a view of x, y, is: that of what x views, or what y looks like already.
+constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y) {
+  const AnyExpr source = y.graph->op_of(x.id).kind == Kind::view ? input_of(x, 0) : x;
+  if (alike(source, y)) return source;
+  if (made_by<ops::BroadcastTo>(source)) {
+    const AnyExpr one = input_of(source, 0);
+    const Dims dims = one.dims();
+    if (squeezed(dims).rank == 0 && dims.rank <= y.dims().rank) {
+      return broadcast_to(one, y.dims());  // one number everywhere, in any shape
+    }
+  }
+  return source.id == x.id ? y : reshape_to(source, y.dims());
 }
 
 /// Untyped transpose.

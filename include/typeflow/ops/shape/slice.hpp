@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Parts of tensors: slice, select, split, split_sizes, unstack, reverse.
+// Parts of tensors: slice, select, reverse. Several at once are in split.hpp.
 //
 // slice<...> says for each axis what is taken of it, as numpy's x[:, 3, 0:5:2] does; axes at the
 // end that are not mentioned stay whole:
@@ -18,7 +18,6 @@
 #include <source_location>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "typeflow/core/error.hpp"
@@ -62,12 +61,14 @@ namespace ops {
 
 /// A window of x; its size is the result's type.
 struct Slice : custom, SliceWindow {
-  static constexpr Builtin builtin = Builtin::slice;
   static constexpr std::string_view name = "Slice";
   static constexpr int flops = 0;
 
   static constexpr AnyExpr gradient(Slice op, auto x, auto, auto dy) {
     return pad_to(dy, op, x.dims(), detail::constant_node(*dy.graph, dy.dtype(), Number{}));
+  }
+  static constexpr AnyExpr simplify(const Slice& op, auto x, auto y) {
+    return slice_through(x, op, y);  // ops/shape/concat.hpp
   }
   /// An index or range of a batch axis may lie outside of it in a run with a small batch.
   static void require_inside(const Slice& op, int axis, const std::int64_t* window,
@@ -107,7 +108,6 @@ struct Slice : custom, SliceWindow {
 
 /// A tensor with x as a window of it and a scalar, the second input, everywhere else.
 struct Pad : custom, SliceWindow {
-  static constexpr Builtin builtin = Builtin::pad;
   static constexpr std::string_view name = "Pad";
   static constexpr int flops = 0;
 
@@ -133,7 +133,6 @@ struct Pad : custom, SliceWindow {
 
 /// The elements in reverse order along the axes whose bits are set.
 struct Reverse : custom {
-  static constexpr Builtin builtin = Builtin::reverse;
   static constexpr std::string_view name = "Reverse";
   static constexpr int flops = 0;
   std::uint32_t axes;
@@ -141,6 +140,9 @@ struct Reverse : custom {
   static constexpr Type infer(Reverse, const Type& x) { return x; }
   static constexpr AnyExpr gradient(Reverse op, auto, auto, auto dy) {
     return reverse_to(dy, op.axes);
+  }
+  static constexpr AnyExpr simplify(Reverse op, auto x, auto y) {
+    return made_by<Reverse>(x) && operation_of<Reverse>(x).axes == op.axes ? input_of(x, 0) : y;
   }
   static void interpret(InterpretCall& call) {
     const Reverse op = decode<Reverse>(call.graph, call.node);
@@ -356,13 +358,6 @@ constexpr bool add_up(const Extent* extents, int count, Extent* sum) {
   return !(numbers && batches);
 }
 
-template <Extent Total, Extent... Sizes>
-inline constexpr bool sizes_fit = [] {
-  const Extent sizes[sizeof...(Sizes) + 1] = {Sizes..., 0};
-  Extent sum = 0;
-  return add_up(sizes, static_cast<int>(sizeof...(Sizes)), &sum) && sum == Total;
-}();
-
 }  // namespace detail
 
 // Typed.
@@ -413,68 +408,6 @@ constexpr auto select(const X& x, std::type_identity_t<Extent> i,
   }
   const AnyExpr taken = slice_along(x.any(), axis, plan.begin, 1);
   return E(x.graph(), reshape_to(taken, E::type.dims).id);
-}
-
-/// n equal parts along an axis, as an array: auto xs = split<4, 0>(x). An axis of k*batch is split
-/// into parts of (k/n)*batch. (A,n*B) -> n of (A,B)
-template <int N, int Axis, TypedExpr X>
-constexpr auto split(const X& x, std::source_location at = std::source_location::current()) {
-  constexpr int axis = normalize_axis(Axis, X::rank);
-  static_assert(axis >= 0, "split<n, axis>(x): x has no such axis");
-  static_assert(N > 0, "split<n, axis>(x): n must be 1 or more");
-  constexpr Extent extent = detail::extent_or_zero<typename X::shape, axis>;
-  constexpr int parts = N > 0 ? N : 1;
-  static_assert(
-      extent % parts == 0,
-      "split<n, axis>(x): n must divide the axis' extent; of a batch axis, k*batch, its k");
-  constexpr Extent size = extent / parts;
-  using E =
-      Expr<typename X::element, shape_of_t<detail::ResizeRule<typename X::shape, axis, size>>>;
-  detail::mark(at, x);
-  std::array<E, static_cast<std::size_t>(parts)> result{};
-  Extent begin = 0;
-  for (E& part : result) {
-    part = E(x.graph(), slice_along(x.any(), axis, begin, size).id);
-    begin += size;
-  }
-  return result;
-}
-
-/// Parts of the given sizes along an axis, as a tuple: auto [a, b] = split_sizes<1, 3, 5>(x). The
-/// sizes must add up to the axis' extent; of a batch axis they are multiples of tf::batch.
-/// (A,3+5) -> (A,3), (A,5)
-template <int Axis, Extent... Sizes, TypedExpr X>
-constexpr auto split_sizes(const X& x, std::source_location at = std::source_location::current()) {
-  constexpr int axis = normalize_axis(Axis, X::rank);
-  static_assert(axis >= 0, "split_sizes<axis, sizes...>(x): x has no such axis");
-  static_assert(detail::sizes_fit<detail::extent_or_zero<typename X::shape, axis>, Sizes...>,
-                "split_sizes<axis, sizes...>(x): the sizes must add up to the axis' extent");
-  detail::mark(at, x);
-  Extent begin = 0;
-  const auto part = [&]<Extent Size>(std::integral_constant<Extent, Size>) {
-    using E =
-        Expr<typename X::element, shape_of_t<detail::ResizeRule<typename X::shape, axis, Size>>>;
-    const Id id = slice_along(x.any(), axis, begin, Size).id;
-    begin += Size;
-    return E(x.graph(), id);
-  };
-  return std::tuple{part(std::integral_constant<Extent, Sizes>{})...};  // braces: in this order
-}
-
-/// The tensors along an axis, as an array: unstack<1> of (B,T,H) is T of (B,H).
-template <int Axis, TypedExpr X>
-constexpr auto unstack(const X& x, std::source_location at = std::source_location::current()) {
-  constexpr int axis = normalize_axis(Axis, X::rank);
-  static_assert(axis >= 0, "unstack<axis>(x): x has no such axis");
-  constexpr Extent extent = detail::extent_or_zero<typename X::shape, axis>;
-  static_assert(!is_batch(extent), "unstack<axis>(x): the axis' extent must be a number");
-  using E = Expr<typename X::element, shape_of_t<detail::DropRule<typename X::shape, axis>>>;
-  constexpr std::size_t count = extent < 0 ? 0 : static_cast<std::size_t>(extent);
-  std::array<E, count> result{};
-  for (std::size_t i = 0; i < count; ++i) {
-    result[i] = select<Axis>(x, static_cast<Extent>(i), at);
-  }
-  return result;
 }
 
 /// The elements in reverse order along the named axes: reverse<0>(x), reverse<-1, -2>(x).

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "options.hpp"
+#include "program.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <limits>
 #include <string>
 
 #include <typeflow/data/mnist.hpp>
 
-Options parse_options(int argc, char** argv) {
-  Options options;
-  CLI::App app("Softmax regression on MNIST: chapter 3's first model.");
+namespace examples {
+
+namespace {
+
+void read_command_line(int argc, char** argv, const char* title, Options& options) {
+  CLI::App app(title);
   app.option_defaults()->always_capture_default();
   app.add_option("--data", options.data, "folder with MNIST, also as subfolder mnist")
       ->check(CLI::ExistingDirectory)
@@ -23,7 +28,7 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--steps", options.steps, "training steps")->check(CLI::Range(1, 100'000'000));
   app.add_option("--batch", options.batch, "images a step")->check(CLI::Range(1, 100'000));
   app.add_option("--rate", options.rate, "learning rate")->check(CLI::Range(1e-6, 1e3));
-  app.add_option("--seed", options.seed, "of the shuffling and of drawn digits")
+  app.add_option("--seed", options.seed, "of weights, shuffling and drawn digits")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   app.add_option("--output", options.output, "PNG file for the weights")
       ->check([](const std::string& file) {
@@ -35,5 +40,20 @@ Options parse_options(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error) == 0 ? 0 : 2);
   }
-  return options;
 }
+
+}  // namespace
+
+int run_program(int argc, char** argv, const char* title, Options defaults,
+                void (*train)(const Options&)) {
+  read_command_line(argc, argv, title, defaults);
+  try {
+    train(defaults);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace examples

@@ -1,21 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the program prints while and after it trains.
+// What the examples share, so that a program is its model and its training: the command line, what
+// becomes of errors, and the line of progress. digits.hpp has what those on images of digits share.
 
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <span>
+#include <string>
+
+namespace examples {
+
+/// A program's settings. Each has its own defaults.
+struct Options {
+  std::string data{};  ///< --data, a folder; empty: see tf::data_folder
+  std::int64_t steps = 1000;
+  std::int64_t batch = 100;
+  float rate = 0.5f;
+  std::uint64_t seed = 1;
+  std::string output{};  ///< the PNG file that the program writes
+};
+
+/// main() of an example: reads the command line, then calls `train` with the settings. Returns 1
+/// after an exception, with its message; 0 otherwise. After --help the program ends with 0, on a
+/// bad argument with 2 and a message. (In a source file of its own: CLI11 takes as long to compile
+/// as a model.)
+int run_program(int argc, char** argv, const char* title, Options defaults,
+                void (*train)(const Options&));
 
 /// One line that is written over on a terminal; in a file or pipe a line every 100 steps.
 class Progress {
  public:
-  Progress(std::int64_t steps, std::int64_t batch) : steps_(steps), batch_(batch) {}
+  explicit Progress(const Options& options) : steps_(options.steps), batch_(options.batch) {}
 
   void show(std::int64_t step, float loss) {
     const Clock::time_point now = Clock::now();
@@ -40,18 +58,4 @@ class Progress {
   Clock::time_point shown_{};
 };
 
-/// How many images of each digit (row) were taken for which (column).
-inline void print_confusion(std::span<const std::int32_t> labels,
-                            std::span<const std::int32_t> predictions) {
-  std::array<std::array<int, 10>, 10> count{};
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    ++count[static_cast<std::size_t>(labels[i])][static_cast<std::size_t>(predictions[i])];
-  }
-  std::printf("\ntest images of each digit (row) by prediction (column)\n   ");
-  for (int digit = 0; digit < 10; ++digit) std::printf("%6d", digit);
-  for (int digit = 0; digit < 10; ++digit) {
-    std::printf("\n%3d", digit);
-    for (const int n : count[static_cast<std::size_t>(digit)]) std::printf("%6d", n);
-  }
-  std::printf("\n\n");
-}
+}  // namespace examples

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The register tile of contractions: sums of products of a few rows and a few vectors of columns.
+//
+// Every element is one chain of fused multiply-adds in the order of its depth: its bits depend
+// neither on threads nor on where in the matrix it is. The tile's code is shared by all kernels of
+// an element type.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "typeflow/cpu/lanes.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+/// The register tile of an instruction set.
+template <class T, class A>
+struct TileShape {
+  static constexpr int lanes = static_cast<int>(xsimd::batch<T, A>::size);
+  static constexpr bool large = lanes * sizeof(T) >= 64;  // 32 registers
+  static constexpr int rows = large ? 8 : lanes * sizeof(T) >= 32 ? 6 : 4;
+  static constexpr int vectors = large ? 3 : 2;
+  static constexpr int width = vectors * lanes;
+};
+
+/// The columns of a matrix in panels of whole vectors, as equal as can be.
+template <class S>
+struct Panels {
+  std::int64_t columns;
+  std::int64_t count;
+
+  constexpr explicit Panels(std::int64_t n)
+      : columns(n), count((vectors() + S::vectors - 1) / S::vectors) {}
+
+  constexpr std::int64_t vectors() const { return (columns + S::lanes - 1) / S::lanes; }
+  constexpr std::int64_t first(std::int64_t p) const {
+    return (p * (vectors() / count) + std::min(p, vectors() % count)) * S::lanes;
+  }
+  constexpr std::int64_t width(std::int64_t p) const {
+    return (vectors() / count + (p < vectors() % count ? 1 : 0)) * S::lanes;
+  }
+  constexpr std::int64_t last(std::int64_t p) const {
+    return std::min(columns, first(p) + width(p));
+  }
+  /// Columns with those that no matrix has.
+  constexpr std::int64_t padded() const { return vectors() * S::lanes; }
+};
+
+/// f(0), ..., f(N - 1) with constants: the compiler sees which register is meant at -O2, too.
+template <int N, class F>
+TYPEFLOW_INLINE void unrolled(const F& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+    (f(std::integral_constant<int, I>{}), ...);
+  }(std::make_integer_sequence<int, N>{});
+}
+
+/// f(std::integral_constant) of the vectors that hold `width` columns.
+template <class S, class F>
+void with_vectors(std::int64_t width, const F& f) {
+  if (width == S::width) {
+    f(std::integral_constant<int, S::vectors>{});
+  } else if (S::vectors == 3 && width == 2 * S::lanes) {
+    f(std::integral_constant < int, S::vectors == 3 ? 2 : 1 > {});
+  } else {
+    f(std::integral_constant<int, 1>{});
+  }
+}
+
+/// The sums of a tile while they are in registers: TileShape::rows rows of V vectors.
+template <class T, class A, int V>
+struct TileSums {
+  using S = TileShape<T, A>;
+  using B = xsimd::batch<T, A>;
+  B sum[S::rows][V];
+
+  TYPEFLOW_INLINE void clear() {
+    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[i][v] = B(T(0)); });
+    });
+  }
+  TYPEFLOW_INLINE void load(const T* tile, std::int64_t pitch) {
+    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        sum[i][v] = B::load_unaligned(tile + i * pitch + v * S::lanes);
+      });
+    });
+  }
+  TYPEFLOW_INLINE void store(T* tile, std::int64_t pitch) const {
+    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        sum[i][v].store_unaligned(tile + i * pitch + v * S::lanes);
+      });
+    });
+  }
+  /// Adds at[i][k * step] * b[k * pitch + j] for k < depth.
+  TYPEFLOW_INLINE void add(const T* (&at)[S::rows], std::int64_t step, const T* b,
+                           std::int64_t pitch, std::int64_t depth) {
+    for (std::int64_t k = 0; k < depth; ++k) {
+      B right[V];
+      unrolled<V>([&](auto v)
+                      TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
+      unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        const B left(*at[i]);
+        at[i] += step;
+        unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+          sum[i][v] = simd::fma(left, right[v], sum[i][v]);
+        });
+      });
+      b += pitch;
+    }
+  }
+};
+
+/// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for j < V vectors; the tile
+/// has TileShape::width columns. Rows from `rows` on repeat the last.
+template <class T, class A, int V>
+[[gnu::noinline, gnu::flatten]] void product_tile(const T* a, std::int64_t row, std::int64_t step,
+                                                  int rows, const T* b, std::int64_t pitch,
+                                                  std::int64_t depth, T* tile) {
+  using S = TileShape<T, A>;
+  TileSums<T, A, V> sums;
+  const T* at[S::rows];
+  unrolled<S::rows>([&](auto i)
+                        TYPEFLOW_INLINE_LAMBDA { at[i] = a + std::min<int>(i, rows - 1) * row; });
+  sums.clear();
+  sums.add(at, step, b, pitch, depth);
+  sums.store(tile, S::width);
+}
+
+/// The same of operands in pieces: while runs.more(), runs.next(at, b) sets where the rows of a and
+/// of b begin, and gives the number of products; their elements lie runs.step and runs.pitch apart.
+/// With `go_on` they are added to the tile.
+template <class T, class A, int V, class Runs>
+[[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
+                                                   bool go_on) {
+  using S = TileShape<T, A>;
+  TileSums<T, A, V> sums;
+  if (go_on) {
+    sums.load(tile, tile_pitch);
+  } else {
+    sums.clear();
+  }
+  while (runs.more()) {
+    const T* at[S::rows];
+    const T* b = nullptr;
+    const std::int64_t length = runs.next(at, b);
+    sums.add(at, runs.step, b, runs.pitch, length);
+  }
+  sums.store(tile, tile_pitch);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Contractions: operations whose result is matrices of sums of products. What an operation says
+// here is all that passes and lowering know of it; how its loops gather the operands for the
+// register tile is simd::contraction_of<O> (cpu/contraction.hpp).
+//
+// The result's last axis is the columns. Of the others some are rows, and some lie outside of the
+// matrices. Besides what every operation has, a contraction has
+//
+//   static describe(op, Type a, Type b, Type y)        a Contraction
+//   static shapes(op, further, rows, columns, depth)   std::array<Dims, 3>: a, b and y of one
+//   matrix
+//                                                      in a run, whose `further` extents these are
+//   whole_rows                                         see below
+
+#include <array>
+#include <cstdint>
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/ops/operation.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// A contraction of two operands a and b.
+struct Contraction {
+  static constexpr int max_further = 8;
+
+  Count depth{};           ///< products that an element is the sum of
+  unsigned variant = 0;    ///< what of the attributes the kernel's type has
+  unsigned outside = 0;    ///< axes of the result outside of its matrices, as bits
+  unsigned outside_a = 0;  ///< of these, those along which a runs
+  unsigned outside_b = 0;  ///< and b
+  bool rows_of_a = false;  ///< a's rows go on from the axes outside, as one longer axis
+  int further = 0;         ///< extents that the kernel needs besides
+  Extent extents[max_further] = {};
+};
+
+/// Sums of products, on a tile of which the elementwise operations behind it go on.
+struct contraction : operation_base {
+  static constexpr Kind kind = Kind::contraction;
+  /// All axes of the result but the last are rows of one matrix. What follows on the tile then runs
+  /// along all of them or none.
+  static constexpr bool whole_rows = true;
+};
+
+/// What of a contraction an Op points to.
+struct ContractionRules {
+  bool whole_rows;
+  Contraction (*describe)(const Graph&, const Node&);
+  std::array<Dims, 3> (*shapes)(const std::uint32_t* words, const std::int64_t* further,
+                                std::int64_t rows, std::int64_t columns, std::int64_t depth);
+};
+
+namespace detail {
+
+template <class O>
+struct ContractionRulesOf {
+  static constexpr Contraction describe(const Graph& graph, const Node& node) {
+    return O::describe(decode<O>(graph, node), graph.type_of(graph.input(node, 0)),
+                       graph.type_of(graph.input(node, 1)), graph.type_of(node.outputs.first));
+  }
+  static constexpr std::array<Dims, 3> shapes(const std::uint32_t* words,
+                                              const std::int64_t* further, std::int64_t rows,
+                                              std::int64_t columns, std::int64_t depth) {
+    return O::shapes(decode<O>(words), further, rows, columns, depth);
+  }
+  static constexpr ContractionRules rules{O::whole_rows, &describe, &shapes};
+};
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Convolutions over one, two or three axes, NHWC, kernels HWIO. (What deep learning calls a
+// convolution: the kernel is not turned around.)
+
+#include <array>
+#include <cstdint>
+#include <source_location>
+#include <type_traits>
+
+#include "typeflow/ops/elementwise/cast.hpp"
+#include "typeflow/ops/nn/conv_operations.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// What has to hold of a convolution of x with w, and its attributes.
+template <auto Options, class X, class W>
+struct ConvRule {
+  static constexpr int rank = Options.rank;
+  static constexpr bool axes = X::rank == rank + 2 && W::rank == rank + 2;
+  static constexpr bool elements =
+      std::is_same_v<typename X::element, typename W::element> && in_domain<Domain::floating, X>;
+  static constexpr bool numbers = !axes || [] {
+    bool all = true;
+    for (int i = 1; i < rank + 2; ++i) all = all && !is_batch(X::shape::dims.extent[i]);
+    for (int i = 0; i < rank + 2; ++i) all = all && !is_batch(W::shape::dims.extent[i]);
+    return all;
+  }();
+  static constexpr bool settings = [] {
+    bool all = true;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
+      const std::array<int, 2> pads = Options.pads[i];
+      all = all && Options.strides[i] >= 1 && Options.dilations[i] >= 1 && pads[0] >= 0 &&
+            pads[1] >= 0 && (Options.padding == Padding::given || (pads[0] == 0 && pads[1] == 0));
+    }
+    return all;
+  }();
+  static constexpr Extent filters = axes ? W::shape::dims.extent[rank + 1] : 1;
+  static constexpr bool usable = axes && numbers && settings && Options.groups >= 1;
+};
+
+template <auto Options, class X, class W>
+struct ConvForwardRule : ConvRule<Options, X, W> {
+  using Base = ConvRule<Options, X, W>;
+  static constexpr Extent channels = Base::axes ? X::shape::dims.extent[Base::rank + 1] : 1;
+  static constexpr bool group = [] {
+    if (!Base::usable) return Options.groups >= 1;
+    return channels > 0 && Base::filters > 0 && channels % Options.groups == 0 &&
+           Base::filters % Options.groups == 0;
+  }();
+  static constexpr bool channels_fit =
+      !Base::usable || !group || channels == W::shape::dims.extent[Base::rank] * Options.groups;
+  static constexpr ops::ConvAttributes attributes = [] {
+    ops::ConvAttributes a{ops::one_element, {1, 1, 1}, Options.groups, Base::rank};
+    if (!Base::usable) return a;
+    a.window = conv_window(Options, X::shape::dims, W::shape::dims);
+    for (int i = 0; i < max_window_rank; ++i) {
+      a.image[i] = static_cast<std::int32_t>(image_extent(X::shape::dims, 1, Base::rank, i));
+    }
+    return a;
+  }();
+  /// A window of elements, and room for it, unless the image is empty and padding follows it.
+  static constexpr bool room = !Base::usable || [] {
+    for (int i = max_window_rank - Base::rank; i < max_window_rank; ++i) {
+      if (attributes.window.size[i] < 1) return false;
+      if (attributes.places(i) < 1 && Options.padding != Padding::same) return false;
+    }
+    return true;
+  }();
+  static constexpr Dims value = [] {
+    if (!Base::usable || !group || !channels_fit || !room) return no_dims;
+    return attributes.y(X::shape::dims.extent[0], Base::filters);
+  }();
+};
+
+/// conv1d, conv2d and conv3d behind their checks.
+template <class Rule, class X, class W>
+constexpr auto conv(const X& x, const W& w, std::source_location at) {
+  mark(at, x);
+  using E = Expr<typename X::element, shape_of_t<Rule>>;
+  if constexpr (is_half<typename X::element>) {
+    const AnyExpr y = apply(ops::Conv{{}, Rule::attributes}, cast_to(x.any(), DType::float32),
+                            cast_to(w.any(), DType::float32));
+    return E(x.graph(), cast_to(y, X::type.dtype).id);
+  } else {
+    const Id ids[] = {x.id(), w.id()};
+    return E(x.graph(), add_node(x.graph(), ops::Conv{{}, Rule::attributes}, ids, 2, E::type).id);
+  }
+}
+
+}  // namespace detail
+
+/// The convolution of images x with kernels w: sums over windows of x, of all channels, weighted by
+/// w, at every stride-th place.
+/// (N,W,C) x (K,C/groups,F) -> (N,W',F)
+///
+/// float, double; 16-bit numbers are computed in float and rounded once. Padding::same, the
+/// default, gives ceil(extent / stride) places, and pads one more at the end where it is odd.
+template <Conv1d Options = Conv1d{}, TypedExpr X, TypedExpr W>
+constexpr auto conv1d(const X& x, const W& w,
+                      std::source_location at = std::source_location::current()) {
+  using Rule = detail::ConvForwardRule<Options, X, W>;
+  static_assert(Rule::axes,
+                "conv1d(x, w): x must have three axes, (N,W,C), and w three, (K,C/groups,F)");
+  static_assert(Rule::elements, "conv1d(x, w): the element types must be equal and floating");
+  static_assert(
+      Rule::numbers,
+      "conv1d(x, w): width and channels must be numbers; only the first axis may be a batch");
+  static_assert(Rule::settings,
+                "conv1d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 "
+                "unless padding is given");
+  static_assert(Rule::group,
+                "conv1d(x, w): groups must divide the channels of x and the filters of w");
+  static_assert(Rule::channels_fit,
+                "conv1d(x, w): the channels of x must be groups times the second axis of w");
+  static_assert(Rule::room, "conv1d(x, w): the kernel must fit into the padded image");
+  return detail::conv<Rule>(x, w, at);
+}
+
+/// The convolution of images x with kernels w: sums over windows of x, of all channels, weighted by
+/// w, at every stride-th place.
+/// (N,H,W,C) x (KH,KW,C/groups,F) -> (N,H',W',F)
+///
+/// float, double; 16-bit numbers are computed in float and rounded once. Padding::same, the
+/// default, gives ceil(extent / stride) places, and pads one more at the end where it is odd.
+template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr W>
+constexpr auto conv2d(const X& x, const W& w,
+                      std::source_location at = std::source_location::current()) {
+  using Rule = detail::ConvForwardRule<Options, X, W>;
+  static_assert(Rule::axes,
+                "conv2d(x, w): x must have four axes, (N,H,W,C), and w four, (KH,KW,C/groups,F)");
+  static_assert(Rule::elements, "conv2d(x, w): the element types must be equal and floating");
+  static_assert(Rule::numbers,
+                "conv2d(x, w): height, width and channels must be numbers; only the first axis may "
+                "be a batch");
+  static_assert(Rule::settings,
+                "conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 "
+                "unless padding is given");
+  static_assert(Rule::group,
+                "conv2d(x, w): groups must divide the channels of x and the filters of w");
+  static_assert(Rule::channels_fit,
+                "conv2d(x, w): the channels of x must be groups times the third axis of w");
+  static_assert(Rule::room, "conv2d(x, w): the kernel must fit into the padded image");
+  return detail::conv<Rule>(x, w, at);
+}
+
+/// The convolution of images x with kernels w: sums over windows of x, of all channels, weighted by
+/// w, at every stride-th place.
+/// (N,D,H,W,C) x (KD,KH,KW,C/groups,F) -> (N,D',H',W',F)
+///
+/// float, double; 16-bit numbers are computed in float and rounded once. Padding::same, the
+/// default, gives ceil(extent / stride) places, and pads one more at the end where it is odd.
+template <Conv3d Options = Conv3d{}, TypedExpr X, TypedExpr W>
+constexpr auto conv3d(const X& x, const W& w,
+                      std::source_location at = std::source_location::current()) {
+  using Rule = detail::ConvForwardRule<Options, X, W>;
+  static_assert(
+      Rule::axes,
+      "conv3d(x, w): x must have five axes, (N,D,H,W,C), and w five, (KD,KH,KW,C/groups,F)");
+  static_assert(Rule::elements, "conv3d(x, w): the element types must be equal and floating");
+  static_assert(Rule::numbers,
+                "conv3d(x, w): depth, height, width and channels must be numbers; only the first "
+                "axis may be a batch");
+  static_assert(Rule::settings,
+                "conv3d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 "
+                "unless padding is given");
+  static_assert(Rule::group,
+                "conv3d(x, w): groups must divide the channels of x and the filters of w");
+  static_assert(Rule::channels_fit,
+                "conv3d(x, w): the channels of x must be groups times the fourth axis of w");
+  static_assert(Rule::room, "conv3d(x, w): the kernel must fit into the padded image");
+  return detail::conv<Rule>(x, w, at);
+}
+
+namespace detail {
+/// y as an image of conv2d's result, and x as what it was.
+template <auto Options, class Y, class W>
+struct ConvTransposeRule : ConvRule<Options, Y, W> {
+  using Base = ConvRule<Options, Y, W>;
+  static constexpr bool group = [] {
+    if (!Base::usable) return Options.groups >= 1;
+    return W::shape::dims.extent[2] > 0 && Base::filters > 0 && Base::filters % Options.groups == 0;
+  }();
+  static constexpr bool filters_fit = !Base::usable || Y::shape::dims.extent[3] == Base::filters;
+  static constexpr ops::ConvAttributes attributes = [] {
+    ops::ConvAttributes a{ops::one_element, {1, 1, 1}, Options.groups, Base::rank};
+    if (!Base::usable) return a;
+    Dims x{1, {Y::shape::dims.extent[0]}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const int axis = static_cast<int>(i);
+      const std::int64_t places = Y::shape::dims.extent[1 + axis];
+      const WindowAxis along{W::shape::dims.extent[axis], Options.strides[i], Options.dilations[i],
+                             Options.pads[i][0], Options.pads[i][1]};
+      const std::int64_t reach = (places - 1) * along.stride + along.span();
+      x.append(Options.padding == Padding::same ? places * along.stride
+               : places < 1                     ? 0
+                                                : reach - along.before - along.after);
+    }
+    a.window = conv_window(Options, x, W::shape::dims);
+    for (int i = 1; i < max_window_rank; ++i) {
+      a.image[i] = static_cast<std::int32_t>(x.extent[i]);
+    }
+    return a;
+  }();
+  static constexpr bool room = !Base::usable || [] {
+    for (int i = 1; i < max_window_rank; ++i) {
+      if (attributes.window.size[i] < 1 || attributes.image[i] < 0) return false;
+      if (attributes.places(i) != Y::shape::dims.extent[i]) return false;
+    }
+    return true;
+  }();
+  static constexpr Dims value = [] {
+    if (!Base::usable || !group || !filters_fit || !room) return no_dims;
+    return attributes.x(Y::shape::dims.extent[0], W::shape::dims.extent[2] * Options.groups);
+  }();
+};
+}  // namespace detail
+
+/// The transposed convolution: every element of y adds w, weighted by it, to the window of its
+/// place. It is the gradient of conv2d for x, with w as conv2d has it, and so enlarges an image by
+/// its strides: H is H' * stride with Padding::same, (H'-1) * stride + the window's reach with
+/// Padding::valid, less the pads if they are given.
+/// (N,H',W',F) x (KH,KW,C/groups,F) -> (N,H,W,C)
+template <Conv2d Options = Conv2d{}, TypedExpr Y, TypedExpr W>
+constexpr auto conv2d_transpose(const Y& y, const W& w,
+                                std::source_location at = std::source_location::current()) {
+  using Rule = detail::ConvTransposeRule<Options, Y, W>;
+  static_assert(Rule::axes,
+                "conv2d_transpose(y, w): y must have four axes, (N,H,W,F), and w four, "
+                "(KH,KW,C/groups,F)");
+  static_assert(Rule::elements,
+                "conv2d_transpose(y, w): the element types must be equal and floating");
+  static_assert(Rule::numbers,
+                "conv2d_transpose(y, w): height, width and channels must be numbers; only the "
+                "first axis may be a batch");
+  static_assert(Rule::settings,
+                "conv2d_transpose(y, w): strides and dilations must be 1 or more, pads 0 or more, "
+                "and 0 unless padding is given");
+  static_assert(Rule::group, "conv2d_transpose(y, w): groups must divide the filters of w");
+  static_assert(Rule::filters_fit, "conv2d_transpose(y, w): the last axis of y must be that of w");
+  static_assert(Rule::room,
+                "conv2d_transpose(y, w): the pads must be smaller than the enlarged image");
+  detail::mark(at, y);
+  using E = Expr<typename Y::element, shape_of_t<Rule>>;
+  return E(y.graph(), detail::in_float(y.any(), [&](const AnyExpr& of_y) {
+                        return apply(ops::ConvInputGradient{{}, Rule::attributes}, of_y,
+                                     cast_to(w.any(), of_y.dtype()));
+                      }).id);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

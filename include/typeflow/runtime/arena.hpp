@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Arenas: the memory of runs. A run claims one by an atomic exchange and takes no lock. An arena
+// keeps its memory plan, its extents and its constants for the batch of its last run, so a run with
+// the same batch allocates nothing.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/interpret/host_tensor.hpp"
+#include "typeflow/lower/memory_plan.hpp"
+#include "typeflow/lower/program.hpp"
+#include "typeflow/runtime/buffers.hpp"
+#include "typeflow/runtime/checks.hpp"
+#include "typeflow/runtime/memory.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// Memory of a run.
+struct Arena {
+  std::int64_t batch = -1;
+  std::int64_t planned_for = -1;  // the largest batch so far
+  std::vector<std::int64_t> extents;
+  std::vector<void*> slots;      // by slot
+  std::vector<void*> own_slots;  // the same, as the plan has them
+  AlignedBytes temporaries;
+  AlignedBytes scalars;  // constants, then defaults of placeholders
+  AlignedBytes workspace;
+
+  void*& slot(Id id) { return slots[static_cast<std::size_t>(id)]; }
+  void*& own_slot(Id id) { return own_slots[static_cast<std::size_t>(id)]; }
+};
+
+/// The arenas of an engine that no run has: as many as run at once, 16 at most.
+class ArenaPool {
+ public:
+  ArenaPool() = default;
+  ArenaPool(const ArenaPool&) = delete;
+  ArenaPool& operator=(const ArenaPool&) = delete;
+  TYPEFLOW_COLD ~ArenaPool() {
+    for (auto& place : arenas_) delete place.load();
+  }
+
+  Arena* claim() {
+    for (auto& place : arenas_) {
+      Arena* const arena = place.exchange(nullptr, std::memory_order_acquire);
+      if (arena != nullptr) return arena;
+    }
+    return new Arena;
+  }
+  void release(Arena* arena) {
+    last_.store(arena, std::memory_order_release);
+    for (auto& place : arenas_) {
+      Arena* expected = nullptr;
+      if (place.compare_exchange_strong(expected, arena, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+        return;
+      }
+    }
+    if (last_.load() == arena) last_.store(nullptr);
+    delete arena;
+  }
+  /// That of the run that ended last, if it is still there; else null.
+  const Arena* last() const { return last_.load(std::memory_order_acquire); }
+
+ private:
+  std::array<std::atomic<Arena*>, 16> arenas_{};
+  std::atomic<Arena*> last_{nullptr};
+};
+
+/// A constant's words as an element in memory; a floating one times `factor`.
+inline void store_number(DType type, std::uint32_t low, std::uint32_t high, double factor,
+                         void* out) {
+  const Number number = number_of(type, low, high);
+  visit_dtype(type, [&](auto zero) {
+    using T = decltype(zero);
+    const T value = is_integer(type) || type == DType::boolean
+                        ? convert_element<T>(number.integer)
+                        : convert_element<T>(number.real * factor);
+    std::memcpy(out, &value, sizeof value);
+  });
+}
+
+/// What brings a program's arenas to a batch. It holds the constants that they share.
+class ArenaPlanner {
+ public:
+  /// `variables`: as many as the program has, when an arena is prepared.
+  ArenaPlanner(const ProgramView& program, const simd::KernelEntry* kernels,
+               const std::vector<OpenVariable>& variables, bool keep_all)
+      : program_(program), kernels_(kernels), variables_(variables), keep_all_(keep_all) {
+    load_constant_arrays();
+  }
+
+  /// Brings an arena to this batch.
+  void prepare(Arena& arena, std::int64_t batch_size) const {
+    if (arena.batch == batch_size) return;
+    arena.batch = -1;  // until all is done: an allocation may fail
+    arena.extents.resize(static_cast<std::size_t>(program_.extents.size));
+    for (int i = 0; i < program_.extents.size; ++i) {
+      const StepExtent& e = program_.extents[i];
+      arena.extents[static_cast<std::size_t>(i)] =
+          Count{e.coefficient, e.power}.resolve(batch_size);
+    }
+    if (arena.scalars.size() == 0) {
+      arena.scalars = AlignedBytes(16 * (program_.constants.size + program_.placeholders.size));
+    }
+    for (int i = 0; i < program_.constants.size; ++i) {
+      const ConstantRecord& c = program_.constants[i];
+      if (c.is_array) continue;
+      const std::uint32_t* const words = program_.words.data + c.words.first;
+      const double power = static_cast<std::int32_t>(words[2]);
+      store_number(program_.type_of(c.slot).dtype, words[0], words[1],
+                   std::pow(static_cast<double>(batch_size), power), scalar(arena, i));
+    }
+    if (batch_size > arena.planned_for) {
+      plan(arena, batch_size);
+      arena.planned_for = batch_size;
+    }
+    arena.batch = batch_size;
+  }
+
+  /// Fed tensors in the place of their placeholders; defaults for the others.
+  void place_feeds(Arena& arena, std::span<const FedTensor> feeds) const {
+    for (const ProgramPlaceholder& p : program_.placeholders) {
+      arena.slot(p.slot) = arena.own_slot(p.slot);
+    }
+    for (const FedTensor& fed : feeds) {
+      if (fed.placeholder == none) continue;
+      arena.slot(program_.placeholders[fed.placeholder].slot) = const_cast<void*>(fed.data);
+    }
+  }
+
+ private:
+  template <class V>
+  static auto& at(V& v, Id i) {
+    return v[static_cast<std::size_t>(i)];
+  }
+
+  /// Where the arena's scalar i is.
+  static std::byte* scalar(const Arena& arena, int i) { return arena.scalars.data() + 16 * i; }
+
+  TYPEFLOW_COLD void load_constant_arrays() {
+    array_of_.assign(static_cast<std::size_t>(program_.constants.size), nullptr);
+    std::int64_t bytes = 0;
+    const auto padded = [&](const ConstantRecord& c) {
+      const std::int64_t size = c.words.count / 2 * size_of(program_.type_of(c.slot).dtype);
+      return (size + memory_alignment - 1) / memory_alignment * memory_alignment;
+    };
+    for (const ConstantRecord& c : program_.constants) bytes += c.is_array ? padded(c) : 0;
+    constant_arrays_ = AlignedBytes(bytes);
+    std::byte* at = constant_arrays_.data();
+    for (int i = 0; i < program_.constants.size; ++i) {
+      const ConstantRecord& c = program_.constants[i];
+      if (!c.is_array) continue;
+      const DType dtype = program_.type_of(c.slot).dtype;
+      for (int k = 0; k < c.words.count / 2; ++k) {
+        const std::uint32_t* const words = program_.words.data + c.words.first + 2 * k;
+        store_number(dtype, words[0], words[1], 1, at + k * size_of(dtype));
+      }
+      array_of_[static_cast<std::size_t>(i)] = at;
+      at += padded(c);
+    }
+  }
+
+  TYPEFLOW_COLD void plan(Arena& arena, std::int64_t batch_size) const {
+    check_sizes(program_, batch_size);
+    const MemoryPlan plan = plan_memory(program_, batch_size, keep_all_);
+    try {
+      if (plan.bytes == too_many) throw std::bad_alloc();
+      arena.temporaries = AlignedBytes(plan.bytes);
+    } catch (const std::bad_alloc&) {
+      no_memory_for_temporaries(program_, plan.bytes, batch_size);
+    }
+    arena.own_slots.resize(static_cast<std::size_t>(program_.slots.size));
+    for (Id i = 0; i < program_.slots.size; ++i) {
+      const Slot& slot = program_.slots[i];
+      void*& place = arena.own_slot(i);
+      switch (slot.kind) {
+        case SlotKind::temporary:
+          place = at(plan.offset, i) < 0 ? nullptr : arena.temporaries.data() + at(plan.offset, i);
+          break;
+        case SlotKind::variable:
+          place = at(variables_, slot.index).entry->bytes.data();
+          break;
+        case SlotKind::constant:
+          place = at(array_of_, slot.index) != nullptr ? at(array_of_, slot.index)
+                                                       : scalar(arena, slot.index);
+          break;
+        case SlotKind::placeholder:
+          place = nullptr;
+          break;
+      }
+    }
+    for (int i = 0; i < program_.placeholders.size; ++i) {
+      const ProgramPlaceholder& p = program_.placeholders[i];
+      if (!p.has_default) continue;
+      std::byte* const place = scalar(arena, program_.constants.size + i);
+      store_number(program_.type_of(p.slot).dtype, p.low, p.high, 1, place);
+      arena.own_slot(p.slot) = place;
+    }
+    arena.slots = arena.own_slots;
+    std::int64_t workspace = 0;
+    const Step* largest = nullptr;
+    for (const Step& step : program_.steps) {
+      const std::int64_t* const extents = arena.extents.data() + step.extents.first;
+      const std::int64_t bytes = kernels_[step.kernel].workspace(extents);
+      if (bytes > workspace) largest = &step;
+      workspace = std::max(workspace, bytes);
+    }
+    try {
+      if (workspace == too_many) throw std::bad_alloc();
+      arena.workspace = AlignedBytes(workspace);
+    } catch (const std::bad_alloc&) {
+      fail_step(program_, *largest,
+                workspace == too_many
+                    ? "its workspace has more bytes than 63 bits can count"
+                    : "no memory for the " + std::to_string(workspace) + " bytes of its workspace");
+    }
+  }
+
+  const ProgramView& program_;
+  const simd::KernelEntry* kernels_;
+  const std::vector<OpenVariable>& variables_;
+  bool keep_all_;
+  AlignedBytes constant_arrays_;
+  std::vector<std::byte*> array_of_;  // by constant
+};
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a run checks besides its buffers, and what it tells of a step: devices, sizes that 63 bits
+// can count, memory that isn't there, values that aren't finite, and the lines of tf::print.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/interpret/host_tensor.hpp"
+#include "typeflow/lower/memory_plan.hpp"
+#include "typeflow/lower/program.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// A kernel found its data wrong: says which step it was.
+[[noreturn]] TYPEFLOW_COLD inline void fail_step(const ProgramView& program, const Step& step,
+                                                 const std::string& what) {
+  Message where{};
+  print_step(where, program, step);
+  throw Error(std::string(where.view()), what);
+}
+
+/// Error if a step is pinned to a device that this machine does not have.
+TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& step) {
+  const Device device = step.device;
+  if (device.kind == DeviceKind::any || device == cpu(0)) return;
+  Message what{};
+  print_step(what, program, step);
+  Message given{};
+  given << device;
+  throw Error(std::string(what.view()), "a device of this machine (/cpu:0)",
+              std::string(given.view()));
+}
+
+// Sizes.
+
+/// Error if a tensor has more bytes, or a kernel more to compute, than 63 bits can count. An axis
+/// of extent 0 counts as 1, so that products of some of the extents fit as well.
+TYPEFLOW_COLD inline void check_sizes(const ProgramView& program, std::int64_t batch_size) {
+  const auto fits = [&](const Type& type) {
+    std::int64_t bytes = size_of(type.dtype);
+    for (int i = 0; i < type.dims.rank; ++i) {
+      const std::int64_t extent = resolve(type.dims.extent[i], batch_size);
+      bytes = checked_product(bytes, std::max<std::int64_t>(extent, 1));
+    }
+    return aligned_size(bytes) != too_many;
+  };
+  const auto text_of_batch = [&] { return " with batch = " + std::to_string(batch_size); };
+  for (const Step& step : program.steps) {
+    const auto refuse = [&](const std::string& what) {
+      Message where{};
+      print_step(where, program, step);
+      throw Error(std::string(where.view()), what);
+    };
+    for (int i = 0; i < step.operands.count; ++i) {
+      const Type& type = program.type_of(program.operands[step.operands.first + i]);
+      if (fits(type)) continue;
+      refuse(to_string(type.dtype, type.dims) + text_of_batch() +
+             " has more bytes than 63 bits can count");
+    }
+    const KernelSummary& kernel = program.kernels[step.kernel];
+    if (kernel.kind == KernelKind::custom) continue;  // extents of operands
+    std::int64_t space = 1;
+    for (int i = 0; i < loop_extents(kernel, step); ++i) {
+      const StepExtent& e = program.extents[step.extents.first + i];
+      const std::int64_t extent = Count{e.coefficient, e.power}.resolve(batch_size);
+      space = checked_product(space, std::max<std::int64_t>(extent, 1));
+    }
+    if (space == too_many) {
+      refuse("a loop" + text_of_batch() + " has more steps than 63 bits can count");
+    }
+  }
+  for (const ProgramName& name : program.names) {
+    if (name.slot == none || fits(program.types[name.type])) continue;
+    Message what{};
+    print_name(what, program.scopes, name.name);
+    const Type& type = program.types[name.type];
+    throw Error(std::string(what.view()), to_string(type.dtype, type.dims) + text_of_batch() +
+                                              " has more bytes than 63 bits can count");
+  }
+}
+
+/// "no memory for the 4611686018427387904 bytes of float [batch, batch]"
+TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes) {
+  return "no memory for the " + std::to_string(bytes) + " bytes of " +
+         to_string(type.dtype, type.dims);
+}
+/// The temporaries did not find `bytes`: names the step that writes the largest.
+[[noreturn]] TYPEFLOW_COLD inline void no_memory_for_temporaries(const ProgramView& program,
+                                                                 std::int64_t bytes,
+                                                                 std::int64_t batch_size) {
+  std::int64_t largest = -1;
+  const Slot* slot = nullptr;
+  for (const Slot& s : program.slots) {
+    const Type& type = program.types[s.type];
+    const std::int64_t size =
+        checked_product(count_of(type.dims).resolve(batch_size), size_of(type.dtype));
+    if (s.kind != SlotKind::temporary || s.step == none || size <= largest) continue;
+    largest = size;
+    slot = &s;
+  }
+  Message where{};
+  print_step(where, program, program.steps[slot->step]);
+  throw Error(std::string(where.view()),
+              no_memory(program.types[slot->type], largest) +
+                  "; all temporaries with batch = " + std::to_string(batch_size) + " take " +
+                  (bytes == too_many ? "more than 63 bits can count" : std::to_string(bytes)));
+}
+
+// Values. `slots` has the memory of each.
+
+/// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."
+TYPEFLOW_COLD inline void print_value(const ProgramView& program, const Step& step,
+                                      void* const* slots, std::int64_t batch_size,
+                                      const std::function<void(std::string_view)>& take_line) {
+  if (!take_line) return;
+  const Id slot = program.operands[step.operands.first + step.inputs];
+  const Type& type = program.type_of(slot);
+  const std::int64_t count = count_of(type.dims).resolve(batch_size);
+  Message line{};
+  print_step(line, program, step);
+  line << ": " << type.dtype << ' ' << resolve(type.dims, batch_size);
+  const auto number = [&](const char* before, double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", x);
+    line << before << text;
+  };
+  visit_dtype(type.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* const x = static_cast<const T*>(slots[slot]);
+    if (count == 0) return;
+    double low = convert_element<double>(x[0]);
+    double high = low;
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double e = convert_element<double>(x[i]);
+      low = e < low || e != e ? e : low;
+      high = e > high || e != e ? e : high;
+      sum += e;
+    }
+    number(", min ", low);
+    number(", mean ", sum / static_cast<double>(count));
+    number(", max ", high);
+    line << ':';
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) {
+      number(" ", convert_element<double>(x[i]));
+    }
+    if (count > 8) line << " ...";
+  });
+  take_line(line.view());
+}
+
+/// Error if a step has just written a NaN or an infinity.
+TYPEFLOW_COLD inline void check_outputs(const ProgramView& program, const Step& step,
+                                        void* const* slots, std::int64_t batch_size) {
+  for (int i = step.inputs; i < step.operands.count; ++i) {
+    const Id slot = program.operands[step.operands.first + i];
+    const Type& type = program.type_of(slot);
+    std::int64_t nan = 0;
+    std::int64_t infinite = 0;
+    visit_dtype(type.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const T* const x = static_cast<const T*>(slots[slot]);
+      const std::int64_t count = count_of(type.dims).resolve(batch_size);
+      for (std::int64_t k = 0; k < count; ++k) {
+        if constexpr (is_complex_number<T>) {
+          const bool is_nan = std::isnan(x[k].real()) || std::isnan(x[k].imag());
+          nan += is_nan;
+          infinite += !is_nan && (std::isinf(x[k].real()) || std::isinf(x[k].imag()));
+        } else if constexpr (is_real_floating<T>) {
+          const auto e = static_cast<Computed<T>>(x[k]);
+          nan += std::isnan(e);
+          infinite += std::isinf(e);
+        }
+      }
+    });
+    if (nan + infinite == 0) continue;
+    Message where{};
+    print_step(where, program, step);
+    Message what{};
+    if (program.slots[slot].kind == SlotKind::variable) {
+      what << "variable \"";
+      print_name(what, program, program.variables[program.slots[slot].index].name);
+      what << "\" gets ";
+    }
+    if (nan > 0) what << nan << " NaN";
+    if (nan > 0 && infinite > 0) what << " and ";
+    if (infinite > 0) what << infinite << " infinite";
+    what << " in " << resolve(type.dims, batch_size);
+    throw Error(std::string(where.view()), std::string(what.view()));
+  }
+}
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

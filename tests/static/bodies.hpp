@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The operations with a body that a GPU must take as it stands: all elementwise ones and all
+// reductions. tests/docs compares the list with the rows of docs/operations/.
+
+#include <typeflow/graph.hpp>
+
+namespace bodies {
+
+namespace ops = typeflow::ops;
+
+template <class... O>
+struct List {};
+
+/// A line a header of include/typeflow/ops/.
+using All = List<                                                                     //
+    ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Neg, ops::Fma, ops::Fms, ops::Fnma,  //
+    ops::Exp, ops::Log, ops::Expm1, ops::Log1p, ops::Sin, ops::Cos, ops::Sqrt, ops::Square,
+    ops::Abs, ops::ReluGradient, ops::Relu, ops::Sigmoid, ops::Tanh, ops::Softplus, ops::Maximum,
+    ops::Minimum,                                                                           //
+    ops::FloorDiv, ops::FloorMod, ops::Pow, ops::Atan2,                                     //
+    ops::Equal, ops::NotEqual, ops::Less, ops::LessEqual, ops::Greater, ops::GreaterEqual,  //
+    ops::LogicalAnd, ops::LogicalOr, ops::LogicalNot, ops::Select,                          //
+    ops::Sign, ops::Floor, ops::Ceil, ops::Round,                                           //
+    ops::Erf, ops::Lgamma, ops::Digamma, ops::Trigamma, ops::Igamma, ops::Betainc,          //
+    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,             //
+    ops::BroadcastTo, ops::Read, ops::After,                                                //
+    ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;
+
+/// Those that have none: what they are is not a function of numbers of one type.
+using Without = List<ops::Cast, ops::RandomUniform, ops::ArgMax, ops::ArgMin>;
+
+}  // namespace bodies

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Graphs made at run time, run by compiled kernels.
+//
+// A kernel's type has no extents and no attributes, so those that one small model compiles to are
+// all that any other graph of the same operations needs. A KernelTable collects them; a
+// RunTimeProgram takes a graph the whole way to a program, finds its kernels there, and runs them
+// as sessions do: hundreds of shapes and settings for the compile time of one.
+//
+//   test::KernelTable kernels;
+//   kernels.add<model>();
+//   test::RunTimeProgram program(graph, kernels);
+//   program.run({{"x", x.data()}}, {{"y", y.data()}});
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <typeflow/interpret/program.hpp>
+#include <typeflow/typeflow.hpp>
+
+namespace test {
+
+namespace tf = typeflow;
+
+/// Whether two descriptions are of one kernel.
+inline bool same_kernel(const tf::KernelSpec& a, const tf::KernelSpec& b) {
+  bool same = a.kind == b.kind && a.wide == b.wide && a.outer == b.outer && a.folds == b.folds &&
+              a.variant == b.variant && a.dtype == b.dtype && a.op == b.op &&
+              a.inputs == b.inputs && a.items == b.items && a.stores == b.stores;
+  for (int i = 0; same && i < a.inputs; ++i) {
+    const tf::InputSpec& x = a.input[i];
+    const tf::InputSpec& y = b.input[i];
+    same = x.dtype == y.dtype && x.is_index == y.is_index && x.axes == y.axes;
+  }
+  for (int i = 0; same && i < a.items; ++i) {
+    const tf::ItemSpec& x = a.item[i];
+    const tf::ItemSpec& y = b.item[i];
+    same = x.op == y.op && x.is_fold == y.is_fold && x.is_row == y.is_row && x.dtype == y.dtype &&
+           x.phase == y.phase && x.count == y.count;
+    for (int k = 0; same && k < x.count; ++k) same = x.arguments[k] == y.arguments[k];
+  }
+  for (int i = 0; same && i < a.stores; ++i) {
+    const tf::StoreSpec& x = a.store[i];
+    const tf::StoreSpec& y = b.store[i];
+    same = x.value == y.value && x.is_row == y.is_row && x.dtype == y.dtype;
+  }
+  return same;
+}
+
+/// Compiled kernels and what they are of.
+class KernelTable {
+ public:
+  /// Those of a model.
+  template <auto Model>
+  void add() {
+    using Program = tf::Lowering<Model>;
+    static_assert(Program::error.empty());
+    const auto& entries = tf::detail::kernel_table<Program, tf::simd::DefaultArch>;
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      (kernels_.push_back({&Program::template Kernel<I>::value, entries[I]}), ...);
+    }(std::make_integer_sequence<int, Program::kernel_count>{});
+  }
+  /// Error if there is none of this description.
+  const tf::simd::KernelEntry& find(const tf::KernelSpec& spec) const {
+    for (const Kernel& kernel : kernels_) {
+      if (same_kernel(*kernel.spec, spec)) return kernel.entry;
+    }
+    const std::string operation(spec.op != nullptr ? spec.op->name : "fused");
+    throw tf::Error("a program made at run time", "none of the kernels is its " + operation);
+  }
+
+ private:
+  struct Kernel {
+    const tf::KernelSpec* spec;
+    tf::simd::KernelEntry entry;
+  };
+  std::vector<Kernel> kernels_;
+};
+
+/// A graph without batch and variables as a program of compiled kernels.
+class RunTimeProgram {
+ public:
+  /// The graph may go afterwards; the executor, if there is one, must stay.
+  RunTimeProgram(const tf::Graph& graph, const KernelTable& kernels,
+                 tf::simd::Executor* executor = nullptr)
+      : program_(tf::compile(tf::Graph(graph))),
+        entries_(find_all(program_, kernels)),
+        engine_(program_.view(), entries_.data(), store_, states_, executor, tf::EngineOptions{}) {}
+
+  /// One run: elements of all placeholders, and where those of results go, by name.
+  void run(const std::map<std::string, const void*>& feeds,
+           const std::map<std::string, void*>& results) {
+    const tf::ProgramView view = program_.view();
+    std::vector<tf::FedTensor> fed;
+    for (const auto& [text, data] : feeds) {
+      const tf::Id name = tf::find_name(view, text);
+      const tf::Type& type = view.types[view.names[name].type];
+      fed.push_back({name, tf::placeholder_of(view, name), data, type.dtype,
+                     tf::count_of(type.dims).coefficient, type.dims.rank, type.dims.extent});
+    }
+    std::vector<tf::FetchTarget> targets;
+    for (const auto& [text, data] : results) targets.push_back({tf::find_name(view, text), data});
+    std::vector<tf::Id> steps;
+    for (tf::Id s = 0; s < view.steps.size; ++s) steps.push_back(s);
+    tf::Engine::Run run(engine_, fed);
+    run.execute(steps, targets, false);
+  }
+
+ private:
+  static std::vector<tf::simd::KernelEntry> find_all(const tf::InterpretedProgram& program,
+                                                     const KernelTable& kernels) {
+    std::vector<tf::simd::KernelEntry> entries;
+    for (const tf::KernelSpec& spec : program.pools().kernels)
+      entries.push_back(kernels.find(spec));
+    return entries;
+  }
+
+  tf::InterpretedProgram program_;
+  std::vector<tf::simd::KernelEntry> entries_;
+  tf::Variables store_;
+  tf::Variables states_;
+  tf::Engine engine_;
+};
+
+}  // namespace test

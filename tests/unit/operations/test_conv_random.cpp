@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Hundreds of convolutions and their gradients, drawn by chance, by compiled kernels, against plain
+// loops: graphs are made at run time, and kernels have neither extents nor settings in their types.
+// Numbers are whole and small, so that nothing but the right bits will do.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "support/check_conv.hpp"
+#include "support/run_time_program.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+using test::ConvAxis;
+using test::Convolution;
+using test::Random;
+
+/// What all of them compile to.
+template <class T, int Groups>
+constexpr void kernels_of(tf::Graph& g) {
+  auto x = tf::placeholder<T, 2, 5, 5, 4>(g, "x");
+  auto w = tf::placeholder<T, 3, 3, 4 / Groups, 6>(g, "w");
+  auto dy = tf::placeholder<T, 2, 5, 5, 6>(g, "dy");
+  auto y = conv2d<tf::Conv2d{.groups = Groups}>(x, w).named("y");
+  auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
+  dx.named("dx");
+  dw.named("dw");
+}
+
+int one_of(Random& random, std::initializer_list<int> choices) {
+  return choices.begin()[random.below(static_cast<int>(choices.size()))];
+}
+
+/// An axis whose kernel fits into the image with its padding.
+ConvAxis draw_axis(Random& random, int longest) {
+  ConvAxis axis;
+  axis.in = 1 + random.below(longest);
+  axis.size = one_of(random, {1, 1, 2, 3, 3, 4, 5, 7});
+  axis.stride = one_of(random, {1, 1, 2, 3, 5});
+  axis.dilation = one_of(random, {1, 1, 1, 2, 3});
+  const tf::Padding padding = static_cast<tf::Padding>(random.below(3));
+  test::set_padding(axis, padding, random.below(5), random.below(5));
+  axis.in = std::max(axis.in, axis.span() - axis.before - axis.after);
+  return axis;
+}
+
+struct Drawn {
+  int rank;
+  Convolution numbers;
+
+  tf::Dims with(std::int64_t first, std::int64_t last, auto extent) const {
+    tf::Dims shape{};
+    shape.append(first);
+    for (std::size_t i = static_cast<std::size_t>(3 - rank); i < 3; ++i) {
+      shape.append(extent(numbers.axes[i]));
+    }
+    shape.append(last);
+    return shape;
+  }
+  tf::Dims x() const {
+    return with(numbers.batch, numbers.channels, [](const ConvAxis& a) { return a.in; });
+  }
+  tf::Dims y() const {
+    return with(numbers.batch, numbers.filters, [](const ConvAxis& a) { return a.out(); });
+  }
+  tf::Dims w() const {
+    const tf::Dims all =
+        with(0, numbers.channels / numbers.groups, [](const ConvAxis& a) { return a.size; });
+    tf::Dims shape{};
+    for (int i = 1; i < all.rank; ++i) shape.append(all.extent[i]);
+    shape.append(numbers.filters);
+    return shape;
+  }
+  tf::ops::ConvAttributes attributes() const {
+    tf::ops::ConvAttributes a{
+        tf::ops::one_element, {1, 1, 1}, static_cast<std::int32_t>(numbers.groups), rank};
+    for (int i = 0; i < 3; ++i) {
+      const ConvAxis& axis = numbers.axes[static_cast<std::size_t>(i)];
+      a.window.set(i, {axis.size, axis.stride, axis.dilation, axis.before, axis.after});
+      a.image[i] = static_cast<std::int32_t>(axis.in);
+    }
+    return a;
+  }
+  std::string text() const {
+    const auto list = [](const tf::Dims& d) {
+      tf::Message m{};
+      m << d;
+      return std::string(m.view());
+    };
+    std::string out = list(x()) + " x " + list(w()) + " -> " + list(y()) + ", groups " +
+                      std::to_string(numbers.groups);
+    for (const ConvAxis& a : numbers.axes) {
+      out += "; stride " + std::to_string(a.stride) + ", dilation " + std::to_string(a.dilation) +
+             ", pads " + std::to_string(a.before) + " " + std::to_string(a.after);
+    }
+    return out;
+  }
+};
+
+Drawn draw(std::uint64_t seed) {
+  Random random(seed);
+  Drawn d{one_of(random, {1, 2, 2, 2, 3}), {}};
+  const int longest = d.rank == 3 ? 5 : d.rank == 2 ? 12 : 40;
+  for (int i = 3 - d.rank; i < 3; ++i) {
+    d.numbers.axes[static_cast<std::size_t>(i)] = draw_axis(random, longest);
+  }
+  d.numbers.batch = one_of(random, {0, 1, 1, 2, 3, 4});
+  d.numbers.groups = one_of(random, {1, 1, 1, 2, 3, 17});
+  d.numbers.channels = d.numbers.groups * one_of(random, {1, 1, 2, 3, 5, 8, 16, 17});
+  d.numbers.filters = d.numbers.groups * (random.chance(0.2) && d.numbers.groups < 4
+                                              ? one_of(random, {47, 48, 49, 70, 97})
+                                              : one_of(random, {1, 2, 3, 8, 10, 16, 17, 24}));
+  return d;
+}
+
+template <class T>
+void check(std::uint64_t seed, const test::KernelTable& kernels, tf::simd::Executor* executor) {
+  const Drawn d = draw(seed);
+  const std::string text = d.text();
+  INFO("seed ", seed, ", ", tf::name_of(tf::dtype_of<T>), ", ", text);
+  constexpr tf::DType type = tf::dtype_of<T>;
+  tf::Graph g;
+  const tf::AnyExpr x = test::input(g, "x", type, d.x());
+  const tf::AnyExpr w = test::input(g, "w", type, d.w());
+  const tf::AnyExpr dy = test::input(g, "dy", type, d.y());
+  test::name(apply(tf::ops::Conv{{}, d.attributes()}, x, w), "y");
+  test::name(apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w), "dx");
+  test::name(apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy), "dw");
+  REQUIRE(tf::verify(g).view() == "");
+
+  Random random(seed);
+  tf::HostTensors feeds;
+  for (const char* name : {"x", "w", "dy"}) {
+    const tf::Dims shape = *name == 'x' ? d.x() : *name == 'w' ? d.w() : d.y();
+    feeds[name] = test::whole_numbers(random, type, shape);
+  }
+  const test::Outcome expected{
+      {"y", test::convolve(d.numbers, d.y(), feeds["x"], feeds["w"])},
+      {"dx", test::input_gradient(d.numbers, d.x(), feeds["w"], feeds["dy"])},
+      {"dw", test::filter_gradient(d.numbers, feeds["x"], d.w(), feeds["dy"])}};
+  test::RunTimeProgram program(g, kernels, executor);
+  std::map<std::string, std::vector<std::byte>> bytes;
+  std::map<std::string, const void*> fed;
+  std::map<std::string, void*> results;
+  for (const auto& [name, tensor] : feeds) {
+    fed[name] = (bytes[name] = test::to_bytes(tensor)).data();
+  }
+  for (const auto& [name, tensor] : expected) {
+    results[name] = (bytes[name] = test::to_bytes(tensor)).data();
+    std::fill(bytes[name].begin(), bytes[name].end(), std::byte{0x7f});
+  }
+  program.run(fed, results);
+  for (const auto& [name, tensor] : expected) {
+    test::check_close(name, test::from_bytes(type, tensor.dims, results[name]), tensor, 0);
+  }
+  if (seed % 4 == 0) test::check_interpreter(g, feeds, expected);
+}
+
+}  // namespace
+
+TEST_CASE("convolutions drawn by chance") {
+  test::KernelTable kernels;
+  kernels.add<&kernels_of<float, 1>>();
+  kernels.add<&kernels_of<float, 2>>();
+  kernels.add<&kernels_of<double, 1>>();
+  kernels.add<&kernels_of<double, 2>>();
+  tf::ThreadPool threads(2);
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    tf::simd::Executor* const executor = seed % 2 == 0 ? nullptr : &threads;
+    check<float>(seed, kernels, executor);
+    if (seed % 3 == 0) check<double>(seed, kernels, executor);
+  }
+}
