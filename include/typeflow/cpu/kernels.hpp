@@ -10,6 +10,7 @@
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/ops/bitcast.hpp"
 #include "typeflow/cpu/ops/conv.hpp"
+#include "typeflow/cpu/ops/conv_filter_gradient.hpp"
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/cpu/ops/matmul.hpp"
 #include "typeflow/cpu/ops/movement.hpp"

@@ -26,7 +26,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/contraction.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
-#include "typeflow/ops/state/assign.hpp"
+#include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
@@ -167,8 +167,10 @@ constexpr bool fits_cluster(unsigned axes, const Cluster& c) {
 class Fuser {
  public:
   constexpr Fuser(Simplified& simplified, const Roots& roots, bool fuse, const FusionLimits& limits)
-      : graph_(simplified.graph), limits_(limits), fuse_(fuse) {
-    split_order(simplified.order);
+      : graph_(simplified.graph), limits_(limits), fuse_(fuse), effects_(graph_) {
+    EffectsLast split = put_effects_last(graph_, simplified.order);
+    out_.order = std::move(split.order);
+    out_.first_effect = split.first_effect;
     const int node_count = graph_.nodes.size();
     // Written for every node that is needed, and never read for others. With room for copies.
     const int room = node_count / 2 + 64;
@@ -223,7 +225,7 @@ class Fuser {
           place_write(id, node);
           break;
         case Kind::update:
-          place_update(id, node);
+          place_single(id, node);  // it changes the variable
           break;
         case Kind::contraction:
           look(node);
@@ -241,92 +243,6 @@ class Fuser {
   }
 
  private:
-  // Effects.
-
-  /// Nodes that follow an effect go last. What they read of variables is the value at the start
-  /// of the run, so a variable that is written is copied for them first.
-  constexpr void split_order(const Pool<Id>& nodes_in_order) {
-    const Node* const nodes = graph_.nodes.data();
-    const Id* const order = nodes_in_order.data();
-    const int count = nodes_in_order.size();
-    out_.order.reserve(2 * count);
-    int first = 0;  // the first node that has or follows an effect
-    for (; first < count && !has_effect(nodes[order[first]]); ++first)
-      out_.order.push(order[first]);
-    out_.first_effect = first;
-    if (first == count) return;
-    const Value* const values = graph_.values.data();
-    const Id* const operands = graph_.operands.data();
-    Pool<char> follows_effect(graph_.nodes.size(), 0);
-    char* const follows = follows_effect.data();
-    Pool<Id> late;
-    for (int i = first; i < count; ++i) {
-      const Id id = order[i];
-      const Node node = nodes[id];
-      bool after = has_effect(node);
-      const Id last = node.inputs.first + node.inputs.count;
-      for (Id k = node.inputs.first; k < last && !after; ++k) {
-        if (follows[values[operands[k]].node] != 0) after = true;
-      }
-      for (Id k = 0; k < node.controls.count && !after; ++k) {
-        if (follows[values[operands[node.controls.first + k]].node] != 0) after = true;
-      }
-      if (after) {
-        follows[id] = 1;
-        late.push(id);
-      } else {
-        out_.order.push(id);
-      }
-    }
-    copy_old_values(late);
-    out_.first_effect = out_.order.size();
-    for (const Id id : late) out_.order.push(id);
-  }
-  static constexpr bool has_effect(const Node& node) {
-    return writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
-  }
-
-  /// Has nodes that follow effects read copies of the variables that are written.
-  constexpr void copy_old_values(const Pool<Id>& late) {
-    Pool<char> written(graph_.values.size(), 0);
-    for (const Id id : late) {
-      const Node& node = graph_.nodes[id];
-      if (writes_variable(node.op->kind)) written[graph_.operands[node.inputs.first]] = 1;
-    }
-    for (const Id id : late) {
-      const Node node = graph_.nodes[id];
-      if (node.op->effect == SideEffect::reads_state || node.op->kind == Kind::group) continue;
-      for (Id k = writes_variable(node.op->kind) ? 1 : 0; k < node.inputs.count; ++k) {
-        const Id value = graph_.operands[node.inputs.first + k];
-        const Id shown = viewed(value);
-        if (shown < written.size() && written[shown] != 0) {
-          graph_.operands[node.inputs.first + k] = snapshot(value, node);
-        }
-      }
-    }
-  }
-
-  /// What a view of a view of it shows.
-  constexpr Id viewed(Id value) const {
-    const Node* node = &graph_.node_of(value);
-    while (node->op->kind == Kind::view) {
-      value = graph_.input(*node, 0);
-      node = &graph_.node_of(value);
-    }
-    return value;
-  }
-
-  /// A copy of a variable's value, or of a view of it, at the start of the run.
-  constexpr Id snapshot(Id variable, const Node& node) {
-    graph_.scope = node.scope;
-    graph_.source = node.source;
-    graph_.device = node.device;
-    const Id known = graph_.values.size();
-    const Id copy = add_node(graph_, ops::After{}, &variable, 1, graph_.values[variable].type).id;
-    if (copy == known) out_.order.push(graph_.values[copy].node);  // one for all that need it
-    return copy;
-  }
-
   /// For every node, which names need it.
   constexpr void find_needs(const Roots& roots, const Pool<Id>& map) {
     NeedSets& sets = out_.need_sets;
@@ -531,56 +447,13 @@ class Fuser {
     if (from.depth >= c.depth) c.depth = from.depth + 1;
   }
 
-  /// The nodes that a write of a variable has to follow: the last one to write it, and those that
-  /// read it as it is then.
-  struct Access {
-    Id write;
-    Id readers;  // in readers_
-  };
-  struct Reader {
-    Id node;
-    Id next;
-  };
-  constexpr Access& access_of(Id variable) {
-    if (access_.empty()) access_ = Pool<Access>(graph_.variable_records.size(), {none, none});
-    return access_[static_cast<Id>(
-        graph_.attributes[nodes_[values_[variable].node].attributes.first])];
-  }
-  /// Calls f for the clusters of these nodes, but for `self`.
-  template <class F>
-  constexpr void each_access(const Access& access, Id self, const F& f) const {
-    if (access.write != none && cluster_of_[access.write] != self) f(cluster_of_[access.write]);
-    for (Id r = access.readers; r != none; r = readers_[r].next) {
-      const Id cluster = cluster_of_[readers_[r].node];
-      if (cluster != self) f(cluster);
-    }
-  }
-  /// The node, which is in a cluster now, writes the variable after all accesses so far.
-  constexpr void write_after(Id node, Access& access) {
-    const Id cluster = cluster_of_[node];
-    each_access(access, cluster, [&](Id before) { follow(clusters_[cluster], before); });
-    access = Access{node, none};
-  }
-
-  /// The cluster just started reads what effects wrote: it comes after theirs.
+  /// The node, which is in a cluster now: this comes after those of the effects before it.
   constexpr void follow_effects(Id id, const Node& node) {
-    Cluster& c = clusters_[cluster_of_[id]];
-    for (Id k = 0; k < node.controls.count; ++k) {
-      follow_effect(c, operands_[node.controls.first + k]);
-    }
-    if (node.op->effect != SideEffect::reads_state) return;
-    Access& access = access_of(look_[0].storage);
-    if (access.write != none) follow(c, cluster_of_[access.write]);
-    access.readers = readers_.push(Reader{id, access.readers});
-  }
-  constexpr void follow_effect(Cluster& c, Id token) {
-    const Id id = values_[token].node;
-    if (cluster_of_[id] != none) {
-      follow(c, cluster_of_[id]);
-      return;
-    }
-    const Range inputs = nodes_[id].inputs;  // of a group
-    for (Id k = 0; k < inputs.count; ++k) follow_effect(c, operands_[inputs.first + k]);
+    if (!EffectOrder::concerns(node)) return;
+    const Id cluster = cluster_of_[id];
+    effects_.place(id, [&](Id before) {
+      if (cluster_of_[before] != cluster) follow(clusters_[cluster], cluster_of_[before]);
+    });
   }
 
   /// An operation with a kernel of its own, and any number of inputs.
@@ -592,6 +465,7 @@ class Fuser {
       const Id producer = cluster_of_[values_[storage_[operands_[node.inputs.first + k]]].node];
       if (producer != none) follow(c, producer);
     }
+    follow_effects(id, node);
   }
 
   /// How a node would sit in a cluster.
@@ -837,35 +711,23 @@ class Fuser {
     look(node);
     const Id source = look_[1].node;
     const Id producer = cluster_of_[source];
-    Access& access = access_of(look_[0].storage);
     if (producer != none && fuse_ && may_write(producer, id, node, source) &&
-        may_follow(producer, access)) {
+        may_follow(producer, node)) {
       add(producer, id, node, is_row_[source] != 0, phase_[source]);
     } else {
       start(id, node, ClusterKind::loop, result_).closed = true;
     }
-    write_after(id, access);
+    follow_effects(id, node);
   }
 
-  /// A kernel of its own that changes the variable after all that read or wrote it so far.
-  constexpr void place_update(Id id, const Node& node) {
-    place_single(id, node);
-    const Id cluster = cluster_of_[id];
-    Cluster& c = clusters_[cluster];
-    for (Id k = 0; k < node.controls.count; ++k) {
-      follow_effect(c, operands_[node.controls.first + k]);
-    }
-    write_after(id, access_of(storage_[operands_[node.inputs.first]]));
-  }
-
-  /// Whether a cluster can come after all that accessed a variable so far: nothing follows it yet,
-  /// or they are less deep.
-  constexpr bool may_follow(Id cluster, const Access& access) const {
+  /// Whether a cluster can come after all that a write has to follow: nothing follows it yet, or
+  /// they are less deep.
+  constexpr bool may_follow(Id cluster, const Node& write) const {
+    const Cluster& c = clusters_[cluster];
     bool may = true;
-    each_access(access, cluster, [&](Id before) {
-      if (clusters_[cluster].consumed && clusters_[before].depth >= clusters_[cluster].depth) {
-        may = false;
-      }
+    effects_.before_write(write, [&](Id before) {
+      const Id other = cluster_of_[before];
+      if (other != cluster && c.consumed && clusters_[other].depth >= c.depth) may = false;
     });
     return may;
   }
@@ -906,9 +768,8 @@ class Fuser {
   Graph& graph_;
   const FusionLimits limits_;
   bool fuse_;
+  EffectOrder effects_;
   Fused out_;
-  Pool<Access> access_;  // by variable; empty before the first
-  Pool<Reader> readers_;
   Pool<Id> kept_pool_;  // by set of names: of these, those that are kept
   Pool<TypeInfo> type_info_;
   Pool<std::uint16_t> axes_;  // by pair of types, plus one; 0: not yet known
