@@ -7,8 +7,8 @@
 // the best of repetitions in turns, and how many times as fast as the peer we are. The last line is
 // the ratios' geometric mean. Both results are compared; if they differ, the program fails.
 //
-// --filter: only cases whose names contain TEXT. --quick: repetitions for 0.2 seconds a case, not 1;
-// at least three.
+// --filter: only cases whose names contain TEXT. --quick: repetitions for 0.2 seconds a case, not
+// 1; at least three.
 //
 // We read and write NHWC images and HWIO kernels. oneDNN chooses the formats of all its operands;
 // bringing them into these, and results back, is not counted.
