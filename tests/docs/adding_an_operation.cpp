@@ -157,6 +157,42 @@ constexpr auto mean_variance(const X& x,
   return std::array{E(x.graph(), results[0].id), E(x.graph(), results[1].id)};
 }
 
+/// All windows of a signal, times a matrix: (T) x (K,N) -> (T-K+1,N).
+struct WindowProduct : tf::contraction {
+  static constexpr std::string_view name = "acme/WindowProduct";
+
+  static constexpr tf::Type infer(WindowProduct, const tf::Type& x, const tf::Type& b) {
+    const bool fits = x.dtype == tf::DType::float32 && b.dtype == x.dtype && x.dims.rank == 1 &&
+                      b.dims.rank == 2 && b.dims[0] > 0 && x.dims[0] >= b.dims[0];
+    return {x.dtype, fits ? tf::Dims{2, {x.dims[0] - b.dims[0] + 1, b.dims[1]}} : tf::no_dims};
+  }
+  static constexpr tf::Contraction describe(WindowProduct, const tf::Type&, const tf::Type& b,
+                                            const tf::Type&) {
+    tf::Contraction product;
+    product.depth.multiply(b.dims[0]);
+    return product;
+  }
+  static constexpr std::array<tf::Dims, 3> shapes(WindowProduct, const std::int64_t*,
+                                                  std::int64_t rows, std::int64_t columns,
+                                                  std::int64_t depth) {
+    return {tf::Dims{1, {rows + depth - 1}}, tf::Dims{2, {depth, columns}},
+            tf::Dims{2, {rows, columns}}};
+  }
+  static void interpret(tf::InterpretCall& call) {
+    const tf::HostTensor& x = *call.inputs[0];
+    const tf::HostTensor& b = *call.inputs[1];
+    tf::HostTensor& y = call.outputs[0];
+    const std::int64_t columns = y.dims[1];
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < b.dims[0]; ++k) {
+        sum += x.value(i / columns + k) * b.value(k * columns + i % columns);
+      }
+      y.set(i, sum);
+    }
+  }
+};
+
 }  // namespace acme
 
 template <>
@@ -187,6 +223,50 @@ struct typeflow::simd::kernel_of<acme::MeanVariance> {
         }
         means[row] = mean;
         variances[row] = squares / static_cast<T>(n);
+      }
+    });
+  }
+};
+
+template <>
+struct typeflow::simd::contraction_of<acme::WindowProduct> {
+  template <class E>
+  static std::int64_t workspace(const std::int64_t* extents) {
+    const Panels<typename E::Tile> panels(extents[1]);
+    return checked_product(panels.padded() * extents[2], sizeof(float));
+  }
+  template <class E>
+  static void run(const KernelCall& call) {
+    using S = typename E::Tile;
+    const std::int64_t rows = call.extents[0];
+    const std::int64_t columns = call.extents[1];
+    const std::int64_t depth = call.extents[2];
+    const Panels<S> panels(columns);
+    float* const packed = static_cast<float*>(call.workspace);
+    for (std::int64_t p = 0; p < panels.count; ++p) {  // a panel's rows side by side, with zeros
+      float* to = packed + panels.first(p) * depth;
+      for (std::int64_t k = 0; k < depth; ++k, to += panels.width(p)) {
+        const float* const from = call.operand<const float>(1) + k * columns;
+        std::fill(std::copy(from + panels.first(p), from + panels.last(p), to),
+                  to + panels.width(p), 0.f);
+      }
+    }
+    const std::int64_t blocks = (rows + S::rows - 1) / S::rows;
+    parallel(call, blocks * panels.count, 16, [&](std::int64_t begin, std::int64_t end) {
+      const auto ops = E::operations(call);
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t p = task % panels.count;
+        const std::int64_t row = task / panels.count * S::rows;
+        const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - row));
+        const float* const x = call.operand<const float>(0) + row;  // a row is one element on
+        alignas(64) float tile[S::rows * S::width];
+        with_vectors<S>(panels.width(p), [&](auto vectors) {
+          product_tile<float, typename E::Arch, vectors()>(
+              x, 1, 1, count, packed + panels.first(p) * depth, panels.width(p), depth, tile);
+        });
+        std::int64_t numbers[S::rows];
+        for (int i = 0; i < S::rows; ++i) numbers[i] = row + i;
+        E::finish(call, ops, {}, tile, numbers, count, panels.first(p), panels.last(p));
       }
     });
   }
@@ -289,6 +369,27 @@ TEST_CASE("standardize: gradient") {
   CHECK(gradient_error([](auto t) { return acme::standardize<0>(t); }) < 1e-6);
 }
 
+TEST_CASE("a contraction of one's own: values, with a bias and relu on its tile") {
+  const auto check = tf::testing::check_values<
+      tf::testing::Inputs<tf::Shape<9>, tf::Shape<3, 5>, tf::Shape<5>>,
+      tf::testing::Inputs<tf::Shape<300>, tf::Shape<16, 70>, tf::Shape<70>>>(
+      [](auto x, auto b, auto bias) { return relu(tf::apply(acme::WindowProduct{}, x, b) + bias); },
+      [](const tf::HostTensor& x, const tf::HostTensor& b, const tf::HostTensor& bias) {
+        const std::int64_t depth = b.dims[0];
+        const std::int64_t columns = b.dims[1];
+        tf::HostTensor y = tf::host_tensor(x.dtype, tf::Dims{2, {x.dims[0] - depth + 1, columns}});
+        for (std::int64_t i = 0; i < y.size(); ++i) {
+          double sum = bias.value(i % columns);
+          for (std::int64_t k = 0; k < depth; ++k) {
+            sum += x.value(i / columns + k) * b.value(k * columns + i % columns);
+          }
+          y.set(i, std::max(sum, 0.));
+        }
+        return y;
+      });
+  INFO(check.worst);
+  CHECK(check.largest_error <= 16);
+}
 TEST_CASE("mean_variance: values") {
   using Types = tf::testing::Elements<float, double>;
   const auto means = tf::testing::check_values<Types, tf::Shape<37>, tf::Shape<2, tf::batch, 5>>(

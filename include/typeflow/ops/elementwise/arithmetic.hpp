@@ -10,7 +10,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What the sum y of two pads is (ops/shape/concat.hpp).
+/// What the sum y of two pads is (ops/shape/concat.hpp). Declared here for clang and nvcc, which
+/// instantiate rules where they meet them.
 constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y);
 
 namespace ops {
