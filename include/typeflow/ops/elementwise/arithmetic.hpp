@@ -10,6 +10,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+/// What the sum y of two pads is (ops/shape/concat.hpp). Declared here for clang and nvcc, which
+/// instantiate rules where they meet them.
+constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y);
+
 namespace ops {
 
 struct Add : elementwise {
@@ -27,10 +31,10 @@ struct Add : elementwise {
   static constexpr std::array<AnyExpr, 2> gradient(Add, auto, auto, auto, auto dy) {
     return {dy, dy};
   }
-  static constexpr AnyExpr simplify(Add, auto a, auto b, auto y) {
+  static constexpr AnyExpr simplify(Add, AnyExpr a, AnyExpr b, AnyExpr y) {
     if (is_constant(b, 0) && alike(a, y)) return a;
     if (is_constant(a, 0) && alike(b, y)) return b;
-    return sum_of_pads(a, b, y);  // ops/shape/concat.hpp
+    return sum_of_pads(a, b, y);
   }
 };
 

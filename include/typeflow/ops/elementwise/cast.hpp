@@ -9,6 +9,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+/// In ops/shape/shape_ops.hpp. Declared before its use: clang and nvcc
+/// instantiate rules where they meet them.
+constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y);
+
 namespace ops {
 
 /// Conversion of the element type, as detail::convert_element does it.
@@ -44,12 +48,17 @@ struct Cast : elementwise {
   }
 };
 
+}  // namespace ops
+
+/// What a view of x, y, is (ops/shape/shape_ops.hpp).
+constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y);
+
+namespace ops {
+
 /// The same elements in the same order: no code.
 struct view : operation_base {
   static constexpr Kind kind = Kind::view;
-  static constexpr AnyExpr simplify(const auto&, auto x, auto y) {
-    return viewed(x, y);  // ops/shape/shape_ops.hpp
-  }
+  static constexpr AnyExpr simplify(const auto&, AnyExpr x, AnyExpr y) { return viewed(x, y); }
 };
 
 /// The same tensor.

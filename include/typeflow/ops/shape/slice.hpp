@@ -56,6 +56,12 @@ constexpr SliceWindow window_at_start(const Dims& window) {
 constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Dims& size);
 constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
                          const AnyExpr& value);
+/// What a window of x, y, is (ops/shape/concat.hpp).
+constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y);
+
+/// In ops/shape/concat.hpp. Declared before its use: clang and nvcc
+/// instantiate rules where they meet them.
+constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y);
 
 namespace ops {
 
@@ -67,8 +73,8 @@ struct Slice : custom, SliceWindow {
   static constexpr AnyExpr gradient(Slice op, auto x, auto, auto dy) {
     return pad_to(dy, op, x.dims(), detail::constant_node(*dy.graph, dy.dtype(), Number{}));
   }
-  static constexpr AnyExpr simplify(const Slice& op, auto x, auto y) {
-    return slice_through(x, op, y);  // ops/shape/concat.hpp
+  static constexpr AnyExpr simplify(const Slice& op, AnyExpr x, AnyExpr y) {
+    return slice_through(x, op, y);
   }
   /// An index or range of a batch axis may lie outside of it in a run with a small batch.
   static void require_inside(const Slice& op, int axis, const std::int64_t* window,
