@@ -44,7 +44,9 @@ inline constexpr Family families[] = {
     {"Products", "", linear_algebra_rows},
     {"Linear algebra", "", linalg_rows},
     {"Convolutions",
-     "Images have their channels last, kernels their filters. Extents but the first are numbers.",
+     "Images have their channels last, kernels their filters. Extents are numbers, but for the "
+     "first "
+     "of an image.",
      convolutions_rows},
     {"Neural networks", "", nn_rows},
     {"Random numbers",

@@ -113,8 +113,7 @@ class RunTimeProgram {
   static std::vector<tf::simd::KernelEntry> find_all(const tf::InterpretedProgram& program,
                                                      const KernelTable& kernels) {
     std::vector<tf::simd::KernelEntry> entries;
-    for (const tf::KernelSpec& spec : program.pools().kernels)
-      entries.push_back(kernels.find(spec));
+    for (const tf::KernelSpec& spec : program.pools().specs) entries.push_back(kernels.find(spec));
     return entries;
   }
 

@@ -26,6 +26,29 @@ struct TileShape {
   static constexpr int width = vectors * lanes;
 };
 
+/// The columns of a matrix in panels of whole vectors, as equal as can be.
+template <class S>
+struct Panels {
+  std::int64_t columns;
+  std::int64_t count;
+
+  constexpr explicit Panels(std::int64_t n)
+      : columns(n), count((vectors() + S::vectors - 1) / S::vectors) {}
+
+  constexpr std::int64_t vectors() const { return (columns + S::lanes - 1) / S::lanes; }
+  constexpr std::int64_t first(std::int64_t p) const {
+    return (p * (vectors() / count) + std::min(p, vectors() % count)) * S::lanes;
+  }
+  constexpr std::int64_t width(std::int64_t p) const {
+    return (vectors() / count + (p < vectors() % count ? 1 : 0)) * S::lanes;
+  }
+  constexpr std::int64_t last(std::int64_t p) const {
+    return std::min(columns, first(p) + width(p));
+  }
+  /// Columns with those that no matrix has.
+  constexpr std::int64_t padded() const { return vectors() * S::lanes; }
+};
+
 /// f(0), ..., f(N - 1) with constants: the compiler sees which register is meant at -O2, too.
 template <int N, class F>
 TYPEFLOW_INLINE void unrolled(const F& f) {
@@ -107,8 +130,9 @@ template <class T, class A, int V>
   sums.store(tile, S::width);
 }
 
-/// The same of operands in pieces: runs.count times runs.next(at, b) sets where the rows of a and
-/// of b begin, and gives the number of products. With `go_on` they are added to the tile.
+/// The same of operands in pieces: while runs.more(), runs.next(at, b) sets where the rows of a and
+/// of b begin, and gives the number of products; their elements lie runs.step and runs.pitch apart.
+/// With `go_on` they are added to the tile.
 template <class T, class A, int V, class Runs>
 [[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
                                                    bool go_on) {
@@ -119,7 +143,7 @@ template <class T, class A, int V, class Runs>
   } else {
     sums.clear();
   }
-  for (std::int64_t r = 0; r < runs.count; ++r) {
+  while (runs.more()) {
     const T* at[S::rows];
     const T* b = nullptr;
     const std::int64_t length = runs.next(at, b);

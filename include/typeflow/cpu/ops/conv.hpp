@@ -1,48 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The loops of ops/nn/conv.hpp: implicit matrix products. No window is copied: a register tile
-// reads the pixels of its rows where they lie, and zeros in the padding.
+// The loops of Conv and ConvInputGradient (ops/nn/conv_operations.hpp): implicit matrix products.
+// No window is copied but where few channels meet padding: a register tile reads the pixels of its
+// rows where they lie, and zeros in the padding.
 //
-// Conv and ConvInputGradient. A row is a place of the result, a column a channel of it. The
-// gradient for x is a convolution of dy, for every phase of the strides one with a part of the
-// taps. A window's taps that lie side by side along the width are one run of products.
-//
-// ConvFilterGradient. A row is a channel of x at a tap, a column a filter; the depth are the
-// places. It is cut into parts by the extents alone, whose sums are added in order; so threads
-// share it, and bits are equal for any number of them. Padding is left out.
+// A row is a place of the result, a column a channel of it. The gradient for x is a convolution of
+// dy, for every phase of the strides one with a part of the taps. A window's taps that lie side by
+// side along the width are one run of products.
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 
 #include "typeflow/cpu/contraction.hpp"
-#include "typeflow/ops/nn/conv.hpp"
+#include "typeflow/ops/nn/conv_operations.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
-
-/// The columns of a matrix in panels of whole vectors, as equal as can be.
-template <class S>
-struct Panels {
-  std::int64_t columns;
-  std::int64_t count;
-
-  constexpr explicit Panels(std::int64_t n)
-      : columns(n), count((vectors() + S::vectors - 1) / S::vectors) {}
-
-  constexpr std::int64_t vectors() const { return (columns + S::lanes - 1) / S::lanes; }
-  constexpr std::int64_t first(std::int64_t p) const {
-    return (p * (vectors() / count) + std::min(p, vectors() % count)) * S::lanes;
-  }
-  constexpr std::int64_t width(std::int64_t p) const {
-    return (vectors() / count + (p < vectors() % count ? 1 : 0)) * S::lanes;
-  }
-  constexpr std::int64_t last(std::int64_t p) const {
-    return std::min(columns, first(p) + width(p));
-  }
-  /// Columns with those that no matrix has.
-  constexpr std::int64_t padded() const { return vectors() * S::lanes; }
-};
 
 /// How the places of a result read an image along one axis.
 struct GatherAxis {
@@ -249,7 +223,7 @@ class WindowProduct {
         for (std::int64_t i = first; i < std::min(first + of_task, rows); i += S::rows) {
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - i));
           Block block;
-          place(z, axes, i, count, block);
+          place(axes, i, count, block);
           alignas(64) T tile[S::rows * S::width];
           const T* const image = call.operand<const T>(0) + group * z.depth;
           with_vectors<S>(width, [&](auto vectors) {
@@ -263,20 +237,18 @@ class WindowProduct {
     });
   }
 
-  static void place(const Sizes& z, const GatherAxis* axes, std::int64_t first, int count,
-                    Block& block) {
-    (void)z;
+  static void place(const GatherAxis* axes, std::int64_t first, int count, Block& block) {
+    std::int64_t place[max_window_rank];
+    std::int64_t sample = first;
+    for (int a = max_window_rank - 1; a >= 0; --a) {
+      place[a] = sample % axes[a].places;
+      sample /= axes[a].places;
+    }
     block.inside = true;
     block.inside_widths = true;
     for (int i = 0; i < S::rows; ++i) {
-      std::int64_t row = first + std::min(i, count - 1);
-      std::int64_t place[max_window_rank];
-      for (int a = max_window_rank - 1; a >= 0; --a) {
-        place[a] = row % axes[a].places;
-        row /= axes[a].places;
-      }
-      block.pixel[i] = row;
-      block.result[i] = row;
+      block.pixel[i] = sample;
+      block.result[i] = sample;
       for (int a = 0; a < max_window_rank; ++a) {
         const GatherAxis& axis = axes[a];
         const std::int64_t at = place[a] * axis.step + axis.offset;
@@ -287,6 +259,11 @@ class WindowProduct {
         const bool fits = at >= 0 && at + (axis.taps - 1) * axis.tap_step < axis.extent;
         block.inside = block.inside && fits;
         if (a == max_window_rank - 1) block.inside_widths = block.inside_widths && fits;
+      }
+      if (i + 1 >= count) continue;  // rows from `count` on repeat the last
+      for (int a = max_window_rank - 1; a >= 0 && ++place[a] == axes[a].places; --a) {
+        place[a] = 0;
+        if (a == 0) ++sample;
       }
     }
   }
@@ -306,6 +283,7 @@ class WindowProduct {
     std::int64_t k[max_window_rank] = {};
     static constexpr std::int64_t step = 1;
 
+    TYPEFLOW_INLINE bool more() { return count-- > 0; }
     TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
       const std::int64_t z = k[0] * axes[0].tap_step;
       const std::int64_t y = k[1] * axes[1].tap_step;
@@ -348,11 +326,23 @@ class WindowProduct {
         const std::int64_t i1 = k1 * axes[1].tap_step;
         const bool line =
             Runs::is_in(from[0] + i0, axes[0].extent) && Runs::is_in(from[1] + i1, axes[1].extent);
-        const std::int64_t shift = (i0 * axes[1].extent + i1) * axes[2].extent;
+        const std::int64_t first = pixel + (i0 * axes[1].extent + i1) * axes[2].extent;
+        if (z.groups == 1 && axes[2].tap_step == 1) {  // the taps lie side by side
+          const std::int64_t begin =
+              line ? std::clamp<std::int64_t>(-from[2], 0, axes[2].taps) : axes[2].taps;
+          const std::int64_t end =
+              std::clamp<std::int64_t>(axes[2].extent - from[2], begin, axes[2].taps);
+          to = std::fill_n(to, begin * channels, T(0));
+          for (std::int64_t c = begin * channels; c < end * channels; ++c) {
+            *to++ = image[first * channels + c];
+          }
+          to = std::fill_n(to, (axes[2].taps - end) * channels, T(0));
+          continue;
+        }
         for (std::int64_t k2 = 0; k2 < axes[2].taps; ++k2) {
           const std::int64_t i2 = k2 * axes[2].tap_step;
           const bool inside = line && Runs::is_in(from[2] + i2, axes[2].extent);
-          const std::int64_t at = (pixel + shift + i2) * channels;
+          const std::int64_t at = (first + i2) * channels;
           for (std::int64_t c = 0; c < z.depth; ++c) *to++ = inside ? image[at + c] : T(0);
         }
       }
@@ -380,350 +370,6 @@ class WindowProduct {
   }
 };
 
-/// ConvFilterGradient.
-template <class E>
-class FilterProduct {
-  using T = typename E::T;
-  using A = typename E::Arch;
-  using S = typename E::Tile;
-  static constexpr std::int64_t of_tile = std::int64_t{S::rows} * S::width;
-
- public:
-  static std::int64_t workspace(const std::int64_t* extents) {
-    const Sizes z(extents);
-    const std::int64_t sums = checked_product(checked_product(z.parts, z.tiles()), of_tile);
-    const std::int64_t copies = checked_product(z.tasks(), z.copy_size());
-    return checked_product(checked_sum(sums, copies), sizeof(T));
-  }
-
-  static void run(const KernelCall& call) {
-    const auto op = E::operation(call);
-    const Sizes z(call.extents);
-    T* const sums = static_cast<T*>(call.workspace);
-    T* const copies = sums + z.parts * z.tiles() * of_tile;
-    parallel(call, z.tasks(), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t part = task / z.units();
-        const std::int64_t unit = task % z.units();
-        sum_part(call, op, z, part, unit,
-                 sums + (part * z.tiles() + unit * z.tiles_of_unit()) * of_tile,
-                 copies + task * z.copy_size());
-      }
-    });
-    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (of_tile * z.parts));
-    parallel(call, z.tiles(), grain, [&](std::int64_t begin, std::int64_t end) {
-      const auto ops = E::operations(call);
-      for (std::int64_t t = begin; t < end; ++t) {
-        alignas(64) T tile[of_tile];
-        std::copy_n(sums + t * of_tile, of_tile, tile);
-        for (std::int64_t part = 1; part < z.parts; ++part) {
-          const T* const other = sums + (part * z.tiles() + t) * of_tile;
-          for (std::int64_t i = 0; i < of_tile; ++i) tile[i] += other[i];
-        }
-        finish(call, ops, z, t, tile);
-      }
-    });
-  }
-
- private:
-  /// The product as it is cut: into parts of the places, units of the rows (a tap in a group, or a
-  /// whole group if x is copied), and tiles of these. By the extents alone.
-  struct Sizes {
-    std::int64_t samples, channels, filters, groups, taps;
-    std::int64_t depth;  ///< places of all samples
-    std::int64_t of_x;   ///< channels of a group
-    std::int64_t of_y;   ///< filters of a group
-    bool copies_x;       ///< windows are copied: too few channels to fill a tile's rows
-    std::int64_t rows;   ///< of a unit
-    std::int64_t parts;
-    std::int64_t chunk;  ///< places that are read before the next tile is looked at
-    Panels<S> panels;
-
-    explicit Sizes(const std::int64_t* extents)
-        : samples(extents[3]),
-          channels(extents[4]),
-          filters(extents[5]),
-          groups(extents[6]),
-          taps(extents[7]),
-          depth(extents[2]),
-          of_x(channels / groups),
-          of_y(filters / groups),
-          copies_x(of_x % S::rows != 0 && of_x < 64 && taps * of_x <= 512),
-          rows(copies_x ? taps * of_x : of_x),
-          panels(of_y) {
-      constexpr std::int64_t tasks_wanted = 32;
-      constexpr std::int64_t places_of_part = 1024;
-      const std::int64_t wanted = (tasks_wanted + units() - 1) / units();
-      parts = std::clamp<std::int64_t>(std::min(wanted, depth / places_of_part), 1, 16);
-      constexpr std::int64_t elements = (std::int64_t{3} << 18) / sizeof(T);
-      chunk = std::clamp<std::int64_t>(elements / (rows + of_y), 64, 512);
-    }
-    std::int64_t units() const { return copies_x ? groups : groups * taps; }
-    std::int64_t blocks() const { return (rows + S::rows - 1) / S::rows; }
-    std::int64_t tiles_of_unit() const { return blocks() * panels.count; }
-    std::int64_t tiles() const { return units() * tiles_of_unit(); }
-    std::int64_t tasks() const { return parts * units(); }
-    bool copies_y() const { return panels.padded() != of_y; }
-    std::int64_t x_pitch() const { return blocks() * S::rows; }
-    /// Elements of a task's copies of x and of the last panel of dy.
-    std::int64_t copy_size() const {
-      return chunk * ((copies_x ? x_pitch() : 0) + (copies_y() ? S::width : 0));
-    }
-  };
-
-  /// A place as its sample and coordinates.
-  struct Position {
-    std::int64_t sample;
-    std::int64_t at[max_window_rank];
-  };
-  template <class O>
-  static Position position(const O& op, std::int64_t place) {
-    Position p{};
-    for (int a = max_window_rank - 1; a >= 0; --a) {
-      const std::int64_t places = op.places(a);
-      p.at[a] = place % places;
-      place /= places;
-    }
-    p.sample = place;
-    return p;
-  }
-
-  /// The sums of a unit's tiles over the places of a part.
-  template <class O>
-  static void sum_part(const KernelCall& call, const O& op, const Sizes& z, std::int64_t part,
-                       std::int64_t unit, T* tiles, T* copies) {
-    const std::int64_t group = z.copies_x ? unit : unit / z.taps;
-    const std::int64_t tap = z.copies_x ? 0 : unit % z.taps;
-    const T* const x = call.operand<const T>(0) + group * z.of_x;
-    const T* const y = call.operand<const T>(1) + group * z.of_y;
-    T* const copy_of_y = copies + (z.copies_x ? z.chunk * z.x_pitch() : 0);
-    // All parts but the last have as many places.
-    const std::int64_t of_part = (z.depth + z.parts - 1) / z.parts;
-    const std::int64_t begin = std::min(z.depth, part * of_part);
-    const std::int64_t end = std::min(z.depth, begin + of_part);
-    bool go_on = false;
-    for (std::int64_t first = begin; first < end || !go_on; first += z.chunk) {
-      const std::int64_t last = std::min(end, first + z.chunk);
-      if (z.copies_x) copy_windows(op, z, x, first, last, copies);
-      if (z.copies_y()) copy_panel(z, y, first, last, copy_of_y);
-      for (std::int64_t block = 0; block < z.blocks(); ++block) {
-        for (std::int64_t p = 0; p < z.panels.count; ++p) {
-          T* const tile = tiles + (block * z.panels.count + p) * of_tile;
-          const bool copied = z.copies_y() && p == z.panels.count - 1;
-          const std::int64_t width = z.panels.width(p);
-          // As if the copy began at place 0.
-          const Right right = copied ? Right{copy_of_y, S::width, first}
-                                     : Right{y + z.panels.first(p), z.filters, 0};
-          with_vectors<S>(width, [&](auto vectors) {
-            if (z.copies_x) {
-              CopiedRuns runs{copies + block * S::rows, z.x_pitch(), right, first, last};
-              gathered_tile<T, A, vectors()>(runs, tile, S::width, go_on);
-            } else {
-              gathered_tile<T, A, vectors()>(PlaceRuns(op, z, x, tap, block, right, first, last),
-                                             tile, S::width, go_on);
-            }
-          });
-        }
-      }
-      go_on = true;
-    }
-  }
-
-  /// Rows of dy, or of a copy of one of its panels.
-  struct Right {
-    const T* data;
-    std::int64_t pitch;
-    std::int64_t first;  ///< the place of its first row
-    TYPEFLOW_INLINE const T* row(std::int64_t place) const {
-      return data + (place - first) * pitch;
-    }
-  };
-
-  /// Windows that are copied: one run.
-  struct CopiedRuns {
-    const T* x;
-    std::int64_t step;
-    Right b;
-    std::int64_t first;
-    std::int64_t last;
-    std::int64_t count = 1;
-    std::int64_t pitch = b.pitch;
-
-    TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) const {
-      unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = x + i; });
-      right = b.row(first);
-      return last - first;
-    }
-  };
-
-  /// The pixels that a tap sees from places [first, last): a run for each line of places, less
-  /// those that see padding.
-  struct PlaceRuns {
-    const T* x;
-    std::int64_t channels;
-    std::int64_t step;
-    std::int64_t count;
-    std::int64_t pitch;
-    Right b;
-    std::int64_t place;
-    std::int64_t last;
-    std::int64_t line;  ///< places of a line
-    Position position;
-    std::int64_t places[max_window_rank];
-    std::int64_t image[max_window_rank];
-    std::int64_t stride[max_window_rank];
-    std::int64_t shift[max_window_rank];  ///< of the tap, from a place's first pixel
-    std::int64_t row[S::rows];
-
-    template <class O>
-    PlaceRuns(const O& op, const Sizes& z, const T* from, std::int64_t tap, std::int64_t block,
-              const Right& right, std::int64_t first, std::int64_t end)
-        : x(from),
-          channels(z.channels),
-          step(op.window.stride[2] * z.channels),
-          count(0),
-          pitch(right.pitch),
-          b(right),
-          place(first),
-          last(end),
-          line(0),
-          position{} {
-      const std::int64_t k[] = {tap / (op.window.size[1] * op.window.size[2]),
-                                tap / op.window.size[2] % op.window.size[1],
-                                tap % op.window.size[2]};
-      bool plain = true;  // every place sees the pixel with its number
-      for (int a = 0; a < max_window_rank; ++a) {
-        const WindowAxis axis = op.window.axis(a);
-        places[a] = op.places(a);
-        image[a] = op.image[a];
-        stride[a] = axis.stride;
-        shift[a] = k[a] * axis.dilation - axis.before;
-        plain = plain && stride[a] == 1 && shift[a] == 0 && places[a] == image[a];
-      }
-      for (int i = 0; i < S::rows; ++i) {
-        row[i] = std::min<std::int64_t>(block * S::rows + i, z.of_x - 1);
-      }
-      if (first >= end) return;
-      if (plain) {  // the places are one long line
-        places[2] = image[2] = z.depth;
-        places[0] = places[1] = image[0] = image[1] = 1;
-        position.at[2] = first;
-      } else {
-        position = FilterProduct::position(op, first);
-      }
-      line = places[2];
-      count = (position.at[2] + (end - first) + line - 1) / line;
-    }
-
-    TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
-      const std::int64_t from = position.at[2];
-      const std::int64_t size = std::min(line - from, last - place);
-      const std::int64_t z = position.at[0] * stride[0] + shift[0];
-      const std::int64_t y = position.at[1] * stride[1] + shift[1];
-      // Of the line, those that see the image: 0 <= p * stride + shift < extent.
-      std::int64_t begin = from;
-      std::int64_t end = from + size;
-      if (shift[2] < 0) begin = std::max(begin, (-shift[2] + stride[2] - 1) / stride[2]);
-      const std::int64_t room = image[2] - shift[2];
-      end = std::min(end, room <= 0 ? 0 : (room + stride[2] - 1) / stride[2]);
-      const bool inside = z >= 0 && z < image[0] && y >= 0 && y < image[1] && begin < end;
-      if (!inside) end = begin = from;
-      const std::int64_t pixel =
-          inside ? ((position.sample * image[0] + z) * image[1] + y) * image[2] +
-                       begin * stride[2] + shift[2]
-                 : 0;
-      unrolled<S::rows>([&](auto i)
-                            TYPEFLOW_INLINE_LAMBDA { at[i] = x + pixel * channels + row[i]; });
-      right = b.row(place + (begin - from));
-      place += size;
-      position.at[2] = 0;
-      if (++position.at[1] == places[1]) {
-        position.at[1] = 0;
-        if (++position.at[0] == places[0]) {
-          position.at[0] = 0;
-          ++position.sample;
-        }
-      }
-      return end - begin;
-    }
-  };
-
-  /// The windows of places [first, last), with zeros in the padding: a row of x_pitch() elements
-  /// for each.
-  template <class O>
-  static void copy_windows(const O& op, const Sizes& z, const T* x, std::int64_t first,
-                           std::int64_t last, T* to) {
-    if (first >= last) return;
-    Position p = position(op, first);
-    const bool merged = z.groups == 1 && op.window.dilation[2] == 1;  // taps lie side by side
-    for (std::int64_t place = first; place < last; ++place, to += z.x_pitch()) {
-      T* at = to;
-      const WindowAxis w[] = {op.window.axis(0), op.window.axis(1), op.window.axis(2)};
-      for (std::int64_t k0 = 0; k0 < w[0].size; ++k0) {
-        const std::int64_t i0 = p.at[0] * w[0].stride + k0 * w[0].dilation - w[0].before;
-        for (std::int64_t k1 = 0; k1 < w[1].size; ++k1) {
-          const std::int64_t i1 = p.at[1] * w[1].stride + k1 * w[1].dilation - w[1].before;
-          const bool line = i0 >= 0 && i0 < op.image[0] && i1 >= 0 && i1 < op.image[1];
-          if (merged) {
-            const std::int64_t i2 = p.at[2] * w[2].stride - w[2].before;
-            const std::int64_t begin = line ? std::clamp<std::int64_t>(-i2, 0, w[2].size) : 0;
-            const std::int64_t end =
-                line ? std::clamp<std::int64_t>(op.image[2] - i2, begin, w[2].size) : 0;
-            const std::int64_t pixel =
-                ((p.sample * op.image[0] + i0) * op.image[1] + i1) * op.image[2] + i2;
-            for (std::int64_t c = 0; c < begin * z.of_x; ++c) at[c] = T(0);
-            for (std::int64_t c = begin * z.of_x; c < end * z.of_x; ++c) {
-              at[c] = x[pixel * z.channels + c];
-            }
-            for (std::int64_t c = end * z.of_x; c < w[2].size * z.of_x; ++c) at[c] = T(0);
-            at += w[2].size * z.of_x;
-            continue;
-          }
-          for (std::int64_t k2 = 0; k2 < w[2].size; ++k2, at += z.of_x) {
-            const std::int64_t i2 = p.at[2] * w[2].stride + k2 * w[2].dilation - w[2].before;
-            if (line && i2 >= 0 && i2 < op.image[2]) {
-              const std::int64_t pixel =
-                  ((p.sample * op.image[0] + i0) * op.image[1] + i1) * op.image[2] + i2;
-              for (std::int64_t c = 0; c < z.of_x; ++c) at[c] = x[pixel * z.channels + c];
-            } else {
-              for (std::int64_t c = 0; c < z.of_x; ++c) at[c] = T(0);
-            }
-          }
-        }
-      }
-      std::fill(at, to + z.x_pitch(), T(0));
-      for (int a = max_window_rank - 1; a >= 0 && ++p.at[a] == op.places(a); --a) {
-        p.at[a] = 0;
-        if (a == 0) ++p.sample;
-      }
-    }
-  }
-  /// The last panel of dy at these places, with zeros behind its columns.
-  static void copy_panel(const Sizes& z, const T* y, std::int64_t first, std::int64_t last, T* to) {
-    const std::int64_t column = z.panels.first(z.panels.count - 1);
-    const std::int64_t count = z.of_y - column;
-    for (std::int64_t place = first; place < last; ++place, to += S::width) {
-      std::copy_n(y + place * z.filters + column, count, to);
-      std::fill(to + count, to + S::width, T(0));
-    }
-  }
-
-  static void finish(const KernelCall& call, const typename E::Ops& ops, const Sizes& z,
-                     std::int64_t t, const T* tile) {
-    const std::int64_t unit = t / z.tiles_of_unit();
-    const std::int64_t block = t % z.tiles_of_unit() / z.panels.count;
-    const std::int64_t p = t % z.panels.count;
-    const std::int64_t group = z.copies_x ? unit : unit / z.taps;
-    const std::int64_t first = (z.copies_x ? 0 : unit % z.taps * z.of_x) + block * S::rows;
-    const int count = static_cast<int>(std::min<std::int64_t>(S::rows, z.rows - block * S::rows));
-    std::int64_t rows[S::rows];
-    for (int i = 0; i < S::rows; ++i) rows[i] = first + i;
-    const std::int64_t column = group * z.of_y;
-    E::finish(call, ops, {}, tile, rows, count, column + z.panels.first(p),
-              column + z.panels.last(p));
-  }
-};
-
 template <>
 struct contraction_of<ops::Conv> {
   template <class E>
@@ -746,16 +392,4 @@ struct contraction_of<ops::ConvInputGradient> {
     WindowProduct<E, true>::run(call);
   }
 };
-template <>
-struct contraction_of<ops::ConvFilterGradient> {
-  template <class E>
-  static std::int64_t workspace(const std::int64_t* extents) {
-    return FilterProduct<E>::workspace(extents);
-  }
-  template <class E>
-  static void run(const KernelCall& call) {
-    FilterProduct<E>::run(call);
-  }
-};
-
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd

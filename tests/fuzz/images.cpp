@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Convolutions and pools of lines, images and volumes.
+
+#include "builder.hpp"
+
+namespace fuzz {
+
+namespace {
+
+using tf::Domain;
+using tf::ops::ConvAttributes;
+using tf::ops::WindowAttributes;
+
+/// Whether something moves over x: all extents between the first and the last are numbers.
+bool is_image(const AnyExpr& x) {
+  const Dims& d = x.dims();
+  if (d.rank < 3 || d.rank > 5) return false;
+  for (int i = 1; i < d.rank; ++i) {
+    if (d.extent[i] < 1) return false;
+  }
+  return true;
+}
+/// A tensor of these types over which something moves; does not exist if none fits.
+AnyExpr image(Builder& b, Domain domain) {
+  const AnyExpr x =
+      b.pick_if([&](const AnyExpr& e) { return contains(domain, e.dtype()) && is_image(e); });
+  if (x.exists()) return x;
+  Dims d{1, {b.random.chance(0.5) ? -1 : 1 + b.random.below(3)}};
+  for (int i = 1 + b.random.below(3); i > 0; --i) d.append(1 + b.random.below(5));
+  d.append(1 + b.random.below(4));
+  DType type = b.floating();
+  if (!contains(domain, type)) type = DType::float32;
+  return b.fits(d) ? b.placeholder(type, d, b.usual_range()) : AnyExpr{};
+}
+
+/// A window over the image, with places: padding by the rules, or some that no window lies in.
+WindowAttributes window(Builder& b, const Dims& x, bool dilated) {
+  WindowAttributes w = tf::ops::one_element;
+  const int rank = x.rank - 2;
+  for (int i = 0; i < rank; ++i) {
+    tf::WindowAxis axis{1 + b.random.below(3), 1 + b.random.below(3),
+                        dilated ? 1 + b.random.below(2) : 1, 0, 0};
+    const Extent extent = x.extent[1 + i];
+    if (b.random.chance(0.5)) {
+      axis.before = b.random.below(static_cast<int>(axis.size));
+      axis.after = b.random.below(static_cast<int>(axis.size));
+    } else {
+      axis = padded(axis, b.random.chance(0.5) ? tf::Padding::same : tf::Padding::valid, extent);
+    }
+    if (axis.places(extent) < 1) axis = padded(axis, tf::Padding::same, extent);
+    w.set(tf::max_window_rank - rank + i, axis);
+  }
+  return w;
+}
+
+/// A tensor of this type and shape, if there is one, or a new one.
+AnyExpr like(Builder& b, DType type, const Dims& d) {
+  const AnyExpr x = b.pick_if([&](const AnyExpr& e) { return e.dtype() == type && e.dims() == d; });
+  return x.exists() ? x : b.fresh(type, d);
+}
+
+/// What elementwise operations make of it: on the tile, or in a kernel of their own.
+void add_epilogue(Builder& b, const AnyExpr& y, double limit) {
+  const AnyExpr bias = b.fresh(y.dtype(), b.narrower(y.dims()));
+  limit += b.bound(bias);
+  if (!b.allows(y.dtype(), limit)) return;
+  const AnyExpr sum = y + bias;
+  b.keep(sum, limit);
+  if (b.random.chance(0.5)) b.keep(relu(sum), limit);
+}
+
+void add_conv(Builder& b) {
+  const AnyExpr x = image(b, Domain::floating);
+  if (!x.exists() || (x.dtype() != DType::float32 && x.dtype() != DType::float64)) return;
+  const Dims& d = x.dims();
+  const Extent samples = d.extent[0];
+  const Extent channels = d.extent[d.rank - 1];
+  const int groups = channels % 2 == 0 && b.random.chance(0.3) ? 2
+                     : channels <= 5 && b.random.chance(0.15)  ? static_cast<int>(channels)
+                                                               : 1;
+  const Extent filters = groups * (1 + b.random.below(4));
+  ConvAttributes a{window(b, d, true), {1, 1, 1}, groups, d.rank - 2};
+  for (int i = 0; i < tf::max_window_rank; ++i) {
+    a.image[i] = static_cast<std::int32_t>(tf::detail::image_extent(d, 1, d.rank - 2, i));
+  }
+  const Dims of_w = a.w(channels, filters);
+  const Dims of_y = a.y(samples, filters);
+  if (!b.fits(of_w) || !b.fits(of_y)) return;
+  const auto terms = [&](std::int64_t count) {
+    return static_cast<double>(std::max<std::int64_t>(count, 1));
+  };
+  // Each of the three operations, of tensors that there are or of new ones.
+  switch (b.random.below(4)) {
+    case 0: {
+      const AnyExpr dy = like(b, x.dtype(), of_y);
+      const AnyExpr w = like(b, x.dtype(), of_w);
+      const double limit = b.bound(dy) * b.bound(w) * terms(a.taps() * filters / groups);
+      if (!b.allows(x.dtype(), limit)) return;
+      const AnyExpr dx = apply(tf::ops::ConvInputGradient{{}, a}, dy, w);
+      b.keep(dx, limit);
+      return add_epilogue(b, dx, limit);
+    }
+    case 1: {
+      const AnyExpr dy = like(b, x.dtype(), of_y);
+      const double limit =
+          b.bound(x) * b.bound(dy) * terms(tf::resolve(samples, b.largest_batch) * a.place_count());
+      if (!b.allows(x.dtype(), limit)) return;
+      const AnyExpr dw = apply(tf::ops::ConvFilterGradient{{}, a}, x, dy);
+      b.keep(dw, limit);
+      return add_epilogue(b, dw, limit);
+    }
+    default: {
+      const AnyExpr w = like(b, x.dtype(), of_w);
+      const double limit = b.bound(x) * b.bound(w) * terms(a.taps() * channels / groups);
+      if (!b.allows(x.dtype(), limit)) return;
+      const AnyExpr y = apply(tf::ops::Conv{{}, a}, x, w);
+      b.keep(y, limit);
+      return add_epilogue(b, y, limit);
+    }
+  }
+}
+
+/// Gradients of the largest element jump where two are equal: smooth models have none.
+void add_max_pool(Builder& b) {
+  const AnyExpr x = image(b, Domain::real);
+  if (!x.exists()) return;
+  const WindowAttributes w = window(b, x.dims(), false);
+  const AnyExpr y = apply(tf::ops::MaxPool{{}, w}, x);
+  if (!b.fits(y.dims())) return;
+  b.keep(y, {x});
+  if (!contains(Domain::floating, x.dtype())) return;
+  if (b.random.chance(0.3)) {
+    const AnyExpr dy = like(b, x.dtype(), y.dims());
+    const double limit = b.bound(dy) * 27;
+    if (!b.allows(x.dtype(), limit)) return;
+    b.keep(apply(tf::ops::MaxPoolGradient{{}, w}, x, y, dy), limit);
+  } else if (b.random.chance(0.3)) {
+    const AnyExpr z = like(b, x.dtype(), x.dims());
+    b.keep(apply(tf::ops::MaxPoolSelect{{}, w}, x, y, z), {z});
+  }
+}
+
+void add_avg_pool(Builder& b) {
+  const AnyExpr x = image(b, Domain::floating);
+  if (!x.exists()) return;
+  const tf::ops::AvgPool op{{}, window(b, x.dims(), false)};
+  const AnyExpr y = apply(op, x);
+  if (!b.fits(y.dims())) return;
+  b.keep(y, {x});
+  if (b.random.chance(0.4)) {
+    const AnyExpr dy = like(b, x.dtype(), y.dims());
+    if (b.allows(x.dtype(), b.bound(dy) * 27)) b.keep(op.gradient(op, x, y, dy), b.bound(dy) * 27);
+  }
+}
+
+const Maker makers[] = {
+    {4, true, true, add_conv},
+    {1, true, false, add_max_pool},
+    {1, false, true, add_avg_pool},
+};
+
+}  // namespace
+
+std::span<const Maker> image_makers() { return makers; }
+
+}  // namespace fuzz
