@@ -49,6 +49,7 @@ constexpr Exception internal_records[] = {
 /// Functions that are called from models but are no operations.
 constexpr Exception other_functions[] = {
     {"Session", "the constructor of what runs a model"},
+    {"BatchNorm", "the constructor of a layer; its call is that of batch_norm"},
     {"Dense", "the constructor of a layer; its call is that of dense"},
     {"named", "gives a name, and makes no node"},
 };

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Operations of a user's own at the edges of what they may be: composites and elementwise
-// operations of many inputs, data members of any name.
+// operations of many inputs, data members of any name, and with rules for what their results are
+// the same as.
 
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/check_gradients.hpp"
@@ -49,6 +52,82 @@ struct Move : tf::elementwise {
   template <class V>
   V operator()(V x) const {
     return x + (V(to) - V(from));
+  }
+};
+/// a x^2 + b x + c + d tanh(x)
+struct Bent : tf::elementwise {
+  static constexpr std::string_view name = "acme/Bent";
+  static constexpr tf::Domain domain = tf::Domain::floating;
+  template <class V>
+  V operator()(V x, V a, V b, V c, V d) const {
+    using std::tanh;
+    return (a * x + b) * x + c + d * tanh(x);
+  }
+  static constexpr std::array<tf::AnyExpr, 5> gradient(Bent, auto x, auto a, auto b, auto, auto d,
+                                                       auto, auto dy) {
+    const auto t = tanh(x);
+    return {dy * (2 * a * x + b + d * (1 - t * t)), dy * x * x, dy * x, dy, dy * t};
+  }
+};
+
+// With rules.
+
+/// x where it is not negative, alpha (exp(x) - 1) elsewhere.
+struct Elu : tf::elementwise {
+  static constexpr std::string_view name = "acme/Elu";
+  static constexpr tf::Domain domain = tf::Domain::floating;
+  float alpha;
+  template <class V>
+  V operator()(V x) const {
+    using std::expm1;
+    using tf::math::select;
+    return select(x < V(0), V(alpha) * expm1(x), x);
+  }
+  static constexpr tf::AnyExpr gradient(Elu op, auto x, auto y, auto dy) {
+    return where(less(x, 0), dy * (y + op.alpha), dy);
+  }
+  /// What is never negative stays as it is.
+  static constexpr tf::AnyExpr simplify(Elu, auto x, auto y) {
+    return tf::made_by<tf::ops::Relu>(x) || tf::made_by<tf::ops::Exp>(x) ? x : y;
+  }
+};
+/// The number between low and high that is nearest to x.
+struct Clip : tf::elementwise {
+  static constexpr std::string_view name = "acme/Clip";
+  static constexpr tf::Domain domain = tf::Domain::floating;
+  float low;
+  float high;
+  template <class V>
+  V operator()(V x) const {
+    using tf::math::select;
+    return select(x < V(low), V(low), select(x > V(high), V(high), x));
+  }
+  static constexpr tf::AnyExpr gradient(Clip op, auto x, auto, auto dy) {
+    return where(logical_and(greater_equal(x, op.low), less_equal(x, op.high)), dy, 0);
+  }
+  /// Of two clips one is left, where they overlap.
+  static constexpr tf::AnyExpr simplify(Clip op, auto x, auto y) {
+    if (!tf::made_by<Clip>(x)) return y;
+    const Clip before = tf::operation_of<Clip>(x);
+    const float low = op.low > before.low ? op.low : before.low;
+    const float high = op.high < before.high ? op.high : before.high;
+    return low <= high ? tf::apply(Clip{{}, low, high}, tf::input_of(x, 0)) : y;
+  }
+};
+/// x relu6(x + 3) / 6 (Howard et al., Searching for MobileNetV3, 2019), from other operations.
+struct HardSwish : tf::composite {
+  static constexpr std::string_view name = "acme/HardSwish";
+  static constexpr tf::Type infer(HardSwish, const tf::Type& x) { return x; }
+  static constexpr tf::AnyExpr expand(HardSwish, auto x) {
+    return x * (tf::apply(Clip{{}, 0, 6}, x + 3) / 6);
+  }
+  static constexpr tf::AnyExpr gradient(HardSwish, auto x, auto, auto dy) {
+    const auto inside = dy * (2 * x + 3) / 6;
+    return where(less(x, -3), 0 * dy, where(greater(x, 3), dy, inside));
+  }
+  /// From 3 on it is x.
+  static constexpr tf::AnyExpr simplify(HardSwish, auto x, auto y) {
+    return tf::made_by<Clip>(x) && tf::operation_of<Clip>(x).low >= 3 ? x : y;
   }
 };
 /// low + (high - low) x, and the same of five, nested.
@@ -129,10 +208,90 @@ TEST_CASE("an operation may have as many inputs as tf::max_arity") {
 
 TEST_CASE("operations of many inputs have gradients for each") {
   using S = tf::Shape<2, 3>;
+  test::check_gradients<S, tf::Shape<3>, tf::Shape<>, S, tf::Shape<2, 1>>(
+      [](auto... x) { return tf::apply(acme::Bent{}, x...); });
   test::check_gradients<S, S, S>(
       [](auto x, auto a, auto b) { return tf::apply(acme::Blend{}, x, a, b); });
   test::check_gradients<S, tf::Shape<3>, tf::Shape<>>(
       [](auto a, auto b, auto c) { return tf::apply(acme::Products{}, a, b, c, a, b, c, a, c); });
+}
+
+namespace {
+
+constexpr void with_rules(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 5>(g, "x");
+  tf::apply(acme::Elu{{}, 2}, relu(x)).named("elu_of_relu");
+  tf::apply(acme::Elu{{}, 2}, x).named("elu");
+  tf::apply(acme::Clip{{}, -1, 4}, tf::apply(acme::Clip{{}, -8, 1}, x)).named("clips");
+  tf::apply(acme::Clip{{}, 2, 4}, tf::apply(acme::Clip{{}, -8, 1}, x)).named("apart");
+  tf::apply(acme::HardSwish{}, tf::apply(acme::Clip{{}, 3, 9}, x)).named("large");
+  tf::apply(acme::HardSwish{}, x).named("hard_swish");
+}
+
+/// The operations that are left of what has the name, in order; sources excepted.
+std::vector<std::string_view> left_of(const char* name) {
+  tf::Graph g;
+  with_rules(g);
+  tf::Pool<tf::Id> roots;
+  for (const tf::Name& n : g.names) {
+    if (g.text_of(n).view() == name) roots.push(n.value);
+  }
+  REQUIRE(roots.size() == 1);
+  const tf::Simplified s = simplify(std::move(g), roots);
+  REQUIRE(tf::verify(s).view() == "");
+  std::vector<std::string_view> names;
+  for (const tf::Id id : s.order) {
+    const tf::Op& op = *s.graph.nodes[id].op;
+    if (op.kind != tf::Kind::source) names.push_back(op.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("rules of a user's operations rewrite graphs") {
+  using Names = std::vector<std::string_view>;
+  CHECK(left_of("elu_of_relu") == Names{"Relu"});
+  CHECK(left_of("elu") == Names{"acme/Elu"});
+  CHECK(left_of("clips") == Names{"acme/Clip"});
+  CHECK(left_of("apart") == Names{"acme/Clip", "acme/Clip"});
+  CHECK(left_of("large") == Names{"acme/Clip"});
+  CHECK(left_of("hard_swish") == Names{"Add", "acme/Clip", "Div", "Mul"});
+}
+
+TEST_CASE("and keep every bit of what kernels compute") {
+  const std::vector<float> x = {-9, -3.25f, -3, -1.5f, -0.0f, 0, 1e-30f, 0.7f,
+                                1,  2.5f,   3,  3.5f,  7.3f,  9, 1e30f};
+  tf::Variables variables;
+  tf::Session<with_rules> session(variables);
+  const auto same = [&](auto computed, auto f) {
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(computed.flat(i) == f(x[i]));
+  };
+  const auto clip = [](float v, float low, float high) {
+    return v < low ? low : v > high ? high : v;
+  };
+  same(tf::run<"elu_of_relu">(session, tf::feed<"x">(x)), [](float v) { return v < 0 ? 0 : v; });
+  same(tf::run<"clips">(session, tf::feed<"x">(x)),
+       [&](float v) { return clip(clip(v, -8, 1), -1, 4); });
+  same(tf::run<"apart">(session, tf::feed<"x">(x)),
+       [&](float v) { return clip(clip(v, -8, 1), 2, 4); });
+  same(tf::run<"large">(session, tf::feed<"x">(x)), [&](float v) {
+    const float c = clip(v, 3, 9);
+    return c * (clip(c + 3, 0, 6) / 6);
+  });
+  same(tf::run<"hard_swish">(session, tf::feed<"x">(x)),
+       [&](float v) { return v * (clip(v + 3, 0, 6) / 6); });
+  const auto elu = tf::run<"elu">(session, tf::feed<"x">(x));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    CHECK(elu.flat(i) == doctest::Approx(x[i] < 0 ? 2 * std::expm1(double{x[i]}) : double{x[i]}));
+  }
+}
+
+TEST_CASE("rules leave gradients as they are") {
+  using S = tf::Shape<2, 3>;
+  test::check_gradients<S>([](auto x) { return tf::apply(acme::Elu{{}, 2}, x); });
+  test::check_gradients<S>([](auto x) { return tf::apply(acme::Elu{{}, 2}, relu(x)); });
+  test::check_gradients<S>([](auto x) { return tf::apply(acme::HardSwish{}, 3 * x); });
 }
 
 TEST_CASE("what an operation does not take is a sentence of the graph") {

@@ -26,6 +26,29 @@ struct TileShape {
   static constexpr int width = vectors * lanes;
 };
 
+/// The columns of a matrix in panels of whole vectors, as equal as can be.
+template <class S>
+struct Panels {
+  std::int64_t columns;
+  std::int64_t count;
+
+  constexpr explicit Panels(std::int64_t n)
+      : columns(n), count((vectors() + S::vectors - 1) / S::vectors) {}
+
+  constexpr std::int64_t vectors() const { return (columns + S::lanes - 1) / S::lanes; }
+  constexpr std::int64_t first(std::int64_t p) const {
+    return (p * (vectors() / count) + std::min(p, vectors() % count)) * S::lanes;
+  }
+  constexpr std::int64_t width(std::int64_t p) const {
+    return (vectors() / count + (p < vectors() % count ? 1 : 0)) * S::lanes;
+  }
+  constexpr std::int64_t last(std::int64_t p) const {
+    return std::min(columns, first(p) + width(p));
+  }
+  /// Columns with those that no matrix has.
+  constexpr std::int64_t padded() const { return vectors() * S::lanes; }
+};
+
 /// f(0), ..., f(N - 1) with constants: the compiler sees which register is meant at -O2, too.
 template <int N, class F>
 TYPEFLOW_INLINE void unrolled(const F& f) {

@@ -164,6 +164,10 @@ class Effect {
   Id token_ = none;
 };
 
+constexpr void Graph::add_update(const Effect& update) {
+  if (!update.empty()) update_tokens.push(update.token());
+}
+
 /// A setting that is a number or a scalar tensor: a learning rate. Never part of a kernel's type.
 class Scalar {
  public:

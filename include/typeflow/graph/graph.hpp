@@ -58,6 +58,7 @@ struct Label {
 class Graph;
 
 class AnyVariable;
+class Effect;
 
 /// A place in a list, for range-based loops over list[0], list[1]...
 template <class List>
@@ -99,6 +100,10 @@ class Graph {
   constexpr VariableList trainable(std::string_view path = {}) { return select(path, true); }
   /// The same of all variables, states excepted.
   constexpr VariableList variables(std::string_view path = {}) { return select(path, false); }
+
+  /// Registers what a layer changes in each step of training, beside what optimisers do: `minimize`
+  /// includes it in its effect.
+  constexpr void add_update(const Effect& update);  // front/expr.hpp
 
   // The records. Passes read and rewrite them; model code has no need to.
   Pool<Node> nodes;

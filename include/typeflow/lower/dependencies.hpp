@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "typeflow/lower/program.hpp"
+#include "typeflow/passes/effects.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -16,20 +17,19 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// Each is listed once, in order; the size of a list is the step's dependency count.
 inline std::vector<std::vector<Id>> dependencies_of(const ProgramView& program) {
   std::vector<std::vector<Id>> waits(static_cast<std::size_t>(program.steps.size));
-  std::vector<Id> writer(static_cast<std::size_t>(program.slots.size), none);
-  std::vector<std::vector<Id>> readers(static_cast<std::size_t>(program.slots.size));
+  AccessOrder accesses(program.slots.size);
   for (Id s = 0; s < program.steps.size; ++s) {
     const Step& step = program.steps[s];
     std::vector<Id>& list = waits[static_cast<std::size_t>(s)];
+    const auto wait = [&](Id before) { list.push_back(before); };
     for (int i = 0; i < step.operands.count; ++i) {
-      const auto slot = static_cast<std::size_t>(program.operands[step.operands.first + i]);
-      if (writer[slot] != none) list.push_back(writer[slot]);
+      const Id slot = program.operands[step.operands.first + i];
       if (i < step.inputs) {
-        readers[slot].push_back(s);
+        accesses.before_read(slot, wait);
+        accesses.add_read(slot, s);
       } else {
-        list.insert(list.end(), readers[slot].begin(), readers[slot].end());
-        readers[slot].clear();
-        writer[slot] = s;
+        accesses.before_write(slot, wait);
+        accesses.add_write(slot, s);
       }
     }
     for (int i = 0; i < step.after.count; ++i) {

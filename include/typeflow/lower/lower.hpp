@@ -9,6 +9,7 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/program.hpp"
+#include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/fuse.hpp"
 #include "typeflow/passes/schedule.hpp"
 #include "typeflow/passes/simplify.hpp"
@@ -686,24 +687,14 @@ class Lowerer {
     }
   }
 
-  /// Appends the steps of the effects that a token stands for, each once since begin_effect. (No
-  /// recursion: `step += ...` in a loop makes groups of groups, as deep as the loop is long.)
+  /// Appends the steps of the effects that a token stands for, each once since begin_effect.
   constexpr void push_effect_steps(Id token) {
-    Pool<Id> pending;
-    pending.push(token);
-    while (!pending.empty()) {
-      const Id id = values_[pending.back()].node;
-      pending.pop();
-      if (cluster_of_[id] == none) {
-        const Range inputs = nodes_[id].inputs;
-        for (Id k = inputs.count - 1; k >= 0; --k) pending.push(operands_[inputs.first + k]);
-        continue;
-      }
-      const Id step = step_of_[cluster_of_[id]];
-      if (effect_of_step_[step] == effect_) continue;
+    each_effect(graph_, token, [&](Id node) {
+      const Id step = step_of_[cluster_of_[node]];
+      if (effect_of_step_[step] == effect_) return;
       effect_of_step_[step] = effect_;
       out_.operands.push(step);
-    }
+    });
   }
   constexpr void begin_effect() {
     if (effect_of_step_.empty()) effect_of_step_ = Pool<int>(out_.steps.size(), 0);

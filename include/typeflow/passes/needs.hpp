@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "typeflow/core/pool.hpp"
-#include "typeflow/graph/op.hpp"
+#include "typeflow/graph/graph.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -115,5 +115,56 @@ struct Roots {
   /// so that it never computes more than it needs. Empty: all runs ask for all.
   Pool<char> kept;
 };
+
+/// Who needs the nodes of a graph.
+struct NodeNeeds {
+  NeedSets sets;   ///< bits are numbers of Roots::values
+  Pool<Id> needs;  ///< by node: the names that need it
+  Pool<Id> kept;   ///< by set: of its names, those that are kept
+};
+
+/// For every node, which names need it. `order` has all that they need, producers first; `map`
+/// gives the values of the roots in this graph.
+constexpr NodeNeeds find_needs(const Graph& graph, const Pool<Id>& nodes_in_order,
+                               const Roots& roots, const Pool<Id>& map) {
+  NodeNeeds out;
+  NeedSets& sets = out.sets;
+  const bool together = roots.kept.empty();
+  sets = NeedSets(together ? 0 : roots.values.size());
+  out.needs = Pool<Id>(graph.nodes.size(), NeedSets::nobody);
+  Id* const needs = out.needs.data();
+  const Node* const nodes = graph.nodes.data();
+  const Value* const values = graph.values.data();
+  const Id* const operands = graph.operands.data();
+  const Id* const order = nodes_in_order.data();
+  Id kept = NeedSets::somebody;
+  for (int i = 0; i < roots.values.size(); ++i) {
+    const Id node = values[map[roots.values[i]]].node;
+    const bool counts = !together && nodes[node].op->kind != Kind::source;
+    const Id own = counts ? sets.of(i) : NeedSets::somebody;
+    needs[node] = sets.unite(needs[node], own);
+    if (counts && roots.kept[i] != 0) kept = sets.unite(kept, own);
+  }
+  for (int i = nodes_in_order.size() - 1; i >= 0; --i) {
+    const Id id = order[i];
+    const Id mine = needs[id];
+    if (mine == NeedSets::nobody) continue;
+    const Node* const node = nodes + id;
+    const Id last = node->inputs.first + node->inputs.count;
+    for (Id k = node->inputs.first; k < last; ++k) {
+      Id& from = needs[values[operands[k]].node];
+      if (from != mine) from = sets.unite(from, mine);
+    }
+    const Id last_control = node->controls.first + node->controls.count;
+    for (Id k = node->controls.first; k < last_control; ++k) {
+      Id& from = needs[values[operands[k]].node];
+      if (from != mine) from = sets.unite(from, mine);
+    }
+  }
+  const int count = sets.count();
+  out.kept = Pool<Id>(count, NeedSets::somebody);
+  for (Id set = 0; set < count && !together; ++set) out.kept[set] = sets.intersect(set, kept);
+  return out;
+}
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -3,13 +3,13 @@
 
 // The order of the kernels.
 //
-// Any order is right that computes values before their uses and keeps what the model says of
-// variables: what reads the value at the start of a run comes before all that write it, writes
-// and reads of the present value stay in the model's order. Among the right ones this takes, step
-// by step, from the first few that are ready, one that frees memory on balance, else the earliest:
-// so updates run as soon as their gradient is there, and activations die early.
+// Any order is right that computes values before their uses and keeps that of effects
+// (effects.hpp). Among the right ones this takes, step by step, from the first few that are ready,
+// one that frees memory on balance, else the earliest: so updates run as soon as their gradient is
+// there, and activations die early.
 
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/fuse.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -35,10 +35,6 @@ class Scheduler {
     Id from;
     Id to;
   };
-  struct Access {
-    Id cluster;
-    Id next;  // an earlier one of the same variable
-  };
 
   constexpr void add_edge(Id from, Id to) {
     if (from != none && from != to) edges_.push(Edge{from, to});
@@ -46,11 +42,8 @@ class Scheduler {
 
   constexpr void collect_edges() {
     edges_.clear();
-    accesses_.clear();
     count_ = 0;
-    const Id nothing = none;
-    readers_ = Pool<Id>(graph_.variable_records.size(), nothing);
-    last_write_ = Pool<Id>(graph_.variable_records.size(), nothing);
+    EffectOrder effects(graph_);
     const Cluster* const clusters = fused_.clusters.data();
     const int cluster_count = fused_.clusters.size();
     for (Id c = 0; c < cluster_count; ++c) {
@@ -60,49 +53,25 @@ class Scheduler {
       if (cluster.kind == ClusterKind::single) {
         const Node& node = graph_.nodes[cluster.first];
         for (Id k = writes_variable(node.op->kind) ? 1 : 0; k < node.inputs.count; ++k) {
-          add_input_edge(fused_.storage[graph_.input(node, k)], c);
+          add_input_edge(fused_.storage[graph_.input(node, k)], c, effects);
         }
       } else {
         const int inputs = cluster.inputs;
-        for (int i = 0; i < inputs; ++i) add_input_edge(cluster.input[i], c);
+        for (int i = 0; i < inputs; ++i) add_input_edge(cluster.input[i], c, effects);
       }
     }
-    Id last_print = none;
-    for (int i = 0; i < fused_.order.size(); ++i) {
-      const Id id = fused_.order[i];
-      const Node& node = graph_.nodes[id];
-      if (i < fused_.first_effect && node.controls.count == 0 &&
-          node.op->effect != SideEffect::writes) {
-        continue;
-      }
-      if (fused_.needs[id] == NeedSets::nobody) continue;
+    const Node* const nodes = graph_.nodes.data();
+    for (const Id id : fused_.order) {
+      if (!EffectOrder::concerns(nodes[id]) || fused_.needs[id] == NeedSets::nobody) continue;
       const Id cluster = fused_.cluster_of[id];
       if (cluster == none) continue;
-      for (Id k = 0; k < node.controls.count; ++k) {
-        add_effect_edges(graph_.operands[node.controls.first + k], cluster);
-      }
-      if (writes_variable(node.op->kind)) {
-        const Id variable = variable_of(graph_.input(node, 0));
-        add_edge(last_write_[variable], cluster);
-        for (Id a = readers_[variable]; a != none; a = accesses_[a].next) {
-          add_edge(accesses_[a].cluster, cluster);
-        }
-        readers_[variable] = none;
-        last_write_[variable] = cluster;
-      } else if (node.op->effect == SideEffect::reads_state) {
-        const Id variable = variable_of(graph_.input(node, 0));
-        add_edge(last_write_[variable], cluster);
-        readers_[variable] = accesses_.push(Access{cluster, readers_[variable]});
-      } else if (node.op->effect == SideEffect::writes) {
-        add_edge(last_print, cluster);  // effects outside: in the order of the model
-        last_print = cluster;
-      }
+      effects.place(id, [&](Id before) { add_edge(fused_.cluster_of[before], cluster); });
     }
   }
 
   /// The cluster reads the storage: it comes after its producer, or before what writes the
   /// variable.
-  constexpr void add_input_edge(Id storage, Id cluster) {
+  constexpr void add_input_edge(Id storage, Id cluster, EffectOrder& effects) {
     const Id node = graph_.values.data()[storage].node;
     const Id producer = fused_.cluster_of.data()[node];
     if (producer != none) {
@@ -112,24 +81,7 @@ class Scheduler {
     if (graph_.nodes.data()[node].op->builtin != Builtin::variable) return;
     // Later clusters read variables that nothing writes, or as they are then: ordered below.
     if (cluster >= fused_.first_late) return;
-    const Id variable = variable_of(storage);
-    readers_[variable] = accesses_.push(Access{cluster, readers_[variable]});
-  }
-  constexpr Id variable_of(Id storage) const {
-    return static_cast<Id>(graph_.attributes[graph_.node_of(storage).attributes.first]);
-  }
-
-  /// After the effects that a token stands for.
-  constexpr void add_effect_edges(Id token, Id cluster) {
-    const Node node = graph_.node_of(token);
-    const Id producer = fused_.cluster_of[graph_.values[token].node];
-    if (producer != none) {
-      add_edge(producer, cluster);
-    } else {
-      for (Id k = 0; k < node.inputs.count; ++k) {
-        add_effect_edges(graph_.input(node, k), cluster);
-      }
-    }
+    effects.read_start(graph_.variable_index(storage), fused_.clusters.data()[cluster].first);
   }
 
   constexpr Pool<Id> sort() {
@@ -293,9 +245,6 @@ class Scheduler {
   const Graph& graph_;
   Fused& fused_;
   Pool<Edge> edges_;
-  Pool<Access> accesses_;
-  Pool<Id> readers_;          // by variable: the last access, since the last write
-  Pool<Id> last_write_;       // by variable: a cluster
   Pool<Id> uses_;             // by value: clusters that are still to read it
   Pool<std::int64_t> bytes_;  // by type
   int count_ = 0;

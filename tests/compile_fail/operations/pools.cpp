@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What pools, lrn and convolutions of single channels refuse.
+// What pools, lrn, convolutions of single channels and batch_norm refuse.
 
 #include "typeflow/graph.hpp"
 
@@ -13,6 +13,12 @@ constexpr void model(tf::Graph& g) {
   auto mask = tf::placeholder<bool, tf::batch, 6, 8, 3>(g, "mask");
   auto batches = tf::placeholder<float, 2, tf::batch, 8, 3>(g, "batches");
   auto small = tf::placeholder<float, tf::batch, 2, 2, 3>(g, "small");
+  auto w = tf::placeholder<float, 3, 3, 3, 2>(g, "w");
+  auto wide = tf::placeholder<double, 3, 3, 3, 2>(g, "wide");
+  auto other = tf::placeholder<float, 3, 3, 4, 1>(g, "other");
+  auto rows = tf::placeholder<float, 4, tf::batch>(g, "rows");
+  auto scalar = tf::placeholder<float>(g, "scalar");
+  lrn(depthwise_conv2d<tf::Conv2d{.strides = {2, 2}}>(x, w)).named("also_right");
   max_pool<2>(avg_pool<tf::Pool2d{.window = {3, 3}, .strides = {2, 2}}>(x)).named("right");
 #ifndef CORRECTED
   // clang-format off
@@ -29,6 +35,22 @@ constexpr void model(tf::Graph& g) {
   avg_pool<2, 0>(x);                             // error: avg_pool(x): windows and strides must be 1 or more, pads 0 or more, and 0 unless padding is given
   avg_pool<2>(batches);                          // error: avg_pool(x): height, width and channels must be numbers; only the first axis may be a batch
   avg_pool<3, 1, tf::Padding::valid>(small);     // error: avg_pool(x): every window must hold an element of x
+  lrn(integers);                                 // error: lrn(x): x must be floating-point; convert with cast<float>(x)
+  lrn(scalar);                                   // error: lrn(x): x must have an axis of channels
+  depthwise_conv2d(flat, w);                     // error: depthwise_conv2d(x, w): x must have four axes, (N,H,W,C), and w four, (KH,KW,C,M)
+  depthwise_conv2d(x, wide);                     // error: depthwise_conv2d(x, w): the element types must be equal and floating
+  depthwise_conv2d(integers, integers);          // error: depthwise_conv2d(x, w): the element types must be equal and floating
+  depthwise_conv2d(batches, w);                  // error: depthwise_conv2d(x, w): height, width and channels must be numbers; only the first axis may be a batch
+  depthwise_conv2d(x, x);                        // error: depthwise_conv2d(x, w): height, width and channels must be numbers; only the first axis may be a batch
+  depthwise_conv2d(x, other);                    // error: depthwise_conv2d(x, w): the channels of x must be the third axis of w
+  depthwise_conv2d<tf::Conv2d{.groups = 3}>(x, w);        // error: depthwise_conv2d(x, w): groups must be left at 1; each channel is one by itself
+  depthwise_conv2d<tf::Conv2d{.strides = {0, 1}}>(x, w);  // error: depthwise_conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  depthwise_conv2d<tf::Conv2d{.padding = tf::Padding::valid}>(small, w);  // error: depthwise_conv2d(x, w): the kernel must fit into the padded image
+  tf::batch_norm(g, "a", integers);              // error: batch_norm(g, name, x): x must be floating-point; convert with cast<float>(x)
+  tf::batch_norm(g, "b", scalar);                // error: batch_norm(g, name, x): x must have an axis of channels, the last, and one in front of it
+  tf::batch_norm(g, "c", rows);                  // error: batch_norm(g, name, x): the last axis of x must be a number, not tf::batch
+  tf::BatchNorm<4>(g, "d")(x);                   // error: batch_norm: the last axis of x must have the layer's channels
+  tf::BatchNorm<3, double>(g, "e")(x);           // error: batch_norm: the variables must have the element type of x, or float for 16 bits
   // clang-format on
 #endif
 }

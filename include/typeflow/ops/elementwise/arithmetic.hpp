@@ -10,6 +10,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+/// In ops/shape/concat.hpp. Declared before its use: clang and nvcc
+/// instantiate rules where they meet them.
+constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y);
+
 namespace ops {
 
 struct Add : elementwise {

@@ -9,6 +9,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+/// In ops/shape/shape_ops.hpp. Declared before its use: clang and nvcc
+/// instantiate rules where they meet them.
+constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y);
+
 namespace ops {
 
 /// Conversion of the element type, as detail::convert_element does it.

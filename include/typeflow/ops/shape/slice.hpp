@@ -57,6 +57,10 @@ constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Di
 constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
                          const AnyExpr& value);
 
+/// In ops/shape/concat.hpp. Declared before its use: clang and nvcc
+/// instantiate rules where they meet them.
+constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y);
+
 namespace ops {
 
 /// A window of x; its size is the result's type.

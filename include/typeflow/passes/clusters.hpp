@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Clusters: the nodes that become one kernel, and what a cluster can hold.
+//
+// A cluster's operands run along some of the axes of its space, which are bits of a number; the
+// functions here say which, and whether a kernel has the loops for it.
+
+#include <cstdint>
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/passes/needs.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+/// Not constexpr: that a limit calls it is the compiler's message.
+inline void a_limit_of_fusion_is_beyond_what_clusters_and_kernels_hold() {}
+
+/// A number from 1 to Most, or the program does not compile. (The default is a template argument:
+/// clang 16 evaluates no consteval constructor in a default member initialiser.)
+template <int Default, int Most>
+struct Limit {
+  static_assert(Default >= 1 && Default <= Most,
+                "a limit of fusion is beyond what clusters and kernels hold");
+  int value = Default;
+  constexpr Limit() = default;
+  consteval Limit(int limit) : value(limit) {  // NOLINT: {.members = 5} needs the conversion
+    if (limit < 1 || limit > Most) a_limit_of_fusion_is_beyond_what_clusters_and_kernels_hold();
+  }
+  constexpr operator int() const { return value; }  // NOLINT: is a number
+};
+}  // namespace detail
+
+/// What a cluster may hold, so that a kernel's operands stay in registers; and what it can hold.
+struct FusionLimits {
+  static constexpr int most_members = 48;
+  static constexpr int most_inputs = 16;
+  static constexpr int most_phases = 8;
+
+  detail::Limit<40, most_members> members{};  ///< nodes
+  detail::Limit<8, most_inputs> tensors{};    ///< operands that are no scalars
+  detail::Limit<16, most_inputs> inputs{};    ///< operands
+  detail::Limit<4, most_phases> phases{};     ///< loops over a row
+};
+
+enum class ClusterKind : std::uint8_t { loop, contraction, single };
+
+struct Cluster {
+  ClusterKind kind;
+  bool closed;        ///< takes no more nodes
+  bool consumed;      ///< another cluster reads a value of it
+  bool merged;        ///< emptied into another
+  unsigned width;     ///< element sizes: bit 0 for 4 bytes, bit 1 for 8
+  int phases;         ///< loops over a row, and the last phase of row values
+  Id space;           ///< type number of the space: a boolean type of the squeezed shape
+  int rank;           ///< of the space
+  Id rows;            ///< type number of the row values' space; none without reductions
+  unsigned reduced;   ///< the reduced axes of the space, as bits
+  unsigned together;  ///< axes that are one for the kernel: an operand runs along all or none
+  Id depth;
+  Id first;  ///< member; the others are linked by Fused::next
+  Id last;
+  int members;
+  Id needed_by;  ///< of the names that are kept, those that need it: in Fused::need_sets
+  Device device;
+  Id region;
+  int inputs;
+  int tensors;  ///< inputs that are no scalars
+  // What the cluster reads: storage values, and along which axes of the space. One that is read in
+  // two ways is there twice.
+  Id input[FusionLimits::most_inputs];
+  std::uint16_t input_axes[FusionLimits::most_inputs];
+};
+
+/// The clusters of a graph.
+struct Fused {
+  Pool<Cluster> clusters;
+  // Of nodes and values that are needed (`is_needed`); nothing for others.
+  Pool<Id> cluster_of;   ///< by node; none for sources, views and groups
+  Pool<Id> next;         ///< by node: the next member of its cluster
+  Pool<char> is_row;     ///< by node: computes a row value
+  Pool<char> phase;      ///< by node: the loop over the row that computes it
+  Pool<Id> storage;      ///< by value: the value whose memory it shares (views)
+  Pool<Id> order;        ///< nodes: those that follow no effect, then the others
+  int first_effect = 0;  ///< where in the order the others begin
+  /// Clusters from this one on have nodes that follow an effect. Such nodes join no earlier ones:
+  /// these may read what the effect overwrites, and so have to come before it.
+  Id first_late = 0;
+  NeedSets need_sets;        ///< bits are numbers of Roots::values
+  Pool<Id> needs;            ///< by node: the names that need it, in need_sets
+  Pool<std::uint16_t> axes;  ///< by pair of types: broadcast_axes plus one, where known
+  int type_count = 0;
+};
+
+namespace detail {
+
+/// Which axes of the space of `out` (its axes of extent other than 1), as bits, a tensor of shape
+/// `in` runs along when it broadcasts to it.
+constexpr unsigned broadcast_axes(const Dims& in, const Dims& out) {
+  unsigned axes = 0;
+  int axis = 0;
+  const int offset = out.rank - in.rank;
+  for (int i = 0; i < out.rank; ++i) {
+    if (out.extent[i] == 1) continue;
+    if (i >= offset && in.extent[i - offset] != 1) axes |= 1u << axis;
+    ++axis;
+  }
+  return axes;
+}
+
+/// The same of positions along an axis of a tensor of shape `in`: they run along that axis alone.
+constexpr unsigned position_axes(const Dims& in, int along, const Dims& out) {
+  const int axis = along + out.rank - in.rank;
+  if (in.extent[along] == 1 || out.extent[axis] == 1) return 0;
+  int before = 0;
+  for (int i = 0; i < axis; ++i) before += out.extent[i] != 1;
+  return 1u << before;
+}
+
+/// Axes of the space of a cluster's row values as axes of its space.
+constexpr unsigned spread_axes(unsigned axes, unsigned reduced, int rank) {
+  unsigned spread = 0;
+  for (int i = 0; i < rank; ++i) {
+    if ((reduced >> i & 1u) != 0) continue;
+    if ((axes & 1u) != 0) spread |= 1u << i;
+    axes >>= 1;
+  }
+  return spread;
+}
+
+/// Whether operands that run along `axes` fit a geometry: along all reduced axes or none, and
+/// along all axes inside of them or none. A kernel has one loop for either.
+constexpr bool fits_geometry(unsigned axes, unsigned reduced, int rank) {
+  unsigned inner = 0;
+  for (int i = rank - 1; i >= 0 && (reduced >> i & 1u) == 0; --i) inner |= 1u << i;
+  const bool reduced_fits = (axes & reduced) == 0 || (axes & reduced) == reduced;
+  const bool inner_fits = reduced == 0 || (axes & inner) == 0 || (axes & inner) == inner;
+  return reduced_fits && inner_fits;
+}
+
+/// The same of a cluster, whatever its geometry is.
+constexpr bool fits_cluster(unsigned axes, const Cluster& c) {
+  const unsigned together = axes & c.together;
+  return (together == 0 || together == c.together) && fits_geometry(axes, c.reduced, c.rank);
+}
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The order of effects, which fusing, scheduling and lowering ask.
+//
+//   start    What reads a variable by its handle reads the value at the start of the run: it comes
+//            before all that write the variable. Nodes that follow an effect can't: they read a
+//            copy that was made before (put_effects_last).
+//   present  Writes of a variable, and reads of its present value, stay in the model's order:
+//            a write comes after the last write and all reads since, a read after the last write.
+//   after    A node with control inputs comes after all effects that these tokens stand for.
+//   outside  Effects that are no write of a variable stay in the model's order.
+//
+// AccessOrder is the second rule, of anything that is read and written; EffectOrder is all of them
+// but the first, of nodes. Whoever puts nodes into kernels, or kernels into an order, has it answer
+// which nodes come before one.
+
+#include <utility>
+
+#include "typeflow/core/pool.hpp"
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/ops/state/assign.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// Reads and writes of places, each by someone: places and accessors are numbers.
+class AccessOrder {
+ public:
+  constexpr AccessOrder() = default;
+  constexpr explicit AccessOrder(int places) : places_(places, Place{none, none}) {}
+
+  /// Calls f for whoever comes before a read of the place: the last to write it.
+  template <class F>
+  constexpr void before_read(Id place, const F& f) const {
+    const Id write = places_[place].write;
+    if (write != none) f(write);
+  }
+  /// Calls f for all that come before a write of the place: the last to write it, then those that
+  /// have read it since, the last first.
+  template <class F>
+  constexpr void before_write(Id place, const F& f) const {
+    before_read(place, f);
+    for (Id r = places_[place].readers; r != none; r = readers_[r].next) f(readers_[r].who);
+  }
+
+  constexpr void add_read(Id place, Id who) {
+    places_[place].readers = readers_.push(Reader{who, places_[place].readers});
+  }
+  constexpr void add_write(Id place, Id who) { places_[place] = Place{who, none}; }
+
+ private:
+  struct Place {
+    Id write;
+    Id readers;  // in readers_
+  };
+  struct Reader {
+    Id who;
+    Id next;
+  };
+  Pool<Place> places_;
+  Pool<Reader> readers_;
+};
+
+/// Calls f for the nodes of the effects that a token stands for, in order; for one as often as it
+/// is named. (No recursion: `step += ...` in a loop makes groups of groups, as deep as the loop is
+/// long.)
+template <class F>
+constexpr void each_effect(const Graph& graph, Id token, const F& f) {
+  const Node* const nodes = graph.nodes.data();
+  const Value* const values = graph.values.data();
+  if (nodes[values[token].node].op->kind != Kind::group) {
+    f(values[token].node);
+    return;
+  }
+  Pool<Id> pending;
+  pending.push(token);
+  while (!pending.empty()) {
+    const Id id = values[pending.back()].node;
+    pending.pop();
+    if (nodes[id].op->kind != Kind::group) {
+      f(id);
+      continue;
+    }
+    const Range inputs = nodes[id].inputs;
+    for (Id k = inputs.count - 1; k >= 0; --k) pending.push(graph.operands[inputs.first + k]);
+  }
+}
+
+/// Whether a node writes a variable, or reads one as it is then.
+constexpr bool is_present_access(const Node& node) {
+  return writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
+}
+
+/// The nodes of a graph in the order of their effects.
+class EffectOrder {
+ public:
+  constexpr explicit EffectOrder(const Graph& graph)
+      : graph_(&graph), accesses_(graph.variable_records.size() + 1) {}
+
+  /// Whether there is anything to say of a node.
+  static constexpr bool concerns(const Node& node) {
+    return node.controls.count != 0 || is_present_access(node) ||
+           node.op->effect == SideEffect::writes;
+  }
+
+  /// Calls before(n) for the nodes n that come before this one, and has those that are placed later
+  /// come after it where they must. Nodes are placed in the model's order.
+  template <class F>
+  constexpr void place(Id id, const F& before) {
+    const Node& node = graph_->nodes.data()[id];
+    for (Id k = 0; k < node.controls.count; ++k) {
+      each_effect(*graph_, graph_->operands[node.controls.first + k], before);
+    }
+    if (writes_variable(node.op->kind)) {
+      write(variable_of(node), id, before);
+    } else if (node.op->effect == SideEffect::reads_state) {
+      const Id variable = variable_of(node);
+      accesses_.before_read(variable, before);
+      accesses_.add_read(variable, id);
+    } else if (node.op->effect == SideEffect::writes) {
+      write(graph_->variable_records.size(), id, before);  // one place for all that is outside
+    }
+  }
+
+  /// Calls before(n) for the nodes n that a write has to come after because of its variable,
+  /// without placing it.
+  template <class F>
+  constexpr void before_write(const Node& node, const F& before) const {
+    accesses_.before_write(variable_of(node), before);
+  }
+
+  /// A node reads the value that a variable has at the start: before any node is placed.
+  constexpr void read_start(Id variable, Id node) { accesses_.add_read(variable, node); }
+
+ private:
+  constexpr Id variable_of(const Node& node) const {
+    return graph_->variable_index(graph_->input(node, 0));
+  }
+  template <class F>
+  constexpr void write(Id place, Id id, const F& before) {
+    accesses_.before_write(place, before);
+    accesses_.add_write(place, id);
+  }
+
+  const Graph* graph_;
+  AccessOrder accesses_;  // by variable, and of what is outside
+};
+
+/// An order of nodes in which those that follow an effect come last.
+struct EffectsLast {
+  Pool<Id> order;
+  int first_effect = 0;  ///< where in the order they begin
+};
+
+namespace detail {
+
+class EffectSplitter {
+ public:
+  constexpr explicit EffectSplitter(Graph& graph) : graph_(graph) {}
+
+  constexpr EffectsLast run(const Pool<Id>& nodes_in_order) {
+    const Node* const nodes = graph_.nodes.data();
+    const Id* const order = nodes_in_order.data();
+    const int count = nodes_in_order.size();
+    out_.order.reserve(2 * count);
+    int first = 0;  // the first node that has or follows an effect
+    for (; first < count && !is_present_access(nodes[order[first]]); ++first) {
+      out_.order.push(order[first]);
+    }
+    out_.first_effect = first;
+    if (first == count) return std::move(out_);
+    const Value* const values = graph_.values.data();
+    const Id* const operands = graph_.operands.data();
+    Pool<char> follows_effect(graph_.nodes.size(), 0);
+    char* const follows = follows_effect.data();
+    Pool<Id> late;
+    for (int i = first; i < count; ++i) {
+      const Id id = order[i];
+      const Node node = nodes[id];
+      bool after = is_present_access(node);
+      const Id last = node.inputs.first + node.inputs.count;
+      for (Id k = node.inputs.first; k < last && !after; ++k) {
+        if (follows[values[operands[k]].node] != 0) after = true;
+      }
+      for (Id k = 0; k < node.controls.count && !after; ++k) {
+        if (follows[values[operands[node.controls.first + k]].node] != 0) after = true;
+      }
+      if (after) {
+        follows[id] = 1;
+        late.push(id);
+      } else {
+        out_.order.push(id);
+      }
+    }
+    copy_old_values(late);
+    out_.first_effect = out_.order.size();
+    for (const Id id : late) out_.order.push(id);
+    return std::move(out_);
+  }
+
+ private:
+  /// Has nodes that follow effects read copies of the variables that are written.
+  constexpr void copy_old_values(const Pool<Id>& late) {
+    Pool<char> written(graph_.values.size(), 0);
+    for (const Id id : late) {
+      const Node& node = graph_.nodes[id];
+      if (writes_variable(node.op->kind)) written[graph_.operands[node.inputs.first]] = 1;
+    }
+    for (const Id id : late) {
+      const Node node = graph_.nodes[id];
+      if (node.op->effect == SideEffect::reads_state || node.op->kind == Kind::group) continue;
+      for (Id k = writes_variable(node.op->kind) ? 1 : 0; k < node.inputs.count; ++k) {
+        const Id value = graph_.operands[node.inputs.first + k];
+        const Id shown = viewed(value);
+        if (shown < written.size() && written[shown] != 0) {
+          graph_.operands[node.inputs.first + k] = snapshot(value, node);
+        }
+      }
+    }
+  }
+
+  /// What a view of a view of it shows.
+  constexpr Id viewed(Id value) const {
+    const Node* node = &graph_.node_of(value);
+    while (node->op->kind == Kind::view) {
+      value = graph_.input(*node, 0);
+      node = &graph_.node_of(value);
+    }
+    return value;
+  }
+
+  /// A copy of a variable's value, or of a view of it, at the start of the run.
+  constexpr Id snapshot(Id variable, const Node& node) {
+    graph_.scope = node.scope;
+    graph_.source = node.source;
+    graph_.device = node.device;
+    const Id known = graph_.values.size();
+    const Id copy = add_node(graph_, ops::After{}, &variable, 1, graph_.values[variable].type).id;
+    if (copy == known) out_.order.push(graph_.values[copy].node);  // one for all that need it
+    return copy;
+  }
+
+  Graph& graph_;
+  EffectsLast out_;
+};
+
+}  // namespace detail
+
+/// Puts nodes that follow an effect last. What they read of variables is the value at the start of
+/// the run, so a variable that is written is copied for them first.
+constexpr EffectsLast put_effects_last(Graph& graph, const Pool<Id>& order) {
+  return detail::EffectSplitter(graph).run(order);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
