@@ -14,6 +14,7 @@
 
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/nn/pool.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
