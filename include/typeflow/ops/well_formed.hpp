@@ -259,8 +259,8 @@ constexpr bool well_formed() {
                 "tf::custom, tf::update or tf::ops::reduction");
   static_assert(
       requires { requires std::is_same_v<decltype(O::name), const std::string_view>; },
-      "an operation must have a name: static constexpr std::string_view name = "
-      "\"space/Name\"");
+      "an operation must have a name: static constexpr std::string_view name "
+      "= \"space/Name\"");
   static_assert(std::is_empty_v<O> || (sizeof(O) % 4 == 0 && std::is_trivially_copyable_v<O>),
                 "an operation's data members must be numbers of 4 or 8 bytes without padding");
   static_assert(detail::constants_fit<O>() && detail::derivative_fits<O>(),
