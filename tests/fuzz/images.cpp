@@ -121,6 +121,53 @@ void add_conv(Builder& b) {
   }
 }
 
+void add_depthwise(Builder& b) {
+  const AnyExpr x = image(b, Domain::floating);
+  if (!x.exists() || (x.dtype() != DType::float32 && x.dtype() != DType::float64)) return;
+  const Dims& d = x.dims();
+  if (d.rank != 4) return;
+  const WindowAttributes w = window(b, d, true);
+  const int taps = w.size[1] * w.size[2];
+  const Dims of_w{3, {w.size[1], w.size[2], d.extent[3]}};
+  const Dims of_y = tf::detail::pooled(w, d);
+  if (!b.fits(of_w) || !b.fits(of_y)) return;
+  switch (b.random.below(3)) {
+    case 0: {
+      const AnyExpr dy = like(b, x.dtype(), of_y);
+      const AnyExpr of = like(b, x.dtype(), of_w);
+      const double limit = b.bound(dy) * b.bound(of) * taps;
+      const tf::ops::DepthwiseInputGradient op{
+          {}, w, static_cast<std::int32_t>(d.extent[1]), static_cast<std::int32_t>(d.extent[2])};
+      if (b.allows(x.dtype(), limit)) b.keep(apply(op, dy, of), limit);
+      return;
+    }
+    case 1: {
+      const AnyExpr dy = like(b, x.dtype(), of_y);
+      const double limit =
+          b.bound(x) * b.bound(dy) *
+          static_cast<double>(std::max<std::int64_t>(b.size(of_y) / d.extent[3], 1));
+      const tf::ops::DepthwiseFilterGradient op{{}, w};
+      if (b.allows(x.dtype(), limit)) b.keep(apply(op, x, dy), limit);
+      return;
+    }
+    default: {
+      const AnyExpr of = like(b, x.dtype(), of_w);
+      const double limit = b.bound(x) * b.bound(of) * taps;
+      const tf::ops::DepthwiseConv op{{}, w};
+      if (b.allows(x.dtype(), limit)) b.keep(apply(op, x, of), limit);
+    }
+  }
+}
+
+/// What lrn divides by, but for a power.
+void add_window_sum(Builder& b) {
+  const AnyExpr x = b.pick_of(Domain::floating);
+  if (!x.exists() || x.dims().rank == 0) return;
+  const int radius = b.random.below(4);
+  const double limit = b.bound(x) * (2 * radius + 1);
+  if (b.allows(x.dtype(), limit)) b.keep(apply(tf::ops::WindowSum{{}, radius}, x), limit);
+}
+
 /// Gradients of the largest element jump where two are equal: smooth models have none.
 void add_max_pool(Builder& b) {
   const AnyExpr x = image(b, Domain::real);
@@ -155,9 +202,8 @@ void add_avg_pool(Builder& b) {
 }
 
 const Maker makers[] = {
-    {4, true, true, add_conv},
-    {1, true, false, add_max_pool},
-    {1, false, true, add_avg_pool},
+    {4, true, true, add_conv},      {1, true, true, add_depthwise}, {1, true, true, add_window_sum},
+    {1, true, false, add_max_pool}, {1, false, true, add_avg_pool},
 };
 
 }  // namespace

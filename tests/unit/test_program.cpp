@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/graph.hpp>
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/lower/compile.hpp>
 #include <typeflow/lower/dependencies.hpp>

@@ -11,8 +11,12 @@
 
 #include "typeflow/lower/lower.hpp"
 #include "typeflow/lower/verify.hpp"
+#include "typeflow/passes/fuse.hpp"
 #include "typeflow/passes/place.hpp"
 #include "typeflow/passes/recompute.hpp"
+#include "typeflow/passes/schedule.hpp"
+#include "typeflow/passes/simplify.hpp"
+#include "typeflow/passes/verify.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

@@ -143,7 +143,7 @@ Drawn draw_large(std::uint64_t seed) {
     const std::int64_t weights = d.numbers.channels * d.numbers.filters * d.numbers.axes[0].size *
                                  d.numbers.axes[1].size * d.numbers.axes[2].size;
     const bool is_large = places * d.numbers.batch >= 2048 || weights >= 150'000;
-    if (is_large && cost(d) < 8'000'000) return d;
+    if (is_large && cost(d) < 2'000'000) return d;
   }
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("convolutions drawn by chance") {
     check<float>(d, seed, kernels, executor);
     if (seed % 3 == 0) check<double>(d, seed, kernels, executor);
   }
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Drawn d = draw_large(seed);
     check<float>(d, seed, kernels, nullptr);
     if (seed % 2 == 0) check<float>(d, seed, kernels, &threads);

@@ -9,10 +9,6 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// In ops/shape/shape_ops.hpp. Declared before its use: clang and nvcc
-/// instantiate rules where they meet them.
-constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y);
-
 namespace ops {
 
 /// Conversion of the element type, as detail::convert_element does it.
@@ -52,7 +48,8 @@ struct Cast : elementwise {
 }  // namespace ops
 
 /// What a view of x, y, is (ops/shape/shape_ops.hpp).
-constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y);
+template <UntypedExpr X>
+constexpr X viewed(const X& x, const X& y);
 
 namespace ops {
 

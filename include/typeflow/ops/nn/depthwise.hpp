@@ -14,6 +14,7 @@
 
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/nn/pool.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -226,7 +227,7 @@ constexpr AnyExpr repeat_channels(const AnyExpr& x, Extent count) {
 /// are computed in float and rounded once. (N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)
 ///
 /// (Chollet, Xception: deep learning with depthwise separable convolutions, 2017.)
-template <Conv2d Options = {}, TypedExpr X, TypedExpr W>
+template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr W>
 constexpr auto depthwise_conv2d(const X& x, const W& w,
                                 std::source_location at = std::source_location::current()) {
   using Rule = detail::DepthwiseRule<Options, X, W>;

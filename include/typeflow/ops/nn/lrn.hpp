@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <source_location>
 
+#include "typeflow/front/sources.hpp"
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"

@@ -57,11 +57,8 @@ constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Di
 constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
                          const AnyExpr& value);
 /// What a window of x, y, is (ops/shape/concat.hpp).
-constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y);
-
-/// In ops/shape/concat.hpp. Declared before its use: clang and nvcc
-/// instantiate rules where they meet them.
-constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y);
+template <UntypedExpr X>
+constexpr X slice_through(const X& x, SliceWindow window, const X& y);
 
 namespace ops {
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Descriptions of kernels as words, which are cheaper to compare than records while the compiler
+// evaluates: each becomes a KernelSpec when the first of its kind is met.
+
+#include <cstdint>
+
+#include "typeflow/lower/program.hpp"
+#include "typeflow/lower/slots.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+class KernelWords : protected ProgramBuilder {
+ protected:
+  using ProgramBuilder::ProgramBuilder;
+
+  // Arguments in descriptions: inputs from 0 on, a contraction's product, items.
+  static constexpr int product_number = 32;
+  static constexpr int first_item = 33;
+  // A description is a head, the body, and the inputs, which are known when the body is.
+  static constexpr int head_size = 5;
+
+  /// The number of an operation in this program's descriptions.
+  constexpr int operation(const Op& op) {
+    const int place = static_cast<int>(op.id & 63u);
+    if (op_number_[place] != 0 && ops_[op_number_[place] - 1].op->id == op.id) {
+      return op_number_[place] - 1;
+    }
+    int number = 0;
+    while (number < ops_.size() && ops_[number].op->id != op.id) ++number;
+    if (number == ops_.size()) ops_.push(Operation{&op});
+    op_number_[place] = number + 1;
+    return number;
+  }
+
+  /// The number of the kernel whose description is in spec_.
+  constexpr Id kernel() {
+    const int* const spec = spec_;
+    const int size = size_;
+    unsigned key = static_cast<unsigned>(size);
+    for (int i = 0; i < size; i += 3) key = (key * 31u + static_cast<unsigned>(spec[i])) & 0xffffu;
+    for (int k = known_.size() - 1; k >= 0; --k) {
+      const Known known = known_.data()[k];
+      if (known.key != key || known.words.count != size) continue;
+      const int* const words = all_words_.data() + known.words.first;
+      int i = 0;
+      while (i < size && words[i] == spec[i]) ++i;
+      if (i == size) return k;
+    }
+    const Range words{all_words_.size(), size};
+    for (int i = 0; i < size; ++i) all_words_.push(spec[i]);
+    known_.push(Known{key, words});
+    const KernelSpec decoded = decode();
+    out_.specs.push(decoded);
+    out_.kernels.push(summary_of(decoded));
+    return known_.size() - 1;
+  }
+
+  /// The description in spec_ as a record.
+  constexpr KernelSpec decode() const {
+    KernelSpec k{};
+    const int* at = spec_;
+    k.kind = static_cast<KernelKind>(*at++);
+    if (k.kind == KernelKind::custom) {
+      k.op = ops_[*at++].op;
+      k.inputs = *at++;
+      for (int i = 0; i < k.inputs; ++i, at += 2) {
+        k.input[i] = {static_cast<DType>(at[0]), false, static_cast<unsigned>(at[1])};
+      }
+      k.stores = *at++;
+      for (int i = 0; i < k.stores; ++i, at += 2) {
+        k.store[i] = {at[1], false, static_cast<DType>(at[0])};
+      }
+      return k;
+    }
+    if (k.kind == KernelKind::contraction) {
+      k.variant = static_cast<unsigned>(at[0]);
+      k.dtype = static_cast<DType>(at[1]);
+      k.wide = size_of(k.dtype) == 8;
+      k.outer = at[2];
+      k.op = ops_[at[3]].op;
+    } else {
+      k.wide = at[0] != 0;
+      k.outer = at[1];
+      k.folds = at[2] != 0;
+    }
+    at += head_size - 1;
+    const int shift = input_count_ - first_item + (k.kind == KernelKind::contraction ? 1 : 0);
+    const auto number = [&](int code) {
+      return code < product_number ? code : code == product_number ? input_count_ : code + shift;
+    };
+    k.items = *at++;
+    for (int i = 0; i < k.items; ++i) {
+      ItemSpec& item = k.item[i];
+      item.op = ops_[at[0]].op;
+      item.is_fold = (at[1] & 1) != 0;
+      item.is_row = (at[1] & 2) != 0;
+      item.phase = at[1] >> 2;
+      item.dtype = static_cast<DType>(at[2]);
+      item.count = at[3];
+      at += 4;
+      for (int a = 0; a < item.count; ++a) item.arguments[a] = number(*at++);
+    }
+    k.stores = *at++;
+    for (int i = 0; i < k.stores; ++i, at += 3) {
+      k.store[i] = {number(at[0]), at[1] != 0, static_cast<DType>(at[2])};
+    }
+    k.inputs = *at++;
+    for (int i = 0; i < k.inputs; ++i, at += 3) {
+      k.input[i] = {static_cast<DType>(at[0]), at[1] != 0, static_cast<unsigned>(at[2])};
+    }
+    return k;
+  }
+
+  struct Operation {
+    const Op* op;
+  };
+  struct Known {
+    unsigned key;  // of some of the words, to spare most comparisons
+    Range words;
+  };
+
+  // Of the cluster at hand.
+  int spec_[2048] = {};  // the description of its kernel
+  int size_ = 0;
+  int input_count_ = 0;
+
+ private:
+  Pool<int> all_words_;
+  Pool<Known> known_;  // by kernel
+  Pool<Operation> ops_;
+  int op_number_[64] = {};
+};
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A program while clusters are lowered: the slots of values, and the extents and words of steps.
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/lower/program.hpp"
+#include "typeflow/passes/clusters.hpp"
+#include "typeflow/passes/simplify.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+class ProgramBuilder {
+ protected:
+  constexpr ProgramBuilder(const Simplified& simplified, const Fused& fused)
+      : graph_(simplified.graph),
+        fused_(fused),
+        nodes_(graph_.nodes.data()),
+        values_(graph_.values.data()),
+        operands_(graph_.operands.data()),
+        types_(graph_.types.data()),
+        storage_(fused.storage.data()),
+        slot_pool_(graph_.values.size(), none),
+        slot_of_(slot_pool_.data()) {}
+
+  constexpr Id type_of(Id value) const { return values_[value].type; }
+  constexpr int dtype_of(Id value) const {
+    return static_cast<int>(types_[values_[value].type].dtype);
+  }
+
+  /// The slot of a storage value, made at its first use.
+  constexpr Id slot(Id storage) {
+    const Id known = slot_of_[storage];
+    return known != none ? known : add_slot(storage);
+  }
+  constexpr Id add_slot(Id storage) {
+    const Node& node = nodes_[values_[storage].node];
+    Slot record{SlotKind::temporary, type_of(storage), none, none};
+    const Id id = out_.slots.size();
+    const Range words = node.attributes;
+    if (node.op->kind == Kind::source) {
+      if (node.op->builtin == Builtin::variable) {
+        record.kind = SlotKind::variable;
+        record.index = static_cast<Id>(graph_.attributes[words.first]);
+      } else if (node.op->builtin == Builtin::placeholder) {
+        record.kind = SlotKind::placeholder;
+      } else {
+        record.kind = SlotKind::constant;
+        const bool is_array = node.op->builtin != Builtin::constant;
+        record.index =
+            out_.constants.push(ConstantRecord{id, is_array, {out_.words.size(), words.count}});
+        push_words(words);
+      }
+    }
+    out_.slots.push(record);
+    slot_of_[storage] = id;
+    return id;
+  }
+  constexpr void push_words(Range words) {
+    for (Id k = words.first; k < words.first + words.count; ++k) {
+      out_.words.push(graph_.attributes[k]);
+    }
+  }
+  /// The slot of a value that the step at hand writes.
+  constexpr Id temporary(Id value) {
+    const Id id = slot(value);
+    out_.slots[id].step = out_.steps.size();
+    return id;
+  }
+
+  constexpr void push_extent(Extent extent) {
+    out_.extents.push(extent < 0 ? StepExtent{-extent, 1} : StepExtent{extent, 0});
+  }
+
+  constexpr void push_extents(Id type) {
+    const Dims& dims = types_[type].dims;
+    for (int i = 0; i < dims.rank; ++i) push_extent(dims.extent[i]);
+  }
+
+  /// A mistake of a pass: what is lowered is not what kernels are.
+  constexpr void fail(const Cluster& cluster, const char* what) {
+    if (!out_.error.empty()) return;
+    const Node& node = nodes_[cluster.first];
+    out_.error << "internal error in lowering: " << node.op->name << ": " << what << " ("
+               << file_name(node.source.file) << ':' << node.source.line << ')';
+  }
+
+  const Graph& graph_;
+  const Fused& fused_;
+  const Node* nodes_;
+  const Value* values_;
+  const Id* operands_;
+  const Type* types_;
+  const Id* storage_;
+  Pool<Id> slot_pool_;
+  Id* slot_of_;  // by storage value
+  ProgramPools out_;
+};
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
