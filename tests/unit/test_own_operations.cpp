@@ -114,6 +114,15 @@ struct Clip : tf::elementwise {
     return low <= high ? tf::apply(Clip{{}, low, high}, tf::input_of(x, 0)) : y;
   }
 };
+/// The first of two that broadcast, with a rule that forgets the shape.
+struct Former : tf::elementwise {
+  static constexpr std::string_view name = "acme/Former";
+  template <class V>
+  V operator()(V a, V) const {
+    return a;
+  }
+  static constexpr tf::AnyExpr simplify(Former, auto a, auto, auto) { return a; }
+};
 /// x relu6(x + 3) / 6 (Howard et al., Searching for MobileNetV3, 2019), from other operations.
 struct HardSwish : tf::composite {
   static constexpr std::string_view name = "acme/HardSwish";
@@ -285,6 +294,18 @@ TEST_CASE("and keep every bit of what kernels compute") {
   for (std::size_t i = 0; i < x.size(); ++i) {
     CHECK(elu.flat(i) == doctest::Approx(x[i] < 0 ? 2 * std::expm1(double{x[i]}) : double{x[i]}));
   }
+}
+
+TEST_CASE("a rule that gives another type is a sentence of the graph") {
+  tf::Graph g;
+  auto x = tf::placeholder<float, 3>(g, "x");
+  auto y = tf::placeholder<float, 2, 3>(g, "y");
+  tf::Pool<tf::Id> right, wrong;
+  right.push(tf::apply(acme::Former{}, y, x).id());
+  wrong.push(tf::apply(acme::Former{}, x, y).id());
+  CHECK(simplify(tf::Graph(g), right).map[right[0]] == y.id());
+  CHECK_THROWS_WITH(simplify(tf::Graph(g), wrong),
+                    "acme/Former: simplify must give a tensor of the result's type");
 }
 
 TEST_CASE("rules leave gradients as they are") {

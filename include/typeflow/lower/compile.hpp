@@ -84,6 +84,7 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
 
   place(graph);
   Simplified simplified = simplify(std::move(graph), named.roots.values, cuts);
+  if (!simplified.graph.error.empty()) return detail::failed(simplified.graph.error);
   if (!std::is_constant_evaluated()) {  // tests do; a compiler's time is dear
     wrong = verify(simplified);
     if (!wrong.empty()) return detail::internal_error("simplify", wrong);

@@ -223,7 +223,7 @@ struct Rules<O, std::index_sequence<I...>> {
   static constexpr Number evaluate_as(const O& op, const Number* in) {
     if constexpr (!contains(O::domain, dtype_of<V>)) {
       return {};
-    } else if constexpr (Takes<O, std::index_sequence<I...>>::template numbers<V>) {
+    } else if constexpr (takes_numbers<O, V>(std::index_sequence<I...>{})) {
       return number_from(op(to<NumberOf<O, V, I>>(in[I])...));
     } else {
       static_assert(arity<O> < 0,

@@ -75,6 +75,12 @@ using AlwaysType = Type;
 template <class O, class V, std::size_t I>
 using NumberOf = std::conditional_t<O::condition_first && I == 0, bool, V>;
 
+/// Whether op(x...) takes N numbers of type V. (A function: nvcc does not find V in a variable.)
+template <class O, class V, std::size_t... I>
+constexpr bool takes_numbers(std::index_sequence<I...>) {
+  return requires(const O& op) { op(NumberOf<O, V, I>{}...); };
+}
+
 /// What of an operation takes N inputs.
 template <class O, class Inputs>
 struct Takes;
@@ -82,8 +88,6 @@ template <class O, std::size_t... I>
 struct Takes<O, std::index_sequence<I...>> {
   using Results = typename ResultsOf<O::outputs>::type;
 
-  template <class V>
-  static constexpr bool numbers = requires(const O& op) { op(NumberOf<O, V, I>{}...); };
   static constexpr bool types = requires(O op) { O::infer(op, AlwaysType<I>{}...); };
   static constexpr bool gradient =
       requires(O op, Results y) { O::gradient(op, AlwaysAny<I>{}..., y, y); };
@@ -97,7 +101,8 @@ template <class O, std::size_t N>
 constexpr bool rule_takes() {
   using With = Takes<O, std::make_index_sequence<N>>;
   if constexpr (O::kind == Kind::elementwise) {
-    return With::template numbers<SampleOf<O>> || (Evaluates<O> && With::gradient);
+    return takes_numbers<O, SampleOf<O>>(std::make_index_sequence<N>{}) ||
+           (Evaluates<O> && With::gradient);
   } else if constexpr (Infers<O>) {
     return With::types;
   } else if constexpr (Expands<O>) {

@@ -171,11 +171,19 @@ class Simplifier {
       stand_at(node);
       const Id same = op.simplify(graph_, node);
       if (graph_.nodes.size() != first) take_nodes(first);
-      if (same != value) return replaced(same);
+      if (same != value && has_type_of(value, same, op)) return replaced(same);
     }
     if (op.kind == Kind::composite) return expand(node);
     if (op.kind == Kind::reduction) split_reduction(id);
     return value;
+  }
+
+  /// Whether what a rule gave may stand for the value; otherwise the rule is wrong.
+  constexpr bool has_type_of(Id value, Id same, const Op& op) {
+    if (graph_.values[same].type == graph_.values[value].type) return true;
+    Message message{};
+    graph_.fail(message << op.name << ": simplify must give a tensor of the result's type");
+    return false;
   }
 
   /// Nodes that are added from now on belong where this one does.
