@@ -126,8 +126,11 @@ struct Op {
   Derivative derivative;
   bool inferable;  ///< `infer` gives the output types
   bool foldable;   ///< `evaluate` is a constant expression for constant inputs
-  int flops;       ///< floating-point operations per output element, for the cost model
-  int words;       ///< of the operation's data members
+  /// `simplify` is there. (The sanitizer of undefined behaviour lets g++ 12 compare no pointer to a
+  /// function with null in constant evaluation.)
+  bool simplifies;
+  int flops;  ///< floating-point operations per output element, for the cost model
+  int words;  ///< of the operation's data members
 
   /// Output types (at most max_outputs) from input types; false if the inputs do not fit.
   bool (*infer)(const Graph&, const Node&, Type* out);

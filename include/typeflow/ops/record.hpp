@@ -284,6 +284,7 @@ constexpr Op make_op() {
               detail::derivative_of<O>(),
               Rules::inferable,
               O::foldable,
+              detail::Simplifies<O>,
               O::flops,
               word_count<O>,
               &Rules::infer,

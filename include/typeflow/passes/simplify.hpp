@@ -166,7 +166,7 @@ class Simplifier {
       const Id folded = prepare_operands(node) ? fold(node) : value;
       if (folded != value) return folded;
     }
-    if (op.simplify != nullptr) {
+    if (op.simplifies) {
       const Id first = graph_.nodes.size();
       stand_at(node);
       const Id same = op.simplify(graph_, node);

@@ -11,7 +11,7 @@
 #include <limits>
 #include <source_location>
 
-#include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/reduce/reductions.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
