@@ -12,8 +12,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What the sum y of two pads is (ops/shape/concat.hpp). Declared here for clang and nvcc, which
 /// instantiate rules where they meet them.
-template <UntypedExpr X>
-constexpr X sum_of_pads(const X& a, const X& b, const X& y);
+constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y);
 
 namespace ops {
 

@@ -48,8 +48,7 @@ struct Cast : elementwise {
 }  // namespace ops
 
 /// What a view of x, y, is (ops/shape/shape_ops.hpp).
-template <UntypedExpr X>
-constexpr X viewed(const X& x, const X& y);
+constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y);
 
 namespace ops {
 

@@ -184,8 +184,7 @@ constexpr AnyExpr part_of(const AnyExpr& concat, const Dims& size, SliceWindow* 
 
 /// What a window of x, y, is: a slice of a slice is one; a slice of a concatenation that lies in
 /// one part is of that part, so that what was put together is taken apart for nothing.
-template <UntypedExpr X>
-constexpr X slice_through(const X& x, SliceWindow window, const X& y) {
+constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y) {
   const Dims size = y.dims();
   AnyExpr source = x;
   for (AnyExpr next = x; next.exists();) {
@@ -242,8 +241,7 @@ constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& s
 /// The sum y of two tensors that are zero but in windows that lie side by side has both in one
 /// window. This is what gradients of slices are: it makes those of split a concatenation, and
 /// keeps those of a loop over an axis from being as many tensors of full size.
-template <UntypedExpr X>
-constexpr X sum_of_pads(const X& a, const X& b, const X& y) {
+constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y) {
   const AnyExpr sides[] = {a, b};
   for (int i = 0; i < 2; ++i) {
     const AnyExpr pad = sides[1 - i];

@@ -116,8 +116,7 @@ constexpr AnyExpr broadcast_to(const AnyExpr& x, const Dims& dims) {
 }
 
 /// What a view of x, y, is: that of what x views, or what y looks like already.
-template <UntypedExpr X>
-constexpr X viewed(const X& x, const X& y) {
+constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y) {
   const AnyExpr source = y.graph->op_of(x.id).kind == Kind::view ? input_of(x, 0) : x;
   if (alike(source, y)) return source;
   if (made_by<ops::BroadcastTo>(source)) {

@@ -57,8 +57,7 @@ constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Di
 constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
                          const AnyExpr& value);
 /// What a window of x, y, is (ops/shape/concat.hpp).
-template <UntypedExpr X>
-constexpr X slice_through(const X& x, SliceWindow window, const X& y);
+constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y);
 
 namespace ops {
 
