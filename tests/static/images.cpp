@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shapes of pools and of convolutions of single channels; what batch_norm makes in either mode.
+// Shapes of pools and convolutions; what batch_norm makes in either mode.
 
 #include "support.hpp"
 
@@ -30,6 +30,26 @@ constexpr bool pools_have_tensorflows_shapes(tf::Graph& g) {
          op.window.axis(2).before == 0 && op.window.axis(2).after == 1;
 }
 static_assert(holds<pools_have_tensorflows_shapes>());
+
+constexpr bool convolutions_have_tensorflows_shapes(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 9, 8, 4>(g, "x");
+  auto w = tf::placeholder<float, 3, 2, 4, 6>(g, "w");
+  auto grouped = tf::placeholder<float, 3, 3, 2, 6>(g, "grouped");
+  auto line = tf::placeholder<float, tf::batch, 9, 4>(g, "line");
+  auto of_line = tf::placeholder<float, 3, 4, 5>(g, "of_line");
+  constexpr tf::Conv2d strided{.strides = {2, 3}};
+  constexpr tf::Conv2d valid{.padding = Padding::valid, .dilations = {2, 1}};
+  constexpr tf::Conv2d two{.groups = 2};
+  auto y = conv2d<strided>(x, w);
+  gradients(sum(square(gradients(sum(square(y)), x))), w);  // of second order
+  return has_shape<float, tf::batch, 5, 3, 6>(y) &&
+         has_shape<float, tf::batch, 5, 7, 6>(conv2d<valid>(x, w)) &&
+         has_shape<float, tf::batch, 9, 8, 6>(conv2d<two>(x, grouped)) &&
+         has_shape<float, tf::batch, 9, 5>(conv1d(line, of_line)) &&
+         has_shape<float, tf::batch, 10, 9, 4>(conv2d_transpose<strided>(y, w)) &&
+         count<tf::ops::ConvFilterGradient>(g) >= 1 && count<tf::ops::ConvInputGradient>(g) >= 2;
+}
+static_assert(holds<convolutions_have_tensorflows_shapes>());
 
 constexpr bool depthwise_convolutions_keep_channels_together(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 9, 9, 4>(g, "x");
