@@ -7,6 +7,7 @@
 
 #include "typeflow/front/initializers.hpp"
 #include "typeflow/ops/elementwise/complex.hpp"
+#include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

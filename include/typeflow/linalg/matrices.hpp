@@ -21,6 +21,7 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
+#include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
 #include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
