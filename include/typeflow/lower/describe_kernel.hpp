@@ -240,10 +240,10 @@ class KernelDescriber : protected KernelWords {
     spec_[2] = dtype_of(a);
     spec_[3] = 0;
     spec_[4] = operation(*node.op);
-    if (contraction.outside != 0) {
-      place_axes(dims, contraction);
-    } else {
+    if (node.op->contraction->whole_rows || dims.rank == 2) {
       place_rows(dims, contraction);
+    } else {
+      place_axes(dims, contraction);
     }
     for (int i = 0; i < contraction.further; ++i) push_extent(contraction.extents[i]);
     push_inputs();

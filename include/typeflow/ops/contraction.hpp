@@ -5,14 +5,14 @@
 // here is all that passes and lowering know of it; how its loops gather the operands for the
 // register tile is simd::contraction_of<O> (cpu/contraction.hpp).
 //
-// The result's last axis is the columns. Of the others some are rows, and some lie outside of the
-// matrices. Besides what every operation has, a contraction has
+// It has two operands, a and b; they and the result are of one type, float or double. The result's
+// last axis is the columns; whole_rows says what the others are. Besides `infer` and `interpret`, a
+// contraction has
 //
 //   static describe(op, Type a, Type b, Type y)        a Contraction
-//   static shapes(op, further, rows, columns, depth)   std::array<Dims, 3>: a, b and y of one
-//   matrix
-//                                                      in a run, whose `further` extents these are
-//   whole_rows                                         see below
+//   static shapes(op, further, rows, columns, depth)   std::array<Dims, 3>: of a, b and y in a run,
+//                                                      for one matrix; `further` are its extents
+//                                                      that a Contraction has besides
 
 #include <array>
 #include <cstdint>
@@ -26,11 +26,11 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 struct Contraction {
   static constexpr int max_further = 8;
 
-  Count depth{};           ///< products that an element is the sum of
-  unsigned variant = 0;    ///< what of the attributes the kernel's type has
-  unsigned outside = 0;    ///< axes of the result outside of its matrices, as bits
-  unsigned outside_a = 0;  ///< of these, those along which a runs
-  unsigned outside_b = 0;  ///< and b
+  Count depth{};         ///< products that an element is the sum of
+  unsigned variant = 0;  ///< what of the attributes the kernel's type has
+  /// Axes of the result, outside of its matrices, along which a runs, as bits...
+  unsigned outside_a = 0;
+  unsigned outside_b = 0;  ///< ...and b
   bool rows_of_a = false;  ///< a's rows go on from the axes outside, as one longer axis
   int further = 0;         ///< extents that the kernel needs besides
   Extent extents[max_further] = {};
@@ -39,8 +39,9 @@ struct Contraction {
 /// Sums of products, on a tile of which the elementwise operations behind it go on.
 struct contraction : operation_base {
   static constexpr Kind kind = Kind::contraction;
-  /// All axes of the result but the last are rows of one matrix. What follows on the tile then runs
-  /// along all of them or none.
+  /// All axes of the result but the last are rows of one matrix; what follows on the tile runs
+  /// along all of them or none. If false, the last two are rows and columns, and the others lie
+  /// outside of the matrices.
   static constexpr bool whole_rows = true;
 };
 

@@ -98,9 +98,16 @@ struct Rules<O, std::index_sequence<I...>> {
       return set_types(O::infer(decode<O>(graph, node), x), out);
     } else {
       if (node.inputs.count != arity<O>) return false;
-      return set_types(O::infer(decode<O>(graph, node),
-                                graph.type_of(graph.input(node, static_cast<int>(I)))...),
-                       out);
+      const bool fits =
+          set_types(O::infer(decode<O>(graph, node),
+                             graph.type_of(graph.input(node, static_cast<int>(I)))...),
+                    out);
+      if constexpr (O::kind == Kind::contraction) {  // what a register tile computes
+        const DType type = out->dtype;
+        return fits && (type == DType::float32 || type == DType::float64) &&
+               ((graph.dtype_of(graph.input(node, static_cast<int>(I))) == type) && ...);
+      }
+      return fits;
     }
   }
 

@@ -186,6 +186,15 @@ constexpr bool axes_first() {
   }
 }
 
+/// What passes and kernels ask of a contraction is there.
+template <class O>
+concept describes_itself =
+    requires(O op, Type t, const std::int64_t* e, std::int64_t n, InterpretCall& call) {
+      O::describe(op, t, t, t);
+      O::shapes(op, e, n, n, n);
+      O::interpret(call);
+    };
+
 template <class O>
 constexpr bool elementwise_fits() {
   using With = Takes<O, InputsOf<O>>;
@@ -247,6 +256,13 @@ constexpr bool rules_fit() {
   }
   static_assert(!takes || gradient, "infer and gradient of an operation must take as many inputs");
   static_assert(!takes || simplify, "infer and simplify of an operation must take as many inputs");
+  if constexpr (O::kind == Kind::contraction) {
+    static_assert(arity<O> == 2, "a contraction has two inputs");
+    static_assert(arity<O> != 2 || describes_itself<O>,
+                  "a contraction must have describe(op, a, b, y) and shapes(op, further, rows, "
+                  "columns, depth) (ops/contraction.hpp), and interpret(call)");
+    return arity<O> == 2 && describes_itself<O> && gradient && simplify;
+  }
   if constexpr (O::kind == Kind::reduction) {
     static_assert(axes_first<O>(),
                   "the first data members of a reduction must be std::uint32_t axes and keep_dims");
@@ -261,7 +277,7 @@ template <class O>
 constexpr bool well_formed() {
   static_assert(std::is_base_of_v<operation_base, O>,
                 "an operation derives from tf::elementwise, tf::comparison, tf::composite, "
-                "tf::custom, tf::update or tf::ops::reduction");
+                "tf::custom, tf::contraction, tf::update or tf::ops::reduction");
   static_assert(
       requires { requires std::is_same_v<decltype(O::name), const std::string_view>; },
       "an operation must have a name: static constexpr std::string_view name "

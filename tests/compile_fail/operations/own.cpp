@@ -185,6 +185,17 @@ struct FiveResults : tf::custom {
     return {x, x, x, x, x};
   }
 };
+struct ThreeFactors : tf::contraction {
+  static constexpr std::string_view name = "acme/ThreeFactors";
+  static constexpr tf::Type infer(ThreeFactors, const tf::Type& a, const tf::Type&,
+                                  const tf::Type&) {
+    return a;
+  }
+};
+struct Undescribed : tf::contraction {
+  static constexpr std::string_view name = "acme/Undescribed";
+  static constexpr tf::Type infer(Undescribed, const tf::Type& a, const tf::Type&) { return a; }
+};
 #endif
 
 }  // namespace acme
@@ -219,6 +230,8 @@ constexpr void model(tf::Graph& g) {
   tf::add_node(g, acme::FixedGradient{}, &id, 1, tf::Type{});      // error: gradient of a variadic operation must be gradient(op, std::span<const tf::AnyExpr> x, y, dy, tf::AnyExpr* dx)
   tf::add_node(g, acme::RuleOfTwoResults{}, &id, 1, std::array<tf::Type, 2>{});  // error: simplify is for operations with one result
   tf::add_node(g, acme::FiveResults{}, &id, 1, std::array<tf::Type, 5>{});  // error: an operation has from one to tf::max_outputs = 4 results
+  tf::add_node(g, acme::ThreeFactors{}, &id, 1, tf::Type{});  // error: a contraction has two inputs
+  tf::add_node(g, acme::Undescribed{}, &id, 1, tf::Type{});   // error: a contraction must have describe(op, a, b, y) and shapes(op, further, rows, columns, depth) (ops/contraction.hpp), and interpret(call)
   // clang-format on
 #endif
 }

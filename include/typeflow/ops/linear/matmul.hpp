@@ -63,7 +63,6 @@ struct MatMul : contraction {
     product.depth.multiply(a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
     product.variant = op.transposed;
     const int outside = y.dims.rank - 2;
-    product.outside = (1u << outside) - 1u;
     const auto along = [&](const Dims& x) {
       unsigned axes = 0;
       for (int i = outside - (x.rank - 2), axis = 0; i < outside; ++i, ++axis) {
