@@ -26,7 +26,7 @@ void read_command_line(int argc, char** argv, const char* title, Options& option
         return typeflow::has_mnist(folder) ? "" : "No files of MNIST in " + folder;
       });
   app.add_option("--steps", options.steps, "training steps")->check(CLI::Range(1, 100'000'000));
-  app.add_option("--batch", options.batch, "images a step")->check(CLI::Range(1, 100'000));
+  app.add_option("--batch", options.batch, "examples a step")->check(CLI::Range(1, 100'000));
   app.add_option("--rate", options.rate, "learning rate")->check(CLI::Range(1e-6, 1e3));
   app.add_option("--seed", options.seed, "of weights, shuffling and drawn digits")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));

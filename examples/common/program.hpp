@@ -20,7 +20,7 @@ struct Options {
   std::int64_t batch = 100;
   float rate = 0.5f;
   std::uint64_t seed = 1;
-  std::string output{};  ///< the PNG file that the program writes
+  std::string output{};  ///< the PNG file that the program writes, if it does
 };
 
 /// main() of an example: reads the command line, then calls `train` with the settings. Returns 1

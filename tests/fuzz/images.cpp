@@ -14,7 +14,7 @@ using tf::ops::WindowAttributes;
 
 /// Whether something moves over x: all extents between the first and the last are numbers.
 bool is_image(const AnyExpr& x) {
-  const Dims& d = x.dims();
+  const Dims d = x.dims();
   if (d.rank < 3 || d.rank > 5) return false;
   for (int i = 1; i < d.rank; ++i) {
     if (d.extent[i] < 1) return false;
@@ -73,7 +73,7 @@ void add_epilogue(Builder& b, const AnyExpr& y, double limit) {
 void add_conv(Builder& b) {
   const AnyExpr x = image(b, Domain::floating);
   if (!x.exists() || (x.dtype() != DType::float32 && x.dtype() != DType::float64)) return;
-  const Dims& d = x.dims();
+  const Dims d = x.dims();
   const Extent samples = d.extent[0];
   const Extent channels = d.extent[d.rank - 1];
   const int groups = channels % 2 == 0 && b.random.chance(0.3) ? 2
@@ -124,7 +124,7 @@ void add_conv(Builder& b) {
 void add_depthwise(Builder& b) {
   const AnyExpr x = image(b, Domain::floating);
   if (!x.exists() || (x.dtype() != DType::float32 && x.dtype() != DType::float64)) return;
-  const Dims& d = x.dims();
+  const Dims d = x.dims();
   if (d.rank != 4) return;
   const WindowAttributes w = window(b, d, true);
   const int taps = w.size[1] * w.size[2];

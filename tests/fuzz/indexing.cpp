@@ -146,7 +146,7 @@ void add_in_top_k(Builder& b) {
            e.dims().extent[e.dims().rank - 1] > 0;
   });
   if (!x.exists()) return;
-  const Dims& d = x.dims();
+  const Dims d = x.dims();
   const AnyExpr targets =
       b.positions(tf::reduced(d, 1u << (d.rank - 1), false), d.extent[d.rank - 1]);
   b.keep(tf::detail::in_top_k(x, targets, 1 + b.random.below(3)), 1);

@@ -63,7 +63,8 @@ class Backward {
 
   constexpr void add(Id value, Id gradient) {
     if (graph_.values[gradient].type != graph_.values[value].type) {
-      gradient = fit_to(AnyExpr{&graph_, gradient}, graph_.dims_of(value)).id;
+      const Dims dims = graph_.dims_of(value);  // no reference: nodes are added
+      gradient = fit_to(AnyExpr{&graph_, gradient}, dims).id;
     }
     Id& sum = adjoint_[value];
     sum = sum == none ? gradient : (AnyExpr{&graph_, sum} + AnyExpr{&graph_, gradient}).id;

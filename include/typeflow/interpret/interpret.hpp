@@ -162,9 +162,11 @@ class Interpreter {
       }
     }
     for (const auto& [text, tensor] : feeds) {
-      const Type& type = graph_.type_of(find(text, "feed").value);
-      if (tensor.dims == resolve(type.dims, symbols_.sizes())) continue;
-      require_symbols(quoted("feed", text), count_of(type.dims).powers);
+      const Dims& dims = graph_.dims_of(find(text, "feed").value);
+      for (int i = 0; i < dims.rank; ++i) {
+        if (tensor.dims.extent[i] == resolve(dims.extent[i], symbols_.sizes())) continue;
+        require_symbols(quoted("feed", text), symbols_of(dims.extent[i]));
+      }
     }
   }
 

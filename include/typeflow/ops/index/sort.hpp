@@ -210,7 +210,7 @@ constexpr auto argsort(const X& x, SortOptions options = {},
 namespace detail {
 template <UntypedExpr X>
 constexpr AnyExpr in_top_k(const X& predictions, const AnyExpr& targets, int k) {
-  const Dims& dims = predictions.dims();
+  const Dims dims = predictions.dims();
   const int axis = dims.rank - 1;
   const unsigned bit = 1u << axis;
   Dims classes = dims;
