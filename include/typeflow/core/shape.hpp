@@ -74,6 +74,16 @@ constexpr Count count_of(const Dims& dims) {
   return count;
 }
 
+namespace detail {
+/// Whether all extents are numbers.
+constexpr bool is_static(const Dims& dims) {
+  for (int i = 0; i < dims.rank; ++i) {
+    if (is_symbolic(dims.extent[i])) return false;
+  }
+  return true;
+}
+}  // namespace detail
+
 /// Axis counted from the end if negative; -1 if there is no such axis.
 constexpr int normalize_axis(int axis, int rank) {
   if (axis < 0) axis += rank;

@@ -49,15 +49,6 @@ struct ConstantArray : source {
 
 }  // namespace ops
 
-namespace detail {
-constexpr bool is_static(const Dims& dims) {
-  for (int i = 0; i < dims.rank; ++i) {
-    if (is_symbolic(dims.extent[i])) return false;
-  }
-  return true;
-}
-}  // namespace detail
-
 /// A tensor that each run feeds: placeholder<float, tf::batch, 784>(g, "x").
 template <Element T, Extent... D>
 constexpr Expr<T, Shape<D...>> placeholder(

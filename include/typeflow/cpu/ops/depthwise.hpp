@@ -204,8 +204,9 @@ template <>
 struct kernel_of<ops::DepthwiseFilterGradient> {
   /// Extents are those of x (N,H,W,C), dy (N,H',W',C) and dw (KH,KW,C).
   static std::int64_t workspace(const std::int64_t* extents) {
-    const std::int64_t size = extents[8] * extents[9] * extents[10];
-    return parts_of(extents[4] * extents[5]) * size * static_cast<std::int64_t>(sizeof(double));
+    const std::int64_t parts = parts_of(checked_product(extents[4], extents[5]));
+    const std::int64_t size = checked_product(checked_product(extents[8], extents[9]), extents[10]);
+    return checked_product(checked_product(parts, size), sizeof(double));
   }
 
   template <class A, class T>

@@ -23,21 +23,9 @@ struct ConvRule {
   static constexpr bool axes = X::rank == rank + 2 && W::rank == rank + 2;
   static constexpr bool elements =
       std::is_same_v<typename X::element, typename W::element> && in_domain<Domain::floating, X>;
-  static constexpr bool numbers = !axes || [] {
-    bool all = true;
-    for (int i = 1; i < rank + 2; ++i) all = all && !is_symbolic(X::shape::dims.extent[i]);
-    for (int i = 0; i < rank + 2; ++i) all = all && !is_symbolic(W::shape::dims.extent[i]);
-    return all;
-  }();
-  static constexpr bool settings = [] {
-    bool all = true;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
-      const std::array<int, 2> pads = Options.pads[i];
-      all = all && Options.strides[i] >= 1 && Options.dilations[i] >= 1 && pads[0] >= 0 &&
-            pads[1] >= 0 && (Options.padding == Padding::given || (pads[0] == 0 && pads[1] == 0));
-    }
-    return all;
-  }();
+  static constexpr bool numbers =
+      !axes || (has_batch_in_front_only(X::shape::dims) && is_static(W::shape::dims));
+  static constexpr bool settings = places_windows(Options);
   static constexpr Extent filters = axes ? W::shape::dims.extent[rank + 1] : 1;
   static constexpr bool usable = axes && numbers && settings && Options.groups >= 1;
 };

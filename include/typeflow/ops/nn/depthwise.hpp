@@ -174,18 +174,9 @@ struct DepthwiseRule {
   static constexpr bool has_ranks = x.rank == 4 && w.rank == 4;
   static constexpr bool has_types = std::is_same_v<typename X::element, typename W::element> &&
                                     contains(Domain::floating, X::type.dtype);
-  static constexpr bool has_extents =
-      !has_ranks || (has_batch_in_front_only(x) && has_batch_in_front_only(w) && w.extent[0] >= 0);
+  static constexpr bool has_extents = !has_ranks || (has_batch_in_front_only(x) && is_static(w));
   static constexpr bool has_channels = !has_ranks || !has_extents || x.extent[3] == w.extent[2];
-  static constexpr bool is_sound = [] {
-    for (std::size_t i = 0; i < 2; ++i) {
-      for (const int pad : Options.pads[i]) {
-        if (pad < 0 || (pad != 0 && Options.padding != Padding::given)) return false;
-      }
-      if (Options.strides[i] < 1 || Options.dilations[i] < 1) return false;
-    }
-    return true;
-  }();
+  static constexpr bool is_sound = places_windows(Options);
   static constexpr bool may_fit = has_ranks && has_extents && is_sound;
   static constexpr ops::WindowAttributes window =
       may_fit ? conv_window(Options, x, w) : ops::one_element;

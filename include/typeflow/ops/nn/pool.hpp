@@ -283,24 +283,13 @@ inline constexpr bool is_pool = false;
 template <int Rank>
 inline constexpr bool is_pool<PoolOptions<Rank>> = true;
 
-/// Windows and strides of 1 and more, and pads only where they are asked for.
+/// Windows of 1 element and more, and settings that place them.
 template <int Rank>
 constexpr bool pool_is_sound(const PoolOptions<Rank>& options) {
-  for (std::size_t i = 0; i < Rank; ++i) {
-    for (const int pad : options.pads[i]) {
-      if (pad < 0 || (pad != 0 && options.padding != Padding::given)) return false;
-    }
-    if (options.window[i] < 1 || options.strides[i] < 1) return false;
+  for (const int size : options.window) {
+    if (size < 1) return false;
   }
-  return true;
-}
-
-/// Whether all extents but the first are numbers.
-constexpr bool has_batch_in_front_only(const Dims& x) {
-  for (int i = 1; i < x.rank; ++i) {
-    if (is_symbolic(x.extent[i])) return false;
-  }
-  return true;
+  return places_windows(options);
 }
 
 /// Whether there are windows, if x has elements, and none that lies in the padding.

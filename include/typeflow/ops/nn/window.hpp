@@ -87,32 +87,55 @@ constexpr std::int64_t image_extent(const Dims& x, int first, int rank, int i) {
   return axis < 0 ? 1 : x.extent[first + axis];
 }
 
-/// The window of a convolution with `options` of a kernel w (its first axes) over an image x, which
-/// has its axes behind the first.
-template <int Rank>
-constexpr ops::WindowAttributes conv_window(const ConvOptions<Rank>& options, const Dims& x,
-                                            const Dims& w) {
+/// Whether all extents but the first are numbers, as those of images are.
+constexpr bool has_batch_in_front_only(const Dims& x) {
+  for (int i = 1; i < x.rank; ++i) {
+    if (is_symbolic(x.extent[i])) return false;
+  }
+  return true;
+}
+
+/// Whether settings place windows: strides and dilations of 1 and more, and pads, of 0 and more,
+/// only where Padding::given asks for them.
+template <class Options>
+constexpr bool places_windows(const Options& options) {
+  for (std::size_t i = 0; i < options.strides.size(); ++i) {
+    for (const int pad : options.pads[i]) {
+      if (pad < 0 || (pad != 0 && options.padding != Padding::given)) return false;
+    }
+    if (options.strides[i] < 1) return false;
+    if constexpr (requires { options.dilations; }) {
+      if (options.dilations[i] < 1) return false;
+    }
+  }
+  return true;
+}
+
+/// A window with settings that has size[i] elements along axis i of the image x, which has its axes
+/// behind the first.
+template <class Options, class Sizes>
+constexpr ops::WindowAttributes window_over(const Dims& x, const Options& options,
+                                            const Sizes& size) {
   ops::WindowAttributes window = ops::one_element;
-  for (std::size_t i = 0; i < Rank; ++i) {
+  for (std::size_t i = 0; i < options.strides.size(); ++i) {
     const int axis = static_cast<int>(i);
-    const WindowAxis along{w.extent[axis], options.strides[i], options.dilations[i],
-                           options.pads[i][0], options.pads[i][1]};
-    window.set(max_window_rank - Rank + axis, padded(along, options.padding, x.extent[1 + axis]));
+    WindowAxis along{size[i], options.strides[i], 1, options.pads[i][0], options.pads[i][1]};
+    if constexpr (requires { options.dilations; }) along.dilation = options.dilations[i];
+    window.set(max_window_rank - Options::rank + axis,
+               padded(along, options.padding, x.extent[1 + axis]));
   }
   return window;
 }
-
-/// The same of a pool.
+/// That of a convolution of a kernel w, whose first axes are the window's.
+template <int Rank>
+constexpr ops::WindowAttributes conv_window(const ConvOptions<Rank>& options, const Dims& x,
+                                            const Dims& w) {
+  return window_over(x, options, w.extent);
+}
+/// That of a pool.
 template <int Rank>
 constexpr ops::WindowAttributes pool_window(const PoolOptions<Rank>& options, const Dims& x) {
-  ops::WindowAttributes window = ops::one_element;
-  for (std::size_t i = 0; i < Rank; ++i) {
-    const int axis = static_cast<int>(i);
-    const WindowAxis along{options.window[i], options.strides[i], 1, options.pads[i][0],
-                           options.pads[i][1]};
-    window.set(max_window_rank - Rank + axis, padded(along, options.padding, x.extent[1 + axis]));
-  }
-  return window;
+  return window_over(x, options, options.window);
 }
 
 }  // namespace detail
