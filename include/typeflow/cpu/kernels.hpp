@@ -30,8 +30,11 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
+template <class C>
+inline constexpr KernelEntry entry_of{&C::run, &C::workspace};
+
 /// The code of a kernel type for instruction set A.
 template <class Kernel, class A>
-inline constexpr KernelEntry entry{&Code<Kernel, A>::run, &Code<Kernel, A>::workspace};
+inline constexpr KernelEntry entry = entry_of<Code<Kernel, A>>;
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -29,7 +29,6 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::lapack {
 
-using simd::KernelCall;
 using simd::Tensor;
 
 /// f(T{}) for the element type of a tensor.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,15 +30,19 @@ namespace detail {
   throw Error(std::string(where.view()), what);
 }
 
-/// Error if a step is pinned to a device that this machine does not have.
-TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& step) {
+/// Error if a step is pinned to none of these devices.
+TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& step,
+                                       std::span<const Device> devices) {
   const Device device = step.device;
-  if (device.kind == DeviceKind::any || device == cpu(0)) return;
+  if (std::find(devices.begin(), devices.end(), device) != devices.end()) return;
   Message what{};
   print_step(what, program, step);
   Message given{};
   given << device;
-  throw Error(std::string(what.view()), "a device of this machine (/cpu:0)",
+  Message known{};
+  for (const Device& d : devices) known << (known.empty() ? "" : ", ") << d;
+  throw Error(std::string(what.view()),
+              "a device of this machine (" + std::string(known.view()) + ")",
               std::string(given.view()));
 }
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How a program calls a kernel, whatever processor it is for: one signature for all, so that a
+// program is a table.
+
+#include <cstdint>
+
+#include "typeflow/graph/op.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// What a program's kernels are called for, one after the other, in the order of its steps. A
+/// kernel may return before it has computed anything, if those that follow on the queue find its
+/// results all the same: what a run gives its caller, it reads after finish().
+class Queue {
+ public:
+  /// Returns when all that was called for is done, maybe nothing. By default a kernel is when it
+  /// returns.
+  virtual void finish() noexcept {}
+
+ protected:
+  ~Queue() = default;
+};
+
+/// What a kernel gets. Operands are pointers to contiguous row-major tensors, first those that are
+/// read, then those that are written. Their array is there until the kernel returns, all else until
+/// the queue is finished.
+struct KernelCall {
+  void* const* operands;
+  const std::int64_t* extents;
+  const std::uint32_t* words;  ///< data members of the body's operations, in order
+  void* workspace;             ///< of KernelEntry::workspace bytes, 64-byte aligned
+  Queue* queue;                ///< of the target that the kernel is for; may be null
+  RandomState random;
+  const void* description = nullptr;  ///< KernelEntry::description
+
+  template <class T>
+  T* operand(int i) const {
+    return static_cast<T*>(operands[i]);
+  }
+};
+
+/// A kernel as a program's table holds it.
+struct KernelEntry {
+  void (*run)(const KernelCall&);
+  std::int64_t (*workspace)(const std::int64_t* extents);  ///< bytes
+  const void* description = nullptr;  ///< what the function has to know besides, if anything
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
