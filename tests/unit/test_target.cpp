@@ -5,17 +5,15 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
-#include <atomic>
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <mutex>
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include <typeflow/typeflow.hpp>
@@ -57,6 +55,40 @@ struct typeflow::simd::kernel_of<acme::RowSums> {
 namespace {
 
 namespace tf = typeflow;
+
+/// y = x, if no element is larger than the one before; else an error, which says so...
+struct Descending : tf::custom {
+  static constexpr std::string_view name = "acme/Descending";
+  static constexpr tf::Type infer(Descending, const tf::Type& x) { return x; }
+  static tf::Error explain(Descending, const tf::Failure& wrong,
+                           std::span<const tf::Dims> operands) {
+    return tf::Error("descending", "element " + std::to_string(wrong.number[0]) + " of " +
+                                       std::to_string(operands[0].extent[0]) + " is larger");
+  }
+};
+/// ...or has no words for it.
+struct Mute : tf::custom {
+  static constexpr std::string_view name = "acme/Mute";
+  static constexpr tf::Type infer(Mute, const tf::Type& x) { return x; }
+};
+
+}  // namespace
+
+template <>
+struct typeflow::simd::kernel_of<Descending> {
+  template <class Arch, class T, class O>
+  static void run(const O&, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    const T* const x = static_cast<const T*>(in->data);
+    for (std::int64_t i = 1; i < in->size(); ++i) {
+      if (x[i] > x[i - 1]) return call.fail({1, {i}});
+    }
+    std::copy_n(x, in->size(), static_cast<T*>(out->data));
+  }
+};
+template <>
+struct typeflow::simd::kernel_of<Mute> : kernel_of<Descending> {};
+
+namespace {
 
 constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 20>(g, "x");
@@ -140,17 +172,24 @@ class CountingQueue final : public tf::simd::Executor {
   tf::ThreadPool threads_;
 };
 
+/// The CPU's kernel for this type, but for what a call of it does.
+template <class Kernel>
+constexpr tf::KernelEntry with_run(void (*run)(const tf::KernelCall&)) {
+  tf::KernelEntry entry = tf::CpuTarget<>::kernel<Kernel>;
+  entry.run = run;
+  return entry;
+}
+
 /// The CPU, but each kernel is counted, and so is the memory.
 class Counting {
  public:
   explicit Counting(int threads) : queue_(threads) {}
 
   template <class Kernel>
-  static constexpr tf::KernelEntry kernel{[](const tf::KernelCall& call) {
-                                            ++static_cast<CountingQueue*>(call.queue)->kernels;
-                                            tf::CpuTarget<>::kernel<Kernel>.run(call);
-                                          },
-                                          tf::CpuTarget<>::kernel<Kernel>.workspace};
+  static constexpr tf::KernelEntry kernel = with_run<Kernel>([](const tf::KernelCall& call) {
+    ++static_cast<CountingQueue*>(call.queue)->kernels;
+    tf::CpuTarget<>::kernel<Kernel>.run(call);
+  });
 
   std::span<const tf::Device> devices() const { return tf::TargetView::host_devices; }
   CountingMemory& memory() { return *memory_; }
@@ -217,13 +256,13 @@ inline constexpr int operands_of<tf::CustomKernel<O, In, Out>> = loads_of<In> + 
 class Asynchronous {
  public:
   explicit Asynchronous(int) {}
+
   template <class Kernel>
-  static constexpr tf::KernelEntry kernel{[](const tf::KernelCall& call) {
-                                            static_cast<Deferred*>(call.queue)
-                                                ->push(tf::CpuTarget<>::kernel<Kernel>,
-                                                       operands_of<Kernel>, call);
-                                          },
-                                          tf::CpuTarget<>::kernel<Kernel>.workspace};
+  static constexpr tf::KernelEntry kernel = with_run<Kernel>([](const tf::KernelCall& call) {
+    static_cast<Deferred*>(call.queue)
+        ->push(tf::CpuTarget<>::kernel<Kernel>, operands_of<Kernel>, call);
+  });
+
   std::span<const tf::Device> devices() const { return tf::TargetView::host_devices; }
   tf::Memory& memory() const { return tf::host_memory; }
   Deferred* queue() { return &queue_; }
@@ -270,6 +309,13 @@ class Pretended : public tf::CpuTarget<> {
  private:
   static constexpr tf::Device devices_[] = {tf::gpu(0), tf::cpu(0)};
 };
+
+constexpr void chained(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch>(g, "x");
+  auto first = tf::apply(Descending{}, x).named("first");
+  tf::apply(Descending{}, first * 2).named("second");
+  tf::apply(Mute{}, x).named("mute");
+}
 
 constexpr void on_a_gpu(tf::Graph& g) {
   auto x = tf::placeholder<float, 4>(g, "x");
@@ -319,6 +365,35 @@ TEST_CASE("a run waits before it looks for NaN") {
   const std::string text = message_of([&] { session.run<"row_sums">(tf::feed<"x">(x)); });
   CHECK(text.starts_with("row_sums (test_target.cpp:"));
   CHECK(text.ends_with("1 NaN in [7]"));
+}
+
+TEST_CASE_TEMPLATE("a kernel reports what is wrong with its data", Target, tf::CpuTarget<>,
+                   Asynchronous) {
+  tf::Variables variables;
+  tf::Session<chained, tf::training, Target> session(variables);
+  const std::vector<float> x = {3, 2, 2.5f, 1, 4};
+  const std::string text =
+      message_of([&] { session.template run<"second", "first">(tf::feed<"x">(x)); });
+  CHECK(text.starts_with("first (test_target.cpp:"));
+  CHECK(text.ends_with("): descending: element 2 of 5 is larger"));
+  const std::string mute = message_of([&] { session.template run<"mute">(tf::feed<"x">(x)); });
+  CHECK(mute.starts_with("mute (test_target.cpp:"));
+  CHECK(mute.ends_with("): its data is wrong"));
+  const auto y = session.template run<"second">(tf::feed<"x">(std::vector<float>{3, 2, 1}));
+  CHECK(y(1) == 4);
+}
+
+TEST_CASE_TEMPLATE("an index out of range ends a run", Target, tf::CpuTarget<>, Counting,
+                   Asynchronous) {
+  CountingMemory memory;
+  Counting::memory_ = &memory;
+  tf::Variables variables;
+  tf::Session<model, tf::training, Target> session(variables);
+  const std::string text = message_of([&] {
+    session.template run<"rows_of_W">(tf::feed<"rows">(std::vector<std::int32_t>{2, 20, 1}));
+  });
+  CHECK(text.starts_with("rows_of_W (test_target.cpp:"));
+  CHECK(text.ends_with("): gather: index 20 at [1] is not in [0, 20)"));
 }
 
 TEST_CASE("a target has a kernel of its own for an operation") {

@@ -61,6 +61,7 @@ struct Tensor {
 /// compiled for no other. If it needs KernelCall::workspace, it also has
 ///   static std::int64_t workspace(const std::int64_t* extents);
 /// the bytes for these extents (of the inputs, then of the outputs; no fewer for a larger batch).
+/// Data that is wrong is reported by KernelCall::fail.
 template <class O>
 struct kernel_of {
   template <class Arch>

@@ -24,12 +24,7 @@ struct CustomCode<K, CustomKernel<O, List<In...>, List<Out...>>, A> {
     }
   }
 
-  /// In the descriptions of such kernels, `axes` of an input and `value` of a store are ranks.
   static void run(const KernelCall& call) {
-    constexpr int inputs = sizeof...(In);
-    constexpr int outputs = sizeof...(Out);
-    constexpr DType types[] = {In::dtype..., Out::dtype..., DType::boolean};
-    constexpr int ranks[] = {static_cast<int>(In::axes)..., Out::value..., 0};
     Tensor tensors[inputs + outputs + 1];
     const std::int64_t* extents = call.extents;
     for (int i = 0; i < inputs + outputs; ++i) {
@@ -44,6 +39,23 @@ struct CustomCode<K, CustomKernel<O, List<In...>, List<Out...>>, A> {
       K::template run<A>(op, tensors, tensors + inputs, call);
     }
   }
+
+  static constexpr bool explains = requires { &O::explain; };
+  static Error explain(const KernelCall& call) {
+    Dims shapes[inputs + outputs]{};
+    const std::int64_t* extents = call.extents;
+    for (int i = 0; i < inputs + outputs; ++i) {
+      for (int k = 0; k < ranks[i]; ++k) shapes[i].append(*extents++);
+    }
+    return O::explain(decode<O>(call.words), *call.failure, shapes);
+  }
+
+ private:
+  // In the descriptions of such kernels, `axes` of an input and `value` of a store are ranks.
+  static constexpr int inputs = sizeof...(In);
+  static constexpr int outputs = sizeof...(Out);
+  static constexpr DType types[] = {In::dtype..., Out::dtype..., DType::boolean};
+  static constexpr int ranks[] = {static_cast<int>(In::axes)..., Out::value..., 0};
 };
 
 template <class O, class In, class Out, class A>

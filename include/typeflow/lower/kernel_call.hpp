@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "typeflow/core/error.hpp"
+#include "typeflow/core/failure.hpp"
 #include "typeflow/graph/op.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -34,6 +36,16 @@ struct KernelCall {
   Queue* queue;                ///< of the target that the kernel is for; may be null
   RandomState random;
   const void* description = nullptr;  ///< KernelEntry::description
+  Failure* failure = nullptr;         ///< of the run: the first one stays
+  std::int32_t step = -1;             ///< of the program
+
+  /// The data is wrong: ends the run, as soon as the kernel has returned, with the Error that
+  /// O::explain makes of this. Which of several mistakes is reported must not depend on threads.
+  void fail(const Failure& found) const {
+    if (failure->what != 0) return;
+    *failure = found;
+    failure->step = step;
+  }
 
   template <class T>
   T* operand(int i) const {
@@ -46,6 +58,8 @@ struct KernelEntry {
   void (*run)(const KernelCall&);
   std::int64_t (*workspace)(const std::int64_t* extents);  ///< bytes
   const void* description = nullptr;  ///< what the function has to know besides, if anything
+  /// What KernelCall::failure means; operands are not read. Null: no kernel that fails.
+  Error (*explain)(const KernelCall&) = nullptr;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -207,6 +207,7 @@ class Engine {
         }
       }
     };
+    Failure failure;  // there until the queue is finished
     const Redirected restore{arena, program_, fetches, target_.queue};
     for (const FetchTarget& f : fetches) {
       const Id slot = program_.names[f.name].slot;
@@ -229,7 +230,9 @@ class Engine {
                     arena.workspace.data(),
                     target_.queue,
                     {options_.seed, draw},
-                    kernel.description});
+                    kernel.description,
+                    &failure,
+                    id});
       } catch (const Error& error) {
         detail::fail_step(program_, step, error.what());
       } catch (const std::bad_alloc&) {
@@ -237,6 +240,7 @@ class Engine {
                           "no memory for what its kernel needs besides its operands");
       }
       if (options_.check_finite || program_.kernels[step.kernel].prints) finish(target_.queue);
+      if (failure.what != 0) fail(arena, failure);
       if (options_.check_finite) {
         detail::check_outputs(program_, step, arena.slots.data(), arena.batch);
       }
@@ -245,12 +249,29 @@ class Engine {
       }
     }
     finish(target_.queue);
+    if (failure.what != 0) fail(arena, failure);
     for (const FetchTarget& f : fetches) {  // a second fetch of one temporary
       const Id slot = program_.names[f.name].slot;
       if (program_.slots[slot].kind == SlotKind::temporary && arena.slot(slot) != f.data) {
         copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.batch));
       }
     }
+  }
+  /// Throws what a kernel has found wrong.
+  [[noreturn]] TYPEFLOW_COLD void fail(const Arena& arena, Failure& failure) const {
+    const Step& step = program_.steps[failure.step];
+    const KernelEntry& kernel = target_.kernels[step.kernel];
+    if (kernel.explain == nullptr) detail::fail_step(program_, step, "its data is wrong");
+    const Error error = kernel.explain({nullptr,
+                                        arena.extents.data() + step.extents.first,
+                                        program_.words.data + step.words.first,
+                                        nullptr,
+                                        nullptr,
+                                        {},
+                                        kernel.description,
+                                        &failure,
+                                        failure.step});
+    detail::fail_step(program_, step, error.what());
   }
   static void finish(Queue* queue) {
     if (queue != nullptr) queue->finish();
