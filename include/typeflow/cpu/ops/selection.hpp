@@ -65,7 +65,7 @@ struct kernel_of<ops::Partition> {
       }
     });
     if (wrong.what == 0 && count > bound) {
-      wrong = ops::Partition::too_many(in->dtype, bound, count);
+      wrong = ops::Partition::no_room(in->dtype, bound, count);
     }
     if (wrong.what != 0) return call.fail(wrong);
     std::fill(positions + count, positions + bound, -1);
