@@ -317,9 +317,22 @@ constexpr void chained(tf::Graph& g) {
   tf::apply(Mute{}, x).named("mute");
 }
 
-constexpr void on_a_gpu(tf::Graph& g) {
+/// 2 x + W on a GPU; z from it, on the CPU.
+template <bool Crosses>
+constexpr void in_part_on_a_gpu(tf::Graph& g) {
   auto x = tf::placeholder<float, 4>(g, "x");
-  tf::on(g, tf::gpu(0), [&] { return x * 2; }).named("y");
+  auto y = tf::on(g, tf::gpu(0), [&] {
+    auto W = tf::variable<float, 4>(g, "W", tf::filled(1));
+    auto doubled = x * 2 + W;
+    tf::GradientDescent{.rate = 1.0f}.minimize(sum(doubled)).named("train");
+    return doubled;
+  });
+  y.named("y");
+  if (Crosses) exp(y + 1).named("z");
+}
+constexpr void with_a_variable_elsewhere(tf::Graph& g) {
+  auto W = tf::variable<float, 4>(g, "W", tf::zeros);
+  tf::on(g, tf::gpu(0), [&] { return W + 1; }).named("y");
 }
 
 }  // namespace
@@ -431,10 +444,39 @@ TEST_CASE("sessions for two instruction sets in one program") {
 }
 
 TEST_CASE("a target says which devices it has") {
+  constexpr auto model_on_gpu = in_part_on_a_gpu<false>;
   tf::Variables variables;
-  tf::Session<on_a_gpu, tf::training, Pretended> session(variables);
-  CHECK(session.run<"y">(tf::feed<"x">(std::vector<float>(4, 1.5f)))(3) == 3);
+  tf::Session<model_on_gpu, tf::training, Pretended> session(variables);
+  const std::vector<float> x(4, 1.5f);
+  CHECK(session.run<"y">(tf::feed<"x">(x))(3) == 4);
+  session.run<"train">(tf::feed<"x">(x));
+  CHECK(variables.get<float>("W")[3] == 0);
   CHECK(message_of([&] {
-          tf::Session<on_a_gpu> other(variables);
+          tf::Session<model_on_gpu> other(variables);
         }).ends_with("expected a device of this machine (/cpu:0), got /gpu:0"));
+  for (const tf::Slot& slot : tf::Lowering<model_on_gpu>::view.slots) {
+    const bool from_host =
+        slot.kind == tf::SlotKind::placeholder || slot.kind == tf::SlotKind::constant;
+    CHECK(slot.device == (from_host ? tf::Device{} : tf::gpu(0)));
+  }
+}
+
+TEST_CASE("a tensor of another device is an error, unless placement is soft") {
+  constexpr auto crossing = in_part_on_a_gpu<true>;
+  using Session = tf::Session<crossing, tf::training, Pretended>;
+  tf::Variables variables;
+  const std::string text = message_of([&] { Session session(variables); });
+  CHECK(text.starts_with("z (test_target.cpp:"));
+  CHECK(text.find("): is on /cpu:0, but y (test_target.cpp:") != std::string::npos);
+  CHECK(text.ends_with(") on /gpu:0; nothing moves tensors from one to the other"));
+  Session soft(variables, {.soft_placement = true});
+  CHECK(soft.run<"z">(tf::feed<"x">(std::vector<float>(4, -1)))(0) == 1);
+
+  tf::Variables others;
+  const std::string of_variable = message_of(
+      [&] { tf::Session<with_a_variable_elsewhere, tf::training, Pretended> session(others); });
+  CHECK(of_variable.starts_with("y (test_target.cpp:"));
+  CHECK(
+      of_variable.ends_with("): is on /gpu:0, but variable \"W\" on /cpu:0; nothing moves "
+                            "tensors from one to the other"));
 }

@@ -124,6 +124,9 @@ enum class SlotKind : std::uint8_t { temporary, placeholder, variable, constant 
 /// Memory that holds a tensor.
 struct Slot {
   SlotKind kind;
+  /// Where the memory is. Any, of what the host gives (placeholders, constants): with each device
+  /// that reads it.
+  Device device;
   Id type;   ///< in ProgramView::types
   Id index;  ///< of the placeholder, variable or constant
   Id step;   ///< that writes it; none for all but temporaries

@@ -47,6 +47,27 @@ TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& s
               std::string(given.view()));
 }
 
+/// Error if a step reads or writes a tensor of another device. (Transfers are no steps yet.)
+TYPEFLOW_COLD inline void check_operands(const ProgramView& program, const Step& step) {
+  for (int i = 0; i < step.operands.count; ++i) {
+    const Slot& slot = program.slots[program.operands[step.operands.first + i]];
+    if (slot.device == step.device || slot.device.kind == DeviceKind::any) continue;
+    Message where{};
+    print_step(where, program, step);
+    Message what{};
+    what << "is on " << step.device << ", but ";
+    if (slot.kind == SlotKind::variable) {
+      what << "variable \"";
+      print_name(what, program, program.variables[slot.index].name);
+      what << '"';
+    } else {
+      print_step(what, program, program.steps[slot.step]);
+    }
+    what << " on " << slot.device << "; nothing moves tensors from one to the other";
+    throw Error(std::string(where.view()), std::string(what.view()));
+  }
+}
+
 // Sizes.
 
 /// Error if a tensor has more bytes, or a kernel more to compute, than 63 bits can count. An axis

@@ -54,6 +54,7 @@ class Engine {
     if (!options_.soft_placement) {
       for (const Step& step : program_.steps) {
         detail::check_device(program_, step, target_.devices);
+        detail::check_operands(program_, step);
       }
     }
     variables_.reserve(static_cast<std::size_t>(program_.variables.size));
