@@ -12,13 +12,12 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What a program's kernels are called for, one after the other, in the order of its steps. A
-/// kernel may return before it has computed anything, if those that follow on the queue find its
-/// results all the same: what a run gives its caller, it reads after finish().
+/// What all kernels of a target are called with. A run calls them one after the other; they may
+/// return before they have computed anything, if those that are called after them find their
+/// results all the same. Before a run itself looks at results, it calls finish(). Runs may overlap.
 class Queue {
  public:
-  /// Returns when all that was called for is done, maybe nothing. By default a kernel is when it
-  /// returns.
+  /// Returns when every kernel that has been called is done: by default, at once.
   virtual void finish() noexcept {}
 
  protected:
@@ -33,7 +32,7 @@ struct KernelCall {
   const std::int64_t* extents;
   const std::uint32_t* words;  ///< data members of the body's operations, in order
   void* workspace;             ///< of KernelEntry::workspace bytes, 64-byte aligned
-  Queue* queue;                ///< of the target that the kernel is for; may be null
+  Queue* queue;                ///< the target's; null if it has none
   RandomState random;
   const void* description = nullptr;  ///< KernelEntry::description
   Failure* failure = nullptr;         ///< of the run: the first one stays

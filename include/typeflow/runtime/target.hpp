@@ -17,17 +17,18 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// A target also has the code of every kernel type (lower/kernel_types.hpp), as a constant:
+/// What a session runs on. A target also has code for every kernel type (lower/kernel_types.hpp),
+/// as a constant:
 ///   template <class Kernel> static constexpr KernelEntry kernel;
-/// A session makes one of the number of threads that its runs may use, and asks for the rest once
-/// for each of its programs. All must stay where it is as long as the target lives.
+/// A session makes a target from the number of threads that its runs may use, and asks it for what
+/// follows once for each program. What it then gets must stay while the target lives.
 template <class T>
 concept TargetType = std::constructible_from<T, int> && requires(T& target) {
   /// The devices that its kernels run on.
   { target.devices() } -> std::convertible_to<std::span<const Device>>;
-  /// For what kernels write, and what they read of constants.
+  /// For temporaries, workspace and constants.
   { target.memory() } -> std::convertible_to<Memory&>;
-  /// What kernels are called with.
+  /// What kernels are called with; may be null.
   { target.queue() } -> std::convertible_to<Queue*>;
 };
 
