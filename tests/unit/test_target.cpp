@@ -185,7 +185,7 @@ class Counting {
  public:
   explicit Counting(int threads) : queue_(threads) {}
 
-  template <class Kernel>
+  template <class Kernel, tf::DeviceKind>
   static constexpr tf::KernelEntry kernel = with_run<Kernel>([](const tf::KernelCall& call) {
     ++static_cast<CountingQueue*>(call.queue)->kernels;
     tf::CpuTarget<>::kernel<Kernel>.run(call);
@@ -257,7 +257,7 @@ class Asynchronous {
  public:
   explicit Asynchronous(int) {}
 
-  template <class Kernel>
+  template <class Kernel, tf::DeviceKind>
   static constexpr tf::KernelEntry kernel = with_run<Kernel>([](const tf::KernelCall& call) {
     static_cast<Deferred*>(call.queue)
         ->push(tf::CpuTarget<>::kernel<Kernel>, operands_of<Kernel>, call);
@@ -296,14 +296,23 @@ struct CodeOf<tf::CustomKernel<acme::RowSums, In, Out>>
 class Replaced : public tf::CpuTarget<> {
  public:
   using CpuTarget::CpuTarget;
-  template <class Kernel>
+  template <class Kernel, tf::DeviceKind>
   static constexpr tf::KernelEntry kernel = tf::simd::entry_of<CodeOf<Kernel>>;
 };
 
-/// The CPU under the name of a GPU.
+/// The CPU, and the same under the name of a GPU. Counts the kernels of each.
 class Pretended : public tf::CpuTarget<> {
  public:
   using CpuTarget::CpuTarget;
+
+  static inline int of_gpu = 0;
+  static inline int of_cpu = 0;
+
+  template <class Kernel, tf::DeviceKind D>
+  static constexpr tf::KernelEntry kernel = with_run<Kernel>([](const tf::KernelCall& call) {
+    ++(D == tf::DeviceKind::gpu ? of_gpu : of_cpu);
+    tf::CpuTarget<>::kernel<Kernel>.run(call);
+  });
   std::span<const tf::Device> devices() const { return devices_; }
 
  private:
@@ -329,6 +338,11 @@ constexpr void in_part_on_a_gpu(tf::Graph& g) {
   });
   y.named("y");
   if (Crosses) exp(y + 1).named("z");
+}
+constexpr void on_both(tf::Graph& g) {
+  auto x = tf::placeholder<float, 4>(g, "x");
+  tf::on(g, tf::gpu(0), [&] { return x * 2; }).named("y");
+  (x * 2).named("z");
 }
 constexpr void with_a_variable_elsewhere(tf::Graph& g) {
   auto W = tf::variable<float, 4>(g, "W", tf::zeros);
@@ -459,6 +473,21 @@ TEST_CASE("a target says which devices it has") {
         slot.kind == tf::SlotKind::placeholder || slot.kind == tf::SlotKind::constant;
     CHECK(slot.device == (from_host ? tf::Device{} : tf::gpu(0)));
   }
+}
+
+TEST_CASE("a target with two kinds of devices has kernels for either") {
+  static_assert(tf::Lowering<on_both>::kernel_count == 2);
+  tf::Variables variables;
+  tf::Session<on_both, tf::training, Pretended> session(variables);
+  const std::vector<float> x(4, 1.5f);
+  Pretended::of_gpu = 0;
+  Pretended::of_cpu = 0;
+  CHECK(session.run<"y">(tf::feed<"x">(x))(3) == 3);
+  CHECK(Pretended::of_gpu == 1);
+  CHECK(Pretended::of_cpu == 0);
+  CHECK(session.run<"z">(tf::feed<"x">(x))(3) == 3);
+  CHECK(Pretended::of_gpu == 1);
+  CHECK(Pretended::of_cpu == 1);
 }
 
 TEST_CASE("a tensor of another device is an error, unless placement is soft") {

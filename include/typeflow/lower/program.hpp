@@ -61,6 +61,7 @@ struct KernelSpec {
   static constexpr int max_stores = 48;
 
   KernelKind kind;
+  DeviceKind device;
   bool wide;         ///< lanes of 8 bytes, not of 4
   int outer;         ///< axes outside of the reduced or innermost one, or of the matrices
   bool folds;        ///< loop: the innermost axis is reduced

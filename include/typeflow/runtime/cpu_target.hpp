@@ -22,7 +22,7 @@ class CpuTarget {
   explicit CpuTarget(int threads = 1)
       : threads_(threads > 1 ? std::make_unique<ThreadPool>(threads) : nullptr) {}
 
-  template <class Kernel>
+  template <class Kernel, DeviceKind = DeviceKind::cpu>
   static constexpr KernelEntry kernel = simd::entry<Kernel, Arch>;
 
   std::span<const Device> devices() const { return TargetView::host_devices; }

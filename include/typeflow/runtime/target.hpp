@@ -18,8 +18,8 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// What a session runs on. A target also has code for every kernel type (lower/kernel_types.hpp),
-/// as a constant:
-///   template <class Kernel> static constexpr KernelEntry kernel;
+/// as a constant, which may differ with the kind of device that the model names:
+///   template <class Kernel, DeviceKind D> static constexpr KernelEntry kernel;
 /// A session makes a target from the number of threads that its runs may use, and asks it for what
 /// follows once for each program. What it then gets must stay while the target lives.
 template <class T>
@@ -47,7 +47,8 @@ namespace detail {
 template <class P, class Target, int... I>
 constexpr auto kernel_entries(std::integer_sequence<int, I...>) {
   return std::array<KernelEntry, sizeof...(I)>{
-      Target::template kernel<typename KernelType<P::template Kernel<I>::value>::type>...};
+      Target::template kernel<kernel_type<P::template Kernel<I>::value>,
+                              P::template Kernel<I>::value.device>...};
 }
 /// A target's kernels for a program that is a Lowering.
 template <class P, class Target>
