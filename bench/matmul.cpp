@@ -42,8 +42,7 @@ class Product {
   void compare(double peak) {
     using Program = tf::Lowering<product<T>>;
     static_assert(Program::view.steps.size == 1);
-    constexpr tf::simd::KernelEntry kernel =
-        tf::detail::kernel_table<Program, tf::simd::DefaultArch>[0];
+    constexpr tf::KernelEntry kernel = tf::detail::kernel_table<Program, tf::CpuTarget<>>[0];
     const tf::AlignedBytes workspace(kernel.workspace(extents_));
     void* const operands[] = {a_.data(), b_.data(), ours_.data()};
     const double ours = bench::fastest(

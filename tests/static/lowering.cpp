@@ -24,4 +24,21 @@ static_assert(Program::error.empty());
 static_assert(Program::view.names.size == 6);
 static_assert(Program::kernel_count > 2 && Program::view.steps.size >= Program::kernel_count);
 
+constexpr void a_cheap_value_of_another_device(tf::Graph& g) {
+  auto x = tf::placeholder<float, 3>(g, "x");
+  auto doubled = tf::on<tf::Gpu<0>>(g, [&] { return x * 2; });
+  exp(doubled).named("y");
+}
+/// Not computed again where it is read: it is pinned.
+constexpr bool steps_and_slots_have_devices() {
+  constexpr const tf::ProgramView& program = tf::Lowering<a_cheap_value_of_another_device>::view;
+  if (program.steps.size != 2) return false;
+  for (const tf::Slot& slot : program.slots) {
+    const bool temporary = slot.kind == tf::SlotKind::temporary;
+    if (slot.device != (temporary ? program.steps[slot.step].device : tf::Device{})) return false;
+  }
+  return program.steps[0].device == tf::gpu(0) && program.steps[1].device == tf::cpu(0);
+}
+static_assert(steps_and_slots_have_devices());
+
 }  // namespace

@@ -77,13 +77,12 @@ struct Kernels {
 
   tf::Variables variables;
   tf::Variables states;
-  std::unique_ptr<tf::ThreadPool> threads;
+  tf::CpuTarget<> target;
   tf::Engine engine;
 
   explicit Kernels(int thread_count = 1)
-      : threads(thread_count > 1 ? std::make_unique<tf::ThreadPool>(thread_count) : nullptr),
-        engine(Program::view, tf::detail::kernel_table<Program, tf::simd::DefaultArch>.data(),
-               variables, states, threads.get(), options()) {}
+      : target(thread_count),
+        engine(Program::view, tf::detail::view_of<Program>(target), variables, states, options()) {}
 
   static tf::EngineOptions options() {
     tf::EngineOptions o;

@@ -58,13 +58,13 @@ class KernelTable {
   void add() {
     using Program = tf::Lowering<Model>;
     static_assert(Program::error.empty());
-    const auto& entries = tf::detail::kernel_table<Program, tf::simd::DefaultArch>;
+    const auto& entries = tf::detail::kernel_table<Program, tf::CpuTarget<>>;
     [&]<int... I>(std::integer_sequence<int, I...>) {
       (kernels_.push_back({&Program::template Kernel<I>::value, entries[I]}), ...);
     }(std::make_integer_sequence<int, Program::kernel_count>{});
   }
   /// Error if there is none of this description.
-  const tf::simd::KernelEntry& find(const tf::KernelSpec& spec) const {
+  const tf::KernelEntry& find(const tf::KernelSpec& spec) const {
     for (const Kernel& kernel : kernels_) {
       if (same_kernel(*kernel.spec, spec)) return kernel.entry;
     }
@@ -75,7 +75,7 @@ class KernelTable {
  private:
   struct Kernel {
     const tf::KernelSpec* spec;
-    tf::simd::KernelEntry entry;
+    tf::KernelEntry entry;
   };
   std::vector<Kernel> kernels_;
 };
@@ -83,12 +83,12 @@ class KernelTable {
 /// A graph without batch and variables as a program of compiled kernels.
 class RunTimeProgram {
  public:
-  /// The graph may go afterwards; the executor, if there is one, must stay.
-  RunTimeProgram(const tf::Graph& graph, const KernelTable& kernels,
-                 tf::simd::Executor* executor = nullptr)
+  /// The graph may go afterwards; the queue, if there is one, must stay.
+  RunTimeProgram(const tf::Graph& graph, const KernelTable& kernels, tf::Queue* queue = nullptr)
       : program_(tf::compile(tf::Graph(graph))),
         entries_(find_all(program_, kernels)),
-        engine_(program_.view(), entries_.data(), store_, states_, executor, tf::EngineOptions{}) {}
+        engine_(program_.view(), {.kernels = entries_.data(), .queue = queue}, store_, states_,
+                tf::EngineOptions{}) {}
 
   /// One run: elements of all placeholders, and where those of results go, by name.
   void run(const std::map<std::string, const void*>& feeds,
@@ -110,15 +110,15 @@ class RunTimeProgram {
   }
 
  private:
-  static std::vector<tf::simd::KernelEntry> find_all(const tf::InterpretedProgram& program,
-                                                     const KernelTable& kernels) {
-    std::vector<tf::simd::KernelEntry> entries;
+  static std::vector<tf::KernelEntry> find_all(const tf::InterpretedProgram& program,
+                                               const KernelTable& kernels) {
+    std::vector<tf::KernelEntry> entries;
     for (const tf::KernelSpec& spec : program.pools().specs) entries.push_back(kernels.find(spec));
     return entries;
   }
 
   tf::InterpretedProgram program_;
-  std::vector<tf::simd::KernelEntry> entries_;
+  std::vector<tf::KernelEntry> entries_;
   tf::Variables store_;
   tf::Variables states_;
   tf::Engine engine_;

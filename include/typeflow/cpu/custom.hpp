@@ -10,22 +10,21 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-template <class O, class... In, class... Out, class A>
-struct Code<CustomKernel<O, List<In...>, List<Out...>>, A> {
+/// The code of a custom operation's kernel that K has, as kernel_of has it: for targets with
+/// another kernel for an operation than the CPU's.
+template <class K, class Kernel, class A>
+struct CustomCode;
+template <class K, class O, class... In, class... Out, class A>
+struct CustomCode<K, CustomKernel<O, List<In...>, List<Out...>>, A> {
   static std::int64_t workspace(const std::int64_t* extents) {
-    if constexpr (requires { kernel_of<O>::workspace(extents); }) {
-      return kernel_of<O>::workspace(extents);
+    if constexpr (requires { K::workspace(extents); }) {
+      return K::workspace(extents);
     } else {
       return 0;
     }
   }
 
-  /// In the descriptions of such kernels, `axes` of an input and `value` of a store are ranks.
   static void run(const KernelCall& call) {
-    constexpr int inputs = sizeof...(In);
-    constexpr int outputs = sizeof...(Out);
-    constexpr DType types[] = {In::dtype..., Out::dtype..., DType::boolean};
-    constexpr int ranks[] = {static_cast<int>(In::axes)..., Out::value..., 0};
     Tensor tensors[inputs + outputs + 1];
     const std::int64_t* extents = call.extents;
     for (int i = 0; i < inputs + outputs; ++i) {
@@ -34,13 +33,33 @@ struct Code<CustomKernel<O, List<In...>, List<Out...>>, A> {
     }
     using T = element_of<types[0]>;
     const O op = decode<O>(call.words);
-    if constexpr (requires { kernel_of<O>::template run<A, T>(op, tensors, tensors, call); }) {
-      kernel_of<O>::template run<A, T>(op, tensors, tensors + inputs, call);
+    if constexpr (requires { K::template run<A, T>(op, tensors, tensors, call); }) {
+      K::template run<A, T>(op, tensors, tensors + inputs, call);
     } else {
-      kernel_of<O>::template run<A>(op, tensors, tensors + inputs, call);
+      K::template run<A>(op, tensors, tensors + inputs, call);
     }
   }
+
+  static constexpr bool explains = requires { &O::explain; };
+  static Error explain(const KernelCall& call) {
+    Dims shapes[inputs + outputs]{};
+    const std::int64_t* extents = call.extents;
+    for (int i = 0; i < inputs + outputs; ++i) {
+      for (int k = 0; k < ranks[i]; ++k) shapes[i].append(*extents++);
+    }
+    return O::explain(decode<O>(call.words), *call.failure, shapes);
+  }
+
+ private:
+  // In the descriptions of such kernels, `axes` of an input and `value` of a store are ranks.
+  static constexpr int inputs = sizeof...(In);
+  static constexpr int outputs = sizeof...(Out);
+  static constexpr DType types[] = {In::dtype..., Out::dtype..., DType::boolean};
+  static constexpr int ranks[] = {static_cast<int>(In::axes)..., Out::value..., 0};
 };
+
+template <class O, class In, class Out, class A>
+struct Code<CustomKernel<O, In, Out>, A> : CustomCode<kernel_of<O>, CustomKernel<O, In, Out>, A> {};
 
 /// A copy; the engine prints it.
 template <>

@@ -30,8 +30,15 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
+/// Code with these functions as a table has it.
+template <class C>
+inline constexpr KernelEntry entry_of{&C::run, &C::workspace};
+template <class C>
+  requires C::explains
+inline constexpr KernelEntry entry_of<C>{&C::run, &C::workspace, nullptr, &C::explain};
+
 /// The code of a kernel type for instruction set A.
 template <class Kernel, class A>
-inline constexpr KernelEntry entry{&Code<Kernel, A>::run, &Code<Kernel, A>::workspace};
+inline constexpr KernelEntry entry = entry_of<Code<Kernel, A>>;
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd

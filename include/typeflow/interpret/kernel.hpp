@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
-#include "typeflow/cpu/call.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
+#include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/ops/contraction.hpp"
 
@@ -50,8 +50,7 @@ inline void store_number(DType type, const Number& number, void* data, std::int6
 
 class KernelInterpreter {
  public:
-  KernelInterpreter(const KernelSpec& spec, const simd::KernelCall& call)
-      : spec_(spec), call_(call) {}
+  KernelInterpreter(const KernelSpec& spec, const KernelCall& call) : spec_(spec), call_(call) {}
 
   void run() {
     if (spec_.kind == KernelKind::custom) {
@@ -428,7 +427,7 @@ class KernelInterpreter {
   }
 
   const KernelSpec& spec_;
-  const simd::KernelCall& call_;
+  const KernelCall& call_;
   std::vector<Axis> axes_;
   unsigned folded_ = 0;  ///< the axis that is folded, as a bit
   std::int64_t depth_ = 0;
@@ -446,7 +445,7 @@ class KernelInterpreter {
 }  // namespace detail
 
 /// Runs a kernel from its description alone; KernelCall::description points to it.
-inline void interpret_kernel(const simd::KernelCall& call) {
+inline void interpret_kernel(const KernelCall& call) {
   detail::KernelInterpreter(*static_cast<const KernelSpec*>(call.description), call).run();
 }
 

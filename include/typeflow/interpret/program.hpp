@@ -45,14 +45,14 @@ class InterpretedProgram {
 
   ProgramView view() const { return view_of(pools_); }
   /// Of each kernel: code that interprets its description.
-  const simd::KernelEntry* kernels() const { return entries_.data(); }
+  const KernelEntry* kernels() const { return entries_.data(); }
   const ProgramPools& pools() const { return pools_; }
 
  private:
   static std::int64_t no_workspace(const std::int64_t*) { return 0; }
 
   ProgramPools pools_;
-  std::vector<simd::KernelEntry> entries_;
+  std::vector<KernelEntry> entries_;
 };
 
 /// Runs one graph's programs, any number of times. The graph must outlive it and stay as it is.
@@ -115,7 +115,7 @@ class ProgramInterpreter {
   struct Part {
     Part(ProgramPools&& pools, Variables& store, Variables& states, const EngineOptions& options)
         : program(std::move(pools)),
-          engine(program.view(), program.kernels(), store, states, nullptr, options) {}
+          engine(program.view(), TargetView{program.kernels()}, store, states, options) {}
     InterpretedProgram program;
     Engine engine;
   };

@@ -23,6 +23,9 @@ struct Cholesky : custom {
     return linalg::gradient_of_lower(matrix_triangular_solve(l, linalg::transpose_matrices(left),
                                                              Triangle::lower, true));  // S^T
   }
+  static Error explain(Cholesky, const Failure& wrong, std::span<const Dims> operands) {
+    return linalg::wrong_matrix("cholesky", wrong, operands[0], "is not positive definite");
+  }
   static void interpret(InterpretCall& call) {
     const HostTensor& a = *call.inputs[0];
     for (std::int64_t m = 0; m < linalg::count_matrices(a.dims); ++m) {
@@ -33,7 +36,7 @@ struct Cholesky : custom {
           double rest = matrix(i, j);
           for (std::int64_t k = 0; k < j; ++k) rest -= l(i, k) * l(j, k);
           if (i == j && !(rest > 0)) {
-            linalg::fail_matrix("cholesky", a.dims, m, "is not positive definite");
+            throw explain({}, {1, {m}}, std::array{a.dims});
           }
           l(i, j) = i == j ? std::sqrt(rest) : rest / l(j, j);
         }

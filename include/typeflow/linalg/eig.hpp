@@ -112,6 +112,10 @@ struct SelfAdjointEig : custom {
     }
     return linalg::gradient_of_lower(matmul(matmul(v, inner, false, false), v, false, true));
   }
+  static Error explain(SelfAdjointEig, const Failure& wrong, std::span<const Dims> operands) {
+    return linalg::wrong_matrix("self_adjoint_eig", wrong, operands[0],
+                                "has eigenvalues that the iteration did not find");
+  }
   static void interpret(InterpretCall& call) {
     const HostTensor& a = *call.inputs[0];
     for (std::int64_t m = 0; m < linalg::count_matrices(a.dims); ++m) {

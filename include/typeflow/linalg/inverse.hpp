@@ -20,6 +20,9 @@ struct MatrixInverse : custom {
   static constexpr AnyExpr gradient(MatrixInverse, auto, auto y, auto dy) {
     return -matmul(matmul(y, dy, true, false), y, false, true);
   }
+  static Error explain(MatrixInverse, const Failure& wrong, std::span<const Dims> operands) {
+    return linalg::wrong_matrix("matrix_inverse", wrong, operands[0], "is singular");
+  }
   static void interpret(InterpretCall& call) {
     const HostTensor& a = *call.inputs[0];
     for (std::int64_t m = 0; m < linalg::count_matrices(a.dims); ++m) {
@@ -28,7 +31,7 @@ struct MatrixInverse : custom {
       if (matrix.has_nan()) {
         inverse.fill(linalg::not_a_number);
       } else if (!linalg::gauss_jordan(matrix, inverse)) {
-        linalg::fail_matrix("matrix_inverse", a.dims, m, "is singular");
+        throw explain({}, {1, {m}}, std::array{a.dims});
       }
       inverse.store(call.outputs[0], m);
     }

@@ -29,7 +29,6 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::lapack {
 
-using simd::KernelCall;
 using simd::Tensor;
 
 /// f(T{}) for the element type of a tensor.
@@ -71,9 +70,9 @@ struct Matrices {
   T* operator[](std::int64_t i) const { return data + i * size(); }
 };
 
-/// The first of the matrices for which a routine failed: which one an Error names must not depend
-/// on the threads.
-class Failure {
+/// The first of the matrices for which a routine failed: which one is reported must not depend on
+/// the threads.
+class FirstFailure {
  public:
   void at(std::int64_t index) {
     std::int64_t known = first_.load(std::memory_order_relaxed);
@@ -81,9 +80,9 @@ class Failure {
            !first_.compare_exchange_weak(known, index, std::memory_order_relaxed)) {
     }
   }
-  void check(const char* function, const Tensor& x, const char* what) const {
+  void report(const KernelCall& call) const {
     const std::int64_t first = first_.load(std::memory_order_relaxed);
-    if (first != none_) linalg::fail_matrix(function, x.extents, first, what);
+    if (first != none_) call.fail({1, {first}});
   }
 
  private:
@@ -140,7 +139,7 @@ struct kernel_of<ops::MatrixInverse> {
     const lapack::Matrices<T> y(out);
     if (a.size() == 0) return;
     const int n = lapack::to_int(a.rows);
-    lapack::Failure singular;
+    lapack::FirstFailure singular;
     lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
       auto pivots = lapack::buffer<int>(n);
       int info = 0;
@@ -160,7 +159,7 @@ struct kernel_of<ops::MatrixInverse> {
         if (info != 0) singular.at(i);
       }
     });
-    singular.check("matrix_inverse", in, "is singular");
+    singular.report(call);
   }
 };
 
@@ -223,7 +222,7 @@ struct kernel_of<ops::MatrixSolve> {
     const lapack::Matrices<T> x(out);
     if (x.size() == 0) return;
     const int n = lapack::to_int(a.rows);
-    lapack::Failure singular;
+    lapack::FirstFailure singular;
     lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
       auto pivots = lapack::buffer<int>(n);
       auto lu = lapack::buffer<T>(a.size());
@@ -257,7 +256,7 @@ struct kernel_of<ops::MatrixSolve> {
         }
       }
     });
-    singular.check("matrix_solve", left, "is singular");
+    singular.report(call);
   }
 };
 
@@ -279,7 +278,7 @@ struct kernel_of<ops::MatrixTriangularSolve> {
     if (x.size() == 0) return;
     const std::int64_t n = a.rows;
     const char uplo = static_cast<Triangle>(op.triangle) == Triangle::lower ? 'U' : 'L';
-    lapack::Failure singular;
+    lapack::FirstFailure singular;
     lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         for (std::int64_t k = 0; k < n; ++k) {
@@ -289,7 +288,7 @@ struct kernel_of<ops::MatrixTriangularSolve> {
         lapack::solve_from_right(uplo, op.transposed != 0, false, x.columns, n, a[i], x[i]);
       }
     });
-    singular.check("matrix_triangular_solve", left, "is singular");
+    singular.report(call);
   }
 };
 
@@ -308,7 +307,7 @@ struct kernel_of<ops::Cholesky> {
     const lapack::Matrices<T> l(out);
     if (a.size() == 0) return;
     const int n = lapack::to_int(a.rows);
-    lapack::Failure failure;
+    lapack::FirstFailure failure;
     lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         T* const y = l[i];
@@ -323,7 +322,7 @@ struct kernel_of<ops::Cholesky> {
         if (info != 0) failure.at(i);
       }
     });
-    failure.check("cholesky", in, "is not positive definite");
+    failure.report(call);
   }
 };
 
@@ -344,7 +343,7 @@ struct kernel_of<ops::SelfAdjointEig> {
     T* const w = static_cast<T*>(values.data);
     if (a.size() == 0) return;
     const int n = lapack::to_int(a.rows);
-    lapack::Failure failure;
+    lapack::FirstFailure failure;
     lapack::parts_of(call, a.count, 9 * n, [&](std::int64_t begin, std::int64_t end) {
       int info = 0;
       T size{};
@@ -373,7 +372,7 @@ struct kernel_of<ops::SelfAdjointEig> {
         lapack::transpose_square(v[i], n);
       }
     });
-    failure.check("self_adjoint_eig", in, "has eigenvalues that the iteration did not find");
+    failure.report(call);
   }
 };
 
@@ -397,7 +396,7 @@ struct kernel_of<ops::Svd> {
     const int m = lapack::to_int(a.columns);
     const int n = lapack::to_int(a.rows);
     const int p = std::min(m, n);
-    lapack::Failure failure;
+    lapack::FirstFailure failure;
     lapack::parts_of(call, a.count, 3 * std::max(m, n), [&](std::int64_t begin, std::int64_t end) {
       auto copy = lapack::buffer<T>(a.size());
       auto vt = lapack::buffer<T>(v.size());
@@ -428,7 +427,7 @@ struct kernel_of<ops::Svd> {
         }
       }
     });
-    failure.check("svd", in, "has singular values that the iteration did not find");
+    failure.report(call);
   }
 };
 

@@ -5,6 +5,7 @@
 // axes make, one for each position along the axes before them, of which there may be none.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -142,17 +143,12 @@ constexpr AnyExpr gradient_of_lower(const AnyExpr& dx) {
 
 // For kernels and the interpreter.
 
-/// Throws Error: "matrix_inverse: the matrix at [2, 0] is singular". The extents are those of the
-/// tensor, the index counts its matrices.
-[[noreturn]] TYPEFLOW_COLD inline void fail_matrix(const char* function,
-                                                   std::span<const std::int64_t> extents,
-                                                   std::int64_t index, const char* what) {
-  const std::string place = detail::place_of(index, extents.first(extents.size() - 2));
-  throw Error(function, "the matrix" + place + " " + what);
-}
-[[noreturn]] TYPEFLOW_COLD inline void fail_matrix(const char* function, const Dims& dims,
-                                                   std::int64_t index, const char* what) {
-  fail_matrix(function, {dims.extent, static_cast<std::size_t>(dims.rank)}, index, what);
+/// "matrix_inverse: the matrix at [2, 0] is singular": matrix number[0] of a tensor.
+TYPEFLOW_COLD inline Error wrong_matrix(const char* function, const Failure& wrong,
+                                        const Dims& dims, const char* what) {
+  const auto extents = detail::extents_of(dims);
+  const std::string place = detail::place_of(wrong.number[0], extents.first(extents.size() - 2));
+  return Error(function, "the matrix" + place + " " + what);
 }
 
 /// A product whose factors may be of any size: neither over- nor underflows before its value is

@@ -26,6 +26,9 @@ struct MatrixSolve : custom {
     const AnyExpr db = matrix_solve(a, dx, !transposed);
     return {-(transposed ? matmul(x, db, false, true) : matmul(db, x, false, true)), db};
   }
+  static Error explain(MatrixSolve, const Failure& wrong, std::span<const Dims> operands) {
+    return linalg::wrong_matrix("matrix_solve", wrong, operands[0], "is singular");
+  }
   static void interpret(InterpretCall& call) {
     const bool transposed = decode<MatrixSolve>(call.graph, call.node).transposed != 0;
     const HostTensor& a = *call.inputs[0];
@@ -36,7 +39,7 @@ struct MatrixSolve : custom {
       if (matrix.has_nan()) {
         x.fill(linalg::not_a_number);
       } else if (!linalg::gauss_jordan(transposed ? matrix.transposed() : matrix, x)) {
-        linalg::fail_matrix("matrix_solve", a.dims, m, "is singular");
+        throw explain({}, {1, {m}}, std::array{a.dims});
       }
       x.store(call.outputs[0], m);
     }
@@ -61,6 +64,10 @@ struct MatrixTriangularSolve : custom {
     const AnyExpr da = -(transposed ? matmul(x, db, false, true) : matmul(db, x, false, true));
     return {linalg::triangle_of(da, triangle), db};
   }
+  static Error explain(MatrixTriangularSolve, const Failure& wrong,
+                       std::span<const Dims> operands) {
+    return linalg::wrong_matrix("matrix_triangular_solve", wrong, operands[0], "is singular");
+  }
   static void interpret(InterpretCall& call) {
     const MatrixTriangularSolve op = decode<MatrixTriangularSolve>(call.graph, call.node);
     const HostTensor& a = *call.inputs[0];
@@ -75,7 +82,7 @@ struct MatrixTriangularSolve : custom {
       for (std::int64_t step = 0; step < n; ++step) {
         const std::int64_t i = lower ? step : n - 1 - step;
         if (matrix(i, i) == 0) {
-          linalg::fail_matrix("matrix_triangular_solve", a.dims, m, "is singular");
+          throw explain({}, {1, {m}}, std::array{a.dims});
         }
         for (std::int64_t j = 0; j < x.columns; ++j) {
           double rest = x(i, j);

@@ -115,6 +115,10 @@ struct Svd : custom {
     v.append(p);
     return {Type(a.dtype, s), Type(a.dtype, u), Type(a.dtype, v)};
   }
+  static Error explain(Svd, const Failure& wrong, std::span<const Dims> operands) {
+    return linalg::wrong_matrix("svd", wrong, operands[0],
+                                "has singular values that the iteration did not find");
+  }
   static void interpret(InterpretCall& call) {
     const HostTensor& a = *call.inputs[0];
     for (std::int64_t m = 0; m < linalg::count_matrices(a.dims); ++m) {

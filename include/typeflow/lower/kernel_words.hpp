@@ -63,7 +63,9 @@ class KernelWords : protected ProgramBuilder {
   constexpr KernelSpec decode() const {
     KernelSpec k{};
     const int* at = spec_;
-    k.kind = static_cast<KernelKind>(*at++);
+    const int kind = *at++;
+    k.kind = static_cast<KernelKind>(kind & 0xff);
+    k.device = static_cast<DeviceKind>(kind >> 8);
     if (k.kind == KernelKind::custom) {
       k.op = ops_[*at++].op;
       k.inputs = *at++;

@@ -95,6 +95,7 @@ class Lowerer : KernelDescriber {
         lower_single(cluster);
         break;
     }
+    spec_[0] |= static_cast<int>(cluster.device.kind) << 8;  // a kernel of its own for each kind
     const int inputs = out_.operands.size() - operands;
     for (int i = 0; i < store_count_; ++i) out_.operands.push(stores_[i].slot);
     const Range tensors{operands, out_.operands.size() - operands};

@@ -61,6 +61,7 @@ struct KernelSpec {
   static constexpr int max_stores = 48;
 
   KernelKind kind;
+  DeviceKind device;
   bool wide;         ///< lanes of 8 bytes, not of 4
   int outer;         ///< axes outside of the reduced or innermost one, or of the matrices
   bool folds;        ///< loop: the innermost axis is reduced
@@ -124,6 +125,9 @@ enum class SlotKind : std::uint8_t { temporary, placeholder, variable, constant 
 /// Memory that holds a tensor.
 struct Slot {
   SlotKind kind;
+  /// Where the memory is. Any, of what the host gives (placeholders, constants): with each device
+  /// that reads it.
+  Device device;
   Id type;   ///< in ProgramView::types
   Id index;  ///< of the placeholder, variable or constant
   Id step;   ///< that writes it; none for all but temporaries

@@ -37,7 +37,7 @@ class ProgramBuilder {
   }
   constexpr Id add_slot(Id storage) {
     const Node& node = nodes_[values_[storage].node];
-    Slot record{SlotKind::temporary, type_of(storage), none, none};
+    Slot record{SlotKind::temporary, node.device, type_of(storage), none, none};
     const Id id = out_.slots.size();
     const Range words = node.attributes;
     if (node.op->kind == Kind::source) {
@@ -46,7 +46,9 @@ class ProgramBuilder {
         record.index = static_cast<Id>(graph_.attributes[words.first]);
       } else if (node.op->builtin == Builtin::placeholder) {
         record.kind = SlotKind::placeholder;
+        record.device = {};
       } else {
+        record.device = {};
         record.kind = SlotKind::constant;
         const bool is_array = node.op->builtin != Builtin::constant;
         record.index =

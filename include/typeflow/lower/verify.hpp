@@ -28,6 +28,7 @@ constexpr Message verify(const ProgramPools& program) {
       fail(s, "other operands than its kernel has");
     }
     if (step.label.operation.size == 0) fail(s, "no label");
+    if (step.device.kind == DeviceKind::any) fail(s, "no device");
     for (int i = 0; i < step.operands.count && wrong.empty(); ++i) {
       const Id id = program.operands[step.operands.first + i];
       if (id < 0 || id >= program.slots.size()) {
@@ -40,6 +41,7 @@ constexpr Message verify(const ProgramPools& program) {
         if (is_read && written[id] == 0) fail(s, "reads what is not yet written");
         if (!is_read && written[id] != 0) fail(s, "writes a temporary again");
         if (!is_read && slot.step != s) fail(s, "writes another step's temporary");
+        if (!is_read && !(slot.device == step.device)) fail(s, "writes to another device");
         if (!is_read) written[id] = 1;
       } else if (!is_read && slot.kind != SlotKind::variable) {
         fail(s, "writes what is no variable");

@@ -3,7 +3,10 @@
 
 // Dropout. Source: Srivastava et al., JMLR 15 (2014).
 
+#include <bit>
+#include <cstdint>
 #include <source_location>
+#include <span>
 #include <string>
 
 #include "typeflow/core/error.hpp"
@@ -24,12 +27,17 @@ struct CheckKeep : custom {
   }
   static constexpr AnyExpr gradient(CheckKeep, auto, auto, auto dy) { return dy; }
   static void interpret(InterpretCall& call) {
-    check(call.inputs[0]->value(0));
+    const Failure wrong = check(call.inputs[0]->value(0));
+    if (wrong.what != 0) throw explain({}, wrong, {});
     call.outputs[0] = *call.inputs[0];
   }
-  TYPEFLOW_COLD static void check(double keep) {
-    if (keep > 0 && keep <= 1) return;
-    throw Error("expected keep in (0, 1], got " + std::to_string(keep));
+  static Failure check(double keep) {
+    if (keep > 0 && keep <= 1) return {};
+    return {1, {std::bit_cast<std::int64_t>(keep)}};
+  }
+  TYPEFLOW_COLD static Error explain(CheckKeep, const Failure& wrong, std::span<const Dims>) {
+    return Error("expected keep in (0, 1], got " +
+                 std::to_string(std::bit_cast<double>(wrong.number[0])));
   }
 };
 

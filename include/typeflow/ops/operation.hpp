@@ -23,6 +23,9 @@
 //                                     is known. If variadic: simplify(op, span<const AnyExpr> x, y)
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; elementwise operations need none
+//   static explain(op, const Failure&, span<const Dims>)
+//                                     the Error for what its kernel has found wrong with the data,
+//                                     from the extents of inputs and outputs in the run
 //
 // All take as many inputs. well_formed.hpp checks that, record.hpp makes the Op of it, and
 // apply(op, x...) adds a node. See docs/design.md, Operations.
@@ -33,6 +36,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "typeflow/core/failure.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/op.hpp"
 

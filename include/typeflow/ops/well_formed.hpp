@@ -10,6 +10,7 @@
 
 #include <array>
 #include <complex>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +18,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/core/error.hpp"
+#include "typeflow/core/failure.hpp"
 #include "typeflow/front/expr.hpp"
 #include "typeflow/ops/operation.hpp"
 
@@ -196,6 +199,14 @@ concept describes_itself =
     };
 
 template <class O>
+concept Explains = requires { &O::explain; };
+template <class O>
+concept explains_failures =
+    requires(const O& op, const Failure& wrong, std::span<const Dims> operands) {
+      { O::explain(op, wrong, operands) } -> std::same_as<Error>;
+    };
+
+template <class O>
 constexpr bool elementwise_fits() {
   using With = Takes<O, InputsOf<O>>;
   constexpr bool takes = arity<O> > 0 || (Evaluates<O> && O::own_type);
@@ -291,6 +302,9 @@ constexpr bool well_formed() {
                 "an operation has from one to tf::max_outputs = 4 results");
   static_assert(!detail::Simplifies<O> || O::outputs == 1,
                 "simplify is for operations with one result");
+  static_assert(!detail::Explains<O> || detail::explains_failures<O>,
+                "explain of an operation must be explain(op, const tf::Failure&, "
+                "std::span<const tf::Dims>), and give a tf::Error");
   if constexpr (O::kind == Kind::elementwise) {
     return detail::elementwise_fits<O>();
   } else if constexpr (O::variadic) {

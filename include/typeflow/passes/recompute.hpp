@@ -228,6 +228,7 @@ class Recomputer {
   constexpr bool can_compute(Id id, Id value) {
     const Cluster& c = fused_.clusters[id];
     if (c.kind == ClusterKind::single || c.closed || id >= fused_.first_late) return false;
+    if (!(c.device == graph_.node_of(value).device)) return false;
     const Dims space = squeezed(graph_.dims_of(value));
     if (!(space == graph_.types[c.space].dims) || c.members + parts_ > limits_.members)
       return false;

@@ -16,13 +16,13 @@
 #include <string>
 #include <vector>
 
-#include "typeflow/cpu/call.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
 #include "typeflow/runtime/memory.hpp"
+#include "typeflow/runtime/target.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -102,9 +102,13 @@ inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void
 class ArenaPlanner {
  public:
   /// `variables`: as many as the program has, when an arena is prepared.
-  ArenaPlanner(const ProgramView& program, const simd::KernelEntry* kernels,
+  ArenaPlanner(const ProgramView& program, const TargetView& target,
                const std::vector<OpenVariable>& variables, bool keep_all)
-      : program_(program), kernels_(kernels), variables_(variables), keep_all_(keep_all) {
+      : program_(program),
+        kernels_(target.kernels),
+        memory_(*target.memory),
+        variables_(variables),
+        keep_all_(keep_all) {
     load_constant_arrays();
   }
 
@@ -117,7 +121,8 @@ class ArenaPlanner {
       arena.extents[static_cast<std::size_t>(i)] = program_.extents[i].resolve(sizes);
     }
     if (arena.scalars.size() == 0) {
-      arena.scalars = AlignedBytes(16 * (program_.constants.size + program_.placeholders.size));
+      arena.scalars =
+          AlignedBytes(16 * (program_.constants.size + program_.placeholders.size), memory_);
     }
     for (int i = 0; i < program_.constants.size; ++i) {
       const ConstantRecord& c = program_.constants[i];
@@ -166,7 +171,7 @@ class ArenaPlanner {
       return (size + memory_alignment - 1) / memory_alignment * memory_alignment;
     };
     for (const ConstantRecord& c : program_.constants) bytes += c.is_array ? padded(c) : 0;
-    constant_arrays_ = AlignedBytes(bytes);
+    constant_arrays_ = AlignedBytes(bytes, memory_);
     std::byte* at = constant_arrays_.data();
     for (int i = 0; i < program_.constants.size; ++i) {
       const ConstantRecord& c = program_.constants[i];
@@ -186,7 +191,7 @@ class ArenaPlanner {
     const MemoryPlan plan = plan_memory(program_, sizes, keep_all_);
     try {
       if (plan.bytes == too_many) throw std::bad_alloc();
-      arena.temporaries = AlignedBytes(plan.bytes);
+      arena.temporaries = AlignedBytes(plan.bytes, memory_);
     } catch (const std::bad_alloc&) {
       no_memory_for_temporaries(program_, plan.bytes, sizes);
     }
@@ -233,7 +238,7 @@ class ArenaPlanner {
     if (workspace <= arena.workspace.size()) return;
     try {
       if (workspace == too_many) throw std::bad_alloc();
-      arena.workspace = AlignedBytes(workspace);
+      arena.workspace = AlignedBytes(workspace, memory_);
     } catch (const std::bad_alloc&) {
       fail_step(program_, *largest,
                 workspace == too_many
@@ -243,7 +248,8 @@ class ArenaPlanner {
   }
 
   const ProgramView& program_;
-  const simd::KernelEntry* kernels_;
+  const KernelEntry* kernels_;
+  Memory& memory_;
   const std::vector<OpenVariable>& variables_;
   bool keep_all_;
   AlignedBytes constant_arrays_;

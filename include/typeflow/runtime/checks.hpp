@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,16 +31,41 @@ namespace detail {
   throw Error(std::string(where.view()), what);
 }
 
-/// Error if a step is pinned to a device that this machine does not have.
-TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& step) {
+/// Error if a step is pinned to none of these devices.
+TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& step,
+                                       std::span<const Device> devices) {
   const Device device = step.device;
-  if (device.kind == DeviceKind::any || device == cpu(0)) return;
+  if (std::find(devices.begin(), devices.end(), device) != devices.end()) return;
   Message what{};
   print_step(what, program, step);
   Message given{};
   given << device;
-  throw Error(std::string(what.view()), "a device of this machine (/cpu:0)",
+  Message known{};
+  for (const Device& d : devices) known << (known.empty() ? "" : ", ") << d;
+  throw Error(std::string(what.view()),
+              "a device of this machine (" + std::string(known.view()) + ")",
               std::string(given.view()));
+}
+
+/// Error if a step reads or writes a tensor of another device. (Transfers are no steps yet.)
+TYPEFLOW_COLD inline void check_operands(const ProgramView& program, const Step& step) {
+  for (int i = 0; i < step.operands.count; ++i) {
+    const Slot& slot = program.slots[program.operands[step.operands.first + i]];
+    if (slot.device == step.device || slot.device.kind == DeviceKind::any) continue;
+    Message where{};
+    print_step(where, program, step);
+    Message what{};
+    what << "is on " << step.device << ", but ";
+    if (slot.kind == SlotKind::variable) {
+      what << "variable \"";
+      print_name(what, program, program.variables[slot.index].name);
+      what << '"';
+    } else {
+      print_step(what, program, program.steps[slot.step]);
+    }
+    what << " on " << slot.device << "; nothing moves tensors from one to the other";
+    throw Error(std::string(where.view()), std::string(what.view()));
+  }
 }
 
 // Sizes.

@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
-#include "typeflow/cpu/call.hpp"
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/arena.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
 #include "typeflow/runtime/memory.hpp"
+#include "typeflow/runtime/target.hpp"
 #include "typeflow/runtime/variables.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -42,19 +42,20 @@ class Engine {
   using Arena = detail::Arena;
 
  public:
-  /// `kernels` has an entry for each of the program's kernels.
-  TYPEFLOW_COLD Engine(const ProgramView& program, const simd::KernelEntry* kernels,
-                       Variables& variables, Variables& states, simd::Executor* executor,
-                       const EngineOptions& options)
+  /// What the arguments refer to must outlive the engine.
+  TYPEFLOW_COLD Engine(const ProgramView& program, const TargetView& target, Variables& variables,
+                       Variables& states, const EngineOptions& options)
       : program_(program),
-        kernels_(kernels),
+        target_(target),
         store_(variables),
         states_(states),
-        executor_(executor),
         options_(options),
-        planner_(program_, kernels, variables_, options.keep_all) {
+        planner_(program_, target, variables_, options.keep_all) {
     if (!options_.soft_placement) {
-      for (const Step& step : program_.steps) detail::check_device(program_, step);
+      for (const Step& step : program_.steps) {
+        detail::check_device(program_, step, target_.devices);
+        detail::check_operands(program_, step);
+      }
     }
     variables_.reserve(static_cast<std::size_t>(program_.variables.size));
     for (const ProgramVariable& v : program_.variables) {
@@ -197,7 +198,9 @@ class Engine {
       Arena& arena;
       const ProgramView& program;
       std::span<const FetchTarget> fetches;
+      Queue* queue;
       ~Redirected() {
+        finish(queue);
         for (const FetchTarget& f : fetches) {
           const Id slot = program.names[f.name].slot;
           if (program.slots[slot].kind == SlotKind::temporary) {
@@ -206,7 +209,8 @@ class Engine {
         }
       }
     };
-    const Redirected restore{arena, program_, fetches};
+    Failure failure;  // there until the queue is finished
+    const Redirected restore{arena, program_, fetches, target_.queue};
     for (const FetchTarget& f : fetches) {
       const Id slot = program_.names[f.name].slot;
       if (program_.slots[slot].kind != SlotKind::temporary) {
@@ -221,19 +225,24 @@ class Engine {
       const Id* const slots = program_.operands.data + step.operands.first;
       for (int i = 0; i < step.operands.count; ++i) operands[i] = arena.slot(slots[i]);
       try {
-        kernels_[step.kernel].run({operands,
-                                   arena.extents.data() + step.extents.first,
-                                   program_.words.data + step.words.first,
-                                   arena.workspace.data(),
-                                   executor_,
-                                   {options_.seed, draw},
-                                   kernels_[step.kernel].description});
+        const KernelEntry& kernel = target_.kernels[step.kernel];
+        kernel.run({operands,
+                    arena.extents.data() + step.extents.first,
+                    program_.words.data + step.words.first,
+                    arena.workspace.data(),
+                    target_.queue,
+                    {options_.seed, draw},
+                    kernel.description,
+                    &failure,
+                    id});
       } catch (const Error& error) {
         detail::fail_step(program_, step, error.what());
       } catch (const std::bad_alloc&) {
         detail::fail_step(program_, step,
                           "no memory for what its kernel needs besides its operands");
       }
+      if (options_.check_finite || program_.kernels[step.kernel].prints) finish(target_.queue);
+      if (failure.what != 0) fail(arena, failure);
       if (options_.check_finite) {
         detail::check_outputs(program_, step, arena.slots.data(), arena.sizes);
       }
@@ -241,6 +250,8 @@ class Engine {
         detail::print_value(program_, step, arena.slots.data(), arena.sizes, options_.print);
       }
     }
+    finish(target_.queue);
+    if (failure.what != 0) fail(arena, failure);
     for (const FetchTarget& f : fetches) {  // a second fetch of one temporary
       const Id slot = program_.names[f.name].slot;
       if (program_.slots[slot].kind == SlotKind::temporary && arena.slot(slot) != f.data) {
@@ -248,15 +259,33 @@ class Engine {
       }
     }
   }
+  /// Throws what a kernel has found wrong.
+  [[noreturn]] TYPEFLOW_COLD void fail(const Arena& arena, Failure& failure) const {
+    const Step& step = program_.steps[failure.step];
+    const KernelEntry& kernel = target_.kernels[step.kernel];
+    if (kernel.explain == nullptr) detail::fail_step(program_, step, "its data is wrong");
+    const Error error = kernel.explain({nullptr,
+                                        arena.extents.data() + step.extents.first,
+                                        program_.words.data + step.words.first,
+                                        nullptr,
+                                        nullptr,
+                                        {},
+                                        kernel.description,
+                                        &failure,
+                                        failure.step});
+    detail::fail_step(program_, step, error.what());
+  }
+  static void finish(Queue* queue) {
+    if (queue != nullptr) queue->finish();
+  }
   static void copy(void* to, const void* from, std::int64_t bytes) {
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
 
   ProgramView program_;
-  const simd::KernelEntry* kernels_;
+  TargetView target_;
   Variables& store_;
   Variables& states_;
-  simd::Executor* executor_;
   EngineOptions options_;
   std::vector<detail::OpenVariable> variables_;
   detail::ArenaPlanner planner_;

@@ -19,13 +19,13 @@
 #include <vector>
 
 #include "typeflow/core/xtensor.hpp"
-#include "typeflow/cpu/kernels.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/frozen.hpp"
+#include "typeflow/runtime/cpu_target.hpp"
 #include "typeflow/runtime/engine.hpp"
 #include "typeflow/runtime/feed.hpp"
 #include "typeflow/runtime/select.hpp"
-#include "typeflow/runtime/threads.hpp"
+#include "typeflow/runtime/target.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -39,7 +39,7 @@ struct SessionOptions {
   int threads = 0;
   /// Look for NaN and infinity after every kernel, and throw an Error that names the first.
   bool check_finite = false;
-  /// Run on the CPU what the model places on devices that this machine has not.
+  /// Run all the same what the model places on devices that the target has not.
   bool soft_placement = false;
   /// Takes the lines of tf::print; by default they go to stderr.
   std::function<void(std::string_view)> print = [](std::string_view line) {
@@ -48,15 +48,6 @@ struct SessionOptions {
 };
 
 namespace detail {
-
-template <class P, class Arch, int... I>
-constexpr auto kernel_entries(std::integer_sequence<int, I...>) {
-  return std::array<simd::KernelEntry, sizeof...(I)>{
-      simd::entry<typename KernelType<P::template Kernel<I>::value>::type, Arch>...};
-}
-template <class P, class Arch>
-inline constexpr auto kernel_table =
-    kernel_entries<P, Arch>(std::make_integer_sequence<int, P::kernel_count>{});
 
 /// The type of a fetch's result.
 template <DType D, int Rank>
@@ -88,11 +79,12 @@ auto no_results() {
 
 }  // namespace detail
 
-/// A model, ready to run: Session<mlp> for training, Session<mlp, tf::inference>.
+/// A model, ready to run: Session<mlp> for training, Session<mlp, tf::inference>. The target is
+/// what it runs on (runtime/target.hpp).
 ///
 /// Thread safety: run() may be called from several threads at once, if no two of the runs assign
 /// one variable, or assign one that the other reads.
-template <auto Model, Mode M = training, class Arch = simd::DefaultArch>
+template <auto Model, Mode M = training, TargetType Target = CpuTarget<>>
 class Session {
   using Sound = detail::ModelCheck<Model, M>;
   using Main = std::conditional_t<Sound::ok, Lowering<Model, M>, Lowering<detail::no_model, M>>;
@@ -102,7 +94,7 @@ class Session {
   /// overwrites none. The store must outlive the session.
   explicit Session(Variables& variables, const SessionOptions& options = {},
                    std::source_location at = std::source_location::current())
-      : variables_(variables), options_(options) {
+      : variables_(variables), options_(options), target_(thread_count(options, at)) {
     // Not in the class: clang finds no members of a class that has failed.
     static_assert(Sound::by_reference,
                   "Session<model>: a model takes the graph by reference: void model(tf::Graph& g)");
@@ -113,15 +105,6 @@ class Session {
       [[maybe_unused]] constexpr int why = detail::freeze<Model, M, Everything>().nodes;
     }
     static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
-    if (options.threads < 0) {
-      throw Error("Session (" + std::string(file_name(at.file_name())) + ':' +
-                      std::to_string(at.line()) + ')',
-                  "threads >= 0", std::to_string(options.threads));
-    }
-    const int threads = options.threads > 0
-                            ? options.threads
-                            : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    if (threads > 1) threads_ = std::make_unique<ThreadPool>(threads);
     main_ = make_engine<Main>();
   }
 
@@ -192,12 +175,24 @@ class Session {
   }
 
   Variables& variables() const { return variables_; }
+  Target& target() { return target_; }
   /// The bytes of temporaries that a run with this batch, or with these sizes of symbols, needs.
   std::int64_t arena_bytes(const SymbolSizes& sizes = {}) const {
     return main_->arena_bytes(sizes);
   }
 
  private:
+  static int thread_count(const SessionOptions& options, const std::source_location& at) {
+    if (options.threads < 0) {
+      throw Error("Session (" + std::string(file_name(at.file_name())) + ':' +
+                      std::to_string(at.line()) + ')',
+                  "threads >= 0", std::to_string(options.threads));
+    }
+    return options.threads > 0
+               ? options.threads
+               : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }
+
   template <class P>
   std::unique_ptr<Engine> make_engine() {
     EngineOptions options;
@@ -207,8 +202,8 @@ class Session {
     options.soft_placement = options_.soft_placement;
     options.keep_all = has(M, debug);
     options.print = options_.print;
-    return std::make_unique<Engine>(P::view, detail::kernel_table<P, Arch>.data(), variables_,
-                                    states_, threads_.get(), options);
+    return std::make_unique<Engine>(P::view, detail::view_of<P>(target_), variables_, states_,
+                                    options);
   }
 
   /// A program besides the main one.
@@ -332,7 +327,7 @@ class Session {
   Variables& variables_;
   SessionOptions options_;
   Variables states_;
-  std::unique_ptr<ThreadPool> threads_;
+  Target target_;
   std::unique_ptr<Engine> main_;
   std::atomic<const Other*> others_{nullptr};  // the last that was made
   std::mutex mutex_;                           // for the making

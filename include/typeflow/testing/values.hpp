@@ -138,8 +138,8 @@ HostTensors run_kernels(const HostTensors& feeds) {
   Variables states;
   EngineOptions options;
   options.keep_all = has(M, debug);
-  Engine engine(program, typeflow::detail::kernel_table<Program, simd::DefaultArch>.data(),
-                variables, states, nullptr, options);
+  CpuTarget<> cpu;
+  Engine engine(program, typeflow::detail::view_of<Program>(cpu), variables, states, options);
   std::vector<std::vector<std::byte>> memory;  // of feeds, then of results
   const auto allocate = [&](DType type, std::int64_t count) {
     memory.emplace_back(static_cast<std::size_t>(count * size_of(type)));

@@ -17,8 +17,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// Throws if an index is out of range and not to be skipped, or out of order.
-inline void check_indices(Indexing indexing, const Tensor& indices, std::int64_t extent) {
+/// False, and it is reported, if an index is out of range and not to be skipped, or out of order.
+inline bool check_indices(const KernelCall& call, Indexing indexing, const Tensor& indices,
+                          std::int64_t extent) {
+  Failure wrong;
   visit_integer(indices.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* const index = static_cast<const T*>(indices.data);
@@ -28,10 +30,11 @@ inline void check_indices(Indexing indexing, const Tensor& indices, std::int64_t
       inside &= static_cast<std::uint64_t>(index[i]) < static_cast<std::uint64_t>(extent);
     }
     if (inside && !detail::rule_of(indexing).sorted) return;
-    detail::check_indices(
-        indexing, [&](std::int64_t i) { return detail::to_index(index[i]); }, indices.extents,
-        extent);
+    wrong = detail::find_wrong_index(
+        indexing, [&](std::int64_t i) { return detail::to_index(index[i]); }, count, extent);
   });
+  if (wrong.what != 0) call.fail(wrong);
+  return wrong.what == 0;
 }
 
 /// Indices as std::int64_t, whatever their type, some at a time.
@@ -56,7 +59,7 @@ struct kernel_of<ops::Gather> {
   static void run(const ops::Gather& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const Loops loops = detail::index_loops(in[0].extents, in[1].extents, op.axis, op.batch_dims);
-    check_indices(op.indexing, in[1], loops.extent);
+    if (!check_indices(call, op.indexing, in[1], loops.extent)) return;
     const std::int64_t size = loops.inner * size_of(in->dtype);
     if (size == 0) return;
     visit_bytes(size, [&](auto bytes) { copy(loops, bytes, in, out, call); });
@@ -145,7 +148,7 @@ struct kernel_of<ops::ScatterSum> {
   static void run(const ops::ScatterSum& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const auto loops = detail::index_loops(out->extents, in[1].extents, op.axis, op.batch_dims);
-    check_indices(op.indexing, in[1], loops.extent);
+    if (!check_indices(call, op.indexing, in[1], loops.extent)) return;
     T* const sums = static_cast<T*>(out->data);
     parallel(call, out->size(), 4 * chunk_size, [&](std::int64_t begin, std::int64_t end) {
       std::fill(sums + begin, sums + end, T(0));
@@ -158,15 +161,17 @@ struct kernel_of<ops::ScatterSum> {
 template <>
 struct kernel_of<ops::RavelIndex> {
   template <class A, class T>
-  static void run(const ops::RavelIndex& op, const Tensor* in, const Tensor* out,
-                  const KernelCall&) {
+  static void run(const ops::RavelIndex&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
     const T* const index = static_cast<const T*>(in->data);
     const auto at = [&](std::int64_t i) { return detail::to_index(index[i]); };
     auto* const positions = static_cast<std::int64_t*>(out->data);
     const std::int64_t rows = out->size();
-    for (std::int64_t row = 0; row < rows; ++row) {
-      positions[row] = ops::RavelIndex::position(op, row, at, in[0].extents, in[1].extents);
+    Failure wrong;
+    for (std::int64_t row = 0; row < rows && wrong.what == 0; ++row) {
+      positions[row] = ops::RavelIndex::position(row, at, in[1].extents, wrong);
     }
+    if (wrong.what != 0) call.fail(wrong);
   }
 };
 

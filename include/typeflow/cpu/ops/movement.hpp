@@ -213,7 +213,8 @@ struct kernel_of<ops::Slice> {
     std::int64_t start = 0;
     for (std::size_t i = 0; i < out->extents.size(); ++i) {
       const int axis = static_cast<int>(i);
-      ops::Slice::require_inside(op, axis, window, in->extents[i]);
+      const Failure wrong = ops::Slice::outside(op, axis, window, in->extents[i]);
+      if (wrong.what != 0) return call.fail(wrong);
       start += op.offset(axis, window) * from[i];
       copy.add_axis(window[i], op.step[i] * from[i], to[i]);
     }

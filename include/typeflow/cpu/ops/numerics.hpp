@@ -45,16 +45,19 @@ struct kernel_of<ops::CheckNumerics> {
       if (nan_here > 0) nan += nan_here;
       if (infinite_here > 0) infinite += infinite_here;
     });
-    if (nan + infinite > 0) ops::CheckNumerics::fail(nan, infinite, size);
+    if (nan + infinite > 0) call.fail({1, {nan, infinite, size}});
   }
 };
 
 template <>
 struct kernel_of<ops::CheckKeep> {
   template <class A, class T>
-  static void run(const ops::CheckKeep&, const Tensor* in, const Tensor* out, const KernelCall&) {
+  static void run(const ops::CheckKeep&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
     const T keep = *static_cast<const T*>(in->data);
-    ops::CheckKeep::check(static_cast<double>(static_cast<Computed<T>>(keep)));
+    const Failure wrong =
+        ops::CheckKeep::check(static_cast<double>(static_cast<Computed<T>>(keep)));
+    if (wrong.what != 0) return call.fail(wrong);
     *static_cast<T*>(out->data) = keep;
   }
 };

@@ -35,7 +35,7 @@ struct kernel_of<ops::ReverseSequence> {
     const std::int64_t batch_size = x.extents[outer];
     for (std::int64_t b = 0; b < batch_size; ++b) {
       const auto length = static_cast<std::int64_t>(lengths[b]);
-      if (length < 0 || length > extent) detail::fail_length(length, b, extent);
+      if (length < 0 || length > extent) return call.fail({1, {length, b, extent}});
     }
     // A piece is as long as one length holds for it: up to the batch axis, if that is further in.
     const std::size_t last = std::max(axis, outer);

@@ -14,7 +14,7 @@ struct scatter_kernel {
   template <class A, class T>
   static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
     const detail::IndexLoops loops = detail::index_loops(out->extents, in[1].extents, 0, 0);
-    check_indices(op.indexing, in[1], loops.extent);
+    if (!check_indices(call, op.indexing, in[1], loops.extent)) return;
     scatter_slices(loops, in[1], static_cast<const T*>(in[0].data), static_cast<T*>(out->data),
                    call, [&](const T& a, const T& b) { return apply_element(op, a, b); });
   }

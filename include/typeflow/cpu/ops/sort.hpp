@@ -43,7 +43,7 @@ struct kernel_of<ops::TopK> {
   static void rows(const Tensor* in, const Tensor* out, const KernelCall& call) {
     const std::int64_t length = in->extents.back();
     const std::int64_t count = out->extents.back();
-    if (count > length) detail::throw_too_few(count, length);
+    if (count > length) return call.fail({1, {count, length}});
     if (count == 0) return;
     const std::int64_t rows = out->size() / count;
     const T* const x = static_cast<const T*>(in->data);

@@ -16,7 +16,7 @@ template <>
 struct kernel_of<ops::LastPositions> {
   template <class A>
   static void run(const ops::LastPositions& op, const Tensor* in, const Tensor* out,
-                  const KernelCall&) {
+                  const KernelCall& call) {
     std::int32_t* const y = static_cast<std::int32_t*>(out->data);
     std::fill_n(y, out->size(), -1);
     const std::int64_t rows = in->extents[0];
@@ -29,7 +29,7 @@ struct kernel_of<ops::LastPositions> {
         for (int axis = 0; axis < op.rank; ++axis) {
           const std::int64_t extent = out->extents[static_cast<std::size_t>(axis)];
           const auto i = static_cast<std::int64_t>(index[axis]);
-          if (i < 0 || i >= extent) detail::fail_index(op.stitches != 0, i, row, axis, extent);
+          if (i < 0 || i >= extent) return call.fail({1, {i, row, axis, extent}});
           place = place * extent + i;
         }
         y[place] = static_cast<std::int32_t>(row);

@@ -61,7 +61,7 @@ struct kernel_of<ops::Unique> {
       if (known != nullptr && *known != -1) {
         index[i] = *known;
       } else {
-        if (count == bound) detail::fail_unique(bound, i);
+        if (count == bound) return call.fail({1, {bound, i}});
         values[count] = x[i];
         if (known != nullptr) *known = count;
         index[i] = count++;

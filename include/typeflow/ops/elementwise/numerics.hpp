@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <source_location>
+#include <span>
 #include <string>
 
 #include "typeflow/core/error.hpp"
@@ -32,13 +33,13 @@ struct CheckNumerics : custom {
       nan += std::isnan(x.value(i));
       infinite += std::isinf(x.value(i));
     }
-    if (nan + infinite > 0) fail(nan, infinite, x.size());
+    if (nan + infinite > 0) throw explain({}, {1, {nan, infinite, x.size()}}, {});
     call.outputs[0] = x;
   }
-  [[noreturn]] TYPEFLOW_COLD static void fail(std::int64_t nan, std::int64_t infinite,
-                                              std::int64_t count) {
-    throw Error("check_numerics", std::to_string(nan) + " NaN and " + std::to_string(infinite) +
-                                      " infinite among " + std::to_string(count) + " elements");
+  TYPEFLOW_COLD static Error explain(CheckNumerics, const Failure& wrong, std::span<const Dims>) {
+    const auto [nan, infinite, count, unused] = wrong.number;
+    return Error("check_numerics", std::to_string(nan) + " NaN and " + std::to_string(infinite) +
+                                       " infinite among " + std::to_string(count) + " elements");
   }
 };
 

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -69,6 +70,9 @@ struct Gather : custom {
       }
     });
   }
+  static Error explain(const Gather& op, const Failure& wrong, std::span<const Dims> operands) {
+    return detail::wrong_index(op.indexing, wrong, detail::extents_of(operands[1]));
+  }
 };
 
 /// Zeros, plus every slice of `values` at its index: the sum where an index occurs several times.
@@ -112,6 +116,9 @@ struct ScatterSum : custom {
         y[i] = detail::fitted(number_from(total[static_cast<std::size_t>(i)]), y.dtype);
       }
     });
+  }
+  static Error explain(const ScatterSum& op, const Failure& wrong, std::span<const Dims> operands) {
+    return detail::wrong_index(op.indexing, wrong, detail::extents_of(operands[1]));
   }
 };
 

@@ -4,6 +4,7 @@
 // Slices at rows of coordinates: gather_nd, scatter_nd. The axes that are indexed become one, and
 // rows of coordinates become positions along it.
 
+#include <array>
 #include <cstdint>
 #include <source_location>
 #include <span>
@@ -31,41 +32,45 @@ struct RavelIndex : custom {
     --dims.rank;
     return {DType::int64, fits ? dims : no_dims};
   }
-  /// ravel(at, position) of every row; `shape` ends with the empty axis.
+  /// The position of a row, whose coordinates are at(row * K), at(row * K + 1)...; `shape` ends
+  /// with the empty axis. What is wrong with a coordinate goes to `wrong`.
   template <class At>
-  static std::int64_t position(const RavelIndex& op, std::int64_t row, const At& at,
-                               std::span<const std::int64_t> indices,
-                               std::span<const std::int64_t> shape) {
+  static std::int64_t position(std::int64_t row, const At& at, std::span<const std::int64_t> shape,
+                               Failure& wrong) {
     std::int64_t position = 0;
     const auto depth = static_cast<std::int64_t>(shape.size()) - 1;
     for (std::int64_t k = 0; k < depth; ++k) {
       const std::int64_t extent = shape[static_cast<std::size_t>(k)];
       const std::int64_t index = at(row * depth + k);
-      if (index < 0 || index >= extent) fail(op, row, k, index, indices, extent);
+      if (index < 0 || index >= extent) {
+        wrong = {1, {row, k, index, extent}};
+        return -1;
+      }
       position = position * extent + index;
     }
     return position;
   }
-  [[noreturn]] TYPEFLOW_COLD static void fail(const RavelIndex& op, std::int64_t row,
-                                              std::int64_t k, std::int64_t index,
-                                              std::span<const std::int64_t> indices,
-                                              std::int64_t extent) {
+  TYPEFLOW_COLD static Error explain(const RavelIndex& op, const Failure& wrong,
+                                     std::span<const Dims> operands) {
+    const auto [row, k, index, extent] = wrong.number;
+    const std::span<const std::int64_t> indices = detail::extents_of(operands[0]);
     const bool confusion = op.indexing == Indexing::confusion_matrix;
-    const std::string place =
-        confusion ? detail::place_of(row, indices.first(indices.size() - 1))
-                  : detail::place_of(row * static_cast<std::int64_t>(indices.back()) + k, indices);
+    const std::string place = confusion ? detail::place_of(row, indices.first(indices.size() - 1))
+                                        : detail::place_of(row * indices.back() + k, indices);
     const detail::IndexingRule& rule = detail::rule_of(op.indexing);
-    detail::throw_out_of_range(rule.name, confusion && k == 1 ? "prediction" : rule.index, index,
-                               place, extent);
+    return detail::out_of_range(rule.name, confusion && k == 1 ? "prediction" : rule.index, index,
+                                place, extent);
   }
   static void interpret(InterpretCall& call) {
     const RavelIndex op = decode<RavelIndex>(call.graph, call.node);
     const HostTensor& indices = *call.inputs[0];
     HostTensor& y = call.outputs[0];
     for (std::int64_t row = 0; row < y.size(); ++row) {
+      Failure wrong;
       y[row].integer = position(
-          op, row, [&](std::int64_t i) { return detail::index_at(indices, i); },
-          detail::extents_of(indices), detail::extents_of(*call.inputs[1]));
+          row, [&](std::int64_t i) { return detail::index_at(indices, i); },
+          detail::extents_of(*call.inputs[1]), wrong);
+      if (wrong.what != 0) throw explain(op, wrong, std::array{indices.dims});
     }
   }
 };

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/failure.hpp"
 #include "typeflow/front/expr.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 
@@ -101,8 +102,11 @@ inline IndexLoops index_loops(std::span<const std::int64_t> tensor,
   }
   return loops;
 }
+inline std::span<const std::int64_t> extents_of(const Dims& dims) {
+  return {dims.extent, static_cast<std::size_t>(dims.rank)};
+}
 inline std::span<const std::int64_t> extents_of(const HostTensor& tensor) {
-  return {tensor.dims.extent, static_cast<std::size_t>(tensor.dims.rank)};
+  return extents_of(tensor.dims);
 }
 
 /// An index of any integer type; what an std::int64_t can't hold is too large for any tensor.
@@ -129,36 +133,44 @@ TYPEFLOW_COLD inline std::string place_of(std::int64_t position,
   }
   return place.empty() ? place : " at [" + place;
 }
-[[noreturn]] TYPEFLOW_COLD inline void throw_out_of_range(std::string_view function,
-                                                          std::string_view what, std::int64_t index,
-                                                          const std::string& place,
-                                                          std::int64_t extent) {
-  throw Error(std::string(function), std::string(what) + ' ' + std::to_string(index) + place +
-                                         " is not in [0, " + std::to_string(extent) + ")");
+TYPEFLOW_COLD inline Error out_of_range(std::string_view function, std::string_view what,
+                                        std::int64_t index, const std::string& place,
+                                        std::int64_t extent) {
+  return Error(std::string(function), std::string(what) + ' ' + std::to_string(index) + place +
+                                          " is not in [0, " + std::to_string(extent) + ")");
 }
 
-/// Throws if an index is out of range and not to be skipped, or out of order. at(i) is the i-th.
+/// What is wrong with the first index that is out of range and not to be skipped, or out of order.
+/// at(i) is the i-th of `count`.
 template <class At>
-void check_indices(Indexing indexing, const At& at, std::span<const std::int64_t> extents,
-                   std::int64_t extent) {
+Failure find_wrong_index(Indexing indexing, const At& at, std::int64_t count, std::int64_t extent) {
   const IndexingRule& rule = rule_of(indexing);
-  std::int64_t count = 1;
-  for (const std::int64_t e : extents) count *= e;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t index = at(i);
     if ((index < 0 && !rule.skips_negative) || (index >= extent && !rule.skips_large)) {
-      throw_out_of_range(rule.name, rule.index, index, place_of(i, extents), extent);
+      return {1, {i, index, extent}};
     }
-    if (rule.sorted && i > 0 && index < at(i - 1)) {
-      throw Error(std::string(rule.name), "the ids must be sorted, but " + std::to_string(index) +
-                                              place_of(i, extents) + " follows " +
-                                              std::to_string(at(i - 1)));
-    }
+    if (rule.sorted && i > 0 && index < at(i - 1)) return {2, {i, index, at(i - 1)}};
   }
+  return {};
 }
+/// The same in words; the extents are those of the indices.
+TYPEFLOW_COLD inline Error wrong_index(Indexing indexing, const Failure& wrong,
+                                       std::span<const std::int64_t> extents) {
+  const IndexingRule& rule = rule_of(indexing);
+  const std::string place = place_of(wrong.number[0], extents);
+  if (wrong.what == 1) {
+    return out_of_range(rule.name, rule.index, wrong.number[1], place, wrong.number[2]);
+  }
+  return Error(std::string(rule.name), "the ids must be sorted, but " +
+                                           std::to_string(wrong.number[1]) + place + " follows " +
+                                           std::to_string(wrong.number[2]));
+}
+/// Throws if one of the indices is wrong.
 inline void check_indices(Indexing indexing, const HostTensor& indices, std::int64_t extent) {
-  check_indices(
-      indexing, [&](std::int64_t i) { return index_at(indices, i); }, extents_of(indices), extent);
+  const Failure wrong = find_wrong_index(
+      indexing, [&](std::int64_t i) { return index_at(indices, i); }, indices.size(), extent);
+  if (wrong.what != 0) throw wrong_index(indexing, wrong, extents_of(indices));
 }
 
 /// Calls f(slice of the tensor, slice of the chosen ones), each as the place of its first element

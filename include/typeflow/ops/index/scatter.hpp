@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <vector>
 
 #include "typeflow/front/variables.hpp"
@@ -44,6 +45,9 @@ struct scatter_update_base : update {
         }
       });
     });
+  }
+  static Error explain(const Self& op, const Failure& wrong, std::span<const Dims> operands) {
+    return detail::wrong_index(op.indexing, wrong, detail::extents_of(operands[1]));
   }
 };
 

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <limits>
 #include <source_location>
+#include <span>
 #include <string>
 
 #include "typeflow/core/error.hpp"
@@ -61,15 +62,14 @@ constexpr Dims with_axis(const Dims& x, int axis, int count, Extent extent) {
 
 // What kernels and interpreter say of bad data.
 
-[[noreturn]] TYPEFLOW_COLD inline void fail_bound(const char* operation, const char* what,
-                                                  std::int64_t bound, std::int64_t count) {
-  throw Error(operation, "at most " + std::to_string(bound) + what, std::to_string(count));
+TYPEFLOW_COLD inline Error too_many_rows(const char* operation, const char* what,
+                                         std::int64_t bound, std::int64_t count) {
+  return Error(operation, "at most " + std::to_string(bound) + what, std::to_string(count));
 }
-[[noreturn]] TYPEFLOW_COLD inline void fail_partition(std::int64_t partition, std::int64_t at,
-                                                      int parts) {
-  throw Error("dynamic_partition", "partition " + std::to_string(partition) + " at [" +
-                                       std::to_string(at) + "] is not in [0, " +
-                                       std::to_string(parts) + ")");
+TYPEFLOW_COLD inline Error no_such_partition(std::int64_t partition, std::int64_t at, int parts) {
+  return Error("dynamic_partition", "partition " + std::to_string(partition) + " at [" +
+                                        std::to_string(at) + "] is not in [0, " +
+                                        std::to_string(parts) + ")");
 }
 }  // namespace detail
 
@@ -88,13 +88,16 @@ struct WhereIndex : custom {
     return {Type(DType::int32, fits ? Dims{2, {op.bound, mask.dims.rank}} : no_dims),
             Type(DType::int32, {})};
   }
+  static Error explain(WhereIndex, const Failure& wrong, std::span<const Dims>) {
+    return detail::too_many_rows("where", " true elements", wrong.number[0], wrong.number[1]);
+  }
   static void interpret(InterpretCall& call) {
     const HostTensor& mask = *call.inputs[0];
     HostTensor& indices = call.outputs[0];
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < mask.size(); ++i) count += mask[i].integer != 0;
     if (count > indices.dims.extent[0]) {
-      detail::fail_bound("where", " true elements", indices.dims.extent[0], count);
+      throw explain({}, {1, {indices.dims.extent[0], count}}, {});
     }
     std::int64_t row = 0;
     for (std::int64_t i = 0; i < mask.size(); ++i) {
@@ -125,10 +128,18 @@ struct Partition : custom {
     const bool fits = (x.dtype == DType::boolean || is_integer(x.dtype)) && x.dims.rank == 1;
     return {Type(DType::int32, fits ? Dims{1, {op.bound}} : no_dims), Type(DType::int32, {})};
   }
-  /// Throws what is to be said of more elements than fit.
-  [[noreturn]] TYPEFLOW_COLD static void fail(DType type, std::int64_t bound, std::int64_t count) {
-    if (type == DType::boolean) detail::fail_bound("boolean_mask", " true elements", bound, count);
-    detail::fail_bound("dynamic_partition", " rows in a part", bound, count);
+  static Failure wrong_part(std::int64_t part, std::int64_t at) { return {1, {part, at}}; }
+  /// More elements than fit.
+  static Failure no_room(DType type, std::int64_t bound, std::int64_t count) {
+    return {type == DType::boolean ? 2 : 3, {bound, count}};
+  }
+  static Error explain(Partition op, const Failure& wrong, std::span<const Dims>) {
+    const auto& number = wrong.number;
+    if (wrong.what == 1) return detail::no_such_partition(number[0], number[1], op.parts);
+    return wrong.what == 2
+               ? detail::too_many_rows("boolean_mask", " true elements", number[0], number[1])
+               : detail::too_many_rows("dynamic_partition", " rows in a part", number[0],
+                                       number[1]);
   }
   static void interpret(InterpretCall& call) {
     const Partition op = decode<Partition>(call.graph, call.node);
@@ -137,12 +148,14 @@ struct Partition : custom {
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < x.size(); ++i) {
       const std::int64_t part = x[i].integer;
-      if (part < 0 || part >= op.parts) detail::fail_partition(part, i, op.parts);
+      if (part < 0 || part >= op.parts) throw explain(op, wrong_part(part, i), {});
       if (part != op.part) continue;
       if (count < positions.size()) positions[count].integer = i;
       ++count;
     }
-    if (count > positions.size()) fail(x.dtype, positions.size(), count);
+    if (count > positions.size()) {
+      throw explain(op, no_room(x.dtype, positions.size(), count), {});
+    }
     for (std::int64_t i = count; i < positions.size(); ++i) positions[i].integer = -1;
     call.outputs[1][0].integer = count;
   }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,11 +42,6 @@ constexpr bool in_order(const T& x, std::int64_t i, const T& y, std::int64_t j, 
   return low_is_nan == high_is_nan ? i < j : high_is_nan;
 }
 
-[[noreturn]] TYPEFLOW_COLD inline void throw_too_few(std::int64_t count, std::int64_t length) {
-  throw Error("top_k", "k = " + std::to_string(count) + ", but a row has " +
-                           std::to_string(length) + " elements");
-}
-
 }  // namespace detail
 
 namespace ops {
@@ -71,6 +67,10 @@ struct TopK : custom {
     return detail::scatter_sum_node(y[1], dy[0], x.dims().extent[last], last, last,
                                     Indexing::gather);
   }
+  TYPEFLOW_COLD static Error explain(const TopK&, const Failure& wrong, std::span<const Dims>) {
+    return Error("top_k", "k = " + std::to_string(wrong.number[0]) + ", but a row has " +
+                              std::to_string(wrong.number[1]) + " elements");
+  }
   static void interpret(InterpretCall& call) {
     const bool ascending = decode<TopK>(call.graph, call.node).ascending != 0;
     const HostTensor& x = *call.inputs[0];
@@ -78,7 +78,7 @@ struct TopK : custom {
     HostTensor& indices = call.outputs[1];
     const std::int64_t length = x.dims.extent[x.dims.rank - 1];
     const std::int64_t count = values.dims.extent[x.dims.rank - 1];
-    if (count > length) detail::throw_too_few(count, length);
+    if (count > length) throw explain({}, {1, {count, length}}, {});
     std::vector<std::int64_t> order(static_cast<std::size_t>(length));
     for (std::int64_t row = 0; count > 0 && row < values.size() / count; ++row) {
       for (std::int64_t i = 0; i < length; ++i) order[static_cast<std::size_t>(i)] = i;

@@ -23,18 +23,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-namespace detail {
-
-/// What kernels and interpreter say of a bad index.
-[[noreturn]] TYPEFLOW_COLD inline void fail_index(bool stitches, std::int64_t index,
-                                                  std::int64_t row, int axis, std::int64_t extent) {
-  const char* const operation = stitches ? "dynamic_stitch" : "sparse_to_dense";
-  const std::string column = stitches ? "" : ", " + std::to_string(axis);
-  throw Error(operation, "index " + std::to_string(index) + " at [" + std::to_string(row) + column +
-                             "] is not in [0, " + std::to_string(extent) + ")");
-}
-
-}  // namespace detail
+namespace detail {}  // namespace detail
 
 namespace ops {
 
@@ -57,6 +46,14 @@ struct LastPositions : custom {
         is_integer(indices.dtype) && indices.dims.rank == 2 && indices.dims.extent[1] == op.rank;
     return {DType::int32, fits ? op.dims() : no_dims};
   }
+  TYPEFLOW_COLD static Error explain(const LastPositions& op, const Failure& wrong,
+                                     std::span<const Dims>) {
+    const auto [index, row, axis, extent] = wrong.number;
+    const char* const operation = op.stitches != 0 ? "dynamic_stitch" : "sparse_to_dense";
+    const std::string column = op.stitches != 0 ? "" : ", " + std::to_string(axis);
+    return Error(operation, "index " + std::to_string(index) + " at [" + std::to_string(row) +
+                                column + "] is not in [0, " + std::to_string(extent) + ")");
+  }
   static void interpret(InterpretCall& call) {
     const LastPositions op = decode<LastPositions>(call.graph, call.node);
     const HostTensor& indices = *call.inputs[0];
@@ -69,7 +66,7 @@ struct LastPositions : custom {
         const std::int64_t index = indices[row * op.rank + axis].integer;
         const std::int64_t extent = y.dims.extent[axis];
         if (index < 0 || index >= extent) {
-          detail::fail_index(op.stitches != 0, index, row, axis, extent);
+          throw explain(op, {1, {index, row, axis, extent}}, {});
         }
         place = place * extent + index;
       }

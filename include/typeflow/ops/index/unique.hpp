@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <string>
 
 #include "typeflow/ops/index/selection.hpp"
@@ -21,13 +22,6 @@ struct UniqueElements {
   Expr<std::int32_t> count;
 };
 
-namespace detail {
-[[noreturn]] TYPEFLOW_COLD inline void fail_unique(std::int64_t bound, std::int64_t at) {
-  throw Error("unique", "at most " + std::to_string(bound) + " distinct elements",
-              "another one at [" + std::to_string(at) + "]");
-}
-}  // namespace detail
-
 namespace ops {
 
 /// (N) -> (bound), (N) and ()
@@ -42,6 +36,10 @@ struct Unique : custom {
     return {Type(x.dtype, fits ? Dims{1, {op.bound}} : no_dims), Type(DType::int32, x.dims),
             Type(DType::int32, {})};
   }
+  TYPEFLOW_COLD static Error explain(Unique, const Failure& wrong, std::span<const Dims>) {
+    return Error("unique", "at most " + std::to_string(wrong.number[0]) + " distinct elements",
+                 "another one at [" + std::to_string(wrong.number[1]) + "]");
+  }
   static void interpret(InterpretCall& call) {
     const HostTensor& x = *call.inputs[0];
     HostTensor& values = call.outputs[0];
@@ -53,7 +51,7 @@ struct Unique : custom {
       std::int64_t k = 0;
       while (k < count && !equal(values[k], x[i])) ++k;
       if (k == count) {
-        if (count == values.size()) detail::fail_unique(count, i);
+        if (count == values.size()) throw explain({}, {1, {count, i}}, {});
         values[count++] = x[i];
       }
       call.outputs[1][i].integer = k;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <string>
 
 #include "typeflow/core/error.hpp"
@@ -13,15 +14,6 @@
 #include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
-[[noreturn]] TYPEFLOW_COLD inline void fail_length(std::int64_t length, std::int64_t at,
-                                                   std::int64_t extent) {
-  throw Error("reverse_sequence", "length " + std::to_string(length) + " at [" +
-                                      std::to_string(at) + "] is not in [0, " +
-                                      std::to_string(extent) + "]");
-}
-}  // namespace detail
 
 namespace ops {
 
@@ -43,6 +35,12 @@ struct ReverseSequence : custom {
                                                    auto dy) {
     return {reverse_sequence(dy, lengths, op.sequence_axis, op.batch_axis), AnyExpr{}};
   }
+  TYPEFLOW_COLD static Error explain(ReverseSequence, const Failure& wrong, std::span<const Dims>) {
+    const auto [length, at, extent, unused] = wrong.number;
+    return Error("reverse_sequence", "length " + std::to_string(length) + " at [" +
+                                         std::to_string(at) + "] is not in [0, " +
+                                         std::to_string(extent) + "]");
+  }
   static void interpret(InterpretCall& call) {
     const ReverseSequence op = decode<ReverseSequence>(call.graph, call.node);
     const HostTensor& x = *call.inputs[0];
@@ -50,7 +48,7 @@ struct ReverseSequence : custom {
     const std::int64_t extent = x.dims.extent[op.sequence_axis];
     for (std::int64_t b = 0; b < lengths.size(); ++b) {
       const std::int64_t length = lengths[b].integer;
-      if (length < 0 || length > extent) detail::fail_length(length, b, extent);
+      if (length < 0 || length > extent) throw explain(op, {1, {length, b, extent}}, {});
     }
     const auto stride = [&](int axis) {
       std::int64_t n = 1;

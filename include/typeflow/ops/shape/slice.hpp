@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,12 +72,16 @@ struct Slice : custom, SliceWindow {
     return slice_through(x, op, y);
   }
   /// An index or range of a symbolic axis may lie outside of it in a run where that is short.
-  static void require_inside(const Slice& op, int axis, const std::int64_t* window,
-                             std::int64_t extent) {
+  static Failure outside(const Slice& op, int axis, const std::int64_t* window,
+                         std::int64_t extent) {
     const std::int64_t begin = op.offset(axis, window);
     const std::int64_t last = begin + (window[axis] - 1) * op.step[axis];
-    if (window[axis] == 0 || last < extent) return;
-    throw Error(
+    if (window[axis] == 0 || last < extent) return {};
+    return {1, {last, axis, extent}};
+  }
+  TYPEFLOW_COLD static Error explain(const Slice&, const Failure& wrong, std::span<const Dims>) {
+    const auto [last, axis, extent, unused] = wrong.number;
+    return Error(
         "slice",
         "more than " + std::to_string(last) + " elements along axis " + std::to_string(axis),
         std::to_string(extent));
@@ -87,7 +92,8 @@ struct Slice : custom, SliceWindow {
     HostTensor& y = call.outputs[0];
     const Extent* const window = y.dims.extent;
     for (int axis = 0; axis < x.dims.rank; ++axis) {
-      require_inside(op, axis, window, x.dims.extent[axis]);
+      const Failure wrong = outside(op, axis, window, x.dims.extent[axis]);
+      if (wrong.what != 0) throw explain(op, wrong, {});
     }
     for (std::int64_t i = 0; i < y.size(); ++i) y[i] = x[position(op, i, y.dims, x.dims)];
   }
