@@ -226,7 +226,7 @@ void add_complex(Builder& b) {
 void add_parts(Builder& b) {
   const AnyExpr x = b.pick_of(Domain::complex);
   if (!x.exists()) return;
-  switch (b.random.below(b.exact() ? 3 : 5)) {
+  switch (b.random.below(b.exact() ? 3 : 6)) {
     case 0:
       return b.keep(real(x), {x});
     case 1:
@@ -245,7 +245,7 @@ const Maker makers[] = {
     {10, true, true, add_product},    {3, true, true, add_quotient}, {5, true, true, add_binary},
     {4, true, false, add_comparison}, {3, true, false, add_where},   {1, true, false, add_not},
     {4, true, false, add_cast},       {1, true, false, add_bitcast}, {2, true, false, add_complex},
-    {3, true, false, add_parts},
+    {4, true, false, add_parts},
 };
 
 }  // namespace
