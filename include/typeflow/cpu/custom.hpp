@@ -11,7 +11,7 @@
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <class O, class... In, class... Out, class A>
-struct Code<CustomKernel<O, List<In...>, List<Out...>>, A> {
+struct Code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>, A> {
   static std::int64_t workspace(const std::int64_t* extents) {
     if constexpr (requires { kernel_of<O>::workspace(extents); }) {
       return kernel_of<O>::workspace(extents);

@@ -15,10 +15,9 @@
 #include <string_view>
 
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/model.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class Describer {
  public:
@@ -183,11 +182,13 @@ class Describer {
   const Graph& graph_;
 };
 
-}  // namespace detail
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The graph, one line a node: names of results, operation and inputs, element type and shape,
 /// device if pinned, place in the user's program.
-inline std::string describe(const Graph& graph) { return detail::Describer(graph).lines(); }
+inline std::string describe(const ir::Graph& graph) { return ir::Describer(graph).lines(); }
 
 /// The same of a model: describe<mlp>(), describe<mlp, tf::inference>().
 template <auto Model, Mode M = training>
@@ -198,7 +199,7 @@ std::string describe() {
 }
 
 /// The graph as Graphviz text, scopes as boxes: dot -Tsvg makes a picture of it.
-inline std::string dot(const Graph& graph) { return detail::Describer(graph).dot(); }
+inline std::string dot(const ir::Graph& graph) { return ir::Describer(graph).dot(); }
 
 /// Prints what `describe` returns.
 inline std::ostream& operator<<(std::ostream& out, const Graph& graph) {

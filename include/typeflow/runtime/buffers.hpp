@@ -66,11 +66,12 @@ inline std::string text_of(int rank, const std::int64_t* extents) {
   return text + (rank > max_rank ? ", ...]" : "]");
 }
 
-inline const Type& type_of(const ProgramView& program, const FedTensor& fed) {
+inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed) {
   return program.types[program.names[fed.name].type];
 }
 
-[[noreturn]] TYPEFLOW_COLD inline void wrong_feed(const ProgramView& program, const FedTensor& fed,
+[[noreturn]] TYPEFLOW_COLD inline void wrong_feed(const ir::ProgramView& program,
+                                                  const FedTensor& fed,
                                                   const std::string& expected_more = {}) {
   Message name{};
   print_name(name, program, fed.name);
@@ -86,7 +87,7 @@ inline const Type& type_of(const ProgramView& program, const FedTensor& fed) {
 }
 
 /// The batch that the feeds agree on; 1 if none has it.
-inline std::int64_t batch_of(const ProgramView& program, std::span<const FedTensor> feeds) {
+inline std::int64_t batch_of(const ir::ProgramView& program, std::span<const FedTensor> feeds) {
   std::int64_t batch_size = -1;
   const FedTensor* from = nullptr;
   for (const FedTensor& fed : feeds) {
@@ -131,7 +132,7 @@ inline std::int64_t batch_of(const ProgramView& program, std::span<const FedTens
 // Buffers of fetches.
 
 /// The bytes of a named tensor.
-inline std::int64_t bytes_of(const ProgramView& program, Id name, std::int64_t batch_size) {
+inline std::int64_t bytes_of(const ir::ProgramView& program, Id name, std::int64_t batch_size) {
   const Type& type = program.types[program.names[name].type];
   return checked_product(count_of(type.dims).resolve(batch_size), size_of(type.dtype));
 }
@@ -160,7 +161,7 @@ struct BufferBytes {
               std::to_string(count));
 }
 
-[[noreturn]] TYPEFLOW_COLD inline void refuse_buffer(const ProgramView& program, Id name,
+[[noreturn]] TYPEFLOW_COLD inline void refuse_buffer(const ir::ProgramView& program, Id name,
                                                      const char* what, Id other) {
   Message fetch{};
   print_name(fetch, program, name);
@@ -173,9 +174,9 @@ struct BufferBytes {
 
 /// Refuses buffers that overlap each other or a variable. Whether one overlaps a fed tensor: then
 /// what is computed there would change what is still to be read.
-inline bool check_buffers(const ProgramView& program, const std::vector<OpenVariable>& variables,
-                          std::int64_t batch_size, std::span<const FedTensor> feeds,
-                          std::span<const FetchTarget> fetches) {
+inline bool check_buffers(const ir::ProgramView& program,
+                          const std::vector<OpenVariable>& variables, std::int64_t batch_size,
+                          std::span<const FedTensor> feeds, std::span<const FetchTarget> fetches) {
   bool aside = false;
   for (std::size_t i = 0; i < fetches.size(); ++i) {
     const BufferBytes buffer{fetches[i].data, bytes_of(program, fetches[i].name, batch_size)};

@@ -22,15 +22,15 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace detail {
 
 /// A kernel found its data wrong: says which step it was.
-[[noreturn]] TYPEFLOW_COLD inline void fail_step(const ProgramView& program, const Step& step,
-                                                 const std::string& what) {
+[[noreturn]] TYPEFLOW_COLD inline void fail_step(const ir::ProgramView& program,
+                                                 const ir::Step& step, const std::string& what) {
   Message where{};
   print_step(where, program, step);
   throw Error(std::string(where.view()), what);
 }
 
 /// Error if a step is pinned to a device that this machine does not have.
-TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& step) {
+TYPEFLOW_COLD inline void check_device(const ir::ProgramView& program, const ir::Step& step) {
   const Device device = step.device;
   if (device.kind == DeviceKind::any || device == cpu(0)) return;
   Message what{};
@@ -45,17 +45,17 @@ TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& s
 
 /// Error if a tensor has more bytes, or a kernel more to compute, than 63 bits can count. An axis
 /// of extent 0 counts as 1, so that products of some of the extents fit as well.
-TYPEFLOW_COLD inline void check_sizes(const ProgramView& program, std::int64_t batch_size) {
+TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, std::int64_t batch_size) {
   const auto fits = [&](const Type& type) {
     std::int64_t bytes = size_of(type.dtype);
     for (int i = 0; i < type.dims.rank; ++i) {
       const std::int64_t extent = resolve(type.dims.extent[i], batch_size);
       bytes = checked_product(bytes, std::max<std::int64_t>(extent, 1));
     }
-    return aligned_size(bytes) != too_many;
+    return ir::aligned_size(bytes) != too_many;
   };
   const auto text_of_batch = [&] { return " with batch = " + std::to_string(batch_size); };
-  for (const Step& step : program.steps) {
+  for (const ir::Step& step : program.steps) {
     const auto refuse = [&](const std::string& what) {
       Message where{};
       print_step(where, program, step);
@@ -67,11 +67,11 @@ TYPEFLOW_COLD inline void check_sizes(const ProgramView& program, std::int64_t b
       refuse(to_string(type.dtype, type.dims) + text_of_batch() +
              " has more bytes than 63 bits can count");
     }
-    const KernelSummary& kernel = program.kernels[step.kernel];
-    if (kernel.kind == KernelKind::custom) continue;  // extents of operands
+    const ir::KernelSummary& kernel = program.kernels[step.kernel];
+    if (kernel.kind == ir::KernelKind::custom) continue;  // extents of operands
     std::int64_t space = 1;
     for (int i = 0; i < loop_extents(kernel, step); ++i) {
-      const StepExtent& e = program.extents[step.extents.first + i];
+      const ir::StepExtent& e = program.extents[step.extents.first + i];
       const std::int64_t extent = Count{e.coefficient, e.power}.resolve(batch_size);
       space = checked_product(space, std::max<std::int64_t>(extent, 1));
     }
@@ -79,7 +79,7 @@ TYPEFLOW_COLD inline void check_sizes(const ProgramView& program, std::int64_t b
       refuse("a loop" + text_of_batch() + " has more steps than 63 bits can count");
     }
   }
-  for (const ProgramName& name : program.names) {
+  for (const ir::ProgramName& name : program.names) {
     if (name.slot == none || fits(program.types[name.type])) continue;
     Message what{};
     print_name(what, program.scopes, name.name);
@@ -95,16 +95,16 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
          to_string(type.dtype, type.dims);
 }
 /// The temporaries did not find `bytes`: names the step that writes the largest.
-[[noreturn]] TYPEFLOW_COLD inline void no_memory_for_temporaries(const ProgramView& program,
+[[noreturn]] TYPEFLOW_COLD inline void no_memory_for_temporaries(const ir::ProgramView& program,
                                                                  std::int64_t bytes,
                                                                  std::int64_t batch_size) {
   std::int64_t largest = -1;
-  const Slot* slot = nullptr;
-  for (const Slot& s : program.slots) {
+  const ir::Slot* slot = nullptr;
+  for (const ir::Slot& s : program.slots) {
     const Type& type = program.types[s.type];
     const std::int64_t size =
         checked_product(count_of(type.dims).resolve(batch_size), size_of(type.dtype));
-    if (s.kind != SlotKind::temporary || s.step == none || size <= largest) continue;
+    if (s.kind != ir::SlotKind::temporary || s.step == none || size <= largest) continue;
     largest = size;
     slot = &s;
   }
@@ -119,7 +119,7 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
 // Values. `slots` has the memory of each.
 
 /// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."
-TYPEFLOW_COLD inline void print_value(const ProgramView& program, const Step& step,
+TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::Step& step,
                                       void* const* slots, std::int64_t batch_size,
                                       const std::function<void(std::string_view)>& take_line) {
   if (!take_line) return;
@@ -160,7 +160,7 @@ TYPEFLOW_COLD inline void print_value(const ProgramView& program, const Step& st
 }
 
 /// Error if a step has just written a NaN or an infinity.
-TYPEFLOW_COLD inline void check_outputs(const ProgramView& program, const Step& step,
+TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir::Step& step,
                                         void* const* slots, std::int64_t batch_size) {
   for (int i = step.inputs; i < step.operands.count; ++i) {
     const Id slot = program.operands[step.operands.first + i];
@@ -187,7 +187,7 @@ TYPEFLOW_COLD inline void check_outputs(const ProgramView& program, const Step& 
     Message where{};
     print_step(where, program, step);
     Message what{};
-    if (program.slots[slot].kind == SlotKind::variable) {
+    if (program.slots[slot].kind == ir::SlotKind::variable) {
       what << "variable \"";
       print_name(what, program, program.variables[program.slots[slot].index].name);
       what << "\" gets ";
