@@ -47,7 +47,7 @@ class Builder {
   // Tensors.
 
   AnyExpr any(Id id) { return {&g, id}; }
-  std::int64_t size(const Dims& d) const { return tf::count_of(d).resolve(largest_batch); }
+  std::int64_t size(const Dims& d) const { return tf::count_of(d).resolve(largest); }
   bool fits(const Dims& d) const { return d.valid() && size(d) <= size_limit; }
 
   /// Makes a tensor one that later operations can take. `bound` is what its elements' absolute
@@ -134,8 +134,15 @@ class Builder {
   Extent extent() {
     constexpr Extent usual[] = {1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 17};
     if (random.chance(0.03)) return 0;
-    if (random.chance(0.12)) return -1 - random.below(2) * random.below(2);
+    if (random.chance(0.12)) return symbols();
     return usual[random.below(11)];
+  }
+  Extent symbols() {
+    const Extent factor = 1 + random.below(2) * random.below(2);
+    if (random.chance(0.5)) return factor * tf::batch;
+    const Extent others[] = {factor * tf::symbol<"time">, factor * tf::symbol<"width">,
+                             factor * (tf::batch * tf::symbol<"time">)};
+    return others[random.below(3)];
   }
   Dims shape() {
     if (random.chance(0.6)) return narrower(base_);
@@ -235,7 +242,12 @@ class Builder {
   }
   std::size_t item_count() const { return items_.size(); }
 
-  static constexpr std::int64_t largest_batch = 5;
+  static constexpr std::int64_t largest_symbol = 5;
+  static constexpr tf::SymbolSizes largest = [] {
+    tf::SymbolSizes sizes;
+    for (std::int64_t& size : sizes.of) size = largest_symbol;
+    return sizes;
+  }();
 
  private:
   struct Item {

@@ -59,7 +59,9 @@ void add_runs(Builder& b) {
     for (const std::string& name : m.feedable) {
       if (b.random.chance(0.04)) run.left_out.push_back(name);
     }
-    run.batch = b.random.below(static_cast<int>(Builder::largest_batch) + 1);
+    for (std::int64_t& size : run.sizes.of) {
+      size = b.random.below(static_cast<int>(Builder::largest_symbol) + 1);
+    }
     run.seed = b.random.bits();
     m.runs.push_back(std::move(run));
   }

@@ -26,7 +26,7 @@ AnyExpr image(Builder& b, Domain domain) {
   const AnyExpr x =
       b.pick_if([&](const AnyExpr& e) { return contains(domain, e.dtype()) && is_image(e); });
   if (x.exists()) return x;
-  Dims d{1, {b.random.chance(0.5) ? -1 : 1 + b.random.below(3)}};
+  Dims d{1, {b.random.chance(0.5) ? b.symbols() : 1 + b.random.below(3)}};
   for (int i = 1 + b.random.below(3); i > 0; --i) d.append(1 + b.random.below(5));
   d.append(1 + b.random.below(4));
   DType type = b.floating();
@@ -104,7 +104,7 @@ void add_conv(Builder& b) {
     case 1: {
       const AnyExpr dy = like(b, x.dtype(), of_y);
       const double limit =
-          b.bound(x) * b.bound(dy) * terms(tf::resolve(samples, b.largest_batch) * a.place_count());
+          b.bound(x) * b.bound(dy) * terms(tf::resolve(samples, b.largest) * a.place_count());
       if (!b.allows(x.dtype(), limit)) return;
       const AnyExpr dw = apply(tf::ops::ConvFilterGradient{{}, a}, x, dy);
       b.keep(dw, limit);

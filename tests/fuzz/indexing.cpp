@@ -170,7 +170,8 @@ void add_unique(Builder& b) {
 }
 void add_where_index(Builder& b) {
   const AnyExpr x = b.pick_if([](const AnyExpr& e) {
-    return e.dtype() == DType::boolean && e.dims().rank > 0 && tf::count_of(e.dims()).power <= 1;
+    return e.dtype() == DType::boolean && e.dims().rank > 0 &&
+           tf::detail::size_as_extent(e.dims()) != tf::no_extent;
   });
   if (!x.exists()) return;
   const auto [indices, count] = tf::where(x, tf::detail::size_as_extent(x.dims()));

@@ -43,7 +43,7 @@ void add_matmul(Builder& b) {
     y = b.placeholder(x.dtype(), d, b.usual_range());
   }
   const double terms =
-      static_cast<double>(std::max<std::int64_t>(1, tf::resolve(depth, b.largest_batch)));
+      static_cast<double>(std::max<std::int64_t>(1, tf::resolve(depth, b.largest)));
   const double limit = b.bound(x) * b.bound(y) * terms;
   if (!b.allows(x.dtype(), limit)) return;
   const AnyExpr product = tf::matmul(x, y, ta, tb);
@@ -97,7 +97,7 @@ void add_diagonal(Builder& b) {
   if (!m.exists()) return;
   const Extent rows = m.dims().extent[m.dims().rank - 2];
   const Extent columns = m.dims().extent[m.dims().rank - 1];
-  if ((rows < 0) != (columns < 0) || (rows < 0 && rows != columns)) return;
+  if ((rows < 0 || columns < 0) && rows != columns) return;
   if (!b.allows(m.dtype(), b.bound(m) * 20)) return;
   b.random.chance(0.5) ? b.keep(tf::diag_part(m), {m}) : b.keep(tf::trace(m), b.bound(m) * 20);
 }

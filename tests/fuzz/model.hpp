@@ -32,12 +32,12 @@ struct Range {
   bool special = false;  ///< NaN, infinities, huge and tiny numbers among them
 };
 
-/// One run of the sequence: what it names, what it feeds besides placeholders, and the batch.
+/// One run of the sequence: what it names, what it feeds besides placeholders, and the symbols.
 struct Run {
   std::vector<std::string> fetches{};
   std::vector<std::string> feeds{};
   std::vector<std::string> left_out{};  ///< placeholders that it does not feed
-  std::int64_t batch = 1;
+  tf::SymbolSizes sizes{};
   std::uint64_t seed = 0;  ///< of the numbers that are fed
 };
 
@@ -104,7 +104,7 @@ inline tf::HostTensors feeds_of(const Model& model, const Run& run) {
   const bool whole = model.numbers == Numbers::exact;
   for (std::size_t i = 0; i < model.feedable.size(); ++i) {
     const tf::Type& type = tf::ir::records(model.graph).type_of(model.id_of(model.feedable[i]));
-    tf::HostTensor x = random_elements(random, type.dtype, tf::resolve(type.dims, run.batch),
+    tf::HostTensor x = random_elements(random, type.dtype, tf::resolve(type.dims, run.sizes),
                                        model.ranges[i], whole);
     const auto& out = run.left_out;
     if (std::find(out.begin(), out.end(), model.feedable[i]) == out.end()) {
@@ -114,7 +114,7 @@ inline tf::HostTensors feeds_of(const Model& model, const Run& run) {
   for (const std::string& name : run.feeds) {
     const tf::Type& type = tf::ir::records(model.graph).type_of(model.id_of(name));
     feeds.insert_or_assign(name, random_elements(random, type.dtype,
-                                                 tf::resolve(type.dims, run.batch), {0, 2}, whole));
+                                                 tf::resolve(type.dims, run.sizes), {0, 2}, whole));
   }
   return feeds;
 }

@@ -174,11 +174,13 @@ void add_merge(Builder& b) {  // two adjacent axes as one
   const Dims d = x.dims();
   if (d.rank < 2) return;
   const int at = b.random.below(d.rank - 1);
-  if (d.extent[at] < 0 && d.extent[at + 1] < 0) return;
+  tf::Count both = tf::count_of(d.extent[at]);
+  both.multiply(d.extent[at + 1]);
+  if (extent_of(both) == tf::no_extent) return;
   Dims out{};
   for (int i = 0; i < d.rank; ++i) {
     if (i == at + 1) {
-      out.extent[at] *= d.extent[i];
+      out.extent[at] = extent_of(both);
     } else {
       out.append(d.extent[i]);
     }
@@ -191,8 +193,10 @@ void add_split_axis(Builder& b) {  // one axis as two
   if (d.rank == 0 || d.rank >= 6) return;
   const int at = b.random.below(d.rank);
   const Extent e = d.extent[at];
-  const Extent part = e % 3 == 0 && e != 0 ? 3 : 2;
-  if (e == 0 || e % part != 0) return;
+  const Extent factor = tf::factor_of(e);
+  const Extent part = factor % 3 == 0 && e != 0 ? 3 : 2;
+  if (e == 0 || factor % part != 0) return;
+  const Extent rest = tf::with_factor(e, factor / part);
   const bool inner = b.random.chance(0.5);
   Dims out{};
   for (int i = 0; i < d.rank; ++i) {
@@ -200,8 +204,8 @@ void add_split_axis(Builder& b) {  // one axis as two
       out.append(d.extent[i]);
       continue;
     }
-    out.append(inner ? e / part : part);
-    out.append(inner ? part : e / part);
+    out.append(inner ? rest : part);
+    out.append(inner ? part : rest);
   }
   b.keep(tf::reshape_to(x, out), {x});
 }
@@ -232,7 +236,7 @@ void add_tile(Builder& b) {
   Dims out = x.dims();
   for (int i = 0; i < out.rank; ++i) {
     times[i] = 1 + b.random.below(2);
-    out.extent[i] *= times[i];
+    out.extent[i] = tf::times(out.extent[i], times[i]);
   }
   if (b.fits(out)) b.keep(tf::tile_to(x, times), {x});
 }
@@ -271,9 +275,12 @@ void add_split(Builder& b) {  // several parts, of which some are put together a
   if (!x.exists()) return;
   const int axis = b.random.below(x.dims().rank);
   const Extent e = x.dims().extent[axis];
-  if (e < 2) return;
-  const Extent at = 1 + b.random.below(static_cast<int>(e) - 1);
-  const AnyExpr parts[] = {tf::slice_along(x, axis, 0, at), tf::slice_along(x, axis, at, e - at)};
+  const Extent factor = tf::factor_of(e);
+  if (factor < 2) return;
+  const Extent cut = 1 + b.random.below(static_cast<int>(factor) - 1);
+  const Extent at = tf::with_factor(e, cut);
+  const AnyExpr parts[] = {tf::slice_along(x, axis, 0, at),
+                           tf::slice_along(x, axis, at, tf::with_factor(e, factor - cut))};
   b.keep(parts[0], {x});
   b.keep(parts[1], {x});
   const AnyExpr swapped[] = {parts[1], parts[0]};
@@ -285,10 +292,10 @@ void add_pad(Builder& b) {
   Dims out = x.dims();
   Extent amounts[2 * tf::max_rank] = {};
   for (int i = 0; i < out.rank; ++i) {
-    if (out.extent[i] < 0) continue;
-    amounts[2 * i] = b.random.below(3);
-    amounts[2 * i + 1] = b.random.below(3);
-    out.extent[i] += amounts[2 * i] + amounts[2 * i + 1];
+    if (out.extent[i] == 0) continue;
+    amounts[2 * i] = tf::with_factor(out.extent[i], b.random.below(3));
+    amounts[2 * i + 1] = tf::with_factor(out.extent[i], b.random.below(3));
+    out.extent[i] = tf::sum_of(tf::sum_of(out.extent[i], amounts[2 * i]), amounts[2 * i + 1]);
   }
   if (!b.fits(out)) return;
   b.keep(tf::detail::pad_by(x, amounts, out, b.number(x.dtype(), b.random.below(2))),
@@ -305,7 +312,7 @@ void add_concat(Builder& b) {
         b.pick_if([&](const AnyExpr& e) { return e.dtype() == x.dtype() && e.dims() == x.dims(); });
     if (!part.exists()) {
       Dims d = x.dims();
-      if (d.extent[axis] >= 0) d.extent[axis] = b.random.below(4);
+      d.extent[axis] = tf::with_factor(d.extent[axis], b.random.below(4));
       part = b.placeholder(x.dtype(), d, b.usual_range());
     }
     most = std::max(most, b.bound(part));

@@ -201,9 +201,10 @@ class Shrinker {
           if (take(std::move(smaller))) return true;
         }
       }
-      if (best_.runs[r].batch > 2) {
+      for (int i = 0; i < tf::max_symbols; ++i) {
+        if (best_.runs[r].sizes.of[i] <= 2) continue;
         Model smaller = best_;
-        smaller.runs[r].batch = 2;
+        smaller.runs[r].sizes.of[i] = 2;
         if (take(std::move(smaller))) return true;
       }
     }

@@ -50,7 +50,7 @@ fuzz::Model faulty_model() {
   }
   model.feedable = {"x_0"};
   model.ranges = {{-2, 2}};
-  model.runs = {{.fetches = {"t_3"}}, {.fetches = {"t_3", "t_19", "t_12"}, .batch = 4}};
+  model.runs = {{.fetches = {"t_3"}}, {.fetches = {"t_3", "t_19", "t_12"}, .sizes = 4}};
   return model;
 }
 

@@ -108,7 +108,11 @@ std::string as_function(const Model& model, const std::string& name) {
 std::string as_comments(const Model& model) {
   std::ostringstream out;
   for (const Run& run : model.runs) {
-    out << "// batch " << run.batch << ':';
+    out << "//";
+    for (int i = 0; i < tf::max_symbols; ++i) {
+      out << ' ' << tf::symbol_names[i] << ' ' << run.sizes.of[i];
+    }
+    out << ':';
     for (const std::string& name : run.fetches) out << ' ' << name;
     if (!run.feeds.empty()) out << "; feeds";
     for (const std::string& name : run.feeds) out << ' ' << name;

@@ -12,7 +12,7 @@ using tf::Dims;
 static_assert(tf::Extent{tf::batch} == -1);
 static_assert(tf::Extent{4 * tf::batch} == -4 && tf::Extent{tf::batch * 4} == -4);
 static_assert(tf::Extent{2 * (3 * tf::batch)} == -6);
-static_assert(tf::is_batch(-4) && !tf::is_batch(0) && !tf::is_batch(7));
+static_assert(tf::is_symbolic(-4) && !tf::is_symbolic(0) && !tf::is_symbolic(7));
 static_assert(tf::resolve(-4, 25) == 100 && tf::resolve(784, 25) == 784);
 
 // The number of elements has a power of batch.

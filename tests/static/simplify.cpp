@@ -139,7 +139,7 @@ constexpr bool a_mean_over_batch_keeps_its_power(tf::Graph& g) {
     const tf::ir::Node& node = after.nodes[id];
     if (node.op->builtin != tf::Builtin::constant) continue;
     const auto constant = tf::decode<tf::ops::Constant>(after, node);
-    return constant.power == -1 && constant.number(tf::DType::float32).real == 0.05;
+    return constant.powers == -1 && constant.number(tf::DType::float32).real == 20;
   }
   return false;
 }

@@ -121,7 +121,7 @@ struct Kernels {
       tf::ir::print_name(name, v, i);
       const tf::Type& type = v.types[v.names[i].type];
       const auto size = static_cast<std::size_t>(run.count(type) * tf::size_of(type.dtype));
-      results.push_back({std::string(name.view()), type.dtype, tf::resolve(type.dims, run.batch()),
+      results.push_back({std::string(name.view()), type.dtype, tf::resolve(type.dims, run.sizes()),
                          std::vector<std::byte>(size)});
       targets.push_back({i, nullptr});
     }

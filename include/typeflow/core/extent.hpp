@@ -3,13 +3,21 @@
 
 // Extents: how long an axis is.
 //
-// Every extent is known to the compiler but for one symbol, tf::batch, whose value the feeds of
-// a run give. An extent is an integer n >= 0 or k * batch; the latter is written as -k, so that
-// a shape stays a list of plain integers, in types as in error messages: Shape<-1, 784> is
-// [batch, 784], Shape<-4, 10> is [4*batch, 10].
+// Every extent is known to the compiler but for four symbols, whose values the feeds of a run give:
+// tf::batch, and tf::symbol<"time">, <"height"> and <"width"> (core/symbol.hpp). An extent is an
+// integer n >= 0 or k times a product of different symbols. It is one integer either way, so that
+// shapes are lists of plain integers, in types as in error messages, and tell it in digits: k *
+// batch is -k, and of others the digits in front of k's fourteen are one for each symbol, width to
+// batch:
+//
+//   Shape<-1, 784>               [batch, 784]
+//   Shape<-4, 10>                [4*batch, 10]
+//   Shape<-1000000000000001>     [time]
+//   Shape<-1100000000000002>     [2*batch*time]
 
 #include <concepts>
 #include <cstdint>
+#include <stdexcept>
 
 #include "typeflow/core/config.hpp"
 
@@ -17,37 +25,125 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 using Extent = std::int64_t;
 
-/// k * batch. Converts to an Extent; other arithmetic than multiples does not compile.
-struct Batch {
+/// The run-time extents that a program can have.
+inline constexpr int max_symbols = 4;
+inline constexpr const char* symbol_names[max_symbols] = {"batch", "time", "height", "width"};
+
+namespace detail {
+
+/// Extents of other symbols than batch alone are their digits times this, plus k.
+inline constexpr Extent symbol_unit = 100'000'000'000'000;
+
+/// The digit of a symbol: batch 1, time 10, height 100, width 1000.
+constexpr int digit_of(int symbol) {
+  int digit = 1;
+  for (int i = 0; i < symbol; ++i) digit *= 10;
+  return digit;
+}
+/// How often a symbol occurs in a product of them.
+constexpr int power_of(int symbol, int powers) { return powers / digit_of(symbol) % 10; }
+
+/// Whether each symbol occurs once at most: what an extent can be.
+constexpr bool are_distinct(int powers) {
+  for (; powers > 0; powers /= 10) {
+    if (powers % 10 > 1) return false;
+  }
+  return true;
+}
+
+[[noreturn]] inline void refuse_factor() {
+  throw std::out_of_range("typeflow: the factor of a symbol must be in [0, 10^14)");
+}
+
+}  // namespace detail
+
+/// k times a product of symbols. Converts to an Extent; other arithmetic than products with
+/// integers and with other symbols does not compile.
+template <int Powers>
+struct Symbols {
   Extent factor = 1;
-  constexpr operator Extent() const { return -factor; }
+  /// A factor must be in [0, 10^14); others are no constant expression.
+  constexpr operator Extent() const {
+    if (factor < 0 || factor >= detail::symbol_unit) detail::refuse_factor();
+    return Powers == 1 || factor == 0 ? -factor : -(Powers * detail::symbol_unit + factor);
+  }
 };
 
-/// The one run-time extent: `placeholder<float, tf::batch, 784>`, `4 * tf::batch`.
-inline constexpr Batch batch{};
+/// The run-time extent of most models: `placeholder<float, tf::batch, 784>`, `4 * tf::batch`.
+inline constexpr Symbols<1> batch{};
 
-template <std::integral I>
-constexpr Batch operator*(I k, Batch b) {
-  return {static_cast<Extent>(k) * b.factor};
+template <std::integral I, int P>
+constexpr Symbols<P> operator*(I k, Symbols<P> s) {
+  return {static_cast<Extent>(k) * s.factor};
 }
-template <std::integral I>
-constexpr Batch operator*(Batch b, I k) {
-  return {static_cast<Extent>(k) * b.factor};
+template <std::integral I, int P>
+constexpr Symbols<P> operator*(Symbols<P> s, I k) {
+  return {static_cast<Extent>(k) * s.factor};
 }
-void operator*(Batch, Batch) = delete;
-template <class T>
-void operator+(Batch, T) = delete;
-template <class T>
-void operator+(T, Batch) = delete;
-template <class T>
-void operator-(Batch, T) = delete;
-template <class T>
-void operator-(T, Batch) = delete;
-template <class T>
-void operator/(Batch, T) = delete;
-void operator-(Batch) = delete;
+template <int P, int Q>
+  requires(detail::are_distinct(P + Q))
+constexpr Symbols<P + Q> operator*(Symbols<P> a, Symbols<Q> b) {
+  return {a.factor * b.factor};
+}
+template <int P, int Q>
+  requires(!detail::are_distinct(P + Q))
+void operator*(Symbols<P>, Symbols<Q>) = delete;
+template <int P, class T>
+void operator+(Symbols<P>, T) = delete;
+template <int P, class T>
+void operator+(T, Symbols<P>) = delete;
+template <int P, class T>
+void operator-(Symbols<P>, T) = delete;
+template <int P, class T>
+void operator-(T, Symbols<P>) = delete;
+template <int P, class T>
+void operator/(Symbols<P>, T) = delete;
+template <int P>
+void operator-(Symbols<P>) = delete;
 
-constexpr bool is_batch(Extent extent) { return extent < 0; }
+/// Whether the extent is known in a run only.
+constexpr bool is_symbolic(Extent extent) { return extent < 0; }
+
+/// The symbols of an extent in digits: 1 of 3*batch, 11 of batch*time, 0 of a number.
+constexpr int symbols_of(Extent extent) {
+  if (extent >= 0) return 0;
+  return extent > -detail::symbol_unit ? 1 : static_cast<int>(-extent / detail::symbol_unit);
+}
+/// The number in front of an extent's symbols, or the number that it is.
+constexpr Extent factor_of(Extent extent) {
+  if (extent >= 0) return extent;
+  return extent > -detail::symbol_unit ? -extent : -extent % detail::symbol_unit;
+}
+/// The factor, negative in front of symbols. Along one axis such numbers add up, as extents of
+/// batch do.
+constexpr Extent signed_factor(Extent extent) {
+  return extent > -detail::symbol_unit ? extent : -(-extent % detail::symbol_unit);
+}
+/// An extent of the same symbols with another factor: extents of parts of an axis.
+constexpr Extent with_factor(Extent extent, Extent factor) {
+  if (extent > -detail::symbol_unit) return extent < 0 ? -factor : factor;
+  if (factor == 0) return 0;
+  return -(-extent / detail::symbol_unit * detail::symbol_unit + factor);
+}
+
+/// An extent n times as long.
+constexpr Extent times(Extent extent, std::int64_t n) {
+  return with_factor(extent, factor_of(extent) * n);
+}
+
+/// Stands for a number of elements that is no extent: batch * batch.
+inline constexpr Extent no_extent = INT64_MIN;
+
+/// Whether one can be said to be longer than the other, or one to be a part of the other: numbers,
+/// or multiples of the same symbols. 0 is a multiple of all.
+constexpr bool are_comparable(Extent a, Extent b) {
+  return a == 0 || b == 0 || symbols_of(a) == symbols_of(b);
+}
+/// a + b; no_extent if they are not comparable.
+constexpr Extent sum_of(Extent a, Extent b) {
+  if (a == no_extent || b == no_extent || !are_comparable(a, b)) return no_extent;
+  return a == 0 ? b : with_factor(a, factor_of(a) + factor_of(b));
+}
 
 /// A number of elements or bytes that 63 bits can't hold, or the largest that they can: what
 /// checked_product and checked_sum give then. No machine has so much memory, so it is always an
@@ -64,26 +160,75 @@ constexpr std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
   return a > too_many - b ? too_many : a + b;
 }
 
-/// The extent in a run whose batch is `batch_size`.
-constexpr std::int64_t resolve(Extent extent, std::int64_t batch_size) {
-  return extent < 0 ? checked_product(-extent, batch_size) : extent;
+/// What the symbols are in a run; those that no feed gives are 1.
+struct SymbolSizes {
+  std::int64_t of[max_symbols] = {1, 1, 1, 1};
+
+  constexpr SymbolSizes() = default;
+  /// Of a program whose only symbol is tf::batch.
+  constexpr SymbolSizes(std::int64_t batch_size) : of{batch_size, 1, 1, 1} {}  // NOLINT
+
+  /// sizes[tf::batch] = 32
+  template <int P>
+    requires(P == 1 || P == 10 || P == 100 || P == 1000)
+  constexpr std::int64_t& operator[](Symbols<P>) {
+    return of[P == 1 ? 0 : P == 10 ? 1 : P == 100 ? 2 : 3];
+  }
+
+  /// The product of symbols that these digits tell.
+  constexpr std::int64_t product(int powers) const {
+    std::int64_t size = 1;
+    for (int i = 0; powers > 0; ++i, powers /= 10) {
+      for (int k = powers % 10; k > 0; --k) size = checked_product(size, of[i]);
+    }
+    return size;
+  }
+  constexpr bool operator==(const SymbolSizes&) const = default;
+};
+
+/// A constant in a run: the value times symbols; or where their powers are negative, 1 over that,
+/// so that 1/N is what it is where N is a number.
+constexpr double resolve(double value, int powers, const SymbolSizes& sizes) {
+  if (powers == 0) return value;
+  const double product = static_cast<double>(sizes.product(powers < 0 ? -powers : powers));
+  return powers < 0 ? 1 / (value * product) : value * product;
 }
 
-/// A number of elements: coefficient * batch^power. Products are checked ones.
+/// The extent in a run.
+constexpr std::int64_t resolve(Extent extent, const SymbolSizes& sizes) {
+  if (extent >= 0) return extent;
+  return checked_product(factor_of(extent), sizes.product(symbols_of(extent)));
+}
+
+/// A number of elements: the coefficient times symbols, whose powers are digits as in extents; of a
+/// constant that divides by it they are negative. A tensor's axes give a symbol a power of 8 at
+/// most. Products are checked ones.
 struct Count {
   std::int64_t coefficient = 1;
-  int power = 0;
+  int powers = 0;
 
   constexpr void multiply(Extent extent) {
-    coefficient = checked_product(coefficient, extent < 0 ? -extent : extent);
-    power += extent < 0;
+    coefficient = checked_product(coefficient, factor_of(extent));
+    powers += symbols_of(extent);
   }
-  constexpr std::int64_t resolve(std::int64_t batch_size) const {
-    std::int64_t count = coefficient;
-    for (int i = 0; i < power; ++i) count = checked_product(count, batch_size);
-    return count;
+  constexpr std::int64_t resolve(const SymbolSizes& sizes) const {
+    return checked_product(coefficient, sizes.product(powers));
   }
   constexpr bool operator==(const Count&) const = default;
 };
+
+/// An extent as a count.
+constexpr Count count_of(Extent extent) { return {factor_of(extent), symbols_of(extent)}; }
+
+/// The count as the extent of one axis; no_extent if it is none: batch * batch.
+constexpr Extent extent_of(const Count& count) {
+  if (count.powers == 0) return count.coefficient;
+  if (count.coefficient == 0) return 0;
+  if (!detail::are_distinct(count.powers) || count.coefficient >= detail::symbol_unit) {
+    return no_extent;
+  }
+  return count.powers == 1 ? -count.coefficient
+                           : -(count.powers * detail::symbol_unit + count.coefficient);
+}
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -96,15 +96,26 @@ struct Message {
     *this << '[';
     for (int i = 0; i < dims.rank; ++i) {
       if (i > 0) *this << ", ";
-      const Extent e = dims.extent[i];
-      if (e < -1) *this << -e << '*';
-      if (e < 0) {
-        *this << "batch";
-      } else {
-        *this << e;
-      }
+      append_extent(dims.extent[i]);
     }
     return *this << ']';
+  }
+
+  /// 784, 2*batch, batch*time
+  constexpr Message& append_extent(Extent extent) {
+    if (!is_symbolic(extent)) return *this << extent;
+    const Extent factor = factor_of(extent);
+    const char* between = "";
+    if (factor != 1) {
+      *this << factor;
+      between = "*";
+    }
+    for (int i = 0; i < max_symbols; ++i) {
+      if (detail::power_of(i, symbols_of(extent)) == 0) continue;
+      *this << between << symbol_names[i];
+      between = "*";
+    }
+    return *this;
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <source_location>
 
+#include "typeflow/core/symbol.hpp"
 #include "typeflow/front/initializers.hpp"
 #include "typeflow/ops/elementwise/complex.hpp"
 #include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
@@ -51,7 +52,7 @@ struct ConstantArray : source {
 namespace detail {
 constexpr bool is_static(const Dims& dims) {
   for (int i = 0; i < dims.rank; ++i) {
-    if (is_batch(dims.extent[i])) return false;
+    if (is_symbolic(dims.extent[i])) return false;
   }
   return true;
 }

@@ -62,15 +62,22 @@ class Describer {
     return std::string(graph_.text_of(graph_.names[id]).view());
   }
 
+  /// "3 * batch^2", "1 / (10 * batch)"
+  static std::string scaled(std::string number, int powers) {
+    for (int i = 0; i < max_symbols; ++i) {
+      const int power = detail::power_of(i, powers < 0 ? -powers : powers);
+      if (power > 0) number += std::string(" * ") + symbol_names[i];
+      if (power > 1) number += '^' + std::to_string(power);
+    }
+    return powers < 0 ? "1 / (" + number + ')' : number;
+  }
+
   /// The operation with what it was told when it was made, and its inputs.
   std::string operation(const Node& node) const {
     std::string out(node.op->name);
     const std::uint32_t* const words = graph_.words_of(node);
     if (node.op->builtin == Builtin::constant) {
-      out += ' ' + number(node);
-      if (const int power = static_cast<std::int32_t>(words[2]); power != 0) {
-        out += " * batch^" + std::to_string(power);
-      }
+      out += ' ' + scaled(number(node), static_cast<std::int32_t>(words[2]));
     } else if (node.op->kind == Kind::reduction) {
       out += '<';
       for (int axis = 0, count = 0; axis < max_rank; ++axis) {

@@ -49,10 +49,10 @@ struct HostTensor {
   }
 };
 
-/// The shape in a run whose batch is `batch_size`: every extent a plain number.
-constexpr Dims resolve(const Dims& dims, std::int64_t batch_size) {
+/// The shape in a run: every extent a plain number.
+constexpr Dims resolve(const Dims& dims, const SymbolSizes& sizes) {
   Dims out = dims;
-  for (int i = 0; i < out.rank; ++i) out.extent[i] = resolve(out.extent[i], batch_size);
+  for (int i = 0; i < out.rank; ++i) out.extent[i] = resolve(out.extent[i], sizes);
   return out;
 }
 

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/symbol.hpp"
 #include "typeflow/graph/model.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 
@@ -51,11 +52,11 @@ class Interpreter {
 
   /// One run: the values of the tensors among the fetches, in their order. Effects among them are
   /// executed and give no value; others are executed only if a fetch depends on them. Any named
-  /// tensor but a variable can be fed, and is then not computed. The size of the batch is that of
+  /// tensor but a variable can be fed, and is then not computed. The sizes of symbols are those of
   /// the feeds.
   ///
   /// Errors: an unknown name; a feed or variable that is missing or of another element type or
-  /// shape; feeds that disagree on the batch. Variables then are as before the run.
+  /// shape; feeds that disagree on a symbol. Variables then are as before the run.
   std::vector<HostTensor> run(const std::vector<std::string>& fetches,
                               const HostTensors& feeds = {}) {
     std::vector<Id> ids;
@@ -68,7 +69,7 @@ class Interpreter {
     values_.assign(static_cast<std::size_t>(graph_.values.size()), HostTensor{});
     known_.assign(values_.size(), false);
     fed_.clear();
-    batch_ = none;
+    symbols_ = {};
     feed(feeds);
     start_variables();
     const std::vector<bool> needed = find_needed(fetches);
@@ -120,7 +121,6 @@ class Interpreter {
   // The start of a run.
 
   void feed(const HostTensors& feeds) {
-    std::string first;  // the feed that the batch is from
     for (const auto& [text, tensor] : feeds) {
       const ir::Name& name = find(text, "feed");
       const std::string what = quoted("feed", text);
@@ -128,17 +128,6 @@ class Interpreter {
       if (graph_.op_of(name.value).builtin == Builtin::variable) {
         throw Error(what, "a variable is set, not fed");
       }
-      const Type& type = graph_.type_of(name.value);
-      const std::int64_t batch_before = batch_;
-      if (!fits(tensor, type)) {
-        std::string expected = detail::to_string(type.dtype, type.dims);
-        if (batch_before != none) {
-          expected +=
-              " where batch is " + std::to_string(batch_before) + " by feed \"" + first + "\"";
-        }
-        throw Error(what, expected, text_of(tensor));
-      }
-      if (batch_before == none && batch_ != none) first = text;
       const Id id = map_[name.value];
       if (!traced_ && graph_.op_of(id).builtin != Builtin::placeholder) {
         throw Error(what, "the graph was simplified for runs that compute it");
@@ -146,23 +135,48 @@ class Interpreter {
       set(id, tensor);
       fed_.emplace_back(id, &tensor);
     }
+    find_symbols(feeds);
   }
 
-  /// Whether a tensor is of this type, for the batch known so far; the first that has one gives it.
+  /// What the symbols are by the feeds. A product of several tells of one when others are known.
+  void find_symbols(const HostTensors& feeds) {
+    std::string from[max_symbols];  // the feeds that the symbols are from
+    for (bool told = true; told;) {
+      told = false;
+      for (const auto& [text, tensor] : feeds) {
+        const Type& type = graph_.type_of(find(text, "feed").value);
+        if (!fits(tensor, type)) {
+          std::string expected = detail::to_string(type.dtype, type.dims);
+          for (int i = 0; i < max_symbols; ++i) {
+            if (from[i].empty() || detail::power_of(i, count_of(type.dims).powers) == 0) continue;
+            expected += std::string(" where ") + symbol_names[i] + " is " +
+                        std::to_string(symbols_[i]) + " by feed \"" + from[i] + "\"";
+          }
+          throw Error(quoted("feed", text), expected, text_of(tensor));
+        }
+        for (int i = 0; i < max_symbols; ++i) {
+          if (!from[i].empty() || !symbols_.knows(i)) continue;
+          from[i] = text;
+          told = true;
+        }
+      }
+    }
+    for (const auto& [text, tensor] : feeds) {
+      const Type& type = graph_.type_of(find(text, "feed").value);
+      if (tensor.dims == resolve(type.dims, symbols_.sizes())) continue;
+      require_symbols(quoted("feed", text), count_of(type.dims).powers);
+    }
+  }
+
+  /// Whether a tensor is of this type, for the symbols known so far; it may tell of others.
   bool fits(const HostTensor& tensor, const Type& type) {
     if (tensor.dtype != type.dtype || tensor.dims.rank != type.dims.rank ||
         tensor.size() != count_of(tensor.dims).coefficient) {
       return false;
     }
     for (int i = 0; i < type.dims.rank; ++i) {
-      const Extent expected = type.dims.extent[i];
-      const Extent given = tensor.dims.extent[i];
-      if (is_batch(expected) && batch_ == none && given % -expected == 0) {
-        batch_ = given / -expected;
-      }
-      if (given != (is_batch(expected) && batch_ == none ? none : resolve(expected, batch_))) {
-        return false;
-      }
+      const Count size = count_of(type.dims.extent[i]);
+      if (symbols_.take(size, tensor.dims.extent[i]) == KnownSymbols::Found::wrong) return false;
     }
     return true;
   }
@@ -217,14 +231,13 @@ class Interpreter {
   /// The node's outputs, zero.
   HostTensor zeros(const ir::Graph& graph, const ir::Node& node, Id id) const {
     const Type& type = graph.type_of(id);
-    for (int i = 0; i < type.dims.rank; ++i) {
-      if (is_batch(type.dims.extent[i])) require_batch(graph, node);
-    }
-    return host_tensor(type.dtype, resolve(type.dims, batch_));
+    require_symbols(name_of(graph, node), count_of(type.dims).powers);
+    return host_tensor(type.dtype, resolve(type.dims, symbols_.sizes()));
   }
-  void require_batch(const ir::Graph& graph, const ir::Node& node) const {
-    if (batch_ == none) {
-      throw Error(name_of(graph, node), "the batch has no size: no feed has an axis of it");
+  void require_symbols(const std::string& what, int powers) const {
+    for (int i = 0; i < max_symbols; ++i) {
+      if (detail::power_of(i, powers) == 0 || symbols_.knows(i)) continue;
+      throw Error(what, std::string("the ") + symbol_names[i] + " has no size: no feed tells it");
     }
   }
 
@@ -282,9 +295,9 @@ class Interpreter {
         return;
       case Builtin::constant:
         out[0] = number_of(out.dtype, words[0], words[1]);
-        if (const int power = static_cast<std::int32_t>(words[2]); power != 0) {
-          require_batch(graph, node);
-          out.set(0, out.value(0) * std::pow(static_cast<double>(batch_), power));
+        if (const int powers = static_cast<std::int32_t>(words[2]); powers != 0) {
+          require_symbols(name_of(graph, node), powers < 0 ? -powers : powers);
+          out.set(0, resolve(out.value(0), powers, symbols_.sizes()));
         }
         return;
       case Builtin::index_along:
@@ -369,7 +382,7 @@ class Interpreter {
   std::vector<bool> known_;  ///< by value: fed, computed, or a token that has happened
   std::vector<std::pair<Id, const HostTensor*>> fed_;
   std::map<Id, HostTensor> assigned_;  ///< by variable
-  std::int64_t batch_ = none;
+  KnownSymbols symbols_;
 };
 
 /// Every tensor that the model names, computed in one run.

@@ -91,7 +91,7 @@ class ProgramInterpreter {
     for (const Id name : names) {
       if (view.names[name].name.kind == NameKind::effect) continue;
       const Type& type = view.types[view.names[name].type];
-      results.emplace_back(host_tensor(type.dtype, resolve(type.dims, run.batch())));
+      results.emplace_back(host_tensor(type.dtype, resolve(type.dims, run.sizes())));
       targets.push_back({name, results.back().bytes.data()});
     }
     std::vector<Id> steps;

@@ -22,12 +22,12 @@ constexpr bool has_shorter_side(const Dims& a) {
   if (!are_matrices(a)) return false;
   const Extent m = a.extent[a.rank - 2];
   const Extent n = a.extent[a.rank - 1];
-  return m == n || is_batch(m) == is_batch(n);
+  return symbols_of(m) == symbols_of(n);
 }
 constexpr Extent shorter_side(const Dims& a) {
   const Extent m = a.extent[a.rank - 2];
   const Extent n = a.extent[a.rank - 1];
-  return is_batch(m) ? std::max(m, n) : std::min(m, n);  // 2*batch is -2
+  return factor_of(m) < factor_of(n) ? m : n;
 }
 
 /// Hestenes' method: Jacobi's rotations from the right until the columns of a are orthogonal; v

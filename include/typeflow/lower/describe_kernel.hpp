@@ -66,7 +66,7 @@ class KernelDescriber : protected KernelWords {
         count.multiply(space.extent[i]);
         ++i;
       } while (i < rank && (starts >> i & 1u) == 0);
-      out_.extents.push(StepExtent{count.coefficient, count.power});
+      out_.extents.push(StepExtent{count.coefficient, count.powers});
     }
     if (axes == 0) {  // a scalar
       out_.extents.push(StepExtent{1, 0});
@@ -256,9 +256,9 @@ class KernelDescriber : protected KernelWords {
       rows.multiply(dims.extent[i]);
       row_axes += dims.extent[i] != 1;
     }
-    out_.extents.push(StepExtent{rows.coefficient, rows.power});
+    out_.extents.push(StepExtent{rows.coefficient, rows.powers});
     push_extent(dims.extent[dims.rank - 1]);
-    out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.power});
+    out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.powers});
     const unsigned all_rows = (1u << row_axes) - 1u;
     const bool columns = dims.extent[dims.rank - 1] != 1;
     for (int k = 0; k < input_count_; ++k) {
@@ -308,7 +308,7 @@ class KernelDescriber : protected KernelWords {
       Count count{};
       do count.multiply(extents[i++]);
       while (i < rank && (starts >> i & 1u) == 0);
-      const StepExtent extent{count.coefficient, count.power};
+      const StepExtent extent{count.coefficient, count.powers};
       from[axes] = 1u << first;
       // Without an axis of rows, that of several a of one row each.
       if (i == rank && (rows || (contraction.rows_of_a && (along_b >> first & 1u) == 0))) {
@@ -333,7 +333,7 @@ class KernelDescriber : protected KernelWords {
     spec_[3] = outer_count;
     out_.extents.push(row_extent);
     push_extent(dims.extent[dims.rank - 1]);
-    out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.power});
+    out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.powers});
     for (int i = 0; i < outer_count; ++i) out_.extents.push(outer[i]);
   }
 

@@ -32,8 +32,8 @@ constexpr std::int64_t aligned_size(std::int64_t bytes) {
   return padded == too_many ? too_many : padded / memory_alignment * memory_alignment;
 }
 
-/// Plans the temporaries of a program for a batch. With `keep_all`, none shares memory.
-TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, std::int64_t batch_size,
+/// Plans the temporaries of a program for runs of these sizes. With `keep_all`, none shares memory.
+TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, const SymbolSizes& sizes,
                                             bool keep_all = false) {
   struct Buffer {
     std::int64_t bytes;
@@ -52,7 +52,7 @@ TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, std::int
   }
   const auto bytes_of = [&](Id slot) {
     const Type& type = program.type_of(slot);
-    const std::int64_t elements = count_of(type.dims).resolve(batch_size);
+    const std::int64_t elements = count_of(type.dims).resolve(sizes);
     return aligned_size(checked_product(elements, size_of(type.dtype)));
   };
 

@@ -129,17 +129,21 @@ struct Slot {
   Id step;   ///< that writes it; none for all but temporaries
 };
 
-/// A constant's place: `words` of a scalar are {low, high, power}, of an array {low, high} each.
+/// A constant's place: `words` of a scalar are {low, high, powers}, of an array {low, high} each.
 struct ConstantRecord {
   Id slot;
   bool is_array;
   Range words;  ///< in ProgramView::words
 };
 
-/// A part of a shape as a number of elements: coefficient * batch^power.
+/// A part of a shape as a number of elements; see Count.
 struct StepExtent {
   std::int64_t coefficient;
-  int power;
+  int powers;
+
+  constexpr std::int64_t resolve(const SymbolSizes& sizes) const {
+    return Count{coefficient, powers}.resolve(sizes);
+  }
 };
 
 /// The name of an operation. (The operation's record would bring its rules into the program.)
@@ -275,17 +279,17 @@ constexpr int loop_extents(const KernelSummary& kernel, const Step& step) {
   return kernel.kind == KernelKind::contraction ? 3 + kernel.outer : step.extents.count;
 }
 
-/// What a step costs in a run with this batch.
+/// What a step costs in a run.
 struct StepCost {
   std::int64_t flops;
   std::int64_t bytes;  ///< read and written
 };
 
-constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::int64_t batch_size) {
+constexpr StepCost cost_of(const ProgramView& program, const Step& step, const SymbolSizes& sizes) {
   const KernelSummary& kernel = program.kernels[step.kernel];
   StepCost cost{};
   const auto elements = [&](Id slot) {
-    return count_of(program.type_of(slot).dims).resolve(batch_size);
+    return count_of(program.type_of(slot).dims).resolve(sizes);
   };
   std::int64_t space = 0;
   for (int i = 0; i < (kernel.updates ? step.inputs : step.operands.count); ++i) {
@@ -300,10 +304,7 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, std::in
     const std::int64_t bytes = checked_product(space, 2 * size_of(program.type_of(output).dtype));
     cost.bytes = checked_sum(cost.bytes, bytes);
   }
-  const auto extent = [&](int i) {
-    const StepExtent& e = program.extents[step.extents.first + i];
-    return Count{e.coefficient, e.power}.resolve(batch_size);
-  };
+  const auto extent = [&](int i) { return program.extents[step.extents.first + i].resolve(sizes); };
   if (kernel.kind == KernelKind::custom) {
     cost.flops = checked_product(space, kernel.flops);
     return cost;

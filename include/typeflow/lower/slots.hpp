@@ -69,7 +69,7 @@ class ProgramBuilder {
   }
 
   constexpr void push_extent(Extent extent) {
-    out_.extents.push(extent < 0 ? StepExtent{-extent, 1} : StepExtent{extent, 0});
+    out_.extents.push(StepExtent{factor_of(extent), symbols_of(extent)});
   }
 
   constexpr void push_extents(Id type) {

@@ -14,8 +14,8 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
-/// One number of any shape-less tensor: value * batch^power. The power keeps a mean's 1/N exact
-/// while N is known only at run time.
+/// One number of any shape-less tensor; times symbols, or 1 over that, whose powers are digits as
+/// in Count. So a mean's 1/N is exact, while N is known only at run time.
 struct Constant : operation_base {
   static constexpr Builtin builtin = Builtin::constant;
   static constexpr std::string_view name = "Const";
@@ -24,7 +24,7 @@ struct Constant : operation_base {
   static constexpr int flops = 0;
   std::uint32_t low;  ///< see detail::NumberWords
   std::uint32_t high;
-  std::int32_t power;
+  std::int32_t powers;
 
   constexpr Number number(DType type) const { return number_of(type, low, high); }
   static constexpr Number evaluate(const ir::EvaluateCall& call) {
@@ -42,7 +42,7 @@ constexpr bool is_constant(const AnyExpr& x, int number) {
   const ops::Constant constant = decode<ops::Constant>(graph, node);
   const DType type = graph.dtype_of(x.id);
   const Number n = constant.number(type);
-  return constant.power == 0 &&
+  return constant.powers == 0 &&
          (is_floating(type) || is_complex(type) ? n.real == number : n.integer == number);
 }
 
@@ -61,19 +61,19 @@ constexpr NumberWords words_of(DType type, const Number& value) {
 }
 
 /// A scalar constant of the given element type, from a value of it. Equal constants are one node.
-constexpr AnyExpr constant_node(ir::Graph& graph, DType type, const Number& value, int power = 0) {
+constexpr AnyExpr constant_node(ir::Graph& graph, DType type, const Number& value, int powers = 0) {
   const NumberWords words = words_of(type, value);
   for (const Id id : graph.constants) {
     const std::uint32_t* const known = graph.words_of(graph.node_of(id));
     if (known[0] == words.low && known[1] == words.high &&
-        known[2] == static_cast<std::uint32_t>(power) && graph.dtype_of(id) == type) {
+        known[2] == static_cast<std::uint32_t>(powers) && graph.dtype_of(id) == type) {
       return {&graph, id};
     }
   }
   const Id scope = std::exchange(graph.scope, 0);
   const Device device = std::exchange(graph.device, Device{});
   const AnyExpr constant =
-      add_node(graph, ops::Constant{{}, words.low, words.high, power}, nullptr, 0, Type(type, {}));
+      add_node(graph, ops::Constant{{}, words.low, words.high, powers}, nullptr, 0, Type(type, {}));
   graph.constants.push(constant.id);
   graph.scope = scope;
   graph.device = device;

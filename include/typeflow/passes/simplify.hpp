@@ -288,7 +288,7 @@ class Simplifier {
       const ops::Constant constant = decode<ops::Constant>(graph_, graph_.node_of(x));
       numbers[k] = constant.number(graph_.dtype_of(x));
       const Number& n = numbers[k];
-      if (constant.power != 0 || !(n.real > -1e15 && n.real < 1e15) || n.integer < -10000 ||
+      if (constant.powers != 0 || !(n.real > -1e15 && n.real < 1e15) || n.integer < -10000 ||
           n.integer > 10000) {
         return value;
       }

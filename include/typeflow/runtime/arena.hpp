@@ -2,13 +2,12 @@
 #pragma once
 
 // Arenas: the memory of runs. A run claims one by an atomic exchange and takes no lock. An arena
-// keeps its memory plan, its extents and its constants for the batch of its last run, so a run with
-// the same batch allocates nothing.
+// keeps its memory plan, its extents and its constants for what the symbols were in its last run,
+// so a run in which they are the same allocates nothing.
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,8 +30,13 @@ namespace detail {
 
 /// Memory of a run.
 struct Arena {
-  std::int64_t batch = -1;
-  std::int64_t planned_for = -1;  // the largest batch so far
+  static constexpr SymbolSizes not_yet = [] {
+    SymbolSizes sizes;
+    for (std::int64_t& size : sizes.of) size = -1;
+    return sizes;
+  }();
+  SymbolSizes sizes = not_yet;
+  SymbolSizes planned_for = not_yet;  // the largest of each symbol so far
   std::vector<std::int64_t> extents;
   std::vector<void*> slots;      // by slot
   std::vector<void*> own_slots;  // the same, as the plan has them
@@ -81,20 +85,20 @@ class ArenaPool {
   std::atomic<Arena*> last_{nullptr};
 };
 
-/// A constant's words as an element in memory; a floating one times `factor`.
-inline void store_number(DType type, std::uint32_t low, std::uint32_t high, double factor,
-                         void* out) {
+/// A constant's words as an element in memory; a floating one may have symbols.
+inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void* out,
+                         int powers = 0, const SymbolSizes& sizes = {}) {
   const Number number = number_of(type, low, high);
   visit_dtype(type, [&](auto zero) {
     using T = decltype(zero);
     const T value = is_integer(type) || type == DType::boolean
                         ? convert_element<T>(number.integer)
-                        : convert_element<T>(number.real * factor);
+                        : convert_element<T>(resolve(number.real, powers, sizes));
     std::memcpy(out, &value, sizeof value);
   });
 }
 
-/// What brings a program's arenas to a batch. It holds the constants that they share.
+/// What makes a program's arenas ready for runs. It holds the constants that they share.
 class ArenaPlanner {
  public:
   /// `variables`: as many as the program has, when an arena is prepared.
@@ -104,15 +108,13 @@ class ArenaPlanner {
     load_constant_arrays();
   }
 
-  /// Brings an arena to this batch.
-  void prepare(Arena& arena, std::int64_t batch_size) const {
-    if (arena.batch == batch_size) return;
-    arena.batch = -1;  // until all is done: an allocation may fail
+  /// Makes an arena ready for a run of these sizes.
+  void prepare(Arena& arena, const SymbolSizes& sizes) const {
+    if (arena.sizes == sizes) return;
+    arena.sizes = Arena::not_yet;  // until all is done: an allocation may fail
     arena.extents.resize(static_cast<std::size_t>(program_.extents.size));
     for (int i = 0; i < program_.extents.size; ++i) {
-      const ir::StepExtent& e = program_.extents[i];
-      arena.extents[static_cast<std::size_t>(i)] =
-          Count{e.coefficient, e.power}.resolve(batch_size);
+      arena.extents[static_cast<std::size_t>(i)] = program_.extents[i].resolve(sizes);
     }
     if (arena.scalars.size() == 0) {
       arena.scalars = AlignedBytes(16 * (program_.constants.size + program_.placeholders.size));
@@ -121,15 +123,19 @@ class ArenaPlanner {
       const ir::ConstantRecord& c = program_.constants[i];
       if (c.is_array) continue;
       const std::uint32_t* const words = program_.words.data + c.words.first;
-      const double power = static_cast<std::int32_t>(words[2]);
-      store_number(program_.type_of(c.slot).dtype, words[0], words[1],
-                   std::pow(static_cast<double>(batch_size), power), scalar(arena, i));
+      store_number(program_.type_of(c.slot).dtype, words[0], words[1], scalar(arena, i),
+                   static_cast<std::int32_t>(words[2]), sizes);
     }
-    if (batch_size > arena.planned_for) {
-      plan(arena, batch_size);
-      arena.planned_for = batch_size;
+    SymbolSizes largest = sizes;
+    for (int i = 0; i < max_symbols; ++i) {
+      largest.of[i] = std::max(sizes.of[i], arena.planned_for.of[i]);
     }
-    arena.batch = batch_size;
+    if (!(largest == arena.planned_for)) {
+      plan(arena, largest);
+      arena.planned_for = largest;
+    }
+    make_workspace(arena);
+    arena.sizes = sizes;
   }
 
   /// Fed tensors in the place of their placeholders; defaults for the others.
@@ -168,21 +174,21 @@ class ArenaPlanner {
       const DType dtype = program_.type_of(c.slot).dtype;
       for (int k = 0; k < c.words.count / 2; ++k) {
         const std::uint32_t* const words = program_.words.data + c.words.first + 2 * k;
-        store_number(dtype, words[0], words[1], 1, at + k * size_of(dtype));
+        store_number(dtype, words[0], words[1], at + k * size_of(dtype));
       }
       array_of_[static_cast<std::size_t>(i)] = at;
       at += padded(c);
     }
   }
 
-  TYPEFLOW_COLD void plan(Arena& arena, std::int64_t batch_size) const {
-    check_sizes(program_, batch_size);
-    const ir::MemoryPlan plan = plan_memory(program_, batch_size, keep_all_);
+  TYPEFLOW_COLD void plan(Arena& arena, const SymbolSizes& sizes) const {
+    check_sizes(program_, sizes);
+    const ir::MemoryPlan plan = plan_memory(program_, sizes, keep_all_);
     try {
       if (plan.bytes == too_many) throw std::bad_alloc();
       arena.temporaries = AlignedBytes(plan.bytes);
     } catch (const std::bad_alloc&) {
-      no_memory_for_temporaries(program_, plan.bytes, batch_size);
+      no_memory_for_temporaries(program_, plan.bytes, sizes);
     }
     arena.own_slots.resize(static_cast<std::size_t>(program_.slots.size));
     for (Id i = 0; i < program_.slots.size; ++i) {
@@ -208,10 +214,14 @@ class ArenaPlanner {
       const ir::ProgramPlaceholder& p = program_.placeholders[i];
       if (!p.has_default) continue;
       std::byte* const place = scalar(arena, program_.constants.size + i);
-      store_number(program_.type_of(p.slot).dtype, p.low, p.high, 1, place);
+      store_number(program_.type_of(p.slot).dtype, p.low, p.high, place);
       arena.own_slot(p.slot) = place;
     }
     arena.slots = arena.own_slots;
+  }
+
+  /// A workspace for the arena's extents, if its own is too small.
+  void make_workspace(Arena& arena) const {
     std::int64_t workspace = 0;
     const ir::Step* largest = nullptr;
     for (const ir::Step& step : program_.steps) {
@@ -220,6 +230,7 @@ class ArenaPlanner {
       if (bytes > workspace) largest = &step;
       workspace = std::max(workspace, bytes);
     }
+    if (workspace <= arena.workspace.size()) return;
     try {
       if (workspace == too_many) throw std::bad_alloc();
       arena.workspace = AlignedBytes(workspace);

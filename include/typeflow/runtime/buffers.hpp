@@ -2,10 +2,9 @@
 #pragma once
 
 // What a run is given, as the engine sees it: tensors that are fed, and buffers for what is
-// fetched. Here is what they say of the batch, and what can be wrong with them.
+// fetched. Here is what they say of the symbols, and what can be wrong with them.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/symbol.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/variables.hpp"
 
@@ -46,17 +46,6 @@ struct OpenVariable {
 
 // Feeds.
 
-/// The batch that makes `coefficient * batch^power` equal to count; -1 if there is none.
-inline std::int64_t solve_batch(const Count& size, std::int64_t count) {
-  if (size.coefficient == 0) return count == 0 ? 0 : -1;
-  if (count % size.coefficient != 0) return -1;
-  const std::int64_t rest = count / size.coefficient;
-  if (size.power == 1) return rest;
-  auto root = static_cast<std::int64_t>(
-      std::llround(std::pow(static_cast<double>(rest), 1.0 / size.power)));
-  return Count{1, size.power}.resolve(root) == rest ? root : -1;
-}
-
 /// "[100, 784]"
 inline std::string text_of(int rank, const std::int64_t* extents) {
   std::string text = "[";
@@ -86,55 +75,95 @@ inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed)
               to_string(type.dtype, type.dims) + expected_more, given);
 }
 
-/// The batch that the feeds agree on; 1 if none has it.
-inline std::int64_t batch_of(const ir::ProgramView& program, std::span<const FedTensor> feeds) {
-  std::int64_t batch_size = -1;
-  const FedTensor* from = nullptr;
-  for (const FedTensor& fed : feeds) {
-    const Dims& dims = type_of(program, fed).dims;
-    const Count size = count_of(dims);
-    std::int64_t found = -1;
-    if (fed.rank < 0) {
-      if (size.power == 0) {
-        if (fed.count != size.coefficient) wrong_feed(program, fed);
-        continue;
-      }
-      found = solve_batch(size, fed.count);
-      if (found < 0) wrong_feed(program, fed);
-    } else {
-      if (fed.rank != dims.rank) wrong_feed(program, fed);
-      for (int i = 0; i < dims.rank; ++i) {
-        const Extent e = dims.extent[i];
-        const std::int64_t given = fed.extents[i];
-        if (!is_batch(e)) {
-          if (given != e) wrong_feed(program, fed);
-        } else if (given < 0 || given % -e != 0 || (found >= 0 && given / -e != found)) {
-          wrong_feed(program, fed);
-        } else {
-          found = given / -e;
+/// What the feeds say that the symbols are, and which of them said it.
+class FedSymbols {
+ public:
+  FedSymbols(const ir::ProgramView& program, std::span<const FedTensor> feeds)
+      : program_(program), feeds_(feeds) {}
+
+  /// Error if the feeds disagree, or leave open what a symbol is. One that none has is 1.
+  SymbolSizes sizes() {
+    // A product of several symbols tells of one when another feed has told of the others.
+    bool open = true;
+    for (bool told = true; told && open;) {
+      told = false;
+      open = false;
+      for (const FedTensor& fed : feeds_) {
+        const KnownSymbols before = known_;
+        if (!take(fed, known_)) wrong(fed);
+        for (int i = 0; i < max_symbols; ++i) {
+          if (before.knows(i) || !known_.knows(i)) continue;
+          from_[i] = &fed;
+          told = true;
         }
+        open |= !known_.knows_all(count_of(type_of(program_, fed).dims).powers);
       }
-      if (size.power == 0) continue;
     }
-    if (batch_size >= 0 && found != batch_size) {
-      Message other{};
-      print_name(other, program, from->name);
-      wrong_feed(program, fed,
-                 " with batch = " + std::to_string(batch_size) + ", as feed \"" +
-                     std::string(other.view()) + "\" has");
-    }
-    batch_size = found;
-    from = &fed;
+    if (open) refuse_open();
+    return known_.sizes();
   }
-  return batch_size < 0 ? 1 : batch_size;
+
+ private:
+  using Found = KnownSymbols::Found;
+
+  /// Whether a feed is of its type, with what is known.
+  bool take(const FedTensor& fed, KnownSymbols& known) const {
+    const Dims& dims = type_of(program_, fed).dims;
+    if (fed.rank < 0) return known.take(count_of(dims), fed.count) != Found::wrong;
+    if (fed.rank != dims.rank) return false;
+    for (int i = 0; i < dims.rank; ++i) {
+      if (known.take(count_of(dims.extent[i]), fed.extents[i]) == Found::wrong) return false;
+    }
+    return true;
+  }
+
+  [[noreturn]] TYPEFLOW_COLD void wrong(const FedTensor& fed) const {
+    if (KnownSymbols alone; !take(fed, alone)) wrong_feed(program_, fed);
+    std::string others;
+    const int powers = count_of(type_of(program_, fed).dims).powers;
+    for (int i = 0; i < max_symbols; ++i) {
+      if (power_of(i, powers) == 0 || from_[i] == nullptr || from_[i] == &fed) continue;
+      Message name{};
+      print_name(name, program_, from_[i]->name);
+      others += std::string(others.empty() ? " with " : ", ") + symbol_names[i] + " = " +
+                std::to_string(known_[i]) + ", as feed \"" + std::string(name.view()) + "\" has";
+    }
+    wrong_feed(program_, fed, others);
+  }
+  /// What is open may be 1 only where no feed says otherwise: [0, time].
+  TYPEFLOW_COLD void refuse_open() const {
+    for (const FedTensor& fed : feeds_) {
+      const Dims dims = resolve(type_of(program_, fed).dims, known_.sizes());
+      bool fits = count_of(dims).coefficient == fed.count;
+      for (int i = 0; i < fed.rank; ++i) fits = fits && dims.extent[i] == fed.extents[i];
+      if (fits) continue;
+      wrong_feed(program_, fed,
+                 " with a shape, or after another feed, that says what each symbol is");
+    }
+  }
+
+  const ir::ProgramView& program_;
+  std::span<const FedTensor> feeds_;
+  KnownSymbols known_;
+  const FedTensor* from_[max_symbols] = {};
+};
+
+/// "batch = 3, time = 7", of the symbols in these digits.
+inline std::string text_of(const SymbolSizes& sizes, int powers) {
+  std::string text;
+  for (int i = 0; i < max_symbols; ++i) {
+    if (power_of(i, powers) == 0) continue;
+    text += (text.empty() ? "" : ", ") + (symbol_names[i] + (" = " + std::to_string(sizes.of[i])));
+  }
+  return text;
 }
 
 // Buffers of fetches.
 
 /// The bytes of a named tensor.
-inline std::int64_t bytes_of(const ir::ProgramView& program, Id name, std::int64_t batch_size) {
+inline std::int64_t bytes_of(const ir::ProgramView& program, Id name, const SymbolSizes& sizes) {
   const Type& type = program.types[program.names[name].type];
-  return checked_product(count_of(type.dims).resolve(batch_size), size_of(type.dtype));
+  return checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
 }
 
 /// Where a buffer is.
@@ -175,17 +204,16 @@ struct BufferBytes {
 /// Refuses buffers that overlap each other or a variable. Whether one overlaps a fed tensor: then
 /// what is computed there would change what is still to be read.
 inline bool check_buffers(const ir::ProgramView& program,
-                          const std::vector<OpenVariable>& variables, std::int64_t batch_size,
+                          const std::vector<OpenVariable>& variables, const SymbolSizes& sizes,
                           std::span<const FedTensor> feeds, std::span<const FetchTarget> fetches) {
   bool aside = false;
   for (std::size_t i = 0; i < fetches.size(); ++i) {
-    const BufferBytes buffer{fetches[i].data, bytes_of(program, fetches[i].name, batch_size)};
+    const BufferBytes buffer{fetches[i].data, bytes_of(program, fetches[i].name, sizes)};
     for (const FedTensor& fed : feeds) {
-      aside |= buffer.overlaps({fed.data, bytes_of(program, fed.name, batch_size)});
+      aside |= buffer.overlaps({fed.data, bytes_of(program, fed.name, sizes)});
     }
     for (std::size_t k = 0; k < i; ++k) {
-      if (!buffer.overlaps({fetches[k].data, bytes_of(program, fetches[k].name, batch_size)}))
-        continue;
+      if (!buffer.overlaps({fetches[k].data, bytes_of(program, fetches[k].name, sizes)})) continue;
       refuse_buffer(program, fetches[i].name, "that of", fetches[k].name);
     }
     for (int k = 0; k < program.variables.size; ++k) {

@@ -16,6 +16,7 @@
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
+#include "typeflow/runtime/buffers.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -45,16 +46,18 @@ TYPEFLOW_COLD inline void check_device(const ir::ProgramView& program, const ir:
 
 /// Error if a tensor has more bytes, or a kernel more to compute, than 63 bits can count. An axis
 /// of extent 0 counts as 1, so that products of some of the extents fit as well.
-TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, std::int64_t batch_size) {
+TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, const SymbolSizes& sizes) {
   const auto fits = [&](const Type& type) {
     std::int64_t bytes = size_of(type.dtype);
     for (int i = 0; i < type.dims.rank; ++i) {
-      const std::int64_t extent = resolve(type.dims.extent[i], batch_size);
+      const std::int64_t extent = resolve(type.dims.extent[i], sizes);
       bytes = checked_product(bytes, std::max<std::int64_t>(extent, 1));
     }
     return ir::aligned_size(bytes) != too_many;
   };
-  const auto text_of_batch = [&] { return " with batch = " + std::to_string(batch_size); };
+  const auto with = [&](int powers) {
+    return powers == 0 ? "" : " with " + text_of(sizes, powers);
+  };
   for (const ir::Step& step : program.steps) {
     const auto refuse = [&](const std::string& what) {
       Message where{};
@@ -64,19 +67,20 @@ TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, std::int64
     for (int i = 0; i < step.operands.count; ++i) {
       const Type& type = program.type_of(program.operands[step.operands.first + i]);
       if (fits(type)) continue;
-      refuse(to_string(type.dtype, type.dims) + text_of_batch() +
+      refuse(to_string(type.dtype, type.dims) + with(count_of(type.dims).powers) +
              " has more bytes than 63 bits can count");
     }
     const ir::KernelSummary& kernel = program.kernels[step.kernel];
     if (kernel.kind == ir::KernelKind::custom) continue;  // extents of operands
     std::int64_t space = 1;
+    int powers = 0;
     for (int i = 0; i < loop_extents(kernel, step); ++i) {
       const ir::StepExtent& e = program.extents[step.extents.first + i];
-      const std::int64_t extent = Count{e.coefficient, e.power}.resolve(batch_size);
-      space = checked_product(space, std::max<std::int64_t>(extent, 1));
+      space = checked_product(space, std::max<std::int64_t>(e.resolve(sizes), 1));
+      powers += e.powers;
     }
     if (space == too_many) {
-      refuse("a loop" + text_of_batch() + " has more steps than 63 bits can count");
+      refuse("a loop" + with(powers) + " has more steps than 63 bits can count");
     }
   }
   for (const ir::ProgramName& name : program.names) {
@@ -84,7 +88,8 @@ TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, std::int64
     Message what{};
     print_name(what, program.scopes, name.name);
     const Type& type = program.types[name.type];
-    throw Error(std::string(what.view()), to_string(type.dtype, type.dims) + text_of_batch() +
+    throw Error(std::string(what.view()), to_string(type.dtype, type.dims) +
+                                              with(count_of(type.dims).powers) +
                                               " has more bytes than 63 bits can count");
   }
 }
@@ -97,13 +102,21 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
 /// The temporaries did not find `bytes`: names the step that writes the largest.
 [[noreturn]] TYPEFLOW_COLD inline void no_memory_for_temporaries(const ir::ProgramView& program,
                                                                  std::int64_t bytes,
-                                                                 std::int64_t batch_size) {
+                                                                 const SymbolSizes& sizes) {
   std::int64_t largest = -1;
+  int powers = 0;  // of all symbols, once
+  for (const Type& type : program.types) {
+    for (int i = 0; i < max_symbols; ++i) {
+      if (power_of(i, count_of(type.dims).powers) != 0 && power_of(i, powers) == 0) {
+        powers += digit_of(i);
+      }
+    }
+  }
   const ir::Slot* slot = nullptr;
   for (const ir::Slot& s : program.slots) {
     const Type& type = program.types[s.type];
     const std::int64_t size =
-        checked_product(count_of(type.dims).resolve(batch_size), size_of(type.dtype));
+        checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
     if (s.kind != ir::SlotKind::temporary || s.step == none || size <= largest) continue;
     largest = size;
     slot = &s;
@@ -111,8 +124,8 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
   Message where{};
   print_step(where, program, program.steps[slot->step]);
   throw Error(std::string(where.view()),
-              no_memory(program.types[slot->type], largest) +
-                  "; all temporaries with batch = " + std::to_string(batch_size) + " take " +
+              no_memory(program.types[slot->type], largest) + "; all temporaries" +
+                  (powers == 0 ? "" : " with " + text_of(sizes, powers)) + " take " +
                   (bytes == too_many ? "more than 63 bits can count" : std::to_string(bytes)));
 }
 
@@ -120,15 +133,15 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
 
 /// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."
 TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::Step& step,
-                                      void* const* slots, std::int64_t batch_size,
+                                      void* const* slots, const SymbolSizes& sizes,
                                       const std::function<void(std::string_view)>& take_line) {
   if (!take_line) return;
   const Id slot = program.operands[step.operands.first + step.inputs];
   const Type& type = program.type_of(slot);
-  const std::int64_t count = count_of(type.dims).resolve(batch_size);
+  const std::int64_t count = count_of(type.dims).resolve(sizes);
   Message line{};
   print_step(line, program, step);
-  line << ": " << type.dtype << ' ' << resolve(type.dims, batch_size);
+  line << ": " << type.dtype << ' ' << resolve(type.dims, sizes);
   const auto number = [&](const char* before, double x) {
     char text[32];
     std::snprintf(text, sizeof text, "%.6g", x);
@@ -161,7 +174,7 @@ TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::
 
 /// Error if a step has just written a NaN or an infinity.
 TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir::Step& step,
-                                        void* const* slots, std::int64_t batch_size) {
+                                        void* const* slots, const SymbolSizes& sizes) {
   for (int i = step.inputs; i < step.operands.count; ++i) {
     const Id slot = program.operands[step.operands.first + i];
     const Type& type = program.type_of(slot);
@@ -170,7 +183,7 @@ TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir
     visit_dtype(type.dtype, [&](auto zero) {
       using T = decltype(zero);
       const T* const x = static_cast<const T*>(slots[slot]);
-      const std::int64_t count = count_of(type.dims).resolve(batch_size);
+      const std::int64_t count = count_of(type.dims).resolve(sizes);
       for (std::int64_t k = 0; k < count; ++k) {
         if constexpr (is_complex_number<T>) {
           const bool is_nan = std::isnan(x[k].real()) || std::isnan(x[k].imag());
@@ -195,7 +208,7 @@ TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir
     if (nan > 0) what << nan << " NaN";
     if (nan > 0 && infinite > 0) what << " and ";
     if (infinite > 0) what << infinite << " infinite";
-    what << " in " << resolve(type.dims, batch_size);
+    what << " in " << resolve(type.dims, sizes);
     throw Error(std::string(where.view()), std::string(what.view()));
   }
 }

@@ -82,22 +82,22 @@ class Engine {
     }
   }
 
-  /// The bytes of the arena that a run with this batch takes.
-  std::int64_t arena_bytes(std::int64_t batch_size) const {
-    detail::check_sizes(program_, batch_size);
-    return plan_memory(program_, batch_size, options_.keep_all).bytes;
+  /// The bytes of the arena that a run of these sizes takes.
+  std::int64_t arena_bytes(const SymbolSizes& sizes) const {
+    detail::check_sizes(program_, sizes);
+    return plan_memory(program_, sizes, options_.keep_all).bytes;
   }
 
-  /// One run: feeds are checked, and the batch is known, when it is made.
+  /// One run: feeds are checked, and the symbols are known, when it is made.
   class Run {
    public:
     Run(Engine& engine, std::span<const FedTensor> feeds)
         : engine_(engine),
           feeds_(feeds),
-          batch_(detail::batch_of(engine.program_, feeds)),
+          sizes_(detail::FedSymbols(engine.program_, feeds).sizes()),
           arena_(engine.arenas_.claim()) {
       try {
-        engine_.planner_.prepare(*arena_, batch_);
+        engine_.planner_.prepare(*arena_, sizes_);
         engine_.planner_.place_feeds(*arena_, feeds);
       } catch (...) {
         engine_.arenas_.release(arena_);
@@ -108,12 +108,13 @@ class Engine {
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
-    std::int64_t batch() const { return batch_; }
+    /// What the symbols are.
+    const SymbolSizes& sizes() const { return sizes_; }
     /// The shape of a tensor of this type in this run.
     std::int64_t extent(const Type& type, int axis) const {
-      return resolve(type.dims.extent[axis], batch_);
+      return resolve(type.dims.extent[axis], sizes_);
     }
-    std::int64_t count(const Type& type) const { return count_of(type.dims).resolve(batch_); }
+    std::int64_t count(const Type& type) const { return count_of(type.dims).resolve(sizes_); }
 
     /// Error if a buffer is none for a tensor of this type: of another size, or of another shape
     /// if it has one (rank >= 0).
@@ -121,13 +122,13 @@ class Engine {
                       const std::int64_t* extents) const {
       bool fits = count == this->count(type) && (rank < 0 || rank == type.dims.rank);
       for (int i = 0; i < rank && fits; ++i) fits = extents[i] == extent(type, i);
-      if (!fits) detail::refuse_shape(name, resolve(type.dims, batch_), type, count, rank, extents);
+      if (!fits) detail::refuse_shape(name, resolve(type.dims, sizes_), type, count, rank, extents);
     }
 
     /// Error if two of the fetches' buffers overlap, or one a variable of the program.
     void execute(std::span<const Id> steps, std::span<const FetchTarget> fetches, bool draws) {
       const bool aside =
-          detail::check_buffers(engine_.program_, engine_.variables_, batch_, feeds_, fetches);
+          detail::check_buffers(engine_.program_, engine_.variables_, sizes_, feeds_, fetches);
       const std::uint64_t draw = draws ? engine_.store_.next_draw() : std::uint64_t{0};
       if (aside) {
         engine_.execute_aside(*arena_, steps, fetches, draw);
@@ -142,13 +143,13 @@ class Engine {
       print_name(text, engine_.program_, name);
       const Type& type = engine_.program_.types[engine_.program_.names[name].type];
       throw Error("fetch \"" + std::string(text.view()) + "\"",
-                  detail::no_memory(type, detail::bytes_of(engine_.program_, name, batch_)));
+                  detail::no_memory(type, detail::bytes_of(engine_.program_, name, sizes_)));
     }
 
    private:
     Engine& engine_;
     std::span<const FedTensor> feeds_;
-    std::int64_t batch_;
+    SymbolSizes sizes_;
     Arena* arena_;
   };
 
@@ -157,7 +158,7 @@ class Engine {
   void visit_last(Id slot, const F& f) {
     const Arena* const arena = arenas_.last();
     if (arena == nullptr) throw Error("value", "no run has been made yet");
-    f(arena->slots[static_cast<std::size_t>(slot)], arena->batch);
+    f(arena->slots[static_cast<std::size_t>(slot)], arena->sizes);
   }
 
  private:
@@ -171,7 +172,7 @@ class Engine {
     std::vector<FetchTarget> targets(fetches.begin(), fetches.end());
     std::vector<AlignedBytes> results;
     for (FetchTarget& target : targets) {
-      const std::int64_t bytes = detail::bytes_of(program_, target.name, arena.batch);
+      const std::int64_t bytes = detail::bytes_of(program_, target.name, arena.sizes);
       try {
         target.data = results.emplace_back(bytes).data();
       } catch (const std::bad_alloc&) {
@@ -184,7 +185,7 @@ class Engine {
     execute(arena, steps, targets, draw);
     for (std::size_t i = 0; i < fetches.size(); ++i) {
       copy(fetches[i].data, targets[i].data,
-           detail::bytes_of(program_, fetches[i].name, arena.batch));
+           detail::bytes_of(program_, fetches[i].name, arena.sizes));
     }
   }
 
@@ -209,7 +210,7 @@ class Engine {
     for (const FetchTarget& f : fetches) {
       const Id slot = program_.names[f.name].slot;
       if (program_.slots[slot].kind != ir::SlotKind::temporary) {
-        copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.batch));
+        copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.sizes));
       } else if (arena.slot(slot) == arena.own_slot(slot) && !options_.keep_all) {
         arena.slot(slot) = f.data;
       }
@@ -234,16 +235,16 @@ class Engine {
                           "no memory for what its kernel needs besides its operands");
       }
       if (options_.check_finite) {
-        detail::check_outputs(program_, step, arena.slots.data(), arena.batch);
+        detail::check_outputs(program_, step, arena.slots.data(), arena.sizes);
       }
       if (program_.kernels[step.kernel].prints) {
-        detail::print_value(program_, step, arena.slots.data(), arena.batch, options_.print);
+        detail::print_value(program_, step, arena.slots.data(), arena.sizes, options_.print);
       }
     }
     for (const FetchTarget& f : fetches) {  // a second fetch of one temporary
       const Id slot = program_.names[f.name].slot;
       if (program_.slots[slot].kind == ir::SlotKind::temporary && arena.slot(slot) != f.data) {
-        copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.batch));
+        copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.sizes));
       }
     }
   }

@@ -180,8 +180,8 @@ class Session {
     }
     if (slot == none) throw Error("value(\"" + std::string(name) + "\")", "no such tensor");
     HostTensor out;
-    main_->visit_last(slot, [&](const void* data, std::int64_t batch_size) {
-      out = host_tensor(type.dtype, resolve(type.dims, batch_size));
+    main_->visit_last(slot, [&](const void* data, const SymbolSizes& sizes) {
+      out = host_tensor(type.dtype, resolve(type.dims, sizes));
       visit_dtype(type.dtype, [&](auto zero) {
         using T = decltype(zero);
         const T* const x = static_cast<const T*>(data);
@@ -192,9 +192,9 @@ class Session {
   }
 
   Variables& variables() const { return variables_; }
-  /// The bytes of temporaries that a run with this batch needs.
-  std::int64_t arena_bytes(std::int64_t batch_size = 1) const {
-    return main_->arena_bytes(batch_size);
+  /// The bytes of temporaries that a run with this batch, or with these sizes of symbols, needs.
+  std::int64_t arena_bytes(const SymbolSizes& sizes = {}) const {
+    return main_->arena_bytes(sizes);
   }
 
  private:

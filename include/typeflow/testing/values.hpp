@@ -169,7 +169,7 @@ HostTensors run_kernels(const HostTensors& feeds) {
   HostTensors results;
   for (const FetchTarget& target : targets) {
     const Type& type = program.types[program.names[target.name].type];
-    HostTensor y = host_tensor(type.dtype, resolve(type.dims, run.batch()));
+    HostTensor y = host_tensor(type.dtype, resolve(type.dims, run.sizes()));
     for (std::int64_t k = 0; k < y.size(); ++k) {
       y[k] = ir::load_number(type.dtype, target.data, k);
     }

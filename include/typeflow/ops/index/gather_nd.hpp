@@ -74,13 +74,13 @@ struct RavelIndex : custom {
 
 namespace detail {
 
-/// The first `count` extents as one: at most one of them a multiple of batch. no_dims otherwise.
+/// The first `count` extents as one; no_dims if that is none: batch * batch.
 constexpr Dims flattened(const Dims& x, int count) {
   Count size{};
   for (int i = 0; i < count; ++i) size.multiply(x.extent[i]);
-  if (size.power > 1) return no_dims;
+  if (extent_of(size) == no_extent) return no_dims;
   Dims out{};
-  out.append(size.power == 1 ? -size.coefficient : size.coefficient);
+  out.append(extent_of(size));
   for (int i = count; i < x.rank; ++i) out.append(x.extent[i]);
   return out;
 }

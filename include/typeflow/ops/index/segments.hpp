@@ -130,7 +130,7 @@ constexpr auto confusion_matrix(const L& labels, const P& predictions,
                     L::shape::dims == P::shape::dims && L::rank < max_rank,
                 "confusion_matrix<classes>(labels, predictions): both must be integers in tensors "
                 "of one shape, with at most 7 axes");
-  static_assert(!is_batch(Classes),
+  static_assert(!is_symbolic(Classes),
                 "confusion_matrix<classes>(labels, predictions): the number of classes must be a "
                 "number, not tf::batch");
   detail::mark(at, labels);
@@ -148,7 +148,7 @@ constexpr auto confusion_matrix(const L& labels, const P& predictions, const W& 
                     L::shape::dims == P::shape::dims && L::rank < max_rank,
                 "confusion_matrix<classes>(labels, predictions, weights): labels and predictions "
                 "must be integers in tensors of one shape, with at most 7 axes");
-  static_assert(!is_batch(Classes),
+  static_assert(!is_symbolic(Classes),
                 "confusion_matrix<classes>(labels, predictions, weights): the number of classes "
                 "must be a number, not tf::batch");
   static_assert(detail::in_domain<Domain::numbers, W> && W::shape::dims == L::shape::dims,

@@ -44,13 +44,10 @@ struct TrueElements {
 
 namespace detail {
 
-/// Stands for a number of elements that is no extent: batch * batch.
-inline constexpr Extent no_extent = std::numeric_limits<Extent>::min();
-
 /// The number of elements as the extent of one axis: [batch, 4] has 4*batch.
 constexpr Extent size_as_extent(const Dims& dims) {
   const Count count = count_of(dims);
-  return count.power == 0 ? count.coefficient : count.power == 1 ? -count.coefficient : no_extent;
+  return extent_of(count);
 }
 
 /// The shape with the `count` axes from `axis` on replaced by one of this extent.
@@ -284,10 +281,10 @@ constexpr auto where(const M& mask, std::source_location at = std::source_locati
                 "where(mask): the mask must be a boolean tensor");
   static_assert(M::rank > 0, "where(mask): the mask must have an axis");
   constexpr Extent bound = detail::size_as_extent(M::shape::dims);
-  static_assert(bound != detail::no_extent,
+  static_assert(bound != no_extent,
                 "where(mask): the number of elements is no multiple of tf::batch; say how many can "
                 "be true, where<Bound>(mask)");
-  return detail::where_typed < bound == detail::no_extent ? 0 : bound > (mask, at);
+  return detail::where_typed < bound == no_extent ? 0 : bound > (mask, at);
 }
 /// The same with at most Bound true elements; more are an Error of the run.
 /// (S) -> (Bound, rank of S) and ()
@@ -304,7 +301,7 @@ constexpr auto where(const M& mask, std::source_location at = std::source_locati
 template <int Axis = 0, TypedExpr X, TypedExpr M>
 constexpr auto boolean_mask(const X& x, const M& mask,
                             std::source_location at = std::source_location::current()) {
-  return detail::boolean_mask_typed<Axis, detail::no_extent>(x, mask, at);
+  return detail::boolean_mask_typed<Axis, no_extent>(x, mask, at);
 }
 /// The same with at most Bound parts; more are an Error of the run: boolean_mask<0, 16>(x, mask).
 /// (A,S,B) x (S) -> (A,Bound,B) and ()
@@ -321,7 +318,7 @@ constexpr auto boolean_mask(const X& x, const M& mask,
 template <int N, TypedExpr X, TypedExpr P>
 constexpr auto dynamic_partition(const X& x, const P& partitions,
                                  std::source_location at = std::source_location::current()) {
-  return detail::dynamic_partition_typed<N, detail::no_extent>(x, partitions, at);
+  return detail::dynamic_partition_typed<N, no_extent>(x, partitions, at);
 }
 /// The same with at most Bound rows in a part; more are an Error of the run.
 /// (S,B) x (S) -> N times (Bound,B) and ()

@@ -135,8 +135,8 @@ constexpr AnyExpr sort_along(const X& x, int axis, SortOptions options, std::siz
 
 /// Whether an axis that is not known to be shorter has `count` elements.
 constexpr bool may_have(Extent length, Extent count) {
-  if (is_batch(length)) return is_batch(count) ? -count <= -length : true;
-  return !is_batch(count) && count <= length;
+  if (symbols_of(count) == symbols_of(length)) return factor_of(count) <= factor_of(length);
+  return !is_symbolic(count) && is_symbolic(length);
 }
 
 template <class S, Extent Count>

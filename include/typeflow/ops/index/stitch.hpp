@@ -273,7 +273,7 @@ constexpr auto sparse_to_dense(const I& indices, const V& values, const O& other
   static_assert(rows,
                 "sparse_to_dense<D...>(indices, values): values must be a scalar, or a list with "
                 "one value for each row of indices");
-  constexpr bool is_axis = detail::size_as_extent(dims) != detail::no_extent;
+  constexpr bool is_axis = detail::size_as_extent(dims) != no_extent;
   static_assert(is_axis,
                 "sparse_to_dense<D...>(indices, values): no more than one of D... can be a "
                 "multiple of tf::batch");

@@ -197,12 +197,12 @@ constexpr AnyExpr spread(const Labelled& a, const Labels& space) {
   return reshape_to(y.x, dims);
 }
 
-/// The product of several extents as one; no_dims if it has more than one batch.
+/// The product of several extents as one; no_dims if it is none: batch * batch.
 constexpr Dims merged(const Labelled& a, const Labels& labels) {
   Count count{};
   for (int i = 0; i < labels.count; ++i) count.multiply(a.extent(labels.label[i]));
-  if (count.power > 1) return no_dims;
-  return {1, {count.power > 0 ? -count.coefficient : count.coefficient}};
+  if (typeflow::extent_of(count) == no_extent) return no_dims;
+  return {1, {typeflow::extent_of(count)}};
 }
 
 /// A product of all elements that go together, summed over what is not in the result.

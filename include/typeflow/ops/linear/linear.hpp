@@ -34,7 +34,7 @@ constexpr bool has_diagonal(const Dims& x) {
   if (x.rank < 2) return false;
   const Extent rows = x.extent[x.rank - 2];
   const Extent columns = x.extent[x.rank - 1];
-  return rows == columns || (!is_batch(rows) && !is_batch(columns));
+  return rows == columns || (!is_symbolic(rows) && !is_symbolic(columns));
 }
 
 template <class X, class B>
@@ -87,10 +87,8 @@ struct SamplesRule {
       for (int i = 1; i < S::rank - 1; ++i) count.multiply(S::dims.extent[i]);
       return count;
     }();
-    if (rows.power > 1) return no_dims;
-    return Dims{3,
-                {S::dims.extent[0], rows.power > 0 ? -rows.coefficient : rows.coefficient,
-                 S::dims.extent[S::rank - 1]}};
+    if (extent_of(rows) == no_extent) return no_dims;
+    return Dims{3, {S::dims.extent[0], extent_of(rows), S::dims.extent[S::rank - 1]}};
   }();
 };
 

@@ -144,11 +144,11 @@ struct MatMul : contraction {
     }
     return op.permutation[rank - 1] == rank - 2;
   }
-  /// (..., M,N) as (...*M, N); none if that is more than one batch.
+  /// (..., M,N) as (...*M, N); none if that is no extent.
   static constexpr Dims one_matrix(const Dims& x) {
     const Count rows = count_of(without_last(x, 1));
-    if (rows.power > 1) return no_dims;
-    return {2, {rows.power > 0 ? -rows.coefficient : rows.coefficient, x.extent[x.rank - 1]}};
+    if (extent_of(rows) == no_extent) return no_dims;
+    return {2, {extent_of(rows), x.extent[x.rank - 1]}};
   }
 };
 

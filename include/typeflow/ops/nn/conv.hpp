@@ -25,8 +25,8 @@ struct ConvRule {
       std::is_same_v<typename X::element, typename W::element> && in_domain<Domain::floating, X>;
   static constexpr bool numbers = !axes || [] {
     bool all = true;
-    for (int i = 1; i < rank + 2; ++i) all = all && !is_batch(X::shape::dims.extent[i]);
-    for (int i = 0; i < rank + 2; ++i) all = all && !is_batch(W::shape::dims.extent[i]);
+    for (int i = 1; i < rank + 2; ++i) all = all && !is_symbolic(X::shape::dims.extent[i]);
+    for (int i = 0; i < rank + 2; ++i) all = all && !is_symbolic(W::shape::dims.extent[i]);
     return all;
   }();
   static constexpr bool settings = [] {

@@ -32,10 +32,10 @@ namespace detail {
 /// the window has along those. Invalid if one of them, or the last, is no number.
 constexpr Dims pooled(const ops::WindowAttributes& window, const Dims& x) {
   const int rank = x.rank - 2;
-  if (rank < 1 || rank > max_window_rank || is_batch(x.extent[x.rank - 1])) return no_dims;
+  if (rank < 1 || rank > max_window_rank || is_symbolic(x.extent[x.rank - 1])) return no_dims;
   Dims y = x;
   for (int i = 0; i < rank; ++i) {
-    if (is_batch(x.extent[1 + i])) return no_dims;
+    if (is_symbolic(x.extent[1 + i])) return no_dims;
     y.extent[1 + i] = window.axis(max_window_rank - rank + i).places(x.extent[1 + i]);
   }
   return y;
@@ -298,7 +298,7 @@ constexpr bool pool_is_sound(const PoolOptions<Rank>& options) {
 /// Whether all extents but the first are numbers.
 constexpr bool has_batch_in_front_only(const Dims& x) {
   for (int i = 1; i < x.rank; ++i) {
-    if (is_batch(x.extent[i])) return false;
+    if (is_symbolic(x.extent[i])) return false;
   }
   return true;
 }

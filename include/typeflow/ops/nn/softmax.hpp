@@ -312,7 +312,7 @@ constexpr auto softmax_cross_entropy(const X& logits, const L& labels,
                 "softmax_cross_entropy(logits, labels): integer labels must broadcast to the shape "
                 "of the logits without the axis of the classes");
   static_assert(
-      dense || (L::type.dtype != DType::boolean && !is_batch(X::shape::dims.extent[axis])),
+      dense || (L::type.dtype != DType::boolean && !is_symbolic(X::shape::dims.extent[axis])),
       "softmax_cross_entropy(logits, labels): integer labels need a fixed number of "
       "classes");
   detail::mark(at, logits);

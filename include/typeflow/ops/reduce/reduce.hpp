@@ -269,15 +269,18 @@ struct Mean : composite {
   static constexpr Type infer(Mean op, const Type& x) {
     return {x.dtype, reduced(x.dims, op.axes, op.keep_dims != 0)};
   }
-  /// 1/N as a constant; N may hold a power of batch.
+  /// 1/N as a constant; N may hold symbols, and is then what is kept.
   static constexpr AnyExpr reciprocal(const Mean& op, const AnyExpr& x) {
     Count count{};
     for (int i = 0; i < x.dims().rank; ++i) {
       if ((op.axes >> i & 1u) != 0) count.multiply(x.dims().extent[i]);
     }
     const double n = static_cast<double>(count.coefficient);
+    if (count.powers != 0 && count.coefficient != 0) {
+      return detail::constant_node(*x.graph, x.dtype(), Number{n, 0}, -count.powers);
+    }
     const double value = count.coefficient == 0 ? std::numeric_limits<double>::infinity() : 1 / n;
-    return detail::constant_node(*x.graph, x.dtype(), Number{value, 0}, -count.power);
+    return detail::constant_node(*x.graph, x.dtype(), Number{value, 0});
   }
   static constexpr AnyExpr gradient(Mean op, auto x, auto, auto dy) {
     return Sum::gradient(Sum{{}, op.axes, op.keep_dims}, x, x, dy * reciprocal(op, x));

@@ -15,24 +15,19 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Shapes put together along an axis: equal but there, where all extents are numbers or all are
-/// multiples of batch, and add up.
+/// multiples of the same symbols, and add up.
 constexpr Dims concatenated(const Dims* shapes, int count, int axis) {
   Dims out = shapes[0];
   if (axis < 0 || axis >= out.rank) return no_dims;
-  bool numbers = false;
-  bool batches = false;
   Extent sum = 0;
   for (int i = 0; i < count; ++i) {
     Dims rest = shapes[i];
     if (rest.rank != out.rank) return no_dims;
-    const Extent extent = rest.extent[axis];
-    numbers = numbers || extent > 0;  // 0 is 0 * batch, too
-    batches = batches || extent < 0;
-    sum += extent;
+    sum = sum_of(sum, rest.extent[axis]);
     rest.extent[axis] = out.extent[axis];
     if (!(rest == out)) return no_dims;
   }
-  if (numbers && batches) return no_dims;
+  if (sum == no_extent) return no_dims;
   out.extent[axis] = sum;
   return out;
 }
@@ -65,7 +60,7 @@ struct Concat : custom {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Extent size = x[i].dims().extent[op.axis];
       dx[i] = slice_along(dy, op.axis, begin, size);
-      begin += size;
+      begin = sum_of(begin, size);
     }
   }
   /// A concatenation of concatenations along the same axis is one.
@@ -150,6 +145,7 @@ constexpr bool join(const SliceWindow& outer, int rank, SliceWindow* inner) {
     const std::int32_t b = inner->begin[i];
     if ((a < 0 && b > 0) || (b < 0 && (a > 0 || outer.step[i] != 1))) return false;
     joined.begin[i] = a + b * outer.step[i];
+    if (joined.begin[i] < 0 && inner->factor[i] == 0) return false;  // k*batch + a number
     joined.step[i] = outer.step[i] * inner->step[i];
   }
   *inner = joined;
@@ -162,15 +158,15 @@ constexpr AnyExpr part_of(const AnyExpr& concat, const Dims& size, SliceWindow* 
   const ir::Graph& graph = *concat.graph;
   const ir::Node& node = graph.node_of(concat.id);
   const int axis = operation_of<ops::Concat>(concat).axis;
-  const bool batch = is_batch(concat.dims().extent[axis]);
-  if (size.extent[axis] == 0 || batch != is_batch(size.extent[axis])) return {};
-  const Extent sign = batch ? -1 : 1;
+  const Extent whole = concat.dims().extent[axis];
+  if (size.extent[axis] == 0 || symbols_of(whole) != symbols_of(size.extent[axis])) return {};
+  const Extent sign = is_symbolic(whole) ? -1 : 1;
   const Extent begin = sign * window->begin[axis];
-  const Extent end = begin + (sign * size.extent[axis] - 1) * window->step[axis] + 1;
+  const Extent end = begin + (factor_of(size.extent[axis]) - 1) * window->step[axis] + 1;
   Extent first = 0;
   for (Id k = 0; k < node.inputs.count; ++k) {
     const AnyExpr part{concat.graph, graph.input(node, k)};
-    const Extent last = first + sign * part.dims().extent[axis];
+    const Extent last = first + factor_of(part.dims().extent[axis]);
     if (begin >= first && end <= last) {
       window->begin[axis] = static_cast<std::int32_t>(sign * (begin - first));
       return part;
@@ -222,8 +218,11 @@ constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& s
     axis = i;
   }
   if (axis == none) return {};
-  const bool a_first = window_a.begin[axis] + size_a.extent[axis] == window_b.begin[axis];
-  if (!a_first && window_b.begin[axis] + size_b.extent[axis] != window_a.begin[axis]) return {};
+  const auto end_of = [axis](const SliceWindow& window, const Dims& size) {
+    return window.begin[axis] + signed_factor(size.extent[axis]);
+  };
+  const bool a_first = end_of(window_a, size_a) == window_b.begin[axis];
+  if (!a_first && end_of(window_b, size_b) != window_a.begin[axis]) return {};
   const AnyExpr parts[] = {input_of(a_first ? a : b, 0), input_of(a_first ? b : a, 0)};
   const Dims shapes[] = {parts[0].dims(), parts[1].dims()};
   const Dims size = concatenated(shapes, 2, axis);
@@ -286,7 +285,8 @@ constexpr std::array<AnyExpr, 1 + sizeof...(Rest)> any_of(const First& first, co
 }  // namespace detail
 
 /// The tensors one after another along an axis: concat<1>(a, b). (A,B), (A,C) -> (A,B+C)
-/// Extents along the axis are numbers, or multiples of tf::batch, which add up, too.
+/// Extents along the axis are numbers, or multiples of the same symbols (tf::batch), which add up,
+/// too.
 template <int Axis, TypedExpr First, TypedExpr... Rest>
 constexpr auto concat(const First& first, const Rest&... rest) {
   static_assert(detail::same_elements<First, Rest...>,
@@ -308,9 +308,8 @@ constexpr auto concat(const std::array<X, N>& x,
   constexpr int axis = normalize_axis(Axis, X::rank);
   static_assert(N > 0, "concat<axis>(x): the array must hold one tensor at least");
   static_assert(axis >= 0, "concat<axis>(x...): x has no such axis");
-  using Rule =
-      detail::ResizeRule<typename X::shape, axis,
-                         detail::extent_or_zero<typename X::shape, axis>* static_cast<Extent>(N)>;
+  using Rule = detail::ResizeRule<typename X::shape, axis,
+                                  times(detail::extent_or_zero<typename X::shape, axis>, N)>;
   detail::mark(at, x[0]);
   std::array<AnyExpr, N> parts{};
   for (std::size_t i = 0; i < N; ++i) parts[i] = x[i].any();

@@ -39,14 +39,13 @@ constexpr IndexAndPosition along_new_axis(const AnyExpr& indices, const Dims& ex
           cast_to(index_along(*indices.graph, positions, axis), type)};
 }
 
-/// count as an int32 scalar: coefficient * batch^power. Powers of batch are floating constants,
-/// which double holds exactly.
+/// count as an int32 scalar. That of symbols is a floating constant, which double holds exactly.
 constexpr AnyExpr count_node(ir::Graph& graph, const Count& count) {
-  if (count.power == 0) {
+  if (count.powers == 0) {
     return constant_node(graph, DType::int32, Number{0, count.coefficient});
   }
   const Number coefficient{static_cast<double>(count.coefficient), 0};
-  return cast_to(constant_node(graph, DType::float64, coefficient, count.power), DType::int32);
+  return cast_to(constant_node(graph, DType::float64, coefficient, count.powers), DType::int32);
 }
 
 }  // namespace detail
@@ -184,7 +183,7 @@ constexpr auto one_hot(const X& indices, std::type_identity_t<T> on = T(1),
                        std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::integers, X>,
                 "one_hot<depth>(indices): the indices must be integers");
-  static_assert(!is_batch(Depth), "one_hot<depth>(indices): the depth must be a number");
+  static_assert(!is_symbolic(Depth), "one_hot<depth>(indices): the depth must be a number");
   using Expanded = detail::ExpandRule<Axis, typename X::shape>;
   static_assert(Expanded::value.valid(),
                 "one_hot<depth, axis>(indices): the result has no such axis");
@@ -206,7 +205,7 @@ constexpr auto sequence_mask(const X& lengths,
                              std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::integers, X>,
                 "sequence_mask<max_length>(lengths): the lengths must be integers");
-  static_assert(!is_batch(MaxLength),
+  static_assert(!is_symbolic(MaxLength),
                 "sequence_mask<max_length>(lengths): the longest length must be a number");
   using Expanded = detail::ExpandRule<-1, typename X::shape>;
   static_assert(Expanded::value.valid(),

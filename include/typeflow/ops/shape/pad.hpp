@@ -26,7 +26,8 @@ struct PadRule {
     Dims out = S::dims;
     for (int i = 0; i < S::rank; ++i) {
       const Extent parts[] = {amounts[2 * i], out.extent[i], amounts[2 * i + 1]};
-      if (!add_up(parts, 3, &out.extent[i])) return no_dims;
+      out.extent[i] = sum_of(parts, 3);
+      if (out.extent[i] == no_extent) return no_dims;
     }
     return out;
   }();
@@ -43,7 +44,8 @@ struct MirrorRule {
       const Extent after = amounts[2 * i + 1];
       if (before == 0 && after == 0) continue;
       const Extent most = out.extent[i] - (Mode == Mirror::reflect ? 1 : 0);
-      if (before < 0 || after < 0 || before > most || after > most) return no_dims;
+      if (is_symbolic(out.extent[i]) || before < 0 || after < 0 || before > most || after > most)
+        return no_dims;
       out.extent[i] += before + after;
     }
     return out;
@@ -54,14 +56,17 @@ template <UntypedExpr X>
 constexpr AnyExpr pad_by(const X& x, const Extent* amounts, const Dims& size,
                          const AnyExpr& value) {
   SliceWindow window = window_at_start(x.dims());
-  for (int i = 0; i < size.rank; ++i) window.begin[i] = static_cast<std::int32_t>(amounts[2 * i]);
+  for (int i = 0; i < size.rank; ++i) {
+    if (x.dims().extent[i] == 0) continue;  // a window of nothing may lie anywhere
+    window.begin[i] = static_cast<std::int32_t>(signed_factor(amounts[2 * i]));
+  }
   return pad_to(x, window, size, value);
 }
 
 }  // namespace detail
 
 /// x with borders of a number (0 unless given) or scalar tensor. The amounts are two an axis,
-/// before and after; of a batch axis they are 0 or multiples of tf::batch.
+/// before and after; of an axis of symbols (tf::batch) they are 0 or multiples of them.
 /// pad<0, 0, 2, 1>(x): (A,B) -> (A,2+B+1)
 template <Extent... Amounts, TypedExpr X, Operand V = int>
 constexpr auto pad(const X& x, const V& value = 0,

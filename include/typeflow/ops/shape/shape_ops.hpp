@@ -232,7 +232,7 @@ struct TileRule {
     if (!valid) return no_dims;
     const int times[] = {N..., 0};
     Dims out = S::dims;
-    for (int i = 0; i < S::rank; ++i) out.extent[i] *= times[i];
+    for (int i = 0; i < S::rank; ++i) out.extent[i] = typeflow::times(S::dims.extent[i], times[i]);
     return out;
   }();
 };
@@ -242,7 +242,7 @@ struct SpaceToDepthRule {
   static constexpr Dims value = [] {
     if (S::rank != 4 || Block < 1) return no_dims;
     const Extent* const x = S::dims.extent;
-    if (is_batch(x[1]) || is_batch(x[2]) || is_batch(x[3])) return no_dims;
+    if (is_symbolic(x[1]) || is_symbolic(x[2]) || is_symbolic(x[3])) return no_dims;
     if (x[1] % Block != 0 || x[2] % Block != 0) return no_dims;
     return Dims{4, {x[0], x[1] / Block, x[2] / Block, x[3] * Block * Block}};
   }();
@@ -252,7 +252,7 @@ struct DepthToSpaceRule {
   static constexpr Dims value = [] {
     if (S::rank != 4 || Block < 1) return no_dims;
     const Extent* const x = S::dims.extent;
-    if (is_batch(x[1]) || is_batch(x[2]) || is_batch(x[3])) return no_dims;
+    if (is_symbolic(x[1]) || is_symbolic(x[2]) || is_symbolic(x[3])) return no_dims;
     if (x[3] % (Block * Block) != 0) return no_dims;
     return Dims{4, {x[0], x[1] * Block, x[2] * Block, x[3] / (Block * Block)}};
   }();
@@ -316,7 +316,7 @@ constexpr AnyExpr tile_to(const AnyExpr& x, const int* times) {
       }
       split.append(before.extent[i]);
       repeated.append(before.extent[i]);
-      after.append(now ? before.extent[i] * times[i] : before.extent[i]);
+      after.append(now ? typeflow::times(before.extent[i], times[i]) : before.extent[i]);
     }
     y = reshape_to(broadcast_to(reshape_to(y, split), repeated), after);
     axis = next;

@@ -26,29 +26,27 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Where a window lies in a tensor: its element i along an axis is the tensor's element
-/// begin + i * step. Begins are extents: -k is k * batch. What that is at run time follows from
-/// the window's own extent along `batch_axis`, which is batch_factor * batch.
+/// begin + i * step. A begin of -k is k times the symbols of the window's own extent along that
+/// axis, from which, since it is `factor` times them, a run knows what they are.
 struct SliceWindow {
   std::int32_t begin[max_rank];
   std::int32_t step[max_rank];
-  std::int32_t batch_axis;
-  std::int32_t batch_factor;
+  std::int32_t factor[max_rank];
 
   /// The begin along an axis, for the window's extents in a run.
   constexpr std::int64_t offset(int axis, const std::int64_t* window) const {
     const std::int64_t b = begin[axis];
-    return b >= 0 ? b : -b * (window[batch_axis] / batch_factor);
+    return b >= 0 ? b : -b * (window[axis] / factor[axis]);
   }
 };
 
 /// The window of this shape at the start of a tensor, with steps of 1.
 constexpr SliceWindow window_at_start(const Dims& window) {
-  SliceWindow w{{}, {}, 0, 0};
+  SliceWindow w{};
   for (int i = 0; i < max_rank; ++i) w.step[i] = 1;
-  for (int i = window.rank - 1; i >= 0; --i) {
-    if (!is_batch(window.extent[i])) continue;
-    w.batch_axis = i;
-    w.batch_factor = static_cast<std::int32_t>(-window.extent[i]);
+  for (int i = 0; i < window.rank; ++i) {
+    if (!is_symbolic(window.extent[i])) continue;
+    w.factor[i] = static_cast<std::int32_t>(factor_of(window.extent[i]));
   }
   return w;
 }
@@ -72,7 +70,7 @@ struct Slice : custom, SliceWindow {
   static constexpr AnyExpr simplify(const Slice& op, AnyExpr x, AnyExpr y) {
     return slice_through(x, op, y);
   }
-  /// An index or range of a batch axis may lie outside of it in a run with a small batch.
+  /// An index or range of a symbolic axis may lie outside of it in a run where that is short.
   static void require_inside(const Slice& op, int axis, const std::int64_t* window,
                              std::int64_t extent) {
     const std::int64_t begin = op.offset(axis, window);
@@ -182,12 +180,12 @@ constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims
   return add_node(*x.graph, ops::Pad{{}, window}, ids, 2, Type(x.dtype(), size));
 }
 /// The elements from `begin` on, `size` of them, along one axis; both as extents, so that they may
-/// be multiples of batch where the axis is.
+/// be multiples of symbols where the axis is.
 constexpr AnyExpr slice_along(const AnyExpr& x, int axis, Extent begin, Extent size) {
   Dims dims = x.dims();
   dims.extent[axis] = size;
   SliceWindow window = window_at_start(dims);
-  window.begin[axis] = static_cast<std::int32_t>(begin);
+  window.begin[axis] = size == 0 ? 0 : static_cast<std::int32_t>(signed_factor(begin));
   return slice_to(x, window, dims);
 }
 /// x with the elements in reverse order along the axes given as bits.
@@ -252,7 +250,7 @@ constexpr AxisPlan plan_axis(const AxisSlice& s, Extent extent) {
   using Kind = AxisSlice::Kind;
   if (s.step == 0) return {Problem::step, 0, 0, 1};
   if (s.kind == Kind::every && (s.step == 1 || s.step == -1)) return {{}, 0, extent, s.step};
-  if (is_batch(extent)) {
+  if (is_symbolic(extent)) {
     // Its end is not known: positions from the start, which a run checks.
     if (s.kind == Kind::index && s.begin >= 0) return {{}, s.begin, 1, 1};
     if (s.kind == Kind::range && s.begin >= 0 && s.end >= s.begin && s.step > 0) {
@@ -347,17 +345,11 @@ struct DropRule {
 template <class S, int Axis>
 inline constexpr Extent extent_or_zero = Axis < 0 ? 0 : S::dims.extent[Axis < 0 ? 0 : Axis];
 
-/// Sums of extents, numbers or multiples of batch: whether there is one, and which. 0 is both.
-constexpr bool add_up(const Extent* extents, int count, Extent* sum) {
-  bool numbers = false;
-  bool batches = false;
-  *sum = 0;
-  for (int i = 0; i < count; ++i) {
-    numbers = numbers || extents[i] > 0;
-    batches = batches || extents[i] < 0;
-    *sum += extents[i];
-  }
-  return !(numbers && batches);
+/// The sum of extents, numbers or multiples of the same symbols; no_extent if they are neither.
+constexpr Extent sum_of(const Extent* extents, int count) {
+  Extent sum = 0;
+  for (int i = 0; i < count; ++i) sum = typeflow::sum_of(sum, extents[i]);
+  return sum;
 }
 
 }  // namespace detail
@@ -370,8 +362,8 @@ constexpr bool add_up(const Extent* extents, int count, Extent* sum) {
 /// reverse the order. TensorFlow's slice and strided_slice; but a position that lies outside of
 /// its axis is an error here, nothing is clipped. (5,6,7): slice<tf::whole, 3, tf::range(0, 5, 2)>
 /// -> (5,3).
-/// A batch axis can be taken whole, reversed, or by an index or range that counts from its start;
-/// a run whose batch is too small for those is an error.
+/// An axis of symbols (tf::batch) can be taken whole, reversed, or by an index or range that counts
+/// from its start; a run where it is too short for those is an error.
 template <AxisSlice... Slices, TypedExpr X>
 constexpr auto slice(const X& x, std::source_location at = std::source_location::current()) {
   using Rule = detail::SliceRule<typename X::shape, Slices...>;

@@ -19,14 +19,13 @@ namespace detail {
 template <Extent Total, Extent... Sizes>
 inline constexpr bool sizes_fit = [] {
   const Extent sizes[sizeof...(Sizes) + 1] = {Sizes..., 0};
-  Extent sum = 0;
-  return add_up(sizes, static_cast<int>(sizeof...(Sizes)), &sum) && sum == Total;
+  return sum_of(sizes, static_cast<int>(sizeof...(Sizes))) == Total;
 }();
 
 }  // namespace detail
 
-/// n equal parts along an axis, as an array: auto xs = split<4, 0>(x). An axis of k*batch is split
-/// into parts of (k/n)*batch. (A,n*B) -> n of (A,B)
+/// n equal parts along an axis, as an array: auto xs = split<4, 0>(x). An axis of k*batch (or of
+/// other symbols) is split into parts of (k/n)*batch. (A,n*B) -> n of (A,B)
 template <int N, int Axis, TypedExpr X>
 constexpr auto split(const X& x, std::source_location at = std::source_location::current()) {
   constexpr int axis = normalize_axis(Axis, X::rank);
@@ -35,9 +34,9 @@ constexpr auto split(const X& x, std::source_location at = std::source_location:
   constexpr Extent extent = detail::extent_or_zero<typename X::shape, axis>;
   constexpr int parts = N > 0 ? N : 1;
   static_assert(
-      extent % parts == 0,
+      factor_of(extent) % parts == 0,
       "split<n, axis>(x): n must divide the axis' extent; of a batch axis, k*batch, its k");
-  constexpr Extent size = extent / parts;
+  constexpr Extent size = with_factor(extent, factor_of(extent) / parts);
   using E =
       Expr<typename X::element, shape_of_t<detail::ResizeRule<typename X::shape, axis, size>>>;
   detail::mark(at, x);
@@ -45,7 +44,7 @@ constexpr auto split(const X& x, std::source_location at = std::source_location:
   Extent begin = 0;
   for (E& part : result) {
     part = E(x.graph(), slice_along(x.any(), axis, begin, size).id);
-    begin += size;
+    begin = sum_of(begin, size);
   }
   return result;
 }
@@ -65,7 +64,7 @@ constexpr auto split_sizes(const X& x, std::source_location at = std::source_loc
     using E =
         Expr<typename X::element, shape_of_t<detail::ResizeRule<typename X::shape, axis, Size>>>;
     const Id id = slice_along(x.any(), axis, begin, Size).id;
-    begin += Size;
+    begin = sum_of(begin, Size);
     return E(x.graph(), id);
   };
   return std::tuple{part(std::integral_constant<Extent, Sizes>{})...};  // braces: in this order
@@ -77,9 +76,9 @@ constexpr auto unstack(const X& x, std::source_location at = std::source_locatio
   constexpr int axis = normalize_axis(Axis, X::rank);
   static_assert(axis >= 0, "unstack<axis>(x): x has no such axis");
   constexpr Extent extent = detail::extent_or_zero<typename X::shape, axis>;
-  static_assert(!is_batch(extent), "unstack<axis>(x): the axis' extent must be a number");
+  static_assert(!is_symbolic(extent), "unstack<axis>(x): the axis' extent must be a number");
   using E = Expr<typename X::element, shape_of_t<detail::DropRule<typename X::shape, axis>>>;
-  constexpr std::size_t count = extent < 0 ? 0 : static_cast<std::size_t>(extent);
+  constexpr std::size_t count = is_symbolic(extent) ? 0 : static_cast<std::size_t>(extent);
   std::array<E, count> result{};
   for (std::size_t i = 0; i < count; ++i) {
     result[i] = select<Axis>(x, static_cast<Extent>(i), at);

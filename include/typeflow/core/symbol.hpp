@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Run-time extents by name.
+
+#include <cstdint>
+#include <string_view>
+
+#include "typeflow/core/extent.hpp"
+#include "typeflow/core/text.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// The number of a symbol; none of another name.
+constexpr int symbol_number(std::string_view name) {
+  for (int i = 0; i < max_symbols; ++i) {
+    if (name == symbol_names[i]) return i;
+  }
+  return -1;
+}
+
+template <Text Name>
+constexpr auto make_symbol() {
+  constexpr int number = symbol_number(Name.view());
+  static_assert(number >= 0,
+                "tf::symbol<name>: the symbols are \"batch\", \"time\", \"height\" and \"width\"");
+  return Symbols<digit_of(number < 0 ? 0 : number)>{};
+}
+
+}  // namespace detail
+
+/// A run-time extent: tf::symbol<"time">, <"height">, <"width">; <"batch"> is tf::batch. Others
+/// than these four do not compile: an extent is one integer, in which each has a digit of its own.
+/// What a model calls them is its own affair: `constexpr auto words = tf::symbol<"time">;`.
+///
+///   placeholder<float, tf::batch, tf::symbol<"time">, 64>(g, "x")
+template <Text Name>
+inline constexpr auto symbol = detail::make_symbol<Name>();
+
+/// What is known of the symbols while feeds tell of them.
+class KnownSymbols {
+ public:
+  enum class Found : std::uint8_t { fits, solved, open, wrong };
+
+  constexpr std::int64_t operator[](int symbol) const { return size_[symbol]; }
+  constexpr bool knows(int symbol) const { return size_[symbol] >= 0; }
+  constexpr bool knows_all(int powers) const {
+    for (int i = 0; powers > 0; ++i, powers /= 10) {
+      if (powers % 10 > 0 && !knows(i)) return false;
+    }
+    return true;
+  }
+
+  /// Takes that a count is `given` in this run. `open`: it has several symbols that are unknown,
+  /// and tells of none; `solved`: it told what one is.
+  constexpr Found take(const Count& count, std::int64_t given) {
+    std::int64_t known = count.coefficient;
+    int unknown = -1;
+    int power = 0;
+    for (int i = 0, rest = count.powers; rest > 0; ++i, rest /= 10) {
+      if (rest % 10 == 0) continue;
+      if (knows(i)) {
+        for (int k = rest % 10; k > 0; --k) known = checked_product(known, size_[i]);
+      } else {
+        if (unknown >= 0) return given >= 0 ? Found::open : Found::wrong;
+        unknown = i;
+        power = rest % 10;
+      }
+    }
+    if (unknown < 0) return given == known ? Found::fits : Found::wrong;
+    if (known == 0) return given == 0 ? Found::open : Found::wrong;
+    if (given < 0 || given % known != 0) return Found::wrong;
+    const std::int64_t root = root_of(given / known, power);
+    if (root < 0) return Found::wrong;
+    size_[unknown] = root;
+    return Found::solved;
+  }
+
+  /// What is not known is 1.
+  constexpr SymbolSizes sizes() const {
+    SymbolSizes sizes;
+    for (int i = 0; i < max_symbols; ++i) {
+      if (knows(i)) sizes.of[i] = size_[i];
+    }
+    return sizes;
+  }
+
+ private:
+  /// The n of which x is a power; -1 if there is none.
+  static constexpr std::int64_t root_of(std::int64_t x, int power) {
+    if (power == 1) return x;
+    std::int64_t low = 0;
+    std::int64_t high = 3037000500;  // its square has more than 63 bits
+    while (low < high) {
+      const std::int64_t middle = (low + high + 1) / 2;
+      if (power_of(middle, power) <= x) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return power_of(low, power) == x ? low : -1;
+  }
+  static constexpr std::int64_t power_of(std::int64_t n, int power) {
+    std::int64_t product = 1;
+    for (; power > 0; --power) product = checked_product(product, n);
+    return product;
+  }
+
+  std::int64_t size_[max_symbols] = {-1, -1, -1, -1};
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
