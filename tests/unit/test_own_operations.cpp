@@ -20,7 +20,6 @@
 namespace acme {
 
 namespace tf = typeflow;
-using tf::ir::records;
 
 /// a b + c d + e f + g h
 struct Products : tf::elementwise {
@@ -243,8 +242,8 @@ std::vector<std::string_view> left_of(const char* name) {
   tf::Graph g;
   with_rules(g);
   tf::Pool<tf::Id> roots;
-  for (const tf::ir::Name& n : records(g).names) {
-    if (records(g).text_of(n).view() == name) roots.push(n.value);
+  for (const tf::ir::Name& n : tf::ir::records(g).names) {
+    if (tf::ir::records(g).text_of(n).view() == name) roots.push(n.value);
   }
   REQUIRE(roots.size() == 1);
   const tf::ir::Simplified s = tf::ir::simplify(std::move(g), roots);

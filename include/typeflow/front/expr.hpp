@@ -77,7 +77,7 @@ class Expr {
 
   constexpr Graph& graph() const { return *graph_; }
   constexpr Id id() const { return id_; }
-  constexpr AnyExpr any() const { return {&static_cast<ir::Graph&>(*graph_), id_}; }
+  constexpr AnyExpr any() const { return {&ir::records(*graph_), id_}; }
 
   /// Gives the tensor a name, under which it can be fed, fetched and found in messages. A second
   /// tensor of the same name in the same scope gets the suffix _1, a third _2.
