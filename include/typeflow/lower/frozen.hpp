@@ -205,7 +205,7 @@ constexpr Descriptions<S> descriptions_of(const Frozen& f) {
 /// A model's program: tables and kernel descriptions as constants.
 template <auto Model, Mode M = training, class R = Everything>
 class Lowering {
-  static constexpr TableSizes sizes = sizes<Model, M, R>;
+  static constexpr TableSizes sizes = ir::sizes<Model, M, R>;
   static constexpr auto tables = tables_of<sizes>(frozen<Model, M, R>);
   static constexpr auto descriptions = descriptions_of<sizes>(frozen<Model, M, R>);
 
