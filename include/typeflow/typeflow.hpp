@@ -7,6 +7,7 @@
 
 // clang-format off
 #include "typeflow/core/shape.hpp"
+#include "typeflow/core/symbol.hpp"
 #include "typeflow/front/expr.hpp"
 #include "typeflow/ops/operation.hpp"
 #include "typeflow/ops/well_formed.hpp"

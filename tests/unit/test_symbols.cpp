@@ -86,6 +86,14 @@ TEST_CASE("what counts tell of symbols") {
   };
   CHECK(take({2, {tf::batch, time}}, 12) == Found::open);
   CHECK(take({2, {3, time}}, 13) == Found::wrong);
+  CHECK(take({2, {3 * tf::batch, time}}, 13) == Found::wrong);
+  {
+    tf::KnownSymbols ones;
+    CHECK(ones.take(tf::count_of(tf::Dims{2, {3 * tf::batch, time}}), 3) == Found::solved);
+    CHECK(ones[0] == 1);
+    CHECK(ones[1] == 1);
+    CHECK_FALSE(ones.knows(2));
+  }
   CHECK(take({2, {time, 2 * time}}, 17) == Found::wrong);  // no square
   CHECK(take({2, {time, 2 * time}}, 18) == Found::solved);
   CHECK(known[1] == 3);

@@ -208,11 +208,15 @@ struct Count {
   int powers = 0;
 
   constexpr void multiply(Extent extent) {
-    coefficient = checked_product(coefficient, factor_of(extent));
-    powers += symbols_of(extent);
+    if (extent >= 0) {  // (compilers count calls, and this is called for every axis)
+      coefficient = checked_product(coefficient, extent);
+    } else {
+      coefficient = checked_product(coefficient, factor_of(extent));
+      powers += symbols_of(extent);
+    }
   }
   constexpr std::int64_t resolve(const SymbolSizes& sizes) const {
-    return checked_product(coefficient, sizes.product(powers));
+    return powers == 0 ? coefficient : checked_product(coefficient, sizes.product(powers));
   }
   constexpr bool operator==(const Count&) const = default;
 };

@@ -13,21 +13,15 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// The number of a symbol; none of another name.
+/// The number of a symbol; -1 for another name.
 constexpr int symbol_number(std::string_view name) {
   for (int i = 0; i < max_symbols; ++i) {
     if (name == symbol_names[i]) return i;
   }
   return -1;
 }
-
 template <Text Name>
-constexpr auto make_symbol() {
-  constexpr int number = symbol_number(Name.view());
-  static_assert(number >= 0,
-                "tf::symbol<name>: the symbols are \"batch\", \"time\", \"height\" and \"width\"");
-  return Symbols<digit_of(number < 0 ? 0 : number)>{};
-}
+concept is_batch_time_height_or_width = symbol_number(Name.view()) >= 0;
 
 }  // namespace detail
 
@@ -37,7 +31,8 @@ constexpr auto make_symbol() {
 ///
 ///   placeholder<float, tf::batch, tf::symbol<"time">, 64>(g, "x")
 template <Text Name>
-inline constexpr auto symbol = detail::make_symbol<Name>();
+  requires detail::is_batch_time_height_or_width<Name>
+inline constexpr Symbols<detail::digit_of(detail::symbol_number(Name.view()))> symbol{};
 
 /// What is known of the symbols while feeds tell of them.
 class KnownSymbols {
@@ -53,25 +48,33 @@ class KnownSymbols {
     return true;
   }
 
-  /// Takes that a count is `given` in this run. `open`: it has several symbols that are unknown,
-  /// and tells of none; `solved`: it told what one is.
+  /// Takes that a count is `given` in this run. `solved`: it told of symbols what they are; `open`:
+  /// it has some that are unknown, and tells of none, as 6 = batch * time does.
   constexpr Found take(const Count& count, std::int64_t given) {
     std::int64_t known = count.coefficient;
     int unknown = -1;
+    int unknowns = 0;
     int power = 0;
     for (int i = 0, rest = count.powers; rest > 0; ++i, rest /= 10) {
       if (rest % 10 == 0) continue;
       if (knows(i)) {
         for (int k = rest % 10; k > 0; --k) known = checked_product(known, size_[i]);
       } else {
-        if (unknown >= 0) return given >= 0 ? Found::open : Found::wrong;
         unknown = i;
+        ++unknowns;
         power = rest % 10;
       }
     }
-    if (unknown < 0) return given == known ? Found::fits : Found::wrong;
+    if (unknowns == 0) return given == known ? Found::fits : Found::wrong;
     if (known == 0) return given == 0 ? Found::open : Found::wrong;
     if (given < 0 || given % known != 0) return Found::wrong;
+    if (given == known) {  // all are 1
+      for (int i = 0, rest = count.powers; rest > 0; ++i, rest /= 10) {
+        if (rest % 10 > 0 && !knows(i)) size_[i] = 1;
+      }
+      return Found::solved;
+    }
+    if (unknowns > 1) return Found::open;
     const std::int64_t root = root_of(given / known, power);
     if (root < 0) return Found::wrong;
     size_[unknown] = root;

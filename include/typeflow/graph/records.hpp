@@ -81,10 +81,16 @@ struct Range {
   Id count;
 };
 
-/// A size for passes, which only compare: with batch as 64, and so small that sums of some fit.
+/// A size for passes, which only compare: with symbols as 64, and so small that sums of some fit.
+inline constexpr SymbolSizes typical_sizes = [] {
+  SymbolSizes sizes;
+  for (std::int64_t& size : sizes.of) size = 64;
+  return sizes;
+}();
 constexpr std::int64_t typical_bytes(const Type& type) {
   constexpr std::int64_t most = std::int64_t{1} << 50;
-  const std::int64_t bytes = checked_product(count_of(type.dims).resolve(64), size_of(type.dtype));
+  const std::int64_t bytes =
+      checked_product(count_of(type.dims).resolve(typical_sizes), size_of(type.dtype));
   return bytes < most ? bytes : most;
 }
 

@@ -231,10 +231,17 @@ class Interpreter {
   /// The node's outputs, zero.
   HostTensor zeros(const ir::Graph& graph, const ir::Node& node, Id id) const {
     const Type& type = graph.type_of(id);
-    require_symbols(name_of(graph, node), count_of(type.dims).powers);
+    for (int i = 0; i < type.dims.rank; ++i) {
+      if (!is_symbolic(type.dims.extent[i])) continue;
+      require_symbols(name_of(graph, node), symbols_of(type.dims.extent[i]));
+    }
     return host_tensor(type.dtype, resolve(type.dims, symbols_.sizes()));
   }
+  /// Error if a product of symbols is not known.
   void require_symbols(const std::string& what, int powers) const {
+    for (int i = 0; i < max_symbols; ++i) {
+      if (detail::power_of(i, powers) != 0 && symbols_[i] == 0) return;  // 0, whatever the others
+    }
     for (int i = 0; i < max_symbols; ++i) {
       if (detail::power_of(i, powers) == 0 || symbols_.knows(i)) continue;
       throw Error(what, std::string("the ") + symbol_names[i] + " has no size: no feed tells it");
