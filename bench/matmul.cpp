@@ -40,7 +40,7 @@ class Product {
 
   template <tf::Transposed T>
   void compare(double peak) {
-    using Program = tf::Lowering<product<T>>;
+    using Program = tf::ir::Lowering<product<T>>;
     static_assert(Program::view.steps.size == 1);
     constexpr tf::KernelEntry kernel = tf::detail::kernel_table<Program, tf::CpuTarget<>>[0];
     const tf::AlignedBytes workspace(kernel.workspace(extents_));

@@ -30,10 +30,10 @@ constexpr void softmax_regression(tf::Graph& g) {
 
 template <auto Model>
 double flops_of_step() {
-  constexpr const tf::ProgramView& program = tf::Lowering<Model>::view;
+  constexpr const tf::ir::ProgramView& program = tf::ir::Lowering<Model>::view;
   double flops = 0;
-  for (const tf::Step& step : program.steps) {
-    flops += static_cast<double>(tf::cost_of(program, step, batch).flops);
+  for (const tf::ir::Step& step : program.steps) {
+    flops += static_cast<double>(tf::ir::cost_of(program, step, batch).flops);
   }
   return flops;
 }

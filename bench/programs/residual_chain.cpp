@@ -20,7 +20,7 @@ inline constexpr auto model = bench::residual_chain<BLOCKS>;
 
 int main(int argc, char**) {
   if (argc > 1) {
-    using Program = tf::Lowering<model>;
+    using Program = tf::ir::Lowering<model>;
     std::printf("nodes=%d steps=%d kernels=%d\n", Program::node_count, Program::view.steps.size,
                 Program::kernel_count);
     return 0;

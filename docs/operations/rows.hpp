@@ -54,7 +54,7 @@ struct Options {
 
 /// An operation of the library, as far as rows ask.
 struct Record {
-  const Op* op;
+  const ir::Op* op;
   bool has_domain;
   Domain domain;
 };
@@ -131,7 +131,7 @@ constexpr std::string_view types_of(const Row& row) {
 constexpr Gradient gradient_of(const Row& row) {
   if (row.options.gradient != Gradient::derived) return row.options.gradient;
   if (row.records.empty()) return Gradient::derived;
-  const Op& first = *row.records.front().op;
+  const ir::Op& first = *row.records.front().op;
   if (first.kind == Kind::source || writes_variable(first.kind) || first.kind == Kind::group) {
     return Gradient::no_tensors;
   }

@@ -66,7 +66,7 @@ constexpr void cnn(tf::Graph& g) {
   auto logits = matmul(h3, W4) + b4;  // (batch,10)
   argmax<1>(logits).named("prediction");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
-  tf::minimize(Momentum{.rate = rate}, gradients(loss)).named("train");
+  minimize(Momentum{.rate = rate}, gradients(loss)).named("train");
 }
 
 /// The classes of the images, 500 at a time: the layers of all at once would take gigabytes.

@@ -9,7 +9,7 @@
 namespace tf = typeflow;
 
 #ifdef CORRECTED
-inline constexpr tf::FusionLimits limits{.members = 48, .inputs = 16};
+inline constexpr tf::ir::FusionLimits limits{.members = 48, .inputs = 16};
 #else
-inline constexpr tf::FusionLimits limits{.inputs = 17};  // error here
+inline constexpr tf::ir::FusionLimits limits{.inputs = 17};  // error here
 #endif

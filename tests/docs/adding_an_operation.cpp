@@ -75,7 +75,7 @@ struct Peak : tf::ops::reduction<Peak> {
   static constexpr tf::AnyExpr gradient(Peak op, auto x, auto y, auto dy) {
     const tf::Dims kept = reduced(x.dims(), op.axes, true);
     const auto chosen = cast_to(equal(x, reshape_to(y, kept)), x.dtype());
-    const auto count = tf::reduce<tf::ops::Sum>(chosen, op.axes, true);
+    const auto count = reduce<tf::ops::Sum>(chosen, op.axes, true);
     return chosen / count * reshape_to(dy, kept);
   }
 };
@@ -93,8 +93,8 @@ constexpr auto peak(const X& x, K = {}, std::source_location at = std::source_lo
 template <int Axis = -1, tf::TypedExpr X>
 constexpr auto standardize(const X& x, double epsilon = 1e-5) {
   static_assert(tf::detail::axes_exist<X::rank, Axis>, "standardize<axis>(x): x has no such axis");
-  const auto centred = x - tf::mean<Axis>(x, tf::keep_dims);
-  const auto variance = tf::mean<Axis>(square(centred), tf::keep_dims);
+  const auto centred = x - mean<Axis>(x, tf::keep_dims);
+  const auto variance = mean<Axis>(square(centred), tf::keep_dims);
   return centred / sqrt(variance + epsilon);
 }
 
@@ -150,7 +150,7 @@ constexpr auto mean_variance(const X& x,
                 "mean_variance(x): x must be float or double, its last axis a number from 1 on");
   tf::detail::mark(at, x);
   const tf::Id id = x.id();
-  const auto results = tf::add_node(x.graph(), MeanVariance{}, &id, 1, types);
+  const auto results = add_node(x.graph(), MeanVariance{}, &id, 1, types);
   constexpr unsigned last = 1u << (X::rank > 0 ? X::rank - 1 : 0);
   using Rows = tf::shape_of_t<tf::detail::ReduceRule<typename X::shape, last, false>>;
   using E = tf::Expr<typename X::element, Rows>;
@@ -282,7 +282,7 @@ auto of_rows(const F& f) {
   return [f](const tf::HostTensor& x) {
     const int rank = x.dims.rank;
     const std::int64_t n = x.dims.extent[rank - 1];
-    tf::HostTensor y = tf::host_tensor(x.dtype, tf::reduced(x.dims, 1u << (rank - 1), false));
+    tf::HostTensor y = tf::host_tensor(x.dtype, reduced(x.dims, 1u << (rank - 1), false));
     for (std::int64_t row = 0; row < y.size(); ++row) {
       std::vector<double> elements;
       for (std::int64_t i = 0; i < n; ++i) elements.push_back(x.value(row * n + i));
@@ -325,11 +325,11 @@ TEST_CASE("soft_threshold: gradient") {
 }
 TEST_CASE("soft_threshold: what it is the same as") {
   tf::Graph g;
-  auto t = tf::placeholder<float, 3>(g, "t");
+  auto t = placeholder<float, 3>(g, "t");
   auto y = acme::soft_threshold(t, 0);
   tf::Pool<tf::Id> roots;
   roots.push(y.id());
-  const tf::Simplified simplified = tf::simplify(std::move(g), roots);
+  const tf::ir::Simplified simplified = tf::ir::simplify(std::move(g), roots);
   CHECK(simplified.map[y.id()] == t.id());
 }
 
@@ -373,7 +373,7 @@ TEST_CASE("a contraction of one's own: values, with a bias and relu on its tile"
   const auto check = tf::testing::check_values<
       tf::testing::Inputs<tf::Shape<9>, tf::Shape<3, 5>, tf::Shape<5>>,
       tf::testing::Inputs<tf::Shape<300>, tf::Shape<16, 70>, tf::Shape<70>>>(
-      [](auto x, auto b, auto bias) { return relu(tf::apply(acme::WindowProduct{}, x, b) + bias); },
+      [](auto x, auto b, auto bias) { return relu(apply(acme::WindowProduct{}, x, b) + bias); },
       [](const tf::HostTensor& x, const tf::HostTensor& b, const tf::HostTensor& bias) {
         const std::int64_t depth = b.dims[0];
         const std::int64_t columns = b.dims[1];

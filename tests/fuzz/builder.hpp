@@ -35,7 +35,7 @@ class Builder {
   Model model;
   Random random;
   Numbers numbers;
-  tf::Graph& g;
+  tf::ir::Graph& g;
   std::vector<Id> variables;
   std::vector<Id> tokens;  ///< of effects
   int size_limit = 1500;   ///< elements of a tensor
@@ -197,7 +197,7 @@ class Builder {
     const int i = static_cast<int>(model.feedable.size());
     const AnyExpr x =
         add_node(g, tf::ops::Placeholder{{}, 0, 0, 0}, nullptr, 0, tf::Type(type, dims));
-    g.add_name({"x", i}, tf::NameKind::placeholder, x.id);
+    g.add_name({"x", i}, tf::ir::NameKind::placeholder, x.id);
     model.feedable.push_back("x_" + std::to_string(i));
     model.ranges.push_back(range);
     keep(x, std::max(std::abs(range.low), std::abs(range.high)));
@@ -231,13 +231,13 @@ class Builder {
 
   void name_tensor(const AnyExpr& x) {
     const int i = static_cast<int>(model.tensors.size());
-    g.add_name({"t", i}, tf::NameKind::value, x.id);
+    g.add_name({"t", i}, tf::ir::NameKind::value, x.id);
     model.tensors.push_back("t_" + std::to_string(i));
   }
   void name_effect(Id token) {
     tokens.push_back(token);
     const int i = static_cast<int>(model.effects.size());
-    g.add_name({"e", i}, tf::NameKind::effect, token);
+    g.add_name({"e", i}, tf::ir::NameKind::effect, token);
     model.effects.push_back("e_" + std::to_string(i));
   }
   std::size_t item_count() const { return items_.size(); }

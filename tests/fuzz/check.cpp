@@ -37,7 +37,7 @@ class Checker {
   }
 
   std::string run_all() {
-    if (const tf::Message wrong = tf::verify(model_.graph); !wrong.empty()) {
+    if (const tf::Message wrong = tf::ir::verify(model_.graph); !wrong.empty()) {
       return "traced: " + std::string(wrong.view());
     }
     tf::HostTensors variables = model_.variables;
@@ -63,10 +63,10 @@ class Checker {
 
     tf::Pool<Id> cuts;
     for (const std::string& name : r.feeds) cuts.push(model_.id_of(name));
-    tf::Graph placed = model_.graph;
-    tf::place(placed);
-    const tf::Simplified s = simplify(std::move(placed), model_.roots(), cuts);
-    if (const tf::Message wrong = tf::verify(s); !wrong.empty()) {
+    tf::ir::Graph placed = model_.graph;
+    tf::ir::place(placed);
+    const tf::ir::Simplified s = tf::ir::simplify(std::move(placed), model_.roots(), cuts);
+    if (const tf::Message wrong = tf::ir::verify(s); !wrong.empty()) {
       return "simplified: " + std::string(wrong.view());
     }
     tf::Interpreter simplified(s.graph, s.order, s.map);
@@ -102,7 +102,8 @@ class Checker {
 
   bool feeds_variable(const Run& r) const {
     for (const std::string& name : r.feeds) {
-      if (model_.graph.op_of(model_.id_of(name)).builtin == tf::Builtin::variable) return true;
+      if (tf::ir::records(model_.graph).op_of(model_.id_of(name)).builtin == tf::Builtin::variable)
+        return true;
     }
     return false;
   }
@@ -110,10 +111,10 @@ class Checker {
   using Id = tf::Id;
 
   const Model& model_;
-  tf::Graph debug_graph_;
+  tf::ir::Graph debug_graph_;
   tf::Interpreter traced_;
-  tf::ProgramInterpreter programs_;
-  std::optional<tf::ProgramInterpreter> unfused_;
+  tf::ir::ProgramInterpreter programs_;
+  std::optional<tf::ir::ProgramInterpreter> unfused_;
 };
 
 }  // namespace

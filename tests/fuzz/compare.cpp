@@ -56,7 +56,7 @@ std::string compare(const Model& model, const Run& run, const Outcome& a, const 
                     bool bits) {
   std::size_t next = 0;
   for (const std::string& name : run.fetches) {
-    if (model.graph.is_token(model.id_of(name))) continue;
+    if (tf::ir::records(model.graph).is_token(model.id_of(name))) continue;
     const tf::HostTensor& x = a.values[next];
     const tf::HostTensor& y = b.values[next++];
     if (!agree(model, x, y, bits)) return '"' + name + "\" differs" + first_difference(x, y);

@@ -130,7 +130,7 @@ void add_after(Builder& b) {
 void add_group(Builder& b) {
   if (b.tokens.size() < 2) return;
   const Id both[] = {pick_token(b), pick_token(b)};
-  b.name_effect(tf::detail::group_node(b.g, both, 2).token());
+  b.name_effect(tf::detail::group_node(b.model.graph, both, 2).token());
 }
 
 const Maker makers[] = {
@@ -143,7 +143,7 @@ const Maker makers[] = {
 std::span<const Maker> effect_makers() { return makers; }
 
 void add_training(Builder& b) {
-  const tf::Graph before = b.g;
+  const tf::ir::Graph before = b.g;
   const std::size_t names = b.model.tensors.size();
   try {
     const AnyExpr x = b.pick_if([&](const AnyExpr& e) { return tf::is_floating(e.dtype()); });
@@ -157,7 +157,7 @@ void add_training(Builder& b) {
       if (tf::is_floating(b.g.dtype_of(v))) to.push(v);
     }
     const tf::Pool<Id> gradients = tf::detail::gradients_of(b.g, from, weights, to);
-    tf::Gradients list{&b.g, {}};
+    tf::Gradients list{&b.model.graph, {}};
     for (int i = 0; i < to.size(); ++i) {
       if (gradients[i] == tf::none) continue;
       if (b.random.chance(0.5)) b.name_tensor(b.any(gradients[i]));

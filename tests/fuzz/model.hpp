@@ -53,16 +53,17 @@ struct Model {
   std::vector<Run> runs;
 
   tf::Id id_of(const std::string& name) const {
-    for (const tf::Name& n : graph.names) {
-      if (n.kind != tf::NameKind::key && graph.text_of(n).view() == name) return n.value;
+    for (const tf::ir::Name& n : tf::ir::records(graph).names) {
+      if (n.kind != tf::ir::NameKind::key && tf::ir::records(graph).text_of(n).view() == name)
+        return n.value;
     }
     throw tf::Error('"' + name + '"', "the model has no such name");
   }
   /// Values and tokens of everything that has a name.
   tf::Pool<tf::Id> roots() const {
     tf::Pool<tf::Id> ids;
-    for (const tf::Name& name : graph.names) {
-      if (name.kind != tf::NameKind::key) ids.push(name.value);
+    for (const tf::ir::Name& name : tf::ir::records(graph).names) {
+      if (name.kind != tf::ir::NameKind::key) ids.push(name.value);
     }
     return ids;
   }
@@ -102,7 +103,7 @@ inline tf::HostTensors feeds_of(const Model& model, const Run& run) {
   Random random(run.seed);
   const bool whole = model.numbers == Numbers::exact;
   for (std::size_t i = 0; i < model.feedable.size(); ++i) {
-    const tf::Type& type = model.graph.type_of(model.id_of(model.feedable[i]));
+    const tf::Type& type = tf::ir::records(model.graph).type_of(model.id_of(model.feedable[i]));
     tf::HostTensor x = random_elements(random, type.dtype, tf::resolve(type.dims, run.sizes),
                                        model.ranges[i], whole);
     const auto& out = run.left_out;
@@ -111,7 +112,7 @@ inline tf::HostTensors feeds_of(const Model& model, const Run& run) {
     }
   }
   for (const std::string& name : run.feeds) {
-    const tf::Type& type = model.graph.type_of(model.id_of(name));
+    const tf::Type& type = tf::ir::records(model.graph).type_of(model.id_of(name));
     feeds.insert_or_assign(name, random_elements(random, type.dtype,
                                                  tf::resolve(type.dims, run.sizes), {0, 2}, whole));
   }

@@ -15,11 +15,11 @@ namespace tf = typeflow;
 /// Adds nodes to a graph in the order of its calls, without any check.
 class Rebuilder {
  public:
-  constexpr explicit Rebuilder(tf::Graph& graph) : g_(graph) {}
+  constexpr explicit Rebuilder(tf::ir::Graph& graph) : g_(graph) {}
 
   constexpr tf::Id placeholder(int number, const tf::Type& type) {
     const tf::Id x = tf::add_node(g_, tf::ops::Placeholder{{}, 0, 0, 0}, nullptr, 0, type).id;
-    g_.add_name({"x", number}, tf::NameKind::placeholder, x);
+    g_.add_name({"x", number}, tf::ir::NameKind::placeholder, x);
     return x;
   }
   constexpr tf::Id variable(int number, const tf::Type& type) {
@@ -32,17 +32,17 @@ class Rebuilder {
                         std::initializer_list<std::uint32_t> words,
                         std::initializer_list<tf::Type> types,
                         std::initializer_list<tf::Id> controls = {}) {
-    const tf::Op& op = tf::record<O>;  // first: for clang it may lead to this again
+    const tf::ir::Op& op = tf::record<O>;  // first: for clang it may lead to this again
     (void)sizeof(tf::detail::BindOp<O>);
     const bool token = types.size() == 0;
     const tf::Id id = g_.add_node(op, inputs.begin(), static_cast<int>(inputs.size()),
                                   token ? 1 : static_cast<int>(types.size()), words.begin(),
                                   static_cast<int>(words.size()));
     const tf::Id first = g_.values.size();
-    if (token) g_.values.push(tf::Value{id, 0, tf::none, tf::none});
+    if (token) g_.values.push(tf::ir::Value{id, 0, tf::none, tf::none});
     tf::Id output = 0;
     for (const tf::Type& type : types) {
-      g_.values.push(tf::Value{id, output++, g_.intern(type), tf::none});
+      g_.values.push(tf::ir::Value{id, output++, g_.intern(type), tf::none});
     }
     if (controls.size() > 0) {
       g_.nodes[id].controls = g_.append(controls.begin(), static_cast<int>(controls.size()));
@@ -50,14 +50,14 @@ class Rebuilder {
     return first;
   }
   constexpr void tensor(int number, tf::Id value) {
-    g_.add_name({"t", number}, tf::NameKind::value, value);
+    g_.add_name({"t", number}, tf::ir::NameKind::value, value);
   }
   constexpr void effect(int number, tf::Id token) {
-    g_.add_name({"e", number}, tf::NameKind::effect, token);
+    g_.add_name({"e", number}, tf::ir::NameKind::effect, token);
   }
 
  private:
-  tf::Graph& g_;
+  tf::ir::Graph& g_;
 };
 
 }  // namespace fuzz

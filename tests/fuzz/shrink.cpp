@@ -45,7 +45,7 @@ class Copier {
       if (replaced_ != tf::none && by_ == tf::none && old_.values[replaced_].node == id)
         feed_instead();
     }
-    for (const tf::Name& name : old_.names) copy_name(name);
+    for (const tf::ir::Name& name : old_.names) copy_name(name);
     for (Run& run : to_.runs) {
       std::erase_if(run.feeds, [&](const std::string& n) { return !is_in(to_.tensors, n); });
       std::erase_if(run.left_out, [&](const std::string& n) { return !is_in(to_.feedable, n); });
@@ -58,7 +58,7 @@ class Copier {
 
  private:
   Id source(Id value) const { return value == replaced_ ? by_ : value; }
-  bool keeps(const tf::Name& name) const {
+  bool keeps(const tf::ir::Name& name) const {
     const std::string text(old_.text_of(name).view());
     return is_in(from_.tensors, text) || is_in(from_.effects, text);
   }
@@ -69,12 +69,12 @@ class Copier {
         needed_[static_cast<std::size_t>(old_.values[source(value)].node)] = true;
       }
     };
-    for (const tf::Name& name : old_.names) {
-      if (name.kind != tf::NameKind::key && keeps(name)) need(name.value);
+    for (const tf::ir::Name& name : old_.names) {
+      if (name.kind != tf::ir::NameKind::key && keeps(name)) need(name.value);
     }
     for (Id id = old_.nodes.size() - 1; id >= 0; --id) {
       if (!needed_[static_cast<std::size_t>(id)]) continue;
-      const tf::Node& node = old_.nodes[id];
+      const tf::ir::Node& node = old_.nodes[id];
       for (Id k = 0; k < node.inputs.count; ++k) need(old_.input(node, k));
       for (Id k = 0; k < node.controls.count; ++k) need(old_.operands[node.controls.first + k]);
     }
@@ -83,8 +83,8 @@ class Copier {
   Id now(Id value) { return value == replaced_ && by_ != tf::none ? mapped(by_) : mapped(value); }
 
   void copy(Id id) {
-    const tf::Node& node = old_.nodes[id];
-    tf::Graph& g = to_.graph;
+    const tf::ir::Node& node = old_.nodes[id];
+    tf::ir::Graph& g = to_.graph;
     g.device = node.device;
     g.source = node.source;
     const Id first = node.outputs.first;
@@ -113,12 +113,13 @@ class Copier {
     }
   }
   void add_placeholder_name(const std::string& name, Id value, const Range& range) {
-    to_.graph.add_name({"x", std::stoi(name.substr(2))}, tf::NameKind::placeholder, value);
+    tf::ir::records(to_.graph).add_name({"x", std::stoi(name.substr(2))},
+                                        tf::ir::NameKind::placeholder, value);
     to_.feedable.push_back(name);
     to_.ranges.push_back(range);
   }
   void copy_variable(Id value) {
-    const tf::VariableRecord& record =
+    const tf::ir::VariableRecord& record =
         old_.variable_records[static_cast<Id>(old_.words_of(old_.node_of(value))[0])];
     const std::string name(old_.text_of(old_.names[record.name]).view());
     mapped(value) =
@@ -139,17 +140,17 @@ class Copier {
         index ? Range{0, 2} : Range{from_.numbers == Numbers::exact ? -4.0 : -1.5, 4});
     mapped(replaced_) = x.id;
   }
-  void copy_name(const tf::Name& name) {
-    if (name.kind != tf::NameKind::value && name.kind != tf::NameKind::effect) return;
+  void copy_name(const tf::ir::Name& name) {
+    if (name.kind != tf::ir::NameKind::value && name.kind != tf::ir::NameKind::effect) return;
     if (!keeps(name) || now(name.value) == tf::none) return;
-    const bool effect = name.kind == tf::NameKind::effect;
+    const bool effect = name.kind == tf::ir::NameKind::effect;
     const tf::Label label = effect ? tf::Label("e", name.index) : tf::Label("t", name.index);
-    to_.graph.add_name(label, name.kind, now(name.value));
+    tf::ir::records(to_.graph).add_name(label, name.kind, now(name.value));
     (effect ? to_.effects : to_.tensors).emplace_back(old_.text_of(name).view());
   }
 
   const Model& from_;
-  const tf::Graph& old_;
+  const tf::ir::Graph& old_;
   Id replaced_;
   Id by_;
   Model to_;
@@ -221,9 +222,9 @@ class Shrinker {
     return false;
   }
   bool drop_nodes() {
-    const tf::Graph& g = best_.graph;
+    const tf::ir::Graph& g = best_.graph;
     for (Id value = g.values.size() - 1; value >= 0; --value) {
-      const tf::Node& node = g.node_of(value);
+      const tf::ir::Node& node = g.node_of(value);
       if (node.op->kind == tf::Kind::source || g.is_token(value)) continue;
       for (Id k = 0; k < node.inputs.count; ++k) {
         const Id x = g.input(node, k);
@@ -237,7 +238,7 @@ class Shrinker {
   /// Nodes that compute, and edges to them.
   static int work_of(const Model& model) {
     int work = 0;
-    for (const tf::Node& node : model.graph.nodes) {
+    for (const tf::ir::Node& node : tf::ir::records(model.graph).nodes) {
       if (node.op->kind != tf::Kind::source) work += 4 + node.inputs.count + node.controls.count;
     }
     return work;

@@ -333,7 +333,7 @@ std::string check_statements(std::uint64_t seed) {
   Random random(seed + 1);
   Simulation simulation(program);
   tf::Interpreter interpreter(program.graph);
-  tf::ProgramInterpreter programs(program.graph);
+  tf::ir::ProgramInterpreter programs(program.graph);
   for (int i = 0; i < 2; ++i) {
     simulation.variables.push_back(some_values(random));
     const std::string name = "v_" + std::to_string(i);

@@ -45,7 +45,7 @@ fuzz::Model faulty_model() {
   tf::AnyExpr x = tf::placeholder<float, 4>(g, {"x", 0}).any();
   for (int i = 0; i < 20; ++i) {
     x = i == 10 ? apply(Wrong{}, x) : i % 2 == 0 ? x * 2 : x - 1;
-    g.add_name({"t", i}, tf::NameKind::value, x.id);
+    tf::ir::records(g).add_name({"t", i}, tf::ir::NameKind::value, x.id);
     model.tensors.push_back("t_" + std::to_string(i));
   }
   model.feedable = {"x_0"};
@@ -56,7 +56,8 @@ fuzz::Model faulty_model() {
 
 int operations_of(const fuzz::Model& model) {
   int count = 0;
-  for (const tf::Node& node : model.graph.nodes) count += node.op->kind != tf::Kind::source;
+  for (const tf::ir::Node& node : tf::ir::records(model.graph).nodes)
+    count += node.op->kind != tf::Kind::source;
   return count;
 }
 
@@ -64,17 +65,17 @@ int operations_of(const fuzz::Model& model) {
 
 TEST_CASE("programs of random graphs compute what the graphs mean") {
   std::set<std::string> seen;
-  const auto see = [&](const tf::Graph& graph) {
-    for (const tf::Node& node : graph.nodes) seen.emplace(node.op->name);
+  const auto see = [&](const tf::ir::Graph& graph) {
+    for (const tf::ir::Node& node : graph.nodes) seen.emplace(node.op->name);
   };
   for (std::uint64_t seed = 0; seed < graphs; ++seed) {
     CAPTURE(seed);
     const fuzz::Model model = fuzz::random_model(seed);
     CHECK(fuzz::check(model) == "");
-    tf::Graph placed = model.graph;
-    tf::place(placed);
+    tf::ir::Graph placed = model.graph;
+    tf::ir::place(placed);
     see(model.graph);
-    see(simplify(std::move(placed), model.roots()).graph);
+    see(tf::ir::simplify(std::move(placed), model.roots()).graph);
   }
   // All operations of the library take part.
   const std::filesystem::path headers = TYPEFLOW_SOURCE_DIR "/include/typeflow";

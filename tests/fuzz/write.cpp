@@ -15,7 +15,7 @@ namespace fuzz {
 namespace {
 
 /// "typeflow::ops::Sum", of what the compiler prints of type_name<O>().
-std::string_view type_of(const tf::Op& op) {
+std::string_view type_of(const tf::ir::Op& op) {
   std::string_view text = op.type;
   text.remove_prefix(text.find("O = ") + 4);
   return text.substr(0, text.find_first_of("];"));
@@ -52,11 +52,11 @@ void print_list(std::ostream& out, const std::string& prefix, const T* values, i
 }  // namespace
 
 std::string as_function(const Model& model, const std::string& name) {
-  const tf::Graph& g = model.graph;
-  std::istringstream lines(describe(g));
+  const tf::ir::Graph& g = model.graph;
+  std::istringstream lines(tf::describe(g));
   std::ostringstream out;
   out << "constexpr void " << name << "(tf::Graph& g) {\n  fuzz::Rebuilder r(g);\n";
-  for (const tf::Node& node : g.nodes) {
+  for (const tf::ir::Node& node : g.nodes) {
     std::string line;
     std::getline(lines, line);
     const tf::Id value = node.outputs.first;
@@ -64,10 +64,10 @@ std::string as_function(const Model& model, const std::string& name) {
     out << "  [[maybe_unused]] const tf::Id v" << value << " = ";
     if (node.op->builtin == tf::Builtin::placeholder || node.op->builtin == tf::Builtin::variable) {
       const bool variable = node.op->builtin == tf::Builtin::variable;
-      const tf::Name* named = nullptr;
-      for (const tf::Name& n : g.names) {
-        const bool own =
-            variable ? n.kind == tf::NameKind::variable : n.kind == tf::NameKind::placeholder;
+      const tf::ir::Name* named = nullptr;
+      for (const tf::ir::Name& n : g.names) {
+        const bool own = variable ? n.kind == tf::ir::NameKind::variable
+                                  : n.kind == tf::ir::NameKind::placeholder;
         if (own && n.value == value) named = &n;
       }
       out << (variable ? "r.variable(" : "r.placeholder(") << named->index << ", "
@@ -95,10 +95,10 @@ std::string as_function(const Model& model, const std::string& name) {
     }
     if (!(node.device == tf::Device{})) out << "  g.device = {};\n";
   }
-  for (const tf::Name& n : g.names) {
-    if (n.kind == tf::NameKind::value)
+  for (const tf::ir::Name& n : g.names) {
+    if (n.kind == tf::ir::NameKind::value)
       out << "  r.tensor(" << n.index << ", v" << n.value << ");\n";
-    if (n.kind == tf::NameKind::effect)
+    if (n.kind == tf::ir::NameKind::effect)
       out << "  r.effect(" << n.index << ", v" << n.value << ");\n";
   }
   out << "}\n";
@@ -130,7 +130,8 @@ Model compilable(Model model) {
     std::set<tf::Id> fed;
     for (const std::string& name : run.feeds) {
       const tf::Id value = model.id_of(name);
-      if (model.graph.node_of(value).op->kind == tf::Kind::source || !fed.insert(value).second) {
+      if (tf::ir::records(model.graph).node_of(value).op->kind == tf::Kind::source ||
+          !fed.insert(value).second) {
         continue;
       }
       feeds.push_back(name);
@@ -177,7 +178,7 @@ std::string call_text(const Model& model, const Run& run) {
   feeds.insert(feeds.end(), run.feeds.begin(), run.feeds.end());
   for (std::size_t i = 0; i < feeds.size(); ++i) {
     out << (i > 0 ? ", " : "") << "r.template feed<\"" << feeds[i] << "\", "
-        << element_text(model.graph.dtype_of(model.id_of(feeds[i]))) << ">()";
+        << element_text(tf::ir::records(model.graph).dtype_of(model.id_of(feeds[i]))) << ">()";
   }
   return out.str() + ')';
 }
@@ -191,7 +192,8 @@ std::string as_program(std::uint64_t first_seed, int count) {
   out << "#include \"fuzz/compiled.hpp\"\n\nnamespace tf = typeflow;\n\n";
   for (std::uint64_t seed = first_seed; count > 0; ++seed) {
     const Model model = compilable(random_model(seed));
-    if (model.numbers == Numbers::wild || model.graph.nodes.size() > most_nodes) continue;
+    if (model.numbers == Numbers::wild || tf::ir::records(model.graph).nodes.size() > most_nodes)
+      continue;
     --count;
     const std::string name = "model_" + std::to_string(seed);
     out << as_function(model, name) << '\n';

@@ -21,7 +21,7 @@ constexpr bool arithmetic_broadcasts(tf::Graph& g) {
   static_assert(is_tensor<decltype(empty + row), float, 0, 4>);
   static_assert(is_tensor<decltype(-matrix), float, 3, 4>);
   auto y = (column + row) * matrix / scalar - one;
-  return g.type_of(y.id()) == tf::Type(tf::DType::float32, tf::Dims{2, {3, 4}}) &&
+  return records(g).type_of(y.id()) == tf::Type(tf::DType::float32, tf::Dims{2, {3, 4}}) &&
          count<tf::ops::Add>(g) == 1 && count<tf::ops::Mul>(g) == 1 &&
          count<tf::ops::Div>(g) == 1 && count<tf::ops::Sub>(g) == 1;
 }
@@ -53,10 +53,12 @@ constexpr bool numbers_take_the_element_type(tf::Graph& g) {
   // 0.1 is rounded to float, and the same number is one node.
   auto y = x + 0.1;
   auto z = x * 0.1f;
-  const tf::Id number = g.input(node_of(y), 1);
-  return g.input(node_of(z), 1) == number && g.type_of(number) == tf::Expr<float>::type &&
-         tf::decode<tf::ops::Constant>(g, g.node_of(number)).number(tf::DType::float32).real ==
-             static_cast<double>(0.1f);
+  const tf::Id number = records(g).input(node_of(y), 1);
+  return records(g).input(node_of(z), 1) == number &&
+         records(g).type_of(number) == tf::Expr<float>::type &&
+         tf::decode<tf::ops::Constant>(g, records(g).node_of(number))
+                 .number(tf::DType::float32)
+                 .real == static_cast<double>(0.1f);
 }
 static_assert(holds<numbers_take_the_element_type>());
 
@@ -133,7 +135,7 @@ constexpr bool where_broadcasts_its_three_operands(tf::Graph& g) {
   static_assert(is_tensor<decltype(where(condition, n, n)), std::int32_t, 2, 3, 1>);
   auto y = where(condition, x, 0);
   where(condition, n, n).named("m");
-  return g.dtype_of(g.input(node_of(y), 0)) == tf::DType::boolean;
+  return records(g).dtype_of(records(g).input(node_of(y), 0)) == tf::DType::boolean;
 }
 static_assert(holds<where_broadcasts_its_three_operands>());
 

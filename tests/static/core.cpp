@@ -104,3 +104,14 @@ static_assert(std::is_same_v<tf::element_of<tf::DType::uint8>, std::uint8_t>);
 static_assert(tf::Element<std::int16_t> && tf::Element<std::complex<double>>);
 static_assert(!tf::Element<char> && !tf::Element<long double> && !tf::Element<float*>);
 static_assert(tf::size_of(tf::DType::boolean) == 1 && tf::size_of(tf::DType::float64) == 8);
+
+// A model sees of a graph what models need: not what it is made of, and nothing that adds to it.
+template <class G>
+concept ShowsRecords = requires(G& g) { g.nodes; } || requires(G& g) { g.values; } ||
+                       requires(G& g) { g.names; } || requires(G& g) { g.variable_records; };
+template <class G>
+concept AddsRecords = requires(G& g) { g.add_name("x", {}, 0); } ||
+                      requires(G& g) { g.intern(tf::Type{}); } || requires(G& g) { g.scope = 0; };
+static_assert(!ShowsRecords<tf::Graph> && !AddsRecords<tf::Graph>);
+static_assert(ShowsRecords<tf::ir::Graph> && AddsRecords<tf::ir::Graph>);
+static_assert(records(tf::Graph(tf::inference)).mode() == tf::inference);

@@ -20,9 +20,9 @@ constexpr bool on_pins_nodes_and_types(tf::Graph& g) {
   static_assert(std::is_convertible_v<decltype(h), decltype(y)>);
   static_assert(!std::is_convertible_v<decltype(y), decltype(h)>);
   const tf::Expr<float, tf::Shape<tf::batch, 4>> unpinned = h;
-  const tf::Id product = g.input(node_of(h), 0);
+  const tf::Id product = records(g).input(node_of(h), 0);
   return unpinned.id() == h.id() && node_of(h).device == tf::gpu(1) &&
-         g.node_of(product).device == tf::gpu(1) && node_of(x).device == tf::Device{} &&
+         records(g).node_of(product).device == tf::gpu(1) && node_of(x).device == tf::Device{} &&
          node_of(W).device == tf::Device{} && node_of(y).device == tf::Device{};
 }
 static_assert(holds<on_pins_nodes_and_types>());
@@ -60,7 +60,7 @@ constexpr bool the_inner_device_counts(tf::Graph& g) {
     seen = node_of(inner).device;
     return log(inner);
   });
-  return seen == tf::cpu(0) && node_of(y).device == tf::gpu(0) && g.device == tf::Device{};
+  return seen == tf::cpu(0) && node_of(y).device == tf::gpu(0) && records(g).device == tf::Device{};
 }
 static_assert(holds<the_inner_device_counts>());
 

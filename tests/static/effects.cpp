@@ -14,8 +14,8 @@ constexpr bool an_assignment_is_an_effect_with_a_value(tf::Graph& g) {
   auto subtract = assign_sub(v, row);
   auto scale = assign_mul(v, 0.5);
   const tf::Effect all = group(set, add, subtract, scale).named("all");
-  return g.is_token(set.token()) && g.is_token(all.token()) && count<tf::ops::Assign>(g) == 4 &&
-         node_of(set.value()).controls.count == 1;
+  return records(g).is_token(set.token()) && records(g).is_token(all.token()) &&
+         count<tf::ops::Assign>(g) == 4 && node_of(set.value()).controls.count == 1;
 }
 static_assert(holds<an_assignment_is_an_effect_with_a_value>());
 
@@ -23,9 +23,9 @@ constexpr bool a_read_after_an_effect_waits_for_it(tf::Graph& g) {
   auto v = tf::variable<float, 3>(g, "v", tf::zeros);
   auto now = after(assign_add(v, 1), v.read());
   static_assert(is_tensor<decltype(now), float, 3>);
-  const tf::Node& node = node_of(now);
-  return node.controls.count == 1 && g.is_token(g.operands[node.controls.first]) &&
-         now.id() != v.id();
+  const tf::ir::Node& node = node_of(now);
+  return node.controls.count == 1 &&
+         records(g).is_token(records(g).operands[node.controls.first]) && now.id() != v.id();
 }
 static_assert(holds<a_read_after_an_effect_waits_for_it>());
 
@@ -48,7 +48,7 @@ constexpr bool minimize_updates_what_the_loss_depends_on(tf::Graph& g) {
   tf::variable<float, 3>(g, "unused");
   tf::variable<float, 3>(g, "frozen", tf::zeros, false);
   const tf::Effect train = tf::GradientDescent{.rate = 0.5}.minimize(loss).named("train");
-  return count<tf::ops::Assign>(g) == 2 && g.is_token(train.token());
+  return count<tf::ops::Assign>(g) == 2 && records(g).is_token(train.token());
 }
 static_assert(holds<minimize_updates_what_the_loss_depends_on>());
 
@@ -73,8 +73,8 @@ constexpr bool computing_and_applying_are_two_steps(tf::Graph& g) {
   tf::GradientDescent{.rate = rate}.apply(computed).named("train");
   // The rate is an input of each update, no constant.
   int updates = 0;
-  for (const tf::Node& node : g.nodes) {
-    if (tf::is<tf::ops::Fnma>(*node.op)) updates += g.input(node, 0) == rate.id();
+  for (const tf::ir::Node& node : records(g).nodes) {
+    if (tf::is<tf::ops::Fnma>(*node.op)) updates += records(g).input(node, 0) == rate.id();
   }
   return count<tf::ops::Assign>(g) == 2 && updates == 2;
 }

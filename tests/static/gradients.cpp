@@ -17,8 +17,8 @@ constexpr bool a_gradient_is_like_its_x(tf::Graph& g) {
   static_assert(is_tensor<decltype(dW), float, 784, 10>);
   static_assert(is_tensor<decltype(db), float, 10>);
   static_assert(is_tensor<decltype(dh), float, tf::batch, 10>);
-  return g.dims_of(dW.id()) == W.type.dims && g.dims_of(db.id()) == b.type.dims &&
-         g.dims_of(dh.id()) == h.type.dims;
+  return records(g).dims_of(dW.id()) == W.type.dims && records(g).dims_of(db.id()) == b.type.dims &&
+         records(g).dims_of(dh.id()) == h.type.dims;
 }
 static_assert(holds<a_gradient_is_like_its_x>());
 
@@ -33,7 +33,7 @@ constexpr bool only_what_is_asked_for_is_computed(tf::Graph& g) {
   auto [dW1, db1, dW2, db2] =
       gradients(loss, first.weights(), first.bias(), second.weights(), second.bias());
   const Run run = simplified(g, dW1, db1, dW2, db2);
-  return tf::verify(run.simplified).empty() && count<tf::ops::MatMul>(run) == 2 + 3 &&
+  return tf::ir::verify(run.simplified).empty() && count<tf::ops::MatMul>(run) == 2 + 3 &&
          count<tf::ops::ReluGradient>(run) == 1 && count<tf::ops::Log>(run) == 0 &&
          count<tf::ops::Exp>(run) == 1;
 }
@@ -48,8 +48,9 @@ constexpr bool broadcasting_is_summed_away(tf::Graph& g) {
   static_assert(is_tensor<decltype(da), float, 4>);
   static_assert(is_tensor<decltype(db), float, 3, 1>);
   static_assert(is_tensor<decltype(dc), float>);
-  return g.dims_of(da.id()) == row.type.dims && g.dims_of(db.id()) == column.type.dims &&
-         g.dims_of(dc.id()) == scalar.type.dims;
+  return records(g).dims_of(da.id()) == row.type.dims &&
+         records(g).dims_of(db.id()) == column.type.dims &&
+         records(g).dims_of(dc.id()) == scalar.type.dims;
 }
 static_assert(holds<broadcasting_is_summed_away>());
 
@@ -68,7 +69,7 @@ constexpr bool gradients_have_gradients(tf::Graph& g) {
   auto second = gradients(sum(first), x);
   auto third = gradients(sum(second), x);
   static_assert(is_tensor<decltype(third), double, 3>);
-  return g.type_of(third.id()) == x.type;
+  return records(g).type_of(third.id()) == x.type;
 }
 static_assert(holds<gradients_have_gradients>());
 
@@ -87,7 +88,7 @@ constexpr bool ys_may_be_several_and_weighted(tf::Graph& g) {
   static_assert(is_tensor<decltype(dx), float, tf::batch, 3>);
   static_assert(is_tensor<decltype(dW), float, 3, 4>);
   gradients(ys(a, b), W).named("dW");
-  return g.type_of(dW.id()) == W.type;
+  return records(g).type_of(dW.id()) == W.type;
 }
 static_assert(holds<ys_may_be_several_and_weighted>());
 
@@ -98,7 +99,7 @@ constexpr bool nothing_flows_through_stop_gradient(tf::Graph& g) {
   static_assert(is_tensor<decltype(stop_gradient(x)), float, 3>);
   // d(x e)/dx with e held fixed is e, times the gradient of the sum.
   const Run run = simplified(g, dx);
-  return tf::verify(run.simplified).empty() && count<tf::ops::Exp>(run) == 1 &&
+  return tf::ir::verify(run.simplified).empty() && count<tf::ops::Exp>(run) == 1 &&
          count<tf::ops::Mul>(run) == 1;
 }
 static_assert(holds<nothing_flows_through_stop_gradient>());
@@ -110,7 +111,7 @@ constexpr bool gradients_or_zero_gives_zeros(tf::Graph& g) {
   static_assert(is_tensor<decltype(dx), float, 3>);
   static_assert(is_tensor<decltype(du), double, 2, 5>);
   return count<tf::ops::BroadcastTo>(g) >= 1 && node_of(du).op->name == "BroadcastTo" &&
-         g.op_of(g.input(node_of(du), 0)).name == "Const";
+         records(g).op_of(records(g).input(node_of(du), 0)).name == "Const";
 }
 static_assert(holds<gradients_or_zero_gives_zeros>());
 
@@ -118,7 +119,7 @@ constexpr bool casts_between_floating_types_pass_gradients(tf::Graph& g) {
   auto x = tf::variable<float, 3>(g, "x");
   auto dx = gradients(sum(square(tf::cast<double>(x))), x);
   static_assert(is_tensor<decltype(dx), float, 3>);
-  return g.type_of(dx.id()) == x.type && count<tf::ops::Cast>(g) == 2;
+  return records(g).type_of(dx.id()) == x.type && count<tf::ops::Cast>(g) == 2;
 }
 static_assert(holds<casts_between_floating_types_pass_gradients>());
 

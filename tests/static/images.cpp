@@ -20,7 +20,7 @@ constexpr bool pools_have_tensorflows_shapes(tf::Graph& g) {
   constexpr tf::Pool1d wide{.window = {4}, .strides = {3}};
   // The padding of 3x3 windows that are two apart over 8 columns: none, and one on the right.
   const tf::AnyExpr y = max_pool<3, 2>(x).any();
-  const auto op = tf::decode<tf::ops::MaxPool>(g, g.node_of(y.id));
+  const auto op = tf::decode<tf::ops::MaxPool>(g, records(g).node_of(y.id));
   return has_shape<float, tf::batch, 4, 4, 3>(max_pool<2>(x)) &&
          has_shape<float, tf::batch, 4, 4, 3>(max_pool<3, 2>(x)) &&
          has_shape<float, tf::batch, 3, 3, 3>(max_pool<3, 2, Padding::valid>(x)) &&
@@ -77,12 +77,13 @@ constexpr bool batch_norm_registers_updates_in_training_alone() {
   tf::Graph test(tf::inference);
   normalized(train);
   normalized(test);
-  bool same = train.variable_records.size() == 7 && test.variable_records.size() == 7;
+  bool same =
+      records(train).variable_records.size() == 7 && records(test).variable_records.size() == 7;
   for (int i = 0; same && i < 7; ++i) {
-    same = train.names[train.variable_records[i].name].hash ==
-           test.names[test.variable_records[i].name].hash;
+    same = records(train).names[records(train).variable_records[i].name].hash ==
+           records(test).names[records(test).variable_records[i].name].hash;
   }
-  return same && train.trainable().size() == 3 && train.update_tokens.size() == 4 &&
-         test.update_tokens.empty();
+  return same && train.trainable().size() == 3 && records(train).update_tokens.size() == 4 &&
+         records(test).update_tokens.empty();
 }
 static_assert(batch_norm_registers_updates_in_training_alone());

@@ -12,17 +12,18 @@ constexpr bool dense_as_a_function(tf::Graph& g) {
   static_assert(is_tensor<decltype(y), float, tf::batch, 10>);
   const tf::VariableList list = g.trainable();
   auto is_variable = [&](int i, std::string_view name, const tf::Dims& dims) {
-    const tf::VariableRecord& record = g.variable_records[list.variables[i]];
-    return g.text_of(g.names[record.name]).view() == name && g.dims_of(record.value) == dims;
+    const tf::ir::VariableRecord& record = records(g).variable_records[list.variables[i]];
+    return records(g).text_of(records(g).names[record.name]).view() == name &&
+           records(g).dims_of(record.value) == dims;
   };
   using Kind = tf::Initializer::Kind;
   return list.variables.size() == 4 && is_variable(0, "fc1/W", tf::Dims{2, {784, 300}}) &&
          is_variable(1, "fc1/b", tf::Dims{1, {300}}) &&
          is_variable(2, "fc_2/W", tf::Dims{2, {300, 10}}) &&
          is_variable(3, "fc_2/b", tf::Dims{1, {10}}) &&
-         g.variable_records[0].initializer.kind == Kind::truncated_normal &&
-         g.variable_records[1].initializer.kind == Kind::constant &&
-         g.variable_records[2].initializer.kind == Kind::variance_scaling;
+         records(g).variable_records[0].initializer.kind == Kind::truncated_normal &&
+         records(g).variable_records[1].initializer.kind == Kind::constant &&
+         records(g).variable_records[2].initializer.kind == Kind::variance_scaling;
 }
 static_assert(holds<dense_as_a_function>());
 
@@ -34,7 +35,7 @@ constexpr bool dense_as_an_object_shares_its_variables(tf::Graph& g) {
   static_assert(is_tensor<decltype(layer(b)), double, 5, 4>);
   layer(a).named("ya");
   layer(b).named("yb");
-  return g.variable_records.size() == 2 && is_named(layer.weights(), "layer/W") &&
+  return records(g).variable_records.size() == 2 && is_named(layer.weights(), "layer/W") &&
          is_named(layer.bias(), "layer/b") && count<tf::ops::MatMul>(g) == 2;
 }
 static_assert(holds<dense_as_an_object_shares_its_variables>());
@@ -53,7 +54,7 @@ constexpr bool nets_are_closures(tf::Graph& g) {
   auto s2 = tf::placeholder<float, tf::batch, 16>(g, "s2");
   static_assert(is_tensor<decltype(online(s)), float, tf::batch, 4>);
   (online(s) + online(s2) + target(s2)).named("q");
-  return g.variable_records.size() == 8 && g.trainable("online").variables.size() == 4 &&
+  return records(g).variable_records.size() == 8 && g.trainable("online").variables.size() == 4 &&
          g.variables("target").variables.size() == 4;
 }
 static_assert(holds<nets_are_closures>());
@@ -68,7 +69,7 @@ constexpr bool dropout_drops_in_training(tf::Graph& g) {
   // Two paths, hence two streams of random numbers.
   std::uint32_t words[2] = {};
   int draws = 0;
-  for (const tf::Node& node : g.nodes) {
+  for (const tf::ir::Node& node : records(g).nodes) {
     if (!tf::is<tf::ops::RandomUniform>(*node.op)) continue;
     words[draws++] = tf::decode<tf::ops::RandomUniform>(g, node).path_low;
   }
@@ -98,12 +99,13 @@ constexpr bool variables_do_not_depend_on_the_mode() {
   tf::Graph test(tf::inference);
   mlp(train);
   mlp(test);
-  bool same = train.variable_records.size() == 4 && test.variable_records.size() == 4;
+  bool same =
+      records(train).variable_records.size() == 4 && records(test).variable_records.size() == 4;
   for (int i = 0; same && i < 4; ++i) {
-    same = train.names[train.variable_records[i].name].hash ==
-           test.names[test.variable_records[i].name].hash;
+    same = records(train).names[records(train).variable_records[i].name].hash ==
+           records(test).names[records(test).variable_records[i].name].hash;
   }
-  return same && train.nodes.size() > test.nodes.size();
+  return same && records(train).nodes.size() > records(test).nodes.size();
 }
 static_assert(variables_do_not_depend_on_the_mode());
 
@@ -141,7 +143,7 @@ constexpr bool configured(tf::Graph& g) {
     h = dropout(relu(tf::dense<C.hidden>(g, {"fc", i}, h)), {.keep = C.keep});
   }
   h.named("h");
-  return g.variable_records.size() == 2 * C.layers &&
+  return records(g).variable_records.size() == 2 * C.layers &&
          is_tensor<decltype(h), float, tf::batch, C.hidden>;
 }
 static_assert(holds<configured<Config{}>>());

@@ -19,7 +19,7 @@ constexpr void model(tf::Graph& g) {
   tf::GradientDescent{.rate = 0.1}.minimize(loss).named("train");
 }
 
-using Program = tf::Lowering<model>;
+using Program = tf::ir::Lowering<model>;
 static_assert(Program::error.empty());
 static_assert(Program::view.names.size == 6);
 static_assert(Program::kernel_count > 2 && Program::view.steps.size >= Program::kernel_count);

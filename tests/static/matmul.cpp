@@ -60,8 +60,8 @@ constexpr bool operands_are_read_in_place(tf::Graph& g) {
   y.named("y");
   tf::Pool<tf::Id> roots;
   roots.push(y.id());
-  const tf::Simplified simplified = simplify(tf::Graph(g), roots);
-  const tf::Node& product = simplified.graph.node_of(simplified.map[y.id()]);
+  const tf::ir::Simplified simplified = tf::ir::simplify(tf::ir::Graph(g), roots);
+  const tf::ir::Node& product = simplified.graph.node_of(simplified.map[y.id()]);
   return simplified.graph.input(product, 0) == simplified.map[a.id()] &&
          simplified.graph.input(product, 1) == simplified.map[b.id()] &&
          simplified.graph.words_of(product)[0] == 1;
@@ -76,7 +76,7 @@ constexpr bool gradient_fits(tf::Graph& g, const A& a, const B& b) {
   auto [da, db] = gradients(y, a, b);
   static_assert(std::is_same_v<decltype(da), tf::Expr<float, typename A::shape>>);
   static_assert(std::is_same_v<decltype(db), tf::Expr<float, typename B::shape>>);
-  return g.type_of(da.id()) == A::type && g.type_of(db.id()) == B::type &&
+  return records(g).type_of(da.id()) == A::type && records(g).type_of(db.id()) == B::type &&
          count<tf::ops::MatMul>(g) == 3 && count<tf::ops::Transpose>(g) == 0;
 }
 constexpr bool gradient_of_one_for_all(tf::Graph& g) {

@@ -100,8 +100,8 @@ constexpr bool questions_of_static_shapes_fold(tf::Graph& g) {
   auto x = tf::placeholder<float, 3, 4>(g, "x");
   auto y = size(x) * 2 + rank(x);
   const Run run = simplified(g, y);
-  const tf::Graph& after = run.simplified.graph;
-  const tf::Node& node = after.node_of(run.simplified.map[y.id()]);
+  const tf::ir::Graph& after = run.simplified.graph;
+  const tf::ir::Node& node = after.node_of(run.simplified.map[y.id()]);
   return node.op->builtin == tf::Builtin::constant &&
          tf::decode<tf::ops::Constant>(after, node).number(tf::DType::int32).integer == 26;
 }
@@ -134,7 +134,7 @@ constexpr bool the_gradient_of_split_is_concat(tf::Graph& g) {
   auto parts = tf::split<4, 1>(x);
   auto y = sigmoid(parts[0]) * tanh(parts[1]) + parts[2] * sigmoid(parts[3]);
   const Run run = simplified(g, gradients(sum(y), x));
-  return tf::verify(run.simplified).empty() && count<tf::ops::Pad>(run) == 0 &&
+  return tf::ir::verify(run.simplified).empty() && count<tf::ops::Pad>(run) == 0 &&
          count<tf::ops::Concat>(run) == 1;
 }
 static_assert(holds<the_gradient_of_split_is_concat>());
@@ -145,7 +145,7 @@ constexpr bool the_gradient_of_a_loop_is_concat(tf::Graph& g) {
   auto h = tf::select<1>(x, 0);
   for (int t = 1; t < 40; ++t) h = tanh(h) * tf::select<1>(x, t);
   const Run run = simplified(g, gradients(sum(h) + sum(x * x), x));
-  return tf::verify(run.simplified).empty() && count<tf::ops::Pad>(run) == 0 &&
+  return tf::ir::verify(run.simplified).empty() && count<tf::ops::Pad>(run) == 0 &&
          count<tf::ops::Concat>(run) == 3;
 }
 static_assert(holds<the_gradient_of_a_loop_is_concat>());
@@ -154,7 +154,7 @@ constexpr bool windows_that_overlap_do_not_join(tf::Graph& g) {
   auto x = tf::placeholder<float, 9>(g, "x");
   auto y = sum(exp(tf::slice<tf::range(0, 5)>(x))) + sum(exp(tf::slice<tf::range(4, 9)>(x)));
   const Run run = simplified(g, gradients(y, x));
-  return tf::verify(run.simplified).empty() && count<tf::ops::Pad>(run) == 2;
+  return tf::ir::verify(run.simplified).empty() && count<tf::ops::Pad>(run) == 2;
 }
 static_assert(holds<windows_that_overlap_do_not_join>());
 

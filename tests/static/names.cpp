@@ -52,10 +52,10 @@ static_assert(holds<names_of_operations_become_unique>());
 constexpr bool naming_keeps_the_tensor(tf::Graph& g) {
   auto x = tf::placeholder<float, 3>(g, "x");
   auto y = x + 1;
-  const int nodes = g.nodes.size();
+  const int nodes = records(g).nodes.size();
   auto named = y.named("y");
   static_assert(std::is_same_v<decltype(named), decltype(y)>);
-  return named.id() == y.id() && g.nodes.size() == nodes;
+  return named.id() == y.id() && records(g).nodes.size() == nodes;
 }
 static_assert(holds<naming_keeps_the_tensor>());
 
@@ -76,8 +76,9 @@ constexpr void image_filter(tf::Graph& g) {
     }
   }
 }
-constexpr bool variable_is(const tf::Graph& g, int i, std::string_view name, const tf::Dims& dims) {
-  const tf::VariableRecord& record = g.variable_records[i];
+constexpr bool variable_is(const tf::ir::Graph& g, int i, std::string_view name,
+                           const tf::Dims& dims) {
+  const tf::ir::VariableRecord& record = g.variable_records[i];
   return g.text_of(g.names[record.name]).view() == name && g.dims_of(record.value) == dims;
 }
 inline constexpr tf::Dims weights_dims{4, {5, 5, 32, 32}};
@@ -86,7 +87,8 @@ inline constexpr tf::Dims biases_dims{1, {32}};
 constexpr bool fresh_variables_are_eight(tf::Graph& g) {
   image_filter<true>(g);
   image_filter<true>(g);
-  return g.variable_records.size() == 8 && variable_is(g, 0, "conv1_weights", weights_dims) &&
+  return records(g).variable_records.size() == 8 &&
+         variable_is(g, 0, "conv1_weights", weights_dims) &&
          variable_is(g, 1, "conv1_biases", biases_dims) &&
          variable_is(g, 2, "conv2_weights", weights_dims) &&
          variable_is(g, 3, "conv2_biases", biases_dims) &&
@@ -106,7 +108,7 @@ constexpr bool shared_variables_are_four(tf::Graph& g) {
     tf::Scope filters(g, "image_filters", {.reuse = tf::Reuse::reuse});
     image_filter<false>(g);
   }
-  return g.variable_records.size() == 4 &&
+  return records(g).variable_records.size() == 4 &&
          variable_is(g, 0, "image_filters/conv_1/weights", weights_dims) &&
          variable_is(g, 1, "image_filters/conv_1/biases", biases_dims) &&
          variable_is(g, 2, "image_filters/conv_2/weights", weights_dims) &&
@@ -119,7 +121,7 @@ constexpr bool reuse_or_create_does_both(tf::Graph& g) {
     tf::Scope filters(g, "image_filters", {.reuse = tf::Reuse::reuse_or_create});
     image_filter<false>(g);
   }
-  return g.variable_records.size() == 4;
+  return records(g).variable_records.size() == 4;
 }
 static_assert(holds<reuse_or_create_does_both>());
 
@@ -133,13 +135,13 @@ constexpr bool a_reused_variable_is_the_same_tensor(tf::Graph& g) {
     tf::variable<float, 3>(g, "u");
   }
   return tf::variable<float, 3>(g, "v").id() == v.id() && v.id() != w.id() &&
-         g.variable_records.size() == 3;
+         records(g).variable_records.size() == 3;
 }
 static_assert(holds<a_reused_variable_is_the_same_tensor>());
 
 constexpr bool scopes_give_initializers(tf::Graph& g) {
   auto first_value = [&](const auto& v) {
-    for (const tf::VariableRecord& record : g.variable_records) {
+    for (const tf::ir::VariableRecord& record : records(g).variable_records) {
       if (record.value == v.id()) return record.initializer;
     }
     return tf::Initializer{};

@@ -15,12 +15,12 @@ constexpr Paths paths_of() {
   tf::Graph g;
   Model(g);
   Paths out;
-  for (const tf::Node& node : g.nodes) {
+  for (const tf::ir::Node& node : records(g).nodes) {
     if (node.op->effect != tf::SideEffect::random) continue;
-    const std::uint32_t* const words = g.words_of(node);
+    const std::uint32_t* const words = records(g).words_of(node);
     out.path[out.count++] = std::uint64_t{words[1]} << 32 | words[0];
   }
-  return g.error.empty() && tf::verify(g).empty() ? out : Paths{};
+  return records(g).error.empty() && tf::ir::verify(g).empty() ? out : Paths{};
 }
 
 constexpr void drops(tf::Graph& g) {
@@ -83,7 +83,8 @@ constexpr bool labels_are_names(tf::Graph& g) {
   auto rows = shuffle(x, "rows");
   auto mask = dropout(x * 3, {.name = "mask"});
   return is_named(u, "in/u_2") && is_named(rows, "in/rows") && is_named(mask, "in/mask") &&
-         g.values[unnamed.id()].name == tf::none && is_named((x * 4).named("mask"), "in/mask_1");
+         records(g).values[unnamed.id()].name == tf::none &&
+         is_named((x * 4).named("mask"), "in/mask_1");
 }
 static_assert(holds<labels_are_names>(tf::training) && holds<labels_are_names>(tf::inference));
 

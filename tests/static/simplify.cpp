@@ -42,7 +42,7 @@ constexpr bool reads_after_an_assignment_stay_apart(tf::Graph& g) {
   auto before = v.read();
   auto now = after(assign_add(v, 1), v.read());
   const Run run = simplified(g, now - before);
-  return tf::verify(run.simplified).empty() && count<tf::ops::Read>(run) == 1 &&
+  return tf::ir::verify(run.simplified).empty() && count<tf::ops::Read>(run) == 1 &&
          count<tf::ops::Assign>(run) == 1;
 }
 static_assert(holds<reads_after_an_assignment_stay_apart>());
@@ -72,9 +72,9 @@ constexpr bool constants_fold(tf::Graph& g) {
   auto two = tf::constant<float>(g, 2);
   auto y = x * (two * 3 + two);
   const Run run = simplified(g, y);
-  const tf::Graph& after = run.simplified.graph;
-  const tf::Node& product = after.node_of(run.simplified.map[y.id()]);
-  const tf::Node& number = after.node_of(after.input(product, 1));
+  const tf::ir::Graph& after = run.simplified.graph;
+  const tf::ir::Node& product = after.node_of(run.simplified.map[y.id()]);
+  const tf::ir::Node& number = after.node_of(after.input(product, 1));
   return has_nodes(run, 3) && number.op->builtin == tf::Builtin::constant &&
          tf::decode<tf::ops::Constant>(after, number).number(tf::DType::float32).real == 8;
 }
@@ -123,7 +123,7 @@ constexpr bool composites_expand(tf::Graph& g) {
   auto loss = mean(softmax_cross_entropy(x, y));
   const Run run = simplified(g, p, loss);
   // The maximum, the exponentials and their sum are shared by both.
-  return tf::verify(run.simplified).empty() && count<tf::ops::Softmax>(run) == 0 &&
+  return tf::ir::verify(run.simplified).empty() && count<tf::ops::Softmax>(run) == 0 &&
          count<tf::ops::SoftmaxCrossEntropy>(run) == 0 && count<tf::ops::Mean>(run) == 0 &&
          count<tf::ops::Max>(run) == 1 && count<tf::ops::Exp>(run) == 1;
 }
@@ -134,9 +134,9 @@ constexpr bool a_mean_over_batch_keeps_its_power(tf::Graph& g) {
   auto x = tf::placeholder<float, 4 * tf::batch, 5>(g, "x");
   auto y = mean(x);
   const Run run = simplified(g, y);
-  const tf::Graph& after = run.simplified.graph;
+  const tf::ir::Graph& after = run.simplified.graph;
   for (const tf::Id id : run.simplified.order) {
-    const tf::Node& node = after.nodes[id];
+    const tf::ir::Node& node = after.nodes[id];
     if (node.op->builtin != tf::Builtin::constant) continue;
     const auto constant = tf::decode<tf::ops::Constant>(after, node);
     return constant.powers == -1 && constant.number(tf::DType::float32).real == 20;
@@ -157,9 +157,9 @@ constexpr bool a_run_keeps_what_it_asks_for(tf::Graph& g) {
   roots.push(train.token());
   const Run step = run_of(g, roots);
   const Run test = simplified(g, prediction);
-  return tf::verify(step.simplified).empty() && count<tf::ops::Assign>(step) == 2 &&
+  return tf::ir::verify(step.simplified).empty() && count<tf::ops::Assign>(step) == 2 &&
          count<tf::ops::MatMul>(step) == 2 && count<tf::ops::ArgMax>(step) == 0 &&
-         tf::verify(test.simplified).empty() && count<tf::ops::Assign>(test) == 0 &&
+         tf::ir::verify(test.simplified).empty() && count<tf::ops::Assign>(test) == 0 &&
          count<tf::ops::MatMul>(test) == 1 && count<tf::ops::Placeholder>(test) == 1;
 }
 static_assert(holds<a_run_keeps_what_it_asks_for>());

@@ -26,7 +26,7 @@ constexpr bool log_of_softmax_is_log_softmax(tf::Graph& g) {
   auto loss = mean(-tf::sum<1>(y * log(p)));
   static_assert(is_tensor<decltype(loss), float>);
   return count<tf::ops::Log>(g) == 0 && count<tf::ops::LogSoftmax>(g) == 1 &&
-         node_of(log(p)).op->name == "LogSoftmax" && g.input(node_of(log(p)), 0) == x.id();
+         node_of(log(p)).op->name == "LogSoftmax" && records(g).input(node_of(log(p)), 0) == x.id();
 }
 static_assert(holds<log_of_softmax_is_log_softmax>());
 

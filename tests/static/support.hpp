@@ -12,6 +12,7 @@
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;
+using tf::ir::records;
 
 /// Whether X is the handle of a tensor of this element type and shape, on any device.
 template <class X, class T, tf::Extent... D>
@@ -23,7 +24,7 @@ inline constexpr bool is_tensor =
 template <auto Check>
 constexpr bool holds(tf::Mode mode = tf::training) {
   tf::Graph g(mode);
-  return Check(g) && g.error.empty() && tf::verify(g).empty();
+  return Check(g) && records(g).error.empty() && tf::ir::verify(g).empty();
 }
 
 /// The mistake that a model makes.
@@ -31,7 +32,7 @@ template <auto Model>
 constexpr tf::Message mistake() {
   tf::Graph g;
   Model(g);
-  return g.error;
+  return records(g).error;
 }
 constexpr bool contains(const tf::Message& message, std::string_view piece) {
   const std::string_view text = message.view();
@@ -43,25 +44,25 @@ constexpr bool contains(const tf::Message& message, std::string_view piece) {
 
 /// How many nodes of an operation a graph has.
 template <class O>
-constexpr int count(const tf::Graph& g) {
+constexpr int count(const tf::ir::Graph& g) {
   int found = 0;
-  for (const tf::Node& node : g.nodes) found += tf::is<O>(*node.op);
+  for (const tf::ir::Node& node : g.nodes) found += tf::is<O>(*node.op);
   return found;
 }
 
 /// A simplified graph, and which of its nodes a run needs that asks for the roots (a rewrite may
 /// leave others behind; fusion skips them).
 struct Run {
-  tf::Simplified simplified;
+  tf::ir::Simplified simplified;
   tf::Pool<char> needed;
 };
-constexpr Run run_of(const tf::Graph& g, const tf::Pool<tf::Id>& roots) {
-  tf::Simplified s = tf::simplify(tf::Graph(g), roots);
-  const tf::Graph& graph = s.graph;
+constexpr Run run_of(const tf::ir::Graph& g, const tf::Pool<tf::Id>& roots) {
+  tf::ir::Simplified s = tf::ir::simplify(tf::ir::Graph(g), roots);
+  const tf::ir::Graph& graph = s.graph;
   tf::Pool<char> needed(graph.nodes.size(), 0);
   for (const tf::Id root : roots) needed[graph.values[s.map[root]].node] = 1;
   for (int i = s.order.size() - 1; i >= 0; --i) {
-    const tf::Node& node = graph.nodes[s.order[i]];
+    const tf::ir::Node& node = graph.nodes[s.order[i]];
     if (needed[s.order[i]] == 0) continue;
     for (tf::Id k = 0; k < node.inputs.count; ++k) {
       needed[graph.values[graph.input(node, k)].node] = 1;
@@ -74,7 +75,7 @@ constexpr Run run_of(const tf::Graph& g, const tf::Pool<tf::Id>& roots) {
 }
 /// The same for tensors.
 template <class... X>
-constexpr Run simplified(const tf::Graph& g, const X&... x) {
+constexpr Run simplified(const tf::ir::Graph& g, const X&... x) {
   tf::Pool<tf::Id> roots;
   (roots.push(x.id()), ...);
   return run_of(g, roots);
@@ -92,19 +93,19 @@ constexpr int count(const Run& run) {
 constexpr bool has_nodes(const Run& run, int nodes) {
   int needed = 0;
   for (const char n : run.needed) needed += n;
-  return tf::verify(run.simplified).empty() && needed == nodes;
+  return tf::ir::verify(run.simplified).empty() && needed == nodes;
 }
 
 /// The node that computes x.
 template <class X>
-constexpr const tf::Node& node_of(const X& x) {
-  return x.graph().node_of(x.id());
+constexpr const tf::ir::Node& node_of(const X& x) {
+  return records(x.graph()).node_of(x.id());
 }
 
 /// Whether the name of x is `path`.
 template <class X>
 constexpr bool is_named(const X& x, std::string_view path) {
-  const tf::Graph& g = x.graph();
+  const tf::ir::Graph& g = x.graph();
   const tf::Id name = g.values[x.id()].name;
   return name != tf::none && g.text_of(g.names[name]).view() == path;
 }
@@ -113,5 +114,5 @@ constexpr bool is_named(const X& x, std::string_view path) {
 template <class X>
 constexpr bool has_at(const tf::VariableList& list, int place, const X& x) {
   return place < list.variables.size() &&
-         list.graph->variable_records[list.variables[place]].value == x.id();
+         records(*list.graph).variable_records[list.variables[place]].value == x.id();
 }

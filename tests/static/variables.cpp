@@ -54,7 +54,7 @@ constexpr bool has_slot(tf::Graph& g, const V& v, std::string_view path) {
   tf::Scope elsewhere(g, "elsewhere");
   tf::Scope in(g, v);
   const tf::AnyVariable slot = variable(g, "m", type_of(tf::AnyVariable(v)));
-  const tf::Name& name = slot.name_record();
+  const tf::ir::Name& name = slot.name_record();
   return slot.name().view() == path && name.hash == tf::hash(path);
 }
 constexpr bool scopes_of_variables_have_their_paths(tf::Graph& g) {
@@ -67,7 +67,8 @@ constexpr bool scopes_of_variables_have_their_paths(tf::Graph& g) {
   {
     tf::Scope in(g, w);
     const tf::AnyExpr named = (w * 2).any().named("twice");
-    if (g.text_of(g.names[g.values[named.id].name]).view() != "net_2/tower/fc/w_3/twice") {
+    if (records(g).text_of(records(g).names[records(g).values[named.id].name]).view() !=
+        "net_2/tower/fc/w_3/twice") {
       return false;
     }
   }

@@ -10,11 +10,11 @@
 namespace test {
 
 /// Random feeds for all placeholders of a graph.
-inline tf::HostTensors random_feeds_of(const tf::Graph& g, double low, double high) {
+inline tf::HostTensors random_feeds_of(const tf::ir::Graph& g, double low, double high) {
   Random random(11);
   tf::HostTensors feeds;
-  for (const tf::Name& name : g.names) {
-    if (name.kind != tf::NameKind::placeholder) continue;
+  for (const tf::ir::Name& name : g.names) {
+    if (name.kind != tf::ir::NameKind::placeholder) continue;
     feeds[std::string(g.text_of(name).view())] =
         random_tensor(random, g.dtype_of(name.value), g.dims_of(name.value), low, high);
   }
@@ -30,7 +30,7 @@ void check_jvp(const F& f, double low = -1, double high = 1) {
   auto y = f(x);
   y.named("y");
   jvp(y, x, v).named("dy");
-  REQUIRE(tf::verify(g).view() == "");
+  REQUIRE(tf::ir::verify(g).view() == "");
   tf::HostTensors feeds = random_feeds_of(g, low, high);
   tf::Interpreter interpreter(g);
   const tf::HostTensor dy = interpreter.run({"dy"}, feeds)[0];

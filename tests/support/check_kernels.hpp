@@ -51,11 +51,11 @@ inline tf::HostTensor from_bytes(tf::DType type, const tf::Dims& shape, const vo
 
 /// Random feeds for all placeholders: floats in [low, high), integers in [0, 10), both truth
 /// values.
-inline tf::HostTensors random_feeds(const tf::ProgramView& program, std::int64_t batch,
+inline tf::HostTensors random_feeds(const tf::ir::ProgramView& program, std::int64_t batch,
                                     std::uint64_t seed, double low = -2, double high = 2) {
   tf::HostTensors feeds;
   Random random(seed);
-  for (const tf::ProgramPlaceholder& p : program.placeholders) {
+  for (const tf::ir::ProgramPlaceholder& p : program.placeholders) {
     const tf::Type& type = program.types[program.names[p.name].type];
     tf::HostTensor x = tf::host_tensor(type.dtype, tf::resolve(type.dims, batch));
     for (std::int64_t i = 0; i < x.size(); ++i) {
@@ -64,7 +64,7 @@ inline tf::HostTensors random_feeds(const tf::ProgramView& program, std::int64_t
                         : random.below(type.dtype == tf::DType::boolean ? 2 : 10));
     }
     tf::Message name{};
-    tf::print_name(name, program, p.name);
+    tf::ir::print_name(name, program, p.name);
     feeds.emplace(std::string(name.view()), std::move(x));
   }
   return feeds;
@@ -72,7 +72,7 @@ inline tf::HostTensors random_feeds(const tf::ProgramView& program, std::int64_t
 
 template <auto Model, tf::Mode M = tf::training>
 struct Kernels {
-  using Program = tf::Lowering<Model, M>;
+  using Program = tf::ir::Lowering<Model, M>;
   static_assert(Program::error.empty());
 
   tf::Variables variables;
@@ -93,13 +93,13 @@ struct Kernels {
 
   /// Runs every step; fetches every named value that has memory, and the variables afterwards.
   Outcome run(const tf::HostTensors& feeds) {
-    const tf::ProgramView& v = Program::view;
+    const tf::ir::ProgramView& v = Program::view;
     std::vector<tf::FedTensor> fed;
     std::vector<std::vector<std::byte>> bytes;
     bytes.reserve(feeds.size());
     for (tf::Id i = 0; i < v.placeholders.size; ++i) {
       tf::Message name{};
-      tf::print_name(name, v, v.placeholders[i].name);
+      tf::ir::print_name(name, v, v.placeholders[i].name);
       const tf::HostTensor& x = feeds.at(std::string(name.view()));
       bytes.push_back(to_bytes(x));
       fed.push_back({v.placeholders[i].name, i, bytes.back().data(), x.dtype, x.size(), x.dims.rank,
@@ -115,9 +115,9 @@ struct Kernels {
     std::vector<Result> results;
     std::vector<tf::FetchTarget> targets;
     for (tf::Id i = 0; i < v.names.size; ++i) {
-      if (v.names[i].name.kind == tf::NameKind::effect || v.names[i].slot == tf::none) continue;
+      if (v.names[i].name.kind == tf::ir::NameKind::effect || v.names[i].slot == tf::none) continue;
       tf::Message name{};
-      tf::print_name(name, v, i);
+      tf::ir::print_name(name, v, i);
       const tf::Type& type = v.types[v.names[i].type];
       const auto size = static_cast<std::size_t>(run.count(type) * tf::size_of(type.dtype));
       results.push_back({std::string(name.view()), type.dtype, tf::resolve(type.dims, run.sizes()),
@@ -157,7 +157,7 @@ struct Kernels {
 template <auto Model>
 tf::HostTensors random_feeds(std::int64_t batch = 1, std::uint64_t seed = 1, double low = -2,
                              double high = 2) {
-  return random_feeds(tf::Lowering<Model, tf::training>::view, batch, seed, low, high);
+  return random_feeds(tf::ir::Lowering<Model, tf::training>::view, batch, seed, low, high);
 }
 
 /// Whether a and b are equal, or close for floating elements: relative to the largest element.
@@ -204,11 +204,11 @@ void check_against_interpreter(std::int64_t batch, double tolerance = 2e-6, int 
   const Outcome got = kernels.run(feeds);
   std::vector<std::string> fetches;
   std::vector<std::string> tensors;
-  for (const tf::Name& name : graph.names) {
-    if (name.kind != tf::NameKind::value && name.kind != tf::NameKind::effect) continue;
-    const std::string text(graph.text_of(name).view());
+  for (const tf::ir::Name& name : tf::ir::records(graph).names) {
+    if (name.kind != tf::ir::NameKind::value && name.kind != tf::ir::NameKind::effect) continue;
+    const std::string text(tf::ir::records(graph).text_of(name).view());
     fetches.push_back(text);
-    if (name.kind == tf::NameKind::value) tensors.push_back(text);
+    if (name.kind == tf::ir::NameKind::value) tensors.push_back(text);
   }
   const std::vector<tf::HostTensor> expected = interpreter.run(fetches, feeds);
   REQUIRE(expected.size() == tensors.size());

@@ -95,7 +95,7 @@ void check_pairs(const std::string& name, const Reference& reference, const Call
       const auto b = ordinary(random, type, other);
       tf::Graph g;
       test::name(call(input(g, "a", type, shape), input(g, "b", type, other)), "y");
-      REQUIRE(tf::verify(g).view() == "");
+      REQUIRE(tf::ir::verify(g).view() == "");
       check_ulps("y", tf::Interpreter(g).run({"y"}, {{"a", a}, {"b", b}})[0],
                  pairs<T>(a, b, reference), ulps);
     }

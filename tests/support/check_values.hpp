@@ -56,12 +56,12 @@ constexpr auto input(tf::Graph& g, tf::Label name) {
 inline tf::AnyExpr input(tf::Graph& g, tf::Label name, tf::DType type, const tf::Dims& shape) {
   const tf::AnyExpr x =
       add_node(g, tf::ops::Placeholder{{}, 0, 0, 0}, nullptr, 0, tf::Type(type, shape));
-  g.add_name(name, tf::NameKind::placeholder, x.id);
+  tf::ir::records(g).add_name(name, tf::ir::NameKind::placeholder, x.id);
   return x;
 }
 /// Names a tensor of such a graph.
 inline void name(const tf::AnyExpr& x, tf::Label label) {
-  x.graph->add_name(label, tf::NameKind::value, x.id);
+  x.graph->add_name(label, tf::ir::NameKind::value, x.id);
 }
 
 /// A shape of `rank` axes with extents in 0 .. 6; most often 1 and more.
@@ -128,7 +128,7 @@ tf::HostTensor pick(const tf::HostTensor& x, const tf::Dims& shape, const F& f) 
 // Checks.
 
 /// Compares a graph's named values, interpreted, with what is expected.
-inline void check_interpreter(const tf::Graph& graph, const tf::HostTensors& feeds,
+inline void check_interpreter(const tf::ir::Graph& graph, const tf::HostTensors& feeds,
                               const Outcome& expected, double tolerance = 0) {
   std::vector<std::string> names;
   for (const auto& [name, value] : expected) names.push_back(name);
@@ -144,7 +144,7 @@ template <auto Model>
 void check_values(const tf::HostTensors& feeds, const Outcome& expected, double tolerance = 0) {
   tf::Graph graph;
   Model(graph);
-  REQUIRE(tf::verify(graph).view() == "");
+  REQUIRE(tf::ir::verify(graph).view() == "");
   {
     INFO("interpreted");
     check_interpreter(graph, feeds, expected, tolerance);

@@ -26,25 +26,25 @@ namespace test {
 namespace tf = typeflow;
 
 /// Whether two descriptions are of one kernel.
-inline bool same_kernel(const tf::KernelSpec& a, const tf::KernelSpec& b) {
+inline bool same_kernel(const tf::ir::KernelSpec& a, const tf::ir::KernelSpec& b) {
   bool same = a.kind == b.kind && a.wide == b.wide && a.outer == b.outer && a.folds == b.folds &&
               a.variant == b.variant && a.dtype == b.dtype && a.op == b.op &&
               a.inputs == b.inputs && a.items == b.items && a.stores == b.stores;
   for (int i = 0; same && i < a.inputs; ++i) {
-    const tf::InputSpec& x = a.input[i];
-    const tf::InputSpec& y = b.input[i];
+    const tf::ir::InputSpec& x = a.input[i];
+    const tf::ir::InputSpec& y = b.input[i];
     same = x.dtype == y.dtype && x.is_index == y.is_index && x.axes == y.axes;
   }
   for (int i = 0; same && i < a.items; ++i) {
-    const tf::ItemSpec& x = a.item[i];
-    const tf::ItemSpec& y = b.item[i];
+    const tf::ir::ItemSpec& x = a.item[i];
+    const tf::ir::ItemSpec& y = b.item[i];
     same = x.op == y.op && x.is_fold == y.is_fold && x.is_row == y.is_row && x.dtype == y.dtype &&
            x.phase == y.phase && x.count == y.count;
     for (int k = 0; same && k < x.count; ++k) same = x.arguments[k] == y.arguments[k];
   }
   for (int i = 0; same && i < a.stores; ++i) {
-    const tf::StoreSpec& x = a.store[i];
-    const tf::StoreSpec& y = b.store[i];
+    const tf::ir::StoreSpec& x = a.store[i];
+    const tf::ir::StoreSpec& y = b.store[i];
     same = x.value == y.value && x.is_row == y.is_row && x.dtype == y.dtype;
   }
   return same;
@@ -56,7 +56,7 @@ class KernelTable {
   /// Those of a model.
   template <auto Model>
   void add() {
-    using Program = tf::Lowering<Model>;
+    using Program = tf::ir::Lowering<Model>;
     static_assert(Program::error.empty());
     const auto& entries = tf::detail::kernel_table<Program, tf::CpuTarget<>>;
     [&]<int... I>(std::integer_sequence<int, I...>) {
@@ -93,16 +93,17 @@ class RunTimeProgram {
   /// One run: elements of all placeholders, and where those of results go, by name.
   void run(const std::map<std::string, const void*>& feeds,
            const std::map<std::string, void*>& results) {
-    const tf::ProgramView view = program_.view();
+    const tf::ir::ProgramView view = program_.view();
     std::vector<tf::FedTensor> fed;
     for (const auto& [text, data] : feeds) {
-      const tf::Id name = tf::find_name(view, text);
+      const tf::Id name = tf::ir::find_name(view, text);
       const tf::Type& type = view.types[view.names[name].type];
-      fed.push_back({name, tf::placeholder_of(view, name), data, type.dtype,
+      fed.push_back({name, tf::ir::placeholder_of(view, name), data, type.dtype,
                      tf::count_of(type.dims).coefficient, type.dims.rank, type.dims.extent});
     }
     std::vector<tf::FetchTarget> targets;
-    for (const auto& [text, data] : results) targets.push_back({tf::find_name(view, text), data});
+    for (const auto& [text, data] : results)
+      targets.push_back({tf::ir::find_name(view, text), data});
     std::vector<tf::Id> steps;
     for (tf::Id s = 0; s < view.steps.size; ++s) steps.push_back(s);
     tf::Engine::Run run(engine_, fed);

@@ -15,6 +15,7 @@
 #include "typeflow/passes/effects.hpp"
 
 namespace tf = typeflow;
+using tf::ir::records;
 
 namespace {
 
@@ -27,7 +28,7 @@ struct Tell : tf::custom {
 };
 
 /// The nodes of an operation, in the order of the graph.
-std::vector<tf::Id> nodes_of(const tf::Graph& g, std::string_view operation) {
+std::vector<tf::Id> nodes_of(const tf::ir::Graph& g, std::string_view operation) {
   std::vector<tf::Id> out;
   for (tf::Id id = 0; id < g.nodes.size(); ++id) {
     if (g.nodes[id].op->name == operation) out.push_back(id);
@@ -36,11 +37,11 @@ std::vector<tf::Id> nodes_of(const tf::Graph& g, std::string_view operation) {
 }
 
 /// What comes before each node of a graph by its effects, each once.
-std::vector<std::vector<tf::Id>> befores(const tf::Graph& g) {
-  tf::EffectOrder order(g);
+std::vector<std::vector<tf::Id>> befores(const tf::ir::Graph& g) {
+  tf::ir::EffectOrder order(g);
   std::vector<std::vector<tf::Id>> out(static_cast<std::size_t>(g.nodes.size()));
   for (tf::Id id = 0; id < g.nodes.size(); ++id) {
-    if (!tf::EffectOrder::concerns(g.nodes[id])) continue;
+    if (!tf::ir::EffectOrder::concerns(g.nodes[id])) continue;
     std::vector<tf::Id>& list = out[static_cast<std::size_t>(id)];
     order.place(id, [&](tf::Id before) { list.push_back(before); });
     std::sort(list.begin(), list.end());
@@ -57,7 +58,7 @@ TEST_CASE("a write comes after the last write and the reads since, a read after 
     bool writes;
   };
   std::mt19937 random(7);
-  tf::AccessOrder order(3);
+  tf::ir::AccessOrder order(3);
   std::vector<Access> accesses;
   for (tf::Id who = 0; who < 200; ++who) {
     const Access access{static_cast<int>(random() % 3), random() % 3 == 0};
@@ -93,7 +94,7 @@ TEST_CASE("a token of groups stands for all their effects, in order") {
   const tf::Effect all = tf::group(tf::group(a, b), c);
   const auto effects = [&](const tf::Effect& effect) {
     std::vector<tf::Id> out;
-    tf::each_effect(g, effect.token(), [&](tf::Id id) { out.push_back(id); });
+    tf::ir::each_effect(g, effect.token(), [&](tf::Id id) { out.push_back(id); });
     return out;
   };
   const std::vector<tf::Id> assigns = nodes_of(g, "Assign");
@@ -149,23 +150,23 @@ TEST_CASE("what follows an effect goes last, and reads a copy of what is written
   now* v* w;  // v as it was at the start; w is not written
   tanh(x);
   tf::Pool<tf::Id> order;
-  for (tf::Id id = 0; id < g.nodes.size(); ++id) order.push(id);
+  for (tf::Id id = 0; id < records(g).nodes.size(); ++id) order.push(id);
   const int traced = order.size();
-  const tf::EffectsLast split = tf::put_effects_last(g, order);
+  const tf::ir::EffectsLast split = tf::ir::put_effects_last(g, order);
 
   REQUIRE(split.order.size() == traced + 1);  // with the copy
   std::vector<std::string> last;
   for (int i = split.first_effect; i < split.order.size(); ++i) {
-    last.emplace_back(g.nodes[split.order[i]].op->name);
+    last.emplace_back(records(g).nodes[split.order[i]].op->name);
   }
   CHECK(last == std::vector<std::string>{"Assign", "After", "Mul", "Mul"});
-  const tf::Node& first = g.nodes[nodes_of(g, "Mul")[0]];
-  const tf::Node& copy = g.node_of(g.input(first, 1));
+  const tf::ir::Node& first = records(g).nodes[nodes_of(g, "Mul")[0]];
+  const tf::ir::Node& copy = records(g).node_of(records(g).input(first, 1));
   CHECK(copy.op->name == "After");
   CHECK(copy.controls.count == 0);
-  CHECK(g.input(copy, 0) == v.id());
-  const tf::Node& second = g.nodes[nodes_of(g, "Mul")[1]];
-  CHECK(g.input(second, 1) == w.id());
+  CHECK(records(g).input(copy, 0) == v.id());
+  const tf::ir::Node& second = records(g).nodes[nodes_of(g, "Mul")[1]];
+  CHECK(records(g).input(second, 1) == w.id());
 }
 
 TEST_CASE("effects outside stay in the model's order, and kernels are chosen so that they can") {
@@ -178,7 +179,7 @@ TEST_CASE("effects outside stay in the model's order, and kernels are chosen so 
   auto first = apply(Tell{}, h).named("first");
   auto second = apply(Tell{}, z);
   (h / second + first).named("y");
-  const tf::ProgramPools program = tf::compile(std::move(g));
+  const tf::ir::ProgramPools program = tf::ir::compile(std::move(g));
   CHECK(program.error.view() == "");
   std::vector<int> tells;
   for (int i = 0; i < program.steps.size(); ++i) {

@@ -15,22 +15,22 @@ namespace tf = typeflow;
 namespace {
 
 struct Clusters {
-  tf::Simplified graph;
-  tf::Fused fused;
+  tf::ir::Simplified graph;
+  tf::ir::Fused fused;
   tf::Pool<tf::Id> order;
   std::vector<std::vector<std::string>> operations;  ///< of each cluster, in order
 };
 
 /// Fused; nothing is recomputed, so that one pass is seen at a time.
-Clusters cluster(const tf::Graph& g, const tf::FusionLimits& limits = {}, bool fuse = true,
+Clusters cluster(const tf::ir::Graph& g, const tf::ir::FusionLimits& limits = {}, bool fuse = true,
                  bool recompute = false) {
-  const tf::Roots roots = tf::detail::named_roots(g, {}).roots;
-  Clusters out{simplify(tf::Graph(g), roots.values), {}, {}, {}};
-  out.fused = tf::fuse(out.graph, roots, fuse, limits);
-  if (recompute) tf::recompute(out.graph, out.fused, roots, limits);
-  out.order = tf::schedule(out.graph.graph, out.fused);
+  const tf::ir::Roots roots = tf::ir::named_roots(g, {}).roots;
+  Clusters out{tf::ir::simplify(tf::ir::Graph(g), roots.values), {}, {}, {}};
+  out.fused = tf::ir::fuse(out.graph, roots, fuse, limits);
+  if (recompute) tf::ir::recompute(out.graph, out.fused, roots, limits);
+  out.order = tf::ir::schedule(out.graph.graph, out.fused);
   int alive = 0;
-  for (const tf::Cluster& c : out.fused.clusters) alive += !c.merged;
+  for (const tf::ir::Cluster& c : out.fused.clusters) alive += !c.merged;
   REQUIRE(out.order.size() == alive);
   for (const tf::Id c : out.order) {
     out.operations.emplace_back();
@@ -88,10 +88,10 @@ constexpr void chain(tf::Graph& g) {
   tf::GradientDescent{.rate = 0.01f}.minimize(loss).named("train");
 }
 
-tf::ProgramPools compile(void (*model)(tf::Graph&)) {
+tf::ir::ProgramPools compile(void (*model)(tf::Graph&)) {
   tf::Graph g;
   model(g);
-  tf::ProgramPools program = tf::compile(std::move(g));
+  tf::ir::ProgramPools program = tf::ir::compile(std::move(g));
   REQUIRE(program.error.view() == "");
   return program;
 }
@@ -99,17 +99,17 @@ tf::ProgramPools compile(void (*model)(tf::Graph&)) {
 }  // namespace
 
 TEST_CASE("softmax regression with its training step is 9 steps") {
-  const tf::ProgramPools program = compile(softmax_regression);
+  const tf::ir::ProgramPools program = compile(softmax_regression);
   CHECK(program.steps.size() == 9);
   CHECK(program.kernels.size() == 9);
 }
 
 TEST_CASE("a residual chain: the kernels do not grow with its depth") {
-  const tf::ProgramPools two = compile(chain<2>);
+  const tf::ir::ProgramPools two = compile(chain<2>);
   CHECK(two.steps.size() == 16);
   CHECK(two.kernels.size() == 8);
-  const tf::ProgramPools four = compile(chain<4>);
-  const tf::ProgramPools eight = compile(chain<8>);
+  const tf::ir::ProgramPools four = compile(chain<4>);
+  const tf::ir::ProgramPools eight = compile(chain<8>);
   CHECK(four.kernels.size() == eight.kernels.size());
   CHECK(eight.steps.size() - four.steps.size() == 2 * (four.steps.size() - two.steps.size()));
 }
@@ -241,8 +241,8 @@ TEST_CASE("the limits hold") {
     total = total + tf::placeholder<float, 8>(sums, tf::Label("more", i));
   }
   total.named("y");
-  for (const tf::Cluster& c : cluster(sums).fused.clusters) {
-    if (!c.merged) CHECK(c.tensors <= tf::FusionLimits{}.tensors);
+  for (const tf::ir::Cluster& c : cluster(sums).fused.clusters) {
+    if (!c.merged) CHECK(c.tensors <= tf::ir::FusionLimits{}.tensors);
   }
   CHECK(cluster(sums).operations.size() == 2);
 }
@@ -328,7 +328,7 @@ TEST_CASE("writes and reads of one variable stay in the order of the model") {
   std::vector<int> accesses;
   for (int i = 0; i < c.order.size(); ++i) {
     for (tf::Id id = c.fused.clusters[c.order[i]].first; id != tf::none; id = c.fused.next[id]) {
-      const tf::Op& op = *c.graph.graph.nodes[id].op;
+      const tf::ir::Op& op = *c.graph.graph.nodes[id].op;
       if (op.name == "Assign" || op.name == "Read") accesses.push_back(id);
     }
   }
@@ -350,14 +350,14 @@ TEST_CASE("what follows an effect is no part of a kernel that the effect waits f
 }
 
 TEST_CASE("an update runs as soon as it can, so that gradients die early") {
-  const tf::ProgramPools program = compile(chain<8>);
+  const tf::ir::ProgramPools program = compile(chain<8>);
   // The way back begins at about half of the steps, and the first update with it.
   int first_write = program.steps.size();
   for (int i = program.steps.size() - 1; i >= 0; --i) {
-    const tf::Step& step = program.steps[i];
+    const tf::ir::Step& step = program.steps[i];
     for (int k = step.inputs; k < step.operands.count; ++k) {
-      const tf::Slot& slot = program.slots[program.operands[step.operands.first + k]];
-      if (slot.kind == tf::SlotKind::variable) first_write = i;
+      const tf::ir::Slot& slot = program.slots[program.operands[step.operands.first + k]];
+      if (slot.kind == tf::ir::SlotKind::variable) first_write = i;
     }
   }
   CHECK(first_write < program.steps.size() / 2);

@@ -18,6 +18,7 @@ using test::doubles;
 using test::elements;
 using test::floats;
 using test::ints;
+using tf::ir::records;
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -294,8 +295,8 @@ TEST_CASE("constants, arrays of them, and powers of batch") {
   for (std::size_t i = 0; i < 18; ++i) numbers[i] = static_cast<double>(i);
   // Expanded, the mean is a sum times 1/2 batch^-2.
   tf::Pool<tf::Id> roots;
-  for (const tf::Name& name : g.names) roots.push(name.value);
-  const tf::Simplified s = simplify(tf::Graph(g), roots);
+  for (const tf::ir::Name& name : records(g).names) roots.push(name.value);
+  const tf::ir::Simplified s = tf::ir::simplify(tf::ir::Graph(g), roots);
   tf::Interpreter simplified(s.graph, s.order, s.map);
   tf::Interpreter traced(g);
   for (tf::Interpreter* interpreter : {&traced, &simplified}) {
@@ -324,12 +325,12 @@ TEST_CASE("any named tensor can be fed, which cuts what lies upstream") {
   CHECK(interpreter.run({"h", "y"}, {{"h", doubles({}, {3})}})[0].value(0) == 3);
 
   tf::Pool<tf::Id> roots, cuts;
-  for (const tf::Name& name : g.names) roots.push(name.value);
+  for (const tf::ir::Name& name : records(g).names) roots.push(name.value);
   cuts.push(h.id());
-  const tf::Simplified cut = simplify(tf::Graph(g), roots, cuts);
+  const tf::ir::Simplified cut = tf::ir::simplify(tf::ir::Graph(g), roots, cuts);
   tf::Interpreter of_cut(cut.graph, cut.order, cut.map);
   CHECK(of_cut.run({"y"}, {{"h", doubles({}, {10})}})[0].value(0) == 11);
-  const tf::Simplified whole = simplify(tf::Graph(g), roots);
+  const tf::ir::Simplified whole = tf::ir::simplify(tf::ir::Graph(g), roots);
   tf::Interpreter of_whole(whole.graph, whole.order, whole.map);
   CHECK_THROWS_WITH_AS(of_whole.run({"y"}, {{"h", doubles({}, {10})}}),
                        "feed \"h\": the graph was simplified for runs that compute it", tf::Error);
@@ -494,7 +495,7 @@ TEST_CASE("a composite operation without loops is interpreted by what it expands
   const tf::Id id = x.id();
   const tf::AnyExpr twice = tf::add_node(g, TwiceExpanded{}, &id, 1, x.type);
   const tf::AnyExpr nothing = tf::add_node(g, Nothing{}, &twice.id, 1, x.type);
-  g.add_name("y", tf::NameKind::value, twice.id);
+  records(g).add_name("y", tf::ir::NameKind::value, twice.id);
   tf::Interpreter interpreter(g);
   const tf::HostTensors feeds{{"x", doubles({2}, {1, 5})}};
   CHECK(elements(interpreter.run({"y"}, feeds)[0]) == std::vector{2., 10.});

@@ -160,18 +160,18 @@ TEST_CASE("matrix products agree with the interpreter") {
 }
 
 TEST_CASE("a product of many matrices and one is a product of two, as is the gradient of the one") {
-  constexpr const tf::ProgramView& view = tf::Lowering<of_matrices>::view;
+  constexpr const tf::ir::ProgramView& view = tf::ir::Lowering<of_matrices>::view;
   int products = 0;
-  for (const tf::Step& step : view.steps) {
-    if (view.kernels[step.kernel].kind != tf::KernelKind::contraction) continue;
+  for (const tf::ir::Step& step : view.steps) {
+    if (view.kernels[step.kernel].kind != tf::ir::KernelKind::contraction) continue;
     ++products;
     CHECK(step.extents.count == 3);  // rows, columns, depth
   }
   CHECK(products == 2);
-  constexpr const tf::ProgramView& each = tf::Lowering<many>::view;
+  constexpr const tf::ir::ProgramView& each = tf::ir::Lowering<many>::view;
   REQUIRE(each.steps.size == 1);
-  CHECK(tf::cost_of(each, each.steps[0], 40).flops == 40 * 3 * 90 * (2 * 200 + 1));
-  CHECK(tf::Lowering<batched>::view.steps.size == 8);  // what follows is done on the tile
+  CHECK(tf::ir::cost_of(each, each.steps[0], 40).flops == 40 * 3 * 90 * (2 * 200 + 1));
+  CHECK(tf::ir::Lowering<batched>::view.steps.size == 8);  // what follows is done on the tile
   test::check_against_interpreter<of_matrices>(7, 1e-6);
 }
 

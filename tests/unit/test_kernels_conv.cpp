@@ -87,7 +87,7 @@ constexpr void training(tf::Graph& g) {
 }  // namespace
 
 TEST_CASE("what follows a convolution is done on its tile") {
-  CHECK(tf::Lowering<on_the_tile<24>>::view.steps.size == 1);
+  CHECK(tf::ir::Lowering<on_the_tile<24>>::view.steps.size == 1);
   for (const std::int64_t batch : {0, 1, 2, 5}) {
     test::check_against_interpreter<on_the_tile<1>>(batch, 2e-6);
     test::check_against_interpreter<on_the_tile<24>>(batch, 2e-6);

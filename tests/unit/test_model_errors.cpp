@@ -66,5 +66,7 @@ TEST_CASE("a graph that threw has lost no scope") {
   } catch (const tf::Error&) {
   }
   auto y = tf::placeholder<float, 3>(g, "y");
-  CHECK(g.text_of(g.names[g.values[y.id()].name]).view() == "y");
+  CHECK(tf::ir::records(g)
+            .text_of(tf::ir::records(g).names[tf::ir::records(g).values[y.id()].name])
+            .view() == "y");
 }

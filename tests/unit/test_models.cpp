@@ -15,6 +15,7 @@
 namespace {
 
 namespace tf = typeflow;
+using tf::ir::records;
 
 struct Config {
   int inputs = 4;
@@ -136,6 +137,6 @@ TEST_CASE("effects add up, and after() orders a reading") {
 TEST_CASE("a model runs at run time, too") {
   tf::Graph graph;
   mlp<Config{}>(graph);
-  CHECK(graph.error.empty());
-  CHECK(graph.nodes.size() == tf::Lowering<mlp<Config{}>>::node_count);
+  CHECK(records(graph).error.empty());
+  CHECK(records(graph).nodes.size() == tf::ir::Lowering<mlp<Config{}>>::node_count);
 }

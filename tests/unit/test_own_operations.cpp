@@ -242,15 +242,15 @@ std::vector<std::string_view> left_of(const char* name) {
   tf::Graph g;
   with_rules(g);
   tf::Pool<tf::Id> roots;
-  for (const tf::Name& n : g.names) {
-    if (g.text_of(n).view() == name) roots.push(n.value);
+  for (const tf::ir::Name& n : tf::ir::records(g).names) {
+    if (tf::ir::records(g).text_of(n).view() == name) roots.push(n.value);
   }
   REQUIRE(roots.size() == 1);
-  const tf::Simplified s = simplify(std::move(g), roots);
-  REQUIRE(tf::verify(s).view() == "");
+  const tf::ir::Simplified s = tf::ir::simplify(std::move(g), roots);
+  REQUIRE(tf::ir::verify(s).view() == "");
   std::vector<std::string_view> names;
   for (const tf::Id id : s.order) {
-    const tf::Op& op = *s.graph.nodes[id].op;
+    const tf::ir::Op& op = *s.graph.nodes[id].op;
     if (op.kind != tf::Kind::source) names.push_back(op.name);
   }
   return names;
@@ -303,8 +303,8 @@ TEST_CASE("a rule that gives another type is a sentence of the graph") {
   tf::Pool<tf::Id> right, wrong;
   right.push(tf::apply(acme::Former{}, y, x).id());
   wrong.push(tf::apply(acme::Former{}, x, y).id());
-  CHECK(simplify(tf::Graph(g), right).map[right[0]] == y.id());
-  CHECK_THROWS_WITH(simplify(tf::Graph(g), wrong),
+  CHECK(tf::ir::simplify(tf::ir::Graph(g), right).map[right[0]] == y.id());
+  CHECK_THROWS_WITH(tf::ir::simplify(tf::ir::Graph(g), wrong),
                     "acme/Former: simplify must give a tensor of the result's type");
 }
 
@@ -320,6 +320,6 @@ TEST_CASE("what an operation does not take is a sentence of the graph") {
   auto x = tf::placeholder<float, 3>(g, "x");
   const tf::Id nine[9] = {x.id(), x.id(), x.id(), x.id(), x.id(), x.id(), x.id(), x.id(), x.id()};
   tf::add_node(g, acme::Products{}, nine, 9, tf::type_of(x.any()));
-  const tf::Message message = tf::verify(g);
+  const tf::Message message = tf::ir::verify(g);
   CHECK(message.view().starts_with("acme/Products: the inputs do not fit: float [3], float [3]"));
 }

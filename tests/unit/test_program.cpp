@@ -23,11 +23,11 @@ namespace tf = typeflow;
 
 /// A program made at run time.
 struct Program {
-  tf::InterpretedProgram program;
-  const tf::ProgramPools& pools = program.pools();
+  tf::ir::InterpretedProgram program;
+  const tf::ir::ProgramPools& pools = program.pools();
 
-  explicit Program(tf::Graph&& graph) : program(tf::compile(std::move(graph))) {}
-  tf::ProgramView view() const { return program.view(); }
+  explicit Program(tf::ir::Graph&& graph) : program(tf::ir::compile(std::move(graph))) {}
+  tf::ir::ProgramView view() const { return program.view(); }
 };
 
 struct Life {
@@ -38,11 +38,11 @@ struct Life {
   std::int64_t end;
 };
 
-std::vector<Life> lives_of(const tf::ProgramView& v, const tf::MemoryPlan& plan,
+std::vector<Life> lives_of(const tf::ir::ProgramView& v, const tf::ir::MemoryPlan& plan,
                            std::int64_t batch) {
   std::vector<Life> lives;
   for (tf::Id slot = 0; slot < v.slots.size; ++slot) {
-    if (v.slots[slot].kind != tf::SlotKind::temporary) continue;
+    if (v.slots[slot].kind != tf::ir::SlotKind::temporary) continue;
     Life life{slot, tf::none, tf::none, 0, 0};
     for (tf::Id s = 0; s < v.steps.size; ++s) {
       for (int i = 0; i < v.steps[s].operands.count; ++i) {
@@ -61,9 +61,9 @@ std::vector<Life> lives_of(const tf::ProgramView& v, const tf::MemoryPlan& plan,
 }
 
 /// Whether `out` may take the place of `in` in step s: it is read only where it is written.
-bool in_place(const tf::ProgramView& v, tf::Id s, const Life& in, const Life& out) {
-  const tf::Step& step = v.steps[s];
-  const tf::KernelSummary& kernel = v.kernels[step.kernel];
+bool in_place(const tf::ir::ProgramView& v, tf::Id s, const Life& in, const Life& out) {
+  const tf::ir::Step& step = v.steps[s];
+  const tf::ir::KernelSummary& kernel = v.kernels[step.kernel];
   if (in.begin != out.begin || in.end != out.end) return false;
   for (int i = 0; i < step.operands.count; ++i) {
     const tf::Id slot = v.operands[step.operands.first + i];
@@ -81,12 +81,12 @@ struct Counts {
   int replaced = 0;
 };
 
-void check_plan(const tf::ProgramView& v, std::int64_t batch, Counts& counts) {
-  const tf::MemoryPlan plan = tf::plan_memory(v, batch);
+void check_plan(const tf::ir::ProgramView& v, std::int64_t batch, Counts& counts) {
+  const tf::ir::MemoryPlan plan = tf::ir::plan_memory(v, batch);
   const std::vector<Life> lives = lives_of(v, plan, batch);
   for (const Life& a : lives) {
     CHECK(a.begin >= 0);
-    CHECK(a.begin % tf::memory_alignment == 0);
+    CHECK(a.begin % tf::ir::memory_alignment == 0);
     CHECK(a.end <= plan.bytes);
     for (const Life& b : lives) {
       if (b.first < a.first || a.slot == b.slot) continue;
@@ -101,7 +101,7 @@ void check_plan(const tf::ProgramView& v, std::int64_t batch, Counts& counts) {
       counts.replaced += replaces;
     }
   }
-  const tf::MemoryPlan apart = tf::plan_memory(v, batch, true);
+  const tf::ir::MemoryPlan apart = tf::ir::plan_memory(v, batch, true);
   CHECK(apart.bytes >= plan.bytes);
   for (const Life& a : lives_of(v, apart, batch)) {
     for (const Life& b : lives_of(v, apart, batch)) {
@@ -138,19 +138,19 @@ TEST_CASE("the verifier of programs sees what is wrong") {
   const auto broken = [](const auto& breaking) {
     tf::Graph graph(tf::inference);
     deep(graph);
-    tf::ProgramPools pools = tf::compile(std::move(graph));
-    CHECK(tf::verify(pools).empty());
+    tf::ir::ProgramPools pools = tf::ir::compile(std::move(graph));
+    CHECK(tf::ir::verify(pools).empty());
     breaking(pools);
-    return std::string(tf::verify(pools).view());
+    return std::string(tf::ir::verify(pools).view());
   };
-  CHECK(broken([](tf::ProgramPools& p) { std::swap(p.steps[3], p.steps[4]); }) ==
+  CHECK(broken([](tf::ir::ProgramPools& p) { std::swap(p.steps[3], p.steps[4]); }) ==
         "step 3: reads what is not yet written");
-  CHECK(broken([](tf::ProgramPools& p) { p.steps[2].kernel = 7; }) == "step 2: no such kernel");
-  CHECK(broken([](tf::ProgramPools& p) { p.steps[1].inputs = 1; }) ==
+  CHECK(broken([](tf::ir::ProgramPools& p) { p.steps[2].kernel = 7; }) == "step 2: no such kernel");
+  CHECK(broken([](tf::ir::ProgramPools& p) { p.steps[1].inputs = 1; }) ==
         "step 1: other operands than its kernel has");
-  CHECK(broken([](tf::ProgramPools& p) { p.operands[p.steps[5].operands.first] = 1000; }) ==
+  CHECK(broken([](tf::ir::ProgramPools& p) { p.operands[p.steps[5].operands.first] = 1000; }) ==
         "step 5: no such slot");
-  CHECK(broken([](tf::ProgramPools& p) { p.steps[1].operands = p.steps[0].operands; }) ==
+  CHECK(broken([](tf::ir::ProgramPools& p) { p.steps[1].operands = p.steps[0].operands; }) ==
         "step 1: writes a temporary again");
 }
 
@@ -158,25 +158,25 @@ TEST_CASE("a deep net needs two layers' memory for inference") {
   tf::Graph graph(tf::inference);
   deep(graph);
   const Program program(std::move(graph));
-  CHECK(tf::plan_memory(program.view(), 8).bytes == 2 * 8 * 32 * 4);
-  CHECK(tf::plan_memory(program.view(), 8, true).bytes == 10 * 8 * 32 * 4);
+  CHECK(tf::ir::plan_memory(program.view(), 8).bytes == 2 * 8 * 32 * 4);
+  CHECK(tf::ir::plan_memory(program.view(), 8, true).bytes == 10 * 8 * 32 * 4);
 }
 
 TEST_CASE("steps depend on earlier ones: on what they read, and on readers of what they write") {
   for (int seed = 0; seed < 40; ++seed) {
     fuzz::Model model = fuzz::random_model(static_cast<std::uint64_t>(seed));
     const Program program(std::move(model.graph));
-    const tf::ProgramView v = program.view();
-    const auto waits = tf::dependencies_of(v);
+    const tf::ir::ProgramView v = program.view();
+    const auto waits = tf::ir::dependencies_of(v);
     REQUIRE(waits.size() == static_cast<std::size_t>(v.steps.size));
     for (tf::Id s = 0; s < v.steps.size; ++s) {
       const auto& list = waits[static_cast<std::size_t>(s)];
       CHECK(std::is_sorted(list.begin(), list.end()));
       if (!list.empty()) CHECK(list.back() < s);
-      const tf::Step& step = v.steps[s];
+      const tf::ir::Step& step = v.steps[s];
       for (int i = 0; i < step.inputs; ++i) {
-        const tf::Slot& slot = v.slots[v.operands[step.operands.first + i]];
-        if (slot.kind != tf::SlotKind::temporary) continue;
+        const tf::ir::Slot& slot = v.slots[v.operands[step.operands.first + i]];
+        if (slot.kind != tf::ir::SlotKind::temporary) continue;
         CHECK(std::binary_search(list.begin(), list.end(), slot.step));
       }
     }
@@ -187,9 +187,9 @@ TEST_CASE("costs count a product's multiply-adds and every operand's bytes") {
   tf::Graph graph(tf::inference);
   deep(graph);
   const Program program(std::move(graph));
-  const tf::ProgramView v = program.view();
-  for (const tf::Step& step : v.steps) {
-    const tf::StepCost cost = tf::cost_of(v, step, 8);
+  const tf::ir::ProgramView v = program.view();
+  for (const tf::ir::Step& step : v.steps) {
+    const tf::ir::StepCost cost = tf::ir::cost_of(v, step, 8);
     CHECK(cost.flops == 2 * 8 * 32 * 32 + 8 * 32);  // relu is one a result
     CHECK(cost.bytes == 4 * (8 * 32 + 32 * 32 + 8 * 32));
   }

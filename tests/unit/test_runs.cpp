@@ -20,9 +20,9 @@ namespace tf = typeflow;
 /// The programs that a session compiles for a model beside the first.
 template <auto Model, class Fetches, class Feeds>
 inline constexpr bool has_own_program =
-    tf::detail::ProgramFor<Model, tf::training, tf::Lowering<Model>, Fetches, Feeds>::own;
+    tf::detail::ProgramFor<Model, tf::training, tf::ir::Lowering<Model>, Fetches, Feeds>::own;
 template <tf::Text... N>
-using Names = tf::Names<tf::NameOf<N>...>;
+using Names = tf::ir::Names<tf::NameOf<N>...>;
 
 }  // namespace
 
@@ -295,14 +295,14 @@ TEST_CASE("a step where nothing came before is one kernel, in place") {
   tf::Graph g;
   auto v = tf::variable<float, 8>(g, "v", tf::ones);
   tf::GradientDescent{.rate = 0.5f}.minimize(sum(square(v))).named("train");
-  const tf::ProgramPools program = tf::compile(std::move(g));
+  const tf::ir::ProgramPools program = tf::ir::compile(std::move(g));
   REQUIRE(program.steps.size() == 1);
-  for (const tf::Slot& slot : program.slots) CHECK(slot.kind != tf::SlotKind::temporary);
+  for (const tf::ir::Slot& slot : program.slots) CHECK(slot.kind != tf::ir::SlotKind::temporary);
 }
 
 TEST_CASE("pinning to the only device changes neither kernels nor bits") {
-  using Pinned = tf::Lowering<pinned>;
-  using Free = tf::Lowering<not_pinned>;
+  using Pinned = tf::ir::Lowering<pinned>;
+  using Free = tf::ir::Lowering<not_pinned>;
   CHECK(Pinned::view.steps.size == Free::view.steps.size);
   CHECK(Pinned::kernel_count == Free::kernel_count);
   tf::Variables variables;
@@ -318,7 +318,7 @@ TEST_CASE("a product behind a view that nothing uses is contracted") {
   auto y = tf::placeholder<float, 4>(g, "y");
   auto view = tf::reshape<2, 2>(x * y);
   (tf::reshape<4>(view) + x).named("z");
-  const tf::ProgramPools program = tf::compile(std::move(g));
+  const tf::ir::ProgramPools program = tf::ir::compile(std::move(g));
   REQUIRE(program.specs.size() == 1);
   REQUIRE(program.specs[0].items == 1);
   CHECK(program.specs[0].item[0].op->name == "Fma");

@@ -13,11 +13,12 @@
 #include "typeflow/interpret/interpret.hpp"
 
 namespace tf = typeflow;
+using tf::ir::records;
 
 namespace {
 
 struct Simple {
-  tf::Simplified graph;
+  tf::ir::Simplified graph;
   std::vector<std::string> operations;  ///< that the roots need, sources excepted, in order
 
   int count(const std::string& name) const {
@@ -26,15 +27,15 @@ struct Simple {
 };
 
 /// Simplifies for all names of the graph.
-Simple simplify_all(const tf::Graph& g) {
+Simple simplify_all(const tf::ir::Graph& g) {
   tf::Pool<tf::Id> roots;
-  for (const tf::Name& name : g.names) {
-    if (name.kind != tf::NameKind::key) roots.push(name.value);
+  for (const tf::ir::Name& name : g.names) {
+    if (name.kind != tf::ir::NameKind::key) roots.push(name.value);
   }
-  Simple out{simplify(tf::Graph(g), roots), {}};
-  REQUIRE(tf::verify(out.graph).view() == "");
+  Simple out{tf::ir::simplify(tf::ir::Graph(g), roots), {}};
+  REQUIRE(tf::ir::verify(out.graph).view() == "");
   // All that is in the order is needed.
-  const tf::Graph& after = out.graph.graph;
+  const tf::ir::Graph& after = out.graph.graph;
   std::vector<bool> needed(static_cast<std::size_t>(after.nodes.size()));
   const auto need = [&](tf::Id value) {
     needed[static_cast<std::size_t>(after.values[value].node)] = true;
@@ -43,7 +44,7 @@ Simple simplify_all(const tf::Graph& g) {
   for (int i = out.graph.order.size() - 1; i >= 0; --i) {
     const tf::Id id = out.graph.order[i];
     REQUIRE(needed[static_cast<std::size_t>(id)]);
-    const tf::Node& node = after.nodes[id];
+    const tf::ir::Node& node = after.nodes[id];
     for (tf::Id k = 0; k < node.inputs.count; ++k) need(after.input(node, k));
     for (tf::Id k = 0; k < node.controls.count; ++k) {
       need(after.operands[node.controls.first + k]);
@@ -92,7 +93,7 @@ TEST_CASE("a neutral element that gives the result its shape stays") {
       g, broadcast_to(tf::constant<double>(g, 0).any(), tf::Shape<3>::dims).id);
   (x + zeros).named("y");
   const Simple s = simplify_all(g);
-  const tf::Id y = s.graph.map[g.names[1].value];
+  const tf::Id y = s.graph.map[records(g).names[1].value];
   CHECK(s.graph.graph.dims_of(y) == tf::Shape<3>::dims);
   tf::Interpreter interpreter(s.graph.graph, s.graph.order, s.graph.map);
   CHECK(test::elements(interpreter.run({"y"}, {{"x", test::doubles({}, {5})}})[0]) ==
@@ -153,11 +154,11 @@ TEST_CASE("random operations, reads and writes are never made one") {
   assign(v, 1.0).named("f");
   const tf::Type type(tf::DType::float64, tf::Shape<4>::dims);
   const tf::AnyExpr u = tf::random_uniform(g, "", type);
-  const std::uint32_t* words = g.words_of(g.node_of(u.id));
+  const std::uint32_t* words = records(g).words_of(records(g).node_of(u.id));
   const tf::AnyExpr w =
       tf::add_node(g, tf::ops::RandomUniform{{}, words[0], words[1]}, nullptr, 0, type);
-  g.add_name("u", tf::NameKind::value, u.id);
-  g.add_name("w", tf::NameKind::value, w.id);
+  records(g).add_name("u", tf::ir::NameKind::value, u.id);
+  records(g).add_name("w", tf::ir::NameKind::value, w.id);
   const Simple s = simplify_all(g);
   CHECK(s.count("Read") == 2);
   CHECK(s.count("Assign") == 3);
@@ -187,13 +188,13 @@ TEST_CASE("a product that only a sum uses is contracted into it") {
       tf::placeholder<double, 4>(g, "z"))
         .named("r");
     const Simple s = simplify_all(g);
-    const tf::Simplified& after = s.graph;
-    const tf::Node& node = after.graph.node_of(after.map[g.names[3].value]);
+    const tf::ir::Simplified& after = s.graph;
+    const tf::ir::Node& node = after.graph.node_of(after.map[records(g).names[3].value]);
     Names out{std::string(node.op->name)};
     for (tf::Id k = 0; k < node.inputs.count; ++k) {
-      for (const tf::Name& name : g.names) {
+      for (const tf::ir::Name& name : records(g).names) {
         if (name.value == after.graph.input(node, k)) {
-          out.emplace_back(g.text_of(name).view());
+          out.emplace_back(records(g).text_of(name).view());
         }
       }
     }
@@ -305,7 +306,7 @@ TEST_CASE("a reduction over axes that lie apart becomes one for each group, inne
   CHECK(s.count("Max") == 2);
   CHECK(s.count("Sum") == 3 + 2 + 1);
   for (const tf::Id id : s.graph.order) {
-    const tf::Node& node = s.graph.graph.nodes[id];
+    const tf::ir::Node& node = s.graph.graph.nodes[id];
     if (node.op->kind != tf::Kind::reduction) continue;
     // No axis that stays lies between two that go.
     const tf::Dims& dims = s.graph.graph.dims_of(s.graph.graph.input(node, 0));
@@ -338,10 +339,10 @@ TEST_CASE("a value that is fed cuts off what it was computed from") {
   auto h = exp(x);
   square(h).named("y");
   tf::Pool<tf::Id> roots, cuts;
-  roots.push(g.names[1].value);
+  roots.push(records(g).names[1].value);
   cuts.push(h.id());
-  const tf::Simplified s = simplify(tf::Graph(g), roots, cuts);
-  REQUIRE(tf::verify(s).view() == "");
+  const tf::ir::Simplified s = tf::ir::simplify(tf::ir::Graph(g), roots, cuts);
+  REQUIRE(tf::ir::verify(s).view() == "");
   REQUIRE(s.order.size() == 2);
   CHECK(s.graph.nodes[s.order[0]].op->name == "Placeholder");
   CHECK(s.graph.nodes[s.order[1]].op->name == "Square");

@@ -268,7 +268,8 @@ template <class L, class B, bool HasProduct = false, class Product = float>
 struct Machine;
 
 template <class L, class... In, class... It, class... St, bool HasProduct, class Product>
-struct Machine<L, Body<List<In...>, List<It...>, List<St...>>, HasProduct, Product> {
+struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasProduct,
+               Product> {
   static constexpr int inputs = sizeof...(In);
   static constexpr int items = sizeof...(It);
   static constexpr int stores = sizeof...(St);

@@ -12,7 +12,7 @@
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 template <bool Wide, int Outer, class B, class A>
-struct Code<ColumnsKernel<Wide, Outer, B>, A> {
+struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   using L = Lanes<Wide, A>;
   using M = Machine<L, B>;
   using Registers = typename M::Registers;

@@ -187,7 +187,7 @@ class Epilogue {
 };
 
 template <class O, DType D, unsigned Variant, int Outer, class B, class A>
-struct Code<ContractionKernel<O, D, Variant, Outer, B>, A> {
+struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>, A> {
   using E = Epilogue<O, D, Variant, Outer, B, A>;
   static std::int64_t workspace(const std::int64_t* extents) {
     return contraction_of<O>::template workspace<E>(extents);

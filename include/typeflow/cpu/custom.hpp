@@ -15,7 +15,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::simd {
 template <class K, class Kernel, class A>
 struct CustomCode;
 template <class K, class O, class... In, class... Out, class A>
-struct CustomCode<K, CustomKernel<O, List<In...>, List<Out...>>, A> {
+struct CustomCode<K, ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>, A> {
   static std::int64_t workspace(const std::int64_t* extents) {
     if constexpr (requires { K::workspace(extents); }) {
       return K::workspace(extents);
@@ -59,7 +59,8 @@ struct CustomCode<K, CustomKernel<O, List<In...>, List<Out...>>, A> {
 };
 
 template <class O, class In, class Out, class A>
-struct Code<CustomKernel<O, In, Out>, A> : CustomCode<kernel_of<O>, CustomKernel<O, In, Out>, A> {};
+struct Code<ir::CustomKernel<O, In, Out>, A>
+    : CustomCode<kernel_of<O>, ir::CustomKernel<O, In, Out>, A> {};
 
 /// A copy; the engine prints it.
 template <>

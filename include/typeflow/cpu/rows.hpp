@@ -32,7 +32,7 @@ void operand_strides(const std::int64_t* extents, std::int64_t* stride) {
 }
 
 template <bool Wide, int Outer, bool Folds, class B, class A>
-struct Code<LoopKernel<Wide, Outer, Folds, B>, A> {
+struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   using L = Lanes<Wide, A>;
   using M = Machine<L, B>;
   using Registers = typename M::Registers;

@@ -51,7 +51,7 @@ inline constexpr bool moves_along<Xs<X...>, Tangents<V...>> = ((X::type == V::ty
 /// forward mode. (Townsend, "A new trick for calculating Jacobian vector products", 2017.) Nothing
 /// of the two reverse passes remains but what the result needs.
 constexpr AnyExpr forward(const AnyExpr& y, const Pool<Id>& x, const Pool<Id>& v) {
-  Graph& graph = *y.graph;
+  ir::Graph& graph = *y.graph;
   const Type type = graph.type_of(y.id);
   // A node of its own, since constants are shared and u must be what nothing else is.
   const AnyExpr zero = constant_node(graph, type.dtype, Number{});
@@ -159,7 +159,7 @@ constexpr auto custom_gradient(const F& f, const Rule&, const X&... x) {
   constexpr int count = sizeof...(X);
   const auto y = f(x...);
   const Id ids[] = {y.id(), x.id()...};
-  Graph& graph = y.graph();
+  ir::Graph& graph = y.graph();
   return detail::same_type(y, add_node(graph, ops::CustomGradient<Rule, count>{}, ids, count + 1,
                                        graph.values[y.id()].type)
                                   .id);

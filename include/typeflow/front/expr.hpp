@@ -17,10 +17,11 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/model.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-constexpr SourceLine source_line(const std::source_location& at) {
+constexpr ir::SourceLine source_line(const std::source_location& at) {
   return {at.file_name(), static_cast<int>(at.line()), false, false, nullptr};
 }
 
@@ -40,7 +41,7 @@ struct requirement {
 
 /// A tensor of any element type and shape.
 struct AnyExpr {
-  Graph* graph = nullptr;
+  ir::Graph* graph = nullptr;
   Id id = none;
 
   constexpr bool exists() const { return id != none; }
@@ -51,8 +52,7 @@ struct AnyExpr {
   /// Gives the tensor a name, as Expr::named does.
   constexpr AnyExpr named(Label name,
                           std::source_location at = std::source_location::current()) const {
-    graph->add_name(name, NameKind::value, id);
-    graph->nodes[graph->values[id].node].source = source_line(at);
+    graph->name_value(name, ir::NameKind::value, id, source_line(at));
     return *this;
   }
 };
@@ -77,14 +77,13 @@ class Expr {
 
   constexpr Graph& graph() const { return *graph_; }
   constexpr Id id() const { return id_; }
-  constexpr AnyExpr any() const { return {graph_, id_}; }
+  constexpr AnyExpr any() const { return {&ir::records(*graph_), id_}; }
 
   /// Gives the tensor a name, under which it can be fed, fetched and found in messages. A second
   /// tensor of the same name in the same scope gets the suffix _1, a third _2.
   constexpr Expr named(Label name,
                        std::source_location at = std::source_location::current()) const {
-    graph_->add_name(name, NameKind::value, id_);
-    graph_->nodes[graph_->values[id_].node].source = source_line(at);
+    any().named(name, at);
     return *this;
   }
 
@@ -154,8 +153,8 @@ class Effect {
   constexpr Effect named(Label name,
                          std::source_location at = std::source_location::current()) const {
     if (empty()) throw Error("named", "an effect that does nothing can't have a name");
-    graph_->add_name(name, NameKind::effect, token_);
-    graph_->nodes[graph_->values[token_].node].source = source_line(at);
+    ir::Graph& graph = *graph_;
+    graph.name_value(name, ir::NameKind::effect, token_, source_line(at));
     return *this;
   }
 
@@ -165,7 +164,7 @@ class Effect {
 };
 
 constexpr void Graph::add_update(const Effect& update) {
-  if (!update.empty()) update_tokens.push(update.token());
+  if (!update.empty()) records_.update_tokens.push(update.token());
 }
 
 /// A setting that is a number or a scalar tensor: a learning rate. Never part of a kernel's type.

@@ -4,7 +4,7 @@
 // A loop over constants in which the type changes from step to step, where a plain `for` over
 // layers can't be used:
 //
-//   auto h = tf::fold<Stage{64, 3}, Stage{128, 4}>(x, [&]<Stage S>(auto in) {
+//   auto h = fold<Stage{64, 3}, Stage{128, 4}>(x, [&]<Stage S>(auto in) {
 //     return stage<S>(g, in);
 //   });
 

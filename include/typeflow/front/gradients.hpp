@@ -23,7 +23,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-constexpr void print_value(Message& out, const Graph& graph, Id value) {
+constexpr void print_value(Message& out, const ir::Graph& graph, Id value) {
   const Id name = graph.values[value].name;
   if (name != none) {
     graph.print_name(out, graph.names[name]);
@@ -36,16 +36,16 @@ constexpr void print_value(Message& out, const Graph& graph, Id value) {
 /// compiler evaluates: they copy no records and call little.)
 class Backward {
  public:
-  constexpr Backward(Graph& graph, const Pool<Id>& xs)
+  constexpr Backward(ir::Graph& graph, const Pool<Id>& xs)
       : graph_(graph), needed_(graph.values.size(), 0), adjoint_(graph.values.size(), none) {
     for (const Id x : xs) needed_[x] = 1;
-    const Node* const nodes = graph.nodes.data();
-    const Value* const values = graph.values.data();
+    const ir::Node* const nodes = graph.nodes.data();
+    const ir::Value* const values = graph.values.data();
     const Id* const operands = graph.operands.data();
     char* const needed = needed_.data();
     const int count = graph.nodes.size();
     for (Id i = 0; i < count; ++i) {
-      const Node& node = nodes[i];
+      const ir::Node& node = nodes[i];
       const Id* const inputs = operands + node.inputs.first;
       bool found = false;
       for (Id k = 0; k < node.inputs.count && !found; ++k) found = needed[inputs[k]] != 0;
@@ -73,14 +73,14 @@ class Backward {
 
   constexpr void run() {
     const Id scope = graph_.scope;
-    const SourceLine source = graph_.source;
+    const ir::SourceLine source = graph_.source;
     const Device device = graph_.device;
     graph_.scope = graph_.add_scope("gradients", false, Reuse::inherit, {});
     Id* const adjoint = adjoint_.data();
     const char* const needed = needed_.data();
     Pool<Id> dx(max_inputs(), none);
     for (Id i = last_; i >= 0; --i) {
-      const Node* node = &graph_.nodes[i];
+      const ir::Node* node = &graph_.nodes[i];
       const Id inputs = node->inputs.first;
       const Id input_count = node->inputs.count;
       const Id outputs = node->outputs.first;
@@ -89,7 +89,7 @@ class Backward {
       if (!arrived) continue;
       bool wanted = false;
       for (Id k = 0; k < input_count; ++k) wanted |= needed[graph_.operands[inputs + k]] != 0;
-      const Op& op = *node->op;
+      const ir::Op& op = *node->op;
       if (!wanted || op.derivative == Derivative::zero) continue;
       graph_.source = node->source;
       graph_.source.gradient = true;
@@ -120,19 +120,19 @@ class Backward {
  private:
   constexpr int max_inputs() const {
     Id most = 1;
-    for (const Node& node : graph_.nodes)
+    for (const ir::Node& node : graph_.nodes)
       most = node.inputs.count > most ? node.inputs.count : most;
     return most;
   }
 
-  Graph& graph_;
+  ir::Graph& graph_;
   Pool<char> needed_;
   Pool<Id> adjoint_;
   Id last_ = none;  // the last node that a gradient has arrived at
 };
 
 /// The gradients of the sum of ys, each weighted by its dy (none: ones), for each of xs.
-constexpr Pool<Id> gradients_of(Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
+constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
                                 const Pool<Id>& xs) {
   Backward backward(graph, xs);
   for (int i = 0; i < y.size(); ++i) {
@@ -146,7 +146,7 @@ constexpr Pool<Id> gradients_of(Graph& graph, const Pool<Id>& y, const Pool<Id>&
   return result;
 }
 
-constexpr void fail_unreached(Graph& graph, Id x) {
+constexpr void fail_unreached(ir::Graph& graph, Id x) {
   Message message{};
   message << "gradients(y, x): no differentiable path leads from '";
   print_value(message, graph, x);
@@ -181,7 +181,7 @@ struct VariableGradient {
 };
 /// The same as a record.
 struct GradientRecord {
-  Id variable;  ///< in Graph::variable_records
+  Id variable;  ///< in ir::Graph::variable_records
   Id gradient;  ///< a value
 };
 
@@ -193,7 +193,9 @@ struct Gradients {
 
   constexpr int size() const { return items.size(); }
   constexpr VariableGradient operator[](int i) const {
-    return {{*graph, graph->variable_records[items[i].variable].value}, {graph, items[i].gradient}};
+    ir::Graph& records = *graph;
+    return {{*graph, records.variable_records[items[i].variable].value},
+            {&records, items[i].gradient}};
   }
   constexpr ListPlace<Gradients> begin() const { return {this, 0}; }
   constexpr ListPlace<Gradients> end() const { return {this, size()}; }
@@ -211,7 +213,7 @@ struct Gradients {
         message << "Gradients::map(f): the gradient for '" << item.variable.name().view()
                 << "': expected " << item.variable.dtype() << ' ' << item.variable.dims()
                 << ", got " << mapped.dtype() << ' ' << mapped.dims();
-        graph->fail(message);
+        mapped.graph->fail(message);
       }
       out.items.push(GradientRecord{items[i].variable, mapped.id});
     }
@@ -232,7 +234,7 @@ constexpr auto start(const Ys<Y...>& y, const GradYs<DY...>& dy) {
 
 template <bool OrZero, class Y, class DY, TypedExpr... X>
 constexpr auto gradients_typed(const Y& y, const DY& dy, const X&... x) {
-  Graph& graph = std::get<0>(y.values).graph();
+  ir::Graph& graph = std::get<0>(y.values).graph();
   const auto [from, weights] = start(y, dy);
   Pool<Id> to;
   (to.push(x.id()), ...);
@@ -256,12 +258,13 @@ constexpr auto gradients_typed(const Y& y, const DY& dy, const X&... x) {
 template <class Y, class DY>
 constexpr Gradients gradients_of_list(const Y& y, const DY& dy, const VariableList& list,
                                       bool strict) {
-  Graph& graph = std::get<0>(y.values).graph();
+  Graph& of = std::get<0>(y.values).graph();
+  ir::Graph& graph = of;
   const auto [from, weights] = start(y, dy);
   Pool<Id> to;
   for (const Id variable : list.variables) to.push(graph.variable_records[variable].value);
   const Pool<Id> result = gradients_of(graph, from, weights, to);
-  Gradients gradients{&graph, {}};
+  Gradients gradients{&of, {}};
   for (int i = 0; i < result.size(); ++i) {
     if (result[i] != none) {
       gradients.items.push(GradientRecord{list.variables[i], result[i]});

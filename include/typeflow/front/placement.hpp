@@ -42,7 +42,7 @@ constexpr auto pinned(const std::tuple<R...>& results) {
 /// Sets the graph's device for a while.
 class DeviceGuard {
  public:
-  constexpr DeviceGuard(Graph& graph, Device device) : graph_(graph), outer_(graph.device) {
+  constexpr DeviceGuard(ir::Graph& graph, Device device) : graph_(graph), outer_(graph.device) {
     graph.device = device;
   }
   DeviceGuard(const DeviceGuard&) = delete;
@@ -50,7 +50,7 @@ class DeviceGuard {
   constexpr ~DeviceGuard() { graph_.device = outer_; }
 
  private:
-  Graph& graph_;
+  ir::Graph& graph_;
   Device outer_;
 };
 

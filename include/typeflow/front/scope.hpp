@@ -26,29 +26,29 @@ struct ScopeOptions {
 class [[nodiscard]] Scope {
  public:
   constexpr Scope(Graph& graph, Label label, ScopeOptions options = {})
-      : graph_(graph), outer_(graph.scope) {
-    graph.scope = graph.add_scope(label, true, options.reuse, options.initializer);
+      : graph_(graph), outer_(graph_.scope) {
+    graph_.scope = graph_.add_scope(label, true, options.reuse, options.initializer);
   }
   template <std::size_t N>
   constexpr Scope(Graph& graph, const char (&literal)[N], int index, ScopeOptions options = {})
       : Scope(graph, Label(literal, index), options) {}
   /// For what belongs to a variable: names in it are below the variable's path.
-  constexpr Scope(Graph& graph, const AnyVariable& variable) : graph_(graph), outer_(graph.scope) {
-    graph.scope = graph.add_scope(variable.name_record());
+  constexpr Scope(Graph& graph, const AnyVariable& variable) : graph_(graph), outer_(graph_.scope) {
+    graph_.scope = graph_.add_scope(variable.name_record());
   }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   constexpr ~Scope() { graph_.scope = outer_; }
 
  private:
-  Graph& graph_;
+  ir::Graph& graph_;
   Id outer_;
 };
 
 class [[nodiscard]] NameScope {
  public:
-  constexpr NameScope(Graph& graph, Label label) : graph_(graph), outer_(graph.scope) {
-    graph.scope = graph.add_scope(label, false, Reuse::inherit, {});
+  constexpr NameScope(Graph& graph, Label label) : graph_(graph), outer_(graph_.scope) {
+    graph_.scope = graph_.add_scope(label, false, Reuse::inherit, {});
   }
   template <std::size_t N>
   constexpr NameScope(Graph& graph, const char (&literal)[N], int index)
@@ -58,7 +58,7 @@ class [[nodiscard]] NameScope {
   constexpr ~NameScope() { graph_.scope = outer_; }
 
  private:
-  Graph& graph_;
+  ir::Graph& graph_;
   Id outer_;
 };
 

@@ -34,13 +34,13 @@ struct Placeholder : source {
 struct Variable : source {
   static constexpr Builtin builtin = Builtin::variable;
   static constexpr std::string_view name = "Variable";
-  std::int32_t index;  ///< in Graph::variable_records
+  std::int32_t index;  ///< in ir::Graph::variable_records
 };
 
 /// An array of constants; the attributes are two words an element, as in Constant.
 struct ConstantArray : source {
   static constexpr std::string_view name = "ConstArray";
-  static constexpr Number evaluate(const EvaluateCall& call) {
+  static constexpr Number evaluate(const ir::EvaluateCall& call) {
     const std::uint32_t* const words =
         call.graph.words_of(call.node) + 2 * static_cast<int>(call.index);
     return Constant{{}, words[0], words[1], 0}.number(call.graph.dtype_of(call.node.outputs.first));
@@ -52,26 +52,28 @@ struct ConstantArray : source {
 /// A tensor that each run feeds: placeholder<float, tf::batch, 784>(g, "x").
 template <Element T, Extent... D>
 constexpr Expr<T, Shape<D...>> placeholder(
-    Graph& graph, Label name, std::source_location at = std::source_location::current()) {
+    Graph& g, Label name, std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   using E = Expr<T, Shape<D...>>;
   const AnyExpr x = add_node(graph, ops::Placeholder{{}, 0, 0, 0}, nullptr, 0, E::type);
-  graph.add_name(name, NameKind::placeholder, x.id);
-  return {graph, x.id};
+  graph.add_name(name, ir::NameKind::placeholder, x.id);
+  return {g, x.id};
 }
 
 /// A scalar with a value for the runs that don't feed it: placeholder<float>(g, "rate", 0.1f).
 template <Element T>
-constexpr Expr<T> placeholder(Graph& graph, Label name, std::type_identity_t<T> value,
+constexpr Expr<T> placeholder(Graph& g, Label name, std::type_identity_t<T> value,
                               std::source_location at = std::source_location::current()) {
   static_assert(!detail::is_complex_number<T>,
                 "placeholder<T>(g, name, value): a complex placeholder has no default");
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   const detail::NumberWords words = detail::words_of(dtype_of<T>, number_from(value));
   const AnyExpr x =
       add_node(graph, ops::Placeholder{{}, 1, words.low, words.high}, nullptr, 0, Expr<T>::type);
-  graph.add_name(name, NameKind::placeholder, x.id);
-  return {graph, x.id};
+  graph.add_name(name, ir::NameKind::placeholder, x.id);
+  return {g, x.id};
 }
 
 /// A variable's handle: an expression that is the value when the run starts. assign() and read()
@@ -88,25 +90,25 @@ class Variable : public Expr<T, S> {
 
 namespace detail {
 
-constexpr Id add_variable(Graph& graph, const Type& type, Initializer initializer, bool trainable,
-                          bool state) {
+constexpr Id add_variable(ir::Graph& graph, const Type& type, Initializer initializer,
+                          bool trainable, bool state) {
   if (initializer.kind == Initializer::Kind::unset) {
     initializer = graph.scopes[graph.scope].initializer;
   }
   if (initializer.kind == Initializer::Kind::unset) initializer = glorot_uniform;
-  const Id index =
-      graph.variable_records.push(VariableRecord{none, none, initializer, trainable, state, false});
+  const Id index = graph.variable_records.push(
+      ir::VariableRecord{none, none, initializer, trainable, state, false});
   const Id value = add_node(graph, ops::Variable{{}, index}, nullptr, 0, type).id;
   graph.variable_records[index].value = value;
   return index;
 }
 
-constexpr void print_place(Message& out, const SourceLine& source) {
+constexpr void print_place(Message& out, const ir::SourceLine& source) {
   out << file_name(source.file) << ':' << source.line;
 }
 
 /// The variable of this name if the scope says to share it; else a new one.
-constexpr Id get_variable(Graph& graph, const Label& label, const Type& type,
+constexpr Id get_variable(ir::Graph& graph, const Label& label, const Type& type,
                           const Initializer& initializer, bool trainable, bool state) {
   const Reuse reuse = graph.scopes[graph.scope].reuse;
   const std::uint64_t path = graph.path_hash(graph.scope, label, true);
@@ -114,8 +116,8 @@ constexpr Id get_variable(Graph& graph, const Label& label, const Type& type,
   if (found == none) {
     const Id index = add_variable(graph, type, initializer, trainable, state);
     const Id value = graph.variable_records[index].value;
-    const Id name = graph.add_unique_name(label, 0, state ? NameKind::state : NameKind::variable,
-                                          true, value, path);
+    const Id name = graph.add_unique_name(
+        label, 0, state ? ir::NameKind::state : ir::NameKind::variable, true, value, path);
     graph.variable_records[index].name = name;
     if (reuse == Reuse::reuse) {
       Message message{};
@@ -125,9 +127,9 @@ constexpr Id get_variable(Graph& graph, const Label& label, const Type& type,
     }
     return value;
   }
-  const Name& name = graph.names[found];
+  const ir::Name& name = graph.names[found];
   Message message{};
-  if (name.kind != NameKind::variable && name.kind != NameKind::state) {
+  if (name.kind != ir::NameKind::variable && name.kind != ir::NameKind::state) {
     message << "variable '";
     graph.print_name(message, name);
     message << "': the name is taken at ";
@@ -160,65 +162,70 @@ constexpr Id get_variable(Graph& graph, const Label& label, const Type& type,
 /// says to reuse. Without an initialiser, the scope's; without that, glorot_uniform.
 template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> variable(
-    Graph& graph, Label name, Initializer initializer = {}, bool trainable = true,
+    Graph& g, Label name, Initializer initializer = {}, bool trainable = true,
     std::source_location at = std::source_location::current()) {
   static_assert(detail::is_static(Shape<D...>::dims),
                 "variable<T, D...>: the extents of a variable must be numbers, not tf::batch");
+  ir::Graph& graph = g;
   graph.source = source_line(at);
-  return {graph, detail::get_variable(graph, name, Expr<T, Shape<D...>>::type, initializer,
-                                      trainable && detail::is_real_floating<T>, false)};
+  return {g, detail::get_variable(graph, name, Expr<T, Shape<D...>>::type, initializer,
+                                  trainable && detail::is_real_floating<T>, false)};
 }
 
 /// TensorFlow's Variable: always a new one, its name made unique by a suffix, and prefixed by
 /// NameScopes too.
 template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> fresh_variable(
-    Graph& graph, Label name, Initializer initializer = {}, bool trainable = true,
+    Graph& g, Label name, Initializer initializer = {}, bool trainable = true,
     std::source_location at = std::source_location::current()) {
   static_assert(detail::is_static(Shape<D...>::dims),
                 "fresh_variable<T, D...>: the extents must be numbers, not tf::batch");
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   const Id index = detail::add_variable(graph, Expr<T, Shape<D...>>::type, initializer,
                                         trainable && detail::is_real_floating<T>, false);
-  VariableRecord& record = graph.variable_records[index];
-  record.name = graph.add_name(name, NameKind::variable, record.value);
-  return {graph, record.value};
+  ir::VariableRecord& record = graph.variable_records[index];
+  record.name = graph.add_name(name, ir::NameKind::variable, record.value);
+  return {g, record.value};
 }
 
 /// A variable of the session, not of the variable store: not shared, not saved, set back by
 /// Session::reset(). For what is carried from run to run, like a recurrent net's state.
 template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> state(
-    Graph& graph, Label name, Initializer initializer = zeros,
+    Graph& g, Label name, Initializer initializer = zeros,
     std::source_location at = std::source_location::current()) {
   static_assert(detail::is_static(Shape<D...>::dims),
                 "state<T, D...>: the extents of a state must be numbers, not tf::batch");
+  ir::Graph& graph = g;
   graph.source = source_line(at);
-  return {graph,
+  return {g,
           detail::get_variable(graph, name, Expr<T, Shape<D...>>::type, initializer, false, true)};
 }
 
 /// A scalar constant: constant<float>(g, 3).
 template <Element T>
-constexpr Expr<T> constant(Graph& graph, std::type_identity_t<T> value,
+constexpr Expr<T> constant(Graph& g, std::type_identity_t<T> value,
                            std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   if constexpr (detail::is_complex_number<T>) {
-    return {graph, complex(constant<typename T::value_type>(graph, value.real()),
-                           constant<typename T::value_type>(graph, value.imag()))
-                       .id()};
+    return {g, complex(constant<typename T::value_type>(g, value.real()),
+                       constant<typename T::value_type>(g, value.imag()))
+                   .id()};
   } else {
-    return {graph, detail::constant_node(graph, dtype_of<T>, number_from(value)).id};
+    return {g, detail::constant_node(graph, dtype_of<T>, number_from(value)).id};
   }
 }
 
 /// A constant array, in row-major order: constant<float, 2, 2>(g, {1, 2, 3, 4}).
 template <Element T, Extent... D, std::size_t N>
-constexpr Expr<T, Shape<D...>> constant(Graph& graph, const T (&values)[N],
+constexpr Expr<T, Shape<D...>> constant(Graph& g, const T (&values)[N],
                                         std::source_location at = std::source_location::current()) {
   static_assert(
       count_of(Shape<D...>::dims) == Count{static_cast<std::int64_t>(N), 0},
       "constant<T, D...>(g, {...}): as many numbers are needed as the shape has elements");
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   if constexpr (detail::is_complex_number<T>) {
     using Part = typename T::value_type;
@@ -228,7 +235,7 @@ constexpr Expr<T, Shape<D...>> constant(Graph& graph, const T (&values)[N],
       re[i] = values[i].real();
       im[i] = values[i].imag();
     }
-    return {graph, complex(constant<Part, D...>(graph, re), constant<Part, D...>(graph, im)).id()};
+    return {g, complex(constant<Part, D...>(g, re), constant<Part, D...>(g, im)).id()};
   } else {
     Pool<std::uint32_t> words;
     words.reserve(2 * static_cast<int>(N));
@@ -238,7 +245,7 @@ constexpr Expr<T, Shape<D...>> constant(Graph& graph, const T (&values)[N],
       words.push(pair.high);
     }
     (void)sizeof(detail::BindOp<ops::ConstantArray>);
-    return {graph,
+    return {g,
             graph.add_value(record<ops::ConstantArray>, nullptr, 0,
                             graph.intern(Expr<T, Shape<D...>>::type), words.data(), words.size())};
   }

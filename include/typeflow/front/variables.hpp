@@ -30,30 +30,34 @@ class AnyVariable {
 
   constexpr Graph& graph() const { return *graph_; }
   constexpr Id id() const { return id_; }
-  constexpr DType dtype() const { return graph_->dtype_of(id_); }
-  constexpr Dims dims() const { return graph_->dims_of(id_); }
+  constexpr DType dtype() const { return any().dtype(); }
+  constexpr Dims dims() const { return any().dims(); }
 
   /// Its value when the run starts.
-  constexpr AnyExpr any() const { return {graph_, id_}; }
+  constexpr AnyExpr any() const { return {&records(), id_}; }
   /// Its value at this point of the model's statements, as those that a run executes have made it.
   constexpr AnyExpr read() const {
-    return add_node(*graph_, ops::Read{}, &id_, 1, graph_->values[id_].type);
+    return add_node(records(), ops::Read{}, &id_, 1, records().values[id_].type);
   }
 
   /// Its path, as the store has it: name().view() == "fc/W".
-  constexpr Message name() const { return graph_->text_of(name_record()); }
+  constexpr Message name() const { return records().text_of(name_record()); }
   /// What that is made of.
-  constexpr const Name& name_record() const {
-    return graph_->names[graph_->variable_records[graph_->variable_index(id_)].name];
+  constexpr const ir::Name& name_record() const {
+    const ir::Graph& graph = records();
+    return graph.names[graph.variable_records[graph.variable_index(id_)].name];
   }
 
  private:
+  constexpr ir::Graph& records() const { return *graph_; }
+
   Graph* graph_;
   Id id_;
 };
 
 constexpr AnyVariable VariableList::operator[](int i) const {
-  return {*graph, graph->variable_records[variables[i]].value};
+  const ir::Graph& records = *graph;
+  return {*graph, records.variable_records[variables[i]].value};
 }
 
 // Types.
@@ -72,9 +76,10 @@ constexpr Type type_of(const AnyVariable& x) { return type_of(x.any()); }
 
 /// Untyped: a variable of this element type and shape, otherwise as variable<T, D...>(g, name).
 template <std::same_as<Type> S>
-constexpr AnyVariable variable(Graph& graph, Label name, const S& type,
-                               Initializer initializer = {}, bool trainable = true,
+constexpr AnyVariable variable(Graph& g, Label name, const S& type, Initializer initializer = {},
+                               bool trainable = true,
                                std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   if (!detail::is_static(type.dims)) {
     Message message{};
@@ -82,32 +87,33 @@ constexpr AnyVariable variable(Graph& graph, Label name, const S& type,
                           "tf::batch; got "
                        << type.dims);
   }
-  return {graph, detail::get_variable(graph, name, type, initializer,
-                                      trainable && is_floating(type.dtype), false)};
+  return {g, detail::get_variable(graph, name, type, initializer,
+                                  trainable && is_floating(type.dtype), false)};
 }
 /// A variable with the shape of another tensor: variable<float>(g, "m", shape_of(v)).
 template <Element T, std::same_as<Dims> S>
-constexpr AnyVariable variable(Graph& graph, Label name, const S& shape,
-                               Initializer initializer = {}, bool trainable = true,
+constexpr AnyVariable variable(Graph& g, Label name, const S& shape, Initializer initializer = {},
+                               bool trainable = true,
                                std::source_location at = std::source_location::current()) {
-  return variable(graph, name, Type(dtype_of<T>, shape), initializer, trainable, at);
+  return variable(g, name, Type(dtype_of<T>, shape), initializer, trainable, at);
 }
 template <Element T, class S>
   requires std::same_as<const Dims, decltype(S::dims)>
-constexpr Variable<T, S> variable(Graph& graph, Label name, const S&, Initializer initializer = {},
+constexpr Variable<T, S> variable(Graph& g, Label name, const S&, Initializer initializer = {},
                                   bool trainable = true,
                                   std::source_location at = std::source_location::current()) {
   static_assert(detail::is_static(S::dims),
                 "variable<T>(g, name, shape): the extents of a variable must be numbers, not "
                 "tf::batch");
+  ir::Graph& graph = g;
   graph.source = source_line(at);
-  return {graph, detail::get_variable(graph, name, Expr<T, S>::type, initializer,
-                                      trainable && detail::is_real_floating<T>, false)};
+  return {g, detail::get_variable(graph, name, Expr<T, S>::type, initializer,
+                                  trainable && detail::is_real_floating<T>, false)};
 }
 
 /// A number or scalar tensor as a tensor of this element type, to compute with where the type is a
 /// value: setting(g, rate, v.dtype()) * dv.
-constexpr AnyExpr setting(Graph& graph, const Scalar& scalar, DType type) {
+constexpr AnyExpr setting(ir::Graph& graph, const Scalar& scalar, DType type) {
   if (scalar.is_expression()) return cast_to(scalar.expression(), type);
   return detail::literal_node(graph, type, scalar.value());
 }
@@ -119,7 +125,7 @@ constexpr AnyExpr setting(Graph& graph, const Scalar& scalar, DType type) {
 template <Operand V>
 constexpr Effect assign(const AnyVariable& variable, const V& value,
                         std::source_location at = std::source_location::current()) {
-  Graph& graph = variable.graph();
+  ir::Graph& graph = variable.graph();
   graph.source = source_line(at);
   const Type type = type_of(variable);
   AnyExpr x{&graph, detail::operand_id(graph, type.dtype, value)};
@@ -130,20 +136,21 @@ constexpr Effect assign(const AnyVariable& variable, const V& value,
     graph.fail(message);
     x = variable.any();
   }
-  return {graph, detail::assign_node(graph, variable.id(), broadcast_to(x, type.dims).id)};
+  return {variable.graph(),
+          detail::assign_node(graph, variable.id(), broadcast_to(x, type.dims).id)};
 }
 /// Untyped: variable := variable + value, as the variable is at this point.
 template <Operand V>
 constexpr Effect assign_add(const AnyVariable& variable, const V& value,
                             std::source_location at = std::source_location::current()) {
-  variable.graph().source = source_line(at);
+  detail::mark(at, variable.any());
   return assign(variable, detail::present_value(variable.graph(), variable.id()) + value, at);
 }
 /// Untyped: variable := variable - value, as the variable is at this point.
 template <Operand V>
 constexpr Effect assign_sub(const AnyVariable& variable, const V& value,
                             std::source_location at = std::source_location::current()) {
-  variable.graph().source = source_line(at);
+  detail::mark(at, variable.any());
   return assign(variable, detail::present_value(variable.graph(), variable.id()) - value, at);
 }
 

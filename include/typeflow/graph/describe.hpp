@@ -15,10 +15,9 @@
 #include <string_view>
 
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/model.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class Describer {
  public:
@@ -66,7 +65,7 @@ class Describer {
   /// "3 * batch^2", "1 / (10 * batch)"
   static std::string scaled(std::string number, int powers) {
     for (int i = 0; i < max_symbols; ++i) {
-      const int power = power_of(i, powers < 0 ? -powers : powers);
+      const int power = detail::power_of(i, powers < 0 ? -powers : powers);
       if (power > 0) number += std::string(" * ") + symbol_names[i];
       if (power > 1) number += '^' + std::to_string(power);
     }
@@ -190,11 +189,13 @@ class Describer {
   const Graph& graph_;
 };
 
-}  // namespace detail
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+
+namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The graph, one line a node: names of results, operation and inputs, element type and shape,
 /// device if pinned, place in the user's program.
-inline std::string describe(const Graph& graph) { return detail::Describer(graph).lines(); }
+inline std::string describe(const ir::Graph& graph) { return ir::Describer(graph).lines(); }
 
 /// The same of a model: describe<mlp>(), describe<mlp, tf::inference>().
 template <auto Model, Mode M = training>
@@ -205,7 +206,7 @@ std::string describe() {
 }
 
 /// The graph as Graphviz text, scopes as boxes: dot -Tsvg makes a picture of it.
-inline std::string dot(const Graph& graph) { return detail::Describer(graph).dot(); }
+inline std::string dot(const ir::Graph& graph) { return ir::Describer(graph).dot(); }
 
 /// Prints what `describe` returns.
 inline std::ostream& operator<<(std::ostream& out, const Graph& graph) {

@@ -2,7 +2,7 @@
 #pragma once
 
 // The graph as a value: plain arrays that a model function appends to, in constant evaluation
-// or at run time alike.
+// or at run time alike. Models see less of it (graph/model.hpp).
 //
 // Nodes are made in an order in which every value stands before its uses; passes keep it so.
 // The graph keeps the first mistake that the model made as text (`error`); a session turns it
@@ -48,42 +48,18 @@ struct Label {
   constexpr Label(const char (&literal)[N], int number)
       : text(literal), length(static_cast<int>(N) - 1), index(number) {}
 
-  constexpr explicit Label(const Name& name)
+  constexpr explicit Label(const ir::Name& name)
       : text(name.text), length(name.length), index(name.index) {}
 
   /// The label "", for no name where one may be left out.
   constexpr bool empty() const { return length == 0 && index == none; }
 };
 
-class Graph;
+}  // namespace typeflow::inline TYPEFLOW_TARGET
 
-class AnyVariable;
-class Effect;
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// A place in a list, for range-based loops over list[0], list[1]...
-template <class List>
-struct ListPlace {
-  const List* list;
-  int i;
-  constexpr auto operator*() const { return (*list)[i]; }
-  constexpr ListPlace& operator++() {
-    ++i;
-    return *this;
-  }
-  constexpr bool operator!=(const ListPlace& other) const { return i != other.i; }
-};
-
-/// Some of a graph's variables, in the order in which the model made them.
-struct VariableList {
-  Graph* graph = nullptr;
-  Pool<Id> variables;  ///< in Graph::variable_records
-
-  constexpr int size() const { return variables.size(); }
-  constexpr AnyVariable operator[](int i) const;  // front/variables.hpp
-  constexpr ListPlace<VariableList> begin() const { return {this, 0}; }
-  constexpr ListPlace<VariableList> end() const { return {this, size()}; }
-};
-
+/// The records of a graph, and what adds to them.
 class Graph {
  public:
   constexpr explicit Graph(Mode mode = typeflow::training) : mode_(mode) {
@@ -96,16 +72,7 @@ class Graph {
   constexpr Mode mode() const { return mode_; }
   constexpr void set_mode(Mode mode) { mode_ = mode; }
 
-  /// The trainable variables whose path is `path` or lies below it; all without a path.
-  constexpr VariableList trainable(std::string_view path = {}) { return select(path, true); }
-  /// The same of all variables, states excepted.
-  constexpr VariableList variables(std::string_view path = {}) { return select(path, false); }
-
-  /// Registers what a layer changes in each step of training, beside what optimisers do: `minimize`
-  /// includes it in its effect.
-  constexpr void add_update(const Effect& update);  // front/expr.hpp
-
-  // The records. Passes read and rewrite them; model code has no need to.
+  // The records, which passes read and rewrite.
   Pool<Node> nodes;
   Pool<Value> values;
   Pool<Id> operands;
@@ -325,10 +292,10 @@ class Graph {
   }
 
   constexpr void print_scope(Message& out, Id id, bool of_variable) const {
-    typeflow::print_scope(out, scopes, id, of_variable);
+    ir::print_scope(out, scopes, id, of_variable);
   }
   constexpr void print_name(Message& out, const Name& name) const {
-    typeflow::print_name(out, scopes, name);
+    ir::print_name(out, scopes, name);
   }
   constexpr Message text_of(const Name& name) const {
     Message out{};
@@ -342,6 +309,12 @@ class Graph {
     const Message full = text_of(name);
     const std::string_view text = full.view();
     return text.starts_with(path) && (text.size() == path.size() || text[path.size()] == '/');
+  }
+
+  /// Names a value, which comes from this place of the user's program.
+  constexpr void name_value(const Label& label, NameKind kind, Id value, const SourceLine& at) {
+    add_name(label, kind, value);
+    nodes[values[value].node].source = at;
   }
 
   /// Records a mistake of the model. The first one counts; at run time it is thrown.
@@ -364,16 +337,6 @@ class Graph {
     copy.variables = true;
     copy.variable_hash = copy.hash;
     return scopes.push(copy);
-  }
-
-  constexpr VariableList select(std::string_view path, bool trainable_only) {
-    VariableList list{this, {}};
-    for (Id i = 0; i < variable_records.size(); ++i) {
-      const VariableRecord& record = variable_records[i];
-      if (record.state || (trainable_only && !record.trainable)) continue;
-      if (is_within(names[record.name], path)) list.variables.push(i);
-    }
-    return list;
   }
 
   struct Shared {
@@ -416,4 +379,4 @@ class Graph {
   Pool<Id> type_chain_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

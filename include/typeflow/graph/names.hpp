@@ -8,7 +8,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// "unit_3"
 constexpr void print_label(Message& out, const char* text, int length, int index) {
@@ -33,4 +33,4 @@ constexpr void print_name(Message& out, const Scopes& scopes, const Name& name) 
   if (name.suffix > 0) out << '_' << name.suffix;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -23,11 +23,14 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-class Graph;
-struct Node;
 struct Type;
 struct InterpretCall;
 struct ContractionRules;
+
+namespace ir {
+class Graph;
+struct Node;
+}  // namespace ir
 
 /// Index of a node, a value, a scope... in its pool; -1 for none.
 using Id = std::int32_t;
@@ -101,6 +104,15 @@ struct RandomState {
   std::uint64_t draw = 0;
 };
 
+/// The most results that an operation can have.
+inline constexpr int max_outputs = 4;
+/// The most inputs of one that is not variadic.
+inline constexpr int max_arity = 8;
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
+
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
+
 /// One element of an elementwise operation, as the interpreter and constant folding ask for it.
 struct EvaluateCall {
   const Graph& graph;
@@ -109,11 +121,6 @@ struct EvaluateCall {
   std::int64_t index = 0;  ///< of the element, in row-major order
   RandomState random{};
 };
-
-/// The most results that an operation can have.
-inline constexpr int max_outputs = 4;
-/// The most inputs of one that is not variadic.
-inline constexpr int max_arity = 8;
 
 struct Op {
   std::uint64_t id;       ///< hash of the name; two types with one id in a graph are an error
@@ -149,4 +156,4 @@ struct Op {
   const ContractionRules* contraction;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

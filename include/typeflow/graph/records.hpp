@@ -16,12 +16,6 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// `count` entries of a pool from `first` on.
-struct Range {
-  Id first;
-  Id count;
-};
-
 /// Element type and shape; interned: a graph keeps each once.
 struct Type {
   DType dtype;
@@ -38,6 +32,53 @@ struct Type {
   constexpr bool operator==(const Type& other) const {
     return key == other.key && dtype == other.dtype && dims == other.dims;
   }
+};
+
+/// How a variable gets its first value; made by the functions of front/initializers.hpp.
+struct Initializer {
+  enum class Kind : std::uint8_t {
+    unset,
+    constant,          ///< a
+    uniform,           ///< in [a, b)
+    normal,            ///< mean a, standard deviation b
+    truncated_normal,  ///< the same, within two standard deviations
+    variance_scaling,  ///< variance a / fan, as uniform or truncated normal
+  };
+  enum class Fan : std::uint8_t { in, out, average };
+
+  Kind kind;
+  Fan fan;       ///< of variance_scaling
+  bool uniform;  ///< of variance_scaling: uniform, else truncated normal
+  bool seeded;   ///< has a seed of its own, used in place of the session's
+  double a;
+  double b;
+  std::uint64_t seed;
+
+  /// The same with a seed of its own.
+  constexpr Initializer with_seed(std::uint64_t own) const {
+    Initializer copy = *this;
+    copy.seeded = true;
+    copy.seed = own;
+    return copy;
+  }
+};
+
+/// What `variable` does with a name that exists.
+enum class Reuse : std::uint8_t {
+  inherit,         ///< as the enclosing scope; at the top: create
+  create,          ///< a second variable of the name is an error
+  reuse,           ///< the name must exist
+  reuse_or_create  ///< create if absent
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
+
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
+
+/// `count` entries of a pool from `first` on.
+struct Range {
+  Id first;
+  Id count;
 };
 
 /// A size for passes, which only compare: with symbols as 64, and so small that sums of some fit.
@@ -123,43 +164,6 @@ struct Name {
   std::uint64_t hash;  ///< of the whole path
 };
 
-/// How a variable gets its first value; made by the functions of front/initializers.hpp.
-struct Initializer {
-  enum class Kind : std::uint8_t {
-    unset,
-    constant,          ///< a
-    uniform,           ///< in [a, b)
-    normal,            ///< mean a, standard deviation b
-    truncated_normal,  ///< the same, within two standard deviations
-    variance_scaling,  ///< variance a / fan, as uniform or truncated normal
-  };
-  enum class Fan : std::uint8_t { in, out, average };
-
-  Kind kind;
-  Fan fan;       ///< of variance_scaling
-  bool uniform;  ///< of variance_scaling: uniform, else truncated normal
-  bool seeded;   ///< has a seed of its own, used in place of the session's
-  double a;
-  double b;
-  std::uint64_t seed;
-
-  /// The same with a seed of its own.
-  constexpr Initializer with_seed(std::uint64_t own) const {
-    Initializer copy = *this;
-    copy.seeded = true;
-    copy.seed = own;
-    return copy;
-  }
-};
-
-/// What `variable` does with a name that exists.
-enum class Reuse : std::uint8_t {
-  inherit,         ///< as the enclosing scope; at the top: create
-  create,          ///< a second variable of the name is an error
-  reuse,           ///< the name must exist
-  reuse_or_create  ///< create if absent
-};
-
 struct ScopeRecord {
   Id parent;
   const char* text;
@@ -182,4 +186,4 @@ struct VariableRecord {
   bool written;  ///< whether a statement changes it
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -69,8 +69,8 @@ inline HostTensor host_tensor(DType dtype, const Dims& dims) {
 
 /// One node to be interpreted: its inputs, and its outputs to be filled in.
 struct InterpretCall {
-  const Graph& graph;
-  const Node& node;
+  const ir::Graph& graph;
+  const ir::Node& node;
   const HostTensor* const* inputs;
   HostTensor* outputs;
   RandomState random{};

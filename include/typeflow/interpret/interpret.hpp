@@ -25,7 +25,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/symbol.hpp"
-#include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/model.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -37,15 +37,15 @@ using HostTensors = std::map<std::string, HostTensor, std::less<>>;
 class Interpreter {
  public:
   /// A graph as traced.
-  explicit Interpreter(const Graph& graph) : graph_(graph), traced_(true) {
+  explicit Interpreter(const ir::Graph& graph) : graph_(graph), traced_(true) {
     for (Id id = 0; id < graph.nodes.size(); ++id) order_.push(id);
     for (Id id = 0; id < graph.values.size(); ++id) map_.push(id);
   }
   /// A graph after passes: its live nodes in an order in which they can be computed, and for every
   /// value of the graph as traced the one that stands for it (Simplified::order and ::map).
-  Interpreter(const Graph& graph, const Pool<Id>& order, const Pool<Id>& map)
+  Interpreter(const ir::Graph& graph, const Pool<Id>& order, const Pool<Id>& map)
       : graph_(graph), order_(order), map_(map), traced_(false) {}
-  explicit Interpreter(Graph&&) = delete;
+  explicit Interpreter(ir::Graph&&) = delete;
 
   HostTensors variables;  ///< as the next run starts; runs change those that their effects assign
   RandomState random{};   ///< of the next run; each run draws anew
@@ -101,9 +101,9 @@ class Interpreter {
     return detail::to_string(tensor.dtype, tensor.dims);
   }
 
-  const Name& find(const std::string& text, const char* what) const {
-    for (const Name& name : graph_.names) {
-      if (name.kind != NameKind::key && graph_.text_of(name).view() == text) return name;
+  const ir::Name& find(const std::string& text, const char* what) const {
+    for (const ir::Name& name : graph_.names) {
+      if (name.kind != ir::NameKind::key && graph_.text_of(name).view() == text) return name;
     }
     throw Error(quoted(what, text), "the model has nothing of this name");
   }
@@ -122,9 +122,9 @@ class Interpreter {
 
   void feed(const HostTensors& feeds) {
     for (const auto& [text, tensor] : feeds) {
-      const Name& name = find(text, "feed");
+      const ir::Name& name = find(text, "feed");
       const std::string what = quoted("feed", text);
-      if (name.kind == NameKind::effect) throw Error(what, "an effect can't be fed");
+      if (name.kind == ir::NameKind::effect) throw Error(what, "an effect can't be fed");
       if (graph_.op_of(name.value).builtin == Builtin::variable) {
         throw Error(what, "a variable is set, not fed");
       }
@@ -211,7 +211,7 @@ class Interpreter {
     };
     for (const Id fetch : fetches) need(map_[fetch]);
     while (!open.empty()) {
-      const Node& node = graph_.nodes[open.back()];
+      const ir::Node& node = graph_.nodes[open.back()];
       open.pop_back();
       for (Id k = 0; k < node.inputs.count; ++k) need(graph_.input(node, k));
       for (Id k = 0; k < node.controls.count; ++k) {
@@ -223,7 +223,7 @@ class Interpreter {
 
   // Nodes.
 
-  std::string name_of(const Graph& graph, const Node& node) const {
+  std::string name_of(const ir::Graph& graph, const ir::Node& node) const {
     Message out{};
     graph.print_scope(out, node.scope, false);
     out << node.op->name << " (" << file_name(node.source.file) << ':' << node.source.line << ')';
@@ -231,7 +231,7 @@ class Interpreter {
   }
 
   /// The node's outputs, zero.
-  HostTensor zeros(const Graph& graph, const Node& node, Id id) const {
+  HostTensor zeros(const ir::Graph& graph, const ir::Node& node, Id id) const {
     const Type& type = graph.type_of(id);
     for (int i = 0; i < type.dims.rank; ++i) {
       if (!is_symbolic(type.dims.extent[i])) continue;
@@ -251,20 +251,20 @@ class Interpreter {
   }
 
   /// A placeholder or variable that comes up for computing was neither fed nor set.
-  void require_given(const Graph& graph, const Node& node) const {
+  void require_given(const ir::Graph& graph, const ir::Node& node) const {
     const bool is_variable = node.op->builtin == Builtin::variable;
     const bool is_fed = node.op->builtin == Builtin::placeholder && graph.words_of(node)[0] == 0;
     if (!is_variable && !is_fed) return;
     const Id id = node.outputs.first;
     int i = 0;  // both are named at birth
-    while (graph.names[i].kind == NameKind::key || map_[graph.names[i].value] != id) ++i;
+    while (graph.names[i].kind == ir::NameKind::key || map_[graph.names[i].value] != id) ++i;
     throw Error(quoted(is_variable ? "variable" : "feed",
                        std::string(graph.text_of(graph.names[i]).view())),
                 detail::to_string(graph.dtype_of(id), graph.dims_of(id)), "nothing");
   }
 
-  void compute(const Graph& graph, Id id) {
-    const Node node = graph.nodes[id];
+  void compute(const ir::Graph& graph, Id id) {
+    const ir::Node node = graph.nodes[id];
     require_given(graph, node);
     for (Id k = 0; k < node.inputs.count + node.controls.count; ++k) {
       const Id input = k < node.inputs.count
@@ -296,7 +296,7 @@ class Interpreter {
     }
   }
 
-  void compute_source(const Graph& graph, const Node& node, HostTensor& out) {
+  void compute_source(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
     const std::uint32_t* const words = graph.words_of(node);
     switch (node.op->builtin) {
       case Builtin::placeholder:
@@ -324,7 +324,7 @@ class Interpreter {
     }
   }
 
-  void compute_elementwise(const Graph& graph, const Node& node, HostTensor& out) {
+  void compute_elementwise(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
     std::vector<Number> inputs(static_cast<std::size_t>(node.inputs.count));
     for (std::int64_t i = 0; i < out.size(); ++i) {
       for (Id k = 0; k < node.inputs.count; ++k) {
@@ -336,12 +336,12 @@ class Interpreter {
   }
 
   /// The variable as it is now: what the run has assigned so far, or what it started with.
-  void read(const Graph& graph, const Node& node, HostTensor& out) {
+  void read(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
     const auto found = assigned_.find(graph.variable_index(graph.input(node, 0)));
     out = found != assigned_.end() ? found->second : value(graph.input(node, 0));
   }
 
-  void call(const Graph& graph, const Node& node) {
+  void call(const ir::Graph& graph, const ir::Node& node) {
     const bool updates = node.op->kind == Kind::update;
     const auto variable = [&]() -> HostTensor& {  // as it is now
       const Id start = graph.input(node, 0);
@@ -361,8 +361,8 @@ class Interpreter {
   }
 
   /// An operation that has no loops of its own: what it expands into, in a copy of the graph.
-  void expand(const Graph& graph, const Node& node) {
-    Graph copy = graph;
+  void expand(const ir::Graph& graph, const ir::Node& node) {
+    ir::Graph copy = graph;
     copy.constants.clear();  // they may not have been computed
     const Id first = copy.nodes.size();
     const Id result =
@@ -381,7 +381,7 @@ class Interpreter {
     known_.resize(outer);
   }
 
-  const Graph& graph_;
+  const ir::Graph& graph_;
   Pool<Id> order_;
   Pool<Id> map_;
   bool traced_;  ///< not changed by passes
@@ -395,15 +395,15 @@ class Interpreter {
 };
 
 /// Every tensor that the model names, computed in one run.
-inline HostTensors interpret(const Graph& graph, const HostTensors& feeds,
+inline HostTensors interpret(const ir::Graph& graph, const HostTensors& feeds,
                              const HostTensors& variables = {}, RandomState random = {}) {
   Interpreter interpreter(graph);
   interpreter.variables = variables;
   interpreter.random = random;
   std::vector<Id> ids;
   std::vector<std::string> names;
-  for (const Name& name : graph.names) {
-    if (name.kind != NameKind::value) continue;
+  for (const ir::Name& name : graph.names) {
+    if (name.kind != ir::NameKind::value) continue;
     ids.push_back(name.value);
     names.emplace_back(graph.text_of(name).view());
   }

@@ -27,9 +27,7 @@
 #include "typeflow/lower/program.hpp"
 #include "typeflow/ops/contraction.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// An element in memory as a Number, and back.
 inline Number load_number(DType type, const void* data, std::int64_t index) {
@@ -442,11 +440,9 @@ class KernelInterpreter {
   std::vector<std::vector<Number>> folded_values_;  ///< by item
 };
 
-}  // namespace detail
-
 /// Runs a kernel from its description alone; KernelCall::description points to it.
 inline void interpret_kernel(const KernelCall& call) {
   detail::KernelInterpreter(*static_cast<const KernelSpec*>(call.description), call).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -28,7 +28,7 @@
 #include "typeflow/lower/selection.hpp"
 #include "typeflow/runtime/engine.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// A program that was compiled at run time, with tables as an engine takes them.
 class InterpretedProgram {
@@ -206,14 +206,13 @@ class ProgramInterpreter {
         : dtype(x.dtype),
           dims(x.dims),
           bytes(x.elements.size() * static_cast<std::size_t>(size_of(x.dtype))) {
-      for (std::int64_t i = 0; i < x.size(); ++i)
-        detail::store_number(dtype, x[i], bytes.data(), i);
+      for (std::int64_t i = 0; i < x.size(); ++i) store_number(dtype, x[i], bytes.data(), i);
     }
     HostTensor value() const { return read(dtype, dims, bytes.data()); }
   };
   static HostTensor read(DType dtype, const Dims& dims, const void* data) {
     HostTensor x = host_tensor(dtype, dims);
-    for (std::int64_t i = 0; i < x.size(); ++i) x[i] = detail::load_number(dtype, data, i);
+    for (std::int64_t i = 0; i < x.size(); ++i) x[i] = load_number(dtype, data, i);
     return x;
   }
   static FedTensor fed_tensor(const ProgramView& view, Id name, const HostTensor& x,
@@ -241,7 +240,7 @@ class ProgramInterpreter {
         throw Error("variable \"" + name + '"', detail::to_string(type.dtype, type.dims),
                     detail::to_string(x.dtype, x.dims));
       }
-      for (std::int64_t i = 0; i < x.size(); ++i) detail::store_number(x.dtype, x[i], data, i);
+      for (std::int64_t i = 0; i < x.size(); ++i) store_number(x.dtype, x[i], data, i);
     });
   }
   void get_variables() {
@@ -258,4 +257,4 @@ class ProgramInterpreter {
   Part& main_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -18,7 +18,7 @@
 #include "typeflow/passes/simplify.hpp"
 #include "typeflow/passes/verify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// What a program is compiled for. Names are those of ProgramName::name, by number.
 struct Request {
@@ -26,8 +26,6 @@ struct Request {
   Pool<Id> fetches;        ///< names
   Pool<Id> feeds;          ///< names of values that are fed, besides placeholders
 };
-
-namespace detail {
 
 /// What a graph names, in the order of ProgramView::names.
 struct NamedRoots {
@@ -67,16 +65,14 @@ constexpr ProgramPools internal_error(const char* stage, const Message& what) {
   return failed(message);
 }
 
-}  // namespace detail
-
 /// Compiles a traced graph. If the model has a mistake, the program is empty but for `error`.
 constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
-  if (!graph.error.empty()) return detail::failed(graph.error);
+  if (!graph.error.empty()) return failed(graph.error);
   Message wrong = verify(graph);
-  if (!wrong.empty()) return detail::failed(wrong);
+  if (!wrong.empty()) return failed(wrong);
   const bool keep_all = has(graph.mode(), Mode::debug);
   const int traced = graph.nodes.size();
-  detail::NamedRoots named = detail::named_roots(graph, request);
+  NamedRoots named = named_roots(graph, request);
   Pool<Id> cuts;
   for (const Id name : request.feeds) cuts.push(graph.names[name].value);
   Pool<Id> requested;
@@ -84,10 +80,10 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
 
   place(graph);
   Simplified simplified = simplify(std::move(graph), named.roots.values, cuts);
-  if (!simplified.graph.error.empty()) return detail::failed(simplified.graph.error);
+  if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
   if (!std::is_constant_evaluated()) {  // tests do; a compiler's time is dear
     wrong = verify(simplified);
-    if (!wrong.empty()) return detail::internal_error("simplify", wrong);
+    if (!wrong.empty()) return internal_error("simplify", wrong);
   }
 
   // A run of all that a program is for needs no telling apart, nor do kernels of one operation.
@@ -97,16 +93,16 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   if (!keep_all) recompute(simplified, fused, named.roots);
   const Pool<Id> order = schedule(simplified.graph, fused);
   if (order.empty() && fused.clusters.size() > 0) {
-    return detail::internal_error("fusion", Message{} << "the clusters form a cycle");
+    return internal_error("fusion", Message{} << "the clusters form a cycle");
   }
-  ProgramPools program = detail::Lowerer(simplified, fused, order).run(named.stored, keep_all);
-  if (!program.error.empty()) return detail::failed(program.error);
+  ProgramPools program = Lowerer(simplified, fused, order).run(named.stored, keep_all);
+  if (!program.error.empty()) return failed(program.error);
   program.nodes = traced;
   if (!std::is_constant_evaluated()) {
     wrong = verify(program);
-    if (!wrong.empty()) return detail::internal_error("lowering", wrong);
+    if (!wrong.empty()) return internal_error("lowering", wrong);
   }
   return program;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -10,7 +10,7 @@
 #include "typeflow/lower/program.hpp"
 #include "typeflow/passes/effects.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// For each step the earlier steps that must have run: those that write what it reads, the readers
 /// of a variable that it writes and the variable's last writer, and the effects that it follows.
@@ -42,4 +42,4 @@ inline std::vector<std::vector<Id>> dependencies_of(const ProgramView& program) 
   return waits;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -17,9 +17,7 @@
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class KernelDescriber : protected KernelWords {
  protected:
@@ -397,6 +395,4 @@ class KernelDescriber : protected KernelWords {
   Id labelled_ = none;  // the node that its step is called after
 };
 
-}  // namespace detail
-
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

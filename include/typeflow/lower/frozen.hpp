@@ -20,7 +20,7 @@
 #define TYPEFLOW_MAX_STEPS 4096
 #endif
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// What fetches and feeds a program is compiled for: everything that the model names...
 struct Everything {};
@@ -29,8 +29,6 @@ template <class... N>  // NameOf<...>
 struct Names {};
 template <class Fetches, class Feeds>
 struct Only;
-
-namespace detail {
 
 template <class T, int Capacity>
 struct FrozenTable {
@@ -74,7 +72,7 @@ template <auto Model, Mode M, class R>
 constexpr Frozen freeze() {
   // All in one function: clang evaluates a local variable's initialiser an extra time where that
   // stands for itself, as a call without local arguments does.
-  Graph graph(M);
+  typeflow::Graph graph(M);
   Model(graph);
   const Request request = make_request(graph, std::type_identity<R>{});
   const ProgramPools program = compile(std::move(graph), request);
@@ -118,10 +116,10 @@ template <class F>
 inline constexpr bool takes_reference = true;
 template <class R, class... A, bool N>
 inline constexpr bool takes_reference<R (*)(A...) noexcept(N)> =
-    std::is_same_v<void(A...), void(Graph&)>;
+    std::is_same_v<void(A...), void(typeflow::Graph&)>;
 template <class F, class R, class... A, bool N>
 inline constexpr bool takes_reference<R (F::*)(A...) const noexcept(N)> =
-    std::is_same_v<void(A...), void(Graph&)>;
+    std::is_same_v<void(A...), void(typeflow::Graph&)>;
 template <class F>
   requires requires { &F::operator(); }
 inline constexpr bool takes_reference<F> = takes_reference<decltype(&F::operator())>;
@@ -138,7 +136,7 @@ struct ModelCheck {
     }
   }();
 };
-constexpr void no_model(Graph&) {}
+constexpr void no_model(typeflow::Graph&) {}
 
 /// The sizes of a program's tables, in the order of ProgramTables.
 struct TableSizes {
@@ -204,14 +202,12 @@ constexpr Descriptions<S> descriptions_of(const Frozen& f) {
   return d;
 }
 
-}  // namespace detail
-
 /// A model's program: tables and kernel descriptions as constants.
 template <auto Model, Mode M = training, class R = Everything>
 class Lowering {
-  static constexpr detail::TableSizes sizes = detail::sizes<Model, M, R>;
-  static constexpr auto tables = detail::tables_of<sizes>(detail::frozen<Model, M, R>);
-  static constexpr auto descriptions = detail::descriptions_of<sizes>(detail::frozen<Model, M, R>);
+  static constexpr TableSizes sizes = ir::sizes<Model, M, R>;
+  static constexpr auto tables = tables_of<sizes>(frozen<Model, M, R>);
+  static constexpr auto descriptions = descriptions_of<sizes>(frozen<Model, M, R>);
 
  public:
   static constexpr int kernel_count = sizes.specs;
@@ -226,7 +222,7 @@ class Lowering {
     static constexpr KernelSpec value = descriptions.kernels.records[static_cast<std::size_t>(I)];
   };
 
-  static constexpr ProgramView view = detail::view_of(tables);
+  static constexpr ProgramView view = view_of(tables);
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -13,7 +13,7 @@
 #include "typeflow/lower/program.hpp"
 #include "typeflow/ops/record.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// An operand that is read, along the axes whose bits are set; or the position along one.
 template <DType D, bool IsIndex, unsigned Axes>
@@ -60,8 +60,6 @@ template <class O, DType D, unsigned Variant, int Outer, class Body>
 struct ContractionKernel;
 template <class O, class Inputs, class Outputs>
 struct CustomKernel;
-
-namespace detail {
 
 // Class templates, and no functions that return types: nvcc 13 crashes on those.
 
@@ -119,10 +117,8 @@ struct KernelType<S, KernelKind::custom> {
       CustomKernel<op_type<*S.op>, typename InputsType<S>::type, typename StoresType<S>::type>;
 };
 
-}  // namespace detail
-
 /// The kernel type of a description that is a constant.
 template <const KernelSpec& S>
-using kernel_type = typename detail::KernelType<S>::type;
+using kernel_type = typename KernelType<S>::type;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

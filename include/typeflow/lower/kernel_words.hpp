@@ -9,9 +9,7 @@
 #include "typeflow/lower/program.hpp"
 #include "typeflow/lower/slots.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class KernelWords : protected ProgramBuilder {
  protected:
@@ -137,6 +135,4 @@ class KernelWords : protected ProgramBuilder {
   int op_number_[64] = {};
 };
 
-}  // namespace detail
-
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -16,9 +16,7 @@
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class Lowerer : KernelDescriber {
  public:
@@ -258,6 +256,4 @@ class Lowerer : KernelDescriber {
   int effect_ = 0;
 };
 
-}  // namespace detail
-
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

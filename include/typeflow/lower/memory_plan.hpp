@@ -16,7 +16,7 @@
 
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// Offsets in bytes, multiples of `memory_alignment`.
 struct MemoryPlan {
@@ -123,4 +123,4 @@ TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, const Sy
   return plan;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -15,7 +15,7 @@
 #include "typeflow/graph/names.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 // Kernels.
 
@@ -247,7 +247,6 @@ constexpr auto with_tables(Program&& p, const F& f) {
            p.scopes, p.variables, p.placeholders, p.kernels, p.need_sets);
 }
 
-namespace detail {
 template <class, int>
 using KeptAsByte = char;
 template <class Record, int>
@@ -259,10 +258,9 @@ inline constexpr int table_count =
     with_tables(ProgramTables<KeptAsByte>{},
                 [](const auto&... table) { return static_cast<int>(sizeof...(table)); });
 static_assert(sizeof(ProgramTables<KeptAsByte>) == table_count, "with_tables lacks a table");
-}  // namespace detail
 
 /// A program while it grows, and what only its compiler needs.
-struct ProgramPools : ProgramTables<detail::KeptAsPool> {
+struct ProgramPools : ProgramTables<KeptAsPool> {
   Pool<KernelSpec> specs;  ///< by kernel
   Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
   int nodes = 0;           ///< of the graph as traced
@@ -270,7 +268,7 @@ struct ProgramPools : ProgramTables<detail::KeptAsPool> {
 };
 
 /// A program as it is run.
-struct ProgramView : ProgramTables<detail::KeptAsTable> {
+struct ProgramView : ProgramTables<KeptAsTable> {
   constexpr const Type& type_of(Id slot) const { return types[slots[slot].type]; }
 };
 
@@ -357,4 +355,4 @@ constexpr void print_step(Message& out, const ProgramView& program, const Step& 
   out << " (" << file_name(step.label.file) << ':' << step.label.line << ')';
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

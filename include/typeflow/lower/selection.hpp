@@ -6,7 +6,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// The part of a program that computes some of its names.
 struct Selection {
@@ -17,7 +17,6 @@ struct Selection {
   bool exact = true;        ///< the names need all that the steps compute
 };
 
-namespace detail {
 /// Whether one of the names is in a set of ProgramView::need_sets.
 constexpr bool is_needed(const ProgramView& program, Id set, const Id* names, int name_count) {
   const int width = (program.names.size + 31) / 32;
@@ -27,7 +26,6 @@ constexpr bool is_needed(const ProgramView& program, Id set, const Id* names, in
   }
   return false;
 }
-}  // namespace detail
 
 /// What a run of these names (ProgramView::names; tensors must have a slot) takes.
 constexpr Selection select_steps(const ProgramView& program, const Id* names, int name_count) {
@@ -54,7 +52,7 @@ constexpr Selection select_steps(const ProgramView& program, const Id* names, in
     const Step& step = program.steps.data[s];
     ++out.count;
     for (int k = 0; k < step.needs.count && out.exact; ++k) {
-      out.exact = detail::is_needed(program, operands[step.needs.first + k], names, name_count);
+      out.exact = is_needed(program, operands[step.needs.first + k], names, name_count);
     }
     if (program.kernels.data[step.kernel].random) out.draws = true;
     const Id last = step.operands.first + step.inputs;
@@ -65,4 +63,4 @@ constexpr Selection select_steps(const ProgramView& program, const Id* names, in
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

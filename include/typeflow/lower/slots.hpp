@@ -8,9 +8,7 @@
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class ProgramBuilder {
  protected:
@@ -101,6 +99,4 @@ class ProgramBuilder {
   ProgramPools out_;
 };
 
-}  // namespace detail
-
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

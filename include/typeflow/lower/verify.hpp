@@ -6,7 +6,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// A sentence about the first thing that is wrong with a program; empty if nothing is.
 constexpr Message verify(const ProgramPools& program) {
@@ -54,4 +54,4 @@ constexpr Message verify(const ProgramPools& program) {
   return wrong;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -88,10 +88,9 @@ class BatchNorm {
   }
   /// The effect of moving an average towards `value`, from what it is when that happens.
   constexpr Effect step(const Variable<T, Shape<C>>& average, const AnyExpr& value) const {
-    Graph& graph = average.graph();
-    const AnyExpr now = detail::present_value(graph, average.id());
+    const AnyExpr now = detail::present_value(average.graph(), average.id());
     const AnyExpr next = options_.decay * now + (1 - options_.decay) * value;
-    return {graph, detail::assign_node(graph, average.id(), next.id)};
+    return {average.graph(), detail::assign_node(average.graph(), average.id(), next.id)};
   }
 
   BatchNormOptions options_;

@@ -64,7 +64,7 @@ constexpr auto dropout(const X& x, DropoutOptions options = {},
                        std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "dropout(x): x must be floating-point; convert with cast<float>(x)");
-  Graph& graph = x.graph();
+  ir::Graph& graph = x.graph();
   const double kept = options.keep.value();
   if (!options.keep.is_expression() && !(kept > 0 && kept <= 1)) {
     graph.source = source_line(at);

@@ -48,7 +48,7 @@ struct contraction : operation_base {
 /// What of a contraction an Op points to.
 struct ContractionRules {
   bool whole_rows;
-  Contraction (*describe)(const Graph&, const Node&);
+  Contraction (*describe)(const ir::Graph&, const ir::Node&);
   std::array<Dims, 3> (*shapes)(const std::uint32_t* words, const std::int64_t* further,
                                 std::int64_t rows, std::int64_t columns, std::int64_t depth);
 };
@@ -57,7 +57,7 @@ namespace detail {
 
 template <class O>
 struct ContractionRulesOf {
-  static constexpr Contraction describe(const Graph& graph, const Node& node) {
+  static constexpr Contraction describe(const ir::Graph& graph, const ir::Node& node) {
     return O::describe(decode<O>(graph, node), graph.type_of(graph.input(node, 0)),
                        graph.type_of(graph.input(node, 1)), graph.type_of(node.outputs.first));
   }

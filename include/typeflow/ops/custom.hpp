@@ -44,7 +44,8 @@ constexpr auto apply(const O& op, const X&... x) {
   static_assert(Rule::takes, "apply(op, x...): the operation does not take this many tensors");
   static_assert(!Rule::takes || Rule::value.valid(),
                 "apply(op, x...): the operation does not take tensors of these types");
-  Graph& graph = detail::graph_of(x...);
+  Graph& to = detail::graph_of(x...);
+  ir::Graph& graph = to;
   const Id ids[] = {x.id()...};
   using E = Expr<element_of<Rule::type.dtype>, shape_of_t<Rule>>;
   if constexpr (Rule::takes) {
@@ -53,13 +54,13 @@ constexpr auto apply(const O& op, const X&... x) {
       graph.fail(message << O::name << ": the result's type must not depend on data members");
     }
   }
-  return E(graph, add_node(graph, op, ids, static_cast<int>(sizeof...(X)), E::type).id);
+  return E(to, add_node(graph, op, ids, static_cast<int>(sizeof...(X)), E::type).id);
 }
 /// The same in gradient rules; an array for an operation with several results.
 template <class O, UntypedExpr... X>
   requires(detail::is_applied<O>)
 constexpr typename detail::ResultsOf<O::outputs>::type apply(const O& op, const X&... x) {
-  Graph& graph = detail::graph_of(x...);
+  ir::Graph& graph = detail::graph_of(x...);
   const Id ids[] = {x.id...};
   return add_node(graph, op, ids, static_cast<int>(sizeof...(X)),
                   O::infer(op, Type(graph.type_of(x.id))...));
@@ -81,7 +82,7 @@ struct Print : custom {
 }  // namespace ops
 
 /// x itself. When a run computes it, the session's `print` gets a line with name, shape, smallest,
-/// mean and largest element and the first ones: h = tf::print(h, "hidden").
+/// mean and largest element and the first ones: h = print(h, "hidden").
 template <TypedExpr X>
 constexpr auto print(const X& x, Label name,
                      std::source_location at = std::source_location::current()) {

@@ -27,7 +27,7 @@ struct Constant : operation_base {
   std::int32_t powers;
 
   constexpr Number number(DType type) const { return number_of(type, low, high); }
-  static constexpr Number evaluate(const EvaluateCall& call) {
+  static constexpr Number evaluate(const ir::EvaluateCall& call) {
     return decode<Constant>(call.graph, call.node)
         .number(call.graph.dtype_of(call.node.outputs.first));
   }
@@ -36,8 +36,8 @@ struct Constant : operation_base {
 
 /// Whether a tensor is a scalar constant of this number.
 constexpr bool is_constant(const AnyExpr& x, int number) {
-  const Graph& graph = *x.graph;
-  const Node& node = graph.nodes.data()[graph.values.data()[x.id].node];
+  const ir::Graph& graph = *x.graph;
+  const ir::Node& node = graph.nodes.data()[graph.values.data()[x.id].node];
   if (node.op->builtin != Builtin::constant) return false;
   const ops::Constant constant = decode<ops::Constant>(graph, node);
   const DType type = graph.dtype_of(x.id);
@@ -61,7 +61,7 @@ constexpr NumberWords words_of(DType type, const Number& value) {
 }
 
 /// A scalar constant of the given element type, from a value of it. Equal constants are one node.
-constexpr AnyExpr constant_node(Graph& graph, DType type, const Number& value, int powers = 0) {
+constexpr AnyExpr constant_node(ir::Graph& graph, DType type, const Number& value, int powers = 0) {
   const NumberWords words = words_of(type, value);
   for (const Id id : graph.constants) {
     const std::uint32_t* const known = graph.words_of(graph.node_of(id));
@@ -83,7 +83,7 @@ constexpr AnyExpr constant_node(Graph& graph, DType type, const Number& value, i
 /// A C++ number as a tensor's element type takes it: floating types round, integers must be
 /// exact.
 template <Literal L>
-constexpr AnyExpr literal_node(Graph& graph, DType type, L value) {
+constexpr AnyExpr literal_node(ir::Graph& graph, DType type, L value) {
   return visit_dtype(type, [&](auto zero) {
     using T = decltype(zero);
     const T converted = convert_element<T>(value);
@@ -188,7 +188,7 @@ inline constexpr bool in_domain = [] {
 
 /// The graph of the first tensor among operands.
 template <Operand First, Operand... Rest>
-constexpr Graph& graph_of(const First& first, const Rest&... rest) {
+constexpr auto& graph_of(const First& first, const Rest&... rest) {
   if constexpr (TypedExpr<First>) {
     return first.graph();
   } else if constexpr (UntypedExpr<First>) {
@@ -210,7 +210,7 @@ constexpr DType element_type(const First& first, const Rest&... rest) {
 }
 
 template <Operand X>
-constexpr Id operand_id(Graph& graph, DType type, const X& x) {
+constexpr Id operand_id(ir::Graph& graph, DType type, const X& x) {
   if constexpr (TypedExpr<X>) {
     return x.id();
   } else if constexpr (UntypedExpr<X>) {
@@ -223,13 +223,14 @@ constexpr Id operand_id(Graph& graph, DType type, const X& x) {
 /// Marks where in the user's program the next nodes come from.
 template <Operand... X>
 constexpr void mark(const std::source_location& at, const X&... x) {
-  graph_of(x...).source = source_line(at);
+  ir::Graph& graph = graph_of(x...);
+  graph.source = source_line(at);
 }
 
 /// Adds one elementwise node of untyped operands.
 template <class O, Operand... X>
 constexpr AnyExpr apply_untyped(const O& op, const X&... x) {
-  Graph& graph = graph_of(x...);
+  ir::Graph& graph = graph_of(x...);
   const DType element = element_type(x...);
   constexpr std::size_t count = sizeof...(X);
   const Id ids[] = {operand_id(graph, element, x)...};
@@ -251,7 +252,7 @@ constexpr AnyExpr apply_untyped(const O& op, const X&... x) {
 }
 
 template <class E, class First, class... Rest>
-constexpr Id find_type(Graph& graph, const First& first, const Rest&... rest) {
+constexpr Id find_type(ir::Graph& graph, const First& first, const Rest&... rest) {
   if constexpr (TypedExpr<First>) {
     if constexpr (First::type == E::type) return graph.values[first.id()].type;
   }
@@ -268,9 +269,10 @@ constexpr auto apply_typed(const O& op, const X&... x) {
   using T = typename FirstElement<X...>::type;
   using S = shape_of_t<BroadcastRule<typename ShapeOf<X>::type...>>;
   using E = Expr<element_of<O::result(dtype_of<T>)>, S>;
-  Graph& graph = graph_of(x...);
+  Graph& to = graph_of(x...);
+  ir::Graph& graph = to;
   const Id ids[] = {operand_id(graph, dtype_of<T>, x)...};
-  return E(graph,
+  return E(to,
            add_node(graph, op, ids, static_cast<int>(sizeof...(X)), find_type<E>(graph, x...)).id);
 }
 

@@ -162,7 +162,7 @@ constexpr O decode(const std::uint32_t* words) {
   }
 }
 template <class O>
-constexpr O decode(const Graph& graph, const Node& node) {
+constexpr O decode(const ir::Graph& graph, const ir::Node& node) {
   return decode<O>(graph.words_of(node));
 }
 

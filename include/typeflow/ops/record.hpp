@@ -86,7 +86,7 @@ struct Rules<O, std::index_sequence<I...>> {
   static constexpr bool inferable =
       O::kind == Kind::elementwise ? !own_type<O> : O::variadic || Infers<O>;
 
-  static constexpr bool infer(const Graph& graph, const Node& node, Type* out) {
+  static constexpr bool infer(const ir::Graph& graph, const ir::Node& node, Type* out) {
     if constexpr (!inferable) {
       return false;
     } else if constexpr (O::kind == Kind::elementwise) {
@@ -111,8 +111,8 @@ struct Rules<O, std::index_sequence<I...>> {
     }
   }
 
-  static constexpr void gradient(Graph& graph, Id id, const Id* dy, Id* dx) {
-    const Node node = graph.nodes[id];
+  static constexpr void gradient(ir::Graph& graph, Id id, const Id* dy, Id* dx) {
+    const ir::Node node = graph.nodes[id];
     if constexpr (!HasGradient<O>) {
       return;
     } else if constexpr (O::variadic) {
@@ -150,7 +150,7 @@ struct Rules<O, std::index_sequence<I...>> {
     }
   }
 
-  static constexpr Id simplify(Graph& graph, const Node& node) {
+  static constexpr Id simplify(ir::Graph& graph, const ir::Node& node) {
     const AnyExpr y{&graph, node.outputs.first};
     if constexpr (O::variadic) {
       const std::vector<AnyExpr> x = inputs_of(graph, node);
@@ -161,7 +161,7 @@ struct Rules<O, std::index_sequence<I...>> {
     }
   }
 
-  static constexpr Id expand(Graph& graph, const std::uint32_t* words, const Id* inputs) {
+  static constexpr Id expand(ir::Graph& graph, const std::uint32_t* words, const Id* inputs) {
     if constexpr (Expands<O>) {
       return O::expand(decode<O>(words), AnyExpr{&graph, inputs[I]}...).id;
     } else {
@@ -171,11 +171,11 @@ struct Rules<O, std::index_sequence<I...>> {
 
   /// One element. All integers are computed in 64 bits and wrapped: that is what arithmetic of
   /// fewer bits gives, for fewer instantiations.
-  static constexpr Number evaluate(const EvaluateCall& call) {
+  static constexpr Number evaluate(const ir::EvaluateCall& call) {
     if constexpr (Evaluates<O>) {
       return O::evaluate(call);
     } else if constexpr (O::kind == Kind::elementwise) {
-      const Graph& graph = call.graph;
+      const ir::Graph& graph = call.graph;
       const DType element = graph.dtype_of(graph.input(call.node, call.node.inputs.count - 1));
       return fitted(evaluate_in(element, decode<O>(graph, call.node), call.inputs),
                     graph.dtype_of(call.node.outputs.first));
@@ -185,7 +185,7 @@ struct Rules<O, std::index_sequence<I...>> {
   }
 
  private:
-  static constexpr bool infer_elementwise(const Graph& graph, const Node& node, Type* out) {
+  static constexpr bool infer_elementwise(const ir::Graph& graph, const ir::Node& node, Type* out) {
     if (node.inputs.count != arity<O>) return false;
     const Id last = graph.input(node, node.inputs.count - 1);
     Dims dims = graph.dims_of(last);
@@ -204,7 +204,7 @@ struct Rules<O, std::index_sequence<I...>> {
     }
     return dims.valid();
   }
-  static constexpr std::vector<AnyExpr> inputs_of(Graph& graph, const Node& node) {
+  static constexpr std::vector<AnyExpr> inputs_of(ir::Graph& graph, const ir::Node& node) {
     std::vector<AnyExpr> x;
     for (int i = 0; i < node.inputs.count; ++i) x.push_back(AnyExpr{&graph, graph.input(node, i)});
     return x;
@@ -243,7 +243,7 @@ struct Rules<O, std::index_sequence<I...>> {
 
 /// Its rule for what the result is the same as; null if it has none.
 template <class O>
-constexpr auto simplify_of() -> Id (*)(Graph&, const Node&) {
+constexpr auto simplify_of() -> Id (*)(ir::Graph&, const ir::Node&) {
   if constexpr (Simplifies<O>) {
     return &Rules<O>::simplify;
   } else {
@@ -276,31 +276,31 @@ constexpr const ContractionRules* contraction_rules_of() {
 }  // namespace detail
 
 template <class O>
-constexpr Op make_op() {
+constexpr ir::Op make_op() {
   if constexpr (!well_formed<O>()) {
-    return Op{};  // a sentence has said why
+    return ir::Op{};  // a sentence has said why
   } else {
     using Rules = detail::Rules<O>;
-    return Op{hash(O::name),
-              static_cast<unsigned>(hash(O::name) & 1023u),
-              O::name,
-              detail::type_name<O>(),
-              O::kind,
-              O::builtin,
-              O::effect,
-              detail::derivative_of<O>(),
-              Rules::inferable,
-              O::foldable,
-              detail::Simplifies<O>,
-              O::flops,
-              word_count<O>,
-              &Rules::infer,
-              &Rules::gradient,
-              detail::simplify_of<O>(),
-              &Rules::expand,
-              &Rules::evaluate,
-              detail::interpret_of<O>(),
-              detail::contraction_rules_of<O>()};
+    return ir::Op{hash(O::name),
+                  static_cast<unsigned>(hash(O::name) & 1023u),
+                  O::name,
+                  detail::type_name<O>(),
+                  O::kind,
+                  O::builtin,
+                  O::effect,
+                  detail::derivative_of<O>(),
+                  Rules::inferable,
+                  O::foldable,
+                  detail::Simplifies<O>,
+                  O::flops,
+                  word_count<O>,
+                  &Rules::infer,
+                  &Rules::gradient,
+                  detail::simplify_of<O>(),
+                  &Rules::expand,
+                  &Rules::evaluate,
+                  detail::interpret_of<O>(),
+                  detail::contraction_rules_of<O>()};
   }
 }
 
@@ -313,7 +313,7 @@ constexpr Op make_op() {
 #endif
 
 namespace detail {
-template <const Op& R>
+template <const ir::Op& R>
 struct OpTag {
   friend constexpr auto type_of_op(OpTag<R>);
 };
@@ -323,7 +323,7 @@ struct BindOp;
 
 /// The Op of an operation type.
 template <class O>
-inline constexpr Op record = make_op<O>();
+inline constexpr ir::Op record = make_op<O>();
 
 namespace detail {
 /// Instantiated with record<O>'s first use; defines the way back from the record to O.
@@ -341,11 +341,11 @@ struct BindOp {
 #endif
 
 /// The type of an operation, from its record as a constant: op_type<*graph.nodes[3].op>.
-template <const Op& R>
+template <const ir::Op& R>
 using op_type = typename decltype(type_of_op(detail::OpTag<R>{}))::type;
 
 template <class O>
-constexpr bool is(const Op& op) {
+constexpr bool is(const ir::Op& op) {
   return op.id == record<O>.id;
 }
 
@@ -354,7 +354,7 @@ constexpr bool is(const Op& op) {
 /// Whether it is the result of an O.
 template <class O>
 constexpr bool made_by(const AnyExpr& x) {
-  const Graph& graph = *x.graph;  // asked of every operand: as few calls as can be
+  const ir::Graph& graph = *x.graph;  // asked of every operand: as few calls as can be
   return graph.nodes.data()[graph.values.data()[x.id].node].op->id == record<O>.id;
 }
 /// The O that it is the result of, with its data members.
@@ -373,9 +373,9 @@ constexpr bool alike(const AnyExpr& x, const AnyExpr& y) {
 
 // Adding nodes.
 
-/// Adds a node with one output of the type with this number (Graph::types).
+/// Adds a node with one output of the type with this number (ir::Graph::types).
 template <class O>
-constexpr AnyExpr add_node(Graph& graph, const O& op, const Id* inputs, int count, Id type) {
+constexpr AnyExpr add_node(ir::Graph& graph, const O& op, const Id* inputs, int count, Id type) {
   (void)sizeof(detail::BindOp<O>);
   if constexpr (word_count<O> == 0) {
     return {&graph, graph.add_value(record<O>, inputs, count, type)};
@@ -385,14 +385,14 @@ constexpr AnyExpr add_node(Graph& graph, const O& op, const Id* inputs, int coun
   }
 }
 template <class O>
-constexpr AnyExpr add_node(Graph& graph, const O& op, const Id* inputs, int count,
+constexpr AnyExpr add_node(ir::Graph& graph, const O& op, const Id* inputs, int count,
                            const Type& type) {
   return add_node(graph, op, inputs, count, graph.intern(type));
 }
 /// Adds a node with several outputs, of these types.
 template <class O, std::size_t N>
-constexpr std::array<AnyExpr, N> add_node(Graph& graph, const O& op, const Id* inputs, int count,
-                                          const std::array<Type, N>& types) {
+constexpr std::array<AnyExpr, N> add_node(ir::Graph& graph, const O& op, const Id* inputs,
+                                          int count, const std::array<Type, N>& types) {
   (void)sizeof(detail::BindOp<O>);
   const Words<O> words = encode(op);
   const Id node =
@@ -400,7 +400,7 @@ constexpr std::array<AnyExpr, N> add_node(Graph& graph, const O& op, const Id* i
   std::array<AnyExpr, N> outputs{};
   for (std::size_t i = 0; i < N; ++i) {
     const Id type = graph.intern(types[i]);
-    outputs[i] = {&graph, graph.values.push(Value{node, static_cast<Id>(i), type, none})};
+    outputs[i] = {&graph, graph.values.push(ir::Value{node, static_cast<Id>(i), type, none})};
   }
   return outputs;
 }

@@ -53,7 +53,7 @@ template <class O>
 concept Expands = !requires { requires NoRule<decltype(O::expand)>; };
 /// It computes its elements itself, from a whole call.
 template <class O>
-concept Evaluates = requires(const EvaluateCall& call) { O::evaluate(call); };
+concept Evaluates = requires(const ir::EvaluateCall& call) { O::evaluate(call); };
 
 /// The result's type is no function of the inputs' types.
 template <class O>

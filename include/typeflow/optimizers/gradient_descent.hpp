@@ -18,7 +18,7 @@ namespace detail {
 /// after what the model wrote before, as far as the run executes it.
 template <class F, class G>
 constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) {
-  Graph& graph = *gradients.graph;
+  ir::Graph& graph = *gradients.graph;
   Pool<Id> tokens;
   for (const auto& [variable, gradient] : gradients) {
     const Pool<Slices> sparse = slices_of(gradient);
@@ -28,7 +28,7 @@ constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) 
       tokens.push(assign_node(graph, variable.id(), f(now, gradient).id));
     }
   }
-  return group_node(graph, tokens.data(), tokens.size());
+  return group_node(*gradients.graph, tokens.data(), tokens.size());
 }
 
 }  // namespace detail
@@ -38,8 +38,8 @@ constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) 
 template <class Optimizer>
 constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients) {
   Effect step = optimizer.apply(gradients);
-  Graph& graph = *gradients.graph;
-  for (const Id token : graph.update_tokens) step += Effect(graph, token);
+  const ir::Graph& graph = *gradients.graph;
+  for (const Id token : graph.update_tokens) step += Effect(*gradients.graph, token);
   return step;
 }
 

@@ -16,9 +16,7 @@
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class ClusterBuilder {
  protected:
@@ -328,6 +326,4 @@ class ClusterBuilder {
   Operand look_[max_arity] = {};
 };
 
-}  // namespace detail
-
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -11,9 +11,8 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/needs.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-namespace detail {
 /// Not constexpr: that a limit calls it is the compiler's message.
 inline void a_limit_of_fusion_is_beyond_what_clusters_and_kernels_hold() {}
 
@@ -30,7 +29,6 @@ struct Limit {
   }
   constexpr operator int() const { return value; }  // NOLINT: is a number
 };
-}  // namespace detail
 
 /// What a cluster may hold, so that a kernel's operands stay in registers; and what it can hold.
 struct FusionLimits {
@@ -38,10 +36,10 @@ struct FusionLimits {
   static constexpr int most_inputs = 16;
   static constexpr int most_phases = 8;
 
-  detail::Limit<40, most_members> members{};  ///< nodes
-  detail::Limit<8, most_inputs> tensors{};    ///< operands that are no scalars
-  detail::Limit<16, most_inputs> inputs{};    ///< operands
-  detail::Limit<4, most_phases> phases{};     ///< loops over a row
+  Limit<40, most_members> members{};  ///< nodes
+  Limit<8, most_inputs> tensors{};    ///< operands that are no scalars
+  Limit<16, most_inputs> inputs{};    ///< operands
+  Limit<4, most_phases> phases{};     ///< loops over a row
 };
 
 enum class ClusterKind : std::uint8_t { loop, contraction, single };
@@ -93,8 +91,6 @@ struct Fused {
   int type_count = 0;
 };
 
-namespace detail {
-
 /// Which axes of the space of `out` (its axes of extent other than 1), as bits, a tensor of shape
 /// `in` runs along when it broadcasts to it.
 constexpr unsigned broadcast_axes(const Dims& in, const Dims& out) {
@@ -145,6 +141,4 @@ constexpr bool fits_cluster(unsigned axes, const Cluster& c) {
   return (together == 0 || together == c.together) && fits_geometry(axes, c.reduced, c.rank);
 }
 
-}  // namespace detail
-
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

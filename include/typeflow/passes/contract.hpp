@@ -10,7 +10,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// Contracts sums of products in a graph that holds what is needed alone, its nodes in order.
 /// `uses` counts those of each value; products that have none left go from the order.
@@ -56,4 +56,4 @@ constexpr void contract(Graph& graph, Pool<Id>& order, Pool<Id>& uses) {
   order.shrink(count - first);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

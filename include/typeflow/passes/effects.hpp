@@ -21,7 +21,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// Reads and writes of places, each by someone: places and accessors are numbers.
 class AccessOrder {
@@ -152,8 +152,6 @@ struct EffectsLast {
   int first_effect = 0;  ///< where in the order they begin
 };
 
-namespace detail {
-
 class EffectSplitter {
  public:
   constexpr explicit EffectSplitter(Graph& graph) : graph_(graph) {}
@@ -244,12 +242,10 @@ class EffectSplitter {
   EffectsLast out_;
 };
 
-}  // namespace detail
-
 /// Puts nodes that follow an effect last. What they read of variables is the value at the start of
 /// the run, so a variable that is written is copied for them first.
 constexpr EffectsLast put_effects_last(Graph& graph, const Pool<Id>& order) {
-  return detail::EffectSplitter(graph).run(order);
+  return EffectSplitter(graph).run(order);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -31,9 +31,7 @@
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class Fuser : ClusterBuilder {
  public:
@@ -334,13 +332,11 @@ class Fuser : ClusterBuilder {
   }
 };
 
-}  // namespace detail
-
 /// Clusters the nodes of a simplified graph that the roots need. Without `fuse`, every node is a
 /// cluster.
 constexpr Fused fuse(Simplified& simplified, const Roots& roots, bool fuse = true,
                      const FusionLimits& limits = {}) {
-  return detail::Fuser(simplified, roots, fuse, limits).run();
+  return Fuser(simplified, roots, fuse, limits).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -6,7 +6,7 @@
 
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// Puts what the model leaves open on the first CPU.
 constexpr void place(Graph& graph) {
@@ -17,4 +17,4 @@ constexpr void place(Graph& graph) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -12,9 +12,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/fuse.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class Recomputer {
  public:
@@ -411,12 +409,10 @@ class Recomputer {
   int flops_ = 0;
 };
 
-}  // namespace detail
-
 /// Has clusters compute what others would have to write to memory for them.
 constexpr void recompute(Simplified& simplified, Fused& fused, const Roots& roots,
                          const FusionLimits& limits = {}) {
-  detail::Recomputer(simplified, fused, roots, limits).run();
+  Recomputer(simplified, fused, roots, limits).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

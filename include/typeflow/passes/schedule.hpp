@@ -12,9 +12,7 @@
 #include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/fuse.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class Scheduler {
  public:
@@ -250,11 +248,9 @@ class Scheduler {
   int count_ = 0;
 };
 
-}  // namespace detail
-
 /// The clusters in the order in which their kernels run. May take assignments out of clusters.
 constexpr Pool<Id> schedule(const Graph& graph, Fused& fused) {
-  return detail::Scheduler(graph, fused).run();
+  return Scheduler(graph, fused).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -18,7 +18,7 @@
 #include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/passes/contract.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// A simplified graph.
 struct Simplified {
@@ -26,8 +26,6 @@ struct Simplified {
   Pool<Id> order;  ///< its nodes, values before their uses; none that the roots do not need
   Pool<Id> map;    ///< value of the original -> the value that stands for it now
 };
-
-namespace detail {
 
 class Simplifier {
  public:
@@ -298,7 +296,7 @@ class Simplifier {
     const Number result = node.op->evaluate({graph_, node, numbers});
     const Id first = graph_.nodes.size();
     stand_at(node);
-    const Id folded = constant_node(graph_, type.dtype, result).id;
+    const Id folded = detail::constant_node(graph_, type.dtype, result).id;
     take_nodes(first);
     return folded;
   }
@@ -394,12 +392,10 @@ class Simplifier {
   int traced_values_ = 0;
 };
 
-}  // namespace detail
-
 /// The part of the graph that the roots (values and tokens) need, simplified. `cuts` are values
 /// that will be fed: placeholders take their places.
 constexpr Simplified simplify(Graph&& graph, const Pool<Id>& roots, const Pool<Id>& cuts = {}) {
-  return detail::Simplifier(std::move(graph), roots, cuts).run();
+  return Simplifier(std::move(graph), roots, cuts).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -9,9 +9,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 constexpr Message complaint(const Node& node, std::string_view what) {
   Message out{};
@@ -97,10 +95,6 @@ class Seen {
   Id last_[256];
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// What a node must be by itself, given that its inputs are defined.
 constexpr Message verify_node(const Graph& graph, const Node& node, OperationNames& names) {
   const Op& op = *node.op;
@@ -122,37 +116,35 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
   return {};
 }
 
-}  // namespace detail
-
 /// Checks a graph as traced: nodes in the order of their numbers.
 constexpr Message verify(const Graph& graph) {
   const Node* const nodes = graph.nodes.data();
   const Value* const values = graph.values.data();
   const Id* const operands = graph.operands.data();
   const int count = graph.nodes.size();
-  detail::OperationNames names;
-  detail::Seen seen;
+  OperationNames names;
+  Seen seen;
   Id values_so_far = 0;
   for (Id id = 0; id < count; ++id) {
     const Node& node = nodes[id];
     if (node.outputs.first != values_so_far || values[values_so_far].node != id) {
-      return detail::complaint(node, "its outputs are not its own");
+      return complaint(node, "its outputs are not its own");
     }
     const Id last = node.inputs.first + node.inputs.count;
     for (Id k = node.inputs.first; k < last; ++k) {
       if (operands[k] < 0 || operands[k] >= values_so_far) {
-        return detail::complaint(node, "an input does not stand before the node");
+        return complaint(node, "an input does not stand before the node");
       }
     }
     for (Id k = 0; k < node.controls.count; ++k) {
       const Id control = operands[node.controls.first + k];
       if (control < 0 || control >= graph.values.size() || values[control].type != none) {
-        return detail::complaint(node, "a control input is no effect");
+        return complaint(node, "a control input is no effect");
       }
     }
     values_so_far += node.outputs.count;
     if (node.op->kind == Kind::source || seen.before(graph, node, id)) continue;
-    const Message wrong = detail::verify_node(graph, node, names);
+    const Message wrong = verify_node(graph, node, names);
     if (!wrong.empty()) return wrong;
   }
   return {};
@@ -162,30 +154,30 @@ constexpr Message verify(const Graph& graph) {
 constexpr Message verify(const Simplified& simplified) {
   const Graph& graph = simplified.graph;
   Pool<char> defined(graph.values.size(), 0);
-  detail::OperationNames names;
+  OperationNames names;
   for (const Id id : simplified.order) {
     const Node& node = graph.nodes[id];
     for (Id k = 0; k < node.inputs.count; ++k) {
       const Id input = graph.input(node, k);
       if (input < 0 || input >= graph.values.size() || defined[input] == 0) {
-        return detail::complaint(node, "an input does not stand before the node");
+        return complaint(node, "an input does not stand before the node");
       }
     }
     for (Id k = 0; k < node.controls.count; ++k) {
       if (defined[graph.operands[node.controls.first + k]] == 0) {
-        return detail::complaint(node, "a control input does not stand before the node");
+        return complaint(node, "a control input does not stand before the node");
       }
     }
     for (Id k = 0; k < node.outputs.count; ++k) {
       if (graph.values[node.outputs.first + k].node != id) {
-        return detail::complaint(node, "its outputs are not its own");
+        return complaint(node, "its outputs are not its own");
       }
       defined[node.outputs.first + k] = 1;
     }
-    const Message wrong = detail::verify_node(graph, node, names);
+    const Message wrong = verify_node(graph, node, names);
     if (!wrong.empty()) return wrong;
   }
   return {};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

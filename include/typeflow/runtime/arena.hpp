@@ -102,7 +102,7 @@ inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void
 class ArenaPlanner {
  public:
   /// `variables`: as many as the program has, when an arena is prepared.
-  ArenaPlanner(const ProgramView& program, const TargetView& target,
+  ArenaPlanner(const ir::ProgramView& program, const TargetView& target,
                const std::vector<OpenVariable>& variables, bool keep_all)
       : program_(program),
         kernels_(target.kernels),
@@ -125,7 +125,7 @@ class ArenaPlanner {
           AlignedBytes(16 * (program_.constants.size + program_.placeholders.size), memory_);
     }
     for (int i = 0; i < program_.constants.size; ++i) {
-      const ConstantRecord& c = program_.constants[i];
+      const ir::ConstantRecord& c = program_.constants[i];
       if (c.is_array) continue;
       const std::uint32_t* const words = program_.words.data + c.words.first;
       store_number(program_.type_of(c.slot).dtype, words[0], words[1], scalar(arena, i),
@@ -145,7 +145,7 @@ class ArenaPlanner {
 
   /// Fed tensors in the place of their placeholders; defaults for the others.
   void place_feeds(Arena& arena, std::span<const FedTensor> feeds) const {
-    for (const ProgramPlaceholder& p : program_.placeholders) {
+    for (const ir::ProgramPlaceholder& p : program_.placeholders) {
       arena.slot(p.slot) = arena.own_slot(p.slot);
     }
     for (const FedTensor& fed : feeds) {
@@ -166,15 +166,15 @@ class ArenaPlanner {
   TYPEFLOW_COLD void load_constant_arrays() {
     array_of_.assign(static_cast<std::size_t>(program_.constants.size), nullptr);
     std::int64_t bytes = 0;
-    const auto padded = [&](const ConstantRecord& c) {
+    const auto padded = [&](const ir::ConstantRecord& c) {
       const std::int64_t size = c.words.count / 2 * size_of(program_.type_of(c.slot).dtype);
-      return (size + memory_alignment - 1) / memory_alignment * memory_alignment;
+      return (size + ir::memory_alignment - 1) / ir::memory_alignment * ir::memory_alignment;
     };
-    for (const ConstantRecord& c : program_.constants) bytes += c.is_array ? padded(c) : 0;
+    for (const ir::ConstantRecord& c : program_.constants) bytes += c.is_array ? padded(c) : 0;
     constant_arrays_ = AlignedBytes(bytes, memory_);
     std::byte* at = constant_arrays_.data();
     for (int i = 0; i < program_.constants.size; ++i) {
-      const ConstantRecord& c = program_.constants[i];
+      const ir::ConstantRecord& c = program_.constants[i];
       if (!c.is_array) continue;
       const DType dtype = program_.type_of(c.slot).dtype;
       for (int k = 0; k < c.words.count / 2; ++k) {
@@ -188,7 +188,7 @@ class ArenaPlanner {
 
   TYPEFLOW_COLD void plan(Arena& arena, const SymbolSizes& sizes) const {
     check_sizes(program_, sizes);
-    const MemoryPlan plan = plan_memory(program_, sizes, keep_all_);
+    const ir::MemoryPlan plan = plan_memory(program_, sizes, keep_all_);
     try {
       if (plan.bytes == too_many) throw std::bad_alloc();
       arena.temporaries = AlignedBytes(plan.bytes, memory_);
@@ -197,26 +197,26 @@ class ArenaPlanner {
     }
     arena.own_slots.resize(static_cast<std::size_t>(program_.slots.size));
     for (Id i = 0; i < program_.slots.size; ++i) {
-      const Slot& slot = program_.slots[i];
+      const ir::Slot& slot = program_.slots[i];
       void*& place = arena.own_slot(i);
       switch (slot.kind) {
-        case SlotKind::temporary:
+        case ir::SlotKind::temporary:
           place = at(plan.offset, i) < 0 ? nullptr : arena.temporaries.data() + at(plan.offset, i);
           break;
-        case SlotKind::variable:
+        case ir::SlotKind::variable:
           place = at(variables_, slot.index).entry->bytes.data();
           break;
-        case SlotKind::constant:
+        case ir::SlotKind::constant:
           place = at(array_of_, slot.index) != nullptr ? at(array_of_, slot.index)
                                                        : scalar(arena, slot.index);
           break;
-        case SlotKind::placeholder:
+        case ir::SlotKind::placeholder:
           place = nullptr;
           break;
       }
     }
     for (int i = 0; i < program_.placeholders.size; ++i) {
-      const ProgramPlaceholder& p = program_.placeholders[i];
+      const ir::ProgramPlaceholder& p = program_.placeholders[i];
       if (!p.has_default) continue;
       std::byte* const place = scalar(arena, program_.constants.size + i);
       store_number(program_.type_of(p.slot).dtype, p.low, p.high, place);
@@ -228,8 +228,8 @@ class ArenaPlanner {
   /// A workspace for the arena's extents, if its own is too small.
   void make_workspace(Arena& arena) const {
     std::int64_t workspace = 0;
-    const Step* largest = nullptr;
-    for (const Step& step : program_.steps) {
+    const ir::Step* largest = nullptr;
+    for (const ir::Step& step : program_.steps) {
       const std::int64_t* const extents = arena.extents.data() + step.extents.first;
       const std::int64_t bytes = kernels_[step.kernel].workspace(extents);
       if (bytes > workspace) largest = &step;
@@ -247,7 +247,7 @@ class ArenaPlanner {
     }
   }
 
-  const ProgramView& program_;
+  const ir::ProgramView& program_;
   const KernelEntry* kernels_;
   Memory& memory_;
   const std::vector<OpenVariable>& variables_;

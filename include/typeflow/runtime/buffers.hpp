@@ -55,11 +55,12 @@ inline std::string text_of(int rank, const std::int64_t* extents) {
   return text + (rank > max_rank ? ", ...]" : "]");
 }
 
-inline const Type& type_of(const ProgramView& program, const FedTensor& fed) {
+inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed) {
   return program.types[program.names[fed.name].type];
 }
 
-[[noreturn]] TYPEFLOW_COLD inline void wrong_feed(const ProgramView& program, const FedTensor& fed,
+[[noreturn]] TYPEFLOW_COLD inline void wrong_feed(const ir::ProgramView& program,
+                                                  const FedTensor& fed,
                                                   const std::string& expected_more = {}) {
   Message name{};
   print_name(name, program, fed.name);
@@ -77,7 +78,7 @@ inline const Type& type_of(const ProgramView& program, const FedTensor& fed) {
 /// What the feeds say that the symbols are, and which of them said it.
 class FedSymbols {
  public:
-  FedSymbols(const ProgramView& program, std::span<const FedTensor> feeds)
+  FedSymbols(const ir::ProgramView& program, std::span<const FedTensor> feeds)
       : program_(program), feeds_(feeds) {}
 
   /// Error if the feeds disagree, or leave open what a symbol is. One that none has is 1.
@@ -141,7 +142,7 @@ class FedSymbols {
     }
   }
 
-  const ProgramView& program_;
+  const ir::ProgramView& program_;
   std::span<const FedTensor> feeds_;
   KnownSymbols known_;
   const FedTensor* from_[max_symbols] = {};
@@ -160,7 +161,7 @@ inline std::string text_of(const SymbolSizes& sizes, int powers) {
 // Buffers of fetches.
 
 /// The bytes of a named tensor.
-inline std::int64_t bytes_of(const ProgramView& program, Id name, const SymbolSizes& sizes) {
+inline std::int64_t bytes_of(const ir::ProgramView& program, Id name, const SymbolSizes& sizes) {
   const Type& type = program.types[program.names[name].type];
   return checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
 }
@@ -189,7 +190,7 @@ struct BufferBytes {
               std::to_string(count));
 }
 
-[[noreturn]] TYPEFLOW_COLD inline void refuse_buffer(const ProgramView& program, Id name,
+[[noreturn]] TYPEFLOW_COLD inline void refuse_buffer(const ir::ProgramView& program, Id name,
                                                      const char* what, Id other) {
   Message fetch{};
   print_name(fetch, program, name);
@@ -202,9 +203,9 @@ struct BufferBytes {
 
 /// Refuses buffers that overlap each other or a variable. Whether one overlaps a fed tensor: then
 /// what is computed there would change what is still to be read.
-inline bool check_buffers(const ProgramView& program, const std::vector<OpenVariable>& variables,
-                          const SymbolSizes& sizes, std::span<const FedTensor> feeds,
-                          std::span<const FetchTarget> fetches) {
+inline bool check_buffers(const ir::ProgramView& program,
+                          const std::vector<OpenVariable>& variables, const SymbolSizes& sizes,
+                          std::span<const FedTensor> feeds, std::span<const FetchTarget> fetches) {
   bool aside = false;
   for (std::size_t i = 0; i < fetches.size(); ++i) {
     const BufferBytes buffer{fetches[i].data, bytes_of(program, fetches[i].name, sizes)};

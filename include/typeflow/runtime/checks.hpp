@@ -24,15 +24,15 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace detail {
 
 /// A kernel found its data wrong: says which step it was.
-[[noreturn]] TYPEFLOW_COLD inline void fail_step(const ProgramView& program, const Step& step,
-                                                 const std::string& what) {
+[[noreturn]] TYPEFLOW_COLD inline void fail_step(const ir::ProgramView& program,
+                                                 const ir::Step& step, const std::string& what) {
   Message where{};
   print_step(where, program, step);
   throw Error(std::string(where.view()), what);
 }
 
 /// Error if a step is pinned to none of these devices.
-TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& step,
+TYPEFLOW_COLD inline void check_device(const ir::ProgramView& program, const ir::Step& step,
                                        std::span<const Device> devices) {
   const Device device = step.device;
   if (std::find(devices.begin(), devices.end(), device) != devices.end()) return;
@@ -48,15 +48,15 @@ TYPEFLOW_COLD inline void check_device(const ProgramView& program, const Step& s
 }
 
 /// Error if a step reads or writes a tensor of another device. (Transfers are no steps yet.)
-TYPEFLOW_COLD inline void check_operands(const ProgramView& program, const Step& step) {
+TYPEFLOW_COLD inline void check_operands(const ir::ProgramView& program, const ir::Step& step) {
   for (int i = 0; i < step.operands.count; ++i) {
-    const Slot& slot = program.slots[program.operands[step.operands.first + i]];
+    const ir::Slot& slot = program.slots[program.operands[step.operands.first + i]];
     if (slot.device == step.device || slot.device.kind == DeviceKind::any) continue;
     Message where{};
     print_step(where, program, step);
     Message what{};
     what << "is on " << step.device << ", but ";
-    if (slot.kind == SlotKind::variable) {
+    if (slot.kind == ir::SlotKind::variable) {
       what << "variable \"";
       print_name(what, program, program.variables[slot.index].name);
       what << '"';
@@ -72,19 +72,19 @@ TYPEFLOW_COLD inline void check_operands(const ProgramView& program, const Step&
 
 /// Error if a tensor has more bytes, or a kernel more to compute, than 63 bits can count. An axis
 /// of extent 0 counts as 1, so that products of some of the extents fit as well.
-TYPEFLOW_COLD inline void check_sizes(const ProgramView& program, const SymbolSizes& sizes) {
+TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, const SymbolSizes& sizes) {
   const auto fits = [&](const Type& type) {
     std::int64_t bytes = size_of(type.dtype);
     for (int i = 0; i < type.dims.rank; ++i) {
       const std::int64_t extent = resolve(type.dims.extent[i], sizes);
       bytes = checked_product(bytes, std::max<std::int64_t>(extent, 1));
     }
-    return aligned_size(bytes) != too_many;
+    return ir::aligned_size(bytes) != too_many;
   };
   const auto with = [&](int powers) {
     return powers == 0 ? "" : " with " + text_of(sizes, powers);
   };
-  for (const Step& step : program.steps) {
+  for (const ir::Step& step : program.steps) {
     const auto refuse = [&](const std::string& what) {
       Message where{};
       print_step(where, program, step);
@@ -96,12 +96,12 @@ TYPEFLOW_COLD inline void check_sizes(const ProgramView& program, const SymbolSi
       refuse(to_string(type.dtype, type.dims) + with(count_of(type.dims).powers) +
              " has more bytes than 63 bits can count");
     }
-    const KernelSummary& kernel = program.kernels[step.kernel];
-    if (kernel.kind == KernelKind::custom) continue;  // extents of operands
+    const ir::KernelSummary& kernel = program.kernels[step.kernel];
+    if (kernel.kind == ir::KernelKind::custom) continue;  // extents of operands
     std::int64_t space = 1;
     int powers = 0;
     for (int i = 0; i < loop_extents(kernel, step); ++i) {
-      const StepExtent& e = program.extents[step.extents.first + i];
+      const ir::StepExtent& e = program.extents[step.extents.first + i];
       space = checked_product(space, std::max<std::int64_t>(e.resolve(sizes), 1));
       powers += e.powers;
     }
@@ -109,7 +109,7 @@ TYPEFLOW_COLD inline void check_sizes(const ProgramView& program, const SymbolSi
       refuse("a loop" + with(powers) + " has more steps than 63 bits can count");
     }
   }
-  for (const ProgramName& name : program.names) {
+  for (const ir::ProgramName& name : program.names) {
     if (name.slot == none || fits(program.types[name.type])) continue;
     Message what{};
     print_name(what, program.scopes, name.name);
@@ -126,7 +126,7 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
          to_string(type.dtype, type.dims);
 }
 /// The temporaries did not find `bytes`: names the step that writes the largest.
-[[noreturn]] TYPEFLOW_COLD inline void no_memory_for_temporaries(const ProgramView& program,
+[[noreturn]] TYPEFLOW_COLD inline void no_memory_for_temporaries(const ir::ProgramView& program,
                                                                  std::int64_t bytes,
                                                                  const SymbolSizes& sizes) {
   std::int64_t largest = -1;
@@ -138,12 +138,12 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
       }
     }
   }
-  const Slot* slot = nullptr;
-  for (const Slot& s : program.slots) {
+  const ir::Slot* slot = nullptr;
+  for (const ir::Slot& s : program.slots) {
     const Type& type = program.types[s.type];
     const std::int64_t size =
         checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
-    if (s.kind != SlotKind::temporary || s.step == none || size <= largest) continue;
+    if (s.kind != ir::SlotKind::temporary || s.step == none || size <= largest) continue;
     largest = size;
     slot = &s;
   }
@@ -158,7 +158,7 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
 // Values. `slots` has the memory of each.
 
 /// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."
-TYPEFLOW_COLD inline void print_value(const ProgramView& program, const Step& step,
+TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::Step& step,
                                       void* const* slots, const SymbolSizes& sizes,
                                       const std::function<void(std::string_view)>& take_line) {
   if (!take_line) return;
@@ -199,7 +199,7 @@ TYPEFLOW_COLD inline void print_value(const ProgramView& program, const Step& st
 }
 
 /// Error if a step has just written a NaN or an infinity.
-TYPEFLOW_COLD inline void check_outputs(const ProgramView& program, const Step& step,
+TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir::Step& step,
                                         void* const* slots, const SymbolSizes& sizes) {
   for (int i = step.inputs; i < step.operands.count; ++i) {
     const Id slot = program.operands[step.operands.first + i];
@@ -226,7 +226,7 @@ TYPEFLOW_COLD inline void check_outputs(const ProgramView& program, const Step& 
     Message where{};
     print_step(where, program, step);
     Message what{};
-    if (program.slots[slot].kind == SlotKind::variable) {
+    if (program.slots[slot].kind == ir::SlotKind::variable) {
       what << "variable \"";
       print_name(what, program, program.variables[program.slots[slot].index].name);
       what << "\" gets ";

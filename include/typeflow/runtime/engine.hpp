@@ -43,8 +43,8 @@ class Engine {
 
  public:
   /// What the arguments refer to must outlive the engine.
-  TYPEFLOW_COLD Engine(const ProgramView& program, const TargetView& target, Variables& variables,
-                       Variables& states, const EngineOptions& options)
+  TYPEFLOW_COLD Engine(const ir::ProgramView& program, const TargetView& target,
+                       Variables& variables, Variables& states, const EngineOptions& options)
       : program_(program),
         target_(target),
         store_(variables),
@@ -52,13 +52,13 @@ class Engine {
         options_(options),
         planner_(program_, target, variables_, options.keep_all) {
     if (!options_.soft_placement) {
-      for (const Step& step : program_.steps) {
+      for (const ir::Step& step : program_.steps) {
         detail::check_device(program_, step, target_.devices);
         detail::check_operands(program_, step);
       }
     }
     variables_.reserve(static_cast<std::size_t>(program_.variables.size));
-    for (const ProgramVariable& v : program_.variables) {
+    for (const ir::ProgramVariable& v : program_.variables) {
       Message name{};
       print_name(name, program_, v.name);
       Variables& store = v.state ? states_ : store_;
@@ -71,12 +71,12 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   TYPEFLOW_COLD ~Engine() = default;
 
-  const ProgramView& program() const { return program_; }
+  const ir::ProgramView& program() const { return program_; }
 
   /// Sets the states back to their initial values.
   TYPEFLOW_COLD void reset_states() {
     for (int i = 0; i < program_.variables.size; ++i) {
-      const ProgramVariable& v = program_.variables[i];
+      const ir::ProgramVariable& v = program_.variables[i];
       if (!v.state) continue;
       Variables::reset(*variables_[static_cast<std::size_t>(i)].entry,
                        program_.names[v.name].name.hash, v.initializer, options_.seed);
@@ -196,14 +196,14 @@ class Engine {
     // as they are when the run starts.
     struct Redirected {
       Arena& arena;
-      const ProgramView& program;
+      const ir::ProgramView& program;
       std::span<const FetchTarget> fetches;
       Queue* queue;
       ~Redirected() {
         finish(queue);
         for (const FetchTarget& f : fetches) {
           const Id slot = program.names[f.name].slot;
-          if (program.slots[slot].kind == SlotKind::temporary) {
+          if (program.slots[slot].kind == ir::SlotKind::temporary) {
             arena.slot(slot) = arena.own_slot(slot);
           }
         }
@@ -213,14 +213,14 @@ class Engine {
     const Redirected restore{arena, program_, fetches, target_.queue};
     for (const FetchTarget& f : fetches) {
       const Id slot = program_.names[f.name].slot;
-      if (program_.slots[slot].kind != SlotKind::temporary) {
+      if (program_.slots[slot].kind != ir::SlotKind::temporary) {
         copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.sizes));
       } else if (arena.slot(slot) == arena.own_slot(slot) && !options_.keep_all) {
         arena.slot(slot) = f.data;
       }
     }
     for (const Id id : steps) {
-      const Step& step = program_.steps[id];
+      const ir::Step& step = program_.steps[id];
       void* operands[max_operands];
       const Id* const slots = program_.operands.data + step.operands.first;
       for (int i = 0; i < step.operands.count; ++i) operands[i] = arena.slot(slots[i]);
@@ -254,14 +254,14 @@ class Engine {
     if (failure.what != 0) fail(arena, failure);
     for (const FetchTarget& f : fetches) {  // a second fetch of one temporary
       const Id slot = program_.names[f.name].slot;
-      if (program_.slots[slot].kind == SlotKind::temporary && arena.slot(slot) != f.data) {
+      if (program_.slots[slot].kind == ir::SlotKind::temporary && arena.slot(slot) != f.data) {
         copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.sizes));
       }
     }
   }
   /// Throws what a kernel has found wrong.
   [[noreturn]] TYPEFLOW_COLD void fail(const Arena& arena, Failure& failure) const {
-    const Step& step = program_.steps[failure.step];
+    const ir::Step& step = program_.steps[failure.step];
     const KernelEntry& kernel = target_.kernels[step.kernel];
     if (kernel.explain == nullptr) detail::fail_step(program_, step, "its data is wrong");
     const Error error = kernel.explain({nullptr,
@@ -282,7 +282,7 @@ class Engine {
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
 
-  ProgramView program_;
+  ir::ProgramView program_;
   TargetView target_;
   Variables& store_;
   Variables& states_;

@@ -95,14 +95,14 @@ constexpr int distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-constexpr Message name_text(const ProgramView& program, Id name) {
+constexpr Message name_text(const ir::ProgramView& program, Id name) {
   Message out{};
   print_name(out, program, name);
   return out;
 }
 
 /// "no tensor 'los'; did you mean 'loss'? The model has: x y logits loss"
-constexpr Message unknown_name(const ProgramView& program, const char* what,
+constexpr Message unknown_name(const ir::ProgramView& program, const char* what,
                                std::string_view name) {
   Id nearest = none;
   int best = 1000;
@@ -142,22 +142,22 @@ concept RunArgument = requires {
 template <class A, class B>
 struct Concat;
 template <class... A, class... B>
-struct Concat<Names<A...>, Names<B...>> {
-  using type = Names<A..., B...>;
+struct Concat<ir::Names<A...>, ir::Names<B...>> {
+  using type = ir::Names<A..., B...>;
 };
 
 template <bool Feeds, class... A>
 struct NamesOf {
-  using type = Names<>;
+  using type = ir::Names<>;
 };
 template <bool Feeds, class First, class... Rest>
 struct NamesOf<Feeds, First, Rest...> {
   template <class T>
   static constexpr auto own() {
     if constexpr (T::is_feed == Feeds) {
-      return Names<typename T::name>{};
+      return ir::Names<typename T::name>{};
     } else {
-      return Names<>{};
+      return ir::Names<>{};
     }
   }
   using type =
@@ -186,18 +186,19 @@ constexpr Message check_fetch() {
 }
 template <class P, class A>
 constexpr Message check_argument() {
-  const ProgramView& program = P::view;
+  const ir::ProgramView& program = P::view;
   constexpr bool feeds = A::is_feed;
   const std::string_view text = A::name::view();
   constexpr Id name = name_id<P, typename A::name>;
   if (name == none) return unknown_name(program, feeds ? "feed: no tensor" : "no tensor", text);
   Message out{};
   const char* const what = feeds ? "feed '" : "into '";
-  const ProgramName& found = program.names[name];
-  if (found.name.kind == NameKind::effect) {
+  const ir::ProgramName& found = program.names[name];
+  if (found.name.kind == ir::NameKind::effect) {
     return out << what << text << "': an effect is no tensor";
   }
-  const bool variable = found.name.kind == NameKind::variable || found.name.kind == NameKind::state;
+  const bool variable =
+      found.name.kind == ir::NameKind::variable || found.name.kind == ir::NameKind::state;
   if (feeds && variable) {
     return out << what << text << "': a variable is set in its store, not fed";
   }
@@ -211,7 +212,7 @@ constexpr Message check_argument() {
 template <class P, class Fetches, class A>
 struct RunError;
 template <class P, class... N, class... A>
-struct RunError<P, Names<N...>, Arguments<A...>> {
+struct RunError<P, ir::Names<N...>, Arguments<A...>> {
   static constexpr Message message = [] {
     Message out{};
     ((out.empty() ? void(out = check_fetch<P, N>()) : void()), ...);
@@ -226,7 +227,7 @@ struct RunError<P, Names<N...>, Arguments<A...>> {
 template <class P, class Fetches>
 struct Selected;
 template <class P, class... N>
-struct Selected<P, Names<N...>> {
+struct Selected<P, ir::Names<N...>> {
   /// A Selection as a constant.
   struct Taken {
     std::array<char, static_cast<std::size_t>(P::view.steps.size)> steps;
@@ -237,7 +238,7 @@ struct Selected<P, Names<N...>> {
   };
   static constexpr Taken taken = [] {
     const Id names[] = {name_id<P, N>..., none};
-    const Selection selection = select_steps(P::view, names, static_cast<int>(sizeof...(N)));
+    const ir::Selection selection = select_steps(P::view, names, static_cast<int>(sizeof...(N)));
     Taken out{};
     std::copy_n(selection.steps.data(), out.steps.size(), out.steps.begin());
     std::copy_n(selection.placeholders.data(), out.placeholders.size(), out.placeholders.begin());
@@ -263,26 +264,26 @@ struct Selected<P, Names<N...>> {
 /// Whether the model's own program has memory for the name.
 template <class P, class N>
 constexpr bool has_slot() {
-  const ProgramName& name = P::view.names[name_id<P, N>];
-  return name.name.kind == NameKind::effect || name.slot != none;
+  const ir::ProgramName& name = P::view.names[name_id<P, N>];
+  return name.name.kind == ir::NameKind::effect || name.slot != none;
 }
 template <class P, class N>
 constexpr bool is_placeholder() {
-  return P::view.names[name_id<P, N>].name.kind == NameKind::placeholder;
+  return P::view.names[name_id<P, N>].name.kind == ir::NameKind::placeholder;
 }
 
 template <auto Model, Mode M, class Main, class Fetches, class Feeds>
 struct ProgramFor;
 template <auto Model, Mode M, class Main, class... N, class... F>
-struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
+struct ProgramFor<Model, M, Main, ir::Names<N...>, ir::Names<F...>> {
   static constexpr bool own = [] {
     if (!(has_slot<Main, N>() && ...) || !(is_placeholder<Main, F>() && ...)) return true;
-    return !Selected<Main, Names<N...>>::taken.exact;
+    return !Selected<Main, ir::Names<N...>>::taken.exact;
   }();
   template <bool Own>
   static constexpr auto choose() {
     if constexpr (Own) {
-      return std::type_identity<Lowering<Model, M, Only<Names<N...>, OtherFeeds>>>{};
+      return std::type_identity<ir::Lowering<Model, M, ir::Only<ir::Names<N...>, OtherFeeds>>>{};
     } else {
       return std::type_identity<Main>{};
     }
@@ -292,14 +293,14 @@ struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
   template <class T>
   static constexpr auto other() {
     if constexpr (is_placeholder<Main, T>()) {
-      return Names<>{};
+      return ir::Names<>{};
     } else {
-      return Names<T>{};
+      return ir::Names<T>{};
     }
   }
   template <class... L>
   struct Join {
-    using type = Names<>;
+    using type = ir::Names<>;
   };
   template <class First, class... Rest>
   struct Join<First, Rest...> {
@@ -317,9 +318,9 @@ struct ProgramFor<Model, M, Main, Names<N...>, Names<F...>> {
 template <class P, class Fetches, class Feeds>
 struct FeedError;
 template <class P, class Fetches, class... F>
-struct FeedError<P, Fetches, Names<F...>> {
+struct FeedError<P, Fetches, ir::Names<F...>> {
   static constexpr Message message = [] {
-    const ProgramView& view = P::view;
+    const ir::ProgramView& view = P::view;
     const Id fed[] = {name_id<P, F>..., none};
     Pool<Id> name_of(view.placeholders.size, none);  // that feeds each
     Message out{};
@@ -334,7 +335,7 @@ struct FeedError<P, Fetches, Names<F...>> {
       first = name;
     }
     for (Id i = 0; i < view.placeholders.size && out.empty(); ++i) {
-      const ProgramPlaceholder& p = view.placeholders[i];
+      const ir::ProgramPlaceholder& p = view.placeholders[i];
       if (Selected<P, Fetches>::taken.placeholders[static_cast<std::size_t>(i)] == 0 ||
           p.has_default || name_of[i] != none)
         continue;
@@ -350,11 +351,12 @@ struct FeedError<P, Fetches, Names<F...>> {
 template <class P, class... N>
 constexpr auto tensor_names() {
   constexpr std::size_t count =
-      (std::size_t{0} + ... + (P::view.names[name_id<P, N>].name.kind != NameKind::effect));
+      (std::size_t{0} + ... + (P::view.names[name_id<P, N>].name.kind != ir::NameKind::effect));
   std::array<Id, count> out{};
   std::size_t next = 0;
-  ((P::view.names[name_id<P, N>].name.kind != NameKind::effect ? void(out[next++] = name_id<P, N>)
-                                                               : void()),
+  ((P::view.names[name_id<P, N>].name.kind != ir::NameKind::effect
+        ? void(out[next++] = name_id<P, N>)
+        : void()),
    ...);
   return out;
 }

@@ -86,8 +86,8 @@ auto no_results() {
 /// one variable, or assign one that the other reads.
 template <auto Model, Mode M = training, TargetType Target = CpuTarget<>>
 class Session {
-  using Sound = detail::ModelCheck<Model, M>;
-  using Main = std::conditional_t<Sound::ok, Lowering<Model, M>, Lowering<detail::no_model, M>>;
+  using Sound = ir::ModelCheck<Model, M>;
+  using Main = std::conditional_t<Sound::ok, ir::Lowering<Model, M>, ir::Lowering<ir::no_model, M>>;
 
  public:
   /// Creates and initialises the variables that the store lacks, and checks those that it has;
@@ -102,7 +102,7 @@ class Session {
                   "Session<model>: the compiler can't run the model: it must be constexpr, and "
                   "call only what is");
     if constexpr (Sound::by_reference && !Sound::ok) {  // the compiler's account of why not
-      [[maybe_unused]] constexpr int why = detail::freeze<Model, M, Everything>().nodes;
+      [[maybe_unused]] constexpr int why = ir::freeze<Model, M, ir::Everything>().nodes;
     }
     static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
     main_ = make_engine<Main>();
@@ -115,7 +115,7 @@ class Session {
   /// Throws Error if the shape of a feed or buffer does not fit, or the run finds no memory.
   template <Text... N, detail::RunArgument... A>
   auto run(const A&... arguments) {
-    using Fetches = typename detail::FetchNames<Names<NameOf<N>...>, A...>::type;
+    using Fetches = typename detail::FetchNames<ir::Names<NameOf<N>...>, A...>::type;
     using Feeds = typename detail::FeedNames<A...>::type;
     if constexpr (!Sound::ok || !Main::error.empty()) {  // as the constructor says
       return detail::no_results<sizeof...(N)>();
@@ -144,7 +144,7 @@ class Session {
   /// ("fc1/MatMul"). Error if the model has no such tensor.
   HostTensor value(std::string_view name) {
     static_assert(has(M, debug), "value(name) needs a debug session: Session<model, tf::debug>");
-    const ProgramView& program = main_->program();
+    const ir::ProgramView& program = main_->program();
     Id slot = none;
     Type type{};
     const Id id = find_name(program, name);
@@ -153,7 +153,7 @@ class Session {
       type = program.types[program.names[id].type];
     }
     for (Id s = 0; s < program.steps.size && slot == none; ++s) {
-      const Step& step = program.steps[s];
+      const ir::Step& step = program.steps[s];
       Message path{};
       print_scope(path, program.scopes, step.label.scope, false);
       path << step.label.operation.view();
@@ -208,11 +208,11 @@ class Session {
 
   /// A program besides the main one.
   struct Other {
-    const ProgramView* program;
+    const ir::ProgramView* program;
     std::unique_ptr<Engine> engine;
     const Other* next;
   };
-  static Engine* find(const Other* others, const ProgramView* program) {
+  static Engine* find(const Other* others, const ir::ProgramView* program) {
     while (others != nullptr && others->program != program) others = others->next;
     return others != nullptr ? others->engine.get() : nullptr;
   }
@@ -296,7 +296,7 @@ class Session {
   template <class P, class N>
   static auto make_result(const Engine::Run& run) {
     constexpr Id name = detail::name_id<P, N>;
-    if constexpr (P::view.names[name].name.kind == NameKind::effect) {
+    if constexpr (P::view.names[name].name.kind == ir::NameKind::effect) {
       return std::tuple<>{};
     } else {
       constexpr Type type = P::view.types[P::view.names[name].type];

@@ -47,7 +47,7 @@ namespace detail {
 template <class P, class Target, int... I>
 constexpr auto kernel_entries(std::integer_sequence<int, I...>) {
   return std::array<KernelEntry, sizeof...(I)>{
-      Target::template kernel<kernel_type<P::template Kernel<I>::value>,
+      Target::template kernel<ir::kernel_type<P::template Kernel<I>::value>,
                               P::template Kernel<I>::value.device>...};
 }
 /// A target's kernels for a program that is a Lowering.

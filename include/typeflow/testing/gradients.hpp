@@ -99,14 +99,14 @@ inline void compare(GradientCheck& check, const std::string& where, std::int64_t
                 ", difference " + std::to_string(difference);
 }
 
-inline GradientCheck check_traced(const Graph& g, std::size_t inputs,
+inline GradientCheck check_traced(const ir::Graph& g, std::size_t inputs,
                                   const GradientOptions& options) {
   HostTensors feeds;
   Pool<Id> roots;
   std::uint64_t key = random_key(options.seed, 0);
-  for (const Name& name : g.names) {
+  for (const ir::Name& name : g.names) {
     roots.push(name.value);
-    if (name.kind != NameKind::placeholder) continue;
+    if (name.kind != ir::NameKind::placeholder) continue;
     const std::string text(g.text_of(name).view());
     const Dims& shape = g.dims_of(name.value);
     feeds[text] = text == "w" ? draw(shape, -2, 2, 0.05, ++key)
@@ -117,7 +117,7 @@ inline GradientCheck check_traced(const Graph& g, std::size_t inputs,
   Interpreter interpreter(g);
   const auto loss = [&] { return interpreter.run({"loss"}, feeds)[0].value(0); };
   const std::vector<HostTensor> computed = interpreter.run(gradients, feeds);
-  const Simplified simplified = simplify(Graph(g), roots);
+  const ir::Simplified simplified = ir::simplify(ir::Graph(g), roots);
   const std::vector<HostTensor> after =
       Interpreter(simplified.graph, simplified.order, simplified.map).run(gradients, feeds);
   GradientCheck check;
@@ -151,7 +151,7 @@ template <class... S, class F>
 GradientCheck check_gradients(const F& f, const GradientOptions& options = {}) {
   Graph g;
   detail::trace<S...>(g, f, std::index_sequence_for<S...>());
-  const Message wrong = verify(g);
+  const Message wrong = ir::verify(g);
   if (!wrong.empty()) throw Error(std::string(wrong.view()));
   return detail::check_traced(g, sizeof...(S), options);
 }

@@ -125,10 +125,10 @@ struct ValuesModel {
 /// Runs all kernels of a model; returns the named values.
 template <auto Model, Mode M>
 HostTensors run_kernels(const HostTensors& feeds) {
-  using Program = Lowering<Model, M>;
+  using Program = ir::Lowering<Model, M>;
   static_assert(typeflow::detail::Check<typeflow::detail::ModelError<Program>>::Reason::ok,
                 "check_values: the function has a mistake");
-  const ProgramView& program = Program::view;
+  const ir::ProgramView& program = Program::view;
   const auto name_of = [&](Id i) {
     Message text{};
     print_name(text, program, i);
@@ -151,14 +151,15 @@ HostTensors run_kernels(const HostTensors& feeds) {
     const HostTensor& x = feeds.at(name_of(name));
     std::byte* const data = allocate(x.dtype, x.size());
     for (std::int64_t k = 0; k < x.size(); ++k) {
-      typeflow::detail::store_number(x.dtype, x[k], data, k);
+      ir::store_number(x.dtype, x[k], data, k);
     }
     fed.push_back({name, i, data, x.dtype, x.size(), x.dims.rank, x.dims.extent});
   }
   Engine::Run run(engine, fed);
   std::vector<FetchTarget> targets;
   for (Id i = 0; i < program.names.size; ++i) {
-    if (program.names[i].name.kind != NameKind::value || program.names[i].slot == none) continue;
+    if (program.names[i].name.kind != ir::NameKind::value || program.names[i].slot == none)
+      continue;
     const Type& type = program.types[program.names[i].type];
     targets.push_back({i, allocate(type.dtype, run.count(type))});
   }
@@ -170,7 +171,7 @@ HostTensors run_kernels(const HostTensors& feeds) {
     const Type& type = program.types[program.names[target.name].type];
     HostTensor y = host_tensor(type.dtype, resolve(type.dims, run.sizes()));
     for (std::int64_t k = 0; k < y.size(); ++k) {
-      y[k] = typeflow::detail::load_number(type.dtype, target.data, k);
+      y[k] = ir::load_number(type.dtype, target.data, k);
     }
     results[name_of(target.name)] = std::move(y);
   }
@@ -245,7 +246,7 @@ HostTensor expected_values(const R& reference, Call<I...>, DType dtype,
 }
 
 /// A call in words: the operation that makes its result, and its inputs.
-inline std::string describe_call(const Graph& g, Id result, const std::vector<HostTensor>& x) {
+inline std::string describe_call(const ir::Graph& g, Id result, const std::vector<HostTensor>& x) {
   std::string text(g.nodes[g.values[result].node].op->name);
   for (std::size_t i = 0; i < x.size(); ++i) {
     text += (i == 0 ? '(' : ' ') + typeflow::detail::to_string(x[i].dtype, x[i].dims) +
@@ -259,7 +260,8 @@ ValueCheck check_calls(const R& reference, const ValueOptions& options) {
   constexpr auto model = &ValuesModel<F, C...>::trace;
   Graph g;
   model(g);
-  const Message wrong = verify(g);
+  const ir::Graph& graph = g;
+  const Message wrong = verify(graph);
   if (!wrong.empty()) throw Error(std::string(wrong.view()));
   if (options.ranges.empty()) throw Error("check_values", "a range for its inputs", "none");
 
@@ -291,11 +293,12 @@ ValueCheck check_calls(const R& reference, const ValueOptions& options) {
     const std::string alone = "alone_" + std::to_string(call);
     const std::string fused = "fused_" + std::to_string(call);
     Id result = none;
-    for (const Name& name : g.names) {
-      if (g.text_of(name).view() == alone) result = name.value;
+    for (const ir::Name& name : graph.names) {
+      if (graph.text_of(name).view() == alone) result = name.value;
     }
-    const std::string text = describe_call(g, result, inputs[call]);
-    const HostTensor expected = expected_values(reference, types, g.dtype_of(result), inputs[call]);
+    const std::string text = describe_call(graph, result, inputs[call]);
+    const HostTensor expected =
+        expected_values(reference, types, graph.dtype_of(result), inputs[call]);
     compare(check, text, "interpreted", interpreted.at(alone), expected);
     compare(check, text, "kernel", kernels.at(alone), expected);
     compare(check, text, "kernel fused with neighbours", kernels.at(fused), expected);

@@ -67,7 +67,7 @@ void check_logic(const std::string& name, const Reference& reference, const Call
     const auto b = truths(random, shape);
     tf::Graph g;
     test::name(call(test::input(g, "a", a.dtype, shape), test::input(g, "b", a.dtype, shape)), "y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_ulps("y", tf::Interpreter(g).run({"y"}, {{"a", a}, {"b", b}})[0],
                      test::pairs<bool>(a, b, reference), 0);
   }

@@ -156,7 +156,7 @@ TEST_CASE("concat: values of shapes drawn by chance") {
       feeds["x_" + std::to_string(k)] = parts.back();
     }
     test::name(tf::concat_to(inputs, axis), "y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, feeds, {{"y", joined(parts, axis)}});
   }
 }

@@ -159,7 +159,7 @@ void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
   test::name(apply(tf::ops::Conv{{}, d.attributes()}, x, w), "y");
   test::name(apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w), "dx");
   test::name(apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy), "dw");
-  REQUIRE(tf::verify(g).view() == "");
+  REQUIRE(tf::ir::verify(g).view() == "");
 
   Random random(seed);
   tf::HostTensors feeds;

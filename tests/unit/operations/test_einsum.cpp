@@ -14,6 +14,7 @@ namespace {
 
 namespace tf = typeflow;
 using tf::detail::Equation;
+using tf::ir::records;
 
 /// The element of x where the labels have these values.
 double at(const tf::HostTensor& x, std::string_view labels, const std::int64_t* value) {
@@ -160,11 +161,11 @@ std::string random_labels(test::Random& random, int most) {
 template <class O, tf::Text E, class... X>
 int count(const X&... x) {
   tf::Graph& g = tf::detail::graph_of(x...);
-  const int first = g.nodes.size();
+  const int first = records(g).nodes.size();
   const auto y = tf::einsum<E>(x...);
   CHECK(y.id() >= 0);
   int found = 0;
-  for (int i = first; i < g.nodes.size(); ++i) found += tf::is<O>(*g.nodes[i].op);
+  for (int i = first; i < records(g).nodes.size(); ++i) found += tf::is<O>(*records(g).nodes[i].op);
   return found;
 }
 
@@ -214,8 +215,9 @@ TEST_CASE("einsum: values") {
       test::name(
           operands == 1 ? tf::detail::einsum_of(e, x[0]) : tf::detail::einsum_of(e, x[0], x[1]),
           "y");
-      REQUIRE(tf::verify(g).view() == "");
-      for (const tf::Node& node : g.nodes) products += tf::is<tf::ops::MatMul>(*node.op);
+      REQUIRE(tf::ir::verify(g).view() == "");
+      for (const tf::ir::Node& node : records(g).nodes)
+        products += tf::is<tf::ops::MatMul>(*node.op);
       const tf::HostTensor expected = reference(
           feeds.at("a"), labels[0], operands == 2 ? &feeds.at("b") : nullptr, labels[1], result);
       test::check_interpreter(g, feeds, {{"y", expected}}, 1e-13);
@@ -227,7 +229,7 @@ TEST_CASE("einsum: values") {
     auto a = tf::placeholder<double, tf::batch, tf::batch, 3>(g, "a");
     auto b = tf::placeholder<double, tf::batch, tf::batch, 4>(g, "b");
     tf::einsum<"ijk,ijl->kl">(a, b).named("y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::Random random(1);
     const tf::HostTensors feeds = {
         {"a", test::random_tensor(random, tf::DType::float64, test::dims({2, 2, 3}), -2, 2)},

@@ -198,7 +198,7 @@ TEST_CASE("add_n: values") {
   tf::add_n(x).named("one");
   tf::add_n(std::array{x, x * 2, x * 3, x * 4}).named("array");
   tf::add_n(x.any(), (x * 2).any())
-      .graph->add_name("untyped", tf::NameKind::value,
+      .graph->add_name("untyped", tf::ir::NameKind::value,
                        tf::add_n(std::array{x.any(), (x * 2).any()}).id);
   const auto fed = test::floats({2, 2}, {1, 2, 3, 4});
   const auto got = tf::Interpreter(g).run({"one", "array", "untyped"}, {{"x", fed}});

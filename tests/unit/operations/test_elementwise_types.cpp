@@ -115,7 +115,7 @@ void check_same(const std::string& name, const Call& call) {
     const auto x = test::random_tensor(random, DType::float64, shape, -4, 4);
     tf::Graph g;
     test::name(call(test::input(g, "x", x.dtype, shape)), "y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, {{"x", x}}, {{"y", x}});
   }
 }
@@ -311,7 +311,7 @@ TEST_CASE("bitcast: values") {
     const auto in = test::input(g, "x", x.dtype, shape);
     test::name(tf::bitcast_to(tf::bitcast_to(in, DType::int32), DType::float64), "back");
     test::name(tf::bitcast_to(in, DType::int64), "bits");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     tf::HostTensor bits_of_x = tf::host_tensor(DType::int64, shape);
     for (std::int64_t k = 0; k < x.size(); ++k) {
       bits_of_x[k].integer = std::bit_cast<std::int64_t>(x.value(k));

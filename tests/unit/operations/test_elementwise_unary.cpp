@@ -74,7 +74,7 @@ void check(const std::string& name, const Reference& reference, const Call& call
     const auto x = test::random_tensor(random, type, shape, -4, 4);
     tf::Graph g;
     test::name(call(test::input(g, "x", type, shape)), "y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_ulps("y", tf::Interpreter(g).run({"y"}, {{"x", x}})[0], expected(x), ulps);
   }
 }

@@ -131,7 +131,7 @@ void check_random(int axis, int shared, bool is_take) {
     const tf::HostTensors feeds = {
         {"x", test::random_tensor(random, tf::DType::float64, x, -2, 2)},
         {"i", random_indices(random, tf::DType::int64, i, static_cast<int>(x.extent[axis]))}};
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, feeds,
                             {{"y", gathered(feeds.at("x"), feeds.at("i"), axis, shared)}});
   }

@@ -148,7 +148,7 @@ void check_functions() {
 
   tf::Graph graph;
   functions<T>(graph);
-  REQUIRE(tf::verify(graph).view() == "");
+  REQUIRE(tf::ir::verify(graph).view() == "");
   const tf::HostTensors interpreted = tf::interpret(graph, feeds);
   test::Kernels<functions<T>> kernels;
   const test::Outcome compiled = kernels.run(feeds);

@@ -136,7 +136,7 @@ template <auto Model>
 std::vector<test::Outcome> run(const tf::HostTensors& feeds) {
   tf::Graph graph;
   Model(graph);
-  REQUIRE(tf::verify(graph).view() == "");
+  REQUIRE(tf::ir::verify(graph).view() == "");
   const tf::HostTensors values = tf::interpret(graph, feeds);
   const test::Outcome one = test::Kernels<Model>(1).run(feeds);
   const test::Outcome several = test::Kernels<Model>(3).run(feeds);
@@ -350,7 +350,7 @@ struct RandomSystems {
     test::name(cholesky(with_diagonal(left)), "cholesky");
     test::name(self_adjoint_eig(left).values, "values");
     test::name(svd(x).s, "s");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
   }
   tf::HostTensor operator()(const char* name) { return tf::Interpreter(g).run({name}, feeds)[0]; }
 
@@ -651,7 +651,7 @@ constexpr bool types_fit(tf::Graph& g) {
 TEST_CASE("matrices may have batch axes") {
   tf::Graph g;
   CHECK(types_fit(g));
-  CHECK(tf::verify(g).view() == "");
+  CHECK(tf::ir::verify(g).view() == "");
 }
 
 namespace {

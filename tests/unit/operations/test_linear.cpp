@@ -175,7 +175,7 @@ void check_random(int least_rank, const F& function,
     const tf::DType type = i % 2 == 0 ? tf::DType::float64 : tf::DType::int64;
     tf::Graph g;
     test::name(function(test::input(g, "x", type, dims)), "y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     const tf::HostTensor x = test::random_tensor(random, type, dims, -9, 9);
     test::check_interpreter(g, {{"x", x}}, {{"y", expected(x)}}, 1e-14);
   }

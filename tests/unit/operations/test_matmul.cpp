@@ -187,7 +187,7 @@ TEST_CASE("matmul: values") {
       const tf::AnyExpr a = test::input(g, "a", type, of_a);
       const tf::AnyExpr b = test::input(g, "b", type, of_b);
       test::name(matmul(a, b, ta, tb), "y");
-      REQUIRE(tf::verify(g).view() == "");
+      REQUIRE(tf::ir::verify(g).view() == "");
       tf::HostTensors feeds;
       for (const auto& [name, dims] : {std::pair{"a", of_a}, std::pair{"b", of_b}}) {
         tf::HostTensor x = tf::host_tensor(type, dims);

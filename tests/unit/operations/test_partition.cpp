@@ -225,7 +225,7 @@ TEST_CASE("dynamic_stitch: values") {
       feeds["x_" + std::to_string(k)] = data.back();
     }
     test::name(tf::dynamic_stitch(of_indices, of_data, extent), "y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, feeds, {{"y", stitched(indices, data, extent)}});
   }
 }

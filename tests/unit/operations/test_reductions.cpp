@@ -246,7 +246,7 @@ TEST_CASE("reductions of random shapes over random axes") {
     test::name(tf::reduce<ops::LogSumExp>(x, axes, keep), "logsumexp");
     test::name(tf::reduce<ops::Any>(b, axes, keep), "any");
     test::name(tf::reduce<ops::All>(b, axes, keep), "all");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     const auto of = [&](const Fold& f) { return folded(value, axes, keep, DType::float64, f); };
     const auto of_truth = [&](const Fold& f, double start) {
       return folded(truth, axes, keep, DType::boolean,

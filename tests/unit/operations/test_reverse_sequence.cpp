@@ -89,7 +89,7 @@ TEST_CASE("reverse_sequence: values") {
                                     test::input(g, "lengths", lengths.dtype, lengths.dims),
                                     sequence, outer),
                "y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, {{"x", x}, {"lengths", lengths}},
                             {{"y", reversed(x, lengths, sequence, outer)}});
   }

@@ -141,7 +141,7 @@ TEST_CASE("cumsum: values of random shapes") {
       expected["s_" + std::to_string(i)] = scanned<double>(value, axis, all_options[i], 0, plus);
       expected["p_" + std::to_string(i)] = scanned<double>(value, axis, all_options[i], 1, times);
     }
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, {{"x", value}}, expected, 1e-14);
   }
 }

@@ -8,6 +8,7 @@
 namespace {
 
 namespace tf = typeflow;
+using tf::ir::records;
 
 /// slice := f(slice, value) for each index in order.
 template <class F>
@@ -42,13 +43,13 @@ Run run(std::int64_t batch, int threads = 1) {
   out.before = kernels.values();
   tf::Graph graph(M);
   Model(graph);
-  REQUIRE(tf::verify(graph).view() == "");
+  REQUIRE(tf::ir::verify(graph).view() == "");
   tf::Interpreter interpreter(graph);
   interpreter.variables = out.before;
   std::vector<std::string> effects;
-  for (const tf::Name& name : graph.names) {
-    if (name.kind == tf::NameKind::effect) {
-      effects.emplace_back(graph.text_of(name).view());
+  for (const tf::ir::Name& name : records(graph).names) {
+    if (name.kind == tf::ir::NameKind::effect) {
+      effects.emplace_back(records(graph).text_of(name).view());
     }
   }
   interpreter.run(effects, out.feeds);
@@ -186,7 +187,7 @@ constexpr void embeddings(tf::Graph& g) {
   const auto gradient = gradients(loss, table);
   const int parts = slices_of(gradient.any()).size();
   if (parts != (Kind == 0 ? 1 : Kind == 1 ? 2 : 0)) {
-    g.fail(tf::Message{} << "the gradient is a sum of " << parts << " slices");
+    records(g).fail(tf::Message{} << "the gradient is a sum of " << parts << " slices");
   }
   if (Kind > 2) gradient.named("gradient");
   tf::GradientDescent{.rate = 0.1}.minimize(loss).named("train");
@@ -255,9 +256,9 @@ void check_step(int batch, int threads) {
 /// Steps of a program that read or write something as large as the table.
 template <auto Model>
 std::vector<std::string> large_steps(std::int64_t size) {
-  const tf::ProgramView& v = tf::Lowering<Model, tf::training>::view;
+  const tf::ir::ProgramView& v = tf::ir::Lowering<Model, tf::training>::view;
   std::vector<std::string> out;
-  for (const tf::Step& s : v.steps) {
+  for (const tf::ir::Step& s : v.steps) {
     bool large = false;
     for (int i = 0; i < s.operands.count; ++i) {
       const tf::Id slot = v.operands[s.operands.first + i];
@@ -435,12 +436,12 @@ TEST_CASE("a step with a sparse gradient makes nothing of the table's size") {
   CHECK(large_steps<embeddings<2>>(16000).size() > 3);
   // What an update costs goes by what it is given: 3 indices of 4 bytes and 3 rows, which it reads,
   // as it does the table's, and writes.
-  const tf::ProgramView& v = tf::Lowering<embeddings<0>, tf::training>::view;
+  const tf::ir::ProgramView& v = tf::ir::Lowering<embeddings<0>, tf::training>::view;
   bool found = false;
-  for (const tf::Step& s : v.steps) {
+  for (const tf::ir::Step& s : v.steps) {
     if (s.label.operation.view() != "ScatterSub") continue;
     found = true;
-    const tf::StepCost cost = tf::cost_of(v, s, 3);
+    const tf::ir::StepCost cost = tf::ir::cost_of(v, s, 3);
     CHECK(cost.bytes == 3 * 4 + 3 * 3 * 16 * 4);
     CHECK(cost.flops == 3 * 16);
   }
@@ -461,16 +462,16 @@ TEST_CASE("map_values keeps a gradient sparse") {
   const tf::Pool<tf::Slices> slices = slices_of(halved);
   REQUIRE(slices.size() == 2);
   // The one from the last gather arrives first.
-  const bool swapped = g.dims_of(slices[0].indices).rank == 2;
-  CHECK(g.dims_of(slices[swapped ? 1 : 0].values) == test::dims({4, 2}));
-  CHECK(g.dims_of(slices[swapped ? 0 : 1].values) == test::dims({2, 1, 2}));
+  const bool swapped = records(g).dims_of(slices[0].indices).rank == 2;
+  CHECK(records(g).dims_of(slices[swapped ? 1 : 0].values) == test::dims({4, 2}));
+  CHECK(records(g).dims_of(slices[swapped ? 0 : 1].values) == test::dims({2, 1, 2}));
   const tf::AnyExpr dense = gradients(sum(square(table)), table).any();
   CHECK(slices_of(dense).empty());
   CHECK(slices_of(map_values(dense, half)).empty());
   CHECK(slices_of(d.any() + dense).empty());
   test::name(halved, "halved");
   test::name(d.any() * 0.5, "expected");
-  CHECK(tf::verify(g).view() == "");
+  CHECK(tf::ir::verify(g).view() == "");
   test::Random random(4);
   const tf::HostTensors got = tf::interpret(
       g, {{"table", test::random_tensor(random, tf::DType::float64, test::dims({6, 2}), -2, 2)},
@@ -497,7 +498,7 @@ TEST_CASE("the verifier wants a variable as the first input of an update") {
   tf::Graph g;
   const tf::AnyExpr x = test::input(g, "x", tf::DType::float32, test::dims({4, 2}));
   const tf::AnyExpr i = test::input(g, "i", tf::DType::int32, test::dims({4}));
-  CHECK(tf::verify(g).view() == "");
+  CHECK(tf::ir::verify(g).view() == "");
   tf::detail::scatter_node<tf::ops::ScatterAdd>(x, i, x, tf::Indexing::scatter_add);
-  CHECK(tf::verify(g).view().starts_with("ScatterAdd: its first input is no variable"));
+  CHECK(tf::ir::verify(g).view().starts_with("ScatterAdd: its first input is no variable"));
 }

@@ -319,7 +319,7 @@ TEST_CASE("boolean_mask: values") {
     test::name(values, "values");
     test::name(count, "count");
     test::name(where(test::input(g, "of_where", tf::DType::boolean, part), bound)[0], "indices");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, {{"x", x}, {"mask", mask}, {"of_where", mask}},
                             {{"values", kept(x, mask, axis, bound)},
                              {"count", count_of(mask)},
@@ -370,7 +370,7 @@ TEST_CASE("sparse_to_dense: values") {
                                test::input(g, "x", values.dtype, values.dims),
                                tf::detail::constant_node(g, tf::DType::float32, {0.5, 0}), shape),
                "y");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, {{"i", indices}, {"x", values}},
                             {{"y", dense(indices, values, shape, 0.5)}});
   }
@@ -434,10 +434,10 @@ TEST_CASE("the verifier checks the type of each result") {
   tf::Graph g;
   const tf::AnyExpr x = test::input(g, "x", tf::DType::float32, test::dims({6}));
   unique(x, 4);
-  CHECK(tf::verify(g).view() == "");
+  CHECK(tf::ir::verify(g).view() == "");
   const std::array types{tf::Type(tf::DType::float32, test::dims({4})),
                          tf::Type(tf::DType::int32, test::dims({5})),
                          tf::Type(tf::DType::int32, test::dims({}))};
   add_node(g, tf::ops::Unique{{}, 4}, &x.id, 1, types);
-  CHECK(tf::verify(g).view().find("the result has another type") != std::string::npos);
+  CHECK(tf::ir::verify(g).view().find("the result has another type") != std::string::npos);
 }

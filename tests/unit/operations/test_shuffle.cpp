@@ -136,7 +136,7 @@ TEST_CASE("shuffle: gradient") {
   auto y = shuffle(x);
   y.named("y");
   gradients(sum(y * w), x).named("dx");
-  REQUIRE(tf::verify(g).view() == "");
+  REQUIRE(tf::ir::verify(g).view() == "");
   tf::HostTensors feeds;
   for (const char* name : {"x", "w"}) {
     feeds[name] = test::random_tensor(random, tf::DType::float64, test::dims({5, 2}), -1, 1);

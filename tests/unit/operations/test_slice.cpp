@@ -12,6 +12,7 @@
 namespace {
 
 namespace tf = typeflow;
+using tf::ir::records;
 using Place = std::vector<std::int64_t>;
 
 /// Elements of several sizes, every kind of slice.
@@ -246,9 +247,9 @@ TEST_CASE("slice: values of windows drawn by chance") {
     test::check_interpreter(g, feeds, expected);
 
     tf::Pool<tf::Id> roots;
-    for (const tf::Name& name : g.names) roots.push(name.value);
-    const tf::Simplified simplified = tf::simplify(tf::Graph(g), roots);
-    REQUIRE(tf::verify(simplified).view() == "");
+    for (const tf::ir::Name& name : records(g).names) roots.push(name.value);
+    const tf::ir::Simplified simplified = tf::ir::simplify(tf::ir::Graph(g), roots);
+    REQUIRE(tf::ir::verify(simplified).view() == "");
     tf::Interpreter after(simplified.graph, simplified.order, simplified.map);
     test::check_close("slice", after.run({"slice"}, feeds)[0], expected.at("slice"), 0);
   }

@@ -167,7 +167,7 @@ TEST_CASE("argsort: values") {
     const tf::HostTensor value = with_ties(random, DType::int32, shape);
     test::name(tf::detail::sort_along(x, axis, {descending}, 0), "sorted");
     test::name(tf::detail::sort_along(x, axis, {descending}, 1), "order");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     const Ordered want = ordered(value, axis, n, descending);
     test::check_interpreter(g, {{"x", value}}, {{"sorted", want.values}, {"order", want.indices}});
   }

@@ -13,6 +13,7 @@
 namespace {
 
 namespace tf = typeflow;
+using tf::ir::records;
 
 /// What a model names, and its variables after all of its effects: computed by kernels, and
 /// interpreted. Variables have these values at the start.
@@ -38,11 +39,11 @@ std::vector<test::Outcome> outcomes(const tf::HostTensors& feeds,
   interpreter.variables = kernels.values();
   std::vector<std::string> fetches;
   std::vector<std::string> tensors;
-  for (const tf::Name& name : g.names) {
-    if (name.kind != tf::NameKind::value && name.kind != tf::NameKind::effect) continue;
-    const std::string text(g.text_of(name).view());
+  for (const tf::ir::Name& name : records(g).names) {
+    if (name.kind != tf::ir::NameKind::value && name.kind != tf::ir::NameKind::effect) continue;
+    const std::string text(records(g).text_of(name).view());
     fetches.push_back(text);
-    if (name.kind == tf::NameKind::value) tensors.push_back(text);
+    if (name.kind == tf::ir::NameKind::value) tensors.push_back(text);
   }
   const std::vector<tf::HostTensor> values = interpreter.run(fetches, feeds);
   test::Outcome interpreted(interpreter.variables.begin(), interpreter.variables.end());

@@ -120,7 +120,7 @@ TEST_CASE("unique: random lists in graphs made at run time") {
     test::name(values, "values");
     test::name(index, "index");
     test::name(count, "count");
-    REQUIRE(tf::verify(g).view() == "");
+    REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, {{"x", x}}, expected(x, bound, ""));
   }
 }

@@ -20,7 +20,7 @@ struct Cast : elementwise {
 
   static constexpr DType result(Cast op, DType) { return static_cast<DType>(op.to); }
 
-  static constexpr Number evaluate(const EvaluateCall& call) {
+  static constexpr Number evaluate(const ir::EvaluateCall& call) {
     const DType from = call.graph.dtype_of(call.graph.input(call.node, 0));
     const DType target = call.graph.dtype_of(call.node.outputs.first);
     const Number& x = call.inputs[0];

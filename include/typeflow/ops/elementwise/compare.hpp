@@ -91,7 +91,7 @@ struct Select : elementwise {
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
   static constexpr bool condition_first = true;
-  static constexpr Number evaluate(const EvaluateCall& call) {
+  static constexpr Number evaluate(const ir::EvaluateCall& call) {
     return call.inputs[call.inputs[0].integer != 0 ? 1 : 2];
   }
   template <class C, class V>
@@ -254,16 +254,16 @@ constexpr auto where(const C& condition, const A& yes, const B& no,
   using T = typename detail::FirstElement<A, B>::type;
   using S = shape_of_t<detail::BroadcastRule<typename C::shape, typename detail::ShapeOf<A>::type,
                                              typename detail::ShapeOf<B>::type>>;
-  Graph& graph = condition.graph();
+  ir::Graph& graph = condition.graph();
   const Id ids[] = {condition.id(), detail::operand_id(graph, dtype_of<T>, yes),
                     detail::operand_id(graph, dtype_of<T>, no)};
-  return Expr<T, S>(graph, add_node(graph, ops::Select{}, ids, 3, Expr<T, S>::type).id);
+  return Expr<T, S>(condition.graph(), add_node(graph, ops::Select{}, ids, 3, Expr<T, S>::type).id);
 }
 template <class A, class B>
   requires UntypedOperands<A, B>
 constexpr AnyExpr where(const AnyExpr& condition, const A& yes, const B& no,
                         const std::source_location& = {}) {
-  Graph& graph = *condition.graph;
+  ir::Graph& graph = *condition.graph;
   const DType element = detail::element_type(yes, no);
   const Id ids[] = {condition.id, detail::operand_id(graph, element, yes),
                     detail::operand_id(graph, element, no)};

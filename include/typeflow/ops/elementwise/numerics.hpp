@@ -70,7 +70,7 @@ constexpr auto is_finite(const X& x, std::source_location at = std::source_locat
 }
 
 /// x itself. A run that computes it throws an Error if an element is NaN or infinite:
-/// h = tf::check_numerics(h). Gradients pass through, unchecked. See SessionOptions for a check of
+/// h = check_numerics(h). Gradients pass through, unchecked. See SessionOptions for a check of
 /// everything that a session computes.
 template <TypedExpr X>
 constexpr auto check_numerics(const X& x,
@@ -81,7 +81,7 @@ constexpr auto check_numerics(const X& x,
   const Id id = x.id();
   return detail::same_type(x, add_node(x.graph(), ops::CheckNumerics{}, &id, 1, X::type).id);
 }
-/// The same with a name, which the message begins with: tf::check_numerics(h, "hidden").
+/// The same with a name, which the message begins with: check_numerics(h, "hidden").
 template <TypedExpr X>
 constexpr auto check_numerics(const X& x, Label name,
                               std::source_location at = std::source_location::current()) {

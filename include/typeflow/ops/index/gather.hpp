@@ -187,8 +187,8 @@ constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const AnyExpr& values
 }
 
 /// Appends the slices whose sum a value is; false if it is dense.
-constexpr bool collect_slices(Graph& graph, Id value, Pool<Slices>& out) {
-  const Node& node = graph.node_of(value);
+constexpr bool collect_slices(ir::Graph& graph, Id value, Pool<Slices>& out) {
+  const ir::Node& node = graph.node_of(value);
   if (is<ops::IndexedSlices>(*node.op)) {
     out.push(Slices{graph.input(node, 0), graph.input(node, 1),
                     decode<ops::IndexedSlices>(graph, node).indexing});
@@ -202,8 +202,8 @@ constexpr bool collect_slices(Graph& graph, Id value, Pool<Slices>& out) {
 }
 
 template <class F>
-constexpr Id map_slices(Graph& graph, Id value, const F& f) {
-  const Node node = graph.node_of(value);
+constexpr Id map_slices(ir::Graph& graph, Id value, const F& f) {
+  const ir::Node node = graph.node_of(value);
   if (is<ops::IndexedSlices>(*node.op)) {
     const AnyExpr indices{&graph, graph.input(node, 0)};
     const AnyExpr values = f(AnyExpr{&graph, graph.input(node, 1)});

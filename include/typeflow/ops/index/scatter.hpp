@@ -114,18 +114,18 @@ inline constexpr bool scatterable<T, S, I, V> =
 template <class O, class T, class S, class I, Operand V>
 constexpr Effect scatter(const Variable<T, S>& variable, const I& indices, const V& values,
                          Indexing indexing, const std::source_location& at) {
-  Graph& graph = variable.graph();
+  ir::Graph& graph = variable.graph();
   graph.source = source_line(at);
   const AnyExpr value{&graph, operand_id(graph, dtype_of<T>, values)};
   const AnyExpr slices = broadcast_to(value, SlicesRule<S, typename I::shape>::value);
-  return {graph, scatter_node<O>(variable.any(), indices.any(), slices, indexing)};
+  return {variable.graph(), scatter_node<O>(variable.any(), indices.any(), slices, indexing)};
 }
 
 template <class O>
 constexpr Effect scatter(const AnyVariable& variable, const Slices& slices) {
-  Graph* const graph = &variable.graph();
-  return {*graph, scatter_node<O>(variable.any(), AnyExpr{graph, slices.indices},
-                                  AnyExpr{graph, slices.values}, slices.indexing)};
+  const AnyExpr x = variable.any();
+  return {variable.graph(), scatter_node<O>(x, AnyExpr{x.graph, slices.indices},
+                                            AnyExpr{x.graph, slices.values}, slices.indexing)};
 }
 
 }  // namespace detail

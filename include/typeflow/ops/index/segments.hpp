@@ -39,7 +39,7 @@ constexpr AnyExpr int32_ones(const X& x) {
 template <UntypedExpr X>
 constexpr AnyExpr confusion(const X& labels, const AnyExpr& predictions, const AnyExpr& weights,
                             Extent classes) {
-  Graph& graph = *labels.graph;
+  ir::Graph& graph = *labels.graph;
   Dims pairs = labels.dims();
   pairs.append(1);
   const AnyExpr label = reshape_to(cast_to(labels, DType::int64), pairs);

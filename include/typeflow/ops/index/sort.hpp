@@ -159,7 +159,7 @@ struct TopK {
 };
 
 /// The k largest elements of each row along the last axis, the largest first, and their int32
-/// positions, the lower one first for equals: auto [values, indices] = tf::top_k<5>(x).
+/// positions, the lower one first for equals: auto [values, indices] = top_k<5>(x).
 /// (..,N) -> (..,k), (..,k). NaN counts as larger than every number.
 ///
 /// Gradients of the values go to the elements that were chosen. If N is tf::batch, a run with less

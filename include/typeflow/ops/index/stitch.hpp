@@ -232,10 +232,11 @@ constexpr auto dynamic_stitch(const Indices& indices, const Data& data,
         Expr<typename detail::ValuesOf<std::tuple_element_t<0, Data>>::element, shape_of_t<Rule>>;
     if constexpr (Rule::valid) {
       return [&]<std::size_t... K>(std::index_sequence<K...>) {
-        detail::mark(at, detail::values_of(std::get<0>(data)));
+        const auto first = detail::values_of(std::get<0>(data));
+        detail::mark(at, first);
         const AnyExpr of_indices[] = {detail::counted_of(std::get<K>(indices))...};
         const AnyExpr of_data[] = {detail::values_of(std::get<K>(data)).any()...};
-        return E(*of_data[0].graph, dynamic_stitch(of_indices, of_data, N).id);
+        return E(first.graph(), dynamic_stitch(of_indices, of_data, N).id);
       }(std::make_index_sequence<count>{});
     } else {
       return E{};
@@ -282,14 +283,14 @@ constexpr auto sparse_to_dense(const I& indices, const V& values, const O& other
   using E = Expr<typename V::element, Shape<D...>>;
   if constexpr (integers && fits && rows && is_axis && other) {
     detail::mark(at, values);
-    Graph& graph = values.graph();
-    AnyExpr rest{&graph, none};
+    AnyExpr rest{values.any().graph, none};
     if constexpr (Literal<O>) {
-      if (otherwise != O{}) rest = detail::literal_node(graph, V::type.dtype, otherwise);
+      if (otherwise != O{}) rest = detail::literal_node(values.graph(), V::type.dtype, otherwise);
     } else {
       rest = otherwise.any();
     }
-    return E(graph, sparse_to_dense(detail::counted_of(indices), values.any(), rest, dims).id);
+    return E(values.graph(),
+             sparse_to_dense(detail::counted_of(indices), values.any(), rest, dims).id);
   } else {
     return E{};
   }

@@ -15,7 +15,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace detail {
 
 /// Whether an element is on the diagonal of two axes.
-constexpr AnyExpr on_diagonal(Graph& graph, const Dims& dims, int row, int column) {
+constexpr AnyExpr on_diagonal(ir::Graph& graph, const Dims& dims, int row, int column) {
   return equal(index_along(graph, dims, row), index_along(graph, dims, column));
 }
 /// x, and 0 off the diagonal of two axes.

@@ -80,8 +80,8 @@ constexpr auto lrn(const X& x, LrnOptions options = {},
   if (options.depth_radius < 0) {
     Message message{};
     message << "lrn(x), ";
-    detail::print_place(message, x.graph().source);
-    x.graph().fail(message << ": depth_radius must be 0 or more");
+    detail::print_place(message, ir::records(x.graph()).source);
+    ir::records(x.graph()).fail(message << ": depth_radius must be 0 or more");
     return detail::same_type(x, x.id());
   }
   const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {

@@ -247,8 +247,8 @@ constexpr AnyExpr log_softmax_along(const X& x, unsigned axis) {
 
 namespace detail {
 constexpr Id log_of_softmax(const AnyExpr& x) {
-  const Graph& graph = *x.graph;
-  const Node& node = graph.node_of(x.id);
+  const ir::Graph& graph = *x.graph;
+  const ir::Node& node = graph.node_of(x.id);
   if (is<ops::Cast>(*node.op) && is_half_precision(x.dtype())) {  // computed in float
     const Id found = log_of_softmax(AnyExpr{x.graph, graph.input(node, 0)});
     return found == none ? none : cast_to(AnyExpr{x.graph, found}, x.dtype()).id;

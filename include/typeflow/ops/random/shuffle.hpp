@@ -57,7 +57,7 @@ struct RandomPermutation : custom {
 /// Untyped shuffle.
 template <UntypedExpr X>
 constexpr AnyExpr shuffle(const X& x, const Label& label = "") {
-  Graph& graph = *x.graph;
+  ir::Graph& graph = *x.graph;
   const std::uint64_t path = graph.add_random_path("shuffle", label);
   const AnyExpr order =
       add_node(graph,

@@ -173,7 +173,7 @@ struct Moments {
 };
 
 /// Mean and variance, the mean of (x - mean)^2, over axes, all if none is named:
-/// auto [mean, variance] = tf::moments<0>(x). (N,C) -> (C), (C)
+/// auto [mean, variance] = moments<0>(x). (N,C) -> (C), (C)
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto moments(const X& x, K keep = {},
                        std::source_location at = std::source_location::current()) {

@@ -95,7 +95,7 @@ struct Concat : custom {
 constexpr AnyExpr concat_to(std::span<const AnyExpr> x, int axis) {
   constexpr int most = ops::Concat::max_inputs;
   Pool<Id> ids;
-  Graph& graph = *x[0].graph;
+  ir::Graph& graph = *x[0].graph;
   for (const AnyExpr& part : x) ids.push(part.id);
   while (ids.size() > 1) {
     Pool<Id> joined;
@@ -122,9 +122,9 @@ constexpr AnyExpr ops::Concat::flat(std::span<const AnyExpr> x, int axis, const 
   Id parts[max_inputs] = {};
   int size = 0;
   int left = static_cast<int>(x.size());
-  Graph& graph = *x[0].graph;
+  ir::Graph& graph = *x[0].graph;
   for (const AnyExpr& part : x) {
-    const Node node = graph.node_of(part.id);
+    const ir::Node node = graph.node_of(part.id);
     const int room = max_inputs - size - --left;
     if (is_along(part, axis) && node.inputs.count <= room) {
       for (Id k = 0; k < node.inputs.count; ++k) parts[size++] = graph.input(node, k);
@@ -155,8 +155,8 @@ constexpr bool join(const SliceWindow& outer, int rank, SliceWindow* inner) {
 /// The part of a concatenation that a window lies in, which it then counts from; none exists if it
 /// reaches into several.
 constexpr AnyExpr part_of(const AnyExpr& concat, const Dims& size, SliceWindow* window) {
-  const Graph& graph = *concat.graph;
-  const Node& node = graph.node_of(concat.id);
+  const ir::Graph& graph = *concat.graph;
+  const ir::Node& node = graph.node_of(concat.id);
   const int axis = operation_of<ops::Concat>(concat).axis;
   const Extent whole = concat.dims().extent[axis];
   if (size.extent[axis] == 0 || symbols_of(whole) != symbols_of(size.extent[axis])) return {};

@@ -17,11 +17,11 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace detail {
 
 template <Element T, Extent... D>
-constexpr Expr<T, Shape<D...>> filled_with(Graph& graph, int number,
-                                           const std::source_location& at) {
+constexpr Expr<T, Shape<D...>> filled_with(Graph& g, int number, const std::source_location& at) {
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   const AnyExpr scalar = constant_node(graph, dtype_of<T>, number_from(static_cast<T>(number)));
-  return {graph, broadcast_to(scalar, Shape<D...>::dims).id};
+  return {g, broadcast_to(scalar, Shape<D...>::dims).id};
 }
 
 /// Indices with a new axis, and the positions along it, 0 up to the extent: both in a type that
@@ -40,7 +40,7 @@ constexpr IndexAndPosition along_new_axis(const AnyExpr& indices, const Dims& ex
 }
 
 /// count as an int32 scalar. That of symbols is a floating constant, which double holds exactly.
-constexpr AnyExpr count_node(Graph& graph, const Count& count) {
+constexpr AnyExpr count_node(ir::Graph& graph, const Count& count) {
   if (count.powers == 0) {
     return constant_node(graph, DType::int32, Number{0, count.coefficient});
   }
@@ -52,15 +52,13 @@ constexpr AnyExpr count_node(Graph& graph, const Count& count) {
 
 /// A tensor of zeros: zeros_tensor<float, 2, 3>(g). (tf::zeros is the initialiser of variables.)
 template <Element T, Extent... D>
-constexpr auto zeros_tensor(Graph& graph,
-                            std::source_location at = std::source_location::current()) {
-  return detail::filled_with<T, D...>(graph, 0, at);
+constexpr auto zeros_tensor(Graph& g, std::source_location at = std::source_location::current()) {
+  return detail::filled_with<T, D...>(g, 0, at);
 }
 /// A tensor of ones: ones_tensor<float, 2, 3>(g).
 template <Element T, Extent... D>
-constexpr auto ones_tensor(Graph& graph,
-                           std::source_location at = std::source_location::current()) {
-  return detail::filled_with<T, D...>(graph, 1, at);
+constexpr auto ones_tensor(Graph& g, std::source_location at = std::source_location::current()) {
+  return detail::filled_with<T, D...>(g, 1, at);
 }
 
 /// Zeros of the type and shape of x. No gradient flows to x.
@@ -98,7 +96,7 @@ constexpr auto fill(const X& x, std::source_location at = std::source_location::
 /// start, start + delta, ...: N of them. Both are numbers or scalar tensors of type T.
 /// range<float, 4>(g, 1, 0.5) is 1, 1.5, 2, 2.5. N may be tf::batch.
 template <Element T, Extent N, Operand Start, Operand Delta>
-constexpr auto range(Graph& graph, const Start& start, const Delta& delta,
+constexpr auto range(Graph& g, const Start& start, const Delta& delta,
                      std::source_location at = std::source_location::current()) {
   using E = Expr<T, Shape<N>>;
   static_assert(contains(Domain::numbers, dtype_of<T>), "range<T, n>: T must be a type of numbers");
@@ -106,17 +104,18 @@ constexpr auto range(Graph& graph, const Start& start, const Delta& delta,
                 "range<T, n>(g, start, delta): start and delta must be of type T");
   static_assert(detail::ShapeOf<Start>::type::rank == 0 && detail::ShapeOf<Delta>::type::rank == 0,
                 "range<T, n>(g, start, delta): start and delta must be scalars");
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   const AnyExpr first{&graph, detail::operand_id(graph, dtype_of<T>, start)};
   const AnyExpr step{&graph, detail::operand_id(graph, dtype_of<T>, delta)};
   const AnyExpr position = cast_to(index_along(graph, Shape<N>::dims, 0), dtype_of<T>);
-  return E(graph, (position * step + first).id);
+  return E(g, (position * step + first).id);
 }
 
 /// N numbers from `from` to `to`, evenly apart; the last is `to` exactly. Both are numbers or
 /// scalar tensors of type T. linspace<float, 5>(g, 0, 1) is 0, 0.25, 0.5, 0.75, 1.
 template <Element T, Extent N, Operand From, Operand To>
-constexpr auto linspace(Graph& graph, const From& from, const To& to,
+constexpr auto linspace(Graph& g, const From& from, const To& to,
                         std::source_location at = std::source_location::current()) {
   using E = Expr<T, Shape<N>>;
   static_assert(is_floating(dtype_of<T>), "linspace<T, n>: T must be a floating-point type");
@@ -125,16 +124,17 @@ constexpr auto linspace(Graph& graph, const From& from, const To& to,
                 "linspace<T, n>(g, from, to): from and to must be of type T");
   static_assert(detail::ShapeOf<From>::type::rank == 0 && detail::ShapeOf<To>::type::rank == 0,
                 "linspace<T, n>(g, from, to): from and to must be scalars");
+  ir::Graph& graph = g;
   graph.source = source_line(at);
   const AnyExpr first{&graph, detail::operand_id(graph, dtype_of<T>, from)};
   if constexpr (N <= 1) {
-    return E(graph, reshape_to(first, Shape<N>::dims).id);
+    return E(g, reshape_to(first, Shape<N>::dims).id);
   } else {
     const AnyExpr last{&graph, detail::operand_id(graph, dtype_of<T>, to)};
     const AnyExpr index = index_along(graph, Shape<N>::dims, 0);
     const AnyExpr position = cast_to(index, dtype_of<T>);
     const AnyExpr inside = first + position * ((last - first) / static_cast<double>(N - 1));
-    return E(graph, where(equal(index, static_cast<int>(N - 1)), last, inside).id);
+    return E(g, where(equal(index, static_cast<int>(N - 1)), last, inside).id);
   }
 }
 
@@ -158,11 +158,11 @@ constexpr auto size(const X& x, std::source_location at = std::source_location::
 template <TypedExpr X>
 constexpr auto shape(const X& x, std::source_location at = std::source_location::current()) {
   detail::mark(at, x);
-  Graph& graph = x.graph();
+  ir::Graph& graph = x.graph();
   const Dims& dims = X::shape::dims;
   using E = Expr<std::int32_t, Shape<static_cast<Extent>(X::rank)>>;
   if constexpr (X::rank == 0) {
-    return E(graph, broadcast_to(detail::count_node(graph, Count{0, 0}), E::type.dims).id);
+    return E(x.graph(), broadcast_to(detail::count_node(graph, Count{0, 0}), E::type.dims).id);
   } else {
     AnyExpr extents[X::rank];
     for (int i = 0; i < X::rank; ++i) {
@@ -170,7 +170,7 @@ constexpr auto shape(const X& x, std::source_location at = std::source_location:
       count.multiply(dims.extent[i]);
       extents[i] = reshape_to(detail::count_node(graph, count), Dims{1, {1}});
     }
-    return E(graph, concat_to(extents, 0).id);
+    return E(x.graph(), concat_to(extents, 0).id);
   }
 }
 
@@ -190,12 +190,12 @@ constexpr auto one_hot(const X& indices, std::type_identity_t<T> on = T(1),
   constexpr int axis = Expanded::axis;
   using Rule = detail::StackRule<Axis, typename X::shape, Depth>;
   detail::mark(at, indices);
-  Graph& graph = indices.graph();
+  ir::Graph& graph = indices.graph();
   const auto [index, position] =
       detail::along_new_axis(indices.any(), Expanded::value, axis, Depth);
   const AnyExpr yes = detail::constant_node(graph, dtype_of<T>, number_from(on));
   const AnyExpr no = detail::constant_node(graph, dtype_of<T>, number_from(off));
-  return Expr<T, shape_of_t<Rule>>(graph, where(equal(index, position), yes, no).id);
+  return Expr<T, shape_of_t<Rule>>(indices.graph(), where(equal(index, position), yes, no).id);
 }
 
 /// Whether a position lies before a length: the first lengths[i] of row i are true.

@@ -81,7 +81,7 @@ constexpr auto pad(const X& x, const V& value = 0,
   static_assert(detail::ShapeOf<V>::type::rank == 0,
                 "pad<before, after, ...>(x, value): the value must be a scalar");
   detail::mark(at, x);
-  const AnyExpr border{&x.graph(), detail::operand_id(x.graph(), X::type.dtype, value)};
+  const AnyExpr border{x.any().graph, detail::operand_id(x.graph(), X::type.dtype, value)};
   return Expr<typename X::element, shape_of_t<Rule>>(
       x.graph(), detail::pad_by(x.any(), Rule::amounts, Rule::value, border).id);
 }

@@ -30,7 +30,7 @@ struct BroadcastTo : elementwise {
   static constexpr std::string_view name = "BroadcastTo";
   static constexpr Domain domain = Domain::any;
   static constexpr bool own_type = true;
-  static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
+  static constexpr Number evaluate(const ir::EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
   constexpr V operator()(V x) const {
     return x;
@@ -137,7 +137,7 @@ constexpr AnyExpr transpose_to(const AnyExpr& x, const int* permutation) {
 }
 
 /// Untyped: int32 positions along `axis` of the given shape.
-constexpr AnyExpr index_along(Graph& graph, const Dims& dims, int axis) {
+constexpr AnyExpr index_along(ir::Graph& graph, const Dims& dims, int axis) {
   return add_node(graph, ops::IndexAlong{{}, static_cast<std::uint32_t>(axis)}, nullptr, 0,
                   Type(DType::int32, dims));
 }

@@ -121,7 +121,7 @@ struct Pad : custom, SliceWindow {
     const AnyExpr dx = slice_to(dy, op, x.dims());
     if (value.graph->op_of(value.id).builtin == Builtin::constant) return {dx, AnyExpr{}};
     // The sum of dy outside of the window.
-    Graph& graph = *dy.graph;
+    ir::Graph& graph = *dy.graph;
     const AnyExpr in = detail::constant_node(graph, DType::boolean, Number{0, 1});
     const AnyExpr out = detail::constant_node(graph, DType::boolean, Number{});
     const AnyExpr inside = pad_to(broadcast_to(in, x.dims()), op, dy.dims(), out);
@@ -403,8 +403,8 @@ constexpr auto select(const X& x, std::type_identity_t<Extent> i,
       detail::plan_axis(i, detail::extent_or_zero<typename X::shape, axis>);
   if (plan.problem != detail::SlicePlan::Problem::none) {
     Message message{};
-    x.graph().fail(message << "select<" << Axis << ">(x, i): there is no element " << i
-                           << " along that axis of " << X::shape::dims);
+    ir::records(x.graph()).fail(message << "select<" << Axis << ">(x, i): there is no element " << i
+                                        << " along that axis of " << X::shape::dims);
   }
   const AnyExpr taken = slice_along(x.any(), axis, plan.begin, 1);
   return E(x.graph(), reshape_to(taken, E::type.dims).id);

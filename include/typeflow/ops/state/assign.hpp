@@ -30,7 +30,7 @@ struct Read : elementwise {
   static constexpr std::string_view name = "Read";
   static constexpr Domain domain = Domain::any;
   static constexpr SideEffect effect = SideEffect::reads_state;
-  static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
+  static constexpr Number evaluate(const ir::EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
   constexpr V operator()(V x) const {
     return x;
@@ -43,7 +43,7 @@ struct After : elementwise {
   static constexpr Builtin builtin = Builtin::after;
   static constexpr std::string_view name = "After";
   static constexpr Domain domain = Domain::any;
-  static constexpr Number evaluate(const EvaluateCall& call) { return call.inputs[0]; }
+  static constexpr Number evaluate(const ir::EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
   constexpr V operator()(V x) const {
     return x;
@@ -61,25 +61,26 @@ struct Group : operation_base {
 }  // namespace ops
 
 namespace detail {
-constexpr Effect group_node(Graph& graph, const Id* tokens, int count) {
+constexpr Effect group_node(Graph& g, const Id* tokens, int count) {
   (void)sizeof(BindOp<ops::Group>);
-  return {graph, graph.add_value(record<ops::Group>, tokens, count, none)};
+  ir::Graph& graph = g;
+  return {g, graph.add_value(record<ops::Group>, tokens, count, none)};
 }
-constexpr Id assign_node(Graph& graph, Id variable, Id value) {
+constexpr Id assign_node(ir::Graph& graph, Id variable, Id value) {
   (void)sizeof(BindOp<ops::Assign>);
   const Id ids[] = {variable, value};
   return graph.add_value(record<ops::Assign>, ids, 2, none);
 }
 /// The variable's value at this point of the model's statements, to compute with. As long as no
 /// statement changes it, that is the variable itself, which spares every step of training a node.
-constexpr AnyExpr present_value(Graph& graph, Id variable) {
+constexpr AnyExpr present_value(ir::Graph& graph, Id variable) {
   const Id index = graph.variable_index(variable);
   if (!graph.variable_records[index].written) return {&graph, variable};
   return add_node(graph, ops::Read{}, &variable, 1, graph.values[variable].type);
 }
 /// x once `token` has happened.
 constexpr AnyExpr after_node(const AnyExpr& x, Id token) {
-  Graph& graph = *x.graph;
+  ir::Graph& graph = *x.graph;
   const AnyExpr y = add_node(graph, ops::After{}, &x.id, 1, graph.type_of(x.id));
   graph.nodes[graph.values[y.id].node].controls = graph.append(&token, 1);
   return y;
@@ -102,7 +103,8 @@ class Assignment : public Effect {
   constexpr Assignment(Graph& graph, Id token, Id value) : Effect(graph, token), value_(value) {}
   /// The new value; computing it executes the assignment.
   constexpr Expr<T, S> value() const {
-    return {graph(), detail::after_node({&graph(), value_}, token()).id};
+    const Expr<T, S> assigned(graph(), value_);
+    return {graph(), detail::after_node(assigned.any(), token()).id};
   }
 
  private:
@@ -111,10 +113,9 @@ class Assignment : public Effect {
 
 template <Element T, class S>
 constexpr Expr<T, S> Variable<T, S>::read(std::source_location at) const {
-  Graph& graph = this->graph();
-  graph.source = source_line(at);
+  detail::mark(at, *this);
   const Id id = this->id();
-  return {graph, add_node(graph, ops::Read{}, &id, 1, Expr<T, S>::type).id};
+  return {this->graph(), add_node(this->graph(), ops::Read{}, &id, 1, Expr<T, S>::type).id};
 }
 
 namespace detail {
@@ -127,15 +128,14 @@ inline constexpr bool assignable<T, S, V> =
 /// The operand with exactly the variable's shape.
 template <class T, class S, Operand V>
 constexpr Id value_for(const Variable<T, S>& variable, const V& value) {
-  Graph& graph = variable.graph();
+  ir::Graph& graph = variable.graph();
   const Id id = operand_id(graph, dtype_of<T>, value);
   return broadcast_to(AnyExpr{&graph, id}, S::dims).id;
 }
 
 template <class T, class S>
 constexpr Assignment<T, S> assignment(const Variable<T, S>& variable, Id value) {
-  Graph& graph = variable.graph();
-  return {graph, assign_node(graph, variable.id(), value), value};
+  return {variable.graph(), assign_node(variable.graph(), variable.id(), value), value};
 }
 }  // namespace detail
 
@@ -146,7 +146,7 @@ constexpr Assignment<T, S> assign(const Variable<T, S>& variable, const V& value
   static_assert(detail::assignable<T, S, V>,
                 "assign(variable, value): the value must have the variable's element type and "
                 "broadcast to its shape");
-  variable.graph().source = source_line(at);
+  detail::mark(at, variable);
   return detail::assignment(variable, detail::value_for(variable, value));
 }
 
@@ -157,7 +157,7 @@ constexpr Assignment<T, S> assign_add(const Variable<T, S>& variable, const V& v
   static_assert(detail::assignable<T, S, V>,
                 "assign_add(variable, value): the value must have the variable's element type and "
                 "broadcast to its shape");
-  Graph& graph = variable.graph();
+  ir::Graph& graph = variable.graph();
   graph.source = source_line(at);
   const AnyExpr now = detail::present_value(graph, variable.id());
   return detail::assignment(variable,
@@ -171,7 +171,7 @@ constexpr Assignment<T, S> assign_sub(const Variable<T, S>& variable, const V& v
   static_assert(detail::assignable<T, S, V>,
                 "assign_sub(variable, value): the value must have the variable's element type and "
                 "broadcast to its shape");
-  Graph& graph = variable.graph();
+  ir::Graph& graph = variable.graph();
   graph.source = source_line(at);
   const AnyExpr now = detail::present_value(graph, variable.id());
   return detail::assignment(variable,
@@ -185,7 +185,7 @@ constexpr Assignment<T, S> assign_mul(const Variable<T, S>& variable, const V& v
   static_assert(detail::assignable<T, S, V>,
                 "assign_mul(variable, value): the value must have the variable's element type and "
                 "broadcast to its shape");
-  Graph& graph = variable.graph();
+  ir::Graph& graph = variable.graph();
   graph.source = source_line(at);
   const AnyExpr now = detail::present_value(graph, variable.id());
   return detail::assignment(variable,
@@ -205,9 +205,9 @@ constexpr auto after(const Effect& effect, const X& x,
                      std::source_location at = std::source_location::current()) {
   if (effect.empty()) return detail::same_type(x, x.id());
   detail::mark(at, x);
-  Graph& graph = x.graph();
+  ir::Graph& graph = x.graph();
   const Id token = effect.token();
-  const Node& node = graph.node_of(x.id());
+  const ir::Node& node = graph.node_of(x.id());
   if (is<ops::Read>(*node.op) && node.controls.count == 0) {
     // Read anew: x may have been made before the effect.
     const Id variable = graph.input(node, 0);

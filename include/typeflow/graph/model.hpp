@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The graph as a model sees it. What it is made of, and how nodes get into it, is ir::Graph
+// (graph/graph.hpp): a Graph is one to whoever asks for one, so that the functions of the library
+// take either, and an operation's author reaches the records by ir::Graph& graph = x.graph().
+
+#include <string_view>
+#include <utility>
+
+#include "typeflow/core/pool.hpp"
+#include "typeflow/graph/graph.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+class Graph;
+
+class AnyVariable;
+class Effect;
+
+/// A place in a list, for range-based loops over list[0], list[1]...
+template <class List>
+struct ListPlace {
+  const List* list;
+  int i;
+  constexpr auto operator*() const { return (*list)[i]; }
+  constexpr ListPlace& operator++() {
+    ++i;
+    return *this;
+  }
+  constexpr bool operator!=(const ListPlace& other) const { return i != other.i; }
+};
+
+/// Some of a graph's variables, in the order in which the model made them.
+struct VariableList {
+  Graph* graph = nullptr;
+  Pool<Id> variables;  ///< in ir::Graph::variable_records
+
+  constexpr int size() const { return variables.size(); }
+  constexpr AnyVariable operator[](int i) const;  // front/variables.hpp
+  constexpr ListPlace<VariableList> begin() const { return {this, 0}; }
+  constexpr ListPlace<VariableList> end() const { return {this, size()}; }
+};
+
+/// The graph that a model adds to, by functions: void model(tf::Graph& g).
+class Graph {
+ public:
+  constexpr explicit Graph(Mode mode = typeflow::training) : records_(mode) {}
+
+  /// Whether dropout drops and layers register their training updates.
+  constexpr bool training() const { return records_.training(); }
+  constexpr Mode mode() const { return records_.mode(); }
+
+  /// The trainable variables whose path is `path` or lies below it; all without a path.
+  constexpr VariableList trainable(std::string_view path = {}) { return select(path, true); }
+  /// The same of all variables, states excepted.
+  constexpr VariableList variables(std::string_view path = {}) { return select(path, false); }
+
+  /// Registers what a layer changes in each step of training, beside what optimisers do: `minimize`
+  /// includes it in its effect.
+  constexpr void add_update(const Effect& update);  // front/expr.hpp
+
+  /// The records, for the library and for operations that add nodes of their own.
+  constexpr operator ir::Graph&() & { return records_; }               // NOLINT
+  constexpr operator const ir::Graph&() const& { return records_; }    // NOLINT
+  constexpr operator ir::Graph&&() && { return std::move(records_); }  // NOLINT
+
+ private:
+  constexpr VariableList select(std::string_view path, bool trainable_only) {
+    VariableList list{this, {}};
+    for (Id i = 0; i < records_.variable_records.size(); ++i) {
+      const ir::VariableRecord& record = records_.variable_records[i];
+      if (record.state || (trainable_only && !record.trainable)) continue;
+      if (records_.is_within(records_.names[record.name], path)) list.variables.push(i);
+    }
+    return list;
+  }
+
+  ir::Graph records_;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
+
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
+
+/// What a model's graph is made of.
+constexpr Graph& records(typeflow::Graph& graph) { return graph; }
+constexpr const Graph& records(const typeflow::Graph& graph) { return graph; }
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
