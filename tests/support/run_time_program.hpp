@@ -64,7 +64,7 @@ class KernelTable {
     }(std::make_integer_sequence<int, Program::kernel_count>{});
   }
   /// Error if there is none of this description.
-  const tf::KernelEntry& find(const tf::KernelSpec& spec) const {
+  const tf::KernelEntry& find(const tf::ir::KernelSpec& spec) const {
     for (const Kernel& kernel : kernels_) {
       if (same_kernel(*kernel.spec, spec)) return kernel.entry;
     }
@@ -74,7 +74,7 @@ class KernelTable {
 
  private:
   struct Kernel {
-    const tf::KernelSpec* spec;
+    const tf::ir::KernelSpec* spec;
     tf::KernelEntry entry;
   };
   std::vector<Kernel> kernels_;
@@ -114,7 +114,8 @@ class RunTimeProgram {
   static std::vector<tf::KernelEntry> find_all(const tf::InterpretedProgram& program,
                                                const KernelTable& kernels) {
     std::vector<tf::KernelEntry> entries;
-    for (const tf::KernelSpec& spec : program.pools().specs) entries.push_back(kernels.find(spec));
+    for (const tf::ir::KernelSpec& spec : program.pools().specs)
+      entries.push_back(kernels.find(spec));
     return entries;
   }
 
