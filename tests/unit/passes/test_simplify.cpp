@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../support/host_tensors.hpp"
+#include "support/host_tensors.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/interpret/interpret.hpp"
 

@@ -2,7 +2,7 @@
 
 // The gradient of every operation of the front, against central differences in double.
 
-#include "../support/check_gradients.hpp"
+#include "support/check_gradients.hpp"
 
 namespace tf = typeflow;
 using test::check_gradients;

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "../support/host_tensors.hpp"
+#include "support/host_tensors.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/interpret/interpret.hpp"
 
