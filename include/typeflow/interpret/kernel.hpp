@@ -442,7 +442,7 @@ class KernelInterpreter {
 
 /// Runs a kernel from its description alone; KernelCall::description points to it.
 inline void interpret_kernel(const KernelCall& call) {
-  detail::KernelInterpreter(*static_cast<const KernelSpec*>(call.description), call).run();
+  KernelInterpreter(*static_cast<const KernelSpec*>(call.description), call).run();
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::ir
