@@ -31,10 +31,11 @@ constexpr void a_cheap_value_of_another_device(tf::Graph& g) {
 }
 /// Not computed again where it is read: it is pinned.
 constexpr bool steps_and_slots_have_devices() {
-  constexpr const tf::ProgramView& program = tf::Lowering<a_cheap_value_of_another_device>::view;
+  constexpr const tf::ir::ProgramView& program =
+      tf::ir::Lowering<a_cheap_value_of_another_device>::view;
   if (program.steps.size != 2) return false;
-  for (const tf::Slot& slot : program.slots) {
-    const bool temporary = slot.kind == tf::SlotKind::temporary;
+  for (const tf::ir::Slot& slot : program.slots) {
+    const bool temporary = slot.kind == tf::ir::SlotKind::temporary;
     if (slot.device != (temporary ? program.steps[slot.step].device : tf::Device{})) return false;
   }
   return program.steps[0].device == tf::gpu(0) && program.steps[1].device == tf::cpu(0);

@@ -64,7 +64,7 @@ class KernelTable {
     }(std::make_integer_sequence<int, Program::kernel_count>{});
   }
   /// Error if there is none of this description.
-  const tf::KernelEntry& find(const tf::KernelSpec& spec) const {
+  const tf::KernelEntry& find(const tf::ir::KernelSpec& spec) const {
     for (const Kernel& kernel : kernels_) {
       if (same_kernel(*kernel.spec, spec)) return kernel.entry;
     }
@@ -74,7 +74,7 @@ class KernelTable {
 
  private:
   struct Kernel {
-    const tf::KernelSpec* spec;
+    const tf::ir::KernelSpec* spec;
     tf::KernelEntry entry;
   };
   std::vector<Kernel> kernels_;
@@ -85,7 +85,7 @@ class RunTimeProgram {
  public:
   /// The graph may go afterwards; the queue, if there is one, must stay.
   RunTimeProgram(const tf::Graph& graph, const KernelTable& kernels, tf::Queue* queue = nullptr)
-      : program_(tf::compile(tf::Graph(graph))),
+      : program_(tf::ir::compile(tf::Graph(graph))),
         entries_(find_all(program_, kernels)),
         engine_(program_.view(), {.kernels = entries_.data(), .queue = queue}, store_, states_,
                 tf::EngineOptions{}) {}
@@ -111,14 +111,15 @@ class RunTimeProgram {
   }
 
  private:
-  static std::vector<tf::KernelEntry> find_all(const tf::InterpretedProgram& program,
+  static std::vector<tf::KernelEntry> find_all(const tf::ir::InterpretedProgram& program,
                                                const KernelTable& kernels) {
     std::vector<tf::KernelEntry> entries;
-    for (const tf::KernelSpec& spec : program.pools().specs) entries.push_back(kernels.find(spec));
+    for (const tf::ir::KernelSpec& spec : program.pools().specs)
+      entries.push_back(kernels.find(spec));
     return entries;
   }
 
-  tf::InterpretedProgram program_;
+  tf::ir::InterpretedProgram program_;
   std::vector<tf::KernelEntry> entries_;
   tf::Variables store_;
   tf::Variables states_;

@@ -240,17 +240,17 @@ inline constexpr int operands_of = 0;
 template <class Inputs>
 inline constexpr int loads_of = 0;
 template <class... In>
-inline constexpr int loads_of<tf::List<In...>> = (0 + ... + (In::is_index ? 0 : 1));
+inline constexpr int loads_of<tf::ir::List<In...>> = (0 + ... + (In::is_index ? 0 : 1));
 template <class In, class Items, class Out>
-inline constexpr int operands_of<tf::Body<In, Items, Out>> = loads_of<In> + Out::size;
+inline constexpr int operands_of<tf::ir::Body<In, Items, Out>> = loads_of<In> + Out::size;
 template <bool W, int O, bool F, class B>
-inline constexpr int operands_of<tf::LoopKernel<W, O, F, B>> = operands_of<B>;
+inline constexpr int operands_of<tf::ir::LoopKernel<W, O, F, B>> = operands_of<B>;
 template <bool W, int O, class B>
-inline constexpr int operands_of<tf::ColumnsKernel<W, O, B>> = operands_of<B>;
+inline constexpr int operands_of<tf::ir::ColumnsKernel<W, O, B>> = operands_of<B>;
 template <class O, tf::DType D, unsigned V, int N, class B>
-inline constexpr int operands_of<tf::ContractionKernel<O, D, V, N, B>> = operands_of<B>;
+inline constexpr int operands_of<tf::ir::ContractionKernel<O, D, V, N, B>> = operands_of<B>;
 template <class O, class In, class Out>
-inline constexpr int operands_of<tf::CustomKernel<O, In, Out>> = loads_of<In> + Out::size;
+inline constexpr int operands_of<tf::ir::CustomKernel<O, In, Out>> = loads_of<In> + Out::size;
 
 /// A target that returns from kernels before they have run, as a GPU does.
 class Asynchronous {
@@ -289,8 +289,8 @@ struct NegatedRowSums {
 template <class Kernel>
 struct CodeOf : tf::simd::Code<Kernel, tf::simd::DefaultArch> {};
 template <class In, class Out>
-struct CodeOf<tf::CustomKernel<acme::RowSums, In, Out>>
-    : tf::simd::CustomCode<NegatedRowSums, tf::CustomKernel<acme::RowSums, In, Out>,
+struct CodeOf<tf::ir::CustomKernel<acme::RowSums, In, Out>>
+    : tf::simd::CustomCode<NegatedRowSums, tf::ir::CustomKernel<acme::RowSums, In, Out>,
                            tf::simd::DefaultArch> {};
 
 class Replaced : public tf::CpuTarget<> {
@@ -359,7 +359,7 @@ TEST_CASE("a target counts kernels, and gives the memory of arenas") {
     tf::Variables variables;
     tf::Session<model, tf::training, Counting> session(variables, {.seed = 5, .threads = 2});
     CHECK(bits_of(session) == expected);
-    const int steps = tf::Lowering<model>::view.steps.size;
+    const int steps = tf::ir::Lowering<model>::view.steps.size;
     CHECK(session.target().queue()->kernels == 3 * steps);
     CHECK(session.target().queue()->loops > 0);
     CHECK(memory.used >= session.arena_bytes(7));
@@ -377,7 +377,7 @@ TEST_CASE("kernels may run after they have returned, until somebody waits") {
   tf::Variables variables;
   tf::Session<model, tf::training, Asynchronous> session(variables, {.seed = 5});
   CHECK(bits_of(session) == expected);
-  CHECK(session.target().queue()->finished == 3 * tf::Lowering<model>::view.steps.size);
+  CHECK(session.target().queue()->finished == 3 * tf::ir::Lowering<model>::view.steps.size);
   CHECK(session.target().queue()->waiting() == 0);
 }
 
@@ -468,15 +468,15 @@ TEST_CASE("a target says which devices it has") {
   CHECK(message_of([&] {
           tf::Session<model_on_gpu> other(variables);
         }).ends_with("expected a device of this machine (/cpu:0), got /gpu:0"));
-  for (const tf::Slot& slot : tf::Lowering<model_on_gpu>::view.slots) {
+  for (const tf::ir::Slot& slot : tf::ir::Lowering<model_on_gpu>::view.slots) {
     const bool from_host =
-        slot.kind == tf::SlotKind::placeholder || slot.kind == tf::SlotKind::constant;
+        slot.kind == tf::ir::SlotKind::placeholder || slot.kind == tf::ir::SlotKind::constant;
     CHECK(slot.device == (from_host ? tf::Device{} : tf::gpu(0)));
   }
 }
 
 TEST_CASE("a target with two kinds of devices has kernels for either") {
-  static_assert(tf::Lowering<on_both>::kernel_count == 2);
+  static_assert(tf::ir::Lowering<on_both>::kernel_count == 2);
   tf::Variables variables;
   tf::Session<on_both, tf::training, Pretended> session(variables);
   const std::vector<float> x(4, 1.5f);
