@@ -85,7 +85,7 @@ class RunTimeProgram {
  public:
   /// The graph may go afterwards; the queue, if there is one, must stay.
   RunTimeProgram(const tf::Graph& graph, const KernelTable& kernels, tf::Queue* queue = nullptr)
-      : program_(tf::compile(tf::Graph(graph))),
+      : program_(tf::ir::compile(tf::Graph(graph))),
         entries_(find_all(program_, kernels)),
         engine_(program_.view(), {.kernels = entries_.data(), .queue = queue}, store_, states_,
                 tf::EngineOptions{}) {}
@@ -111,7 +111,7 @@ class RunTimeProgram {
   }
 
  private:
-  static std::vector<tf::KernelEntry> find_all(const tf::InterpretedProgram& program,
+  static std::vector<tf::KernelEntry> find_all(const tf::ir::InterpretedProgram& program,
                                                const KernelTable& kernels) {
     std::vector<tf::KernelEntry> entries;
     for (const tf::ir::KernelSpec& spec : program.pools().specs)
@@ -119,7 +119,7 @@ class RunTimeProgram {
     return entries;
   }
 
-  tf::InterpretedProgram program_;
+  tf::ir::InterpretedProgram program_;
   std::vector<tf::KernelEntry> entries_;
   tf::Variables store_;
   tf::Variables states_;
