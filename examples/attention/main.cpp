@@ -38,9 +38,9 @@ constexpr void attention(tf::Graph& g) {
   auto k = embedding_lookup(table("keys/table"), keys);      // (batch,time,32)
   auto v = embedding_lookup(table("values/table"), values);  // (batch,time,32)
   auto q = embedding_lookup(table("query/table"), query);    // (batch,32)
-  auto weights = softmax<1>(tf::einsum<"btc,bc->bt">(k, q)).named("weights");
-  auto found = tf::einsum<"bt,btc->bc">(weights, v);  // (batch,32)
-  auto logits = tf::dense<kinds>(g, "answer", found);
+  auto weights = softmax<1>(einsum<"btc,bc->bt">(k, q)).named("weights");
+  auto found = einsum<"bt,btc->bc">(weights, v);  // (batch,32)
+  auto logits = dense<kinds>(g, "answer", found);
   auto prediction = argmax<1>(logits);
   auto loss = mean(softmax_cross_entropy(logits, answer)).named("loss");
   mean(cast<float>(equal(prediction, answer))).named("accuracy");
