@@ -74,6 +74,13 @@ constexpr Count count_of(const Dims& dims) {
   return count;
 }
 
+/// The shape in a run: every extent a plain number.
+constexpr Dims resolve(const Dims& dims, const SymbolSizes& sizes) {
+  Dims out = dims;
+  for (int i = 0; i < out.rank; ++i) out.extent[i] = resolve(out.extent[i], sizes);
+  return out;
+}
+
 namespace detail {
 /// Whether all extents are numbers.
 constexpr bool is_static(const Dims& dims) {

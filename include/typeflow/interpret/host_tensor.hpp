@@ -49,13 +49,6 @@ struct HostTensor {
   }
 };
 
-/// The shape in a run: every extent a plain number.
-constexpr Dims resolve(const Dims& dims, const SymbolSizes& sizes) {
-  Dims out = dims;
-  for (int i = 0; i < out.rank; ++i) out.extent[i] = resolve(out.extent[i], sizes);
-  return out;
-}
-
 /// A tensor of zeros; Error if there is no memory for it.
 inline HostTensor host_tensor(DType dtype, const Dims& dims) {
   const std::int64_t size = count_of(dims).coefficient;
