@@ -110,9 +110,9 @@ void check_error(const std::vector<std::int32_t>& i, const std::vector<std::int3
 
 /// 0, 1, 2... modulo n.
 template <tf::Extent K>
-auto ids_for(const tf::AnyExpr& x, int n) {
-  const tf::AnyExpr i = tf::index_along(*x.graph, tf::Shape<K>::dims, 0);
-  return tf::Expr<std::int32_t, tf::Shape<K>>(*x.graph, (i - i / n * n).id);
+auto ids_for(tf::Graph& g, int n) {
+  const tf::AnyExpr i = tf::index_along(g, tf::Shape<K>::dims, 0);
+  return tf::Expr<std::int32_t, tf::Shape<K>>(g, (i - i / n * n).id);
 }
 
 }  // namespace
@@ -197,20 +197,20 @@ TEST_CASE("safe_embedding_lookup_sparse: values") {
 
 TEST_CASE("embedding_lookup: gradient") {
   test::check_gradients<tf::Shape<4, 3>>(
-      [](auto table) { return embedding_lookup(table, ids_for<7>(table.any(), 3)); });
+      [](auto table) { return embedding_lookup(table, ids_for<7>(table.graph(), 3)); });
 }
 TEST_CASE("embedding_lookup_sparse: gradient") {
   using enum tf::Combiner;
   test::check_gradients<tf::Shape<4, 3>>([](auto table) {
-    const auto ids = ids_for<7>(table.any(), 3);
-    const auto segments = ids_for<7>(table.any(), 4) - 1;
+    const auto ids = ids_for<7>(table.graph(), 3);
+    const auto segments = ids_for<7>(table.graph(), 4) - 1;
     return tf::embedding_lookup_sparse<5, mean>(table, ids, segments) +
            tf::embedding_lookup_sparse<5, sqrtn>(table, ids, segments);
   });
   test::check_gradients<tf::Shape<4, 3>, tf::Shape<7>>(
       [](auto table, auto weights) {
-        const auto ids = ids_for<7>(table.any(), 3);
-        const auto segments = ids_for<7>(table.any(), 4) - 1;
+        const auto ids = ids_for<7>(table.graph(), 3);
+        const auto segments = ids_for<7>(table.graph(), 4) - 1;
         return tf::embedding_lookup_sparse<5, sum>(table, ids, segments, weights) +
                tf::embedding_lookup_sparse<5, mean>(table, ids, segments, weights) +
                tf::embedding_lookup_sparse<5, sqrtn>(table, ids, segments, weights);
@@ -219,9 +219,9 @@ TEST_CASE("embedding_lookup_sparse: gradient") {
 }
 TEST_CASE("safe_embedding_lookup_sparse: gradient") {
   test::check_gradients<tf::Shape<4, 3>, tf::Shape<7>>([](auto table, auto weights) {
-    const auto ids = ids_for<7>(table.any(), 4) - 1;
+    const auto ids = ids_for<7>(table.graph(), 4) - 1;
     return tf::safe_embedding_lookup_sparse<5, tf::Combiner::sum>(
-        table, ids, ids_for<7>(table.any(), 5), weights);
+        table, ids, ids_for<7>(table.graph(), 5), weights);
   });
 }
 
