@@ -17,6 +17,8 @@ class Rebuilder {
  public:
   constexpr explicit Rebuilder(tf::ir::Graph& graph) : g_(graph) {}
 
+  /// Where the next nodes go.
+  constexpr void device(const tf::Device& device) { g_.device = device; }
   constexpr tf::Id placeholder(int number, const tf::Type& type) {
     const tf::Id x = tf::add_node(g_, tf::ops::Placeholder{{}, 0, 0, 0}, nullptr, 0, type).id;
     g_.add_name({"x", number}, tf::ir::NameKind::placeholder, x);

@@ -60,7 +60,7 @@ std::string as_function(const Model& model, const std::string& name) {
     std::string line;
     std::getline(lines, line);
     const tf::Id value = node.outputs.first;
-    if (!(node.device == tf::Device{})) out << "  g.device = tf::cpu(0);\n";
+    if (!(node.device == tf::Device{})) out << "  r.device(tf::cpu(0));\n";
     out << "  [[maybe_unused]] const tf::Id v" << value << " = ";
     if (node.op->builtin == tf::Builtin::placeholder || node.op->builtin == tf::Builtin::variable) {
       const bool variable = node.op->builtin == tf::Builtin::variable;
@@ -93,7 +93,7 @@ std::string as_function(const Model& model, const std::string& name) {
       out << "  [[maybe_unused]] const tf::Id v" << value + k << " = v" << value << " + " << k
           << ";\n";
     }
-    if (!(node.device == tf::Device{})) out << "  g.device = {};\n";
+    if (!(node.device == tf::Device{})) out << "  r.device({});\n";
   }
   for (const tf::ir::Name& n : g.names) {
     if (n.kind == tf::ir::NameKind::value)
