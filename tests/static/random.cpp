@@ -91,11 +91,11 @@ static_assert(holds<labels_are_names>(tf::training) && holds<labels_are_names>(t
 constexpr void takes_a_label_twice(tf::Graph& g) {
   auto x = tf::placeholder<float, 4>(g, "x");
   tf::Scope in(g, "in");
-  tf::random_uniform<float>(g, "z");  // line 93
+  tf::random_uniform<float>(g, "z");  // line 94
   shuffle(x, "z");
 }
 static_assert(mistake<takes_a_label_twice>().view() ==
-              "shuffle 'in/z': the name is taken at random.cpp:93");
+              "shuffle 'in/z': the name is taken at random.cpp:94");
 constexpr void takes_a_placeholders_name(tf::Graph& g) {
   auto x = tf::placeholder<float, 4>(g, "x");
   dropout(x, {.name = "x"});
