@@ -54,6 +54,13 @@ constexpr bool are_distinct(int powers) {
 [[noreturn]] inline void refuse_factor() {
   throw std::out_of_range("typeflow: the factor of a symbol must be in [0, 10^14)");
 }
+/// A factor times symbols. One that is not in [0, 10^14) would change the symbols: it is no
+/// constant expression, and std::out_of_range at run time.
+constexpr Extent extent_from(Extent factor, int symbols) {
+  if (factor < 0 || factor >= symbol_unit) refuse_factor();
+  if (factor == 0) return 0;
+  return symbols == 1 ? -factor : -(symbols * symbol_unit + factor);
+}
 
 }  // namespace detail
 
@@ -62,11 +69,7 @@ constexpr bool are_distinct(int powers) {
 template <int Powers>
 struct Symbols {
   Extent factor = 1;
-  /// A factor must be in [0, 10^14); others are no constant expression.
-  constexpr operator Extent() const {
-    if (factor < 0 || factor >= detail::symbol_unit) detail::refuse_factor();
-    return Powers == 1 || factor == 0 ? -factor : -(Powers * detail::symbol_unit + factor);
-  }
+  constexpr operator Extent() const { return detail::extent_from(factor, Powers); }
 };
 
 /// The run-time extent of most models: `placeholder<float, tf::batch, 784>`, `4 * tf::batch`.
@@ -117,13 +120,11 @@ constexpr Extent factor_of(Extent extent) {
 /// The factor, negative in front of symbols. Along one axis such numbers add up, as extents of
 /// batch do.
 constexpr Extent signed_factor(Extent extent) {
-  return extent > -detail::symbol_unit ? extent : -(-extent % detail::symbol_unit);
+  return is_symbolic(extent) ? -factor_of(extent) : extent;
 }
 /// An extent of the same symbols with another factor: extents of parts of an axis.
 constexpr Extent with_factor(Extent extent, Extent factor) {
-  if (extent > -detail::symbol_unit) return extent < 0 ? -factor : factor;
-  if (factor == 0) return 0;
-  return -(-extent / detail::symbol_unit * detail::symbol_unit + factor);
+  return is_symbolic(extent) ? detail::extent_from(factor, symbols_of(extent)) : factor;
 }
 
 /// An extent n times as long.
@@ -231,8 +232,7 @@ constexpr Extent extent_of(const Count& count) {
   if (!detail::are_distinct(count.powers) || count.coefficient >= detail::symbol_unit) {
     return no_extent;
   }
-  return count.powers == 1 ? -count.coefficient
-                           : -(count.powers * detail::symbol_unit + count.coefficient);
+  return detail::extent_from(count.coefficient, count.powers);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

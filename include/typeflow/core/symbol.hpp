@@ -98,15 +98,15 @@ class KnownSymbols {
     std::int64_t high = 3037000500;  // its square has more than 63 bits
     while (low < high) {
       const std::int64_t middle = (low + high + 1) / 2;
-      if (power_of(middle, power) <= x) {
+      if (raised(middle, power) <= x) {
         low = middle;
       } else {
         high = middle - 1;
       }
     }
-    return power_of(low, power) == x ? low : -1;
+    return raised(low, power) == x ? low : -1;
   }
-  static constexpr std::int64_t power_of(std::int64_t n, int power) {
+  static constexpr std::int64_t raised(std::int64_t n, int power) {
     std::int64_t product = 1;
     for (; power > 0; --power) product = checked_product(product, n);
     return product;

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The inside of a fused kernel: registers, operations and folds on SIMD values.
+// The inside of a fused kernel: what is loaded, evaluated, folded and stored of registers.
 //
 // Registers are one flat struct that compilers keep in SIMD registers; a pass over the elements
 // evaluates only the operations that its folds or stores need. Loops around it are those of
-// rows.hpp, columns.hpp and contraction.hpp. The file is long because a pass is all of it together:
-// what is loaded, evaluated, folded and stored of a register.
+// rows.hpp, columns.hpp and contraction.hpp.
 
 #include <array>
 #include <cstdint>
-#include <numbers>
 #include <tuple>
 #include <utility>
 
+#include "typeflow/cpu/apply.hpp"
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/folds.hpp"
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/lower/kernel_types.hpp"
-#include "typeflow/ops/elementwise/cast.hpp"
-#include "typeflow/ops/reduce/reduce.hpp"
-#include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
@@ -44,223 +41,6 @@ template <int I, class T>
 TYPEFLOW_INLINE const T& get(const Slot<I, T>& slot) {
   return slot.value;
 }
-
-// One operation on SIMD values.
-
-/// Which element an operation is at, and what it draws from.
-struct ElementContext {
-  RandomState random;
-  std::int64_t index = 0;  ///< of the first lane, in row-major order
-};
-
-/// A conversion of the element type.
-template <class L, class From, class To>
-TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template of<From>& x) {
-  using V = typename L::template of<To>;
-  using F = Computed<From>;
-  using T = Computed<To>;
-  if constexpr (std::is_same_v<From, To>) {
-    return x;
-  } else if constexpr (is_batch<From> && is_batch<To> && std::is_same_v<F, T>) {
-    return L::template rounded<To>(x);  // float and 16 bits
-  } else if constexpr (std::is_same_v<From, bool> && is_batch<To>) {
-    return select(L::template condition<T>(x), V(T(1)), V(T(0)));
-  } else if constexpr (is_batch<From> && std::is_same_v<To, bool>) {
-    return L::template mask<F>(!(x == typename L::template of<From>(F(0))));
-  } else {
-    const auto in = L::template elements<From>(x);
-    Array<To, L::size> out;
-    for (int i = 0; i < L::size; ++i) {
-      out.v[i] = typeflow::detail::convert_element<To>(in.v[i]);
-    }
-    return L::template from<To>(out);
-  }
-}
-
-/// An operation on batches. Multiply-adds go to our fma.
-template <class O, class... V>
-TYPEFLOW_INLINE auto call(const O& op, const V&... x) {
-  return op(x...);
-}
-template <class T, class A>
-TYPEFLOW_INLINE auto call(const ops::Fma&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
-                          const xsimd::batch<T, A>& c) {
-  return simd::fma(a, b, c);
-}
-template <class T, class A>
-TYPEFLOW_INLINE auto call(const ops::Fms&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
-                          const xsimd::batch<T, A>& c) {
-  return simd::fma(a, b, -c);
-}
-template <class T, class A>
-TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
-                          const xsimd::batch<T, A>& b, const xsimd::batch<T, A>& c) {
-  return simd::fma(-a, b, c);
-}
-
-/// xsimd's exponential of floats is infinite from 127.5 log 2 on, and should be from 128 log 2 on:
-/// between them e^x is e e^(x-1).
-template <class O, class A>
-  requires(std::is_same_v<O, ops::Exp> || std::is_same_v<O, ops::Expm1>)
-TYPEFLOW_INLINE auto call(const O& op, const xsimd::batch<float, A>& x) {
-  using V = xsimd::batch<float, A>;
-  const auto large = x > V(88.0f);
-  if (!xsimd::any(large)) return op(x);  // costs nothing; the rest would a quarter more
-  const V scale = select(large, V(std::numbers::e_v<float>), V(1.0f));
-  return V(op(x - select(large, V(1.0f), V(0.0f))) * scale);
-}
-
-/// op(x...), where the elements of x... have the types X..., the result's the type R.
-template <class L, class R, class... X, class O>
-TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
-                                                       const typename L::template of<X>&... x) {
-  if constexpr (sizeof...(X) == 0) {  // random: a function of the element's index
-    Array<R, L::size> out;
-    for (int i = 0; i < L::size; ++i) out.v[i] = op.template element<R>(at.random, at.index + i);
-    return L::template from<R>(out);
-  } else if constexpr (std::is_same_v<O, ops::Cast>) {
-    return convert<L, X..., R>(x...);
-  } else if constexpr (std::is_same_v<O, ops::BroadcastTo>) {
-    return (x, ...);
-  } else {
-    using Last = std::tuple_element_t<sizeof...(X) - 1, std::tuple<X...>>;
-    constexpr bool logical = std::is_same_v<Last, bool> && O::domain == Domain::booleans;
-    if constexpr (logical) {
-      return op(x...);
-    } else if constexpr (is_batch<Last> && !O::scalar_body &&
-                         (is_batch<R> || std::is_same_v<R, bool>)) {
-      const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)
-                                TYPEFLOW_INLINE_LAMBDA {
-                                  if constexpr (std::is_same_v<T, bool>) {
-                                    return L::template condition<Computed<Last>>(v);
-                                  } else {
-                                    return v;
-                                  }
-                                };
-      const auto result = call(op, prepared(std::type_identity<X>{}, x)...);
-      if constexpr (std::is_same_v<R, bool>) {
-        return L::template mask<Computed<Last>>(result);
-      } else {
-        return L::template rounded<R>(result);
-      }
-    } else {
-      const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
-      Array<R, L::size> out;
-      std::apply(
-          [&](const auto&... a) TYPEFLOW_INLINE_LAMBDA {
-            for (int i = 0; i < L::size; ++i) {
-              out.v[i] = static_cast<R>(op(static_cast<Computed<X>>(a.v[i])...));
-            }
-          },
-          in);
-      return L::template from<R>(out);
-    }
-  }
-}
-
-/// The first `count` elements of x, and `rest` in the others.
-template <class L, class T>
-TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::template of<T>& x,
-                                                          int count, T rest) {
-  if constexpr (is_batch<T>) {
-    using V = typename L::template of<T>;
-    using C = Computed<T>;
-    constexpr int n = static_cast<int>(V::size);
-    alignas(64) static constexpr auto numbers = [] {
-      std::array<C, n> a{};
-      for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i)] = static_cast<C>(i);
-      return a;
-    }();
-    return select(V::load_unaligned(numbers.data()) < V(static_cast<C>(count)), x, V(rest));
-  } else {
-    auto all = L::template elements<T>(x);
-    for (int i = count; i < L::size; ++i) all.v[i] = rest;
-    return L::template from<T>(all);
-  }
-}
-
-// Folds. A fold's lanes are folded on their own, then with one another: always in the same order.
-// Elements of 16 bits are folded in float; the result is rounded once.
-
-template <class L, class O, class T>
-struct FoldState {
-  using V = typename L::template of<T>;
-  using Result = T;
-  using C = Computed<T>;
-  V value;
-
-  TYPEFLOW_INLINE void reset() { value = L::template broadcast<C>(O::template identity<C>()); }
-  TYPEFLOW_INLINE void step(const V& x, std::int64_t) {
-    value = apply_lanes<L, C, C, C>(O{}, ElementContext{}, value, x);
-  }
-  /// Of the first `count` lanes.
-  TYPEFLOW_INLINE void step(const V& x, std::int64_t at, int count) {
-    step(first_elements<L, C>(x, count, O::template identity<C>()), at);
-  }
-  TYPEFLOW_INLINE void merge(const FoldState& other) { step(other.value, 0); }
-  /// The fold over the lanes, in all lanes.
-  TYPEFLOW_INLINE void finish() {
-    const auto lanes = L::template elements<C>(value);
-    C total = lanes.v[0];
-    for (int i = 1; i < L::size; ++i) total = static_cast<C>(O{}(total, lanes.v[i]));
-    value = L::template broadcast<T>(static_cast<T>(total));
-  }
-  TYPEFLOW_INLINE const V& result() const { return value; }
-};
-
-template <class O>
-concept ArgFold = requires { typename O::better; };
-
-/// argmax and argmin: per lane the best element and its position.
-template <class L, ArgFold O, class T>
-struct FoldState<L, O, T> {
-  using V = typename L::template of<T>;
-  using Result = std::int32_t;
-  static constexpr std::int32_t unseen = -1;
-  T best[L::size];
-  std::int32_t index[L::size];
-
-  TYPEFLOW_INLINE void reset() {
-    for (int i = 0; i < L::size; ++i) {
-      best[i] = T(0);
-      index[i] = unseen;
-    }
-  }
-  TYPEFLOW_INLINE void step(const V& x, std::int64_t at) { step(x, at, L::size); }
-  TYPEFLOW_INLINE void step(const V& x, std::int64_t at, int count) {
-    const auto lanes = L::template elements<T>(x);
-    for (int i = 0; i < count; ++i) take(i, lanes.v[i], static_cast<std::int32_t>(at) + i);
-  }
-  /// As step, for a position that all lanes have.
-  TYPEFLOW_INLINE void step_column(const V& x, std::int64_t at) {
-    const auto lanes = L::template elements<T>(x);
-    for (int i = 0; i < L::size; ++i) take(i, lanes.v[i], static_cast<std::int32_t>(at));
-  }
-  TYPEFLOW_INLINE void merge(const FoldState& other) {
-    for (int i = 0; i < L::size; ++i) take(i, other.best[i], other.index[i]);
-  }
-  TYPEFLOW_INLINE void finish() {
-    for (int i = 1; i < L::size; ++i) take(0, best[i], index[i]);
-    for (int i = 1; i < L::size; ++i) index[i] = index[0];
-  }
-  TYPEFLOW_INLINE Array<std::int32_t, L::size> result() const {
-    Array<std::int32_t, L::size> r;
-    for (int i = 0; i < L::size; ++i) r.v[i] = index[i] < 0 ? 0 : index[i];
-    return r;
-  }
-
- private:
-  /// The better one, a number rather than NaN, the first of equals.
-  TYPEFLOW_INLINE void take(int i, T x, std::int32_t at) {
-    if (at == unseen) return;
-    const bool both_nan = x != x && best[i] != best[i];
-    if (index[i] == unseen || typename O::better{}(x, best[i]) || (best[i] != best[i] && x == x) ||
-        ((x == best[i] || both_nan) && at < index[i])) {
-      best[i] = x;
-      index[i] = at;
-    }
-  }
-};
 
 // A body.
 

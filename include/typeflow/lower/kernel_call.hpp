@@ -39,7 +39,9 @@ struct KernelCall {
   std::int32_t step = -1;             ///< of the program
 
   /// The data is wrong: ends the run, as soon as the kernel has returned, with the Error that
-  /// O::explain makes of this. Which of several mistakes is reported must not depend on threads.
+  /// O::explain makes of this. To be called by the thread that called the kernel, or in
+  /// Queue::finish: the engine reads it in between. Which of several mistakes is reported must not
+  /// depend on threads.
   void fail(const Failure& found) const {
     if (failure->what != 0) return;
     *failure = found;

@@ -297,7 +297,8 @@ constexpr auto where(const M& mask, std::source_location at = std::source_locati
   static_assert(bound != no_extent,
                 "where(mask): the number of elements is no multiple of tf::batch; say how many can "
                 "be true, where<Bound>(mask)");
-  return detail::where_typed < bound == no_extent ? 0 : bound > (mask, at);
+  constexpr Extent elements = bound == no_extent ? 0 : bound;  // after the message: no second one
+  return detail::where_typed<elements>(mask, at);
 }
 /// The same with at most Bound true elements; more are an Error of the run.
 /// (S) -> (Bound, rank of S) and ()

@@ -23,8 +23,6 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-namespace detail {}  // namespace detail
-
 namespace ops {
 
 /// For each element of a tensor of shape `extent` the last row of indices that names it, or -1.
