@@ -68,9 +68,10 @@ class Pool {
   constexpr const T* end() const { return data_ + size_; }
   constexpr T& back() { return data_[size_ - 1]; }
 
-  /// Appends a copy and returns its index.
+  /// Appends a copy and returns its index. The storage grows by four: while compiling, what is
+  /// outgrown is kept by the compiler to the end, so that few large steps cost it the least.
   constexpr int push(const T& value) {
-    if (size_ == capacity_) reserve(capacity_ < 16 ? 32 : 2 * capacity_);
+    if (size_ == capacity_) reserve(capacity_ < 16 ? 32 : 4 * capacity_);
     data_[size_] = value;
     return size_++;
   }
@@ -80,7 +81,7 @@ class Pool {
     size_ += count;
     if (size_ > capacity_) {
       size_ = first;
-      reserve(first + count > 2 * capacity_ ? first + count + 32 : 2 * capacity_);
+      reserve(first + count > 4 * capacity_ ? first + count + 32 : 4 * capacity_);
       size_ = first + count;
     }
     return data_ + first;
