@@ -112,6 +112,16 @@ class Epilogue {
     }
   }
 
+  /// Whether nothing follows the products: they are the result.
+  static constexpr bool is_product =
+      M::inputs == 2 && M::items == 0 && M::stores == 1 && M::template Out<0>::dtype == D;
+  /// Where the result has an element of the matrix at hand.
+  static T* result(const KernelCall& call, const Place& place, std::int64_t row,
+                   std::int64_t column) {
+    const std::int64_t first = Outer == 0 ? 0 : place.first;
+    return call.operand<T>(M::first_store) + first + row * call.extents[1] + column;
+  }
+
   /// What follows the products of a tile: `count` rows with these numbers, from column `column` up
   /// to `last`.
   [[gnu::flatten]] static void finish(const KernelCall& call, const Ops& ops, const Place& place,

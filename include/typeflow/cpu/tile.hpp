@@ -114,12 +114,12 @@ struct TileSums {
   }
 };
 
-/// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for j < V vectors; the tile
-/// has TileShape::width columns. Rows from `rows` on repeat the last.
+/// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for j < V vectors; rows of
+/// the tile lie tile_pitch apart. Rows from `rows` on repeat the last.
 template <class T, class A, int V>
-[[gnu::noinline, gnu::flatten]] void product_tile(const T* a, std::int64_t row, std::int64_t step,
-                                                  int rows, const T* b, std::int64_t pitch,
-                                                  std::int64_t depth, T* tile) {
+[[gnu::noinline, gnu::flatten]] void product_tile(
+    const T* a, std::int64_t row, std::int64_t step, int rows, const T* b, std::int64_t pitch,
+    std::int64_t depth, T* tile, std::int64_t tile_pitch = TileShape<T, A>::width) {
   using S = TileShape<T, A>;
   TileSums<T, A, V> sums;
   const T* at[S::rows];
@@ -127,7 +127,7 @@ template <class T, class A, int V>
                         TYPEFLOW_INLINE_LAMBDA { at[i] = a + std::min<int>(i, rows - 1) * row; });
   sums.clear();
   sums.add(at, step, b, pitch, depth);
-  sums.store(tile, S::width);
+  sums.store(tile, tile_pitch);
 }
 
 /// The same of operands in pieces: while runs.more(), runs.next(at, b) sets where the rows of a and

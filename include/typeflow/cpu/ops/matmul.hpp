@@ -18,6 +18,18 @@ template <class T, class A, bool Transposed>
 void pack_panel(const T* b, std::int64_t depth, std::int64_t columns, std::int64_t first,
                 std::int64_t width, T* panel) {
   const std::int64_t count = std::min(width, columns - first);
+  using S = TileShape<T, A>;
+  using B = xsimd::batch<T, A>;
+  if (!Transposed && count == S::width) {
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const T* const from = b + k * columns + first;
+      unrolled<S::vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        const B row = B::load_unaligned(from + v * S::lanes);
+        row.store_unaligned(panel + k * S::width + v * S::lanes);
+      });
+    }
+    return;
+  }
   for (std::int64_t k = 0; k < depth; ++k) {
     T* const to = panel + k * width;
     for (std::int64_t j = 0; j < count; ++j) {
@@ -39,9 +51,12 @@ class Product {
   static constexpr int row_group = 8;  ///< row blocks of a task
 
   /// Whether all panels of b are copied, so that their rows lie side by side: a transposed one's
-  /// must be, and many rows of a make it worth its time. Else the last is, if it is not full.
-  static constexpr bool copies_all(std::int64_t rows) {
-    return transposed_b || rows >= 2 * row_group * S::rows;
+  /// must be, and many rows of a make it worth its time, unless all of b stays in the first cache.
+  /// Else the last is, if it is not full.
+  static constexpr bool copies_all(const std::int64_t* extents) {
+    constexpr std::int64_t small = (std::int64_t{1} << 15) / sizeof(T);
+    return transposed_b || (extents[0] >= 2 * row_group * S::rows &&
+                            checked_product(extents[1], extents[2]) > small);
   }
 
  public:
@@ -60,7 +75,7 @@ class Product {
  private:
   /// Elements of the copied panels of one b.
   static std::int64_t packed_size(const std::int64_t* extents) {
-    const std::int64_t panels = copies_all(extents[0]) ? (extents[1] + S::width - 1) / S::width : 1;
+    const std::int64_t panels = copies_all(extents) ? (extents[1] + S::width - 1) / S::width : 1;
     return checked_product(panels * S::width, extents[2]);
   }
   /// How many b are copied at a time: about as many as stay in cache until they are read.
@@ -80,8 +95,8 @@ class Product {
     const std::int64_t columns = call.extents[1];
     const std::int64_t depth = call.extents[2];
     const std::int64_t panels = (columns + S::width - 1) / S::width;
-    const bool partial = columns % S::width != 0;
-    const bool all = copies_all(rows);
+    const bool partial = columns % S::lanes != 0;
+    const bool all = copies_all(call.extents);
     T* const packed = static_cast<T*>(call.workspace);
     const std::int64_t pitch = packed_size(call.extents);  // from one packed b to the next
     const auto b_of = [&](std::int64_t matrix) {
@@ -127,8 +142,16 @@ class Product {
         const auto at = E::place(call.extents, first_matrix + slot);
         for (std::int64_t i = first; i < std::min(first + group, rows); i += S::rows) {
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - i));
+          const std::int64_t pitch_of_b = copied ? width : columns;
+          if constexpr (E::is_product) {
+            if (count == S::rows && p * S::width + width <= columns) {
+              multiply(a, rows, depth, i, count, panel, pitch_of_b, width,
+                       E::result(call, at, i, p * S::width), columns);
+              continue;
+            }
+          }
           alignas(64) T tile[S::rows * S::width];
-          multiply(a, rows, depth, i, count, panel, copied ? width : columns, width, tile);
+          multiply(a, rows, depth, i, count, panel, pitch_of_b, width, tile, S::width);
           std::int64_t numbers[S::rows];
           for (int r = 0; r < S::rows; ++r) numbers[r] = i + r;
           E::finish(call, ops, at, tile, numbers, count, p * S::width,
@@ -145,12 +168,13 @@ class Product {
   }
 
   static void multiply(const T* a, std::int64_t rows, std::int64_t depth, std::int64_t i, int count,
-                       const T* panel, std::int64_t pitch, std::int64_t width, T* tile) {
+                       const T* panel, std::int64_t pitch, std::int64_t width, T* tile,
+                       std::int64_t tile_pitch) {
     const std::int64_t row = transposed_a ? 1 : depth;
     const std::int64_t step = transposed_a ? rows : 1;
     const T* const first = a + i * row;
     with_vectors<S>(width, [&](auto vectors) {
-      product_tile<T, A, vectors()>(first, row, step, count, panel, pitch, depth, tile);
+      product_tile<T, A, vectors()>(first, row, step, count, panel, pitch, depth, tile, tile_pitch);
     });
   }
 };
