@@ -5,13 +5,13 @@
 
 #include <array>
 #include <cstdint>
-#include <numbers>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/cpu/lanes.hpp"
+#include "typeflow/cpu/vector_math.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
@@ -67,18 +67,6 @@ template <class T, class A>
 TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
                           const xsimd::batch<T, A>& b, const xsimd::batch<T, A>& c) {
   return simd::fma(-a, b, c);
-}
-
-/// xsimd's exponential of floats is infinite from 127.5 log 2 on, and should be from 128 log 2 on:
-/// between them e^x is e e^(x-1).
-template <class O, class A>
-  requires(std::is_same_v<O, ops::Exp> || std::is_same_v<O, ops::Expm1>)
-TYPEFLOW_INLINE auto call(const O& op, const xsimd::batch<float, A>& x) {
-  using V = xsimd::batch<float, A>;
-  const auto large = x > V(88.0f);
-  if (!xsimd::any(large)) return op(x);  // costs nothing; the rest would a quarter more
-  const V scale = select(large, V(std::numbers::e_v<float>), V(1.0f));
-  return V(op(x - select(large, V(1.0f), V(0.0f))) * scale);
 }
 
 /// op(x...), where the elements of x... have the types X..., the result's the type R.

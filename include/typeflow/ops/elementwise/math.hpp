@@ -13,17 +13,9 @@
 #include <source_location>
 
 #include "typeflow/ops/elementwise/arithmetic.hpp"
+#include "typeflow/ops/elementwise/functions.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
-
-/// The functions that bodies call on numbers; on SIMD batches the same names are found by their
-/// arguments.
-namespace math {
-template <Element T>
-constexpr T select(bool condition, T yes, T no) {
-  return condition ? yes : no;
-}
-}  // namespace math
 
 namespace ops {
 
@@ -40,8 +32,7 @@ struct Exp : inexact {
   static constexpr int flops = 16;
   template <class V>
   constexpr V operator()(V x) const {
-    using std::exp;
-    return exp(x);
+    return math::exp(x);
   }
   static constexpr AnyExpr gradient(Exp, auto, auto y, auto dy) { return dy * y; }
 };
@@ -51,8 +42,7 @@ struct Log : inexact {
   static constexpr int flops = 16;
   template <class V>
   constexpr V operator()(V x) const {
-    using std::log;
-    return log(x);
+    return math::log(x);
   }
   static constexpr AnyExpr gradient(Log, auto x, auto, auto dy) { return dy / x; }
 };
@@ -63,9 +53,7 @@ struct Expm1 : floating {
   static constexpr int flops = 20;
   template <class V>
   constexpr V operator()(V x) const {
-    using math::select;
-    using std::expm1;
-    return select(x == V(0), x, expm1(x));  // xsimd's loses the sign of a zero
+    return math::expm1(x);
   }
   static constexpr AnyExpr gradient(Expm1, auto, auto y, auto dy) { return dy * (y + 1); }
 };
@@ -76,23 +64,17 @@ struct Log1p : floating {
   static constexpr int flops = 20;
   template <class V>
   constexpr V operator()(V x) const {
-    using math::select;
-    using std::log1p;
-    return select(x == V(0), x, log1p(x));
+    return math::log1p(x);
   }
   static constexpr AnyExpr gradient(Log1p, auto x, auto, auto dy) { return dy / (1 + x); }
 };
 
-// The sine and cosine of the C library: xsimd's depend on the other lanes of the batch, so that an
-// element's bits would depend on where in a kernel it happens to be computed.
-
 struct Sin : inexact {
   static constexpr std::string_view name = "Sin";
   static constexpr int flops = 20;
-  static constexpr bool scalar_body = true;
   template <class V>
   constexpr V operator()(V x) const {
-    return std::sin(x);
+    return math::sin(x);
   }
   static constexpr AnyExpr gradient(Sin, auto x, auto, auto dy) { return dy * cos(x); }
 };
@@ -100,10 +82,9 @@ struct Sin : inexact {
 struct Cos : inexact {
   static constexpr std::string_view name = "Cos";
   static constexpr int flops = 20;
-  static constexpr bool scalar_body = true;
   template <class V>
   constexpr V operator()(V x) const {
-    return std::cos(x);
+    return math::cos(x);
   }
   // Not sin(x): its type is deduced, and for clang from that of this gradient, through cos(x).
   static constexpr AnyExpr gradient(Cos, auto x, auto, auto dy) {
@@ -190,8 +171,7 @@ struct Sigmoid : inexact {
   static constexpr int flops = 20;
   template <class V>
   constexpr V operator()(V x) const {
-    using std::exp;
-    return V(1) / (V(1) + exp(-x));
+    return math::sigmoid(x);
   }
   static constexpr AnyExpr gradient(Sigmoid, auto, auto y, auto dy) { return dy * (y * (1 - y)); }
 };
@@ -201,8 +181,7 @@ struct Tanh : inexact {
   static constexpr int flops = 20;
   template <class V>
   constexpr V operator()(V x) const {
-    using std::tanh;
-    return tanh(x);
+    return math::tanh(x);
   }
   static constexpr AnyExpr gradient(Tanh, auto, auto y, auto dy) { return dy * (1 - square(y)); }
 };
@@ -215,9 +194,7 @@ struct Softplus : floating {
   constexpr V operator()(V x) const {
     using math::select;
     using std::abs;
-    using std::exp;
-    using std::log1p;
-    return select(x < V(0), V(0), x) + log1p(exp(-abs(x)));
+    return select(x < V(0), V(0), x) + math::log1p(math::exp(-abs(x)));
   }
   static constexpr AnyExpr gradient(Softplus, auto x, auto, auto dy) { return dy * sigmoid(x); }
 };

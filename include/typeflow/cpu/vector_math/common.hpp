@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What vector functions are made of: polynomials, powers of two, exponents and signs of batches.
+//
+// No lane looks at another one, and there is no fused multiply-add but simd::fma: an element has
+// the same bits wherever in a batch it is, in batches of any size. What has to be exact for
+// accuracy is so without fused multiply-adds, too: constants that are multiplied by a whole number
+// have as many zero bits at their end.
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "typeflow/cpu/lanes.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+/// The layout of IEEE 754's numbers.
+template <class T>
+struct Format {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  static constexpr int mantissa = std::numeric_limits<T>::digits - 1;
+  static constexpr Bits bias = std::numeric_limits<T>::max_exponent - 1;
+  static constexpr int width = 8 * static_cast<int>(sizeof(T));
+  /// 1.5 * 2^mantissa: added to a number below 2^(mantissa - 2) it rounds this to a whole one,
+  /// whose two's complement is then in the lower bits of the sum.
+  static constexpr T rounder = static_cast<T>(Bits{3} << (mantissa - 1));
+};
+
+template <class T, class A>
+struct VectorBase {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
+  using F = Format<T>;
+  using V = xsimd::batch<T, A>;
+  using U = xsimd::batch<typename F::Bits, A>;
+
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+
+  TYPEFLOW_INLINE static U bits(const V& x) { return xsimd::bitwise_cast<U>(x); }
+  TYPEFLOW_INLINE static V number(const U& x) { return xsimd::bitwise_cast<V>(x); }
+
+  /// a[0] x^(N-1) + ... + a[N-1].
+  template <std::size_t N>
+  TYPEFLOW_INLINE static V polynomial(const V& x, const T (&a)[N]) {
+    V y = simd::fma(V(a[0]), x, V(a[1]));
+    for (std::size_t i = 2; i < N; ++i) y = simd::fma(y, x, V(a[i]));
+    return y;
+  }
+
+  /// NaN stays NaN: x86's instructions give their second operand then, others NaN.
+  TYPEFLOW_INLINE static V at_most(const V& x, T limit) { return xsimd::min(V(limit), x); }
+  TYPEFLOW_INLINE static V at_least(const V& x, T limit) { return xsimd::max(V(limit), x); }
+
+  TYPEFLOW_INLINE static V sign_of(const V& x) { return x & V(T(-0.0)); }
+  TYPEFLOW_INLINE static V magnitude(const V& x) { return xsimd::abs(x); }
+
+  /// 2^n, which must be a normal number, for t = n + rounder.
+  TYPEFLOW_INLINE static V power_of_two(const V& t) {
+    return number((bits(t) << F::mantissa) + U(F::bias << F::mantissa));
+  }
+  /// x 2^n, rounded once where it is too small for a normal number. |n| <= 2 bias, x in [1/2, 2].
+  TYPEFLOW_INLINE static V scaled(const V& x, const V& n, const V& t) {
+#if defined(__AVX512F__)
+    if constexpr (std::is_base_of_v<xsimd::avx512f, A>) {
+      if constexpr (std::is_same_v<T, float>) {
+        return _mm512_scalef_ps(x, n);
+      } else {
+        return _mm512_scalef_pd(x, n);
+      }
+    } else {
+      return scaled_in_two(x, t);
+    }
+#else
+    static_cast<void>(n);
+    return scaled_in_two(x, t);
+#endif
+  }
+
+ private:
+  TYPEFLOW_INLINE static V scaled_in_two(const V& x, const V& t) {
+    const U biased = bits(t) - bits(V(F::rounder)) + U(2 * F::bias);  // n + 2 bias >= 0
+    const U half = biased >> 1;
+    return x * number(half << F::mantissa) * number((biased - half) << F::mantissa);
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// exp, expm1, sigmoid, tanh and erf of batches.
+//
+// All go by e^x = 2^n e^r with |r| <= log(2) / 2, and e^r - 1 = r + r^2 p(r). The polynomials are
+// minimax ones (Remez), whose largest errors are said beside them, relative to e^r - 1 or erf.
+
+#include "typeflow/cpu/vector_math/common.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+template <class T>
+struct ExponentialConstants;
+template <>
+struct ExponentialConstants<float> {
+  static constexpr float log2_e = 1.44269504f;
+  static constexpr float ln2_high = 0.693359375f;  // 9 bits, W. J. Cody and W. Waite, 1980
+  static constexpr float ln2_low = -2.12194440e-4f;
+  /// e^low rounds to 0, e^high to infinity.
+  static constexpr float low = -104;
+  static constexpr float high = 89;
+  /// From here on e^-x - 1 is -1, and tanh(x) is 1.
+  static constexpr float far = 20;
+  static constexpr float tiny = 1e-9f;  ///< e^x - 1 is x below
+  /// 2.4e-9
+  static constexpr float expm1[] = {1.99143164e-4f, 1.3940793e-3f,  8.33327323e-3f,
+                                    4.16663587e-2f, 1.66666672e-1f, 0.5f};
+  /// erf x = x + x p(x^2) below the split, 2.5e-8; 1 - e^-(x + x p(x)) from there to 4, 3.2e-9.
+  static constexpr float erf_split = 0.875f;
+  static constexpr float erf_end = 4;
+  static constexpr float erf_near[] = {-6.20325562e-4f, 5.03218127e-3f,  -2.67914627e-2f,
+                                       1.12824552e-1f,  -3.76125515e-1f, 1.28379151e-1f};
+  static constexpr float erf_far[] = {9.14145039e-6f,  -3.02147469e-4f, 3.55960336e-3f,
+                                      -2.35893652e-2f, 1.06039494e-1f,  6.35268688e-1f,
+                                      1.28620088e-1f};
+};
+template <>
+struct ExponentialConstants<double> {
+  static constexpr double log2_e = 1.44269504088896341;
+  static constexpr double ln2_high = 6.93147180369123816490e-1;  // 33 bits, FDLIBM
+  static constexpr double ln2_low = 1.90821492927058770002e-10;
+  static constexpr double low = -746;
+  static constexpr double high = 710;
+  static constexpr double far = 40;
+  static constexpr double tiny = 1e-17;
+  /// 1.0e-18
+  static constexpr double expm1[] = {2.0924591529695161e-9,
+                                     2.5109206049972363e-8,
+                                     2.7557242460058249e-7,
+                                     2.7557243934522406e-6,
+                                     2.4801587360612145e-5,
+                                     1.9841269886154486e-4,
+                                     1.3888888888867034e-3,
+                                     8.3333333333217383e-3,
+                                     4.1666666666666699e-2,
+                                     1.6666666666666677e-1,
+                                     0.5};
+  /// x + x p(x^2) below the split, 2.6e-17; from there to 4 1 - e^-x^2 c(x) / d(x) of W. J. Cody,
+  /// Rational Chebyshev approximations for the error function, 1969. Beyond, 1 - erf is so small
+  /// that the same quotient is good enough for erf.
+  static constexpr double erf_split = 0.875;
+  static constexpr double erf_end = 6;
+  static constexpr double erf_near[] = {
+      -8.6551153597099119e-10, 1.4118058480493038e-8,  -1.6288380600566049e-7,
+      1.6456518574451352e-6,   -1.4925381489699133e-5, 1.2055324326112927e-4,
+      -8.5483268394448864e-4,  5.2239776229561262e-3,  -2.6866170644932613e-2,
+      1.1283791670954303e-1,   -3.7612638903183737e-1, 1.2837916709551259e-1};
+  static constexpr double erf_c[] = {
+      2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
+      6.61191906371416295e1,  2.98635138197400131e2,  8.81952221241769090e2,
+      1.71204761263407058e3,  2.05107837782607147e3,  1.23033935479799725e3};
+  static constexpr double erf_d[] = {1,
+                                     1.57449261107098347e1,
+                                     1.17693950891312499e2,
+                                     5.37181101862009858e2,
+                                     1.62138957456669019e3,
+                                     3.29079923573345963e3,
+                                     4.36261909014324716e3,
+                                     3.43936767414372164e3,
+                                     1.23033935480374942e3};
+};
+
+template <class T, class A>
+struct Exponentials : VectorBase<T, A> {
+  using Base = VectorBase<T, A>;
+  using C = ExponentialConstants<T>;
+  using typename Base::V;
+
+  /// e^x, of x in [low, high].
+  TYPEFLOW_INLINE static V exp(const V& x) {
+    const Reduced e = reduced(Base::at_most(Base::at_least(x, C::low), C::high));
+    return Base::scaled(V(T(1)) + e.expm1, e.n, e.t);
+  }
+
+  /// 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): 2^n would be infinite before its product is.
+  TYPEFLOW_INLINE static V expm1(const V& x) {
+    const Reduced e = reduced(Base::at_most(Base::at_least(x, -C::far), C::high));
+    const V half = Base::power_of_two(e.t - V(T(1)));
+    const V y = simd::fma(half, e.expm1, half - V(T(0.5)));
+    return select(Base::magnitude(x) < V(C::tiny), x, y + y);
+  }
+
+  /// With e^-|x|, which is finite: a small result keeps its bits.
+  TYPEFLOW_INLINE static V sigmoid(const V& x) {
+    const V e = exp(-Base::magnitude(x));
+    return select(x < V(T(0)), e, V(T(1))) / (V(T(1)) + e);
+  }
+
+  /// (e^2|x| - 1) / (e^2|x| + 1), with the sign of x.
+  TYPEFLOW_INLINE static V tanh(const V& x) {
+    const V doubled = Base::at_most(Base::magnitude(x), C::far);
+    const Reduced e = reduced(doubled + doubled);
+    const V power = Base::power_of_two(e.t);
+    const V y = simd::fma(power, e.expm1, power - V(T(1)));
+    return (y / (y + V(T(2)))) | Base::sign_of(x);
+  }
+
+  TYPEFLOW_INLINE static V erf(const V& x) {
+    const V y = Base::magnitude(x);
+    const V z = x * x;
+    const V t = Base::at_most(y, C::erf_end);
+    const V near = simd::fma(x, Base::polynomial(z, C::erf_near), x);
+    V far;
+    if constexpr (std::is_same_v<T, float>) {
+      far = exp(-simd::fma(t, Base::polynomial(t, C::erf_far), t));
+    } else {
+      far = exp(-(t * t)) * (Base::polynomial(t, C::erf_c) / Base::polynomial(t, C::erf_d));
+    }
+    return select(y < V(C::erf_split), near, (V(T(1)) - far) | Base::sign_of(x));
+  }
+
+ private:
+  struct Reduced {
+    V n;      ///< a whole number
+    V t;      ///< n + rounder
+    V expm1;  ///< e^(x - n log 2) - 1
+  };
+  TYPEFLOW_INLINE static Reduced reduced(const V& x) {
+    const V t = simd::fma(x, V(C::log2_e), V(Base::F::rounder));
+    const V n = t - V(Base::F::rounder);
+    const V r = simd::fma(n, V(-C::ln2_low), simd::fma(n, V(-C::ln2_high), x));
+    return {n, t, simd::fma(r * r, Base::polynomial(r, C::expm1), r)};
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

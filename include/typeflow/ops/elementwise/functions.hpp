@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The functions that bodies of operations call: math::exp(x) and others. V is a number in the
+// interpreter, and for a GPU, where they are the C++ library's, or a SIMD batch, where they are
+// those of typeflow/cpu/vector_math.hpp. (What a body calls exp(x), without the namespace, is
+// xsimd's for batches, slower and less precise.)
+
+#include <cmath>
+#include <complex>
+
+#include "typeflow/core/dtype.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::math {
+
+template <Element T>
+constexpr T select(bool condition, T yes, T no) {
+  return condition ? yes : no;
+}
+
+/// Functions of a SIMD batch, as static members; specialised for the batches that there are.
+template <class V>
+struct OfBatch;
+
+template <class V>
+constexpr V exp(const V& x) {
+  if constexpr (Element<V>) {
+    return std::exp(x);
+  } else {
+    return OfBatch<V>::exp(x);
+  }
+}
+template <class V>
+constexpr V expm1(const V& x) {
+  if constexpr (Element<V>) {
+    return std::expm1(x);
+  } else {
+    return OfBatch<V>::expm1(x);
+  }
+}
+template <class V>
+constexpr V log(const V& x) {
+  if constexpr (Element<V>) {
+    return std::log(x);
+  } else {
+    return OfBatch<V>::log(x);
+  }
+}
+template <class V>
+constexpr V log1p(const V& x) {
+  if constexpr (Element<V>) {
+    return std::log1p(x);
+  } else {
+    return OfBatch<V>::log1p(x);
+  }
+}
+template <class V>
+constexpr V sin(const V& x) {
+  if constexpr (Element<V>) {
+    return std::sin(x);
+  } else {
+    return OfBatch<V>::sin(x);
+  }
+}
+template <class V>
+constexpr V cos(const V& x) {
+  if constexpr (Element<V>) {
+    return std::cos(x);
+  } else {
+    return OfBatch<V>::cos(x);
+  }
+}
+template <class V>
+constexpr V tanh(const V& x) {
+  if constexpr (Element<V>) {
+    return std::tanh(x);
+  } else {
+    return OfBatch<V>::tanh(x);
+  }
+}
+template <class V>
+constexpr V erf(const V& x) {
+  if constexpr (Element<V>) {
+    return std::erf(x);
+  } else {
+    return OfBatch<V>::erf(x);
+  }
+}
+/// 1 / (1 + exp(-x))
+template <class V>
+constexpr V sigmoid(const V& x) {
+  if constexpr (Element<V>) {
+    return V(1) / (V(1) + std::exp(-x));
+  } else {
+    return OfBatch<V>::sigmoid(x);
+  }
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::math
