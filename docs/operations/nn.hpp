@@ -47,6 +47,28 @@ inline constexpr Row nn_rows[] = {
         "name/beta, name/moving_mean, name/moving_variance; in training mean and variance of the "
         "batch, in inference their moving averages, which minimize moves",
         {.types = "floating"}),
+    row<ops::Standardize>(
+        "layer_norm", "layer_norm<axes...>(x)", "(..,N) -> (..,N)",
+        "(x - mean) / sqrt(variance + epsilon) over axes, the last if none is named; "
+        "layer_norm(g, name, x) times a new variable name/gamma plus name/beta"),
+    row<ops::Standardize>(
+        "group_norm", "group_norm<groups>(x)", "(N,..,C) -> (N,..,C)",
+        "the same for each sample over parts of its channels and all axes between; "
+        "group_norm<groups>(g, name, x) with name/gamma and name/beta"),
+    row<ops::Standardize>("instance_norm", "instance_norm(x)", "(N,..,C) -> (N,..,C)",
+                          "the same for each sample and channel; instance_norm(g, name, x) with "
+                          "name/gamma and name/beta"),
+    row<ops::MatMul, ops::Softmax, ops::Select>(
+        "attention", "attention(q, k, v, mask, {.causal = c})",
+        "(..,T,D) x (..,S,D) x (..,S,E) -> (..,T,E)",
+        "softmax(q k^T / sqrt(D)) v over the keys that the mask (optional; booleans, or numbers to "
+        "add) and causality let a query see; 0 if it sees none",
+        {.types = "floating"}),
+    row<ops::MatMul, ops::Softmax, ops::Select>(
+        "multi_head_attention", "multi_head_attention<heads>(g, name, x)", "(B,T,C) -> (B,T,C)",
+        "attention of x to itself by several heads, with new variables name/query/W, name/query/b, "
+        "and those of key, value and output",
+        {.types = "floating"}),
     row<ops::MatMul, ops::Add>("dense", "dense<N>(g, name, x)", "(B,K) -> (B,N)",
                                "x W + b with new variables name/W and name/b",
                                {.types = "floating"}),
