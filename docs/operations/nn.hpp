@@ -26,6 +26,12 @@ inline constexpr Row nn_rows[] = {
         "the largest element of each window, the first of equals; NaN if there is one; or "
         "max_pool<tf::Pool2d{...}>(x), with tf::Pool1d and tf::Pool3d for other images",
         {.types = "real"}),
+    row<ops::MaxPoolArgmax, ops::MaxPool, ops::MaxPoolGradient, ops::MaxPoolSelect>(
+        "max_pool_with_argmax", "max_pool_with_argmax<size, stride>(x)",
+        "(N,H,W,C) -> (N,H',W',C), (N,H',W',C)",
+        "max_pool(x) and the int64 positions of its elements in the flat image, or in x with "
+        "{.include_batch_in_index = true}",
+        {.types = "real", .gradient = Gradient::any_order}),
     row<ops::AvgPool, ops::AvgPoolGradient>(
         "avg_pool", "avg_pool<size, stride>(x)", "(N,H,W,C) -> (N,H',W',C)",
         "the mean of each window, padding excluded; or avg_pool<tf::Pool2d{...}>(x), with "
@@ -38,6 +44,15 @@ inline constexpr Row nn_rows[] = {
         "depthwise_conv2d", "depthwise_conv2d(x, w)", "(N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)",
         "each channel convolved with M filters of its own; "
         "depthwise_conv2d<tf::Conv2d{...}>(x, w) has strides, paddings and dilations"),
+    row<ops::Conv, ops::DepthwiseConv, ops::DepthwiseInputGradient, ops::DepthwiseFilterGradient,
+        ops::ConvInputGradient, ops::ConvFilterGradient>(
+        "separable_conv2d", "separable_conv2d(x, depthwise, pointwise)",
+        "(N,H,W,C) x (KH,KW,C,M) x (1,1,C*M,F) -> (N,H',W',F)",
+        "conv2d of the channels of depthwise_conv2d, pixel by pixel; options as there",
+        {.types = "floating"}),
+    row<ops::DepthwiseConv, ops::DepthwiseInputGradient, ops::DepthwiseFilterGradient>(
+        "conv2d_in_plane", "conv2d_in_plane(x, w)", "(N,H,W,C) x (KH,KW,1,1) -> (N,H',W',C)",
+        "each channel convolved with the same filter"),
     row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
         "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",
         "in training x / p with probability p, else 0; in inference x"),
