@@ -18,6 +18,7 @@
 #include "reductions.hpp"
 #include "rows.hpp"
 #include "selection.hpp"
+#include "sequences.hpp"
 #include "shape.hpp"
 #include "state.hpp"
 
@@ -49,6 +50,7 @@ inline constexpr Family families[] = {
      "of an image.",
      convolutions_rows},
     {"Neural networks", "", nn_rows},
+    {"Sequences", "A wing of the library, [sequences.md](sequences.md).", sequences_rows},
     {"Random numbers",
      "Drawn anew in each run, from the session's seed, the operation's name, the number of the run "
      "and the element's position: the same for any number of threads.",

@@ -25,6 +25,13 @@ inline constexpr Row shape_rows[] = {
     row<ops::Transpose, ops::Reshape>("depth_to_space", "depth_to_space<b>(x)",
                                       "(N,H,W,b*b*C) -> (N,b*H,b*W,C)",
                                       "channels as blocks of pixels", {.types = "any"}),
+    row<ops::Transpose, ops::Pad, ops::Slice, ops::Reshape>(
+        "space_to_batch", "space_to_batch<b, b>(x)", "(N,H,W,C) -> (N*b*b,H/b,W/b,C)",
+        "blocks of pixels along the batch; tf::SpaceToBatch<2>{.block, .paddings} adds zeros first",
+        {.types = "any"}),
+    row<ops::Transpose, ops::Pad, ops::Slice, ops::Reshape>(
+        "batch_to_space", "batch_to_space<b, b>(x)", "(N*b*b,H,W,C) -> (N,H*b,W*b,C)",
+        "its inverse; tf::BatchToSpace<2>{.block, .crops} cuts off at the end", {.types = "any"}),
     // Parts.
     row<ops::Slice, ops::Pad, ops::Reverse, ops::Reshape>(
         "slice", "slice<tf::whole, 3, tf::range(0, 5, 2)>(x)", "(A,B,C) -> (A,3)",

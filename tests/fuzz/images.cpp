@@ -176,6 +176,10 @@ void add_max_pool(Builder& b) {
   const AnyExpr y = apply(tf::ops::MaxPool{{}, w}, x);
   if (!b.fits(y.dims())) return;
   b.keep(y, {x});
+  if (b.random.chance(0.3)) {
+    const tf::ops::MaxPoolArgmax where{{}, w, b.random.chance(0.5) ? 1u : 0u};
+    b.keep(apply(where, x, y), static_cast<double>(std::max<std::int64_t>(b.size(x.dims()), 1)));
+  }
   if (!contains(Domain::floating, x.dtype())) return;
   if (b.random.chance(0.3)) {
     const AnyExpr dy = like(b, x.dtype(), y.dims());

@@ -18,6 +18,7 @@
 #include "typeflow/cpu/ops/movement.hpp"
 #include "typeflow/cpu/ops/numerics.hpp"
 #include "typeflow/cpu/ops/pool.hpp"
+#include "typeflow/cpu/ops/pool_argmax.hpp"
 #include "typeflow/cpu/ops/reverse_sequence.hpp"
 #include "typeflow/cpu/ops/scan.hpp"
 #include "typeflow/cpu/ops/scatter.hpp"

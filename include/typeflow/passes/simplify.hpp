@@ -196,7 +196,12 @@ class Simplifier {
   /// do is rewritten: composites among them are expanded, too, and reductions split.
   constexpr void take_nodes(Id first) {
     const Id end = graph_.nodes.size();
+    // Constants go first: equal ones are one node, which a nested expansion may find.
     for (Id id = first; id < end; ++id) {
+      if (is_constant(id)) order_.push(id);
+    }
+    for (Id id = first; id < end; ++id) {
+      if (is_constant(id)) continue;
       if (!replacements_.empty()) replace_operands(graph_.nodes[id]);
       const Node node = graph_.nodes[id];
       const Id value = node.outputs.first;
@@ -243,6 +248,9 @@ class Simplifier {
   }
   constexpr Builtin builtin(Id value) const {
     return graph_.nodes.data()[graph_.values.data()[value].node].op->builtin;
+  }
+  constexpr bool is_constant(Id node) const {
+    return graph_.nodes.data()[node].op->builtin == Builtin::constant;
   }
 
   /// Takes explicit broadcasts from in front of an elementwise node; whether its inputs are all

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Scaled dot-product attention, and the layer of several heads that is made of it. Source: Vaswani
+// et al., Attention is all you need, 2017.
+//
+// Composed of two products and a softmax: scale and masks are computed on the first product's
+// tiles, and the gradient is that of the parts.
+
+#include <limits>
+#include <source_location>
+#include <type_traits>
+
+#include "typeflow/nn/dense.hpp"
+#include "typeflow/ops/nn/softmax.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+struct AttentionOptions {
+  bool causal = false;  ///< whether query t sees the keys 0 to t alone
+  double scale = 0;     ///< of the scores q k^T; 0 stands for 1 / sqrt(D)
+};
+
+namespace detail {
+
+/// 1 / sqrt(d), by Newton's method; std::sqrt is not for constant evaluation.
+constexpr double attention_scale(Extent d) {
+  const double x = static_cast<double>(d < 1 ? 1 : d);
+  double root = x;
+  for (int i = 0; i < 64; ++i) root = (root + x / root) / 2;
+  return 1 / root;
+}
+
+/// softmax(q k^T * scale) over the keys that a query sees: with probabilities of 0, as no number in
+/// exp would give them, where it sees none.
+constexpr AnyExpr attention_weights(const AnyExpr& q, const AnyExpr& k, const AnyExpr& mask,
+                                    const AttentionOptions& options) {
+  ir::Graph& graph = *q.graph;
+  const double scale =
+      options.scale != 0 ? options.scale : attention_scale(q.dims().extent[q.dims().rank - 1]);
+  AnyExpr scores = matmul(q, k, false, true) * scale;
+  const Dims dims = scores.dims();
+  AnyExpr visible{};
+  if (mask.exists()) {
+    if (mask.dtype() == DType::boolean) {
+      visible = mask;
+    } else {
+      visible = not_equal(mask, -std::numeric_limits<double>::infinity());
+      scores = scores + mask;
+    }
+  }
+  if (options.causal) {
+    const AnyExpr past = less_equal(index_along(graph, dims, dims.rank - 1),
+                                    index_along(graph, dims, dims.rank - 2));
+    visible = visible.exists() ? logical_and(visible, past) : past;
+  }
+  if (!visible.exists()) return softmax_along(scores, static_cast<unsigned>(dims.rank - 1));
+  // Not -inf: of a row of those softmax is NaN, and so is its gradient.
+  const double lowest = scores.dtype() == DType::float64 ? std::numeric_limits<double>::lowest()
+                                                         : std::numeric_limits<float>::lowest();
+  const AnyExpr weights =
+      softmax_along(where(visible, scores, lowest), static_cast<unsigned>(dims.rank - 1));
+  // A causal query sees itself: what it does not see has the weight 0 already.
+  return mask.exists() ? where(visible, weights, 0) : weights;
+}
+
+constexpr AnyExpr attention(const AnyExpr& q, const AnyExpr& k, const AnyExpr& v, AnyExpr mask,
+                            const AttentionOptions& options) {
+  return in_float(q, [&](const AnyExpr& of_q) {
+    const DType type = of_q.dtype();
+    if (mask.exists() && mask.dtype() != DType::boolean) mask = cast_to(mask, type);
+    return matmul(attention_weights(of_q, cast_to(k, type), mask, options), cast_to(v, type), false,
+                  false);
+  });
+}
+
+template <class Q, class K, class V>
+struct AttentionRule {
+  using Scores = MatMulRule<Q, K, Transposed::b>;
+  static constexpr bool matrices = Q::rank >= 2 && K::rank >= 2 && V::rank >= 2;
+  static constexpr bool depth =
+      !matrices || (!is_symbolic(Q::dims.extent[Q::rank - 1]) &&
+                    Q::dims.extent[Q::rank - 1] == K::dims.extent[K::rank - 1]);
+  static constexpr bool rows =
+      !matrices || K::dims.extent[K::rank - 2] == V::dims.extent[V::rank - 2];
+  static constexpr Dims scores = matrices && depth && Scores::leading ? Scores::value : no_dims;
+  static constexpr Dims product =
+      scores.valid() && rows ? matrix_product(scores, false, V::dims, false) : no_dims;
+  static constexpr bool leading = !matrices || !depth || !rows || product.valid();
+  static constexpr Dims value = product.valid() ? product : Q::dims;
+};
+
+/// Whether a mask is boolean or numbers of q's type, and broadcasts to the scores.
+template <class Q, class M>
+inline constexpr bool mask_has_type = std::is_same_v<M, bool> || std::is_same_v<M, Q>;
+
+template <TypedExpr Q, TypedExpr K, TypedExpr V>
+constexpr auto checked_attention(const Q& q, const K& k, const V& v, const AnyExpr& mask,
+                                 const AttentionOptions& options, const std::source_location& at) {
+  using Rule = AttentionRule<typename Q::shape, typename K::shape, typename V::shape>;
+  static_assert(Rule::matrices,
+                "attention(q, k, v): q, k and v must have two axes or more, (..,T,D), (..,S,D) and "
+                "(..,S,E)");
+  static_assert(std::is_same_v<typename Q::element, typename K::element> &&
+                    std::is_same_v<typename Q::element, typename V::element> &&
+                    in_domain<Domain::floating, Q>,
+                "attention(q, k, v): the element types must be equal and floating");
+  static_assert(Rule::depth,
+                "attention(q, k, v): the last axes of q and k must be equal, and a number");
+  static_assert(Rule::rows,
+                "attention(q, k, v): k and v must have as many rows, (..,S,D) and "
+                "(..,S,E)");
+  static_assert(Rule::leading,
+                "attention(q, k, v): the axes in front of the last two must be equal, or 1");
+  mark(at, q, k, v);
+  using E = Expr<typename Q::element, shape_of_t<Rule>>;
+  if constexpr (Rule::product.valid()) {
+    return E(q.graph(), attention(q.any(), k.any(), v.any(), mask, options).id);
+  } else {
+    return E(q.graph(), q.id());
+  }
+}
+
+}  // namespace detail
+
+/// softmax(q k^T / sqrt(D)) v: for each of T queries a mean of S values, weighted by how well their
+/// keys fit. The axes in front, batches and heads, broadcast. Numbers of 16 bits are computed in
+/// float and rounded once. (..,T,D) x (..,S,D) x (..,S,E) -> (..,T,E)
+template <TypedExpr Q, TypedExpr K, TypedExpr V>
+constexpr auto attention(const Q& q, const K& k, const V& v, AttentionOptions options = {},
+                         std::source_location at = std::source_location::current()) {
+  return detail::checked_attention(q, k, v, AnyExpr{}, options, at);
+}
+
+/// The same with a mask that broadcasts to (..,T,S): booleans, true where a query sees a key, or
+/// numbers to add to the scores, -inf where it does not. A query that sees no key gives 0.
+template <TypedExpr Q, TypedExpr K, TypedExpr V, TypedExpr M>
+constexpr auto attention(const Q& q, const K& k, const V& v, const M& mask,
+                         AttentionOptions options = {},
+                         std::source_location at = std::source_location::current()) {
+  using Rule = detail::AttentionRule<typename Q::shape, typename K::shape, typename V::shape>;
+  static_assert(detail::mask_has_type<typename Q::element, typename M::element>,
+                "attention(q, k, v, mask): the mask must be boolean, or of the element type of q");
+  static_assert(!Rule::product.valid() || broadcast(M::shape::dims, Rule::scores) == Rule::scores,
+                "attention(q, k, v, mask): the mask must broadcast to (..,T,S)");
+  return detail::checked_attention(q, k, v, mask.any(), options, at);
+}
+
+namespace detail {
+
+/// The shapes of multi_head_attention of x, (B,T,C).
+template <int Heads, class S>
+struct HeadsRule {
+  static constexpr bool has_rank = S::rank == 3;
+  static constexpr Extent channels = has_rank ? S::dims.extent[has_rank ? 2 : 0] : 0;
+  static constexpr bool fits = !has_rank || (Heads >= 1 && !is_symbolic(channels) &&
+                                             channels % (Heads < 1 ? 1 : Heads) == 0);
+  static constexpr Extent all = has_rank ? extent_of(count_of(without_last(S::dims, 1))) : 0;
+  static constexpr bool has_rows = all != no_extent;
+  /// All positions as rows.
+  static constexpr Dims value = Dims{2, {has_rows ? all : 1, fits ? channels : 1}};
+  static constexpr Dims split = [] {
+    Dims d = S::dims;
+    if (has_rank && fits) {
+      d.extent[2] = Heads;
+      d.append(channels / Heads);
+    }
+    return d;
+  }();
+};
+
+template <int Heads, TypedExpr X>
+constexpr auto multi_head_attention(Graph& graph, Label name, const X& x, const AnyExpr& mask,
+                                    const AttentionOptions& options,
+                                    const std::source_location& at) {
+  using Rule = HeadsRule<Heads, typename X::shape>;
+  static_assert(in_domain<Domain::floating, X>,
+                "multi_head_attention<heads>(g, name, x): x must be floating-point; convert with "
+                "cast<float>(x)");
+  static_assert(Rule::has_rank, "multi_head_attention<heads>(g, name, x): x must be (B,T,C)");
+  static_assert(Rule::fits,
+                "multi_head_attention<heads>(g, name, x): heads must divide the channels of x, its "
+                "last axis");
+  static_assert(Rule::has_rows,
+                "multi_head_attention<heads>(g, name, x): the first two axes of x must not be "
+                "multiples of the same symbol");
+  if constexpr (Rule::has_rank && Rule::fits && Rule::has_rows) {
+    const Scope in(graph, name);
+    using Rows = Expr<typename X::element, shape_of_t<Rule>>;
+    const Rows rows(graph, reshape_to(x.any(), Rule::value).id);
+    constexpr int order[] = {0, 2, 1, 3};
+    const auto heads_of = [&](Label label) {
+      const AnyExpr y = dense<Rule::channels>(graph, label, rows, {}, at).any();
+      return transpose_to(reshape_to(y, Rule::split), order);  // (B,heads,T,C/heads)
+    };
+    const AnyExpr q = heads_of("query");
+    const AnyExpr k = heads_of("key");
+    const AnyExpr v = heads_of("value");
+    const AnyExpr y = transpose_to(attention(q, k, v, mask, options), order);
+    const Rows together(graph, reshape_to(y, Rule::value).id);
+    const AnyExpr out = dense<Rule::channels>(graph, "output", together, {}, at).any();
+    return same_type(x, reshape_to(out, X::shape::dims).id);
+  } else {
+    return same_type(x, x.id());
+  }
+}
+
+}  // namespace detail
+
+/// Attention of x to itself by Heads heads, each with its part of the channels: queries, keys and
+/// values are x times new variables name/query/W, name/key/W, name/value/W, (C,C), plus biases
+/// name/query/b..., (C), and the heads' results side by side go through name/output/W and
+/// name/output/b. (B,T,C) -> (B,T,C)
+template <int Heads, TypedExpr X>
+constexpr auto multi_head_attention(Graph& graph, Label name, const X& x,
+                                    AttentionOptions options = {},
+                                    std::source_location at = std::source_location::current()) {
+  return detail::multi_head_attention<Heads>(graph, name, x, AnyExpr{}, options, at);
+}
+
+/// The same with a mask, as attention has it, that broadcasts to (B,Heads,T,T).
+template <int Heads, TypedExpr X, TypedExpr M>
+constexpr auto multi_head_attention(Graph& graph, Label name, const X& x, const M& mask,
+                                    AttentionOptions options = {},
+                                    std::source_location at = std::source_location::current()) {
+  static_assert(detail::mask_has_type<typename X::element, typename M::element>,
+                "multi_head_attention<heads>(g, name, x, mask): the mask must be boolean, or of "
+                "the element type of x");
+  constexpr bool fits = [] {
+    if (X::rank != 3) return true;
+    const Dims scores{4,
+                      {X::shape::dims.extent[0], Heads, X::shape::dims.extent[X::rank > 1],
+                       X::shape::dims.extent[X::rank > 1]}};
+    return broadcast(M::shape::dims, scores) == scores;
+  }();
+  static_assert(fits,
+                "multi_head_attention<heads>(g, name, x, mask): the mask must broadcast to "
+                "(B,heads,T,T)");
+  return detail::multi_head_attention<Heads>(graph, name, x, mask.any(), options, at);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Normalization of each sample by itself: layer_norm, group_norm, instance_norm. They differ in the
+// axes that a mean and a variance are of. Sources: Ba, Kiros and Hinton, Layer normalization, 2016;
+// Wu and He, Group normalization, 2018; Ulyanov, Vedaldi and Lempitsky, Instance normalization: the
+// missing ingredient for fast stylization, 2016.
+//
+//   layer_norm(x)               zero mean and unit variance along the last axis
+//   layer_norm<1, 2>(x)         over two axes
+//   layer_norm(g, "norm", x)    times a new variable norm/gamma, plus norm/beta
+//
+// The variance is the mean of (x - mean)^2, in a pass of its own, so that a large mean costs it no
+// digits; it is the biased one, which divides by N.
+
+#include <cstdint>
+#include <source_location>
+
+#include "typeflow/front/scope.hpp"
+#include "typeflow/front/sources.hpp"
+#include "typeflow/ops/elementwise/math.hpp"
+#include "typeflow/ops/reduce/reductions.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// Of layers that normalize each sample by itself.
+struct NormOptions {
+  double epsilon = 1e-5;  ///< added to the variance
+  bool center = true;     ///< whether there is a `beta` to add
+  bool scale = true;      ///< whether there is a `gamma` to multiply by
+};
+
+namespace ops {
+
+/// (x - mean) / sqrt(variance + epsilon), both over axes. Composite for its gradient, in which the
+/// terms through mean and variance are two means over the same axes.
+struct Standardize : composite {
+  static constexpr std::string_view name = "Standardize";
+  static constexpr Domain domain = Domain::floating;
+  std::uint64_t axes;
+  double epsilon;
+
+  /// What forward and backward share, so that common subexpressions make it one.
+  struct Parts {
+    AnyExpr centred;
+    AnyExpr factor;
+  };
+  static constexpr Parts parts(const Standardize& op, const AnyExpr& x) {
+    const unsigned axes = static_cast<unsigned>(op.axes);
+    const AnyExpr centred = x - reduce<Mean>(x, axes, true);
+    return {centred, rsqrt(reduce<Mean>(square(centred), axes, true) + op.epsilon)};
+  }
+  static constexpr Type infer(const Standardize&, const Type& x) {
+    return {x.dtype, contains(domain, x.dtype) ? x.dims : no_dims};
+  }
+  static constexpr AnyExpr gradient(const Standardize& op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+    const unsigned axes = static_cast<unsigned>(op.axes);
+    const AnyExpr through_mean = reduce<Mean>(dy, axes, true);
+    const AnyExpr through_variance = y * reduce<Mean>(dy * y, axes, true);
+    return (dy - through_mean - through_variance) * parts(op, x).factor;
+  }
+  static constexpr AnyExpr expand(const Standardize& op, AnyExpr x) {
+    const Parts of_x = parts(op, x);
+    return of_x.centred * of_x.factor;
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// gamma and beta of a layer, as options ask for them: float for x of 16 bits.
+struct NormVariables {
+  AnyExpr gamma{};
+  AnyExpr beta{};
+
+  template <Element T, Extent... D>
+  constexpr NormVariables(std::type_identity<Expr<T, Shape<D...>>>, Graph& graph, Label name,
+                          const NormOptions& options, const std::source_location& at) {
+    const Scope in(graph, name);
+    if (options.scale) gamma = variable<T, D...>(graph, "gamma", ones, true, at).any();
+    if (options.center) beta = variable<T, D...>(graph, "beta", zeros, true, at).any();
+  }
+  /// y * gamma + beta, with the variables in a shape that broadcasts to y's.
+  constexpr AnyExpr scaled(AnyExpr y, const Dims& shape) const {
+    if (gamma.exists()) y = y * reshape_to(gamma, shape);
+    return beta.exists() ? y + reshape_to(beta, shape) : y;
+  }
+};
+
+constexpr AnyExpr standardize_over(unsigned axes, double epsilon, const AnyExpr& x) {
+  const ops::Standardize op{{}, axes, epsilon};
+  return in_float(x, [&](const AnyExpr& v) { return apply(op, v); });
+}
+
+/// What layer_norm<Axes...> is of: the last axis if none is named.
+template <class S, int... Axes>
+struct LayerNormRule {
+  static constexpr bool has_axes = sizeof...(Axes) > 0 ? axes_exist<S::rank, Axes...> : S::rank > 0;
+  static constexpr unsigned axes = [] {
+    if constexpr (sizeof...(Axes) > 0) {
+      return axis_bits<S::rank, Axes...>();
+    } else {
+      return axis_bits<S::rank, -1>();
+    }
+  }();
+  /// Of gamma and beta: the extents of the axes.
+  static constexpr Dims value =
+      has_axes ? reduced(S::dims, all_axes(S::rank) & ~axes, false) : Dims{};
+  /// As they broadcast to x: with 1 between the axes.
+  static constexpr Dims shape = [] {
+    if (!has_axes) return Dims{};
+    const bool last = (axes & (axes + (1u << (S::rank - value.rank)))) == 0;
+    return last ? value : reduced(S::dims, all_axes(S::rank) & ~axes, true);
+  }();
+};
+
+/// The axes between the first and the last.
+template <class S>
+constexpr unsigned inner_axes() {
+  return S::rank > 2 ? all_axes(S::rank) & ~1u & ~(1u << (S::rank - 1)) : 0;
+}
+
+/// x's channels, its last axis, as (Groups, channels / Groups).
+template <class S, int Groups>
+struct GroupNormRule {
+  static constexpr Extent channels =
+      S::rank > 0 ? S::dims.extent[S::rank > 0 ? S::rank - 1 : 0] : 0;
+  static constexpr bool has_rank = S::rank >= 2 && S::rank < max_rank;
+  static constexpr bool fits = has_rank && !is_symbolic(channels) && Groups >= 1 &&
+                               channels % (Groups < 1 ? 1 : Groups) == 0;
+  static constexpr Dims split = [] {
+    Dims d = S::dims;
+    if (!fits) return d;
+    d.extent[d.rank - 1] = Groups;
+    d.append(channels / Groups);
+    return d;
+  }();
+};
+template <int Groups, class S>
+constexpr AnyExpr standardize_groups(double epsilon, const AnyExpr& x) {
+  using Rule = GroupNormRule<S, Groups>;
+  if (Groups == Rule::channels) return standardize_over(inner_axes<S>(), epsilon, x);
+  const unsigned axes = inner_axes<S>() | 1u << S::rank;
+  return reshape_to(standardize_over(axes, epsilon, reshape_to(x, Rule::split)), S::dims);
+}
+
+/// The type of gamma and beta of a layer of x; `Rule::value` is their shape.
+template <class X, class Rule>
+using NormVariableOf = std::type_identity<Expr<Computed<typename X::element>, shape_of_t<Rule>>>;
+
+template <class S>
+struct ChannelsRule {
+  static constexpr Extent channels = GroupNormRule<S, 1>::channels;
+  static constexpr Dims value = Dims{1, {is_symbolic(channels) ? 1 : channels}};
+};
+
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + epsilon), mean and variance over axes, the last if none is named:
+/// layer_norm(x), layer_norm<1, 2>(x). Rows of equal elements give 0. (..,N) -> (..,N)
+template <int... Axes, TypedExpr X>
+constexpr auto layer_norm(const X& x, double epsilon = NormOptions{}.epsilon,
+                          std::source_location at = std::source_location::current()) {
+  using Rule = detail::LayerNormRule<typename X::shape, Axes...>;
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "layer_norm(x): x must be floating-point; convert with cast<float>(x)");
+  static_assert(Rule::has_axes, "layer_norm<axes...>(x): x has no such axis");
+  detail::mark(at, x);
+  return detail::same_type(x, detail::standardize_over(Rule::axes, epsilon, x.any()).id);
+}
+
+/// The same times gamma plus beta, new variables name/gamma, of ones, and name/beta, of zeros, of
+/// the extents of the axes. (..,N) -> (..,N)
+template <int... Axes, TypedExpr X>
+constexpr auto layer_norm(Graph& graph, Label name, const X& x, NormOptions options = {},
+                          std::source_location at = std::source_location::current()) {
+  using Rule = detail::LayerNormRule<typename X::shape, Axes...>;
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "layer_norm(g, name, x): x must be floating-point; convert with cast<float>(x)");
+  static_assert(Rule::has_axes, "layer_norm<axes...>(g, name, x): x has no such axis");
+  static_assert(detail::is_static(Rule::value),
+                "layer_norm<axes...>(g, name, x): the extents of the axes must be numbers, not "
+                "tf::batch");
+  if constexpr (detail::is_static(Rule::value)) {
+    const detail::NormVariables variables(detail::NormVariableOf<X, Rule>{}, graph, name, options,
+                                          at);
+    const NameScope scope(graph, name);
+    detail::mark(at, x);
+    const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
+      return variables.scaled(detail::standardize_over(Rule::axes, options.epsilon, v),
+                              Rule::shape);
+    });
+    return detail::same_type(x, y.id);
+  } else {
+    return detail::same_type(x, x.id());
+  }
+}
+
+/// (x - mean) / sqrt(variance + epsilon), mean and variance for each sample over Groups parts of
+/// its channels, the last axis, and all axes between: group_norm<32>(x). (N,..,C) -> (N,..,C)
+template <int Groups, TypedExpr X>
+constexpr auto group_norm(const X& x, double epsilon = NormOptions{}.epsilon,
+                          std::source_location at = std::source_location::current()) {
+  using Rule = detail::GroupNormRule<typename X::shape, Groups>;
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "group_norm<groups>(x): x must be floating-point; convert with cast<float>(x)");
+  static_assert(Rule::has_rank, "group_norm<groups>(x): x must have 2 to 7 axes, (N,..,C)");
+  static_assert(!Rule::has_rank || Rule::fits,
+                "group_norm<groups>(x): groups must divide the channels of x, its last axis");
+  detail::mark(at, x);
+  return detail::same_type(
+      x, detail::standardize_groups<Groups, typename X::shape>(epsilon, x.any()).id);
+}
+
+/// The same times gamma plus beta, new variables name/gamma, of ones, and name/beta, of zeros, (C)
+/// each. (N,..,C) -> (N,..,C)
+template <int Groups, TypedExpr X>
+constexpr auto group_norm(Graph& graph, Label name, const X& x, NormOptions options = {},
+                          std::source_location at = std::source_location::current()) {
+  using Rule = detail::GroupNormRule<typename X::shape, Groups>;
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "group_norm<groups>(g, name, x): x must be floating-point; convert with "
+                "cast<float>(x)");
+  static_assert(Rule::has_rank,
+                "group_norm<groups>(g, name, x): x must have 2 to 7 axes, (N,..,C)");
+  static_assert(!Rule::has_rank || Rule::fits,
+                "group_norm<groups>(g, name, x): groups must divide the channels of x, its last "
+                "axis");
+  using Channels = detail::ChannelsRule<typename X::shape>;
+  const detail::NormVariables variables(detail::NormVariableOf<X, Channels>{}, graph, name, options,
+                                        at);
+  const NameScope scope(graph, name);
+  detail::mark(at, x);
+  const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
+    return variables.scaled(
+        detail::standardize_groups<Groups, typename X::shape>(options.epsilon, v), Channels::value);
+  });
+  return detail::same_type(x, y.id);
+}
+
+/// (x - mean) / sqrt(variance + epsilon), mean and variance for each sample and channel, the first
+/// and the last axis, over all axes between. (N,H,W,C) -> (N,H,W,C)
+template <TypedExpr X>
+constexpr auto instance_norm(const X& x, double epsilon = NormOptions{}.epsilon,
+                             std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "instance_norm(x): x must be floating-point; convert with cast<float>(x)");
+  static_assert(X::rank >= 3,
+                "instance_norm(x): x must have axes between its first and its last, (N,H,W,C)");
+  detail::mark(at, x);
+  constexpr unsigned axes = detail::inner_axes<typename X::shape>();
+  return detail::same_type(x, detail::standardize_over(axes, epsilon, x.any()).id);
+}
+
+/// The same times gamma plus beta, new variables name/gamma, of ones, and name/beta, of zeros, (C)
+/// each. (N,H,W,C) -> (N,H,W,C)
+template <TypedExpr X>
+constexpr auto instance_norm(Graph& graph, Label name, const X& x, NormOptions options = {},
+                             std::source_location at = std::source_location::current()) {
+  using Channels = detail::ChannelsRule<typename X::shape>;
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "instance_norm(g, name, x): x must be floating-point; convert with "
+                "cast<float>(x)");
+  static_assert(X::rank >= 3,
+                "instance_norm(g, name, x): x must have axes between its first and its last, "
+                "(N,H,W,C)");
+  static_assert(!is_symbolic(Channels::channels),
+                "instance_norm(g, name, x): the last axis of x must be a number, not tf::batch");
+  const detail::NormVariables variables(detail::NormVariableOf<X, Channels>{}, graph, name, options,
+                                        at);
+  const NameScope scope(graph, name);
+  detail::mark(at, x);
+  constexpr unsigned axes = detail::inner_axes<typename X::shape>();
+  const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
+    return variables.scaled(detail::standardize_over(axes, options.epsilon, v), Channels::value);
+  });
+  return detail::same_type(x, y.id);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// edit_distance, Levenshtein's.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/ops/custom.hpp"
+#include "typeflow/ops/elementwise/cast.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+struct EditDistanceOptions {
+  bool normalize = true;  ///< whether to divide by the length of the truth
+};
+
+namespace ops {
+
+/// Inputs: hypotheses (B,M), their lengths (B), truths (B,N), their lengths (B), all int64.
+struct EditDistance : custom {
+  static constexpr std::string_view name = "EditDistance";
+  static constexpr Domain domain = Domain::integers;
+  static constexpr Derivative derivative = Derivative::zero;
+  std::uint32_t normalize;
+
+  static constexpr Type infer(const EditDistance&, const Type& hypotheses, const Type& lengths,
+                              const Type& truths, const Type& truth_lengths) {
+    const bool fits = hypotheses.dtype == DType::int64 && truths.dtype == DType::int64 &&
+                      hypotheses.dims.rank == 2 && truths.dims.rank == 2 &&
+                      lengths == Type(DType::int64, Dims{1, {hypotheses.dims.extent[0]}}) &&
+                      truth_lengths == lengths && truths.dims.extent[0] == lengths.dims.extent[0];
+    return {DType::float32, fits ? lengths.dims : no_dims};
+  }
+  /// The fewest insertions, deletions and substitutions that make one sequence of the other, row
+  /// by row of the table of Wagner and Fischer (1974); divided by the truth's length, if asked for.
+  template <class At>
+  float distance(const At& hypothesis, std::int64_t m, const At& truth, std::int64_t n) const {
+    std::vector<std::int64_t> row;
+    for (std::int64_t j = 0; j <= n; ++j) row.push_back(j);
+    for (std::int64_t i = 1; i <= m; ++i) {
+      std::int64_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j < row.size(); ++j) {
+        const bool same = hypothesis(i - 1) == truth(static_cast<std::int64_t>(j) - 1);
+        const std::int64_t substituted = diagonal + (same ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({substituted, diagonal + 1, row[j - 1] + 1});
+      }
+    }
+    const auto edits = static_cast<float>(row.back());
+    if (normalize == 0 || edits == 0) return edits;
+    return n == 0 ? std::numeric_limits<float>::infinity() : edits / static_cast<float>(n);
+  }
+  /// Whether lengths fit into their rows: what is wrong with the first that does not.
+  template <class Lengths>
+  static Failure check(std::int64_t batch_size, const Lengths& lengths, std::int64_t most,
+                       std::int32_t which) {
+    for (std::int64_t b = 0; b < batch_size; ++b) {
+      if (lengths(b) < 0 || lengths(b) > most) return {which, {lengths(b), b, most}};
+    }
+    return {};
+  }
+  TYPEFLOW_COLD static Error explain(const EditDistance&, const Failure& wrong,
+                                     std::span<const Dims>) {
+    return Error("edit_distance", std::string(wrong.what == 1 ? "hypothesis" : "truth") +
+                                      " length " + std::to_string(wrong.number[0]) + " at [" +
+                                      std::to_string(wrong.number[1]) + "] is not in [0, " +
+                                      std::to_string(wrong.number[2]) + "]");
+  }
+  static void interpret(InterpretCall& call) {
+    const EditDistance op = decode<EditDistance>(call.graph, call.node);
+    const auto length = [&](int input) {
+      return [&call, input](std::int64_t b) { return (*call.inputs[input])[b].integer; };
+    };
+    const std::int64_t size = call.outputs[0].size();
+    for (const int which : {1, 2}) {
+      const HostTensor& rows = *call.inputs[2 * which - 2];
+      const Failure wrong = check(size, length(2 * which - 1), rows.dims.extent[1], which);
+      if (wrong.what != 0) throw explain(op, wrong, {});
+    }
+    const auto row = [&](int input, std::int64_t b) {
+      return [x = call.inputs[input], b](std::int64_t i) {
+        return (*x)[b * x->dims.extent[1] + i].integer;
+      };
+    };
+    for (std::int64_t b = 0; b < size; ++b) {
+      call.outputs[0].set(
+          b, static_cast<double>(op.distance(row(0, b), length(1)(b), row(2, b), length(3)(b))));
+    }
+  }
+};
+
+}  // namespace ops
+
+/// The fewest insertions, deletions and substitutions that make the truth of each hypothesis,
+/// divided by the truth's length: a float for each of B pairs. Of sequence b the first lengths[b]
+/// elements count. Normalized, an empty truth has the distance infinity, of an empty hypothesis 0.
+/// (B,M) x (B) x (B,N) x (B) -> (B)
+///
+/// A length that is longer than a row, or negative, is an Error of the run.
+template <TypedExpr H, TypedExpr M, TypedExpr T, TypedExpr N>
+constexpr auto edit_distance(const H& hypotheses, const M& lengths, const T& truths,
+                             const N& truth_lengths, EditDistanceOptions options = {},
+                             std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::integers, H> && detail::in_domain<Domain::integers, T> &&
+                    detail::in_domain<Domain::integers, M> &&
+                    detail::in_domain<Domain::integers, N>,
+                "edit_distance(hypotheses, lengths, truths, truth_lengths): sequences and lengths "
+                "must be integers");
+  constexpr bool fits = [] {
+    if (H::rank != 2 || T::rank != 2) return false;
+    const Dims b{1, {H::shape::dims.extent[0]}};
+    return M::shape::dims == b && N::shape::dims == b && T::shape::dims.extent[0] == b.extent[0];
+  }();
+  static_assert(fits,
+                "edit_distance(hypotheses, lengths, truths, truth_lengths): the sequences must be "
+                "(B,M) and (B,N), and both lengths (B)");
+  detail::mark(at, hypotheses);
+  const ops::EditDistance op{{}, options.normalize ? 1u : 0u};
+  const auto wide = [](const AnyExpr& x) { return cast_to(x, DType::int64); };
+  const AnyExpr y = apply(op, wide(hypotheses.any()), wide(lengths.any()), wide(truths.any()),
+                          wide(truth_lengths.any()));
+  return Expr<float, typename M::shape>(hypotheses.graph(), y.id);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The CPU kernels of sequences: what the operations' headers have, one sequence after the other,
+// different ones on different threads. The recursions are serial, and short beside the net that
+// makes their logits.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/sequences/ctc.hpp"
+#include "typeflow/sequences/ctc_greedy_decoder.hpp"
+#include "typeflow/sequences/edit_distance.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+namespace sequences {
+
+inline const std::int64_t* integers(const Tensor& x) {
+  return static_cast<const std::int64_t*>(x.data);
+}
+inline ctc::Batch batch_of(const Tensor* in) {
+  return {in[0].extents[0], in[0].extents[1], in[0].extents[2], in[1].extents[1],
+          integers(in[1]),  integers(in[2]),  integers(in[3])};
+}
+/// Calls f(b, logits of b) for all sequences, if nothing is wrong with any.
+template <class T, class F>
+void each_sequence(const ctc::Batch& batch, const ctc::Rules& rules, const Tensor& logits,
+                   const KernelCall& call, const F& f) {
+  const Failure wrong = batch.check(rules);
+  if (wrong.what != 0) return call.fail(wrong);
+  const auto* const data = static_cast<const T*>(logits.data);
+  parallel(call, batch.size, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      f(b, [&, b](std::size_t t, std::int64_t k) {
+        const std::int64_t row = static_cast<std::int64_t>(t) * batch.size + b;
+        return static_cast<double>(data[row * batch.classes + k]);
+      });
+    }
+  });
+}
+
+}  // namespace sequences
+
+template <>
+struct kernel_of<ops::CtcLoss> {
+  template <class A, class T>
+  static void run(const ops::CtcLoss& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const ctc::Batch batch = sequences::batch_of(in);
+    auto* const losses = static_cast<T*>(out->data);
+    sequences::each_sequence<T>(
+        batch, op.rules(), *in, call, [&](std::int64_t b, const auto& logit) {
+          losses[b] =
+              static_cast<T>(batch.template loss<false>(op.rules(), b, logit, [](auto...) {}));
+        });
+  }
+};
+
+template <>
+struct kernel_of<ops::CtcLossGradient> {
+  template <class A, class T>
+  static void run(const ops::CtcLossGradient& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const ctc::Batch batch = sequences::batch_of(in);
+    auto* const dx = static_cast<T*>(out->data);
+    std::fill_n(dx, out->size(), T(0));
+    sequences::each_sequence<T>(
+        batch, op.rules(), *in, call, [&](std::int64_t b, const auto& logit) {
+          batch.template loss<true>(
+              op.rules(), b, logit, [&](std::size_t t, std::int64_t k, double d) {
+                const std::int64_t row = static_cast<std::int64_t>(t) * batch.size + b;
+                dx[row * batch.classes + k] = static_cast<T>(d);
+              });
+        });
+  }
+};
+
+template <>
+struct kernel_of<ops::CtcCollapse> {
+  template <class A>
+  static void run(const ops::CtcCollapse& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const std::int64_t time = in[0].extents[0];
+    const std::int64_t size = in[0].extents[1];
+    const auto* const classes = static_cast<const std::int32_t*>(in[0].data);
+    const std::int64_t* const lengths = sequences::integers(in[1]);
+    auto* const labels = static_cast<std::int32_t*>(out[0].data);
+    auto* const counts = static_cast<std::int32_t*>(out[1].data);
+    for (std::int64_t b = 0; b < size; ++b) {
+      if (lengths[b] < 0 || lengths[b] > time) return call.fail({1, {lengths[b], b, time}});
+    }
+    std::fill_n(labels, size * time, -1);
+    for (std::int64_t b = 0; b < size; ++b) {
+      counts[b] = static_cast<std::int32_t>(op.collapse(
+          lengths[b], [&](std::int64_t t) { return classes[t * size + b]; },
+          [&](std::int64_t i, std::int64_t k) {
+            labels[b * time + i] = static_cast<std::int32_t>(k);
+          }));
+    }
+  }
+};
+
+template <>
+struct kernel_of<ops::EditDistance> {
+  template <class A>
+  static void run(const ops::EditDistance& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const std::int64_t size = out->size();
+    const auto length = [&](int input) {
+      return [x = sequences::integers(in[input])](std::int64_t b) { return x[b]; };
+    };
+    for (const int which : {1, 2}) {
+      const std::int64_t most = in[2 * which - 2].extents[1];
+      const Failure wrong = ops::EditDistance::check(size, length(2 * which - 1), most, which);
+      if (wrong.what != 0) return call.fail(wrong);
+    }
+    const auto row = [&](int input, std::int64_t b) {
+      return [x = sequences::integers(in[input]) + b * in[input].extents[1]](std::int64_t i) {
+        return x[i];
+      };
+    };
+    auto* const y = static_cast<float*>(out->data);
+    parallel(call, size, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t b = begin; b < end; ++b) {
+        y[b] = op.distance(row(0, b), length(1)(b), row(2, b), length(3)(b));
+      }
+    });
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
