@@ -147,11 +147,23 @@ void add_linalg(Builder& b) {
   }
 }
 
+void add_band(Builder& b) {
+  const AnyExpr x = matrices(b, Domain::numbers);
+  if (x.exists()) b.keep(tf::detail::band_of(x, b.random.below(4) - 1, b.random.below(4) - 1), {x});
+}
+void add_cross(Builder& b) {
+  const AnyExpr x = b.pick_if([&](const AnyExpr& e) {
+    return contains(Domain::numbers, e.dtype()) && tf::detail::has_three(e.dims());
+  });
+  if (!x.exists()) return;
+  const AnyExpr y = b.placeholder(x.dtype(), Dims{1, {3}}, b.usual_range());
+  const double limit = 2 * b.bound(x) * b.bound(y);
+  if (b.allows(x.dtype(), limit)) b.keep(tf::detail::cross_of(x, y), limit);
+}
+
 const Maker makers[] = {
-    {6, true, true, add_matmul},
-    {1, true, true, add_einsum},
-    {1, true, true, add_diagonal},
-    {4, false, false, add_linalg},
+    {6, true, true, add_matmul}, {1, true, true, add_einsum}, {1, true, true, add_diagonal},
+    {1, true, true, add_band},   {1, true, true, add_cross},  {4, false, false, add_linalg},
 };
 
 }  // namespace
