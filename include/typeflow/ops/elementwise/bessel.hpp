@@ -53,7 +53,8 @@ constexpr T bessel_i(int n, bool scaled, T x) {
     const double factor = n == 1 ? x / 2 : 1;
     return factor * bessel_series(n, size) * (scaled ? std::exp(-size) : 1);
   }
-  const double y = sign * bessel_expansion(n, size) / std::sqrt(2 * std::numbers::pi * size);
+  const double y =
+      sign * bessel_expansion(n, size) / (std::sqrt(2 * std::numbers::pi) * std::sqrt(size));
   const double root = scaled ? 1 : std::exp(size / 2);  // e^size is infinite before I_n is
   return y * root * root;
 }

@@ -51,7 +51,9 @@ constexpr T polygamma(int n, T x) {
       if (n % 2 == 1) return std::numeric_limits<double>::infinity();
       return x < 0 ? std::numeric_limits<double>::quiet_NaN() : -1 / x;
     }
-    const double cotangent = 1 / std::tan(std::numbers::pi * rest);
+    const double other = 0.5 - std::abs(rest);  // exact near its zeros
+    const double cotangent = other < 0.25 ? std::copysign(std::tan(std::numbers::pi * other), rest)
+                                          : 1 / std::tan(std::numbers::pi * rest);
     return -std::pow(std::numbers::pi, n + 1) * cotangent_derivative(n, cotangent) -
            sign * polygamma(n, 1 - x);
   }

@@ -101,10 +101,12 @@ TEST_CASE("bessel_i1e: values") {
 }
 TEST_CASE("polygamma: values") {
   // Rounding of x counts as its distance from a pole.
-  const test::FunctionOptions positive{.range = {0, 30}};
+  const test::FunctionOptions positive{.range = {0, 30}, .absolute = 1e-14};
   test::check_function<Functions>("polygamma_2", polygamma<2>, 40, positive);
   test::check_function<Functions>("polygamma_5", polygamma<5>, 40, positive);
-  const auto close = [](double x, double y) { CHECK(std::abs(x - y) <= 4e-15 * std::abs(y)); };
+  const auto close = [](double x, double y) {
+    CHECK(std::abs(x - y) <= 4e-15 * std::max(1.0, std::abs(y)));
+  };
   const double zeta_3 = 1.2020569031595942854;
   close(tf::math::polygamma(1, 1.0), std::numbers::pi * std::numbers::pi / 6);
   close(tf::math::polygamma(2, 1.0), -2 * zeta_3);
@@ -115,7 +117,7 @@ TEST_CASE("polygamma: values") {
   close(tf::math::polygamma(2, -0.5), -14 * zeta_3 + 16);
   // n! zeta(n + 1), of which the second factor is 1
   close(tf::math::polygamma(60, 1.0), -std::tgamma(61.0));
-  close(tf::math::polygamma(1, 1e300), 1e-300);
+  CHECK(tf::math::polygamma(1, 1e300) == 1e-300);
 }
 
 TEST_CASE("bessel_i0: gradient") {
