@@ -119,7 +119,7 @@ void add_linalg(Builder& b) {
   if (!x.exists()) return;
   const AnyExpr a = well_conditioned(b, x);
   const AnyExpr symmetric = a + tf::linalg::transpose_matrices(a);
-  switch (b.random.below(7)) {
+  switch (b.random.below(11)) {
     case 0:
       return b.keep(apply(tf::ops::MatrixInverse{}, a), 4);
     case 1:
@@ -139,6 +139,22 @@ void add_linalg(Builder& b) {
       if (b.wild()) b.keep(vectors, 1);
       return;
     }
+    case 6:
+      return b.keep(slogdet(a).log, 20);
+    case 7: {
+      const auto [l, u, p] = lu(a);
+      b.keep(l, 1);
+      b.keep(u, 30);
+      return;
+    }
+    case 8: {
+      const auto [q, r] = qr(a);
+      b.keep(q, 1);
+      b.keep(r, 30);
+      return;
+    }
+    case 9:
+      return b.keep(tf::linalg::least_squares(a, x, b.random.chance(0.5) ? 0.5 : 0.0), 4);
     default: {
       const auto result = apply(tf::ops::Svd{}, a);
       b.keep(result[0], 30);

@@ -47,16 +47,6 @@ constexpr void model(tf::Graph& g) {
   relu(t);  // error: relu(x): x must be a tensor of real numbers
   relu6(t);  // error: relu6(x): x must be a tensor of numbers that have an order
   leaky_relu(i);  // error: leaky_relu(x, slope): x must be floating-point; convert with cast<float>(x)
-  selu(i);  // error: selu(x): x must be floating-point; convert with cast<float>(x)
-  gelu(i);  // error: gelu(x): x must be floating-point; convert with cast<float>(x)
-  silu(i);  // error: silu(x): x must be floating-point; convert with cast<float>(x)
-  mish(i);  // error: mish(x): x must be floating-point; convert with cast<float>(x)
-  softsign(i);  // error: softsign(x): x must be floating-point; convert with cast<float>(x)
-  log_sigmoid(i);  // error: log_sigmoid(x): x must be floating-point; convert with cast<float>(x)
-  hard_sigmoid(i);  // error: hard_sigmoid(x): x must be floating-point; convert with cast<float>(x)
-  hard_swish(i);  // error: hard_swish(x): x must be floating-point; convert with cast<float>(x)
-  hard_tanh(i);  // error: hard_tanh(x): x must be floating-point; convert with cast<float>(x)
-  gelu(i, tf::tanh_form);  // error: gelu(x, tf::tanh_form): x must be floating-point; convert with cast<float>(x)
   elu(i);  // error: elu(x): x must be floating-point; convert with cast<float>(x)
   softplus(i);  // error: softplus(x): x must be floating-point; convert with cast<float>(x)
   floor(i);  // error: floor(x): x must be floating-point; integers are whole
@@ -141,6 +131,16 @@ constexpr void model(tf::Graph& g) {
   tf::bitcast<bool>(x);  // error: bitcast<T>(x): neither T nor x can be boolean; use cast<T>(x)
   tf::bitcast<std::uint8_t>(t);  // error: bitcast<T>(x): neither T nor x can be boolean; use cast<T>(x)
   tf::bitcast<double>(x);  // error: bitcast<T>(x): T is larger than x's elements: x's last axis must hold as many of them as make one T
+  selu(i);  // error: selu(x): x must be floating-point; convert with cast<float>(x)
+  gelu(i);  // error: gelu(x): x must be floating-point; convert with cast<float>(x)
+  silu(i);  // error: silu(x): x must be floating-point; convert with cast<float>(x)
+  mish(i);  // error: mish(x): x must be floating-point; convert with cast<float>(x)
+  softsign(i);  // error: softsign(x): x must be floating-point; convert with cast<float>(x)
+  log_sigmoid(i);  // error: log_sigmoid(x): x must be floating-point; convert with cast<float>(x)
+  hard_sigmoid(i);  // error: hard_sigmoid(x): x must be floating-point; convert with cast<float>(x)
+  hard_swish(i);  // error: hard_swish(x): x must be floating-point; convert with cast<float>(x)
+  hard_tanh(i);  // error: hard_tanh(x): x must be floating-point; convert with cast<float>(x)
+  gelu(i, tf::tanh_form);  // error: gelu(x, tf::tanh_form): x must be floating-point; convert with cast<float>(x)
   // clang-format on
 #endif
 }
