@@ -18,6 +18,13 @@ inline constexpr Row linear_algebra_rows[] = {
         {.types = "numbers"}),
     row<ops::Mul, ops::Reshape>("outer", "outer(a, b)", "(..,M) x (..,N) -> (..,M,N)",
                                 "all products of an element of a and one of b"),
+    row<ops::Concat, ops::Sub, ops::Mul, ops::Slice>(
+        "cross", "cross(a, b)", "(..,3) x (..,3) -> (..,3)",
+        "cross products along the last axis; those in front broadcast", {.types = "numbers"}),
+    row<ops::Select, ops::LessEqual, ops::Sub, ops::IndexAlong>(
+        "matrix_band_part", "matrix_band_part<lower, upper>(x)", "(..,M,N) -> (..,M,N)",
+        "elements up to so many diagonals below and above the main one, else 0; -1: all",
+        {.types = "numbers"}),
     row<ops::MatMul, ops::Reshape>("gram", "gram(x)", "(B,..,C) -> (B,C,C), (M,C) -> (C,C)",
                                    "x^T x: products of channels, added up over all places",
                                    {.types = "numbers"}),

@@ -30,7 +30,6 @@ enum class Gradient : std::uint8_t {
   derived,     ///< as the records say
   any_order,   ///< of gradients, too
   once,        ///< the gradient is made of an operation that has none
-  twice,       ///< that of the gradient is
   nothing,     ///< allowed on the way, but nothing flows back
   missing,     ///< asking for it is an error
   no_tensors,  ///< there is nothing to differentiate: sources, effects
@@ -146,8 +145,7 @@ constexpr Gradient gradient_of(const Row& row) {
 /// Whether the operation has a gradient to test.
 constexpr bool has_gradient(const Row& row) {
   const Gradient gradient = gradient_of(row);
-  return gradient == Gradient::any_order || gradient == Gradient::once ||
-         gradient == Gradient::twice;
+  return gradient == Gradient::any_order || gradient == Gradient::once;
 }
 
 constexpr Compiled compiled(const Record& record) {

@@ -30,8 +30,6 @@ std::string_view text_of(docs::Gradient gradient) {
       return "yes";
     case docs::Gradient::once:
       return "once";
-    case docs::Gradient::twice:
-      return "twice";
     case docs::Gradient::nothing:
       return "stops";
     case docs::Gradient::missing:
@@ -80,8 +78,7 @@ void print_header() {
       "Every extent may be `tf::batch` unless the text says otherwise. `g` is the `tf::Graph`,\n"
       "`name` a text.\n"
       "\n"
-      "**Gradient**: *yes* to any order; *once*, not of the gradient again; *twice*; *stops*: "
-      "allowed\n"
+      "**Gradient**: *yes* to any order; *once*, not of the gradient again; *stops*: allowed\n"
       "on the way, nothing flows back; *error*: asking for it does not compile. *sparse*: it "
       "consists\n"
       "of rows and their positions. Gradients are for floating types only; empty where there is\n"

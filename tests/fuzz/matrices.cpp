@@ -119,7 +119,7 @@ void add_linalg(Builder& b) {
   if (!x.exists()) return;
   const AnyExpr a = well_conditioned(b, x);
   const AnyExpr symmetric = a + tf::linalg::transpose_matrices(a);
-  switch (b.random.below(7)) {
+  switch (b.random.below(11)) {
     case 0:
       return b.keep(apply(tf::ops::MatrixInverse{}, a), 4);
     case 1:
@@ -139,6 +139,22 @@ void add_linalg(Builder& b) {
       if (b.wild()) b.keep(vectors, 1);
       return;
     }
+    case 6:
+      return b.keep(slogdet(a).log, 20);
+    case 7: {
+      const auto [l, u, p] = lu(a);
+      b.keep(l, 1);
+      b.keep(u, 30);
+      return;
+    }
+    case 8: {
+      const auto [q, r] = qr(a);
+      b.keep(q, 1);
+      b.keep(r, 30);
+      return;
+    }
+    case 9:
+      return b.keep(tf::linalg::least_squares(a, x, b.random.chance(0.5) ? 0.5 : 0.0), 4);
     default: {
       const auto result = apply(tf::ops::Svd{}, a);
       b.keep(result[0], 30);
@@ -147,11 +163,23 @@ void add_linalg(Builder& b) {
   }
 }
 
+void add_band(Builder& b) {
+  const AnyExpr x = matrices(b, Domain::numbers);
+  if (x.exists()) b.keep(tf::detail::band_of(x, b.random.below(4) - 1, b.random.below(4) - 1), {x});
+}
+void add_cross(Builder& b) {
+  const AnyExpr x = b.pick_if([&](const AnyExpr& e) {
+    return contains(Domain::numbers, e.dtype()) && tf::detail::has_three(e.dims());
+  });
+  if (!x.exists()) return;
+  const AnyExpr y = b.placeholder(x.dtype(), Dims{1, {3}}, b.usual_range());
+  const double limit = 2 * b.bound(x) * b.bound(y);
+  if (b.allows(x.dtype(), limit)) b.keep(tf::detail::cross_of(x, y), limit);
+}
+
 const Maker makers[] = {
-    {6, true, true, add_matmul},
-    {1, true, true, add_einsum},
-    {1, true, true, add_diagonal},
-    {4, false, false, add_linalg},
+    {6, true, true, add_matmul}, {1, true, true, add_einsum}, {1, true, true, add_diagonal},
+    {1, true, true, add_band},   {1, true, true, add_cross},  {4, false, false, add_linalg},
 };
 
 }  // namespace

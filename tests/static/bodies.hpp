@@ -18,14 +18,22 @@ using All = List<                                                               
     ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Neg, ops::Fma, ops::Fms, ops::Fnma,  //
     ops::Exp, ops::Log, ops::Expm1, ops::Log1p, ops::Sin, ops::Cos, ops::Sqrt, ops::Square,
     ops::Abs, ops::ReluGradient, ops::Relu, ops::Sigmoid, ops::Tanh, ops::Softplus, ops::Maximum,
-    ops::Minimum,                                                                           //
-    ops::FloorDiv, ops::FloorMod, ops::Pow, ops::Atan2,                                     //
+    ops::Minimum,                                        //
+    ops::FloorDiv, ops::FloorMod, ops::Pow, ops::Atan2,  //
+    ops::Tan, ops::Asin, ops::Acos, ops::Atan, ops::Sinh, ops::Cosh, ops::Asinh, ops::Acosh,
+    ops::Atanh,                                                                             //
     ops::Equal, ops::NotEqual, ops::Less, ops::LessEqual, ops::Greater, ops::GreaterEqual,  //
     ops::LogicalAnd, ops::LogicalOr, ops::LogicalNot, ops::Select,                          //
-    ops::Sign, ops::Floor, ops::Ceil, ops::Round,                                           //
-    ops::Erf, ops::Lgamma, ops::Digamma, ops::Trigamma, ops::Igamma, ops::Betainc,          //
-    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,             //
-    ops::BroadcastTo, ops::Read, ops::After,                                                //
+    ops::BitwiseAnd, ops::BitwiseOr, ops::BitwiseXor, ops::Invert, ops::LeftShift,
+    ops::RightShift,                                                                //
+    ops::Sign, ops::Floor, ops::Ceil, ops::Round,                                   //
+    ops::Erf, ops::Lgamma, ops::Digamma, ops::Trigamma, ops::Igamma, ops::Betainc,  //
+    ops::Polygamma,                                                                 //
+    ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                   //
+    ops::Erfc, ops::Erfinv,                                                         //
+    ops::Softsign,                                                                  //
+    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,     //
+    ops::BroadcastTo, ops::Read, ops::After,                                        //
     ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;
 
 /// Those that have none: what they are is not a function of numbers of one type.

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inverses and determinants.
+// Inverses and determinants, also by their logarithms.
 
 #include "typeflow/linalg/matrices.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// auto [sign, log] = slogdet(a)
+template <Tensor Sign, Tensor Log>
+struct SignAndLog {
+  Sign sign;  ///< (...), 1 or -1; 0 where the determinant is
+  Log log;    ///< (...), the logarithm of its absolute value
+};
 
 namespace ops {
 
@@ -56,15 +63,43 @@ struct MatrixDeterminant : custom {
   static void interpret(InterpretCall& call) {
     const HostTensor& a = *call.inputs[0];
     for (std::int64_t m = 0; m < call.outputs[0].size(); ++m) {
-      const linalg::HostMatrix matrix = linalg::HostMatrix::of(a, m);
-      linalg::HostMatrix nothing(matrix.rows, 0);
-      linalg::ScaledProduct determinant;
-      if (matrix.has_nan()) {
-        determinant = linalg::ScaledProduct(linalg::not_a_number);
-      } else if (!linalg::gauss_jordan(matrix, nothing, &determinant)) {
-        determinant = linalg::ScaledProduct(0);
-      }
-      call.outputs[0].set(m, determinant.value());
+      call.outputs[0].set(m, determine(linalg::HostMatrix::of(a, m)).value());
+    }
+  }
+  static linalg::ScaledProduct determine(const linalg::HostMatrix& matrix) {
+    if (matrix.has_nan()) return linalg::ScaledProduct(linalg::not_a_number);
+    linalg::HostMatrix nothing(matrix.rows, 0);
+    linalg::ScaledProduct determinant;
+    if (!linalg::gauss_jordan(matrix, nothing, &determinant)) return linalg::ScaledProduct(0);
+    return determinant;
+  }
+};
+
+/// Sign and logarithm of the determinant.
+struct LogDeterminant : custom {
+  static constexpr std::string_view name = "LogDeterminant";
+  static constexpr int outputs = 2;
+
+  static constexpr std::array<Type, 2> infer(LogDeterminant, const Type& a) {
+    const Type y = MatrixDeterminant::infer({}, a);
+    return {y, y};
+  }
+  /// dlog A^-T; the sign has none.
+  static constexpr AnyExpr gradient(LogDeterminant, auto a, const std::array<AnyExpr, 2>&,
+                                    const std::array<AnyExpr, 2>& dy) {
+    if (!dy[1].exists()) return AnyExpr{};
+    Dims scalars = dy[1].dims();
+    scalars.append(1);
+    scalars.append(1);
+    return reshape_to(dy[1], scalars) * linalg::transpose_matrices(matrix_inverse(a));
+  }
+  static void interpret(InterpretCall& call) {
+    const HostTensor& a = *call.inputs[0];
+    for (std::int64_t m = 0; m < call.outputs[0].size(); ++m) {
+      const linalg::ScaledProduct determinant =
+          MatrixDeterminant::determine(linalg::HostMatrix::of(a, m));
+      call.outputs[0].set(m, determinant.sign());
+      call.outputs[1].set(m, determinant.log_of_size());
     }
   }
 };
@@ -99,6 +134,24 @@ constexpr auto matrix_determinant(const A& a,
   static_assert(linalg::lapack_types<A>,
                 "matrix_determinant(a): a must be float or double; convert with cast<float>(x)");
   return linalg::apply_to_matrices(at, ops::MatrixDeterminant{}, a);
+}
+
+/// Sign and logarithm of the absolute value of each determinant: auto [sign, log] = slogdet(a).
+/// Where matrix_determinant(a) would over- or underflow, these do not.
+/// (...,N,N) -> sign (...), log (...)
+///
+/// 0 and -infinity of a singular matrix, 1 and 0 of one without elements, NaN of one with NaN. The
+/// logarithm has a gradient, A^-T, so with it a singular matrix is an Error at run time.
+template <Tensor A>
+constexpr auto slogdet(const A& a, std::source_location at = std::source_location::current()) {
+  using O = ops::LogDeterminant;
+  static_assert(linalg::square_matrices<A>,
+                "slogdet(a): the last two axes of a must be square matrices, (...,N,N)");
+  static_assert(linalg::lapack_types<A>,
+                "slogdet(a): a must be float or double; convert with cast<float>(x)");
+  const auto [sign, log] = linalg::apply_to_one<O>(at, a);
+  return SignAndLog<std::remove_cvref_t<decltype(sign)>, std::remove_cvref_t<decltype(log)>>{sign,
+                                                                                             log};
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -8,8 +8,8 @@
 // as good, for symmetric matrices only the name of the triangle changes, and a system A X = B is
 // solved as X^T A^T = B^T: triangular solves from the right, in the result's own memory.
 //
-// All seven are in one file: each is a loop over Matrices around a call or two of LAPACK's, and
-// they read best beside each other.
+// Each is a loop over Matrices around a call or two of LAPACK's, and they read best beside each
+// other; those of lu, qr and eigvals are in factor_kernels.hpp.
 
 #include <algorithm>
 #include <atomic>
@@ -94,7 +94,8 @@ class FirstFailure {
 template <class F>
 void parts_of(const KernelCall& call, std::int64_t count, std::int64_t n, F&& f) {
   constexpr std::int64_t part = 1 << 17;  // operations that are worth a thread's while
-  parallel(call, count, std::max<std::int64_t>(1, part / std::max<std::int64_t>(1, n * n * n)), f);
+  simd::parallel(call, count,
+                 std::max<std::int64_t>(1, part / std::max<std::int64_t>(1, n * n * n)), f);
 }
 
 template <class T>
@@ -118,6 +119,34 @@ void solve_from_right(char uplo, bool transposed, bool unit_diagonal, std::int64
   const int order = to_int(n);
   trsm("R", &uplo, transposed ? "T" : "N", unit_diagonal ? "U" : "N", &m, &order, &one, a, &order,
        b, &m, 1, 1, 1, 1);
+}
+
+/// f(number, determinant) of each matrix.
+template <class T, class F>
+void each_determinant(const Tensor& in, const KernelCall& call, const F& f) {
+  const Matrices<const T> a(in);
+  const int n = to_int(a.rows);
+  parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
+    auto pivots = buffer<int>(n);
+    auto lu = buffer<T>(a.size());
+    for (std::int64_t i = begin; i < end; ++i) {
+      linalg::ScaledProduct product;
+      if (has_nan(a[i], a.size())) {
+        product = linalg::ScaledProduct(linalg::not_a_number);
+      } else if (n > 0) {
+        int info = 0;
+        std::copy_n(a[i], a.size(), lu.data());
+        getrf(&n, &n, lu.data(), &n, pivots.data(), &info);
+        for (int k = 0; k < n; ++k) {
+          const auto at = static_cast<std::size_t>(k);
+          const double pivot = static_cast<double>(lu[at * static_cast<std::size_t>(n + 1)]);
+          product.multiply(pivots[at] == k + 1 ? pivot : -pivot);  // pivots count from 1
+        }
+        if (info > 0) product = linalg::ScaledProduct(0);
+      }
+      f(i, product);
+    }
+  });
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::lapack
@@ -168,35 +197,29 @@ struct kernel_of<ops::MatrixDeterminant> {
   template <class A>
   static void run(const ops::MatrixDeterminant&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    lapack::visit(*in, [&](auto zero) { determine<decltype(zero)>(*in, *out, call); });
+    lapack::visit(*in, [&](auto zero) {
+      using T = decltype(zero);
+      T* const y = static_cast<T*>(out->data);
+      lapack::each_determinant<T>(*in, call, [&](std::int64_t i, const auto& determinant) {
+        y[i] = static_cast<T>(determinant.value());
+      });
+    });
   }
+};
 
- private:
-  template <class T>
-  static void determine(const Tensor& in, const Tensor& out, const KernelCall& call) {
-    const lapack::Matrices<const T> a(in);
-    T* const y = static_cast<T*>(out.data);
-    const int n = lapack::to_int(a.rows);
-    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
-      auto pivots = lapack::buffer<int>(n);
-      auto lu = lapack::buffer<T>(a.size());
-      for (std::int64_t i = begin; i < end; ++i) {
-        linalg::ScaledProduct product;
-        if (lapack::has_nan(a[i], a.size())) {
-          product = linalg::ScaledProduct(linalg::not_a_number);
-        } else if (n > 0) {
-          int info = 0;
-          std::copy_n(a[i], a.size(), lu.data());
-          lapack::getrf(&n, &n, lu.data(), &n, pivots.data(), &info);
-          for (int k = 0; k < n; ++k) {
-            const auto at = static_cast<std::size_t>(k);
-            const double pivot = static_cast<double>(lu[at * static_cast<std::size_t>(n + 1)]);
-            product.multiply(pivots[at] == k + 1 ? pivot : -pivot);  // pivots count from 1
-          }
-          if (info > 0) product = linalg::ScaledProduct(0);
-        }
-        y[i] = static_cast<T>(product.value());
-      }
+template <>
+struct kernel_of<ops::LogDeterminant> {
+  template <class A>
+  static void run(const ops::LogDeterminant&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    lapack::visit(*in, [&](auto zero) {
+      using T = decltype(zero);
+      T* const sign = static_cast<T*>(out[0].data);
+      T* const log = static_cast<T*>(out[1].data);
+      lapack::each_determinant<T>(*in, call, [&](std::int64_t i, const auto& determinant) {
+        sign[i] = static_cast<T>(determinant.sign());
+        log[i] = static_cast<T>(determinant.log_of_size());
+      });
     });
   }
 };

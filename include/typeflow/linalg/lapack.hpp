@@ -33,6 +33,20 @@ namespace typeflow::inline TYPEFLOW_TARGET::lapack {
   TYPEFLOW_LAPACK(T, letter, getri,                                                                \
                   (const int* n, T* a, const int* lda, const int* pivots, T* work,                 \
                    const int* lwork, int* info));                                                  \
+  /* a := L and the reflections whose product is Q, of a = L Q */                                  \
+  TYPEFLOW_LAPACK(T, letter, gelqf,                                                                \
+                  (const int* m, const int* n, T* a, const int* lda, T* tau, T* work,              \
+                   const int* lwork, int* info));                                                  \
+  /* a := the first m rows of Q, from gelqf's a */                                                 \
+  TYPEFLOW_LAPACK(T, letter, orglq,                                                                \
+                  (const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau,   \
+                   T* work, const int* lwork, int* info));                                         \
+  /* wr + i wi := the eigenvalues of a, whose elements are lost (jobvl, jobvr N) */                \
+  TYPEFLOW_LAPACK(                                                                                 \
+      T, letter, geev,                                                                             \
+      (const char* jobvl, const char* jobvr, const int* n, T* a, const int* lda, T* wr, T* wi,     \
+       T* vl, const int* ldvl, T* vr, const int* ldvr, T* work, const int* lwork, int* info,       \
+       std::size_t jobvl_length, std::size_t jobvr_length));                                       \
   /* a := U of a = U^T U (uplo U) */                                                               \
   TYPEFLOW_LAPACK(                                                                                 \
       T, letter, potrf,                                                                            \

@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <source_location>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -97,6 +99,26 @@ constexpr auto apply_to_matrices(const std::source_location& at, const O& op, co
   }
 }
 
+/// Adds a node of several results that takes one tensor; returns them as a std::tuple.
+template <class O, Tensor A>
+constexpr auto apply_to_one(const std::source_location& at, const A& a) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    if constexpr (detail::untyped<A>) {
+      const auto y = add_node(*a.graph, O{}, &a.id, 1, O::infer({}, a.graph->type_of(a.id)));
+      return std::tuple{y[I]...};
+    } else {
+      constexpr auto types = O::infer(O{}, A::type);
+      using E = std::tuple<
+          Expr<element_of<types[I].dtype>, shape_of_t<OutputRule<O, static_cast<int>(I), A>>>...>;
+      detail::mark(at, a);
+      const Id id = a.id();
+      const auto y =
+          add_node(a.graph(), O{}, &id, 1, std::array{std::tuple_element_t<I, E>::type...});
+      return E(std::tuple_element_t<I, E>(a.graph(), y[I].id)...);
+    }
+  }(std::make_index_sequence<static_cast<std::size_t>(O::outputs)>());
+}
+
 // Parts of gradients.
 
 /// Each matrix transposed.
@@ -165,6 +187,11 @@ class ScaledProduct {
   double value() const {
     constexpr std::int64_t most = 1 << 20;  // far beyond a double's
     return std::ldexp(mantissa_, static_cast<int>(std::clamp(exponent_, -most, most)));
+  }
+  /// -1, 0 or 1; NaN if the product is.
+  double sign() const { return mantissa_ > 0 ? 1 : mantissa_ < 0 ? -1 : mantissa_; }
+  double log_of_size() const {
+    return std::log(std::abs(mantissa_)) + static_cast<double>(exponent_) * std::numbers::ln2;
   }
 
  private:

@@ -11,6 +11,7 @@ constexpr void model(tf::Graph& g) {
   auto y = tf::placeholder<float, 2>(g, "y");
   auto d = tf::placeholder<double, 3>(g, "d");
   auto i = tf::placeholder<std::int32_t, 3>(g, "i");
+  auto j = tf::placeholder<std::int32_t, 2>(g, "j");
   auto t = tf::placeholder<bool, 3>(g, "t");
   (x + 1).named("right");
 #ifndef CORRECTED
@@ -32,6 +33,15 @@ constexpr void model(tf::Graph& g) {
   reciprocal(i);  // error: reciprocal(x): x must be floating-point; convert with cast<float>(x)
   sin(i);  // error: sin(x): x must be floating-point; convert with cast<float>(x)
   cos(i);  // error: cos(x): x must be floating-point; convert with cast<float>(x)
+  tan(i);  // error: tan(x): x must be floating-point; convert with cast<float>(x)
+  asin(i);  // error: asin(x): x must be floating-point; convert with cast<float>(x)
+  acos(i);  // error: acos(x): x must be floating-point; convert with cast<float>(x)
+  atan(i);  // error: atan(x): x must be floating-point; convert with cast<float>(x)
+  sinh(i);  // error: sinh(x): x must be floating-point; convert with cast<float>(x)
+  cosh(i);  // error: cosh(x): x must be floating-point; convert with cast<float>(x)
+  asinh(i);  // error: asinh(x): x must be floating-point; convert with cast<float>(x)
+  acosh(i);  // error: acosh(x): x must be floating-point; convert with cast<float>(x)
+  atanh(i);  // error: atanh(x): x must be floating-point; convert with cast<float>(x)
   sigmoid(i);  // error: sigmoid(x): x must be floating-point; convert with cast<float>(x)
   tanh(i);  // error: tanh(x): x must be floating-point; convert with cast<float>(x)
   relu(t);  // error: relu(x): x must be a tensor of real numbers
@@ -46,6 +56,14 @@ constexpr void model(tf::Graph& g) {
   is_inf(i);  // error: is_inf(x): x must be floating-point; integers are never infinite
   is_finite(i);  // error: is_finite(x): x must be floating-point; integers are always finite
   check_numerics(i);  // error: check_numerics(x): x must be floating-point; integers are always finite
+  erfc(i);  // error: erfc(x): x must be floating-point; convert with cast<float>(x)
+  erfinv(i);  // error: erfinv(x): x must be floating-point; convert with cast<float>(x)
+  bessel_i0(i);  // error: bessel_i0(x): x must be floating-point; convert with cast<float>(x)
+  bessel_i1(i);  // error: bessel_i1(x): x must be floating-point; convert with cast<float>(x)
+  bessel_i0e(i);  // error: bessel_i0e(x): x must be floating-point; convert with cast<float>(x)
+  bessel_i1e(i);  // error: bessel_i1e(x): x must be floating-point; convert with cast<float>(x)
+  tf::polygamma<2>(i);  // error: polygamma<n>(x): x must be floating-point; convert with cast<float>(x)
+  tf::polygamma<-1>(x);  // error: polygamma<n>(x): n must be from 0 to 100
   erf(i);  // error: erf(x): x must be floating-point; convert with cast<float>(x)
   lgamma(i);  // error: lgamma(x): x must be floating-point; convert with cast<float>(x)
   digamma(i);  // error: digamma(x): x must be floating-point; convert with cast<float>(x)
@@ -95,6 +113,17 @@ constexpr void model(tf::Graph& g) {
   greater_equal(x, d);  // error: greater_equal(a, b): the element types must be equal; convert with cast<T>(x)
   logical_and(x, x);  // error: logical_and(a, b): a and b must be boolean tensors
   logical_or(x, x);  // error: logical_or(a, b): a and b must be boolean tensors
+  bitwise_and(x, x);  // error: bitwise_and(a, b): a and b must be integers; of booleans it is logical_and(a, b)
+  bitwise_or(x, x);  // error: bitwise_or(a, b): a and b must be integers; of booleans it is logical_or(a, b)
+  bitwise_xor(x, x);  // error: bitwise_xor(a, b): a and b must be integers; of booleans it is logical_xor(a, b)
+  bitwise_and(i, x);  // error: bitwise_and(a, b): the element types must be equal; convert with cast<T>(x)
+  bitwise_or(i, j);  // error: bitwise_or(a, b): the shapes do not broadcast
+  invert(t);  // error: invert(x): x must be a tensor of integers; of booleans it is logical_not(x)
+  left_shift(x, 1);  // error: left_shift(a, count): a and count must be integers
+  left_shift(i, j);  // error: left_shift(a, count): the shapes do not broadcast
+  right_shift(i, 0.5);  // error: right_shift(a, count): a and count must be integers
+  right_shift(i, x);  // error: right_shift(a, count): the element types must be equal; convert with cast<T>(x)
+  logical_xor(x, x);  // error: logical_xor(a, b): a and b must be boolean tensors
   logical_not(x);  // error: logical_not(x): x must be a boolean tensor
   where(x, x, x);  // error: where(condition, a, b): the condition must be a boolean tensor
   where(t, x, d);  // error: where(condition, a, b): the element types of a and b must be equal; convert with cast<T>(x)
@@ -102,6 +131,16 @@ constexpr void model(tf::Graph& g) {
   tf::bitcast<bool>(x);  // error: bitcast<T>(x): neither T nor x can be boolean; use cast<T>(x)
   tf::bitcast<std::uint8_t>(t);  // error: bitcast<T>(x): neither T nor x can be boolean; use cast<T>(x)
   tf::bitcast<double>(x);  // error: bitcast<T>(x): T is larger than x's elements: x's last axis must hold as many of them as make one T
+  selu(i);  // error: selu(x): x must be floating-point; convert with cast<float>(x)
+  gelu(i);  // error: gelu(x): x must be floating-point; convert with cast<float>(x)
+  silu(i);  // error: silu(x): x must be floating-point; convert with cast<float>(x)
+  mish(i);  // error: mish(x): x must be floating-point; convert with cast<float>(x)
+  softsign(i);  // error: softsign(x): x must be floating-point; convert with cast<float>(x)
+  log_sigmoid(i);  // error: log_sigmoid(x): x must be floating-point; convert with cast<float>(x)
+  hard_sigmoid(i);  // error: hard_sigmoid(x): x must be floating-point; convert with cast<float>(x)
+  hard_swish(i);  // error: hard_swish(x): x must be floating-point; convert with cast<float>(x)
+  hard_tanh(i);  // error: hard_tanh(x): x must be floating-point; convert with cast<float>(x)
+  gelu(i, tf::tanh_form);  // error: gelu(x, tf::tanh_form): x must be floating-point; convert with cast<float>(x)
   // clang-format on
 #endif
 }

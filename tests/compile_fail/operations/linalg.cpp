@@ -5,7 +5,10 @@
 #include "typeflow/graph.hpp"
 #include "typeflow/linalg/cholesky.hpp"
 #include "typeflow/linalg/eig.hpp"
+#include "typeflow/linalg/eigvals.hpp"
 #include "typeflow/linalg/inverse.hpp"
+#include "typeflow/linalg/lu.hpp"
+#include "typeflow/linalg/qr.hpp"
 #include "typeflow/linalg/solve.hpp"
 #include "typeflow/linalg/svd.hpp"
 
@@ -19,6 +22,7 @@ constexpr void model(tf::Graph& g) {
   auto row = tf::placeholder<float, 3>(g, "row");
   auto integers = tf::placeholder<std::int32_t, 3, 3>(g, "integers");
   auto rows = tf::placeholder<float, tf::batch, 3>(g, "rows");
+  auto columns = tf::placeholder<float, 3, tf::batch>(g, "columns");
   matrix_inverse(a).named("fits");
 #ifndef CORRECTED
   // clang-format off
@@ -40,6 +44,18 @@ constexpr void model(tf::Graph& g) {
   cholesky(integers);  // error: cholesky(a): a must be float or double; convert with cast<float>(x)
   self_adjoint_eig(b);  // error: self_adjoint_eig(a): the last two axes of a must be square matrices, (...,N,N)
   self_adjoint_eig(integers);  // error: self_adjoint_eig(a): a must be float or double; convert with cast<float>(x)
+  slogdet(b);  // error: slogdet(a): the last two axes of a must be square matrices, (...,N,N)
+  slogdet(integers);  // error: slogdet(a): a must be float or double; convert with cast<float>(x)
+  lu(b);  // error: lu(a): the last two axes of a must be square matrices, (...,N,N)
+  lu(integers);  // error: lu(a): a must be float or double; convert with cast<float>(x)
+  qr(row);  // error: qr(a): the last two axes of a must be matrices, (...,M,N)
+  qr(rows);  // error: qr(a): which of the last two axes is shorter must not depend on tf::batch
+  qr(integers);  // error: qr(a): a must be float or double; convert with cast<float>(x)
+  lstsq(a, row);  // error: lstsq(a, b, l2): b must have a matrix with as many rows for each matrix of a: (...,M,N) and (...,M,K)
+  lstsq(integers, integers);  // error: lstsq(a, b, l2): the element types must be equal, float or double; convert with cast<T>(x)
+  lstsq(columns, columns);  // error: lstsq(a, b, l2): the columns of a must be a number where its rows are not of the same symbols
+  eigvals(b);  // error: eigvals(a): the last two axes of a must be square matrices, (...,N,N)
+  eigvals(integers);  // error: eigvals(a): a must be float or double; convert with cast<float>(x)
   svd(row);  // error: svd(a): the last two axes of a must be matrices, (...,M,N)
   svd(rows);  // error: svd(a): which of the last two axes is shorter must not depend on tf::batch
   svd(integers);  // error: svd(a): a must be float or double; convert with cast<float>(x)

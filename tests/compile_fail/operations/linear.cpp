@@ -23,6 +23,9 @@ constexpr void model(tf::Graph& g) {
   auto seven = tf::placeholder<std::int32_t, 1, 1, 1, 1, 1, 1, 4, 5>(g, "seven");
   auto ints = tf::placeholder<std::int32_t, 5, 4>(g, "ints");
   auto deep = tf::placeholder<float, 1, 2, 1, 2, 1, 2, 1, 2>(g, "deep");
+  auto places = tf::placeholder<float, 4, 3>(g, "places");
+  auto five_places = tf::placeholder<float, 5, 3>(g, "five_places");
+  auto wide_places = tf::placeholder<double, 4, 3>(g, "wide_places");
   matmul(a, b).named("fits");
 #ifndef CORRECTED
   // clang-format off
@@ -34,6 +37,12 @@ constexpr void model(tf::Graph& g) {
   matmul(truth, truth);  // error: matmul(a, b): the element types must be equal, those of numbers; convert with cast<T>(x)
   matmul(seven, ints);  // error: matmul(a, b): of tensors of integers or complex numbers the result must have fewer axes than tf::max_rank
   batch_matmul(a, v);  // error: batch_matmul(a, b): a and b must be matrices, tensors of two axes or more
+  cross(a, a);  // error: cross(a, b): the last axes of a and b must have 3 elements
+  cross(scalar, u);  // error: cross(a, b): the last axes of a and b must have 3 elements
+  cross(places, wide_places);  // error: cross(a, b): the element types must be equal; convert with cast<T>(x)
+  cross(places, five_places);  // error: cross(a, b): the shapes do not broadcast
+  tf::matrix_band_part<0, 1>(v);  // error: matrix_band_part<lower, upper>(x): x must have two axes at least
+  tf::matrix_band_part<0, 1>(truth);  // error: matrix_band_part<lower, upper>(x): x must be a tensor of numbers
   bias_add(a, v);  // error: bias_add(x, b): b must be as long as the last axis of x
   bias_add(a, w);  // error: bias_add(x, b): b must have one axis, x's last
   bias_add(scalar, v);  // error: bias_add(x, b): b must have one axis, x's last

@@ -231,6 +231,19 @@ constexpr auto logical_or(const A& a, const B& b,
   return detail::apply_at(at, ops::LogicalOr{}, a, b);
 }
 
+/// Whether one of a and b holds and the other does not, elementwise, of boolean tensors.
+template <class A, class B>
+  requires Operands<A, B>
+constexpr auto logical_xor(const A& a, const B& b,
+                           std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_elements<A, B>,
+                "logical_xor(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "logical_xor(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::booleans, A, B>,
+                "logical_xor(a, b): a and b must be boolean tensors");
+  return detail::apply_at(at, ops::NotEqual{}, a, b);
+}
+
 /// not x, elementwise, of a boolean tensor.
 template <Tensor X>
 constexpr auto logical_not(const X& x, std::source_location at = std::source_location::current()) {

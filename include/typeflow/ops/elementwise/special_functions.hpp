@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Special functions: erf, lgamma, digamma, trigamma, igamma, betainc.
+// Special functions: erf, lgamma, digamma, trigamma, polygamma, igamma, betainc.
 //
 // erf runs on SIMD values; the others have branches and loops whose length depends on the element,
 // so kernels call them lane by lane. They compute in double for every element type. Functions of
@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "typeflow/ops/elementwise/compare.hpp"
+#include "typeflow/ops/elementwise/polygamma.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -241,6 +242,9 @@ struct Trigamma : special {
   constexpr V operator()(V x) const {
     return static_cast<V>(math::trigamma(static_cast<double>(x)));
   }
+  static constexpr AnyExpr gradient(Trigamma, auto x, auto, auto dy) {
+    return dy * detail::apply_untyped(Polygamma{{}, 2}, x);
+  }
 };
 
 struct Igamma : special {
@@ -286,13 +290,28 @@ constexpr auto digamma(const X& x, std::source_location at = std::source_locatio
   return detail::apply_at(at, ops::Digamma{}, x);
 }
 
-/// The derivative of digamma, elementwise; infinite at 0 and at negative integers. It has no
-/// gradient itself.
+/// The derivative of digamma, elementwise; infinite at 0 and at negative integers.
 template <Tensor X>
 constexpr auto trigamma(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "trigamma(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Trigamma{}, x);
+}
+
+/// The derivative number N of digamma, elementwise: polygamma<0>(x) is digamma(x), polygamma<1>(x)
+/// trigamma(x). At 0 it is infinite, at negative integers infinite if N is odd and NaN if not.
+template <int N, Tensor X>
+constexpr auto polygamma(const X& x, std::source_location at = std::source_location::current()) {
+  static_assert(N >= 0 && N <= 100, "polygamma<n>(x): n must be from 0 to 100");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "polygamma<n>(x): x must be floating-point; convert with cast<float>(x)");
+  if constexpr (N == 0) {
+    return detail::apply_at(at, ops::Digamma{}, x);
+  } else if constexpr (N == 1) {
+    return detail::apply_at(at, ops::Trigamma{}, x);
+  } else {
+    return detail::apply_at(at, ops::Polygamma{{}, N}, x);
+  }
 }
 
 /// The lower incomplete gamma function P(a, x), elementwise: the distribution function of a gamma

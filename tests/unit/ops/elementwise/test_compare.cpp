@@ -29,6 +29,7 @@ constexpr void logic(tf::Graph& g) {
   auto b = test::input<bool, B>(g, "b");
   logical_and(a, b).named("logical_and");
   logical_or(a, b).named("logical_or");
+  logical_xor(a, b).named("logical_xor");
   logical_not(a).named("logical_not");
   equal(a, b).named("equal");
   not_equal(a, b).named("not_equal");
@@ -139,6 +140,10 @@ TEST_CASE("logical_and: values") {
 TEST_CASE("logical_or: values") {
   const auto call = [](auto a, auto b) { return logical_or(a, b); };
   check_logic("logical_or", [](bool a, bool b) { return a || b; }, call);
+}
+TEST_CASE("logical_xor: values") {
+  const auto call = [](auto a, auto b) { return logical_xor(a, b); };
+  check_logic("logical_xor", [](bool a, bool b) { return (a || b) && !(a && b); }, call);
 }
 TEST_CASE("logical_not: values") {
   check_logic(
