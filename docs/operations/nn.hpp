@@ -38,7 +38,7 @@ inline constexpr Row nn_rows[] = {
         "depthwise_conv2d", "depthwise_conv2d(x, w)", "(N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)",
         "each channel convolved with M filters of its own; "
         "depthwise_conv2d<tf::Conv2d{...}>(x, w) has strides, paddings and dilations"),
-    row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
+    row<ops::Select, ops::RandomUniform, ops::Less, ops::Mul>(
         "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",
         "in training x / p with probability p, else 0; in inference x"),
     row<ops::Add, ops::Mul, ops::Div, ops::Sqrt, ops::Mean>(

@@ -12,6 +12,7 @@
 
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/cpu/lanes.hpp"
+#include "typeflow/cpu/random.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
@@ -86,9 +87,7 @@ template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
                                                        const typename L::template of<X>&... x) {
   if constexpr (sizeof...(X) == 0) {  // random: a function of the element's index
-    Array<R, L::size> out;
-    for (int i = 0; i < L::size; ++i) out.v[i] = op.template element<R>(at.random, at.index + i);
-    return L::template from<R>(out);
+    return draw_lanes<L, R>(op, at.random, at.index);
   } else if constexpr (std::is_same_v<O, ops::Cast>) {
     return convert<L, X..., R>(x...);
   } else if constexpr (std::is_same_v<O, ops::BroadcastTo>) {
