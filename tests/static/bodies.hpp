@@ -29,6 +29,7 @@ using All = List<                                                               
     ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;
 
 /// Those that have none: what they are is not a function of numbers of one type.
-using Without = List<ops::Cast, ops::RandomUniform, ops::ArgMax, ops::ArgMin>;
+using Without = List<ops::Cast, ops::RandomUniform, ops::RandomInteger, ops::RandomTruncatedNormal,
+                     ops::ArgMax, ops::ArgMin>;
 
 }  // namespace bodies
