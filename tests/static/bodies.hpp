@@ -5,6 +5,7 @@
 // reductions. tests/docs compares the list with the rows of docs/operations/.
 
 #include <typeflow/graph.hpp>
+#include <typeflow/random.hpp>
 
 namespace bodies {
 
@@ -23,13 +24,14 @@ using All = List<                                                               
     ops::Equal, ops::NotEqual, ops::Less, ops::LessEqual, ops::Greater, ops::GreaterEqual,  //
     ops::LogicalAnd, ops::LogicalOr, ops::LogicalNot, ops::Select,                          //
     ops::Sign, ops::Floor, ops::Ceil, ops::Round,                                           //
-    ops::Erf, ops::Lgamma, ops::Digamma, ops::Trigamma, ops::Igamma, ops::Betainc,          //
-    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,             //
-    ops::BroadcastTo, ops::Read, ops::After,                                                //
+    ops::Erf, ops::Lgamma, ops::Digamma, ops::Trigamma, ops::Igamma, ops::Betainc,
+    ops::GammaSlope,                                                             //
+    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,  //
+    ops::BroadcastTo, ops::Read, ops::After,                                     //
     ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;
 
 /// Those that have none: what they are is not a function of numbers of one type.
 using Without = List<ops::Cast, ops::RandomUniform, ops::RandomInteger, ops::RandomTruncatedNormal,
-                     ops::ArgMax, ops::ArgMin>;
+                     ops::RandomGamma, ops::RandomPoisson, ops::ArgMax, ops::ArgMin>;
 
 }  // namespace bodies

@@ -88,6 +88,17 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
                                                        const typename L::template of<X>&... x) {
   if constexpr (sizeof...(X) == 0) {  // random: a function of the element's index
     return draw_lanes<L, R>(op, at.random, at.index);
+  } else if constexpr (O::effect == SideEffect::random) {
+    const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
+    Array<R, L::size> out;
+    for (int i = 0; i < L::size; ++i) {
+      out.v[i] = std::apply(
+          [&](const auto&... a) {
+            return op.template element<R>(at.random, at.index + i, a.v[i]...);
+          },
+          in);
+    }
+    return L::template from<R>(out);
   } else if constexpr (std::is_same_v<O, ops::Cast>) {
     return convert<L, X..., R>(x...);
   } else if constexpr (std::is_same_v<O, ops::BroadcastTo>) {

@@ -32,7 +32,7 @@ struct RandomTruncatedNormal : random_elements {
   std::uint32_t path_high;
 
   template <Element T>
-  T element(const RandomState& random, std::int64_t index) const {
+  constexpr T element(const RandomState& random, std::int64_t index) const {
     const std::uint64_t key = random_key(random.seed, std::uint64_t{path_high} << 32 | path_low);
     ElementStream stream(key, random.draw, static_cast<std::uint64_t>(index));
     for (;;) {

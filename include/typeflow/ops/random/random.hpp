@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "typeflow/core/philox.hpp"
+#include "typeflow/front/sources.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 
