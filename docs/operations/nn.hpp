@@ -53,7 +53,7 @@ inline constexpr Row nn_rows[] = {
     row<ops::DepthwiseConv, ops::DepthwiseInputGradient, ops::DepthwiseFilterGradient>(
         "conv2d_in_plane", "conv2d_in_plane(x, w)", "(N,H,W,C) x (KH,KW,1,1) -> (N,H',W',C)",
         "each channel convolved with the same filter"),
-    row<ops::Select, ops::RandomUniform, ops::Less, ops::Div>(
+    row<ops::Select, ops::RandomUniform, ops::Less, ops::Mul>(
         "dropout", "dropout(x, {.keep = p})", "(S) -> (S)",
         "in training x / p with probability p, else 0; in inference x"),
     row<ops::Add, ops::Mul, ops::Div, ops::Sqrt, ops::Mean>(

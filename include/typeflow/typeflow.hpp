@@ -42,6 +42,7 @@
 #include "typeflow/front/fold.hpp"
 #include "typeflow/front/placement.hpp"
 #include "typeflow/ops/random/random.hpp"
+#include "typeflow/ops/random/distributions.hpp"
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/front/derivatives.hpp"
 #include "typeflow/ops/elementwise/binary.hpp"

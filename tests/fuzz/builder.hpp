@@ -185,7 +185,9 @@ class Builder {
     if (kind == 2 && type == DType::int32 && dims.rank > 0) {
       return index_along(g, dims, random.below(dims.rank));
     }
-    if (kind == 3 && (type == DType::float32 || type == DType::float64)) return draws(type, dims);
+    if (kind == 3 && (type == DType::float32 || type == DType::float64 || tf::is_integer(type))) {
+      return draws(type, dims);
+    }
     if (kind == 4 && is_fixed(dims) && size(dims) <= 64 && !is_complex(type)) {
       return constants(type, dims);
     }
@@ -271,6 +273,18 @@ class Builder {
     }
   }
   AnyExpr draws(DType type, const Dims& dims) {
+    if (tf::is_integer(type)) {
+      const std::uint64_t path = g.add_random_path("random_uniform", "");
+      const AnyExpr whole = tf::detail::integer_node(g, path, tf::Type(type, dims), 0, 5);
+      keep(whole, 4);
+      return whole;
+    }
+    if (!exact() && random.chance(0.3)) {
+      const std::uint64_t path = g.add_random_path("truncated_normal", "");
+      const AnyExpr x = tf::detail::truncated_normal_node(g, path, tf::Type(type, dims));
+      keep(x, 2);
+      return x;
+    }
     const AnyExpr u = tf::random_uniform(g, "", tf::Type(type, dims));
     if (!exact()) {
       keep(u, 1);

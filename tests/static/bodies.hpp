@@ -5,6 +5,7 @@
 // reductions. tests/docs compares the list with the rows of docs/operations/.
 
 #include <typeflow/graph.hpp>
+#include <typeflow/random.hpp>
 
 namespace bodies {
 
@@ -28,7 +29,7 @@ using All = List<                                                               
     ops::RightShift,                                                                //
     ops::Sign, ops::Floor, ops::Ceil, ops::Round,                                   //
     ops::Erf, ops::Lgamma, ops::Digamma, ops::Trigamma, ops::Igamma, ops::Betainc,  //
-    ops::Polygamma,                                                                 //
+    ops::Polygamma, ops::GammaSlope,                                                //
     ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                   //
     ops::Erfc, ops::Erfinv,                                                         //
     ops::Softsign,                                                                  //
@@ -37,6 +38,7 @@ using All = List<                                                               
     ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;
 
 /// Those that have none: what they are is not a function of numbers of one type.
-using Without = List<ops::Cast, ops::RandomUniform, ops::ArgMax, ops::ArgMin>;
+using Without = List<ops::Cast, ops::RandomUniform, ops::RandomInteger, ops::RandomTruncatedNormal,
+                     ops::RandomGamma, ops::RandomPoisson, ops::ArgMax, ops::ArgMin>;
 
 }  // namespace bodies

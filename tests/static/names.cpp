@@ -154,7 +154,8 @@ constexpr bool scopes_give_initializers(tf::Graph& g) {
   tf::Scope inner(g, "inner");
   auto deeper = tf::variable<float, 3>(g, "deeper");
   const tf::Initializer glorot = first_value(plain);
-  return glorot.kind == Kind::variance_scaling && glorot.a == 1 && glorot.uniform &&
+  return glorot.kind == Kind::variance_scaling && glorot.a == 1 &&
+         glorot.distribution == tf::Initializer::Distribution::uniform &&
          glorot.fan == tf::Initializer::Fan::average &&
          first_value(inherited).kind == Kind::uniform && first_value(inherited).b == 0.1 &&
          first_value(own).kind == Kind::constant && first_value(own).a == 0 &&

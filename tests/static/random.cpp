@@ -101,3 +101,8 @@ constexpr void takes_a_placeholders_name(tf::Graph& g) {
   dropout(x, {.name = "x"});
 }
 static_assert(contains(mistake<takes_a_placeholders_name>(), "dropout 'x': the name is taken at "));
+
+constexpr void draws_from_nothing(tf::Graph& g) {
+  tf::random_uniform<std::int32_t, 3>(g, "z", 4, 4);
+}
+static_assert(contains(mistake<draws_from_nothing>(), "low must be less than high"));

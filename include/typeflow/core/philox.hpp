@@ -8,6 +8,7 @@
 // element, and nothing has a state but the number of the draw.
 
 #include <cstdint>
+#include <limits>
 
 #include "typeflow/core/config.hpp"
 
@@ -15,6 +16,10 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct Philox {
   std::uint32_t word[4];
+
+  static constexpr int rounds = 10;
+  static constexpr std::uint32_t multiplier[2] = {0xD2511F53u, 0xCD9E8D57u};
+  static constexpr std::uint32_t key_step[2] = {0x9E3779B9u, 0xBB67AE85u};
 
   /// The four words of a counter (two 64-bit numbers) under a key.
   static constexpr Philox generate(std::uint64_t key, std::uint64_t low, std::uint64_t high) {
@@ -24,15 +29,15 @@ struct Philox {
     std::uint32_t c1 = static_cast<std::uint32_t>(low >> 32);
     std::uint32_t c2 = static_cast<std::uint32_t>(high);
     std::uint32_t c3 = static_cast<std::uint32_t>(high >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
-      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c2;
+    for (int round = 0; round < rounds; ++round) {
+      const std::uint64_t p0 = std::uint64_t{multiplier[0]} * c0;
+      const std::uint64_t p1 = std::uint64_t{multiplier[1]} * c2;
       c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
       c1 = static_cast<std::uint32_t>(p1);
       c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
       c3 = static_cast<std::uint32_t>(p0);
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
+      k0 += key_step[0];
+      k1 += key_step[1];
     }
     return {{c0, c1, c2, c3}};
   }
@@ -46,12 +51,15 @@ constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t path) {
   return z ^ (z >> 31);
 }
 
-/// Element `index` of a draw, uniform in [0, 1): a float has 24 random bits, a double 53.
+/// Element `index` of a draw, uniform in [0, 1): as many random bits as the type has digits, of a
+/// word of its own (a double: of two).
 template <class T>
 constexpr T uniform_element(std::uint64_t key, std::uint64_t draw, std::uint64_t index) {
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) <= 4) {
+    constexpr int bits = std::numeric_limits<T>::digits;
     const std::uint32_t word = Philox::generate(key, index / 4, draw).word[index % 4];
-    return static_cast<T>(word >> 8) * static_cast<T>(0x1p-24);
+    return static_cast<T>(static_cast<float>(word >> (32 - bits)) *
+                          (1.0f / static_cast<float>(1 << bits)));
   } else {
     const Philox words = Philox::generate(key, index / 2, draw);
     const std::uint64_t high = words.word[index % 2 * 2];
@@ -59,5 +67,53 @@ constexpr T uniform_element(std::uint64_t key, std::uint64_t draw, std::uint64_t
     return static_cast<T>((high << 32 | low) >> 11) * static_cast<T>(0x1p-53);
   }
 }
+
+/// The upper 64 bits of a product.
+constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t low = 0xFFFFFFFFu;
+  const std::uint64_t middle = (a >> 32) * (b & low) + ((a & low) * (b & low) >> 32);
+  const std::uint64_t other = (a & low) * (b >> 32) + (middle & low);
+  return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
+}
+
+/// Element `index` of a draw, uniform in [0, range): a fraction of 128 random bits times the range,
+/// so that probabilities are equal but for less than one part in 2^64. Source: Lemire, "Fast random
+/// integer generation in an interval", ACM TOMACS 29 (2019), without its last step.
+constexpr std::uint64_t integer_element(std::uint64_t key, std::uint64_t draw, std::uint64_t index,
+                                        std::uint64_t range) {
+  const Philox words = Philox::generate(key, index, draw);
+  const std::uint64_t high = std::uint64_t{words.word[0]} << 32 | words.word[1];
+  const std::uint64_t low = std::uint64_t{words.word[2]} << 32 | words.word[3];
+  const std::uint64_t sum = high * range;
+  const std::uint64_t carry = sum + multiply_high(low, range) < sum ? 1 : 0;
+  return multiply_high(high, range) + carry;
+}
+
+/// One element's uniform numbers, one after the other: for what draws until a number will do.
+class ElementStream {
+ public:
+  constexpr ElementStream(std::uint64_t key, std::uint64_t draw, std::uint64_t index)
+      : key_(key), draw_(draw), index_(index) {}
+
+  /// In [0, 1), with 53 random bits.
+  constexpr double next() {
+    if (used_ == 2) {
+      words_ = Philox::generate(block_ == 0 ? key_ : random_key(key_, block_), index_, draw_);
+      ++block_;
+      used_ = 0;
+    }
+    const int at = 2 * used_++;
+    const std::uint64_t both = std::uint64_t{words_.word[at]} << 32 | words_.word[at + 1];
+    return static_cast<double>(both >> 11) * 0x1p-53;
+  }
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t draw_;
+  std::uint64_t index_;
+  std::uint64_t block_ = 0;
+  Philox words_{};
+  int used_ = 2;
+};
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

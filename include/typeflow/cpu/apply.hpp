@@ -11,6 +11,7 @@
 
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/cpu/lanes.hpp"
+#include "typeflow/cpu/random.hpp"
 #include "typeflow/cpu/vector_math.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
@@ -74,8 +75,17 @@ template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
                                                        const typename L::template of<X>&... x) {
   if constexpr (sizeof...(X) == 0) {  // random: a function of the element's index
+    return draw_lanes<L, R>(op, at.random, at.index);
+  } else if constexpr (O::effect == SideEffect::random) {
+    const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
     Array<R, L::size> out;
-    for (int i = 0; i < L::size; ++i) out.v[i] = op.template element<R>(at.random, at.index + i);
+    for (int i = 0; i < L::size; ++i) {
+      out.v[i] = std::apply(
+          [&](const auto&... a) {
+            return op.template element<R>(at.random, at.index + i, a.v[i]...);
+          },
+          in);
+    }
     return L::template from<R>(out);
   } else if constexpr (std::is_same_v<O, ops::Cast>) {
     return convert<L, X..., R>(x...);

@@ -12,7 +12,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 constexpr Initializer initializer(Initializer::Kind kind, double a, double b) {
-  return {kind, Initializer::Fan::in, false, false, a, b, 0};
+  return {kind, Initializer::Fan::in, Initializer::Distribution::truncated_normal, false, a, b, 0};
 }
 }  // namespace detail
 
@@ -39,17 +39,35 @@ constexpr Initializer truncated_normal(double standard_deviation = 1, double mea
 }
 
 /// Variance scale / fan. For a weight [.., in, out] the fans are `in` and `out`, each times the
-/// product of the leading axes (a convolution's window). Source: He et al., arXiv:1502.01852.
-constexpr Initializer variance_scaling(double scale = 2,
-                                       Initializer::Fan fan = Initializer::Fan::in,
-                                       bool is_uniform = false) {
-  return {Initializer::Kind::variance_scaling, fan, is_uniform, false, scale, 0, 0};
+/// product of the leading axes (a convolution's window); a vector's are its length. A truncated
+/// normal distribution is widened, so that the variance is that after truncation.
+/// Source: He et al., arXiv:1502.01852.
+constexpr Initializer variance_scaling(
+    double scale = 2, Initializer::Fan fan = Initializer::Fan::in,
+    Initializer::Distribution distribution = Initializer::Distribution::truncated_normal) {
+  return {Initializer::Kind::variance_scaling, fan, distribution, false, scale, 0, 0};
 }
 
 /// Xavier's uniform initialiser, the default: U(-l, l), l = sqrt(6 / (in + out)).
 /// Source: Glorot and Bengio, AISTATS 2010.
-inline constexpr Initializer glorot_uniform = variance_scaling(1, Initializer::Fan::average, true);
+inline constexpr Initializer glorot_uniform =
+    variance_scaling(1, Initializer::Fan::average, Initializer::Distribution::uniform);
 /// The same variance, truncated normal.
-inline constexpr Initializer glorot_normal = variance_scaling(1, Initializer::Fan::average, false);
+inline constexpr Initializer glorot_normal = variance_scaling(1, Initializer::Fan::average);
+/// Variance 2 / in, for layers that relu follows. Source: He et al., arXiv:1502.01852.
+inline constexpr Initializer he_normal = variance_scaling(2, Initializer::Fan::in);
+inline constexpr Initializer he_uniform =
+    variance_scaling(2, Initializer::Fan::in, Initializer::Distribution::uniform);
+/// Variance 1 / in. Source: LeCun et al., "Efficient BackProp", 1998.
+inline constexpr Initializer lecun_normal = variance_scaling(1, Initializer::Fan::in);
+inline constexpr Initializer lecun_uniform =
+    variance_scaling(1, Initializer::Fan::in, Initializer::Distribution::uniform);
+
+/// `gain` times an orthogonal matrix, each as likely as another: the last axis is the columns, the
+/// others are the rows. Of rows and columns, the fewer are orthonormal. Of a vector, one of length
+/// `gain`. Takes rows x columns x the fewer multiplications. Source: Saxe et al., arXiv:1312.6120.
+constexpr Initializer orthogonal(double gain = 1) {
+  return detail::initializer(Initializer::Kind::orthogonal, gain, 0);
+}
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

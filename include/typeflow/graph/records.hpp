@@ -42,14 +42,16 @@ struct Initializer {
     uniform,           ///< in [a, b)
     normal,            ///< mean a, standard deviation b
     truncated_normal,  ///< the same, within two standard deviations
-    variance_scaling,  ///< variance a / fan, as uniform or truncated normal
+    variance_scaling,  ///< variance a / fan
+    orthogonal,        ///< a times an orthogonal matrix
   };
   enum class Fan : std::uint8_t { in, out, average };
+  enum class Distribution : std::uint8_t { truncated_normal, uniform, normal };
 
   Kind kind;
-  Fan fan;       ///< of variance_scaling
-  bool uniform;  ///< of variance_scaling: uniform, else truncated normal
-  bool seeded;   ///< has a seed of its own, used in place of the session's
+  Fan fan;                    ///< of variance_scaling
+  Distribution distribution;  ///< of variance_scaling
+  bool seeded;                ///< has a seed of its own, used in place of the session's
   double a;
   double b;
   std::uint64_t seed;

@@ -56,7 +56,7 @@ struct DropoutOptions {
   Label name = "";  ///< of the result; without one, the first, second... of its scope draws as such
 };
 
-/// In training, each element of x divided by `keep` with probability `keep`, else 0; drawn anew in
+/// In training, each element of x times 1 / keep with probability `keep`, else 0; drawn anew in
 /// each run. In inference x itself. Names do not depend on which it is. A `keep` that is no such
 /// probability is a mistake of the model, a fed one an Error of the run.
 template <TypedExpr X>
@@ -83,7 +83,10 @@ constexpr auto dropout(const X& x, DropoutOptions options = {},
                              ? detail::check_keep(cast_to(options.keep.expression(), v.dtype()))
                              : detail::literal_node(graph, v.dtype(), options.keep.value());
     const AnyExpr uniform = detail::uniform_node(graph, path, Type(v.dtype(), v.dims()));
-    return where(less(uniform, keep), v / keep, 0);
+    const AnyExpr scale = options.keep.is_expression()
+                              ? 1 / keep
+                              : detail::literal_node(graph, v.dtype(), 1 / options.keep.value());
+    return where(less(uniform, keep), v * scale, 0);
   });
   return detail::same_type(x, detail::labelled(y, options.name).id);
 }

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <new>
-#include <numbers>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +18,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/records.hpp"
+#include "typeflow/runtime/initial_values.hpp"
 #include "typeflow/runtime/memory.hpp"
 
 namespace typeflow {
@@ -69,58 +68,6 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// Standard normal number `index` of a sequence, by Box and Muller; `attempt` for redraws.
-inline double normal_element(std::uint64_t key, std::uint64_t index, std::uint64_t attempt) {
-  const double u = 1 - uniform_element<double>(key, attempt, 2 * index);  // (0, 1]
-  const double v = uniform_element<double>(key, attempt, 2 * index + 1);
-  return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-}
-inline double truncated_normal_element(std::uint64_t key, std::uint64_t index) {
-  for (std::uint64_t attempt = 0;; ++attempt) {
-    const double x = normal_element(key, index, attempt);
-    if (std::abs(x) <= 2) return x;
-  }
-}
-
-/// Element `index` of a variable that is initialised so.
-TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& dims,
-                                            std::uint64_t key, std::uint64_t index) {
-  switch (how.kind) {
-    case Initializer::Kind::unset:
-      return 0;
-    case Initializer::Kind::constant:
-      return how.a;
-    case Initializer::Kind::uniform:
-      return how.a + (how.b - how.a) * uniform_element<double>(key, 0, index);
-    case Initializer::Kind::normal:
-      return how.a + how.b * normal_element(key, index, 0);
-    case Initializer::Kind::truncated_normal:
-      return how.a + how.b * truncated_normal_element(key, index);
-    case Initializer::Kind::variance_scaling:
-      break;
-  }
-  // Fans as TensorFlow counts them: the last two axes are in and out, the others a filter's size.
-  double in = 1;
-  double out = 1;
-  if (dims.rank == 1) in = out = static_cast<double>(dims.extent[0]);
-  if (dims.rank >= 2) {
-    double filter = 1;
-    for (int i = 0; i + 2 < dims.rank; ++i) filter *= static_cast<double>(dims.extent[i]);
-    in = filter * static_cast<double>(dims.extent[dims.rank - 2]);
-    out = filter * static_cast<double>(dims.extent[dims.rank - 1]);
-  }
-  const double fan = how.fan == Initializer::Fan::in    ? in
-                     : how.fan == Initializer::Fan::out ? out
-                                                        : (in + out) / 2;
-  const double variance = how.a / std::max(1.0, fan);
-  if (how.uniform) {
-    const double limit = std::sqrt(3 * variance);
-    return limit * (2 * uniform_element<double>(key, 0, index) - 1);
-  }
-  // 0.8796... is the deviation of the standard normal cut at two deviations.
-  return std::sqrt(variance) / 0.87962566103423978 * truncated_normal_element(key, index);
-}
-
 /// Sets a variable to its initial value; `path` is the hash of its name.
 TYPEFLOW_COLD inline void reset_variable(VariableEntry& entry, std::uint64_t path,
                                          const Initializer& how, std::uint64_t seed) {
@@ -128,6 +75,12 @@ TYPEFLOW_COLD inline void reset_variable(VariableEntry& entry, std::uint64_t pat
   visit_dtype(entry.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const out = reinterpret_cast<T*>(entry.bytes.data());
+    if (how.kind == Initializer::Kind::orthogonal) {
+      const std::vector<double> matrix = orthogonal_matrix(entry.dims, key, how.a);
+      std::transform(matrix.begin(), matrix.end(), out,
+                     [](double x) { return convert_element<T>(x); });
+      return;
+    }
     for (std::int64_t i = 0; i < entry.size(); ++i) {
       out[i] =
           convert_element<T>(initial_element(how, entry.dims, key, static_cast<std::uint64_t>(i)));

@@ -4,24 +4,41 @@
 // Random tensors. Element i of a run's draw is a function of (session's seed, path of the
 // operation, number of the draw, i). With a label the path is that of the scope and the label;
 // without one, operations of a kind count in their scope (ir::Graph::add_random_path).
+//
+// An operation that draws has the path as attributes and element<T>(random, i), which kernels and
+// interpreter call for every element; that of uniform numbers has a SIMD form with the same bits
+// (cpu/random.hpp). It is never shared with an equal one, and gradients use its result, not a
+// second draw. Other distributions are functions of uniform numbers where they can be
+// (ops/random/distributions.hpp): they fuse, and differentiate for their parameters.
 
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <limits>
 #include <source_location>
+#include <type_traits>
 
 #include "typeflow/core/philox.hpp"
+#include "typeflow/front/sources.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
+#include "typeflow/ops/elementwise/compare.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// Uniform in [0, 1).
-struct RandomUniform : elementwise {
-  static constexpr std::string_view name = "RandomUniform";
+/// What draws each element alone.
+struct random_elements : elementwise {
   static constexpr SideEffect effect = SideEffect::random;
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr Domain domain = Domain::floating;
   static constexpr int flops = 20;
   static constexpr bool own_type = true;
+};
+
+/// Uniform in [0, 1).
+struct RandomUniform : random_elements {
+  static constexpr std::string_view name = "RandomUniform";
   std::uint32_t path_low;  ///< hash of the operation's path
   std::uint32_t path_high;
 
@@ -34,9 +51,36 @@ struct RandomUniform : elementwise {
   }
   static constexpr Number evaluate(const ir::EvaluateCall& call) {
     const RandomUniform op = decode<RandomUniform>(call.graph, call.node);
-    return call.graph.dtype_of(call.node.outputs.first) == DType::float32
-               ? number_from(op.element<float>(call.random, call.index))
-               : number_from(op.element<double>(call.random, call.index));
+    return visit_dtype(call.graph.dtype_of(call.node.outputs.first), [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (detail::is_real_floating<T>) {
+        return number_from(op.element<T>(call.random, call.index));
+      } else {
+        return Number{};
+      }
+    });
+  }
+};
+
+/// Integers from `low` on, uniform in a range.
+struct RandomInteger : random_elements {
+  static constexpr std::string_view name = "RandomInteger";
+  static constexpr Domain domain = Domain::integers;
+  std::uint32_t path_low;
+  std::uint32_t path_high;
+  std::int64_t low;
+  std::uint64_t range;  ///< how many there are
+
+  template <Element T>
+  constexpr T element(const RandomState& random, std::int64_t index) const {
+    const std::uint64_t key = random_key(random.seed, std::uint64_t{path_high} << 32 | path_low);
+    const std::uint64_t above =
+        integer_element(key, random.draw, static_cast<std::uint64_t>(index), range);
+    return static_cast<T>(static_cast<std::uint64_t>(low) + above);
+  }
+  static constexpr Number evaluate(const ir::EvaluateCall& call) {
+    return {0, decode<RandomInteger>(call.graph, call.node)
+                   .element<std::int64_t>(call.random, call.index)};
   }
 };
 
@@ -56,6 +100,16 @@ constexpr AnyExpr uniform_node(ir::Graph& graph, std::uint64_t path, const Type&
                       {}, static_cast<std::uint32_t>(path), static_cast<std::uint32_t>(path >> 32)},
                   nullptr, 0, type);
 }
+
+/// Integers from `low` on, uniform in a range of this size.
+constexpr AnyExpr integer_node(ir::Graph& graph, std::uint64_t path, const Type& type,
+                               std::int64_t low, std::uint64_t range) {
+  return add_node(
+      graph,
+      ops::RandomInteger{
+          {}, static_cast<std::uint32_t>(path), static_cast<std::uint32_t>(path >> 32), low, range},
+      nullptr, 0, type);
+}
 }  // namespace detail
 
 /// Untyped: uniform in [0, 1), of the given type; without a name if the label is "".
@@ -64,24 +118,82 @@ constexpr AnyExpr random_uniform(ir::Graph& graph, const Label& label, const Typ
   return detail::labelled(detail::uniform_node(graph, path, type), label);
 }
 
+namespace detail {
+
+/// The largest T below a number, which is rounded to a T first.
+template <class T>
+constexpr double largest_below(double high) {
+  using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+  const T rounded = convert_element<T>(high);
+  if (rounded == 0) return -static_cast<double>(std::numeric_limits<T>::denorm_min());
+  const Bits bits = std::bit_cast<Bits>(rounded);
+  return static_cast<double>(
+      std::bit_cast<T>(static_cast<Bits>(rounded > 0 ? bits - 1u : bits + 1u)));
+}
+
+template <class T>
+inline constexpr bool draws_integers = std::integral<T> && !std::same_as<T, bool>;
+
+}  // namespace detail
+
 /// Uniform in [low, high), drawn anew in each run: random_uniform<float, tf::batch, 64>(g, "z").
-/// The label is the tensor's name, and what it draws depends on no other operation.
+/// The label is the tensor's name, and what it draws depends on no other operation. A number has
+/// as many random bits as its type has digits: 24 a float, 53 a double.
 template <Element T, Extent... D>
+  requires(!detail::draws_integers<T>)
 constexpr Expr<T, Shape<D...>> random_uniform(
     Graph& g, Label label, double low = 0, double high = 1,
     std::source_location at = std::source_location::current()) {
-  static_assert(std::is_floating_point_v<T>, "random_uniform<T, D...>: T must be float or double");
+  static_assert(detail::is_real_floating<T>,
+                "random_uniform<T, D...>: T must be floating-point or integer");
   ir::Graph& graph = g;
   graph.source = source_line(at);
   const std::uint64_t path = graph.add_random_path("random_uniform", label);
   AnyExpr u = detail::uniform_node(graph, path, Expr<T, Shape<D...>>::type);
-  if (low != 0 || high != 1) u = u * (high - low) + low;
+  if constexpr (detail::is_real_floating<T>) {
+    if (low != 0 || high != 1) u = u * (high - low) + low;
+    // Where the sum is rounded, it may be rounded to `high`.
+    if (low != 0 && low < high) u = minimum(u, detail::largest_below<T>(high));
+  }
   return {g, detail::labelled(u, label).id};
 }
 /// The same without a name: the first, second... of its scope draws as such.
 template <Element T, Extent... D>
+  requires(!detail::draws_integers<T>)
 constexpr Expr<T, Shape<D...>> random_uniform(
     Graph& g, double low = 0, double high = 1,
+    std::source_location at = std::source_location::current()) {
+  return random_uniform<T, D...>(g, "", low, high, at);
+}
+
+/// Integers, uniform in [low, high): random_uniform<std::int32_t, 100>(g, "dice", 1, 7). Each is as
+/// likely as another, but for less than one part in 2^64.
+template <Element T, Extent... D>
+  requires detail::draws_integers<T>
+constexpr Expr<T, Shape<D...>> random_uniform(
+    Graph& g, Label label, std::type_identity_t<T> low, std::type_identity_t<T> high,
+    std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = g;
+  graph.source = source_line(at);
+  if (!(low < high)) {
+    Message message{};
+    message << "random_uniform<T, D...>(g, label, low, high), ";
+    detail::print_place(message, graph.source);
+    graph.fail(message << ": low must be less than high");
+  }
+  const std::uint64_t path = graph.add_random_path("random_uniform", label);
+  const auto first = static_cast<std::uint64_t>(low);
+  const AnyExpr x = detail::integer_node(graph, path, Expr<T, Shape<D...>>::type,
+                                         static_cast<std::int64_t>(first),
+                                         static_cast<std::uint64_t>(high) - first);
+  return {g, detail::labelled(x, label).id};
+}
+/// The same without a name.
+template <Element T, Extent... D>
+  requires detail::draws_integers<T>
+constexpr Expr<T, Shape<D...>> random_uniform(
+    Graph& g, std::type_identity_t<T> low, std::type_identity_t<T> high,
     std::source_location at = std::source_location::current()) {
   return random_uniform<T, D...>(g, "", low, high, at);
 }

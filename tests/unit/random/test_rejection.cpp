@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The distributions of typeflow/random.hpp, against cumulative distribution functions.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <typeflow/random.hpp>
+
+#include "support/check_random.hpp"
+#include "support/check_values.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+
+constexpr int n = 20000;
+
+constexpr void model(tf::Graph& g) {
+  tf::random_exponential<float, n>(g, "exponential", 4);
+  auto shapes = tf::constant<double, 4>(g, {0.5, 3, 0, 1e-3});
+  random_gamma(broadcast_to<n, 4>(shapes), "gamma");
+  random_gamma(tf::constant<float, 2>(g, {2, -1}), "float_gamma");
+  random_beta(broadcast_to<n, 3>(tf::constant<double, 3>(g, {2, 0.5, 1e-3})),
+              tf::constant<double, 3>(g, {3, 0.5, 1e-3}), "beta");
+  auto rates = tf::constant<float, 5>(g, {0, 2.5, 10, 300, -1});
+  random_poisson(broadcast_to<n, 5>(rates), "poisson");
+}
+
+/// What seed 7 gives in draw 0, which the interpreter must agree with, in columns.
+std::vector<std::vector<double>> columns(const std::string& name, double tolerance = 0) {
+  static const test::Outcome kernels = test::Kernels<model>(3).run({});
+  static const tf::HostTensors interpreted = [] {
+    tf::Graph g;
+    model(g);
+    return tf::interpret(g, {}, {}, {7, 0});
+  }();
+  const tf::HostTensor& x = kernels.at(name);
+  test::check_close(name, x, interpreted.at(name), tolerance);
+  const std::int64_t width = x.dims.rank == 2 ? x.dims[1] : 1;
+  std::vector<std::vector<double>> out(static_cast<std::size_t>(width));
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    out[static_cast<std::size_t>(i % width)].push_back(x.value(i));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("random_exponential: values") {
+  const std::vector<double> x = columns("exponential", 1e-6)[0];
+  CHECK(test::follows(x, [](double t) { return 1 - std::exp(-4 * t); }));
+}
+
+TEST_CASE("random_gamma: values") {
+  const auto x = columns("gamma");
+  CHECK(test::follows(x[0], [](double t) { return std::erf(std::sqrt(t)); }));
+  CHECK(test::follows(x[1], [](double t) { return 1 - std::exp(-t) * (1 + t + t * t / 2); }));
+  for (const double e : x[2]) CHECK(std::isnan(e));
+  // Of a small shape nearly half of the numbers are too small for a double. F(x) = about x^alpha.
+  const auto share = [&](double t) {
+    return static_cast<double>(
+               std::count_if(x[3].begin(), x[3].end(), [=](double e) { return e <= t; })) /
+           n;
+  };
+  CHECK(std::abs(share(0) - std::pow(2, -1.075)) < 4 * std::sqrt(0.25 / n));
+  CHECK(std::abs(share(1e-100) - std::pow(10, -0.1)) < 4 * std::sqrt(0.16 / n));
+  const auto small = columns("float_gamma")[0];
+  CHECK(small[0] > 0);
+  CHECK(std::isnan(small[1]));
+}
+
+TEST_CASE("random_beta: values") {
+  const auto x = columns("beta", 1e-12);
+  CHECK(
+      test::follows(x[0], [](double t) { return 6 * t * t - 8 * t * t * t + 3 * t * t * t * t; }));
+  CHECK(
+      test::follows(x[1], [](double t) { return 2 / std::numbers::pi * std::asin(std::sqrt(t)); }));
+  int ends[2] = {};  // for small shapes nearly all are next to 0 or 1
+  for (const double t : x[2]) {
+    CHECK((t >= 0 && t <= 1));
+    ends[0] += t < 0.01;
+    ends[1] += t > 0.99;
+  }
+  CHECK(std::abs(ends[0] - n / 2) < 4 * std::sqrt(n) / 2 + 100);
+  CHECK(std::abs(ends[1] - n / 2) < 4 * std::sqrt(n) / 2 + 100);
+}
+
+TEST_CASE("random_poisson: values") {
+  const auto x = columns("poisson");
+  const double rate[] = {0, 2.5, 10, 300};
+  for (const double e : x[0]) CHECK(e == 0);
+  for (const double e : x[4]) CHECK(std::isnan(e));
+  for (std::size_t k = 1; k < 4; ++k) {
+    CAPTURE(rate[k]);
+    double total = 0;
+    double squares = 0;
+    std::vector<double> count(2000);
+    for (const double e : x[k]) {
+      REQUIRE((e >= 0 && e < 2000 && e == std::floor(e)));
+      total += e / n;
+      squares += (e - rate[k]) * (e - rate[k]) / n;
+      ++count[static_cast<std::size_t>(e)];
+    }
+    CHECK(std::abs(total - rate[k]) < 4 * std::sqrt(rate[k] / n));
+    const double fourth = rate[k] * (1 + 3 * rate[k]);
+    CHECK(std::abs(squares - rate[k]) < 4 * std::sqrt((fourth - rate[k] * rate[k]) / n));
+    double below = 0;  // the distribution function, and the sample's
+    double seen = 0;
+    double distance = 0;
+    for (std::size_t e = 0; e < count.size(); ++e) {
+      const auto t = static_cast<double>(e);
+      below += std::exp(t * std::log(rate[k]) - rate[k] - std::lgamma(t + 1));
+      seen += count[e] / n;
+      distance = std::max(distance, std::abs(below - seen));
+    }
+    CHECK(distance * std::sqrt(n) < 2);
+  }
+}
+
+// Slopes of quantiles, by mpmath 1.3 in 40 digits from its regularised incomplete gamma function.
+TEST_CASE("GammaSlope: values") {
+  struct Known {
+    double alpha, x, slope;
+  };
+  for (const auto& [alpha, x, slope] : {Known{0.5, 0.25, 0.90801449176411132},
+                                        {0.01, 1e-30, 6.85166673319527e-27},
+                                        {1, 3, 1.937911693824961},
+                                        {3, 2.5, 0.96336182883997331},
+                                        {3, 12, 1.9494128178020728},
+                                        {40, 35, 0.93862102027777458},
+                                        {2000, 2100, 1.0246788279417405},
+                                        {20000, 19800, 0.99499154103705217},
+                                        {20000, 20500, 1.0124055527191023}}) {
+    CAPTURE(alpha);
+    CHECK(tf::ops::GammaSlope{{}, 0}(alpha, x) == doctest::Approx(slope).epsilon(1e-9));
+    CHECK(tf::ops::GammaSlope{{}, 1}(alpha, std::log(x)) ==
+          doctest::Approx(slope / x).epsilon(1e-9));
+  }
+  CHECK(tf::ops::GammaSlope{{}, 0}(0.001, 0.) == 0);
+  CHECK(std::isnan(tf::ops::GammaSlope{{}, 0}(-1., 2.)));
+  CHECK(std::isnan(tf::ops::GammaSlope{{}, 0}(1., static_cast<double>(NAN))));
+}
+
+namespace {
+constexpr void model_of_gradients(tf::Graph& g) {
+  auto alpha = tf::placeholder<double, 3>(g, "alpha");
+  auto x = random_gamma(alpha, "x");
+  gradients(sum(square(x)), alpha).named("of_alpha");
+  auto a = tf::placeholder<double, 2>(g, "a");
+  auto y = random_beta(broadcast_to<n, 2>(a), tf::constant<double>(g, 2), "y");
+  gradients(mean(y), a).named("of_a");
+}
+}  // namespace
+
+TEST_CASE("random_gamma: gradient") {
+  const tf::HostTensors feeds{{"alpha", test::doubles({3}, {0.3, 1, 20})},
+                              {"a", test::doubles({2}, {0.5, 3})}};
+  const test::Outcome got = test::Kernels<model_of_gradients, tf::debug>().run(feeds);
+  for (int i = 0; i < 3; ++i) {
+    const double x = got.at("x").value(i);
+    // The neighbouring shapes' quantiles at the distribution function of x, by bisection.
+    const auto quantile = [&](double alpha, double p) {
+      double low = 0;
+      double high = 200;
+      for (int step = 0; step < 200; ++step) {
+        const double middle = (low + high) / 2;
+        (tf::math::igamma(alpha, middle) < p ? low : high) = middle;
+      }
+      return low;
+    };
+    const double alpha = feeds.at("alpha").value(i);
+    const double p = tf::math::igamma(alpha, x);
+    const double slope = (quantile(alpha + 1e-4, p) - quantile(alpha - 1e-4, p)) / 2e-4;
+    CHECK(got.at("of_alpha").value(i) == doctest::Approx(2 * x * slope).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("random_beta: gradient") {
+  // The mean of y is a / (a + 2), so that of its gradients is the derivative of that.
+  const tf::HostTensors feeds{{"alpha", test::doubles({3}, {0.3, 1, 20})},
+                              {"a", test::doubles({2}, {0.5, 3})}};
+  const test::Outcome got = test::Kernels<model_of_gradients, tf::debug>().run(feeds);
+  for (int i = 0; i < 2; ++i) {
+    const double a = feeds.at("a").value(i);
+    CHECK(got.at("of_a").value(i) == doctest::Approx(2 / ((a + 2) * (a + 2)) / 2).epsilon(0.03));
+  }
+}
