@@ -97,9 +97,13 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     int phase;
     int count;
     const int* arguments;
+    int flops;
   };
+  static constexpr int flops_of_a_draw = 40;
   static constexpr Facts facts[items + 1] = {
-      {It::is_fold, It::is_row, It::phase, It::count, It::arguments}..., {}};
+      {It::is_fold, It::is_row, It::phase, It::count, It::arguments,
+       It::count == 0 ? flops_of_a_draw : It::op::flops}...,
+      {}};
   static constexpr int store_value[stores + 1] = {St::value..., -1};
   static constexpr bool store_row[stores + 1] = {St::is_row..., false};
 
@@ -119,25 +123,140 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return n;
   }();
 
-  /// Values that pass P needs of every element.
-  template <int P>
-  static constexpr auto needed = [] {
-    std::array<bool, values + 1> need{};
+  // What passes need. A value that several passes need, and that costs more to compute than to
+  // keep, may be kept from the first of them on, and is then reloaded by the others.
+
+  static constexpr int most_kept = 2;  ///< values of a row
+  static constexpr int costly = 12;    ///< flops of an element that are worth a store and a load
+  struct Kept {
+    int count = 0;
+    int value[most_kept] = {};
+    int pass[most_kept] = {};  ///< that computes it
+
+    constexpr void add(int v, int p) {
+      value[count] = v;
+      pass[count++] = p;
+    }
+    constexpr bool reloads(int p, int v) const {
+      for (int k = 0; k < count; ++k) {
+        if (value[k] == v && p > pass[k]) return true;
+      }
+      return false;
+    }
+  };
+
+  /// Values that a pass needs of every element.
+  using Needs = std::array<bool, values + 1>;
+  static constexpr Needs needs_of(int pass, const Kept& kept) {
+    Needs need{};
     for (int i = 0; i < stores; ++i) {
-      if (P == passes - 1 && !store_row[i]) need[static_cast<std::size_t>(store_value[i])] = true;
+      if (pass == passes - 1 && !store_row[i])
+        need[static_cast<std::size_t>(store_value[i])] = true;
     }
     for (int i = items - 1; i >= 0; --i) {
       const Facts& f = facts[i];
-      const bool in_pass =
-          f.folds ? f.phase == P + 1 : !f.row && need[static_cast<std::size_t>(first_item + i)];
+      const bool computed = need[static_cast<std::size_t>(first_item + i)] && !f.row &&
+                            !kept.reloads(pass, first_item + i);
+      const bool in_pass = f.folds ? f.phase == pass + 1 : computed;
       for (int a = 0; a < f.count && in_pass; ++a) {
         need[static_cast<std::size_t>(f.arguments[a])] = true;
       }
     }
     return need;
+  }
+  /// What all passes together compute of an element.
+  static constexpr int flops_of(const Kept& kept) {
+    int flops = 0;
+    for (int p = 0; p < passes; ++p) {
+      const Needs need = needs_of(p, kept);
+      for (int i = 0; i < items; ++i) {
+        const bool reloads = kept.reloads(p, first_item + i);
+        if (need[static_cast<std::size_t>(first_item + i)] && !facts[i].folds && !facts[i].row &&
+            !reloads) {
+          flops += facts[i].flops;
+        }
+      }
+    }
+    return flops;
+  }
+  /// The first pass that needs a value; `passes` if there is no second one.
+  static constexpr int first_of_several(int v, const Kept& kept) {
+    int first = passes;
+    for (int p = 0; p < passes; ++p) {
+      if (!needs_of(p, kept)[static_cast<std::size_t>(v)]) continue;
+      if (first < passes) return first;
+      first = p;
+    }
+    return passes;
+  }
+  /// The values whose keeping saves most.
+  static constexpr Kept kept = [] {
+    Kept best{};
+    int sum = 0;
+    for (int i = 0; i < items; ++i) sum += facts[i].flops;
+    if (passes < 2 || sum < costly) return best;
+    int flops = flops_of(best);
+    while (best.count < most_kept) {
+      Kept better = best;
+      int fewest = flops - costly + 1;
+      for (int i = 0; i < items; ++i) {
+        const int v = first_item + i;
+        if (facts[i].folds || facts[i].row || best.reloads(passes, v)) continue;
+        const int first = first_of_several(v, best);
+        if (first == passes) continue;
+        Kept with = best;
+        with.add(v, first);
+        const int left = flops_of(with);
+        if (left < fewest) {
+          fewest = left;
+          better = with;
+        }
+      }
+      if (better.count == best.count) break;
+      best = better;
+      flops = fewest;
+    }
+    return best;
   }();
-  template <int P, int V>
-  static constexpr bool needs = needed<P>[static_cast<std::size_t>(V)];
+
+  template <int P, bool Reload>
+  static constexpr Needs needed = needs_of(P, Reload ? kept : Kept{});
+  template <int P, int V, bool Reload = false>
+  static constexpr bool needs = needed<P, Reload>[static_cast<std::size_t>(V)];
+  template <int P, int V, bool Reload = true>
+  static constexpr bool reloads = Reload && kept.reloads(P, V) && needs<P, V, true>;
+
+  /// Calls f.operator()<K, V>() for kept value number K, which is V, if pass P computes or, with
+  /// Reload, reloads it.
+  template <int P, bool Reload, class F>
+  TYPEFLOW_INLINE static void each_kept(const F& f) {
+    [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
+      (call_if_kept<P, K, Reload>(f), ...);
+    }(std::make_integer_sequence<int, kept.count>{});
+  }
+  template <int P, int K, bool Reload, class F>
+  TYPEFLOW_INLINE static void call_if_kept(const F& f) {
+    constexpr int v = kept.value[K];
+    if constexpr (Reload ? reloads<P, v> : kept.pass[K] == P) f.template operator()<K, v>();
+  }
+  /// Whether pass P can reload a value.
+  template <int P>
+  static constexpr bool has_reloads = [] {
+    for (int k = 0; k < kept.count; ++k) {
+      if (kept.reloads(P, kept.value[k]) &&
+          needed<P, true>[static_cast<std::size_t>(kept.value[k])]) {
+        return true;
+      }
+    }
+    return false;
+  }();
+  /// The kept values of `Vectors` vectors of a row.
+  template <int Vectors, class Numbers = std::make_integer_sequence<int, kept.count>>
+  struct KeptOf;
+  template <int Vectors, int... K>
+  struct KeptOf<Vectors, std::integer_sequence<int, K...>> {
+    using type = Slots<typename L::template of<ElementOf<kept.value[K]>>[Vectors]...>;
+  };
 
   /// Where an operand is in KernelCall::operands: indices have no memory.
   static constexpr auto operand_numbers = [] {
@@ -160,11 +279,13 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return ops;
   }
 
-  /// Evaluates the operations that pass P needs of the elements whose inputs are in `r`.
-  template <int P>
+  /// Evaluates the operations that pass P needs of the elements whose inputs, and with Reload kept
+  /// values, are in `r`.
+  template <int P, bool Reload = false>
   TYPEFLOW_INLINE static void evaluate(Registers& r, const Ops& ops, const ElementContext& at) {
-    [&]<int... I>(std::integer_sequence<int, I...>)
-        TYPEFLOW_INLINE_LAMBDA { (evaluate_element<P, I>(r, ops, at), ...); }(ItemNumbers{});
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (evaluate_element<P, I, Reload>(r, ops, at), ...);
+    }(ItemNumbers{});
   }
 
   /// Evaluates the row values of a phase, folds excepted.
@@ -232,10 +353,12 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     }
   }
 
-  template <int P, int I>
+  template <int P, int I, bool Reload>
   TYPEFLOW_INLINE static void evaluate_element(Registers& r, const Ops& ops,
                                                const ElementContext& at) {
-    if constexpr (!Item<I>::is_fold && !Item<I>::is_row && needs<P, first_item + I>) {
+    constexpr int v = first_item + I;
+    if constexpr (!Item<I>::is_fold && !Item<I>::is_row && needs<P, v, Reload> &&
+                  !reloads<P, v, Reload>) {
       evaluate_item<I>(r, ops, at, std::make_integer_sequence<int, Item<I>::count>{});
     }
   }

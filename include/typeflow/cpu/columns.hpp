@@ -19,10 +19,12 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   using Ops = typename M::Ops;
   using States = typename M::States;
   static constexpr int N = L::size;
-  static constexpr int most = 16;             ///< vectors of columns that go down the rows together
-  static constexpr int few = 4;               ///< the same where there are not many
+  static constexpr int many = 16;  ///< vectors of columns in a block
+  static constexpr int few = 4;    ///< the same where there are not many
+  /// Vectors that go down the rows together. If there is one pass, adjacent blocks do, so that what
+  /// is read of a row is one long piece; several passes find a narrow block in the cache again.
+  static constexpr int most = M::passes > 1 ? many : 4 * many;
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
-  static constexpr std::int64_t ahead = 8;    ///< rows between one that is read and one fetched
   static constexpr unsigned fold_bit = 1u << Outer;  ///< the axis that is folded
   static constexpr unsigned inner_bit = 2u << Outer;
 
@@ -38,15 +40,19 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
         TYPEFLOW_INLINE_LAMBDA { (find_strides<I>(call, g), ...); }(typename M::InputNumbers{});
     // Wide blocks read more of a row at once, narrow ones leave more for threads. What a column
     // folds to does not depend on it.
-    const std::int64_t block = N * (g.width >= 8 * most * N ? most : few);
+    const std::int64_t block = N * (g.width >= 8 * many * N ? many : few);
     const std::int64_t blocks = (g.width + block - 1) / block;
     const std::int64_t size = std::max<std::int64_t>(1, g.length * std::min(block, g.width));
     const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / size);
     parallel(call, outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
       const Ops ops = M::decode(call.words);
-      for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t first = task % blocks * block;
-        columns(call, g, ops, task / blocks, first, std::min(first + block, g.width));
+      for (std::int64_t task = begin; task < end;) {
+        const std::int64_t number = task % blocks;
+        const std::int64_t together =
+            M::passes > 1 ? 1 : std::min({end - task, blocks - number, most * N / block});
+        columns(call, g, ops, task / blocks, number * block,
+                std::min((number + together) * block, g.width));
+        task += together;
       }
     });
   }
@@ -62,6 +68,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     const void* in[M::inputs + 1];
     std::int64_t position[M::inputs + 1];
     std::int64_t outer;
+    std::int64_t ahead;  ///< rows between one that is read and one that is fetched
     ElementContext at;
   };
 
@@ -90,6 +97,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
       (enter<I>(call, g, coordinate, p), ...);
     }(typename M::InputNumbers{});
     const int vectors = static_cast<int>((end - j + N - 1) / N);
+    p.ahead = vectors > many ? 2 : 8;
     fold_columns(call, g, ops, p, j, vectors, static_cast<int>(end - j - (vectors - 1) * N));
   }
 
@@ -189,12 +197,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     p.at.index = (p.outer * g.length + k) * g.width + j;
     M::template evaluate<P>(r, ops, p.at);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-      const auto& x = get<M::template Item<I>::arguments[0]>(r);
-      if constexpr (ArgFold<typename M::template Item<I>::op>) {
-        get<I>(state).step_column(x, k);
-      } else {
-        get<I>(state).step(x, k);
-      }
+      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), k);
     });
     if constexpr (P == M::passes - 1) {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
@@ -238,7 +241,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
           get<I>(r) = L::template broadcast<T>(*at);
         } else {
           // Rows lie far apart, and what is read of each is short: processors do not foresee it.
-          if constexpr (Folded) __builtin_prefetch(at + j + ahead * g.stride[I][Outer]);
+          if constexpr (Folded) __builtin_prefetch(at + j + p.ahead * g.stride[I][Outer]);
           get<I>(r) = count == N ? L::load(at + j) : L::load(at + j, count);
         }
       }

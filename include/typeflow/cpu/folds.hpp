@@ -5,6 +5,8 @@
 // the same order. Elements of 16 bits are folded in float; the result is rounded once.
 
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "typeflow/cpu/apply.hpp"
 #include "typeflow/cpu/lanes.hpp"
@@ -37,57 +39,125 @@ struct FoldState {
   TYPEFLOW_INLINE const V& result() const { return value; }
 };
 
+/// Vectors in which elements of T are compared: floating-point numbers as themselves, integers as
+/// signed ones as wide as the lanes, which have the same order.
+template <class L, class A, class T>
+using Comparable = std::conditional_t<
+    is_batch<T>, xsimd::batch<std::conditional_t<is_batch<T>, Computed<T>, float>, A>,
+    xsimd::batch<std::conditional_t<sizeof(typename L::Carrier) == 8, std::int64_t, std::int32_t>,
+                 A>>;
+template <class L, class A, class T>
+TYPEFLOW_INLINE Comparable<L, A, T> compared(const typename L::template of<T>& x) {
+  if constexpr (is_batch<T>) {
+    return x;
+  } else {
+    using C = typename Comparable<L, A, T>::value_type;
+    constexpr T flipped = std::is_unsigned_v<T> && sizeof(T) == sizeof(C)
+                              ? static_cast<T>(T(1) << (8 * sizeof(T) - 1))
+                              : T(0);
+    Array<C, L::size> y;
+    for (int i = 0; i < L::size; ++i) y.v[i] = static_cast<C>(x.v[i] ^ flipped);
+    return Comparable<L, A, T>::load_unaligned(y.v);
+  }
+}
+
 template <class O>
 concept ArgFold = requires { typename O::better; };
 
-/// argmax and argmin: per lane the best element and its position.
-template <class L, ArgFold O, class T>
-struct FoldState<L, O, T> {
+/// argmax and argmin: per lane the best element so far and where it was.
+template <bool Wide, class A, ArgFold O, class T>
+struct FoldState<Lanes<Wide, A>, O, T> {
+  using L = Lanes<Wide, A>;
   using V = typename L::template of<T>;
-  using Result = std::int32_t;
-  static constexpr std::int32_t unseen = -1;
-  T best[L::size];
-  std::int32_t index[L::size];
+  using Values = Comparable<L, A, T>;
+  using C = typename Values::value_type;
+  using I = std::conditional_t<sizeof(C) == 8, std::int64_t, std::int32_t>;
+  using Positions = xsimd::batch<I, A>;
+  /// Where nothing was taken: all elements were `worst`, or there was none.
+  static constexpr I nowhere = -1;
+  Values best;
+  Positions place;  ///< where the vector began; after finish(), or of columns, where the element is
 
   TYPEFLOW_INLINE void reset() {
-    for (int i = 0; i < L::size; ++i) {
-      best[i] = T(0);
-      index[i] = unseen;
-    }
+    best = compared<L, A, T>(L::template broadcast<T>(worst<T>()));
+    place = Positions(nowhere);
   }
-  TYPEFLOW_INLINE void step(const V& x, std::int64_t at) { step(x, at, L::size); }
+  TYPEFLOW_INLINE void step(const V& x, std::int64_t at) {
+    const Values v = compared<L, A, T>(x);
+    take(better(v, best), v, Positions(static_cast<I>(at)));
+  }
   TYPEFLOW_INLINE void step(const V& x, std::int64_t at, int count) {
-    const auto lanes = L::template elements<T>(x);
-    for (int i = 0; i < count; ++i) take(i, lanes.v[i], static_cast<std::int32_t>(at) + i);
+    using E = std::conditional_t<is_batch<T>, C, T>;
+    step(first_elements<L, E>(x, count, worst<E>()), at);
   }
-  /// As step, for a position that all lanes have.
-  TYPEFLOW_INLINE void step_column(const V& x, std::int64_t at) {
-    const auto lanes = L::template elements<T>(x);
-    for (int i = 0; i < L::size; ++i) take(i, lanes.v[i], static_cast<std::int32_t>(at));
-  }
+  /// The first of equals: places of one lane are in the order of its elements.
   TYPEFLOW_INLINE void merge(const FoldState& other) {
-    for (int i = 0; i < L::size; ++i) take(i, other.best[i], other.index[i]);
+    const auto sooner = condition(other.best == best) & (other.place < place);
+    take(better(other.best, best) | sooner, other.best, other.place);
   }
+  /// The fold over the lanes, in all lanes.
   TYPEFLOW_INLINE void finish() {
-    for (int i = 1; i < L::size; ++i) take(0, best[i], index[i]);
-    for (int i = 1; i < L::size; ++i) index[i] = index[0];
+    Array<C, static_cast<int>(Values::size)> value;
+    Array<I, static_cast<int>(Values::size)> position;
+    best.store_unaligned(value.v);
+    place.store_unaligned(position.v);
+    C most = value.v[0];
+    for (int i = 1; i < L::size; ++i) {
+      const C x = value.v[i];
+      most = typename O::better{}(x, most) || most != most ? x : most;
+    }
+    I first = std::numeric_limits<I>::max();
+    for (int i = 0; i < L::size; ++i) {
+      const I at = position.v[i] + i;
+      first = value.v[i] == most && position.v[i] != nowhere && at < first ? at : first;
+    }
+    place = Positions(first == std::numeric_limits<I>::max() ? nowhere : first);
   }
   TYPEFLOW_INLINE Array<std::int32_t, L::size> result() const {
+    Array<I, static_cast<int>(Positions::size)> position;
+    place.store_unaligned(position.v);
     Array<std::int32_t, L::size> r;
-    for (int i = 0; i < L::size; ++i) r.v[i] = index[i] < 0 ? 0 : index[i];
+    for (int i = 0; i < L::size; ++i) {
+      r.v[i] = position.v[i] == nowhere ? 0 : static_cast<std::int32_t>(position.v[i]);
+    }
     return r;
   }
 
  private:
-  /// The better one, a number rather than NaN, the first of equals.
-  TYPEFLOW_INLINE void take(int i, T x, std::int32_t at) {
-    if (at == unseen) return;
-    const bool both_nan = x != x && best[i] != best[i];
-    if (index[i] == unseen || typename O::better{}(x, best[i]) || (best[i] != best[i] && x == x) ||
-        ((x == best[i] || both_nan) && at < index[i])) {
-      best[i] = x;
-      index[i] = at;
+  /// What no element is worse than. If nothing is better, it is in the first place, too.
+  template <class E>
+  static constexpr E worst() {
+    if constexpr (is_batch<T>) {
+      return std::numeric_limits<E>::quiet_NaN();
+    } else {
+      return O::extreme::template identity<E>();
     }
+  }
+  /// Of values, for a selection between places.
+  TYPEFLOW_INLINE static auto condition(const xsimd::batch_bool<C, A>& x) {
+    if constexpr (is_batch<T>) {
+      return xsimd::bool_cast(x);
+    } else {
+      return x;
+    }
+  }
+  /// Whether x is the better one, or a number instead of NaN.
+  TYPEFLOW_INLINE static auto better(const Values& x, const Values& y) {
+    const auto is_better = typename O::better{}(x, y);
+    if constexpr (is_batch<T>) {
+      return condition(is_better | ((x == x) & (!(y == y))));
+    } else {
+      return is_better;
+    }
+  }
+  TYPEFLOW_INLINE void take(const xsimd::batch_bool<I, A>& where, const Values& x,
+                            const Positions& at) {
+    if constexpr (is_batch<T>) {
+      best = select(xsimd::bool_cast(where), x, best);
+    } else {
+      best = select(where, x, best);
+    }
+    place = select(where, at, place);
   }
 };
 

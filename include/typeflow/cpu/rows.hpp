@@ -4,8 +4,11 @@
 // Loops over rows: elementwise kernels, and folds over the innermost axis with what follows them.
 //
 // A row is passed over as often as its folds ask for: a softmax with its gradient takes three
-// passes. Folds run in four SIMD accumulators over chunks of a fixed size, so that the bits of a
-// result depend on the extents alone.
+// passes. What several of them need of an element is computed again, which most often costs less
+// than memory; but values of costly functions are kept from the first pass that computes them, as
+// many of a row as a buffer holds. They are the same bits as if they were computed again. Folds run
+// in four SIMD accumulators over chunks of a fixed size, so that the bits of a result depend on the
+// extents alone.
 
 #include <algorithm>
 
@@ -74,6 +77,10 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   }
 
  private:
+  /// Costly values of a row's first elements.
+  static constexpr std::int64_t kept_elements = chunk_size;
+  using Kept = typename M::template KeptOf<static_cast<int>(kept_elements / N)>::type;
+
   struct Geometry {
     std::int64_t rows;
     std::int64_t length;
@@ -84,6 +91,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     const void* in[M::inputs + 1];
     std::int64_t position[M::inputs + 1];  // of indices along outer axes
     void* out[M::stores + 1];
+    Kept* kept;
     ElementContext at;
   };
 
@@ -98,8 +106,10 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   [[gnu::flatten]] static void rows(const KernelCall& call, const Geometry& g, std::int64_t begin,
                                     std::int64_t end, std::int64_t first, std::int64_t last) {
     const Ops ops = M::decode(call.words);
+    Kept kept;
     for (std::int64_t row = begin; row < end; ++row) {
       Row p;
+      p.kept = &kept;
       p.at.random = call.random;
       std::int64_t coordinate[Outer + 1];
       if constexpr (Outer > 0) {
@@ -173,14 +183,24 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     const std::int64_t base = row * length;
     if constexpr (!M::template has_folds<P>) {
       States none_to_fold;
-      loop<P, 1>(r, ops, p, base, &none_to_fold, first, last);
+      if constexpr (M::template has_reloads<P>) {
+        const std::int64_t end = std::min(kept_elements, last);
+        loop<P, 1, true>(r, ops, p, base, &none_to_fold, first, end);
+        first = end;
+      }
+      loop<P, 1, false>(r, ops, p, base, &none_to_fold, first, last);
     } else {
       States total;
       reset<P>(total);
       for (std::int64_t begin = first; begin < last; begin += chunk_size) {
         States state[4];
         for (States& s : state) reset<P>(s);
-        loop<P, 4>(r, ops, p, base, state, begin, std::min(begin + chunk_size, last));
+        const std::int64_t end = std::min(begin + chunk_size, last);
+        if (M::template has_reloads<P> && end <= kept_elements) {
+          loop<P, 4, M::template has_reloads<P>>(r, ops, p, base, state, begin, end);
+        } else {
+          loop<P, 4, false>(r, ops, p, base, state, begin, end);
+        }
         M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
           get<I>(state[0]).merge(get<I>(state[1]));
           get<I>(state[2]).merge(get<I>(state[3]));
@@ -206,34 +226,35 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   }
 
   /// Elements [i, end): U vectors at a time, each with an accumulator of its own; what is left goes
-  /// to the last.
-  template <int P, int U>
+  /// to the last. With Reload, what was kept of them is reloaded.
+  template <int P, int U, bool Reload>
   TYPEFLOW_INLINE static void loop(Registers& r, const Ops& ops, Row& p, std::int64_t base,
                                    typename M::States* state, std::int64_t i, std::int64_t end) {
     if constexpr (U > 1) {
       for (; i + U * N <= end; i += U * N) {
         [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
-          (step<P>(r, ops, p, base, state[u], i + u * N), ...);
+          (step<P, Reload>(r, ops, p, base, state[u], i + u * N), ...);
         }(std::make_integer_sequence<int, U>{});
       }
     }
     if constexpr (U == 1) {
-      for (; i + N <= end; i += N) step<P>(r, ops, p, base, state[0], i);
+      for (; i + N <= end; i += N) step<P, Reload>(r, ops, p, base, state[0], i);
     }
     for (; i < end; i += N) {
       const int count = static_cast<int>(std::min<std::int64_t>(N, end - i));
-      step_part<P>(r, ops, p, base, state[U - 1], i, count);
+      step_part<P, Reload>(r, ops, p, base, state[U - 1], i, count);
     }
   }
 
-  template <int P>
+  template <int P, bool Reload>
   TYPEFLOW_INLINE static void step(Registers& r, const Ops& ops, Row& p, std::int64_t base,
                                    typename M::States& state, std::int64_t i) {
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (load<P, I>(r, p, i, [](const auto* at) TYPEFLOW_INLINE_LAMBDA { return L::load(at); }), ...);
+      (load<P, I, Reload>(r, p, i,
+                          [](const auto* at) TYPEFLOW_INLINE_LAMBDA { return L::load(at); }),
+       ...);
     }(typename M::InputNumbers{});
-    p.at.index = base + i;
-    M::template evaluate<P>(r, ops, p.at);
+    evaluate<P, Reload>(r, ops, p, base, i);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
       get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i);
     });
@@ -244,18 +265,17 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
       }(typename M::StoreNumbers{});
     }
   }
-  template <int P>
+  template <int P, bool Reload>
   TYPEFLOW_INLINE static void step_part(Registers& r, const Ops& ops, Row& p, std::int64_t base,
                                         typename M::States& state, std::int64_t i, int count) {
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (load<P, I>(r, p, i,
-                  [=](const auto* at) TYPEFLOW_INLINE_LAMBDA {
-                    return count == N ? L::load(at) : L::load(at, count);
-                  }),
+      (load<P, I, Reload>(r, p, i,
+                          [=](const auto* at) TYPEFLOW_INLINE_LAMBDA {
+                            return count == N ? L::load(at) : L::load(at, count);
+                          }),
        ...);
     }(typename M::InputNumbers{});
-    p.at.index = base + i;
-    M::template evaluate<P>(r, ops, p.at);
+    evaluate<P, Reload>(r, ops, p, base, i);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
       get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i, count);
     });
@@ -274,11 +294,24 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     }
   }
 
-  template <int P, int I, class F>
+  template <int P, bool Reload>
+  TYPEFLOW_INLINE static void evaluate(Registers& r, const Ops& ops, Row& p, std::int64_t base,
+                                       std::int64_t i) {
+    M::template each_kept<P, true>([&]<int K, int V>() TYPEFLOW_INLINE_LAMBDA {
+      if constexpr (Reload) get<V>(r) = get<K>(*p.kept)[i / N];
+    });
+    p.at.index = base + i;
+    M::template evaluate<P, Reload>(r, ops, p.at);
+    M::template each_kept<P, false>([&]<int K, int V>() TYPEFLOW_INLINE_LAMBDA {
+      if (i < kept_elements) get<K>(*p.kept)[i / N] = get<V>(r);
+    });
+  }
+
+  template <int P, int I, bool Reload, class F>
   TYPEFLOW_INLINE static void load(Registers& r, const Row& p, std::int64_t i, const F& load_at) {
     using In = typename M::template Input<I>;
     using T = element_of<In::dtype>;
-    if constexpr (along_row<I> && M::template needs<P, I>) {
+    if constexpr (along_row<I> && M::template needs<P, I, Reload>) {
       if constexpr (In::is_index) {
         get<I>(r) = L::positions(i);
       } else {
