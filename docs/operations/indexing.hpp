@@ -18,6 +18,13 @@ inline constexpr Row indexing_rows[] = {
     row<ops::Gather, ops::RavelIndex, ops::IndexedSlices>(
         "gather_nd", "gather_nd(x, i)", "(D1,...,DK,R...) x (I...,K) -> (I...,R...)",
         "the slices of x at rows of K coordinates", {.types = "any", .sparse = true}),
+    row<ops::DynamicSlice, ops::DynamicUpdateSlice>(
+        "dynamic_slice", "dynamic_slice<k...>(x, starts...)", "(D...) -> (k...)",
+        "the window that starts at integers that a run computes, moved inwards where it would "
+        "stick out"),
+    row<ops::DynamicUpdateSlice, ops::DynamicSlice>(
+        "dynamic_update_slice", "dynamic_update_slice(x, update, starts...)",
+        "(D...) x (K...) -> (D...)", "x with the update as that window"),
     row<ops::ScatterSum, ops::RavelIndex, ops::Gather>(
         "scatter_nd", "scatter_nd<d...>(i, values)", "(I...,K) x (I...,D[K:]...) -> (D...)",
         "zeros, plus the values at rows of K coordinates; duplicates add up", {.types = "numbers"}),
@@ -30,6 +37,37 @@ inline constexpr Row indexing_rows[] = {
         "unsorted_segment_sum", "unsorted_segment_sum<n>(values, ids)",
         "(S...,R...) x (S...) -> (n,R...)",
         "the same of ids in any order; negative ones are left out", {.types = "numbers"}),
+    row<ops::ScatterProd, ops::ScatterSum, ops::Gather>(
+        "segment_prod", "segment_prod<n>(values, ids)", "(K,R...) x (K) -> (n,R...)",
+        "the products of the rows with the same id; 1 of none", {.types = "numbers"}),
+    row<ops::ScatterMax, ops::ScatterSum, ops::Gather>(
+        "segment_max", "segment_max<n>(values, ids)", "(K,R...) x (K) -> (n,R...)",
+        "their largest elements; 0 of none", {.types = "real"}),
+    row<ops::ScatterMin, ops::ScatterSum, ops::Gather>(
+        "segment_min", "segment_min<n>(values, ids)", "(K,R...) x (K) -> (n,R...)",
+        "their smallest elements; 0 of none", {.types = "real"}),
+    row<ops::ScatterSum, ops::Gather>("segment_mean", "segment_mean<n>(values, ids)",
+                                      "(K,R...) x (K) -> (n,R...)", "their means; 0 of none",
+                                      {.types = "floating"}),
+    row<ops::ScatterProd, ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_prod", "unsorted_segment_prod<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)", "the same of ids in any order; 1 of none",
+        {.types = "numbers"}),
+    row<ops::ScatterMax, ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_max", "unsorted_segment_max<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)", "the same; the lowest finite number of none",
+        {.types = "real"}),
+    row<ops::ScatterMin, ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_min", "unsorted_segment_min<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)", "the same; the largest finite number of none",
+        {.types = "real"}),
+    row<ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_mean", "unsorted_segment_mean<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)", "the same; 0 of none", {.types = "floating"}),
+    row<ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_sqrt_n", "unsorted_segment_sqrt_n<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)",
+        "the sums over the square root of how many there are; 0 of none", {.types = "floating"}),
     row<ops::ScatterSum>("bincount", "bincount<n>(x)", "(S...) -> (n)",
                          "how often each of 0 ... n-1 occurs in x, as int32",
                          {.types = "integers", .gradient = Gradient::nothing}),
