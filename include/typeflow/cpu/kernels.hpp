@@ -11,6 +11,7 @@
 #include "typeflow/cpu/ops/bitcast.hpp"
 #include "typeflow/cpu/ops/conv.hpp"
 #include "typeflow/cpu/ops/conv_filter_gradient.hpp"
+#include "typeflow/cpu/ops/counting.hpp"
 #include "typeflow/cpu/ops/depthwise.hpp"
 #include "typeflow/cpu/ops/dynamic_slice.hpp"
 #include "typeflow/cpu/ops/gather.hpp"

@@ -26,6 +26,14 @@ enum class Indexing : std::uint64_t {
   take,
   gather_nd,
   scatter_nd,
+  scatter_nd_add,
+  scatter_nd_sub,
+  scatter_nd_update,
+  tensor_scatter_nd_add,
+  tensor_scatter_nd_sub,
+  tensor_scatter_nd_min,
+  tensor_scatter_nd_max,
+  tensor_scatter_nd_update,
   scatter_add,
   scatter_sub,
   scatter_mul,
@@ -43,6 +51,7 @@ enum class Indexing : std::uint64_t {
   unsorted_segment_sqrt_n,
   bincount,
   confusion_matrix,
+  to_dense,
   embedding_lookup,
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
@@ -63,6 +72,14 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"take", "index", false, false, false},
     {"gather_nd", "index", false, false, false},
     {"scatter_nd", "index", false, false, false},
+    {"scatter_nd_add", "index", false, false, false},
+    {"scatter_nd_sub", "index", false, false, false},
+    {"scatter_nd_update", "index", false, false, false},
+    {"tensor_scatter_nd_add", "index", false, false, false},
+    {"tensor_scatter_nd_sub", "index", false, false, false},
+    {"tensor_scatter_nd_min", "index", false, false, false},
+    {"tensor_scatter_nd_max", "index", false, false, false},
+    {"tensor_scatter_nd_update", "index", false, false, false},
     {"scatter_add", "index", false, false, false},
     {"scatter_sub", "index", false, false, false},
     {"scatter_mul", "index", false, false, false},
@@ -80,6 +97,7 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"unsorted_segment_sqrt_n", "id", true, false, false},
     {"bincount", "value", false, true, false},
     {"confusion_matrix", "label", false, false, false},
+    {"to_dense", "index", false, false, false},
     {"embedding_lookup", "id", false, false, false},
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
@@ -117,6 +135,14 @@ inline IndexLoops index_loops(std::span<const std::int64_t> tensor,
   }
   for (std::size_t i = static_cast<std::size_t>(batch_dims); i < indices.size(); ++i) {
     loops.count *= indices[i];
+  }
+  return loops;
+}
+/// The same where `count` indices are positions, in row-major order, in a tensor's first axes.
+inline IndexLoops flat_loops(std::span<const std::int64_t> tensor, std::int64_t count, int axes) {
+  IndexLoops loops{.count = count};
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    (i < static_cast<std::size_t>(axes) ? loops.extent : loops.inner) *= tensor[i];
   }
   return loops;
 }
