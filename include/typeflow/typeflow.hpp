@@ -66,6 +66,7 @@
 #include "typeflow/ops/state/assign_slice.hpp"
 #include "typeflow/ops/index/selection.hpp"
 #include "typeflow/ops/index/stitch.hpp"
+#include "typeflow/ops/index/embedding_tables.hpp"
 #include "typeflow/ops/random/shuffle.hpp"
 #include "typeflow/ops/index/sort.hpp"
 #include "typeflow/ops/index/counting.hpp"
