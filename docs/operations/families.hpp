@@ -20,6 +20,7 @@
 #include "selection.hpp"
 #include "sequences.hpp"
 #include "shape.hpp"
+#include "sparse.hpp"
 #include "state.hpp"
 
 namespace typeflow::docs {
@@ -44,6 +45,7 @@ inline constexpr Family families[] = {
     {"Selection", "", selection_rows},
     {"Products", "", linear_algebra_rows},
     {"Linear algebra", "", linalg_rows},
+    {"Sparse tensors", "A header of its own: [sparse.md](sparse.md).", sparse_rows},
     {"Convolutions",
      "Images have their channels last, kernels their filters. Extents are numbers, but for the "
      "first "

@@ -18,9 +18,38 @@ inline constexpr Row indexing_rows[] = {
     row<ops::Gather, ops::RavelIndex, ops::IndexedSlices>(
         "gather_nd", "gather_nd(x, i)", "(D1,...,DK,R...) x (I...,K) -> (I...,R...)",
         "the slices of x at rows of K coordinates", {.types = "any", .sparse = true}),
+    row<ops::DynamicSlice, ops::DynamicUpdateSlice>(
+        "dynamic_slice", "dynamic_slice<k...>(x, starts...)", "(D...) -> (k...)",
+        "the window that starts at integers that a run computes, moved inwards where it would "
+        "stick out"),
+    row<ops::DynamicUpdateSlice, ops::DynamicSlice>(
+        "dynamic_update_slice", "dynamic_update_slice(x, update, starts...)",
+        "(D...) x (K...) -> (D...)", "x with the update as that window"),
     row<ops::ScatterSum, ops::RavelIndex, ops::Gather>(
         "scatter_nd", "scatter_nd<d...>(i, values)", "(I...,K) x (I...,D[K:]...) -> (D...)",
-        "zeros, plus the values at rows of K coordinates; duplicates add up", {.types = "numbers"}),
+        "zeros, plus the values at rows of K coordinates; duplicates add up, of booleans one that "
+        "is true decides",
+        {.types = "any"}),
+    row<ops::Add, ops::ScatterSum, ops::RavelIndex, ops::Gather>(
+        "tensor_scatter_nd_add", "tensor_scatter_nd_add(x, i, updates)",
+        "(D1,...,DK,R...) x (I...,K) x (I...,R...) -> (D1,...,DK,R...)",
+        "x plus the updates at rows of K coordinates; duplicates add up", {.types = "numbers"}),
+    row<ops::Sub, ops::ScatterSum, ops::RavelIndex, ops::Gather>(
+        "tensor_scatter_nd_sub", "tensor_scatter_nd_sub(x, i, updates)",
+        "(D1,...,DK,R...) x (I...,K) x (I...,R...) -> (D1,...,DK,R...)", "the same, subtracted",
+        {.types = "numbers"}),
+    row<ops::Maximum, ops::ScatterMax, ops::RavelIndex, ops::Gather>(
+        "tensor_scatter_nd_max", "tensor_scatter_nd_max(x, i, updates)",
+        "(D1,...,DK,R...) x (I...,K) x (I...,R...) -> (D1,...,DK,R...)",
+        "the larger of x and the updates there", {.types = "real"}),
+    row<ops::Minimum, ops::ScatterMin, ops::RavelIndex, ops::Gather>(
+        "tensor_scatter_nd_min", "tensor_scatter_nd_min(x, i, updates)",
+        "(D1,...,DK,R...) x (I...,K) x (I...,R...) -> (D1,...,DK,R...)",
+        "the smaller of x and the updates there", {.types = "real"}),
+    row<ops::ReplaceSlices, ops::RavelIndex, ops::Gather>(
+        "tensor_scatter_nd_update", "tensor_scatter_nd_update(x, i, updates)",
+        "(D1,...,DK,R...) x (I...,K) x (I...,R...) -> (D1,...,DK,R...)",
+        "x with the updates there; of duplicates the last stays", {.types = "any"}),
     row<ops::ScatterSum, ops::Gather>("segment_sum", "segment_sum<n>(values, ids)",
                                       "(K,R...) x (K) -> (n,R...)",
                                       "the sums of the rows with the same id; Error if the ids are "
@@ -30,12 +59,56 @@ inline constexpr Row indexing_rows[] = {
         "unsorted_segment_sum", "unsorted_segment_sum<n>(values, ids)",
         "(S...,R...) x (S...) -> (n,R...)",
         "the same of ids in any order; negative ones are left out", {.types = "numbers"}),
+    row<ops::ScatterProd, ops::ScatterSum, ops::Gather>(
+        "segment_prod", "segment_prod<n>(values, ids)", "(K,R...) x (K) -> (n,R...)",
+        "the products of the rows with the same id; 1 of none", {.types = "numbers"}),
+    row<ops::ScatterMax, ops::ScatterSum, ops::Gather>(
+        "segment_max", "segment_max<n>(values, ids)", "(K,R...) x (K) -> (n,R...)",
+        "their largest elements; 0 of none", {.types = "real"}),
+    row<ops::ScatterMin, ops::ScatterSum, ops::Gather>(
+        "segment_min", "segment_min<n>(values, ids)", "(K,R...) x (K) -> (n,R...)",
+        "their smallest elements; 0 of none", {.types = "real"}),
+    row<ops::ScatterSum, ops::Gather>("segment_mean", "segment_mean<n>(values, ids)",
+                                      "(K,R...) x (K) -> (n,R...)", "their means; 0 of none",
+                                      {.types = "floating"}),
+    row<ops::ScatterProd, ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_prod", "unsorted_segment_prod<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)", "the same of ids in any order; 1 of none",
+        {.types = "numbers"}),
+    row<ops::ScatterMax, ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_max", "unsorted_segment_max<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)", "the same; the lowest finite number of none",
+        {.types = "real"}),
+    row<ops::ScatterMin, ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_min", "unsorted_segment_min<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)", "the same; the largest finite number of none",
+        {.types = "real"}),
+    row<ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_mean", "unsorted_segment_mean<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)", "the same; 0 of none", {.types = "floating"}),
+    row<ops::ScatterSum, ops::Gather>(
+        "unsorted_segment_sqrt_n", "unsorted_segment_sqrt_n<n>(values, ids)",
+        "(S...,R...) x (S...) -> (n,R...)",
+        "the sums over the square root of how many there are; 0 of none", {.types = "floating"}),
     row<ops::ScatterSum>("bincount", "bincount<n>(x)", "(S...) -> (n)",
                          "how often each of 0 ... n-1 occurs in x, as int32",
                          {.types = "integers", .gradient = Gradient::nothing}),
     row<ops::ScatterSum, ops::Gather>("bincount", "bincount<n>(x, weights)",
                                       "(S...) x (S...) -> (n)", "the sums of their weights",
                                       {.types = "numbers"}),
+    row<ops::SearchSorted>("searchsorted", "searchsorted(sorted, values)", "(N) x (S...) -> (S...)",
+                           "the place of each value in a sorted row, as int32, in front of equal "
+                           "ones; behind them with {.right = true}"),
+    row<ops::SearchSorted>("searchsorted", "searchsorted(sorted, values)",
+                           "(S...,N) x (S...,M) -> (S...,M)", "the same, a row for each"),
+    row<ops::Floor>("histogram_fixed_width_bins", "histogram_fixed_width_bins<n>(x, low, high)",
+                    "(S...) -> (S...)",
+                    "in which of n bins between low and high each element lies, as int32",
+                    {.types = "real", .gradient = Gradient::nothing}),
+    row<ops::ScatterSum>("histogram_fixed_width", "histogram_fixed_width<n>(x, low, high)",
+                         "(S...) -> (n)",
+                         "how many elements lie in each of n bins between low and high, as int32",
+                         {.types = "real", .gradient = Gradient::nothing}),
     row<ops::ScatterSum, ops::RavelIndex>(
         "confusion_matrix", "confusion_matrix<n>(labels, predictions)", "(S...) x (S...) -> (n,n)",
         "how often a label (row) was predicted as what (column), as int32",
@@ -46,6 +119,22 @@ inline constexpr Row indexing_rows[] = {
     row<ops::Gather, ops::IndexedSlices>(
         "embedding_lookup", "embedding_lookup(params, ids)", "(N,R...) x (I...) -> (I...,R...)",
         "the rows of a table that ids name", {.types = "any", .sparse = true}),
+    row<ops::Gather, ops::IndexedSlices>(
+        "embedding_lookup", "embedding_lookup(params, ids, {.max_norm})",
+        "(N,R...) x (I...) -> (I...,R...)", "the same, rows clipped to a norm",
+        {.types = "floating", .sparse = true}),
+    row<ops::Gather, ops::RavelIndex, ops::IndexedSlices>(
+        "embedding_lookup", "embedding_lookup<strategy>(tables, ids)",
+        "P times (Np,R...) x (I...) -> (I...,R...)",
+        "the same of a table in parts, by PartitionStrategy::mod or div",
+        {.types = "numbers", .sparse = true}),
+    row<ops::ScatterSum, ops::Gather>(
+        "embedding_combine", "embedding_combine<n, combiner>(rows, segments)",
+        "(K,R...) x (K) -> (n,R...)", "the rows of each of n examples as sum, mean or sqrtn",
+        {.types = "floating"}),
+    row<ops::ScatterSum, ops::Gather>(
+        "embedding_combine", "embedding_combine<n, combiner>(rows, segments, weights)",
+        "(K,R...) x (K) x (K) -> (n,R...)", "the same, weighted", {.types = "floating"}),
     row<ops::ScatterSum, ops::Gather, ops::IndexedSlices>(
         "embedding_lookup_sparse", "embedding_lookup_sparse<n, combiner>(params, ids, segments)",
         "(N,R...) x (K) x (K) -> (n,R...)",
@@ -72,4 +161,15 @@ inline constexpr Row indexing_rows[] = {
     row<ops::ScatterUpdate>("scatter_update", "scatter_update(v, i, values)",
                             "(N,R...) x (I...) x (I...,R...) -> effect",
                             "v[i] := values in place; of duplicates the last stays"),
+    row<ops::ScatterAdd, ops::RavelIndex>("scatter_nd_add", "scatter_nd_add(v, i, values)",
+                                          "(D1,...,DK,R...) x (I...,K) x (I...,R...) -> effect",
+                                          "v[i] += values at rows of K coordinates, in place",
+                                          {.types = "numbers"}),
+    row<ops::ScatterSub, ops::RavelIndex>("scatter_nd_sub", "scatter_nd_sub(v, i, values)",
+                                          "(D1,...,DK,R...) x (I...,K) x (I...,R...) -> effect",
+                                          "v[i] -= values, the same", {.types = "numbers"}),
+    row<ops::ScatterUpdate, ops::RavelIndex>(
+        "scatter_nd_update", "scatter_nd_update(v, i, values)",
+        "(D1,...,DK,R...) x (I...,K) x (I...,R...) -> effect",
+        "v[i] := values, the same; of duplicates the last stays", {.types = "any"}),
 };

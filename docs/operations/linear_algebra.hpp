@@ -12,8 +12,9 @@ inline constexpr Row linear_algebra_rows[] = {
                      "the same, by TensorFlow's name for more axes than two", {.types = "numbers"}),
     row<ops::MatMul, ops::Transpose, ops::Reshape, ops::Mul, ops::Sum>(
         "einsum", "einsum<equation>(x...)", "\"bij,bjk->bik\": (B,I,J) x (B,J,K) -> (B,I,K)",
-        "the sum of products that an equation of labels says, of one operand or two; \"ii->i\" is "
-        "a "
+        "the sum of products that an equation of labels says, of up to eight operands, in the "
+        "order "
+        "of the fewest multiplications; \"...\" stands for the other axes; \"ii->i\" is a "
         "diagonal; without \"->\" the labels that stand once",
         {.types = "numbers"}),
     row<ops::Mul, ops::Reshape>("outer", "outer(a, b)", "(..,M) x (..,N) -> (..,M,N)",

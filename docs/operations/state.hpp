@@ -31,6 +31,8 @@ inline constexpr Row state_rows[] = {
                                "v := v - x"),
     row<ops::Assign, ops::Mul>("assign_mul", "assign_mul(v, x)", "(S) x (S) -> effect",
                                "v := v * x"),
+    row<ops::AssignSlice>("assign_slice", "assign_slice<...>(v, x)", "(S) x (S') -> effect",
+                          "v[...] := x in place, for what slice<...>(v) reads"),
     row<ops::Group>("group", "group(effects...)", "effects -> effect",
                     "all of several effects; also a + b", {.types = "effects"}),
     row<ops::After>("after", "after(effect, x)", "(S) -> (S)", "x, once the effect has happened",

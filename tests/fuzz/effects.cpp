@@ -111,6 +111,17 @@ void add_scatter(Builder& b) {
   b.name_effect(token);
 }
 
+void add_assign_slice(Builder& b) {
+  const Id v = pick_variable(b);
+  const tf::Type type = b.g.type_of(v);
+  if (type.dims.rank == 0 || type.dims[0] == 0) return;
+  const tf::AxisSlice slices[] = {
+      b.random.chance(0.5) ? tf::AxisSlice(0) : tf::from(0, 1 + b.random.below(2)), tf::ellipsis};
+  const tf::detail::SlicePlan plan = tf::detail::plan_slice(type.dims, slices, 2);
+  const AnyExpr x = tf::broadcast_to(pick_value(b, tf::Type(type.dtype, plan.result)), plan.result);
+  b.name_effect(tf::detail::assign_slice_node(b.g, v, plan, x));
+}
+
 void add_read(Builder& b) {
   const Id v = pick_variable(b);
   const AnyExpr now = add_node(b.g, ops::Read{}, &v, 1, b.g.type_of(v));
@@ -134,8 +145,9 @@ void add_group(Builder& b) {
 }
 
 const Maker makers[] = {
-    {4, true, true, add_assign}, {4, true, true, add_assign_op}, {3, true, true, add_scatter},
-    {3, true, true, add_read},   {1, true, true, add_after},     {2, true, true, add_group},
+    {4, true, true, add_assign},       {4, true, true, add_assign_op}, {3, true, true, add_scatter},
+    {1, true, true, add_assign_slice}, {3, true, true, add_read},      {1, true, true, add_after},
+    {2, true, true, add_group},
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 // Operations on indices, those that order elements, those whose results' sizes depend on data, and
 // random orders.
 
+#include <cmath>
+
 #include "builder.hpp"
 
 namespace fuzz {
@@ -88,6 +90,57 @@ void add_segment_sum(Builder& b) {
   b.keep(b.random.chance(0.8) ? tf::unsorted_segment_sum(x, ids, 3) : tf::segment_sum(x, ids, 3),
          b.bound(x) * 8);
 }
+void add_segment_fold(Builder& b) {
+  const AnyExpr x = with_rows(b, b.exact() ? Domain::integers : Domain::real);
+  if (!x.exists()) return;
+  const AnyExpr ids = b.positions(Dims{1, {x.dims()[0]}}, 3);
+  Dims out = x.dims();
+  out.extent[0] = 3;
+  if (!b.fits(out)) return;
+  using tf::Indexing;
+  if (b.random.chance(0.3)) {
+    b.keep(
+        tf::detail::segment_extreme<tf::ops::ScatterMax>(x, ids, 3, Indexing::unsorted_segment_max),
+        1e38);
+    return;
+  }
+  if (b.random.chance(0.5)) {
+    b.keep(
+        tf::detail::segment_extreme<tf::ops::ScatterMin>(x, ids, 3, Indexing::unsorted_segment_min),
+        1e38);
+    return;
+  }
+  const double limit = std::pow(std::max(1., b.bound(x)), x.dims()[0]);
+  if (!b.allows(x.dtype(), limit)) return;
+  b.keep(tf::detail::segment_prod_node(x, ids, 3, Indexing::unsorted_segment_prod), limit);
+}
+void add_tensor_scatter(Builder& b) {
+  const AnyExpr x = with_rows(b, Domain::any);
+  if (!x.exists() || x.dtype() == DType::boolean) return;
+  const AnyExpr ids = b.positions(Dims{2, {3, 1}}, x.dims()[0]);
+  Dims rows = x.dims();
+  rows.extent[0] = 3;
+  if (!b.fits(rows)) return;
+  const AnyExpr y = b.placeholder(x.dtype(), rows, b.usual_range());
+  b.keep(tf::detail::tensor_scatter_nd(x, ids, y, tf::Indexing::tensor_scatter_nd_update), {x, y});
+}
+void add_dynamic_slice(Builder& b) {
+  const AnyExpr x = b.pick();
+  if (x.dims().rank == 0) return;
+  Dims window = x.dims();
+  for (int i = 0; i < window.rank; ++i) {
+    if (window.extent[i] > 0 && b.random.chance(0.6)) {
+      window.extent[i] = b.random.below(static_cast<int>(window.extent[i]) + 1);
+    }
+  }
+  const AnyExpr starts = b.positions(Dims{1, {window.rank}}, 4);
+  if (b.random.chance(0.5)) {
+    b.keep(tf::dynamic_slice_to(x, starts, window), {x});
+  } else {
+    const AnyExpr y = b.placeholder(x.dtype(), window, b.usual_range());
+    b.keep(tf::dynamic_update_to(x, y, starts), {x, y});
+  }
+}
 void add_embedding(Builder& b) {
   const AnyExpr table = b.pick_if([&](const AnyExpr& x) {
     return x.dtype() == (b.smooth() ? b.floating() : DType::float32) && x.dims().rank == 2 &&
@@ -151,6 +204,14 @@ void add_in_top_k(Builder& b) {
       b.positions(tf::reduced(d, 1u << (d.rank - 1), false), d.extent[d.rank - 1]);
   b.keep(tf::detail::in_top_k(x, targets, 1 + b.random.below(3)), 1);
 }
+void add_searchsorted(Builder& b) {
+  const AnyExpr x = b.pick_if(
+      [](const AnyExpr& e) { return contains(Domain::real, e.dtype()) && e.dims().rank == 1; });
+  if (!x.exists()) return;
+  const AnyExpr values = b.fresh(x.dtype(), Dims{1, {5}});
+  const tf::ops::SearchSorted op{{}, b.random.below(2)};
+  b.keep(apply(op, tf::detail::sort_along(x, 0, {}, 0), values), 64);
+}
 void add_shuffle(Builder& b) {
   const AnyExpr x = b.pick();
   if (x.dims().rank > 0) b.keep(tf::shuffle(x), {x});
@@ -210,24 +271,17 @@ void add_dense(Builder& b) {
 }
 
 const Maker makers[] = {
-    {4, true, true, add_gather},
-    {2, true, true, add_take},
-    {2, true, true, add_batched_gather},
-    {1, true, true, add_gather_nd},
-    {1, true, true, add_scatter_nd},
-    {2, true, true, add_segment_sum},
-    {1, true, true, add_embedding},
-    {1, true, false, add_one_hot},
-    {1, true, true, add_reverse_sequence},
-    {2, true, false, add_top_k},
-    {1, true, false, add_sort},
-    {1, true, false, add_in_top_k},
-    {1, true, true, add_shuffle},
-    {1, true, false, add_unique},
-    {1, true, false, add_where_index},
-    {1, true, false, add_mask},
-    {1, true, false, add_stitch},
-    {1, true, false, add_dense},
+    {4, true, true, add_gather},         {2, true, true, add_take},
+    {2, true, true, add_batched_gather}, {1, true, true, add_gather_nd},
+    {1, true, true, add_scatter_nd},     {2, true, true, add_segment_sum},
+    {1, true, false, add_segment_fold},  {1, true, true, add_tensor_scatter},
+    {1, true, true, add_dynamic_slice},  {1, true, true, add_embedding},
+    {1, true, false, add_one_hot},       {1, true, true, add_reverse_sequence},
+    {2, true, false, add_top_k},         {1, true, false, add_sort},
+    {1, true, false, add_in_top_k},      {1, true, false, add_searchsorted},
+    {1, true, true, add_shuffle},        {1, true, false, add_unique},
+    {1, true, false, add_where_index},   {1, true, false, add_mask},
+    {1, true, false, add_stitch},        {1, true, false, add_dense},
 };
 
 }  // namespace

@@ -41,7 +41,6 @@ constexpr void model(tf::Graph& g) {
   gather_nd(x, b);  // error: gather_nd(x, indices): the last axis of the indices must have as many elements as axes of x are indexed, at least 1 and at most 7
   gather_nd(squares, j);  // error: gather_nd(x, indices): only one of the axes that are indexed may have tf::batch
   tf::scatter_nd<4, 6>(tf::cast<float>(j), j_values);  // error: scatter_nd<D...>(indices, values): the indices must be integers
-  tf::scatter_nd<4, 6>(j, greater(j_values, 0));  // error: scatter_nd<D...>(indices, values): the values must be numbers
   tf::scatter_nd<4>(j, x);  // error: scatter_nd<D...>(indices, values): the last axis of the indices must have as many elements as axes of the result are indexed, at least 1 and at most 7
   tf::scatter_nd<4, 6>(j, x);  // error: scatter_nd<D...>(indices, values): the values must have the shape of the indices without the last axis, and then that of a slice of the result
   tf::segment_sum<3>(t, i);  // error: segment_sum<n>(values, ids): the values must be numbers

@@ -66,18 +66,21 @@ constexpr void model(tf::Graph& g) {
   trace(v);  // error: trace(m): m must be a matrix, a tensor of two axes or more
   trace(rows);  // error: trace(m): if one of the last two axes is tf::batch, the other must be, too
   trace(truth);  // error: trace(m): m must be a tensor of numbers
-  tf::einsum<"ij,jk,kl->il">(w, w);  // error: einsum<equation>(x...): the equation must be of letters, at most eight an operand, with at most one comma and one arrow: "ij,jk->ik"
-  tf::einsum<"...j->j">(w);  // error: einsum<equation>(x...): the equation must be of letters, at most eight an operand, with at most one comma and one arrow: "ij,jk->ik"
+  tf::einsum<"ij,jk->->ik">(w, w);  // error: einsum<equation>(x...): the equation must be of letters and ellipses, at most eight letters and one ellipsis an operand, of at most eight operands and one arrow: "...ij,...jk->...ik"
+  tf::einsum<"ij,jk,kl->il">(w, w);  // error: einsum<equation>(x...): the equation must have as many operands as the call
+  tf::einsum<"..j->j">(w);  // error: einsum<equation>(x...): the equation must be of letters and ellipses, at most eight letters and one ellipsis an operand, of at most eight operands and one arrow: "...ij,...jk->...ik"
+  tf::einsum<"...j->j">(w);  // error: einsum<equation>(x...): the result must have the ellipsis of the operands
+  tf::einsum<"...ijk->...i">(w);  // error: einsum<equation>(x...): an operand must have an axis for each label, and no other without an ellipsis
   tf::einsum<"ij->jk">(w);  // error: einsum<equation>(x...): a label of the result must be one of an operand's
   tf::einsum<"ij->ii">(w);  // error: einsum<equation>(x...): the result must have each label once
-  tf::einsum<"ijk->i">(w);  // error: einsum<equation>(x...): an operand must have an axis for each label
+  tf::einsum<"ijk->i">(w);  // error: einsum<equation>(x...): an operand must have an axis for each label, and no other without an ellipsis
   tf::einsum<"ij,jk->ik">(w);  // error: einsum<equation>(x...): the equation must have as many operands as the call
   tf::einsum<"ij->ij">(w, w);  // error: einsum<equation>(x...): the equation must have as many operands as the call
   tf::einsum<"ii->i">(w);  // error: einsum<equation>(x...): axes of the same label must be equally long
   tf::einsum<"bij,bjk->bik">(a, three);  // error: einsum<equation>(x...): axes of the same label must be equally long
   tf::einsum<"ij,ij">(w, wide);  // error: einsum<equation>(x...): the element types must be equal, those of numbers; convert with cast<T>(x)
-  tf::einsum<"ij->ji">(truth);  // error: einsum<equation>(x...): x must be a tensor of numbers
-  tf::einsum<"abcdefgh,ij->ah">(deep, w);  // error: einsum<equation>(x...): there must be no more labels than tf::max_rank
+  tf::einsum<"ij->ji">(truth);  // error: einsum<equation>(x...): the element types must be equal, those of numbers; convert with cast<T>(x)
+  tf::einsum<"abcdefgh,fi->abcdeghi">(deep, tf::reshape<2, 10>(w));  // error: einsum<equation>(x...): two operands, or what is made of them on the way, must have no more labels than tf::max_rank
   // clang-format on
 #endif
 }

@@ -22,6 +22,8 @@ constexpr void model(tf::Graph& g) {
   tf::space_to_depth<1>(image).named("s");
 #ifndef CORRECTED
   // clang-format off
+  tf::slice<tf::ellipsis, 0, tf::ellipsis>(x);  // error: slice<...>(x): there can be one tf::ellipsis, not more
+  tf::slice<0, tf::ellipsis, 0, 0>(x);  // error: slice<...>(x): x must have as many axes as are sliced
   tf::slice<0, 0, 0>(x);  // error: slice<...>(x): x must have as many axes as are sliced
   tf::slice<tf::range(0, 4, 0)>(x);  // error: slice<...>(x): a step must not be 0
   tf::slice<4>(x);  // error: slice<...>(x): an index must be in [-n, n) for an axis of n elements, the begin and end of a range in [-n, n]

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/index/scatter.hpp: slices of a variable changed in place, in the order of the
-// indices.
+// Kernels of ops/index/scatter.hpp and scatter_nd.hpp: slices of a variable, or of a copy of a
+// tensor, changed in place, in the order of the indices.
 
 #include "typeflow/cpu/ops/gather.hpp"
+#include "typeflow/cpu/ops/movement.hpp"
 #include "typeflow/ops/index/scatter.hpp"
+#include "typeflow/ops/index/scatter_nd.hpp"
+#include "typeflow/ops/state/assign_slice.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
@@ -13,7 +16,8 @@ template <class O>
 struct scatter_kernel {
   template <class A, class T>
   static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
-    const detail::IndexLoops loops = detail::index_loops(out->extents, in[1].extents, 0, 0);
+    const detail::IndexLoops loops =
+        detail::flat_loops(out->extents, in[1].size(), static_cast<int>(op.axes));
     if (!check_indices(call, op.indexing, in[1], loops.extent)) return;
     scatter_slices(loops, in[1], static_cast<const T*>(in[0].data), static_cast<T*>(out->data),
                    call, [&](const T& a, const T& b) { return apply_element(op, a, b); });
@@ -28,5 +32,42 @@ template <>
 struct kernel_of<ops::ScatterMul> : scatter_kernel<ops::ScatterMul> {};
 template <>
 struct kernel_of<ops::ScatterUpdate> : scatter_kernel<ops::ScatterUpdate> {};
+
+template <>
+struct kernel_of<ops::ReplaceSlices> {
+  template <class A, class T>
+  static void run(const ops::ReplaceSlices& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const detail::IndexLoops loops = detail::flat_loops(out->extents, in[2].size(), 1);
+    if (!check_indices(call, op.indexing, in[2], loops.extent)) return;
+    const T* const x = static_cast<const T*>(in[0].data);
+    T* const y = static_cast<T*>(out->data);
+    parallel(call, out->size(), 4 * chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      std::copy(x + begin, x + end, y + begin);
+    });
+    scatter_slices(loops, in[2], static_cast<const T*>(in[1].data), y, call,
+                   [](const T&, const T& b) { return b; });
+  }
+};
+
+template <>
+struct kernel_of<ops::AssignSlice> {
+  template <class A>
+  static void run(const ops::AssignSlice& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    if (in->size() == 0) return;
+    const Strides from(*in);
+    const Strides to(*out);
+    StridedCopy copy;
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < out->extents.size(); ++i) {
+      start += op.begin[i] * to[i];
+      copy.add_axis(in->extents[i], from[i], op.step[i] * to[i]);
+    }
+    visit_size(in->dtype, [&]<class T>(T) {
+      copy.run<A>(call, static_cast<const T*>(in->data), static_cast<T*>(out->data) + start);
+    });
+  }
+};
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd

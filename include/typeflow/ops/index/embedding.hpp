@@ -49,27 +49,32 @@ constexpr AnyExpr per_total(const X& sum, const AnyExpr& total) {
   return where(nothing, 0, sum / where(nothing, 1, divisor));
 }
 
-/// `weights` has no value where all are 1.
-template <UntypedExpr X>
-constexpr AnyExpr combine_embeddings(const X& params, const AnyExpr& ids,
-                                     const AnyExpr& segment_ids, const AnyExpr& weights,
-                                     Extent segments, Combiner combiner) {
+/// The rows of each segment combined to one; `weights` has no value where all are 1.
+constexpr AnyExpr combine_rows(const AnyExpr& given, const AnyExpr& segment_ids,
+                               const AnyExpr& weights, Extent segments, Combiner combiner) {
   const auto sum_of = [&](const AnyExpr& values) {
     return scatter_sum_node(segment_ids, values, segments, 0, 0, Indexing::embedding_segments);
   };
-  AnyExpr rows = gather_node(params, ids, 0, 0, Indexing::embedding_ids);
+  AnyExpr rows = given;
   AnyExpr weight = weights;
   if (weights.exists()) {
     Dims dims = weights.dims();
     while (dims.rank < rows.dims().rank) dims.append(1);
     rows = rows * reshape_to(weights, dims);
   } else if (combiner != Combiner::sum) {
-    weight = broadcast_to(literal_node(*params.graph, params.dtype(), 1), ids.dims());
+    weight = broadcast_to(literal_node(*rows.graph, rows.dtype(), 1), segment_ids.dims());
   }
   const AnyExpr sum = sum_of(rows);
   if (combiner == Combiner::sum) return sum;
   return per_total(sum,
                    combiner == Combiner::mean ? sum_of(weight) : sqrt(sum_of(weight * weight)));
+}
+template <UntypedExpr X>
+constexpr AnyExpr combine_embeddings(const X& params, const AnyExpr& ids,
+                                     const AnyExpr& segment_ids, const AnyExpr& weights,
+                                     Extent segments, Combiner combiner) {
+  return combine_rows(gather_node(params, ids, 0, 0, Indexing::embedding_ids), segment_ids, weights,
+                      segments, combiner);
 }
 
 template <class X, class I, class S>
@@ -96,7 +101,8 @@ struct EmbeddingRule {
 /// coordinates are the segment ids, which need not be sorted. A negative segment id leaves the id
 /// out: so K can be an upper bound. An example without ids is zero (as of TensorFlow's
 /// safe_embedding_lookup_sparse). Ids outside of [0, N) and segment ids of n or more are errors of
-/// the run. n and K may be multiples of tf::batch.
+/// the run. n and K may be multiples of tf::batch. Of several tables, or with clipped rows, it is
+/// embedding_combine of embedding_lookup (embedding_tables.hpp).
 template <Extent N, Combiner C = Combiner::mean, TypedExpr X, TypedExpr I, TypedExpr S>
 constexpr auto embedding_lookup_sparse(const X& params, const I& ids, const S& segment_ids,
                                        std::source_location at = std::source_location::current()) {

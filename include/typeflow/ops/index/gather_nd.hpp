@@ -55,8 +55,10 @@ struct RavelIndex : custom {
     const auto [row, k, index, extent] = wrong.number;
     const std::span<const std::int64_t> indices = detail::extents_of(operands[0]);
     const bool confusion = op.indexing == Indexing::confusion_matrix;
-    const std::string place = confusion ? detail::place_of(row, indices.first(indices.size() - 1))
-                                        : detail::place_of(row * indices.back() + k, indices);
+    const bool alone = op.indexing == Indexing::embedding_lookup;  // ids, as rows of one
+    const std::string place = confusion || alone
+                                  ? detail::place_of(row, indices.first(indices.size() - 1))
+                                  : detail::place_of(row * indices.back() + k, indices);
     const detail::IndexingRule& rule = detail::rule_of(op.indexing);
     return detail::out_of_range(rule.name, confusion && k == 1 ? "prediction" : rule.index, index,
                                 place, extent);
@@ -116,6 +118,9 @@ constexpr AnyExpr gather_nd(const X& x, const X& indices) {
 /// Untyped: zeros of a shape, plus the values at rows of coordinates.
 template <UntypedExpr X>
 constexpr AnyExpr scatter_nd(const X& indices, const X& values, const Dims& dims) {
+  if (values.dtype() == DType::boolean) {
+    return cast_to(scatter_nd(indices, cast_to(values, DType::int32), dims), DType::boolean);
+  }
   const auto depth = static_cast<int>(indices.dims().extent[indices.dims().rank - 1]);
   const AnyExpr positions = detail::ravel(indices, dims, Indexing::scatter_nd);
   const Extent extent = detail::flattened(dims, depth).extent[0];
@@ -170,7 +175,8 @@ constexpr auto gather_nd(const X& x, const I& indices,
                                                      gather_nd(x.any(), indices.any()).id);
 }
 
-/// Zeros of shape [D...], plus the values at rows of K coordinates; duplicates add up:
+/// Zeros of shape [D...], plus the values at rows of K coordinates; duplicates add up, of booleans
+/// one that is true decides:
 /// scatter_nd<100, 3>(indices, values). (I...,K) x (I...,D[K:]...) -> (D...)
 /// A coordinate outside of its axis is an error of the run.
 template <Extent... D, TypedExpr I, TypedExpr V>
@@ -179,8 +185,6 @@ constexpr auto scatter_nd(const I& indices, const V& values,
   using S = Shape<D...>;
   static_assert(detail::are_indices<I>,
                 "scatter_nd<D...>(indices, values): the indices must be integers");
-  static_assert(detail::in_domain<Domain::numbers, V>,
-                "scatter_nd<D...>(indices, values): the values must be numbers");
   using Rule = detail::GatherNdRule<S, typename I::shape>;
   static_assert(Rule::depth > 0,
                 "scatter_nd<D...>(indices, values): the last axis of the indices must have as many "

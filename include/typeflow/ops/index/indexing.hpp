@@ -26,14 +26,32 @@ enum class Indexing : std::uint64_t {
   take,
   gather_nd,
   scatter_nd,
+  scatter_nd_add,
+  scatter_nd_sub,
+  scatter_nd_update,
+  tensor_scatter_nd_add,
+  tensor_scatter_nd_sub,
+  tensor_scatter_nd_min,
+  tensor_scatter_nd_max,
+  tensor_scatter_nd_update,
   scatter_add,
   scatter_sub,
   scatter_mul,
   scatter_update,
   segment_sum,
   unsorted_segment_sum,
+  segment_prod,
+  segment_max,
+  segment_min,
+  segment_mean,
+  unsorted_segment_prod,
+  unsorted_segment_max,
+  unsorted_segment_min,
+  unsorted_segment_mean,
+  unsorted_segment_sqrt_n,
   bincount,
   confusion_matrix,
+  to_dense,
   embedding_lookup,
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
@@ -54,14 +72,32 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"take", "index", false, false, false},
     {"gather_nd", "index", false, false, false},
     {"scatter_nd", "index", false, false, false},
+    {"scatter_nd_add", "index", false, false, false},
+    {"scatter_nd_sub", "index", false, false, false},
+    {"scatter_nd_update", "index", false, false, false},
+    {"tensor_scatter_nd_add", "index", false, false, false},
+    {"tensor_scatter_nd_sub", "index", false, false, false},
+    {"tensor_scatter_nd_min", "index", false, false, false},
+    {"tensor_scatter_nd_max", "index", false, false, false},
+    {"tensor_scatter_nd_update", "index", false, false, false},
     {"scatter_add", "index", false, false, false},
     {"scatter_sub", "index", false, false, false},
     {"scatter_mul", "index", false, false, false},
     {"scatter_update", "index", false, false, false},
     {"segment_sum", "id", false, false, true},
     {"unsorted_segment_sum", "id", true, false, false},
+    {"segment_prod", "id", false, false, true},
+    {"segment_max", "id", false, false, true},
+    {"segment_min", "id", false, false, true},
+    {"segment_mean", "id", false, false, true},
+    {"unsorted_segment_prod", "id", true, false, false},
+    {"unsorted_segment_max", "id", true, false, false},
+    {"unsorted_segment_min", "id", true, false, false},
+    {"unsorted_segment_mean", "id", true, false, false},
+    {"unsorted_segment_sqrt_n", "id", true, false, false},
     {"bincount", "value", false, true, false},
     {"confusion_matrix", "label", false, false, false},
+    {"to_dense", "index", false, false, false},
     {"embedding_lookup", "id", false, false, false},
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
@@ -99,6 +135,14 @@ inline IndexLoops index_loops(std::span<const std::int64_t> tensor,
   }
   for (std::size_t i = static_cast<std::size_t>(batch_dims); i < indices.size(); ++i) {
     loops.count *= indices[i];
+  }
+  return loops;
+}
+/// The same where `count` indices are positions, in row-major order, in a tensor's first axes.
+inline IndexLoops flat_loops(std::span<const std::int64_t> tensor, std::int64_t count, int axes) {
+  IndexLoops loops{.count = count};
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    (i < static_cast<std::size_t>(axes) ? loops.extent : loops.inner) *= tensor[i];
   }
   return loops;
 }

@@ -20,8 +20,9 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// slice := op(slice, value), for the slice along axis 0 that each index names, in the order of the
-/// indices. Inputs: the variable (N,R...), values (I...,R...), indices (I...); output: a token.
+/// slice := op(slice, value), for the slice that each index names, in the order of the indices:
+/// along axis 0, or along the first `axes` taken as one. Inputs: the variable (N,R...), values
+/// (I...,R...), indices (I...); output: a token.
 template <class Self>
 struct scatter_update_base : update {
   static constexpr Domain domain = Domain::numbers;
@@ -32,7 +33,7 @@ struct scatter_update_base : update {
     const HostTensor& indices = *call.inputs[1];
     HostTensor& variable = call.outputs[0];
     const detail::IndexLoops loops =
-        detail::index_loops(detail::extents_of(variable), detail::extents_of(indices), 0, 0);
+        detail::flat_loops(detail::extents_of(variable), indices.size(), static_cast<int>(op.axes));
     detail::check_indices(op.indexing, indices, loops.extent);
     detail::visit_widest(variable.dtype, [&](auto zero) {
       using Wide = decltype(zero);
@@ -54,6 +55,7 @@ struct scatter_update_base : update {
 struct ScatterAdd : scatter_update_base<ScatterAdd> {
   static constexpr std::string_view name = "ScatterAdd";
   Indexing indexing;
+  std::int64_t axes;
   template <class V>
   constexpr V operator()(const V& old, const V& value) const {
     return Add{}(old, value);
@@ -62,6 +64,7 @@ struct ScatterAdd : scatter_update_base<ScatterAdd> {
 struct ScatterSub : scatter_update_base<ScatterSub> {
   static constexpr std::string_view name = "ScatterSub";
   Indexing indexing;
+  std::int64_t axes;
   template <class V>
   constexpr V operator()(const V& old, const V& value) const {
     return Sub{}(old, value);
@@ -70,6 +73,7 @@ struct ScatterSub : scatter_update_base<ScatterSub> {
 struct ScatterMul : scatter_update_base<ScatterMul> {
   static constexpr std::string_view name = "ScatterMul";
   Indexing indexing;
+  std::int64_t axes;
   template <class V>
   constexpr V operator()(const V& old, const V& value) const {
     return Mul{}(old, value);
@@ -80,6 +84,7 @@ struct ScatterUpdate : scatter_update_base<ScatterUpdate> {
   static constexpr Domain domain = Domain::any;
   static constexpr int flops = 0;
   Indexing indexing;
+  std::int64_t axes;
   template <class V>
   constexpr V operator()(const V&, const V& value) const {
     return value;
@@ -93,9 +98,9 @@ namespace detail {
 /// Adds an update of a variable's slices, O; returns its token.
 template <class O>
 constexpr Id scatter_node(const AnyExpr& variable, const AnyExpr& indices, const AnyExpr& values,
-                          Indexing indexing) {
+                          Indexing indexing, int axes = 1) {
   (void)sizeof(BindOp<O>);
-  const O op{{}, indexing};
+  const O op{{}, indexing, axes};
   const Words<O> words = encode(op);
   const Id ids[] = {variable.id, values.id, indices.id};
   return variable.graph->add_value(record<O>, ids, 3, none, words.data(), word_count<O>);

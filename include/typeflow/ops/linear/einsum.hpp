@@ -9,143 +9,17 @@
 //   a product and a sum     else: one operand has all labels (matrix times vector, sum of products
 //                           over all axes), or nothing is summed up (outer products)
 // The order of the product's operands and its flags are chosen so that as little as possible is
-// transposed.
-//
-// The equation's plan and the function that checks it in the user's words are one thing, so the
-// file is longer than most.
+// transposed. Equations, and the order of several products, are in equation.hpp.
 
 #include <source_location>
 
 #include "typeflow/core/text.hpp"
+#include "typeflow/ops/linear/equation.hpp"
 #include "typeflow/ops/linear/linear.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
-
-/// The axes of a tensor by their labels.
-struct Labels {
-  int count;
-  char label[2 * max_rank];
-
-  constexpr void append(char c) { label[count++] = c; }
-  constexpr int find(char c) const {
-    for (int i = 0; i < count; ++i) {
-      if (label[i] == c) return i;
-    }
-    return -1;
-  }
-  constexpr bool has(char c) const { return find(c) >= 0; }
-  constexpr bool operator==(const Labels& other) const {
-    if (count != other.count) return false;
-    for (int i = 0; i < count; ++i) {
-      if (label[i] != other.label[i]) return false;
-    }
-    return true;
-  }
-  /// Those for which `f` holds, in order.
-  template <class F>
-  constexpr Labels where(const F& f) const {
-    Labels out{};
-    for (int i = 0; i < count; ++i) {
-      if (f(label[i])) out.append(label[i]);
-    }
-    return out;
-  }
-};
-constexpr Labels joined(const Labels& a, const Labels& b) {
-  Labels out = a;
-  for (int i = 0; i < b.count; ++i) out.append(b.label[i]);
-  return out;
-}
-
-/// An equation, taken apart.
-struct Equation {
-  bool is_valid;  ///< letters, at most one comma and one arrow
-  int operands;
-  Labels operand[2];
-  Labels result;
-
-  constexpr bool result_is_known() const {
-    for (int i = 0; i < result.count; ++i) {
-      if (!operand[0].has(result.label[i]) && !operand[1].has(result.label[i])) return false;
-    }
-    return true;
-  }
-  constexpr bool result_is_unique() const {
-    for (int i = 0; i < result.count; ++i) {
-      if (result.find(result.label[i]) != i) return false;
-    }
-    return true;
-  }
-  /// All labels once: those of the result, then those that are summed up.
-  constexpr Labels all() const {
-    Labels out = result;
-    for (const Labels& x : operand) {
-      for (int i = 0; i < x.count; ++i) {
-        if (!out.has(x.label[i])) out.append(x.label[i]);
-      }
-    }
-    return out;
-  }
-};
-
-constexpr bool is_label(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-constexpr Equation parse_equation(std::string_view text) {
-  Equation e{true, 1, {}, {}};
-  bool arrow = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    Labels& part = arrow ? e.result : e.operand[e.operands - 1];
-    if (c == ' ') continue;
-    if (is_label(c) && part.count < max_rank) {
-      part.append(c);
-    } else if (c == ',' && !arrow && e.operands == 1) {
-      e.operands = 2;
-    } else if (c == '-' && i + 1 < text.size() && text[i + 1] == '>' && !arrow) {
-      arrow = true;
-      ++i;
-    } else {
-      return {};
-    }
-  }
-  if (arrow) return e;
-  // Without an arrow: the labels that stand once, in the order of the alphabet.
-  for (char c = 'A'; c <= 'z'; ++c) {
-    int times = 0;
-    for (const Labels& x : e.operand) {
-      for (int i = 0; i < x.count; ++i) times += x.label[i] == c;
-    }
-    if (times != 1) continue;
-    if (e.result.count == max_rank) return {};
-    e.result.append(c);
-  }
-  return e;
-}
-
-/// The extent of a label's axis; 1 if there is none.
-constexpr Extent extent_of(char label, const Labels& labels, const Dims& dims) {
-  const int axis = labels.find(label);
-  return axis < 0 ? 1 : dims.extent[axis];
-}
-constexpr bool extents_agree(const Equation& e, const Dims& a, const Dims& b) {
-  const Labels both = joined(e.operand[0], e.operand[1]);
-  for (int i = 0; i < both.count; ++i) {
-    const int first = both.find(both.label[i]);
-    const Extent x = first < a.rank ? a.extent[first] : b.extent[first - a.rank];
-    if (x != (i < a.rank ? a.extent[i] : b.extent[i - a.rank])) return false;
-  }
-  return true;
-}
-constexpr Dims einsum_dims(const Equation& e, const Dims& a, const Dims& b) {
-  Dims out{};
-  for (int i = 0; i < e.result.count; ++i) {
-    const char c = e.result.label[i];
-    out.append(e.operand[0].has(c) ? extent_of(c, e.operand[0], a) : extent_of(c, e.operand[1], b));
-  }
-  return out;
-}
 
 /// A tensor and the labels of its axes.
 struct Labelled {
@@ -281,25 +155,20 @@ constexpr int transposes(const Labelled& a, const Labelled& b, const Labels& bat
   return !fits(a, rows) + !fits(b, columns);
 }
 
-constexpr AnyExpr einsum_of(const Equation& e, AnyExpr x) {
-  const auto in_result = [&](char c) { return e.result.has(c); };
-  const Labelled a = sum_others(take_diagonals({x, e.operand[0]}), in_result);
-  return in_order(a, e.result).x;
-}
-
-constexpr AnyExpr einsum_of(const Equation& e, AnyExpr x, AnyExpr y) {
-  const auto wanted_of_a = [&](char c) { return e.result.has(c) || e.operand[1].has(c); };
-  const auto wanted_of_b = [&](char c) { return e.result.has(c) || e.operand[0].has(c); };
-  const Labelled a = sum_others(take_diagonals({x, e.operand[0]}), wanted_of_a);
-  const Labelled b = sum_others(take_diagonals({y, e.operand[1]}), wanted_of_b);
+/// The product of two tensors, summed over the labels that the result has not.
+constexpr Labelled multiply(const Labelled& x, const Labelled& y, const Labels& result) {
+  const auto wanted_of_a = [&](char c) { return result.has(c) || y.labels.has(c); };
+  const auto wanted_of_b = [&](char c) { return result.has(c) || x.labels.has(c); };
+  const Labelled a = sum_others(x, wanted_of_a);
+  const Labelled b = sum_others(y, wanted_of_b);
   const auto in_a = [&](char c) { return a.labels.has(c); };
   const auto in_b = [&](char c) { return b.labels.has(c); };
   const auto in_both = [&](char c) { return in_a(c) && in_b(c); };
   // Of labels in the result, the result's order, so that it needs no transpose.
-  const Labels batch = e.result.where(in_both);
-  const Labels rows = e.result.where([&](char c) { return in_a(c) && !in_b(c); });
-  const Labels columns = e.result.where([&](char c) { return in_b(c) && !in_a(c); });
-  const auto is_summed = [&](char c) { return in_both(c) && !e.result.has(c); };
+  const Labels batch = result.where(in_both);
+  const Labels rows = result.where([&](char c) { return in_a(c) && !in_b(c); });
+  const Labels columns = result.where([&](char c) { return in_b(c) && !in_a(c); });
+  const auto is_summed = [&](char c) { return in_both(c) && !result.has(c); };
   const Labels summed = a.labels.where(is_summed);
 
   if (summed.count > 0 && rows.count > 0 && columns.count > 0) {
@@ -309,17 +178,72 @@ constexpr AnyExpr einsum_of(const Equation& e, AnyExpr x, AnyExpr y) {
                               ? other
                               : summed;
     // The operand whose labels the result has first is the left one.
-    const bool swapped = e.result.find(columns.label[0]) < e.result.find(rows.label[0]);
+    const bool swapped = result.find(columns.label[0]) < result.find(rows.label[0]);
     const Labelled product = swapped ? multiply_matrices(b, a, batch, columns, rows, order)
                                      : multiply_matrices(a, b, batch, rows, columns, order);
-    if (product.x.exists()) return in_order(product, e.result).x;
+    if (product.x.exists()) return in_order(product, result);
   }
   // If one operand has all labels, it stays as it is.
-  const Labels space = summed.count == 0    ? e.result
+  const Labels space = summed.count == 0    ? result
                        : columns.count == 0 ? a.labels
                        : rows.count == 0    ? b.labels
-                                            : joined(e.result, summed);
-  return in_order(multiply_and_sum(a, b, space, e.result), e.result).x;
+                                            : joined(result, summed);
+  return in_order(multiply_and_sum(a, b, space, result), result);
+}
+
+/// An operand: diagonals where a label stands twice, and without axes that an ellipsis repeats.
+constexpr Labelled operand_of(const AnyExpr& x, const Labels& labels, const Equation& e,
+                              const Dims* dims) {
+  Labelled a{x, {}};
+  Dims kept{};
+  for (int i = 0; i < labels.count; ++i) {
+    const char c = labels.label[i];
+    if (is_of_ellipsis(c) && x.dims().extent[i] != extent_of(e, c, dims)) continue;
+    a.labels.append(c);
+    kept.append(x.dims().extent[i]);
+  }
+  a.x = reshape_to(x, kept);
+  return take_diagonals(a);
+}
+
+/// The product of a set of operands, in the order that was found.
+constexpr Labelled product_of(const Equation& e, const ProductOrder& order, const Labelled* x,
+                              unsigned set) {
+  if ((set & (set - 1)) == 0) {
+    int i = 0;
+    while ((set >> i & 1u) == 0) ++i;
+    return x[i];
+  }
+  const unsigned left = order.left[set];
+  const Labelled a = product_of(e, order, x, left);
+  const Labelled b = product_of(e, order, x, set ^ left);
+  if (set == (1u << e.operands) - 1) return multiply(a, b, e.result);
+  // What both have first, then what is the left one's: as a matrix product has it.
+  const Labels kept = kept_labels(e, set);
+  const auto in_both = [&](char c) { return kept.has(c) && a.labels.has(c) && b.labels.has(c); };
+  const auto left_alone = [&](char c) { return kept.has(c) && !b.labels.has(c); };
+  const auto right_alone = [&](char c) { return kept.has(c) && !a.labels.has(c); };
+  return multiply(a, b,
+                  joined(joined(a.labels.where(in_both), a.labels.where(left_alone)),
+                         b.labels.where(right_alone)));
+}
+
+/// The tensor that an equation without ellipses says.
+constexpr AnyExpr einsum_of(const Equation& e, const ProductOrder& order, const AnyExpr* x) {
+  Dims dims[max_einsum_operands] = {};
+  Labelled operands[max_einsum_operands] = {};
+  for (int i = 0; i < e.operands; ++i) dims[i] = x[i].dims();
+  for (int i = 0; i < e.operands; ++i) operands[i] = operand_of(x[i], e.operand[i], e, dims);
+  const Labelled y = product_of(e, order, operands, (1u << e.operands) - 1);
+  return in_order(sum_others(y, [&](char c) { return e.result.has(c); }), e.result).x;
+}
+/// The same of any equation that fits.
+template <UntypedExpr... X>
+constexpr AnyExpr einsum_of(const Equation& equation, const X&... x) {
+  const AnyExpr operands[] = {x...};
+  const Dims dims[] = {x.dims()...};
+  const Equation e = expand_ellipses(equation, dims);
+  return einsum_of(e, product_order(e, dims), operands);
 }
 
 template <Text E>
@@ -328,102 +252,91 @@ inline constexpr Equation equation = parse_equation(E.view());
 /// The rule of an equation for operands of these shapes; the checks depend on the one before.
 template <Text E, class... S>
 struct EinsumRule {
-  static constexpr Equation e = equation<E>;
-  static constexpr bool arity = !e.is_valid || e.operands == static_cast<int>(sizeof...(S));
-  static constexpr Dims dims[sizeof...(S) + 1] = {S::dims..., Dims{}};
-  static constexpr bool ranks = [] {
-    if (!e.is_valid || !arity) return true;
-    for (int i = 0; i < e.operands; ++i) {
-      if (e.operand[i].count != dims[i].rank) return false;
-    }
-    return true;
-  }();
-  static constexpr bool fits = e.is_valid && arity && ranks;
-  static constexpr bool extents = !fits || extents_agree(e, dims[0], dims[1]);
-  static constexpr bool known = e.result_is_known();
-  static constexpr bool unique = e.result_is_unique();
-  static constexpr bool space = e.all().count <= max_rank;
-  static constexpr bool valid = fits && extents && known && unique && space;
-  static constexpr Dims value = valid ? einsum_dims(e, dims[0], dims[1]) : no_dims;
+  static constexpr Dims dims[] = {S::dims...};
+  static constexpr bool parsed = equation<E>.is_valid;
+  static constexpr bool arity = !parsed || equation<E>.operands == static_cast<int>(sizeof...(S));
+  static constexpr Equation e = parsed && arity ? expand_ellipses(equation<E>, dims) : Equation{};
+  static constexpr bool fits = e.is_valid;
+  static constexpr bool ranks = !parsed || !arity || fits;
+  static constexpr bool extents = !fits || extents_agree(e, dims);
+  static constexpr bool known = !fits || e.result_is_known();
+  static constexpr bool unique = !fits || e.result_is_unique();
+  static constexpr bool ellipses = !fits || e.keeps_ellipses();
+  static constexpr bool described = fits && extents && known && unique && ellipses;
+  static constexpr ProductOrder order = described ? product_order(e, dims) : ProductOrder{true, {}};
+  static constexpr bool valid = described && order.valid;
+  static constexpr Dims value = valid ? einsum_dims(e, dims) : no_dims;
 };
+
+template <Text E, TypedExpr A, TypedExpr... More>
+constexpr auto einsum_typed(const A& a, const More&... more) {
+  using Rule = EinsumRule<E, typename A::shape, typename More::shape...>;
+  static_assert(Rule::parsed,
+                "einsum<equation>(x...): the equation must be of letters and ellipses, at most "
+                "eight letters and one ellipsis an operand, of at most eight operands and one "
+                "arrow: \"...ij,...jk->...ik\"");
+  static_assert(Rule::arity,
+                "einsum<equation>(x...): the equation must have as many operands as the call");
+  static_assert(Rule::ranks,
+                "einsum<equation>(x...): an operand must have an axis for each label, and no other "
+                "without an ellipsis");
+  static_assert(Rule::extents,
+                "einsum<equation>(x...): axes of the same label must be equally long");
+  static_assert(Rule::known,
+                "einsum<equation>(x...): a label of the result must be one of an operand's");
+  static_assert(Rule::unique, "einsum<equation>(x...): the result must have each label once");
+  static_assert(Rule::ellipses,
+                "einsum<equation>(x...): the result must have the ellipsis of the operands");
+  static_assert(Rule::order.valid,
+                "einsum<equation>(x...): two operands, or what is made of them on the way, must "
+                "have no more labels than tf::max_rank");
+  static_assert(
+      same_elements<A, More...> && in_domain<Domain::numbers, A>,
+      "einsum<equation>(x...): the element types must be equal, those of numbers; convert "
+      "with cast<T>(x)");
+  using R = Expr<typename A::element, shape_of_t<Rule>>;
+  if constexpr (Rule::valid) {
+    const AnyExpr operands[] = {a.any(), more.any()...};
+    return R(a.graph(), einsum_of(Rule::e, Rule::order, operands).id);
+  } else {
+    return R(a.graph(), a.id());
+  }
+}
 
 }  // namespace detail
 
 /// The sum of products that an equation of labels says, a letter an axis:
 ///
-///   einsum<"bij,bjk->bik">(a, b)    products of matrices      einsum<"i,i->">(a, b)   dot product
-///   einsum<"bij->bji">(a)           transposes                einsum<"i,j->ij">(a, b) outer
-///   product einsum<"ii->i">(a), <"ii->">    diagonal, trace           einsum<"ij->j">(a)      sums
-///   of columns
+///   einsum<"bij,bjk->bik">(a, b)        products of matrices
+///   einsum<"...ij,...jk->...ik">(a, b)  the same, whatever axes are in front
+///   einsum<"i,i->">(a, b)               dot product
+///   einsum<"bij->bji">(a)               transposes
+///   einsum<"i,j->ij">(a, b)             outer product
+///   einsum<"ii->i">(a), <"ii->">        diagonal, trace
+///   einsum<"ij->j">(a)                  sums of columns
+///   einsum<"ij,jk,kl->il">(a, b, c)     products of several
 ///
-/// One operand or two. A label stands for the same extent everywhere; labels that the result lacks
-/// are summed over. Without "->" the result has the labels that stand once, in the order of the
-/// alphabet. As numpy.einsum, without ellipses and without broadcasting.
+/// Up to eight operands. A label stands for the same extent everywhere; labels that the result
+/// lacks are summed over. An ellipsis stands for the axes that have no label; those of several
+/// operands broadcast, and the result has them. Without "->" the result has the ellipsis and then
+/// the labels that stand once, in the order of the alphabet. As numpy.einsum.
+///
+/// Several operands are multiplied in pairs, in the order of the fewest multiplications among all
+/// that there are; a symbol (tf::batch) counts as 64 in that.
 template <Text Equation, TypedExpr A>
 constexpr auto einsum(const A& a, std::source_location at = std::source_location::current()) {
-  using Rule = detail::EinsumRule<Equation, typename A::shape>;
-  static_assert(
-      Rule::e.is_valid,
-      "einsum<equation>(x...): the equation must be of letters, at most eight an operand, "
-      "with at most one comma and one arrow: \"ij,jk->ik\"");
-  static_assert(Rule::arity,
-                "einsum<equation>(x...): the equation must have as many operands as the call");
-  static_assert(Rule::ranks, "einsum<equation>(x...): an operand must have an axis for each label");
-  static_assert(Rule::extents,
-                "einsum<equation>(x...): axes of the same label must be equally long");
-  static_assert(Rule::known,
-                "einsum<equation>(x...): a label of the result must be one of an operand's");
-  static_assert(Rule::unique, "einsum<equation>(x...): the result must have each label once");
-  static_assert(detail::in_domain<Domain::numbers, A>,
-                "einsum<equation>(x...): x must be a tensor of numbers");
   detail::mark(at, a);
-  using E = Expr<typename A::element, shape_of_t<Rule>>;
-  if constexpr (Rule::valid) {
-    return E(a.graph(), detail::einsum_of(Rule::e, a.any()).id);
-  } else {
-    return E(a.graph(), a.id());
-  }
+  return detail::einsum_typed<Equation>(a);
 }
 template <Text Equation, TypedExpr A, TypedExpr B>
 constexpr auto einsum(const A& a, const B& b,
                       std::source_location at = std::source_location::current()) {
-  using Rule = detail::EinsumRule<Equation, typename A::shape, typename B::shape>;
-  static_assert(
-      Rule::e.is_valid,
-      "einsum<equation>(x...): the equation must be of letters, at most eight an operand, "
-      "with at most one comma and one arrow: \"ij,jk->ik\"");
-  static_assert(Rule::arity,
-                "einsum<equation>(x...): the equation must have as many operands as the call");
-  static_assert(Rule::ranks, "einsum<equation>(x...): an operand must have an axis for each label");
-  static_assert(Rule::extents,
-                "einsum<equation>(x...): axes of the same label must be equally long");
-  static_assert(Rule::known,
-                "einsum<equation>(x...): a label of the result must be one of an operand's");
-  static_assert(Rule::unique, "einsum<equation>(x...): the result must have each label once");
-  static_assert(Rule::space,
-                "einsum<equation>(x...): there must be no more labels than tf::max_rank");
-  static_assert(
-      std::is_same_v<typename A::element, typename B::element> &&
-          detail::in_domain<Domain::numbers, A>,
-      "einsum<equation>(x...): the element types must be equal, those of numbers; convert "
-      "with cast<T>(x)");
   detail::mark(at, a);
-  using E = Expr<typename A::element, shape_of_t<Rule>>;
-  if constexpr (Rule::valid) {
-    return E(a.graph(), detail::einsum_of(Rule::e, a.any(), b.any()).id);
-  } else {
-    return E(a.graph(), a.id());
-  }
+  return detail::einsum_typed<Equation>(a, b);
 }
-
-/// Refused: a product of three tensors is one of two of them, and then of that and the third, and
-/// which two decides what it costs.
 template <Text Equation, TypedExpr A, TypedExpr B, TypedExpr C, TypedExpr... More>
-constexpr A einsum(const A& a, const B&, const C&, const More&...) {
-  static_assert(!std::same_as<A, A>,
-                "einsum<equation>(x...): one or two operands; write a product of three as "
-                "einsum<...>(einsum<...>(a, b), c)");
-  return a;
+constexpr auto einsum(const A& a, const B& b, const C& c, const More&... more) {
+  return detail::einsum_typed<Equation>(a, b, c, more...);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

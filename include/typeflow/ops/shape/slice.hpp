@@ -8,6 +8,7 @@
 //
 //   slice<tf::whole, 3, tf::range(0, 5, 2)>(x)      x[:, 3, 0:5:2]
 //   slice<tf::from(-3), tf::every(-1)>(x)           x[-3:, ::-1]
+//   slice<tf::ellipsis, 0>(x)                       x[..., 0]
 //
 // Two operations do the work. Slice reads a window of a tensor, Pad puts a tensor as a window into
 // a larger one: each is the other's gradient, so derivatives of every order are these two again.
@@ -203,9 +204,10 @@ constexpr AnyExpr reverse_to(const AnyExpr& x, unsigned axes) {
 // What slice takes of an axis.
 
 /// What slice<...> takes of one axis: an index (a plain number; the axis goes), a range, or
-/// nothing (a new axis of extent 1). Negative positions count from the end.
+/// nothing (a new axis of extent 1); or as many whole axes as there are left. Negative positions
+/// count from the end.
 struct AxisSlice {
-  enum class Kind : std::uint8_t { index, range, from, every, new_axis };
+  enum class Kind : std::uint8_t { index, range, from, every, new_axis, ellipsis };
   Kind kind;
   Extent begin;
   Extent end;
@@ -231,12 +233,14 @@ constexpr AxisSlice every(Extent step) { return {AxisSlice::Kind::every, 0, 0, s
 inline constexpr AxisSlice whole = every(1);
 /// An axis of extent 1 that x does not have.
 inline constexpr AxisSlice new_axis{AxisSlice::Kind::new_axis, 0, 0, 1};
+/// All axes that the others leave, none or more: x[..., 0] is slice<tf::ellipsis, 0>(x).
+inline constexpr AxisSlice ellipsis{AxisSlice::Kind::ellipsis, 0, 0, 1};
 
 namespace detail {
 
 /// A slice as operations: a window, then a reversal, then a view.
 struct SlicePlan {
-  enum class Problem : std::uint8_t { none, rank, step, bounds, batch };
+  enum class Problem : std::uint8_t { none, rank, step, bounds, batch, ellipses };
   Problem problem = Problem::none;
   SliceWindow window{};
   Dims size{};
@@ -284,10 +288,29 @@ constexpr AxisPlan plan_axis(const AxisSlice& s, Extent extent) {
 constexpr SlicePlan plan_slice(const Dims& x, const AxisSlice* slices, int count) {
   SlicePlan plan{};
   AxisPlan axes[max_rank] = {};
+  int left = x.rank;  // axes for an ellipsis
+  int ellipses = 0;
+  for (int i = 0; i < count; ++i) {
+    ellipses += slices[i].kind == AxisSlice::Kind::ellipsis;
+    left -=
+        slices[i].kind != AxisSlice::Kind::ellipsis && slices[i].kind != AxisSlice::Kind::new_axis;
+  }
+  if (ellipses > 1) {
+    plan.problem = SlicePlan::Problem::ellipses;
+    return plan;
+  }
   int axis = 0;
   for (int i = 0; i < count; ++i) {
     if (slices[i].kind == AxisSlice::Kind::new_axis) {
       plan.result.append(1);
+      continue;
+    }
+    if (slices[i].kind == AxisSlice::Kind::ellipsis) {
+      for (; left > 0; --left, ++axis) {
+        axes[axis] = {{}, 0, x.extent[axis], 1};
+        plan.result.append(x.extent[axis]);
+        plan.size.append(x.extent[axis]);
+      }
       continue;
     }
     if (axis == x.rank) {
@@ -363,10 +386,11 @@ constexpr Extent sum_of(const Extent* extents, int count) {
 // Typed.
 
 /// What the arguments say of each axis of x, in order: an index, tf::whole, tf::range(begin, end,
-/// step), tf::from(begin, step), tf::every(step) or tf::new_axis, as numpy's x[...]; axes at the
-/// end that are not mentioned stay whole. Negative positions count from the end, negative steps
-/// reverse the order. TensorFlow's slice and strided_slice; but a position that lies outside of
-/// its axis is an error here, nothing is clipped. (5,6,7): slice<tf::whole, 3, tf::range(0, 5, 2)>
+/// step), tf::from(begin, step), tf::every(step) or tf::new_axis, as numpy's x[...]; tf::ellipsis
+/// stands for all that the others leave; axes at the end that are not mentioned stay whole.
+/// Negative positions count from the end, negative steps reverse the order. TensorFlow's slice and
+/// strided_slice; but a position that lies outside of its axis is an error here, nothing is
+/// clipped. (5,6,7): slice<tf::whole, 3, tf::range(0, 5, 2)>
 /// -> (5,3).
 /// An axis of symbols (tf::batch) can be taken whole, reversed, or by an index or range that counts
 /// from its start; a run where it is too short for those is an error.
@@ -376,6 +400,8 @@ constexpr auto slice(const X& x, std::source_location at = std::source_location:
   using Problem = detail::SlicePlan::Problem;
   static_assert(Rule::plan.problem != Problem::rank,
                 "slice<...>(x): x must have as many axes as are sliced");
+  static_assert(Rule::plan.problem != Problem::ellipses,
+                "slice<...>(x): there can be one tf::ellipsis, not more");
   static_assert(Rule::plan.problem != Problem::step, "slice<...>(x): a step must not be 0");
   static_assert(Rule::plan.problem != Problem::bounds,
                 "slice<...>(x): an index must be in [-n, n) for an axis of n elements, the begin "

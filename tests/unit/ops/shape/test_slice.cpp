@@ -74,6 +74,8 @@ constexpr void shapes(tf::Graph& g) {
   tf::slice<tf::from(1), 1, tf::range(1, 256)>(large).named("large_part");
   tf::slice<tf::range(148, 2, -3), tf::every(-2), tf::every(5)>(large).named("large_steps");
   tf::reverse<1>(large).named("large_reverse");
+  tf::slice<7, tf::ellipsis, tf::from(250), tf::new_axis>(large).named("large_ellipsis");
+  tf::slice<tf::ellipsis, 1, 2, 3>(large).named("large_no_ellipsis");
 }
 
 constexpr void batches(tf::Graph& g) {
@@ -167,23 +169,27 @@ TEST_CASE("slice: values") {
   };
   const auto nowhere = [](const Place&) { return Place{0}; };
   test::check_values<shapes>(
-      feeds, {{"scalar_all", feeds.at("scalar")},
-              {"scalar_new", pick("scalar", {1}, [](const Place&) { return Place{}; })},
-              {"line_step", pick("line", {42}, [](const Place& c) { return Place{3 + 3 * c[0]}; })},
-              {"line_last", pick("line", {}, [](const Place&) { return Place{130}; })},
-              {"line_nothing", pick("line", {0}, nowhere)},
-              {"line_back", pick("line", {131}, [](const Place& c) { return Place{130 - c[0]}; })},
-              {"thin_new",
-               pick("thin", {3, 1, 3}, [](const Place& c) { return Place{2 * c[0], 0, c[2]}; })},
-              {"empty_part", pick("empty", {2, 0, 2}, nowhere)},
-              {"empty_back", pick("empty", {3, 0}, nowhere)},
-              {"large_part", pick("large", {149, 255},
-                                  [](const Place& c) { return Place{c[0] + 1, 1, c[1] + 1}; })},
-              {"large_steps",
-               pick("large", {49, 2, 52},
-                    [](const Place& c) { return Place{148 - 3 * c[0], 2 - 2 * c[1], 5 * c[2]}; })},
-              {"large_reverse", pick("large", {150, 3, 257},
-                                     [](const Place& c) { return Place{c[0], 2 - c[1], c[2]}; })}});
+      feeds,
+      {{"scalar_all", feeds.at("scalar")},
+       {"scalar_new", pick("scalar", {1}, [](const Place&) { return Place{}; })},
+       {"line_step", pick("line", {42}, [](const Place& c) { return Place{3 + 3 * c[0]}; })},
+       {"line_last", pick("line", {}, [](const Place&) { return Place{130}; })},
+       {"line_nothing", pick("line", {0}, nowhere)},
+       {"line_back", pick("line", {131}, [](const Place& c) { return Place{130 - c[0]}; })},
+       {"thin_new",
+        pick("thin", {3, 1, 3}, [](const Place& c) { return Place{2 * c[0], 0, c[2]}; })},
+       {"empty_part", pick("empty", {2, 0, 2}, nowhere)},
+       {"empty_back", pick("empty", {3, 0}, nowhere)},
+       {"large_part",
+        pick("large", {149, 255}, [](const Place& c) { return Place{c[0] + 1, 1, c[1] + 1}; })},
+       {"large_steps",
+        pick("large", {49, 2, 52},
+             [](const Place& c) { return Place{148 - 3 * c[0], 2 - 2 * c[1], 5 * c[2]}; })},
+       {"large_reverse",
+        pick("large", {150, 3, 257}, [](const Place& c) { return Place{c[0], 2 - c[1], c[2]}; })},
+       {"large_ellipsis",
+        pick("large", {3, 7, 1}, [](const Place& c) { return Place{7, c[0], c[1] + 250}; })},
+       {"large_no_ellipsis", pick("large", {}, [](const Place&) { return Place{1, 2, 3}; })}});
 }
 
 TEST_CASE("slice: values of batch axes") {

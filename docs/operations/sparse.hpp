@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rows.hpp"
+#include "typeflow/sparse.hpp"
+
+inline constexpr Row sparse_rows[] = {
+    row<ops::WhereIndex, ops::Gather, ops::RavelIndex, ops::IndexedSlices>(
+        "to_sparse", "to_sparse(x)", "(D...) -> (N,rank), (N), ()",
+        "the elements that are not zero, as {tensor, count}; to_sparse<bound>(x) has at most that "
+        "many",
+        {.types = "any", .gradient = Gradient::any_order}),
+    row<ops::ScatterSum, ops::RavelIndex, ops::Gather>(
+        "to_dense", "to_dense(s)", "(N,rank) x (N) -> (D...)",
+        "the tensor with these elements; those of equal coordinates add up", {.types = "any"}),
+    row<ops::SparseMatMul, ops::Gather, ops::Slice>(
+        "sparse_dense_matmul", "sparse_dense_matmul(s, b)", "(M,K) x (K,P) -> (M,P)",
+        "the product with a dense matrix; <tf::transpose_a>, <tf::transpose_b>"),
+};

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where numbers lie among others: searchsorted, histograms of fixed width, percentiles. (How often
+// integers occur says bincount, in segments.hpp.)
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string_view>
+
+#include "typeflow/ops/index/segments.hpp"
+#include "typeflow/ops/index/sort.hpp"
+#include "typeflow/ops/reduce/reductions.hpp"
+#include "typeflow/ops/shape/slice.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// How searchsorted treats equal numbers.
+struct SearchOptions {
+  bool right = false;  ///< behind the last equal one, else in front of the first
+};
+
+/// What percentile gives between two elements: names and meaning are numpy's.
+enum class PercentileMethod {
+  linear,    ///< on the line between them
+  lower,     ///< the smaller one
+  higher,    ///< the larger one
+  nearest,   ///< the nearer one; in the middle the one at the even position
+  midpoint,  ///< their mean
+};
+
+namespace ops {
+
+/// For each value how many numbers of a sorted row are less, or not greater: its place among them.
+/// (S...,N) x (S...,M) -> (S...,M), or (N) x (M...) -> (M...)
+struct SearchSorted : custom {
+  static constexpr std::string_view name = "SearchSorted";
+  static constexpr Domain domain = Domain::real;
+  static constexpr Derivative derivative = Derivative::zero;
+  std::int32_t right;
+
+  static constexpr bool fits(const Dims& sorted, const Dims& values) {
+    if (sorted.rank == 1) return true;
+    if (sorted.rank == 0 || sorted.rank != values.rank) return false;
+    for (int i = 0; i + 1 < sorted.rank; ++i) {
+      if (sorted.extent[i] != values.extent[i]) return false;
+    }
+    return true;
+  }
+  static constexpr Type infer(const SearchSorted&, const Type& sorted, const Type& values) {
+    const bool valid = sorted.dtype == values.dtype && contains(domain, sorted.dtype) &&
+                       fits(sorted.dims, values.dims);
+    return {DType::int32, valid ? values.dims : no_dims};
+  }
+  /// Whether an element of the row lies in front of the value. NaN is larger than all numbers.
+  template <class T>
+  static constexpr bool in_front(const T& element, const T& value, bool right) {
+    const bool less = element < value || (value != value && element == element);
+    const bool greater = value < element || (element != element && value == value);
+    return right ? !greater : less;
+  }
+  template <class T, class At>
+  static std::int32_t place(const At& at, std::int64_t count, const T& value, bool right) {
+    std::int64_t low = 0;
+    while (low < count) {
+      const std::int64_t middle = low + (count - low) / 2;
+      if (in_front<T>(at(middle), value, right)) {
+        low = middle + 1;
+      } else {
+        count = middle;
+      }
+    }
+    return static_cast<std::int32_t>(low);
+  }
+  static void interpret(InterpretCall& call) {
+    const SearchSorted op = decode<SearchSorted>(call.graph, call.node);
+    const HostTensor& sorted = *call.inputs[0];
+    const HostTensor& values = *call.inputs[1];
+    HostTensor& y = call.outputs[0];
+    const std::int64_t n = sorted.dims.extent[sorted.dims.rank - 1];
+    const std::int64_t each =
+        sorted.dims.rank == 1 ? y.size() : values.dims.extent[values.dims.rank - 1];
+    detail::visit_widest(sorted.dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      if constexpr (contains(domain, dtype_of<Wide>)) {
+        for (std::int64_t i = 0; i < y.size(); ++i) {
+          const std::int64_t row = i / each * n;
+          const auto at = [&](std::int64_t k) { return typeflow::to<Wide>(sorted[row + k]); };
+          y[i].integer = place<Wide>(at, n, typeflow::to<Wide>(values[i]), op.right != 0);
+        }
+      }
+    });
+  }
+};
+
+}  // namespace ops
+
+/// For each value its place in a sorted row, as int32: before which element it could stand so that
+/// the row stays sorted. searchsorted(sorted, values), with {.right = true} behind equal ones.
+/// (N) x (S...) -> (S...), or (S...,N) x (S...,M) -> (S...,M)
+///
+/// The rows are in ascending order, which is not checked, NaN last (numpy.searchsorted,
+/// tf.searchsorted). No gradient flows through it.
+template <TypedExpr X, TypedExpr V>
+constexpr auto searchsorted(const X& sorted, const V& values, SearchOptions options = {},
+                            std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_elements<X, V> && detail::in_domain<Domain::real, X>,
+                "searchsorted(sorted, values): both must have one element type, of real numbers; "
+                "convert with cast<T>(x)");
+  constexpr bool fits = ops::SearchSorted::fits(X::shape::dims, V::shape::dims);
+  static_assert(fits,
+                "searchsorted(sorted, values): sorted must have one axis, or the values all its "
+                "axes but the last");
+  detail::mark(at, sorted);
+  using E = Expr<std::int32_t, typename V::shape>;
+  if constexpr (fits) {
+    return E(sorted.graph(),
+             apply(ops::SearchSorted{{}, options.right ? 1 : 0}, sorted.any(), values.any()).id);
+  } else {
+    return E(sorted.graph(), values.id());
+  }
+}
+
+namespace detail {
+
+/// A number or scalar tensor as a tensor of this element type.
+constexpr AnyExpr bound_of(ir::Graph& graph, const Scalar& bound, DType type) {
+  if (bound.is_expression()) return cast_to(bound.expression(), type);
+  return literal_node(graph, type, bound.value());
+}
+
+/// The bin of each element as int32, `bins` for NaN.
+constexpr AnyExpr bins_of(const AnyExpr& x, const Scalar& low, const Scalar& high, Extent bins) {
+  const DType type =
+      x.dtype() == DType::float32 || is_half_precision(x.dtype()) ? DType::float32 : DType::float64;
+  const AnyExpr v = cast_to(x, type);
+  const AnyExpr first = bound_of(*x.graph, low, type);
+  const AnyExpr width = bound_of(*x.graph, high, type) - first;
+  const AnyExpr place = floor(static_cast<double>(bins) * ((v - first) / width));
+  const AnyExpr inside = minimum(maximum(place, 0), static_cast<double>(bins - 1));
+  return cast_to(where(equal(v, v), inside, static_cast<double>(bins)), DType::int32);
+}
+
+}  // namespace detail
+
+/// In which of n bins of equal width between low and high each element lies, as int32:
+/// histogram_fixed_width_bins<n>(x, low, high). (S...) -> (S...)
+///
+/// Elements below low are in the first bin, those of high and more in the last; NaN has the number
+/// n. low < high, numbers or scalar tensors. As TensorFlow's: floor(n (x - low) / (high - low)), in
+/// float for float and the 16-bit types, else in double. No gradient flows through it.
+template <Extent N, TypedExpr X>
+constexpr auto histogram_fixed_width_bins(
+    const X& x, const Scalar& low, const Scalar& high,
+    std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::real, X>,
+                "histogram_fixed_width_bins<n>(x, low, high): x must be a tensor of real numbers");
+  static_assert(N > 0 && N < (1 << 24),
+                "histogram_fixed_width_bins<n>(x, low, high): n must be a number from 1 on, below "
+                "2^24");
+  detail::mark(at, x);
+  return Expr<std::int32_t, typename X::shape>(x.graph(),
+                                               detail::bins_of(x.any(), low, high, N).id);
+}
+
+/// How many elements lie in each of n bins of equal width between low and high, as int32:
+/// histogram_fixed_width<n>(x, low, high). (S...) -> (n)
+///
+/// The bins are those of histogram_fixed_width_bins; NaN is not counted. No gradient flows through
+/// it.
+template <Extent N, TypedExpr X>
+constexpr auto histogram_fixed_width(const X& x, const Scalar& low, const Scalar& high,
+                                     std::source_location at = std::source_location::current()) {
+  static_assert(detail::in_domain<Domain::real, X>,
+                "histogram_fixed_width<n>(x, low, high): x must be a tensor of real numbers");
+  static_assert(N > 0 && N < (1 << 24),
+                "histogram_fixed_width<n>(x, low, high): n must be a number from 1 on, below 2^24");
+  detail::mark(at, x);
+  const AnyExpr bins = detail::bins_of(x.any(), low, high, N);
+  return Expr<std::int32_t, Shape<N>>(
+      x.graph(),
+      detail::scatter_sum_node(bins, detail::int32_ones(bins), N, 0, 0, Indexing::bincount).id);
+}
+
+namespace detail {
+
+/// The percentile q of `count` elements that the axes of these bits have. NaN if one of them is.
+constexpr AnyExpr percentile_of(const AnyExpr& x, unsigned axes, Extent count, double q,
+                                PercentileMethod method, bool keep) {
+  // The reduced axes as one, the last.
+  int order[max_rank] = {};
+  int rank = 0;
+  Dims rows{};
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int i = 0; i < x.dims().rank; ++i) {
+      if ((axes >> i & 1u) != static_cast<unsigned>(pass)) continue;
+      order[rank++] = i;
+      if (pass == 0) rows.append(x.dims().extent[i]);
+    }
+  }
+  rows.append(count);
+  const int last = rows.rank - 1;
+  const AnyExpr sorted = sort_along(reshape_to(transpose_to(x, order), rows), last, {}, 0);
+  const auto at = [&](Extent i) { return slice_along(sorted, last, i, 1); };
+  // For 0 <= q <= 100: between elements `low` and `high`, of which t is the share of the latter.
+  const double place = q / 100 * static_cast<double>(count - 1);
+  const auto low = static_cast<Extent>(place);
+  const Extent high = low + 1 < count ? low + 1 : low;
+  const double t = place - static_cast<double>(low);
+  const bool up = t > 0.5 || (t == 0.5 && low % 2 == 1);
+  AnyExpr y = at(low);
+  switch (t == 0 ? PercentileMethod::lower : method) {
+    case PercentileMethod::lower:
+      break;
+    case PercentileMethod::higher:
+      y = at(high);
+      break;
+    case PercentileMethod::nearest:
+      y = at(up ? high : low);
+      break;
+    case PercentileMethod::midpoint:
+      y = y * 0.5 + at(high) * 0.5;
+      break;
+    case PercentileMethod::linear:
+      y = where(equal(y, at(high)), y, y + (at(high) - y) * t);  // of two infinities the one
+      break;
+  }
+  const AnyExpr largest = at(count - 1);  // NaN is sorted last
+  return reshape_to(where(equal(largest, largest), y, largest), reduced(x.dims(), axes, keep));
+}
+
+/// The number of elements of the axes of these bits; -1 if one is symbolic.
+constexpr Extent count_along(const Dims& dims, unsigned axes) {
+  Extent count = 1;
+  for (int i = 0; i < dims.rank; ++i) {
+    if ((axes >> i & 1u) == 0) continue;
+    if (is_symbolic(dims.extent[i])) return -1;
+    count *= dims.extent[i];
+  }
+  return count;
+}
+
+}  // namespace detail
+
+/// The number below which q percent of the elements along axes lie, of all if none is named:
+/// percentile<1>(x, 90), percentile<0>(x, 50) is the median. With keep_dims the axes stay with
+/// extent 1. (A,B,C) -> (A,C) for percentile<1>
+///
+/// q is a number in [0, 100], the axes have elements, and no batch is among them. Between two
+/// elements the method decides, the line between them unless it is given: numpy.percentile. A row
+/// with a NaN gives NaN. Gradients flow to the elements that decide.
+template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
+constexpr auto percentile(const X& x, double q, PercentileMethod method = PercentileMethod::linear,
+                          K = {}, std::source_location at = std::source_location::current()) {
+  static_assert(detail::axes_exist<X::rank, Axes...>,
+                "percentile<axes...>(x, q): x has no such axis");
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "percentile(x, q): x must be floating-point; convert with cast<float>(x)");
+  constexpr unsigned axes = detail::axis_bits<X::rank, Axes...>();
+  constexpr bool keep = std::is_same_v<K, KeepDims>;
+  constexpr Extent count = detail::count_along(X::shape::dims, axes);
+  static_assert(count > 0,
+                "percentile<axes...>(x, q): the axes must have elements, and no tf::batch");
+  using E =
+      Expr<typename X::element, shape_of_t<detail::ReduceRule<typename X::shape, axes, keep>>>;
+  detail::mark(at, x);
+  if (!(q >= 0 && q <= 100)) {
+    Message message{};
+    ir::records(x.graph()).fail(message << "percentile(x, q): q must be in [0, 100]");
+    q = 0;
+  }
+  if constexpr (count > 0) {
+    return E(x.graph(), detail::percentile_of(x.any(), axes, count, q, method, keep).id);
+  } else {
+    return E(x.graph(), x.id());
+  }
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// searchsorted, histogram_fixed_width(_bins), percentile: against plain loops, std::lower_bound and
+// values of numpy.
+
+#include "support/check_gradients.hpp"
+#include "support/check_values.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+using tf::PercentileMethod;
+
+constexpr void model(tf::Graph& g) {
+  auto row = tf::placeholder<float, 37>(g, "row");
+  auto rows = tf::placeholder<std::int32_t, tf::batch, 9>(g, "rows");
+  auto values = tf::placeholder<float, tf::batch, 5>(g, "values");
+  auto of_rows = tf::placeholder<std::int32_t, tf::batch, 7>(g, "of_rows");
+  auto nothing = tf::placeholder<float, 0>(g, "nothing");
+  auto low = tf::placeholder<double>(g, "low");
+  searchsorted(row, values).named("left");
+  searchsorted(row, values, {.right = true}).named("right");
+  searchsorted(rows, of_rows).named("left_of_rows");
+  searchsorted(rows, of_rows, {.right = true}).named("right_of_rows");
+  searchsorted(nothing, values).named("in_nothing");
+  tf::histogram_fixed_width_bins<5>(values, -1, 4).named("bins");
+  tf::histogram_fixed_width<5>(values, -1, 4).named("histogram");
+  tf::histogram_fixed_width<4>(of_rows, low, 5).named("histogram_of_ints");
+  auto cube = tf::placeholder<double, 4, tf::batch, 6>(g, "cube");
+  tf::percentile<0, 2>(cube, 37.5).named("linear");
+  tf::percentile<0>(cube, 50, PercentileMethod::lower, tf::keep_dims).named("lower");
+  tf::percentile<-1>(cube, 50, PercentileMethod::higher).named("higher");
+  tf::percentile<-1>(cube, 65, PercentileMethod::nearest).named("nearest");
+  tf::percentile<0>(cube, 90, PercentileMethod::midpoint).named("midpoint");
+}
+
+template <class F>
+tf::HostTensor places(const tf::HostTensor& sorted, const tf::HostTensor& values, const F& find) {
+  tf::HostTensor y = tf::host_tensor(tf::DType::int32, values.dims);
+  const std::int64_t n = sorted.dims[sorted.dims.rank - 1];
+  const std::int64_t each =
+      sorted.dims.rank == 1 ? values.size() : values.dims[values.dims.rank - 1];
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    std::vector<double> row;
+    for (std::int64_t k = 0; k < n; ++k) row.push_back(sorted.value(i / each * n + k));
+    y.set(i, static_cast<double>(find(row, values.value(i)) - row.begin()));
+  }
+  return y;
+}
+const auto lower = [](const auto& row, double x) {
+  return std::lower_bound(row.begin(), row.end(), x);
+};
+const auto upper = [](const auto& row, double x) {
+  return std::upper_bound(row.begin(), row.end(), x);
+};
+
+/// The first bin whose upper edge is above x, or the last one.
+tf::HostTensor bins(const tf::HostTensor& x, double low, double high, int n) {
+  return test::map(
+      x,
+      [=](double e) {
+        int bin = 0;
+        while (bin + 1 < n && e >= low + (high - low) * (bin + 1) / n) ++bin;
+        return bin;
+      },
+      tf::DType::int32);
+}
+tf::HostTensor counted(const tf::HostTensor& bins, int n) {
+  tf::HostTensor y = tf::host_tensor(tf::DType::int32, test::dims({n}));
+  for (std::int64_t i = 0; i < bins.size(); ++i) ++y[bins[i].integer].integer;
+  return y;
+}
+
+tf::HostTensors feeds_of(std::int64_t batch) {
+  test::Random random(static_cast<std::uint64_t>(batch));
+  const auto numbers = [&](tf::DType type, const std::vector<tf::Extent>& extents) {
+    tf::HostTensor x = tf::host_tensor(type, test::dims(extents));
+    for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, random.below(17) / 2. - 3);
+    return x;
+  };
+  const auto sort = [](tf::HostTensor x) {
+    const std::int64_t n = x.dims[x.dims.rank - 1];
+    for (std::int64_t row = 0; row < x.size() / n; ++row) {
+      std::vector<double> e;
+      for (std::int64_t i = 0; i < n; ++i) e.push_back(x.value(row * n + i));
+      std::sort(e.begin(), e.end());
+      for (std::int64_t i = 0; i < n; ++i) x.set(row * n + i, e[static_cast<std::size_t>(i)]);
+    }
+    return x;
+  };
+  return {
+      {"row", sort(numbers(tf::DType::float32, {37}))},
+      {"rows", sort(numbers(tf::DType::int32, {batch, 9}))},
+      {"values", numbers(tf::DType::float32, {batch, 5})},
+      {"of_rows", numbers(tf::DType::int32, {batch, 7})},
+      {"nothing", tf::host_tensor(tf::DType::float32, test::dims({0}))},
+      {"low", test::doubles({}, {-3})},
+      {"cube", test::random_tensor(random, tf::DType::float64, test::dims({4, batch, 6}), -2, 2)}};
+}
+
+/// f of the sorted elements of each group; the group of an element is f's third argument.
+template <class G, class F>
+tf::HostTensor of_groups(const tf::HostTensor& x, const tf::Dims& shape, const G& group,
+                         const F& f) {
+  std::vector<std::vector<double>> groups(
+      static_cast<std::size_t>(tf::count_of(shape).coefficient));
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    groups[static_cast<std::size_t>(group(test::coordinates(i, x.dims)))].push_back(x.value(i));
+  }
+  tf::HostTensor y = tf::host_tensor(x.dtype, shape);
+  for (std::int64_t i = 0; i < y.size(); ++i) {
+    std::vector<double>& e = groups[static_cast<std::size_t>(i)];
+    std::sort(e.begin(), e.end());
+    y.set(i, f(e));
+  }
+  return y;
+}
+
+void check(const std::vector<std::string>& names) {
+  for (const std::int64_t batch : {1, 3, 40}) {
+    CAPTURE(batch);
+    const tf::HostTensors f = feeds_of(batch);
+    const tf::HostTensor& row = f.at("row");
+    const tf::HostTensor& rows = f.at("rows");
+    const tf::HostTensor& values = f.at("values");
+    const tf::HostTensor& cube = f.at("cube");
+    using Elements = std::vector<double>;
+    const auto by_batch = [](const auto& c) { return c[1]; };
+    const auto by_column = [](const auto& c) { return c[1] * 6 + c[2]; };
+    const auto by_row = [batch](const auto& c) { return c[0] * batch + c[1]; };
+    const test::Outcome all = {
+        {"left", places(row, values, lower)},
+        {"right", places(row, values, upper)},
+        {"left_of_rows", places(rows, f.at("of_rows"), lower)},
+        {"right_of_rows", places(rows, f.at("of_rows"), upper)},
+        {"in_nothing", tf::host_tensor(tf::DType::int32, values.dims)},
+        {"bins", bins(values, -1, 4, 5)},
+        {"histogram", counted(bins(values, -1, 4, 5), 5)},
+        {"histogram_of_ints", counted(bins(f.at("of_rows"), -3, 5, 4), 4)},
+        // Of 24 elements number 8.625, of 4 between 1 and 2, of 6 number 2.5 and 3.25.
+        {"linear", of_groups(cube, test::dims({batch}), by_batch,
+                             [](const Elements& e) { return 0.375 * e[8] + 0.625 * e[9]; })},
+        {"lower", of_groups(cube, test::dims({1, batch, 6}), by_column,
+                            [](const Elements& e) { return e[1]; })},
+        {"higher",
+         of_groups(cube, test::dims({4, batch}), by_row, [](const Elements& e) { return e[3]; })},
+        {"nearest",
+         of_groups(cube, test::dims({4, batch}), by_row, [](const Elements& e) { return e[3]; })},
+        {"midpoint", of_groups(cube, test::dims({batch, 6}), by_column,
+                               [](const Elements& e) { return (e[2] + e[3]) / 2; })}};
+    test::Outcome expected;
+    for (const std::string& name : names) expected[name] = all.at(name);
+    test::check_values<model>(f, expected, 1e-14);
+  }
+}
+
+/// What the interpreter makes of f(x).
+template <class F>
+std::vector<double> result_of(const std::vector<double>& x, const F& f) {
+  tf::Graph g;
+  f(tf::placeholder<double, 5>(g, "x")).named("y");
+  return test::elements(tf::Interpreter(g).run({"y"}, {{"x", test::doubles({5}, x)}})[0]);
+}
+
+}  // namespace
+
+TEST_CASE("searchsorted: values") {
+  check({"left", "right", "left_of_rows", "right_of_rows", "in_nothing"});
+  // numpy.searchsorted([1, 2, 2, inf, nan], [nan, 2, inf, -inf, 3], side)
+  const auto run = [](bool right) {
+    return result_of({1, 2, 2, INFINITY, NAN}, [right](auto x) {
+      auto v = tf::constant<double, 5>(x.graph(), {NAN, 2, INFINITY, -INFINITY, 3});
+      return searchsorted(x, v, {.right = right});
+    });
+  };
+  CHECK(run(false) == std::vector<double>{4, 1, 3, 0, 3});
+  CHECK(run(true) == std::vector<double>{5, 3, 4, 0, 3});
+}
+TEST_CASE("histogram_fixed_width_bins: values") { check({"bins"}); }
+TEST_CASE("histogram_fixed_width: values") {
+  check({"histogram", "histogram_of_ints"});
+  // Infinities are in the outer bins, NaN in none.
+  CHECK(result_of({-INFINITY, 0.5, NAN, INFINITY, 1}, [](auto x) {
+          return tf::histogram_fixed_width<2>(x, 0, 1);
+        }) == std::vector<double>{1, 3});
+}
+TEST_CASE("percentile: values") {
+  check({"linear", "lower", "higher", "nearest", "midpoint"});
+  const std::vector<double> x = {15, 50, 20, 40, 35};
+  const auto at = [&](double q, PercentileMethod method) {
+    return result_of(x, [&](auto e) { return tf::percentile(e, q, method); })[0];
+  };
+  // numpy.percentile([15, 20, 35, 40, 50], q)
+  CHECK(at(40, PercentileMethod::linear) == doctest::Approx(29));
+  CHECK(at(0, PercentileMethod::linear) == 15);
+  CHECK(at(100, PercentileMethod::higher) == 50);
+  CHECK(at(37.5, PercentileMethod::nearest) == 35);  // number 1.5
+  CHECK(at(62.5, PercentileMethod::nearest) == 35);  // number 2.5
+  CHECK(std::isnan(result_of({1, 2, NAN, 4, 5}, [](auto e) { return tf::percentile(e, 0); })[0]));
+}
+TEST_CASE("percentile: gradient") {
+  test::check_gradients<tf::Shape<5, 3>>([](auto x) { return square(tf::percentile<0>(x, 30)); });
+  test::check_gradients<tf::Shape<5, 3>>(
+      [](auto x) { return square(tf::percentile(x, 80, PercentileMethod::midpoint)); });
+}
+TEST_CASE("percentile: errors") {
+  CHECK_THROWS_WITH(result_of({1, 2, 3, 4, 5}, [](auto e) { return tf::percentile(e, 101); }),
+                    doctest::Contains("percentile(x, q): q must be in [0, 100]"));
+}
