@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Operations on images. Its own include, since most
+// programs have no images. The headers of the operations alone, without kernels, need nothing more
+// than graph.hpp does.
+
+#include "typeflow/images/kernels.hpp"
+#include "typeflow/images/resize.hpp"
