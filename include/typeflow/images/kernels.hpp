@@ -10,6 +10,7 @@
 
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/visit.hpp"
+#include "typeflow/images/boxes.hpp"
 #include "typeflow/images/resize.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
@@ -168,6 +169,46 @@ struct kernel_of<ops::ResizeAxis> {
         sum += static_cast<T>(weights[k]) * x[k * inner + r];
       }
       y[r] = sum;
+    }
+  }
+};
+
+template <>
+struct kernel_of<ops::NonMaxSuppression> {
+  static std::int64_t workspace(const std::int64_t* extents) {
+    return checked_product(extents[0], sizeof(std::int32_t));
+  }
+
+  /// Each box is compared with those that are kept: in the order of scores, and no more of them
+  /// than it takes.
+  template <class A, class T>
+  static void run(const ops::NonMaxSuppression& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    if constexpr (detail::is_real_floating<T>) {
+      const auto* const boxes = static_cast<const T*>(in[0].data);
+      const auto* const scores = static_cast<const T*>(in[1].data);
+      const auto score = [&](std::int32_t i) { return detail::convert_element<double>(scores[i]); };
+      auto* const order = static_cast<std::int32_t*>(call.workspace);
+      std::int32_t* end = order;
+      for (std::int32_t i = 0; i < in[1].size(); ++i) {
+        if (score(i) > op.score_threshold) *end++ = i;
+      }
+      std::sort(order, end, [&](std::int32_t a, std::int32_t b) {
+        return score(a) > score(b) || (score(a) == score(b) && a < b);
+      });
+      auto* const kept = static_cast<std::int32_t*>(out[0].data);
+      const std::int64_t most = out[0].size();
+      std::int32_t count = 0;
+      for (const std::int32_t* i = order; i != end && count < most; ++i) {
+        const images::BoxOf<T> box{boxes + 4 * *i};
+        const bool covered = std::any_of(kept, kept + count, [&](std::int32_t k) {
+          return images::intersection_over_union(images::BoxOf<T>{boxes + 4 * k}, box) >
+                 op.iou_threshold;
+        });
+        if (!covered) kept[count++] = *i;
+      }
+      std::fill(kept + count, kept + most, 0);
+      *static_cast<std::int32_t*>(out[1].data) = count;
     }
   }
 };
