@@ -5,7 +5,10 @@
 // programs have no images. The headers of the operations alone, without kernels, need nothing more
 // than graph.hpp does.
 
+#include "typeflow/images/adjust.hpp"
 #include "typeflow/images/boxes.hpp"
+#include "typeflow/images/color.hpp"
 #include "typeflow/images/crop.hpp"
+#include "typeflow/images/flip.hpp"
 #include "typeflow/images/kernels.hpp"
 #include "typeflow/images/resize.hpp"
