@@ -169,6 +169,7 @@ struct ResizeAxis : custom {
     const std::int64_t from = (back ? y : x).dims.extent[1];
     const std::int64_t to = (back ? x : y).dims.extent[1];
     if (from == 0 && y.size() > 0) throw explain(op, {}, {});
+    if (y.size() == 0) return;
     const std::int64_t inner = x.dims.extent[2];
     const images::Taps taps(op.options(), from, to);
     if (op.method == Interpolation::nearest && !back) {  // of any element type
@@ -229,8 +230,7 @@ constexpr AnyExpr resize_to(const AnyExpr& x, Extent height, Extent width, Resiz
 
 /// Images of another size: resize<224, 224>(x), or
 /// resize<224, 224, tf::Resize{.method = tf::Interpolation::bicubic}>(x). Their sides in x may be
-/// symbols, of which no more than one may be among an image's axes in front of its width, and one
-/// behind its height. (N,H,W,C) -> (N,Height,Width,C), or without N
+/// symbols. (N,H,W,C) -> (N,Height,Width,C), or without N
 ///
 /// TensorFlow's resize_images. Without settings it is bilinear with half-pixel centres, that of
 /// TensorFlow 2 and of PyTorch's interpolate(align_corners=False). Bicubic weights are those of
@@ -252,6 +252,9 @@ constexpr auto resize(const X& x, std::source_location at = std::source_location
   static_assert(!images::are_images<X> || (images::height_of(X::shape::dims) != 0 &&
                                            images::width_of(X::shape::dims) != 0),
                 "resize<height, width>(x): x must have pixels");
+  static_assert(!images::are_images<X> ||
+                    images::product_of(X::shape::dims, X::rank - 2, X::rank) != no_extent,
+                "resize<height, width>(x): width and channels of x must not be the same symbol");
   using Rule = images::SidesRule<typename X::shape, Height, Width>;
   detail::mark(at, x);
   if constexpr (Rule::value.valid()) {
