@@ -11,4 +11,5 @@
 #include "typeflow/images/crop.hpp"
 #include "typeflow/images/flip.hpp"
 #include "typeflow/images/kernels.hpp"
+#include "typeflow/images/morphology.hpp"
 #include "typeflow/images/resize.hpp"
