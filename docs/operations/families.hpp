@@ -10,6 +10,7 @@
 #include "convolutions.hpp"
 #include "elementwise.hpp"
 #include "gradients.hpp"
+#include "images.hpp"
 #include "indexing.hpp"
 #include "linalg.hpp"
 #include "linear_algebra.hpp"
@@ -53,6 +54,10 @@ inline constexpr Family families[] = {
      convolutions_rows},
     {"Neural networks", "", nn_rows},
     {"Sequences", "A wing of the library, [sequences.md](sequences.md).", sequences_rows},
+    {"Images",
+     "Images are (N,H,W,C) or, without N, (H,W,C): channels last. Those of integers are scaled to "
+     "[0, 1], changed and scaled back where the change is one of colours.",
+     images_rows},
     {"Random numbers",
      "Drawn anew in each run, from the session's seed, the operation's name, the number of the run "
      "and the element's position: the same for any number of threads.",
