@@ -40,6 +40,7 @@ enum class Compiled : std::uint8_t {
   nothing,    ///< memory and numbers that are there anyway
   fused,      ///< part of a kernel, with its neighbours
   product,    ///< a matrix product, with what follows it
+  window,     ///< nothing, if kernels can read its operand in place; else a kernel of its own
   own_kernel  ///< a kernel of its own
 };
 
@@ -151,6 +152,7 @@ constexpr bool has_gradient(const Row& row) {
 constexpr Compiled compiled(const Record& record) {
   switch (record.op->kind) {
     case Kind::custom:
+      return record.op->moves ? Compiled::window : Compiled::own_kernel;
     case Kind::update:
       return Compiled::own_kernel;
     case Kind::contraction:

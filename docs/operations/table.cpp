@@ -44,6 +44,8 @@ std::string_view text_of(docs::Compiled compiled) {
       return "fused";
     case docs::Compiled::product:
       return "product";
+    case docs::Compiled::window:
+      return "window";
     case docs::Compiled::own_kernel:
       return "own";
     default:
@@ -86,9 +88,11 @@ void print_header() {
       "\n"
       "**Kernel**: *fused* with its neighbours into one; *product*, a matrix product or a "
       "convolution\n"
-      "together with what follows it on its tile; *own*, one of its own; *none*, nothing has to "
-      "be\n"
-      "computed.\n"
+      "together with what follows it on its tile; *window*, none where those who read it are "
+      "fused\n"
+      "and can read its operand in place, else one of its own; *own*, one of its own; *none*, "
+      "nothing\n"
+      "has to be computed.\n"
       "\n"
       "**Types** of elements:\n"
       "\n"

@@ -31,7 +31,10 @@ Outcome run(Runner& runner, const tf::HostTensors& variables, const Run& run,
 class Checker {
  public:
   explicit Checker(const Model& model)
-      : model_(model), debug_graph_(model.graph), traced_(model.graph), programs_(model.graph, 1) {
+      : model_(model),
+        debug_graph_(model.graph),
+        traced_(model.graph),
+        programs_(model.graph, 1, limits()) {
     debug_graph_.set_mode(tf::training | tf::debug);
     unfused_.emplace(debug_graph_, 1);
   }
@@ -49,6 +52,13 @@ class Checker {
   }
 
  private:
+  /// Tensors are small: windows of any width are read in place.
+  static tf::ir::FusionLimits limits() {
+    tf::ir::FusionLimits limits;
+    limits.run = 1;
+    return limits;
+  }
+
   std::string check_run(const Run& r, std::size_t number, tf::HostTensors& variables) {
     const tf::HostTensors feeds = feeds_of(model_, r);
     traced_.random = {1, number};

@@ -271,6 +271,13 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return operand_numbers[static_cast<std::size_t>(input)];
   }
   static constexpr int first_store = operand_numbers[inputs];
+  /// Of the inputs before this one, those that lie in larger tensors.
+  static constexpr int windows_before(int input) {
+    constexpr bool is_window[] = {In::is_window..., false};
+    int count = 0;
+    for (int i = 0; i < input; ++i) count += is_window[i];
+    return count;
+  }
 
   static Ops decode(const std::uint32_t* words) {
     Ops ops{};

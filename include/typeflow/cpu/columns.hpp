@@ -61,6 +61,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   struct Geometry {
     std::int64_t length;  // of the folded axis
     std::int64_t width;   // of the inner axis
+    std::int64_t begin[M::inputs + 1];
     std::int64_t stride[M::inputs + 1][Outer + 2];
   };
   /// The operands of one outer index.
@@ -79,7 +80,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
 
   template <int I>
   static void find_strides(const KernelCall& call, Geometry& g) {
-    operand_strides<axes<I>, Outer + 2>(call.extents, g.stride[I]);
+    g.begin[I] = operand_layout<M, I, Outer + 2>(call.extents, g.stride[I]);
   }
 
   [[gnu::flatten]] static void columns(const KernelCall& call, const Geometry& g, const Ops& ops,
@@ -105,7 +106,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   TYPEFLOW_INLINE static void enter(const KernelCall& call, const Geometry& g,
                                     const std::int64_t* coordinate, Place& p) {
     using In = typename M::template Input<I>;
-    std::int64_t offset = 0;
+    std::int64_t offset = g.begin[I];
     std::int64_t position = 0;
     for (int k = 0; k < Outer; ++k) {
       if ((In::axes >> k & 1u) == 0) continue;

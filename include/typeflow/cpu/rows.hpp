@@ -23,15 +23,23 @@ struct Code;
 /// Elements that are worth a task of their own, and that one chunk of a fold has.
 inline constexpr std::int64_t chunk_size = 16384;
 
-/// By axis of the space, how far apart an operand's elements are that runs along these axes of it.
-template <unsigned Axes, int Rank>
-void operand_strides(const std::int64_t* extents, std::int64_t* stride) {
+/// By axis of the space, how far apart the elements of input I are; gives where it begins.
+template <class M, int I, int Rank>
+std::int64_t operand_layout(const std::int64_t* extents, std::int64_t* stride) {
+  constexpr unsigned Axes = M::template Input<I>::axes;
+  if constexpr (M::template Input<I>::is_window) {
+    const std::int64_t* const window =
+        extents + Rank + M::windows_before(I) * ir::window_extents(Rank);
+    for (int k = 0; k < Rank; ++k) stride[k] = (Axes >> k & 1u) != 0 ? window[2 + k] : 0;
+    return window[0] + window[1];
+  }
   std::int64_t next = 1;
   for (int k = Rank - 1; k >= 0; --k) {
     const bool runs = (Axes >> k & 1u) != 0;
     stride[k] = runs ? next : 0;
     if (runs) next *= extents[k];
   }
+  return 0;
 }
 
 template <bool Wide, int Outer, bool Folds, class B, class A>
@@ -84,6 +92,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   struct Geometry {
     std::int64_t rows;
     std::int64_t length;
+    std::int64_t begin[M::inputs + 1];
     std::int64_t stride[M::inputs + 1][Outer + 1];
   };
   /// A row's operands.
@@ -100,7 +109,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
 
   template <int I>
   static void find_strides(const KernelCall& call, Geometry& g) {
-    operand_strides<M::template Input<I>::axes, Outer + 1>(call.extents, g.stride[I]);
+    g.begin[I] = operand_layout<M, I, Outer + 1>(call.extents, g.stride[I]);
   }
 
   [[gnu::flatten]] static void rows(const KernelCall& call, const Geometry& g, std::int64_t begin,
@@ -151,7 +160,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
         get<I>(r) = L::template broadcast<T>(static_cast<T>(p.position[I]));
       }
     } else {
-      std::int64_t offset = 0;
+      std::int64_t offset = g.begin[I];
       for (int k = 0; k < Outer; ++k) {
         if ((In::axes >> k & 1u) != 0) offset += coordinate[k] * g.stride[I][k];
       }

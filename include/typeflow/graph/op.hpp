@@ -23,6 +23,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+struct Layout;
 struct Type;
 struct InterpretCall;
 struct ContractionRules;
@@ -136,8 +137,9 @@ struct Op {
   /// `simplify` is there. (The sanitizer of undefined behaviour lets g++ 12 compare no pointer to a
   /// function with null in constant evaluation.)
   bool simplifies;
-  int flops;  ///< floating-point operations per output element, for the cost model
-  int words;  ///< of the operation's data members
+  bool moves;  ///< `layout` is there
+  int flops;   ///< floating-point operations per output element, for the cost model
+  int words;   ///< of the operation's data members
 
   /// Output types (at most max_outputs) from input types; false if the inputs do not fit.
   bool (*infer)(const Graph&, const Node&, Type* out);
@@ -146,6 +148,9 @@ struct Op {
   /// The value that stands for the node's result: itself, another of the graph, or that of nodes
   /// that it adds. Null for an operation without such a rule.
   Id (*simplify)(Graph&, const Node&);
+  /// Where the result's elements are in input 0; false if no Layout says it. Null for an operation
+  /// without such a rule.
+  bool (*layout)(const Graph&, const Node&, Layout&);
   /// Composite operations: the same result from other operations.
   Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs);
   /// Elementwise operations: one element.

@@ -110,6 +110,17 @@ class KernelInterpreter {
     }
     return at;
   }
+  /// Where an input's element at `coordinate_` is in its operand.
+  std::int64_t place_of(int input) const {
+    const unsigned along = spec_.input[input].axes;
+    const std::int64_t* const window = window_[static_cast<std::size_t>(input)];
+    if (window == nullptr) return position(along);
+    std::int64_t at = window[0] + window[1];
+    for (std::size_t i = 0; i < axes_.size(); ++i) {
+      if ((along & axes_[i].bit) != 0) at += coordinate_[i] * window[2 + i];
+    }
+    return at;
+  }
   /// Sets the coordinates along some axes to those of an index over them, row-major.
   void go_to(unsigned along, std::int64_t index) {
     for (std::size_t i = axes_.size(); i-- > 0;) {
@@ -127,8 +138,11 @@ class KernelInterpreter {
       shapes_ = spec_.op->contraction->shapes(call_.words, call_.extents + 3 + spec_.outer,
                                               call_.extents[0], call_.extents[1], depth_);
     }
+    const std::int64_t* window = call_.extents + axes_.size();
     for (int i = 0; i < spec_.inputs; ++i) {
       operand_.push_back(spec_.input[i].is_index ? nullptr : call_.operands[next++]);
+      window_.push_back(spec_.input[i].is_window ? window : nullptr);
+      if (spec_.input[i].is_window) window += window_extents(static_cast<int>(axes_.size()));
     }
     for (int i = 0; i < spec_.stores; ++i) target_.push_back(call_.operands[next++]);
     const unsigned whole = all_axes();
@@ -143,9 +157,11 @@ class KernelInterpreter {
         const InputSpec& input = spec_.input[i];
         if (input.is_index) continue;
         const bool of_product = spec_.kind == KernelKind::contraction && i < 2;
-        const Memory in =
-            of_product ? product_memory(i) : memory(operand(i), input.dtype, input.axes);
-        const bool in_place = !of_product && (input.axes & long_axes()) == (along & long_axes()) &&
+        const Memory in = of_product        ? product_memory(i)
+                          : input.is_window ? window_memory(i)
+                                            : memory(operand(i), input.dtype, input.axes);
+        const bool in_place = !of_product && !input.is_window &&
+                              (input.axes & long_axes()) == (along & long_axes()) &&
                               in.data == out.data && in.bytes == out.bytes;
         if (overlap(out, in) && !in_place) fail("a result and an operand");
       }
@@ -157,6 +173,21 @@ class KernelInterpreter {
   };
   Memory memory(const void* data, DType type, unsigned along) const {
     return {static_cast<const std::byte*>(data), size_along(along) * size_of(type)};
+  }
+  /// From the first element of a window to the last.
+  Memory window_memory(int i) const {
+    const InputSpec& input = spec_.input[i];
+    const std::int64_t* const window = window_[static_cast<std::size_t>(i)];
+    std::int64_t first = window[0] + window[1];
+    std::int64_t last = first;
+    for (std::size_t k = 0; k < axes_.size(); ++k) {
+      if ((input.axes & axes_[k].bit) == 0) continue;
+      const std::int64_t along = (axes_[k].extent - 1) * window[2 + k];
+      (along < 0 ? first : last) += along;
+    }
+    const std::int64_t size = size_of(input.dtype);
+    const std::int64_t bytes = size_along(input.axes) == 0 ? 0 : (last - first + 1) * size;
+    return {static_cast<const std::byte*>(operand(i)) + first * size, bytes};
   }
   Memory product_memory(int i) const {
     std::int64_t size = count_of(shapes_[static_cast<std::size_t>(i)]).coefficient;
@@ -321,7 +352,7 @@ class KernelInterpreter {
       const bool along_fold = folded_ == 0 || (input.axes & folded_) != 0;
       if (along_fold != of_element) continue;
       value(i) = input.is_index ? Number{0, position(input.axes)}
-                                : load_number(input.dtype, operand(i), position(input.axes));
+                                : load_number(input.dtype, operand(i), place_of(i));
     }
   }
   void evaluate_rows(int phase, std::int64_t row) {
@@ -429,8 +460,9 @@ class KernelInterpreter {
   std::vector<Axis> axes_;
   unsigned folded_ = 0;  ///< the axis that is folded, as a bit
   std::int64_t depth_ = 0;
-  std::vector<void*> operand_;        ///< by input
-  std::vector<void*> target_;         ///< by store
+  std::vector<void*> operand_;               ///< by input
+  std::vector<const std::int64_t*> window_;  ///< by input that is one: begin and strides, or null
+  std::vector<void*> target_;                ///< by store
   std::array<Dims, 3> shapes_{};      ///< of a contraction's operands and result, for a matrix
   std::vector<HostTensor> matrices_;  ///< of a contraction; empty until they are read
   Graph graph_;

@@ -59,9 +59,10 @@ class InterpretedProgram {
 class ProgramInterpreter {
  public:
   /// A graph as traced; it may be one for debugging (Mode::debug).
-  explicit ProgramInterpreter(const Graph& graph, std::uint64_t seed = 0)
-      : graph_(graph), seed_(seed), main_(part({})) {}
-  explicit ProgramInterpreter(Graph&&, std::uint64_t = 0) = delete;
+  explicit ProgramInterpreter(const Graph& graph, std::uint64_t seed = 0,
+                              const FusionLimits& limits = {})
+      : graph_(graph), seed_(seed), limits_(limits), main_(part({})) {}
+  explicit ProgramInterpreter(Graph&&, std::uint64_t = 0, const FusionLimits& = {}) = delete;
 
   HostTensors variables;   ///< as the next run starts; runs change those that their effects assign
   std::uint64_t draw = 0;  ///< of the next run; each run draws anew
@@ -132,7 +133,8 @@ class ProgramInterpreter {
       EngineOptions options;
       options.seed = seed_;
       options.keep_all = has(graph_.mode(), Mode::debug);
-      found = std::make_unique<Part>(compile(Graph(graph_), request), store_, states_, options);
+      found = std::make_unique<Part>(compile(Graph(graph_), request, limits_), store_, states_,
+                                     options);
     }
     return *found;
   }
@@ -251,6 +253,7 @@ class ProgramInterpreter {
 
   const Graph& graph_;
   std::uint64_t seed_;
+  FusionLimits limits_;
   Variables store_;
   Variables states_;
   std::map<Key, std::unique_ptr<Part>> parts_;

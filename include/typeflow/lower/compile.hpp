@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The whole way of a graph to a program: verify, place, simplify, fuse, recompute, order,
-// lower.
+// The whole way of a graph to a program: verify, place, simplify, fuse, recompute,
+// find windows, order, lower.
 //
 // A model is compiled once for everything that it names: its effects, its named values, its
 // variables. A named value that a kernel swallows has no memory then; a run that asks for it, or
@@ -17,6 +17,7 @@
 #include "typeflow/passes/schedule.hpp"
 #include "typeflow/passes/simplify.hpp"
 #include "typeflow/passes/verify.hpp"
+#include "typeflow/passes/windows.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
@@ -66,7 +67,8 @@ constexpr ProgramPools internal_error(const char* stage, const Message& what) {
 }
 
 /// Compiles a traced graph. If the model has a mistake, the program is empty but for `error`.
-constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
+constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
+                               const FusionLimits& limits = {}) {
   if (!graph.error.empty()) return failed(graph.error);
   Message wrong = verify(graph);
   if (!wrong.empty()) return failed(wrong);
@@ -89,8 +91,11 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {}) {
   // A run of all that a program is for needs no telling apart, nor do kernels of one operation.
   if (!request.everything) named.roots.values = requested;
   if (!request.everything || keep_all) named.roots.kept.clear();
-  Fused fused = fuse(simplified, named.roots, !keep_all);
-  if (!keep_all) recompute(simplified, fused, named.roots);
+  Fused fused = fuse(simplified, named.roots, !keep_all, limits);
+  if (!keep_all) {
+    recompute(simplified, fused, named.roots, limits);
+    find_windows(simplified, fused, named.roots, named.stored, limits);
+  }
   const Pool<Id> order = schedule(simplified.graph, fused);
   if (order.empty() && fused.clusters.size() > 0) {
     return internal_error("fusion", Message{} << "the clusters form a cycle");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the kernel of a cluster is: the body, the operands, and along which axes of a collapsed
-// space these run.
+// What the kernel of a cluster is: the body, and a collapsed space.
 //
 // The space of a loop is collapsed first: adjacent axes along which all operands run alike become
 // one. Extents, words and slots go to the program, all else to the description.
@@ -10,7 +9,7 @@
 #include <cstdint>
 
 #include "typeflow/graph/graph.hpp"
-#include "typeflow/lower/kernel_words.hpp"
+#include "typeflow/lower/kernel_inputs.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/lower/slots.hpp"
 #include "typeflow/ops/contraction.hpp"
@@ -19,10 +18,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-class KernelDescriber : protected KernelWords {
+class KernelDescriber : protected KernelInputs {
  protected:
   constexpr KernelDescriber(const Simplified& simplified, const Fused& fused)
-      : KernelWords(simplified, fused),
+      : KernelInputs(simplified, fused),
         cluster_of_(fused.cluster_of.data()),
         next_(fused.next.data()),
         is_row_(fused.is_row.data()),
@@ -33,10 +32,6 @@ class KernelDescriber : protected KernelWords {
 
   // Loops.
 
-  struct Input {
-    Id storage;
-    unsigned axes;
-  };
   struct Store {
     int number;
     int is_row;
@@ -56,7 +51,10 @@ class KernelDescriber : protected KernelWords {
     for (int k = 0; k < input_count_; ++k) {
       differs |= inputs_[k].axes ^ inputs_[k].axes << 1;
     }
+    differs |= place_windows(space);
     const unsigned starts = (differs | 1u) & whole;
+    int last[max_rank] =
+        {};  // by axis of the kernel: the innermost axis of the space that is in it
     int axes = 0;
     unsigned reduced = 0;
     for (int i = 0; i < rank; ++axes) {
@@ -67,6 +65,7 @@ class KernelDescriber : protected KernelWords {
         ++i;
       } while (i < rank && (starts >> i & 1u) == 0);
       out_.extents.push(StepExtent{count.coefficient, count.powers});
+      last[axes] = i - 1;
     }
     if (axes == 0) {  // a scalar
       out_.extents.push(StepExtent{1, 0});
@@ -88,6 +87,7 @@ class KernelDescriber : protected KernelWords {
       unsigned& along = inputs_[k].axes;
       along = along == whole ? (1u << axes) - 1u : collapsed(along, starts, rank);
     }
+    push_windows(last, axes);
     push_inputs();
   }
   /// Axes as those of the kernel, each of which begins at an axis of `starts`.
@@ -100,55 +100,6 @@ class KernelDescriber : protected KernelWords {
       if ((along >> i & 1u) != 0) result |= 1u << axis;
     }
     return result;
-  }
-
-  /// Describes the inputs and appends their slots to the operands.
-  constexpr void push_inputs() {
-    int* at = spec_ + size_;
-    *at++ = input_count_;
-    for (int k = 0; k < input_count_; ++k, at += 3) {
-      const Id storage = inputs_[k].storage;
-      const bool is_index = nodes_[values_[storage].node].op->builtin == Builtin::index_along;
-      at[0] = dtype_of(storage);
-      at[1] = is_index;
-      at[2] = static_cast<int>(inputs_[k].axes);
-      if (!is_index) out_.operands.push(slot(storage));
-    }
-    size_ += 1 + 3 * input_count_;
-  }
-
-  /// The number of an operand from outside that runs along these axes.
-  constexpr int input(const Cluster& cluster, Id storage, unsigned axes) {
-    for (int i = 0; i < input_count_; ++i) {
-      if (inputs_[i].storage == storage && inputs_[i].axes == axes) return i;
-    }
-    if (input_count_ == KernelSpec::max_inputs) {
-      fail(cluster, "more operands than a kernel can have");
-      return 0;
-    }
-    inputs_[input_count_] = Input{storage, axes};
-    return input_count_++;
-  }
-
-  /// Along which axes of the cluster's space an operand of a member runs.
-  constexpr unsigned axes_of(const Cluster& cluster, const Node& node, bool row, Id value) const {
-    const unsigned whole = (1u << cluster.rank) - 1u;
-    if (node.op->kind == Kind::reduction || node.op->kind == Kind::write) return whole;
-    const Id in = type_of(value);
-    const Id out = type_of(node.outputs.first);
-    const Node& from = nodes_[values_[storage_[value]].node];
-    unsigned axes = 0;
-    if (from.op->builtin == Builtin::index_along) {
-      axes =
-          position_axes(types_[in].dims, static_cast<int>(graph_.attributes[from.attributes.first]),
-                        types_[out].dims);
-    } else if (in == out && !row) {
-      return whole;
-    } else {
-      const std::uint16_t known = fused_.axes.data()[in * fused_.type_count + out];
-      axes = known != 0 ? known - 1u : broadcast_axes(types_[in].dims, types_[out].dims);
-    }
-    return row ? spread_axes(axes, cluster.reduced, cluster.rank) : axes;
   }
 
   /// The items and stores of a cluster.
@@ -389,7 +340,6 @@ class KernelDescriber : protected KernelWords {
   int* number_of_;  // by value: in the body of its cluster
 
   // Of the cluster at hand.
-  Input inputs_[KernelSpec::max_inputs] = {};
   Store stores_[KernelSpec::max_stores] = {};
   int store_count_ = 0;
   Id labelled_ = none;  // the node that its step is called after

@@ -15,11 +15,13 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// An operand that is read, along the axes whose bits are set; or the position along one.
-template <DType D, bool IsIndex, unsigned Axes>
+/// An operand that is read, along the axes whose bits are set, maybe out of a larger tensor; or the
+/// position along one.
+template <DType D, bool IsIndex, unsigned Axes, bool IsWindow = false>
 struct Load {
   static constexpr DType dtype = D;
   static constexpr bool is_index = IsIndex;
+  static constexpr bool is_window = IsWindow;
   static constexpr unsigned axes = Axes;
 };
 
@@ -78,7 +80,8 @@ template <const KernelSpec& S, class I = Numbers<S.inputs>>
 struct InputsType;
 template <const KernelSpec& S, int... I>
 struct InputsType<S, std::integer_sequence<int, I...>> {
-  using type = List<Load<S.input[I].dtype, S.input[I].is_index, S.input[I].axes>...>;
+  using type =
+      List<Load<S.input[I].dtype, S.input[I].is_index, S.input[I].axes, S.input[I].is_window>...>;
 };
 template <const KernelSpec& S, class I = Numbers<S.items>>
 struct ItemsType;

@@ -18,6 +18,9 @@ class KernelWords : protected ProgramBuilder {
   // Arguments in descriptions: inputs from 0 on, a contraction's product, items.
   static constexpr int product_number = 32;
   static constexpr int first_item = 33;
+  // What an input is besides an element type and axes.
+  static constexpr int index_bit = 1;
+  static constexpr int window_bit = 2;
   // A description is a head, the body, and the inputs, which are known when the body is.
   static constexpr int head_size = 5;
 
@@ -68,7 +71,7 @@ class KernelWords : protected ProgramBuilder {
       k.op = ops_[*at++].op;
       k.inputs = *at++;
       for (int i = 0; i < k.inputs; ++i, at += 2) {
-        k.input[i] = {static_cast<DType>(at[0]), false, static_cast<unsigned>(at[1])};
+        k.input[i] = {static_cast<DType>(at[0]), false, false, static_cast<unsigned>(at[1])};
       }
       k.stores = *at++;
       for (int i = 0; i < k.stores; ++i, at += 2) {
@@ -110,7 +113,8 @@ class KernelWords : protected ProgramBuilder {
     }
     k.inputs = *at++;
     for (int i = 0; i < k.inputs; ++i, at += 3) {
-      k.input[i] = {static_cast<DType>(at[0]), at[1] != 0, static_cast<unsigned>(at[2])};
+      k.input[i] = {static_cast<DType>(at[0]), (at[1] & index_bit) != 0, (at[1] & window_bit) != 0,
+                    static_cast<unsigned>(at[2])};
     }
     return k;
   }

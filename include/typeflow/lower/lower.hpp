@@ -57,7 +57,7 @@ class Lowerer : KernelDescriber {
     for (const Cluster& c : fused_.clusters) {
       const int inputs = c.inputs;
       for (int i = 0; i < inputs; ++i) stored[c.input[i]] = 1;
-      if (c.kind != ClusterKind::single) continue;
+      if (c.kind != ClusterKind::single || c.merged) continue;
       const Range operands = nodes_[c.first].inputs;
       for (Id k = 0; k < operands.count; ++k) stored[storage_[operands_[operands.first + k]]] = 1;
     }

@@ -32,6 +32,7 @@ enum class KernelKind : std::uint8_t {
 struct InputSpec {
   DType dtype;
   bool is_index;
+  bool is_window;  ///< lies in a larger tensor; the step's extents say where (KernelSummary)
   unsigned axes;
 };
 
@@ -79,7 +80,11 @@ struct KernelSpec {
 /// What the run time knows of a kernel.
 struct KernelSummary {
   KernelKind kind;
-  int outer;                ///< as in KernelSpec
+  int outer;  ///< as in KernelSpec
+  /// Operands that lie in larger tensors. Behind the extents of its loops a step has for each, in
+  /// order, two numbers whose sum is where it begins, and how far apart its elements are along each
+  /// axis of the loops: numbers of elements, which may be negative.
+  int windows;
   bool random;              ///< draws random numbers
   bool prints;              ///< ops::Print
   int flops;                ///< per element of the step's space
@@ -89,7 +94,7 @@ struct KernelSummary {
 };
 
 constexpr KernelSummary summary_of(const KernelSpec& spec) {
-  KernelSummary s{spec.kind, spec.outer, false, false, 0, 0, 0, false};
+  KernelSummary s{spec.kind, spec.outer, 0, false, false, 0, 0, 0, false};
   if (spec.kind == KernelKind::custom) {
     s.flops = spec.op->flops;
     s.random = spec.op->effect == SideEffect::random;
@@ -105,7 +110,10 @@ constexpr KernelSummary summary_of(const KernelSpec& spec) {
   for (int i = 0; i < spec.inputs; ++i) {
     if (spec.input[i].is_index) continue;
     const bool of_product = contraction && i < 2;
-    if (!of_product && spec.input[i].axes == (1u << axes) - 1u) s.aligned |= 1u << operand;
+    if (spec.input[i].is_window) {
+      ++s.windows;
+    } else if (!of_product && spec.input[i].axes == (1u << axes) - 1u)
+      s.aligned |= 1u << operand;
     ++operand;
   }
   for (int i = 0; i < spec.items; ++i) {
@@ -140,13 +148,14 @@ struct ConstantRecord {
   Range words;  ///< in ProgramView::words
 };
 
-/// A part of a shape as a number of elements; see Count.
+/// A part of a shape as a number of elements; see Count. Those of windows may be negative.
 struct StepExtent {
   std::int64_t coefficient;
   int powers;
 
   constexpr std::int64_t resolve(const SymbolSizes& sizes) const {
-    return Count{coefficient, powers}.resolve(sizes);
+    return coefficient < 0 ? -Count{-coefficient, powers}.resolve(sizes)
+                           : Count{coefficient, powers}.resolve(sizes);
   }
 };
 
@@ -278,9 +287,21 @@ constexpr ProgramView view_of(const ProgramPools& program) {
       program, [](const auto&... pool) { return ProgramView{{{pool.data(), pool.size()}...}}; });
 }
 
-/// How many of a step's extents are those of its loops; a contraction has others behind them.
+/// How many of a step's extents say where a window is, if it has loops over so many axes.
+constexpr int window_extents(int rank) { return 2 + rank; }
+
+/// How many of a step's extents are those of its loops; others may be behind them.
 constexpr int loop_extents(const KernelSummary& kernel, const Step& step) {
-  return kernel.kind == KernelKind::contraction ? 3 + kernel.outer : step.extents.count;
+  switch (kernel.kind) {
+    case KernelKind::loop:
+      return kernel.outer + 1;
+    case KernelKind::columns:
+      return kernel.outer + 2;
+    case KernelKind::contraction:
+      return kernel.outer + 3;
+    default:
+      return step.extents.count;
+  }
 }
 
 /// What a step costs in a run.
@@ -292,8 +313,16 @@ struct StepCost {
 constexpr StepCost cost_of(const ProgramView& program, const Step& step, const SymbolSizes& sizes) {
   const KernelSummary& kernel = program.kernels[step.kernel];
   StepCost cost{};
+  const auto extent = [&](int i) { return program.extents[step.extents.first + i].resolve(sizes); };
+  std::int64_t most =
+      too_many;  // of a tensor of which a kernel reads a window, what its loops read
+  if (kernel.windows > 0) {
+    most = 1;
+    for (int i = 0; i < loop_extents(kernel, step); ++i) most = checked_product(most, extent(i));
+  }
   const auto elements = [&](Id slot) {
-    return count_of(program.type_of(slot).dims).resolve(sizes);
+    const std::int64_t count = count_of(program.type_of(slot).dims).resolve(sizes);
+    return count < most ? count : most;
   };
   std::int64_t space = 0;
   for (int i = 0; i < (kernel.updates ? step.inputs : step.operands.count); ++i) {
@@ -308,7 +337,6 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, const S
     const std::int64_t bytes = checked_product(space, 2 * size_of(program.type_of(output).dtype));
     cost.bytes = checked_sum(cost.bytes, bytes);
   }
-  const auto extent = [&](int i) { return program.extents[step.extents.first + i].resolve(sizes); };
   if (kernel.kind == KernelKind::custom) {
     cost.flops = checked_product(space, kernel.flops);
     return cost;

@@ -21,6 +21,10 @@
 //   static simplify(op, x..., y)      the tensor that y is the same as, bit for bit; y itself if
 //   none
 //                                     is known. If variadic: simplify(op, span<const AnyExpr> x, y)
+//   static layout(op, Dims x, Dims y, Layout&)
+//                                     custom, of one input: where the elements of y are in x, if
+//                                     all of them are there; false if no Layout says it. Kernels
+//                                     that read y then may read x
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; elementwise operations need none
 //   static explain(op, const Failure&, span<const Dims>)
@@ -91,6 +95,7 @@ struct operation_base {
   static constexpr std::nullptr_t infer = nullptr;
   static constexpr std::nullptr_t gradient = nullptr;
   static constexpr std::nullptr_t simplify = nullptr;
+  static constexpr std::nullptr_t layout = nullptr;
   static constexpr std::nullptr_t expand = nullptr;
 };
 

@@ -17,6 +17,7 @@
 
 #include "typeflow/front/expr.hpp"
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/layout.hpp"
 #include "typeflow/graph/op.hpp"
 #include "typeflow/ops/well_formed.hpp"
 
@@ -251,6 +252,19 @@ constexpr auto simplify_of() -> Id (*)(ir::Graph&, const ir::Node&) {
   }
 }
 
+/// Its rule for where the result is in its input; null if it has none.
+template <class O>
+constexpr auto layout_of() -> bool (*)(const ir::Graph&, const ir::Node&, Layout&) {
+  if constexpr (Moves<O>) {
+    return [](const ir::Graph& graph, const ir::Node& node, Layout& layout) {
+      return O::layout(decode<O>(graph, node), graph.dims_of(graph.input(node, 0)),
+                       graph.dims_of(node.outputs.first), layout);
+    };
+  } else {
+    return nullptr;
+  }
+}
+
 /// O's loops; null if it has none.
 template <class O>
 constexpr auto interpret_of() -> void (*)(InterpretCall&) {
@@ -292,11 +306,13 @@ constexpr ir::Op make_op() {
                   Rules::inferable,
                   O::foldable,
                   detail::Simplifies<O>,
+                  detail::Moves<O>,
                   O::flops,
                   word_count<O>,
                   &Rules::infer,
                   &Rules::gradient,
                   detail::simplify_of<O>(),
+                  detail::layout_of<O>(),
                   &Rules::expand,
                   &Rules::evaluate,
                   detail::interpret_of<O>(),

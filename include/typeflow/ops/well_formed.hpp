@@ -50,6 +50,8 @@ concept HasGradient = !requires { requires NoRule<decltype(O::gradient)>; };
 template <class O>
 concept Simplifies = !requires { requires NoRule<decltype(O::simplify)>; };
 template <class O>
+concept Moves = !requires { requires NoRule<decltype(O::layout)>; };
+template <class O>
 concept Expands = !requires { requires NoRule<decltype(O::expand)>; };
 /// It computes its elements itself, from a whole call.
 template <class O>
@@ -207,6 +209,24 @@ concept explains_failures =
     };
 
 template <class O>
+concept lays_out = requires(O op, const Dims& dims, Layout& layout) {
+  { O::layout(op, dims, dims, layout) } -> std::same_as<bool>;
+};
+template <class O>
+constexpr bool layout_fits() {
+  if constexpr (!Moves<O>) {
+    return true;
+  } else {
+    constexpr bool fits =
+        O::kind == Kind::custom && O::outputs == 1 && arity<O> == 1 && lays_out<O>;
+    static_assert(fits,
+                  "layout is for operations with a kernel of their own, one input and one result: "
+                  "bool layout(op, const tf::Dims& x, const tf::Dims& y, tf::Layout&)");
+    return fits;
+  }
+}
+
+template <class O>
 constexpr bool elementwise_fits() {
   using With = Takes<O, InputsOf<O>>;
   constexpr bool takes = arity<O> > 0 || (Evaluates<O> && O::own_type);
@@ -305,12 +325,13 @@ constexpr bool well_formed() {
   static_assert(!detail::Explains<O> || detail::explains_failures<O>,
                 "explain of an operation must be explain(op, const tf::Failure&, "
                 "std::span<const tf::Dims>), and give a tf::Error");
+  constexpr bool layout = detail::layout_fits<O>();
   if constexpr (O::kind == Kind::elementwise) {
-    return detail::elementwise_fits<O>();
+    return layout && detail::elementwise_fits<O>();
   } else if constexpr (O::variadic) {
-    return detail::variadic_fits<O>();
+    return layout && detail::variadic_fits<O>();
   } else {
-    return detail::rules_fit<O>();
+    return layout && detail::rules_fit<O>();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/layout.hpp"
 #include "typeflow/passes/needs.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
@@ -40,6 +41,8 @@ struct FusionLimits {
   Limit<8, most_inputs> tensors{};    ///< operands that are no scalars
   Limit<16, most_inputs> inputs{};    ///< operands
   Limit<4, most_phases> phases{};     ///< loops over a row
+  /// Elements that lie together in a window at least: fewer are cheaper to copy than to begin.
+  Limit<16, 1 << 20> run{};
 };
 
 enum class ClusterKind : std::uint8_t { loop, contraction, single };
@@ -71,6 +74,13 @@ struct Cluster {
   std::uint16_t input_axes[FusionLimits::most_inputs];
 };
 
+/// A value without memory of its own: who reads it reads the base instead (passes/windows.hpp).
+struct Window {
+  Id value;
+  Id base;  ///< a storage value
+  Layout layout;
+};
+
 /// The clusters of a graph.
 struct Fused {
   Pool<Cluster> clusters;
@@ -89,6 +99,13 @@ struct Fused {
   Pool<Id> needs;            ///< by node: the names that need it, in need_sets
   Pool<std::uint16_t> axes;  ///< by pair of types: broadcast_axes plus one, where known
   int type_count = 0;
+  Pool<Window> windows;
+  Pool<Id> window_of;  ///< by value: in windows, or none; empty if there are no windows
+
+  constexpr const Window* window(Id value) const {
+    const bool is_window = value < window_of.size() && window_of.data()[value] != none;
+    return is_window ? &windows.data()[window_of.data()[value]] : nullptr;
+  }
 };
 
 /// Which axes of the space of `out` (its axes of extent other than 1), as bits, a tensor of shape

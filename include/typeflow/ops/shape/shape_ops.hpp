@@ -70,6 +70,12 @@ struct Transpose : custom {
     if (!moves) return source;
     return twice ? transpose_to(source, permutation) : y;
   }
+  static constexpr bool layout(const Transpose& op, const Dims& x, const Dims&, Layout& out) {
+    const Layout in = row_major(x);
+    out = in;
+    for (int i = 0; i < x.rank; ++i) out.stride[i] = in.stride[op.permutation[i]];
+    return true;
+  }
   static void interpret(InterpretCall& call) {
     const HostTensor& x = *call.inputs[0];
     HostTensor& y = call.outputs[0];

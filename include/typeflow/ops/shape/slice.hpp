@@ -72,6 +72,16 @@ struct Slice : custom, SliceWindow {
   static constexpr AnyExpr simplify(const Slice& op, AnyExpr x, AnyExpr y) {
     return slice_through(x, op, y);
   }
+  /// None of a window that only a run can check, or whose start is known in a run only.
+  static constexpr bool layout(const Slice& op, const Dims& x, const Dims& y, Layout& out) {
+    out = row_major(x);
+    for (int i = 0; i < x.rank; ++i) {
+      if (x.extent[i] == y.extent[i]) continue;
+      if (is_symbolic(x.extent[i]) || !out.skip(op.begin[i], out.stride[i])) return false;
+      out.stride[i].coefficient *= op.step[i];
+    }
+    return true;
+  }
   /// An index or range of a symbolic axis may lie outside of it in a run where that is short.
   static Failure outside(const Slice& op, int axis, const std::int64_t* window,
                          std::int64_t extent) {
@@ -150,6 +160,17 @@ struct Reverse : custom {
   }
   static constexpr AnyExpr simplify(Reverse op, auto x, auto y) {
     return made_by<Reverse>(x) && operation_of<Reverse>(x).axes == op.axes ? input_of(x, 0) : y;
+  }
+  static constexpr bool layout(Reverse op, const Dims& x, const Dims&, Layout& out) {
+    out = row_major(x);
+    for (int i = 0; i < x.rank; ++i) {
+      if ((op.axes >> i & 1u) == 0) continue;
+      Stride& along = out.stride[i];
+      if (!out.skip(x.extent[i], along)) return false;
+      along.coefficient = -along.coefficient;
+      if (!out.skip(1, along)) return false;
+    }
+    return true;
   }
   static void interpret(InterpretCall& call) {
     const Reverse op = decode<Reverse>(call.graph, call.node);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a kernel reads: operands, along which axes of its space they run, and where they are if they
+// are windows of other tensors.
+
+#include <cstdint>
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/lower/kernel_words.hpp"
+#include "typeflow/lower/program.hpp"
+#include "typeflow/lower/slots.hpp"
+#include "typeflow/passes/clusters.hpp"
+#include "typeflow/passes/simplify.hpp"
+#include "typeflow/passes/windows.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
+
+class KernelInputs : protected KernelWords {
+ protected:
+  using KernelWords::KernelWords;
+
+  struct Input {
+    Id storage;
+    unsigned axes;
+  };
+  /// The number of an operand from outside that runs along these axes.
+  constexpr int input(const Cluster& cluster, Id storage, unsigned axes) {
+    for (int i = 0; i < input_count_; ++i) {
+      if (inputs_[i].storage == storage && inputs_[i].axes == axes) return i;
+    }
+    if (input_count_ == KernelSpec::max_inputs) {
+      fail(cluster, "more operands than a kernel can have");
+      return 0;
+    }
+    inputs_[input_count_] = Input{storage, axes};
+    return input_count_++;
+  }
+
+  /// Describes the inputs and appends their slots to the operands.
+  constexpr void push_inputs() {
+    int* at = spec_ + size_;
+    *at++ = input_count_;
+    for (int k = 0; k < input_count_; ++k, at += 3) {
+      const Id storage = inputs_[k].storage;
+      const Window* const window = fused_.window(storage);
+      const bool is_index = nodes_[values_[storage].node].op->builtin == Builtin::index_along;
+      at[0] = dtype_of(storage);
+      at[1] = (is_index ? index_bit : 0) | (window != nullptr ? window_bit : 0);
+      at[2] = static_cast<int>(inputs_[k].axes);
+      if (!is_index) out_.operands.push(slot(window == nullptr ? storage : window->base));
+    }
+    size_ += 1 + 3 * input_count_;
+  }
+
+  // Windows.
+
+  /// Finds how windows lie in the space of a loop, which they may cut: gives the axes that do not
+  /// go on where the axis before them ends, as bits.
+  constexpr unsigned place_windows(const Dims& space) {
+    unsigned starts = 0;
+    window_count_ = 0;
+    for (int k = 0; k < input_count_ && !fused_.windows.empty(); ++k) {
+      const Window* const window = fused_.window(inputs_[k].storage);
+      if (window == nullptr) continue;
+      const Dims& value = types_[type_of(window->value)].dims;
+      WindowAxes& along = windows_[window_count_++];
+      along = window_axes(window->layout, value, space, inputs_[k].axes);
+      starts |= along.starts;
+    }
+    return starts;
+  }
+  /// Appends to the extents where each begins, and how far apart its neighbours along the axes of
+  /// the kernel are, of which `last` are the innermost ones of the space. A scalar has one.
+  constexpr void push_windows(const int* last, int axes) {
+    for (int i = 0; i < window_count_; ++i) {
+      const WindowAxes& along = windows_[i];
+      push_stride(along.begin[0]);
+      push_stride(along.begin[1]);
+      for (int k = 0; k < axes; ++k) push_stride(along.stride[last[k]]);
+    }
+  }
+
+  constexpr void push_stride(const Stride& stride) {
+    out_.extents.push(StepExtent{stride.coefficient, stride.powers});
+  }
+
+  /// Along which axes of the cluster's space an operand of a member runs.
+  constexpr unsigned axes_of(const Cluster& cluster, const Node& node, bool row, Id value) const {
+    const unsigned whole = (1u << cluster.rank) - 1u;
+    if (node.op->kind == Kind::reduction || node.op->kind == Kind::write) return whole;
+    const Id in = type_of(value);
+    const Id out = type_of(node.outputs.first);
+    const Node& from = nodes_[values_[storage_[value]].node];
+    unsigned axes = 0;
+    if (from.op->builtin == Builtin::index_along) {
+      axes =
+          position_axes(types_[in].dims, static_cast<int>(graph_.attributes[from.attributes.first]),
+                        types_[out].dims);
+    } else if (in == out && !row) {
+      return whole;
+    } else {
+      const std::uint16_t known = fused_.axes.data()[in * fused_.type_count + out];
+      axes = known != 0 ? known - 1u : broadcast_axes(types_[in].dims, types_[out].dims);
+    }
+    return row ? spread_axes(axes, cluster.reduced, cluster.rank) : axes;
+  }
+
+  // Of the cluster at hand.
+  Input inputs_[KernelSpec::max_inputs] = {};
+
+ private:
+  WindowAxes windows_[KernelSpec::max_inputs] = {};
+  int window_count_ = 0;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Windows: values that those who read them find in another tensor's memory.
+//
+// A slice, a reversal, a transpose computes nothing. If all who read it are loops that can read its
+// operand where the result's elements lie there, it is no step, has no memory, and its operand
+// lives on until they have run. Loops are cut where neighbours along an axis do not go on in the
+// next row; they stay as long as folds and vectors need them, so every bit stays.
+
+#include <cstdint>
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/layout.hpp"
+#include "typeflow/passes/clusters.hpp"
+#include "typeflow/passes/simplify.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
+
+/// How a window lies along the axes of a space that it runs along.
+struct WindowAxes {
+  bool fits;                ///< strides say it
+  unsigned starts;          ///< axes that do not go on where the axis before them ends, as bits
+  const Stride* begin;      ///< Layout::begin
+  Count run;                ///< elements of the innermost axes that go on in one another
+  Stride stride[max_rank];  ///< by axis of the space
+};
+
+/// The same for the window of a tensor of shape `value`, which kernels may see as another shape of
+/// as many elements: its axes that go on in one another are one, which is split into those of the
+/// space.
+constexpr WindowAxes window_axes(const Layout& layout, const Dims& value, const Dims& space,
+                                 unsigned axes) {
+  WindowAxes out{true, 0, layout.begin, {}, {}};
+  int axis = space.rank;
+  const auto next = [&] {
+    do --axis;
+    while (axis >= 0 && (axes >> axis & 1u) == 0);
+  };
+  next();
+  bool innermost = true;
+  for (int i = value.rank - 1; i >= 0;) {
+    const Stride stride = layout.stride[i];
+    Count run{};
+    const auto goes_on = [&](const Stride& other) {
+      return other.powers == stride.powers + run.powers &&
+             other.coefficient == stride.coefficient * run.coefficient;
+    };
+    if (value.extent[i] == 1) {
+      --i;
+      continue;
+    }
+    do {
+      run.multiply(value.extent[i]);
+      do --i;
+      while (i >= 0 && value.extent[i] == 1);
+    } while (i >= 0 && goes_on(layout.stride[i]));
+    Count size{};
+    int first = none;
+    while (!(size == run)) {
+      if (axis < 0) return {};
+      out.stride[axis] = {stride.coefficient * size.coefficient, stride.powers + size.powers};
+      size.multiply(space.extent[axis]);
+      first = axis;
+      next();
+    }
+    if (i >= 0) out.starts |= 1u << first;
+    if (innermost) out.run = run;
+    innermost = false;
+  }
+  out.fits = axis < 0;
+  return out;
+}
+
+/// Whether a kernel of this geometry has a loop for each axis if some are cut from those before
+/// them: one for the reduced axes, and one for those inside of them.
+constexpr bool fits_starts(unsigned starts, unsigned reduced, int rank) {
+  unsigned inner = 0;
+  for (int i = rank - 1; i >= 0 && reduced != 0 && (reduced >> i & 1u) == 0; --i) inner |= 1u << i;
+  return (starts & (reduced & reduced << 1)) == 0 && (starts & (inner & inner << 1)) == 0;
+}
+
+class WindowFinder {
+ public:
+  constexpr WindowFinder(const Simplified& simplified, Fused& fused, const Roots& roots,
+                         const Pool<Id>& stored, const FusionLimits& limits)
+      : graph_(simplified.graph), map_(simplified.map), fused_(fused), limits_(limits) {
+    for (Id c = 0; c < fused_.clusters.size(); ++c) {
+      const Cluster& cluster = fused_.clusters.data()[c];
+      if (cluster.kind != ClusterKind::single || cluster.merged) continue;
+      if (graph_.nodes.data()[cluster.first].op->moves) singles_.push(c);
+    }
+    if (singles_.empty()) return;
+    pinned_ = Pool<char>(graph_.values.size(), 0);
+    for (const Id value : roots.values) pin(value);
+    for (const Id value : stored) pin(value);
+  }
+
+  constexpr void run() {
+    for (const Id c : singles_) consider(c);
+    if (found_.empty()) return;
+    for (const Cluster& c : fused_.clusters) {
+      if (!c.merged) check_reads(c);
+    }
+    for (int i = 0; i < found_.size(); ++i) {
+      if (refused_[i] == 0) take(found_[i]);
+    }
+    if (fused_.windows.empty()) return;
+    for (Cluster& c : fused_.clusters) {
+      if (c.merged || c.kind != ClusterKind::loop) continue;
+      for (int i = 0; i < c.inputs; ++i) {
+        const Window* const window = fused_.window(c.input[i]);
+        if (window != nullptr) c.input[i] = window->base;
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t largest_base = std::int64_t{1} << 40;
+
+  constexpr void pin(Id traced) {
+    const Id value = map_[traced];
+    if (value == none || fused_.needs[graph_.values[value].node] == NeedSets::nobody) return;
+    pinned_[fused_.storage[value]] = 1;
+  }
+
+  /// The result of an operation that moves elements, if nothing but reads need it.
+  constexpr void consider(Id cluster) {
+    const Node& node = graph_.nodes[fused_.clusters[cluster].first];
+    const Id value = node.outputs.first;
+    if (pinned_[value] != 0 || node.controls.count != 0) return;
+    const Id x = graph_.input(node, 0);
+    const Id base = fused_.storage[x];
+    const Node& from = graph_.node_of(base);
+    // What a run overwrites may be another value by the time that it is read.
+    if (from.op->builtin == Builtin::variable && is_written(from)) return;
+    if (count_of_elements(graph_.dims_of(x)) > largest_base) return;
+    if (count_of_elements(graph_.dims_of(value)) == 0) return;
+    Window window{value, base, {}};
+    if (!node.op->layout(graph_, node, window.layout)) return;
+    if (candidate_of_.empty()) candidate_of_ = Pool<Id>(graph_.values.size(), none);
+    candidate_of_[value] = found_.push(window);
+    refused_.push(0);
+  }
+  /// With symbols of 1.
+  static constexpr std::int64_t count_of_elements(const Dims& dims) {
+    Count count{};
+    for (int i = 0; i < dims.rank; ++i) count.multiply(dims.extent[i]);
+    return count.coefficient;
+  }
+  constexpr bool is_written(const Node& variable) {
+    if (written_.empty()) {
+      written_ = Pool<char>(graph_.variable_records.size() + 1, 0);
+      for (const Id id : fused_.order) {
+        const Node& node = graph_.nodes.data()[id];
+        if (!writes_variable(node.op->kind)) continue;
+        written_[graph_.variable_index(graph_.input(node, 0))] = 1;
+      }
+    }
+    return written_[static_cast<Id>(graph_.words_of(variable)[0])] != 0;
+  }
+
+  constexpr void check_reads(const Cluster& c) {
+    const Id* const candidate_of = candidate_of_.data();
+    if (c.kind == ClusterKind::single) {
+      const Range inputs = graph_.nodes.data()[c.first].inputs;
+      for (Id k = inputs.first; k < inputs.first + inputs.count; ++k) {
+        const Id candidate = candidate_of[fused_.storage[graph_.operands[k]]];
+        if (candidate != none) refused_[candidate] = 1;
+      }
+      return;
+    }
+    const int inputs = c.inputs;
+    for (int i = 0; i < inputs; ++i) {
+      const Id candidate = candidate_of[c.input[i]];
+      if (candidate != none && !can_read(c, c.input_axes[i], found_[candidate])) {
+        refused_[candidate] = 1;
+      }
+    }
+  }
+  constexpr bool can_read(const Cluster& c, unsigned axes, const Window& window) const {
+    if (c.kind != ClusterKind::loop || !(c.device == graph_.node_of(window.value).device)) {
+      return false;
+    }
+    const Dims& space = graph_.types[c.space].dims;
+    const WindowAxes along = window_axes(window.layout, graph_.dims_of(window.value), space, axes);
+    if (!along.fits || !fits_starts(along.starts, c.reduced, c.rank)) return false;
+    if (c.rank == 0 || (axes >> (c.rank - 1) & 1u) == 0) return true;  // a number for each row
+    const bool is_short = along.run.powers == 0 && along.run.coefficient < limits_.run;
+    return along.stride[c.rank - 1] == Stride{1, 0} && !is_short;
+  }
+
+  constexpr void take(const Window& window) {
+    if (fused_.window_of.empty()) fused_.window_of = Pool<Id>(graph_.values.size(), none);
+    fused_.window_of[window.value] = fused_.windows.push(window);
+    const Id node = graph_.values[window.value].node;
+    Cluster& cluster = fused_.clusters[fused_.cluster_of[node]];
+    cluster.merged = true;
+    cluster.first = none;
+    cluster.last = none;
+    cluster.members = 0;
+    fused_.cluster_of[node] = none;
+    fused_.needs[node] = NeedSets::nobody;
+  }
+
+  const Graph& graph_;
+  const Pool<Id>& map_;
+  Fused& fused_;
+  const FusionLimits limits_;
+  Pool<Id> singles_;       // clusters of operations that move elements
+  Pool<Window> found_;     // that may become windows
+  Pool<char> refused_;     // by these: somebody reads the value itself
+  Pool<Id> candidate_of_;  // by value: in found_
+  Pool<char> pinned_;      // by value: in memory whoever reads it
+  Pool<char> written_;     // by variable; empty until it is asked for
+};
+
+/// Takes out of the clusters what only moves elements, where all that read it can do without.
+/// `stored`: values (of the original) that must be in memory at the end.
+constexpr void find_windows(const Simplified& simplified, Fused& fused, const Roots& roots,
+                            const Pool<Id>& stored, const FusionLimits& limits = {}) {
+  WindowFinder(simplified, fused, roots, stored, limits).run();
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Which slices, reversals and transposes are read in place, and which are steps.
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "typeflow/graph.hpp"
+#include "typeflow/interpret/program.hpp"
+#include "typeflow/passes/windows.hpp"
+
+namespace tf = typeflow;
+
+namespace {
+
+/// The operations of a model's steps, as they are labelled: "Slice MatMul".
+template <class M>
+std::string steps_of(const M& model, const tf::ir::FusionLimits& limits = {}) {
+  tf::Graph g;
+  model(g);
+  const tf::ir::InterpretedProgram program(tf::ir::compile(tf::ir::Graph(g), {}, limits));
+  std::string out;
+  for (const tf::ir::Step& step : program.pools().steps) {
+    out += (out.empty() ? "" : " ") + std::string(step.label.operation.view());
+  }
+  return out;
+}
+
+auto images(tf::Graph& g) { return tf::placeholder<float, 20, 30, 40>(g, "x"); }
+
+}  // namespace
+
+TEST_CASE("a slice whose rows lie together is read by what follows it") {
+  CHECK(steps_of([](tf::Graph& g) {
+          (2.0f * slice<tf::whole, tf::range(3, 20), tf::range(4, 24)>(images(g))).named("y");
+        }) == "Mul");
+  CHECK(steps_of([](tf::Graph& g) { (2.0f * slice<tf::whole, 3>(images(g))).named("y"); }) ==
+        "Mul");
+  CHECK(steps_of([](tf::Graph& g) { (2.0f * slice<tf::every(2)>(images(g))).named("y"); }) ==
+        "Mul");
+  CHECK(steps_of([](tf::Graph& g) { exp(slice<tf::every(-1)>(images(g))).named("y"); }) == "Exp");
+  CHECK(steps_of([](tf::Graph& g) { exp(transpose<1, 0, 2>(images(g))).named("y"); }) == "Exp");
+  SUBCASE("also where it is split into other axes") {
+    CHECK(steps_of(
+              [](tf::Graph& g) {
+                const auto x = slice<tf::whole, 3, tf::from(10)>(images(g));
+                exp(reshape<20, 3, 10>(x)).named("y");
+              },
+              {.run = 10}) == "Exp");
+  }
+  SUBCASE("by all who read it") {
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto parts = split<2, 2>(images(g));
+            (std::get<0>(parts) * sigmoid(std::get<1>(parts))).named("y");
+            sum<2>(std::get<0>(parts)).named("sums");
+          }) == "Mul Sum");
+  }
+}
+
+TEST_CASE("a slice whose elements lie apart or in short rows is a step") {
+  CHECK(steps_of([](tf::Graph& g) {
+          exp(slice<tf::whole, tf::whole, tf::every(2)>(images(g))).named("y");
+        }) == "Slice Exp");
+  CHECK(steps_of([](tf::Graph& g) {
+          exp(slice<tf::whole, tf::whole, tf::every(-1)>(images(g))).named("y");
+        }) == "Reverse Exp");
+  CHECK(steps_of([](tf::Graph& g) { exp(transpose<2, 0, 1>(images(g))).named("y"); }) ==
+        "Transpose Exp");
+  const auto narrow = [](tf::Graph& g) {
+    exp(slice<tf::whole, tf::whole, tf::range(0, 15)>(images(g))).named("y");
+  };
+  CHECK(steps_of(narrow) == "Slice Exp");
+  CHECK(steps_of(narrow, {.run = 15}) == "Exp");
+}
+
+TEST_CASE("a slice that something else than a loop needs is a step") {
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = slice<3>(images(g));
+          matmul(x, transpose<1, 0>(exp(x))).named("y");
+        }) == "Slice Exp MatMul");
+  SUBCASE("the result of a run") {
+    CHECK(steps_of([](tf::Graph& g) { slice<3>(images(g)).named("y"); }) == "Slice");
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = slice<3>(images(g)).named("part");
+            exp(x).named("y");
+          }) == "Slice Exp");
+  }
+}
+
+TEST_CASE("folds go on over whole rows only") {
+  const auto part = [](tf::Graph& g) {
+    return slice<tf::whole, tf::range(3, 20), tf::range(4, 24)>(images(g));
+  };
+  CHECK(steps_of([&](tf::Graph& g) { sum<2>(part(g)).named("y"); }) == "Sum");
+  CHECK(steps_of([&](tf::Graph& g) { sum<1>(part(g)).named("y"); }) == "Sum");
+  CHECK(steps_of([&](tf::Graph& g) { sum<1, 2>(part(g)).named("y"); }) == "Slice Sum");
+  CHECK(steps_of([&](tf::Graph& g) { sum<0>(part(g)).named("y"); }) == "Slice Sum");
+  CHECK(steps_of([&](tf::Graph& g) {
+          sum<0, 1, 2>(slice<tf::range(3, 20)>(images(g))).named("y");
+        }) == "Sum");
+}
+
+TEST_CASE("a slice of a variable that the model changes is a step") {
+  const auto model = [](bool changes) {
+    return [changes](tf::Graph& g) {
+      auto w = tf::variable<float, 8, 20>(g, "w");
+      exp(slice<tf::range(2, 5)>(w)).named("y");
+      if (changes) assign(w, 2.0f * w).named("next");
+    };
+  };
+  CHECK(steps_of(model(false)) == "Exp");
+  CHECK(steps_of(model(true)).find("Slice") != std::string::npos);
+}
+
+TEST_CASE("symbols: rows of any number, but nothing that only a run can check") {
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = tf::placeholder<float, 5, tf::batch, 20>(g, "x");
+          exp(slice<3>(x)).named("y");
+        }) == "Exp");
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = tf::placeholder<float, tf::batch, 20>(g, "x");
+          exp(slice<3>(x)).named("y");
+        }) == "Slice Exp");
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = tf::placeholder<float, tf::batch, 20>(g, "x");
+          exp(slice<tf::every(-1)>(x)).named("y");
+        }) == "Exp");
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = tf::placeholder<float, 5, tf::batch, 40>(g, "x");
+          exp(slice<3, tf::whole, tf::from(20)>(x)).named("y");
+        }) == "Exp");
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = tf::placeholder<float, tf::batch, tf::symbol<"time">, 20>(g, "x");
+          exp(slice<tf::every(-1), tf::every(-1)>(x)).named("y");
+        }) == "Reverse Exp");
+}
+
+TEST_CASE("how windows lie in a space") {
+  const tf::Dims whole{2, {6, 20}};
+  tf::Layout layout = tf::row_major(whole);
+  SUBCASE("what goes on is one axis") {
+    const tf::ir::WindowAxes axes = tf::ir::window_axes(layout, whole, tf::Dims{1, {120}}, 1u);
+    CHECK(axes.fits);
+    CHECK(axes.starts == 0u);
+    CHECK(axes.run == tf::Count{120, 0});
+    CHECK(axes.stride[0] == tf::Stride{1, 0});
+  }
+  SUBCASE("what does not is cut there, and can't be one axis") {
+    const tf::Dims window{2, {6, 10}};
+    const tf::ir::WindowAxes axes = tf::ir::window_axes(layout, window, window, 3u);
+    CHECK(axes.fits);
+    CHECK(axes.starts == 2u);
+    CHECK(axes.run == tf::Count{10, 0});
+    CHECK(axes.stride[0] == tf::Stride{20, 0});
+    CHECK(!tf::ir::window_axes(layout, window, tf::Dims{1, {60}}, 1u).fits);
+    CHECK(!tf::ir::window_axes(layout, window, tf::Dims{2, {3, 20}}, 3u).fits);
+  }
+  SUBCASE("axes of the space that it does not run along are passed over") {
+    const tf::Dims window{2, {6, 10}};
+    const tf::ir::WindowAxes axes =
+        tf::ir::window_axes(layout, window, tf::Dims{4, {6, 7, 5, 2}}, 0b1101u);
+    CHECK(axes.fits);
+    CHECK(axes.starts == 0b100u);
+    CHECK(axes.stride[0] == tf::Stride{20, 0});
+    CHECK(axes.stride[2] == tf::Stride{2, 0});
+    CHECK(axes.stride[3] == tf::Stride{1, 0});
+  }
+  SUBCASE("a begin is the sum of a number and a multiple of the same symbols") {
+    CHECK(layout.skip(3, layout.stride[0]));
+    CHECK(layout.skip(2, tf::Stride{5, 1}));
+    CHECK(layout.skip(tf::batch, tf::Stride{5, 0}));
+    CHECK(layout.begin[0] == tf::Stride{60, 0});
+    CHECK(layout.begin[1] == tf::Stride{15, 1});
+    CHECK(!layout.skip(1, tf::Stride{5, 2}));
+  }
+}
