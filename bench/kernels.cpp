@@ -3,8 +3,9 @@
 // kernels [--filter TEXT] [--seconds S]
 //
 // How long single operations and their gradients take, on one thread, in float: a line a case,
-// `name=... ms=...`, the best of the repetitions made in S seconds (default: 0.5). The script
-// bench/kernels runs it beside its peers, whose cases have the same names (peers/kernels.py).
+// `name=... ms=...`, the processor's time of the best of the repetitions made in S seconds
+// (default: 0.5): what else the machine does costs less then. The script bench/kernels runs it
+// beside its peers, whose cases have the same names (peers/kernels.py).
 //
 // A case is a program of a session, with its operands fed from memory of the caller's, which
 // kernels read in place, and its result fetched into such, which they write in place: what is
@@ -85,13 +86,13 @@ void measure(const Options& options, const char* name, std::size_t results,
   tf::Session<Model> session(variables, {.seed = 1, .threads = 1});
   double seconds = 0;
   if constexpr (Operands == 1) {
-    seconds =
-        bench::fastest([&] { session.run(tf::feed<"x">(x), tf::into<"y">(y)); }, options.seconds);
+    seconds = bench::fastest<bench::ProcessorTime>(
+        [&] { session.run(tf::feed<"x">(x), tf::into<"y">(y)); }, options.seconds);
   } else {
     const std::vector<float> dy = normal(dy_count, 2);
-    seconds =
-        bench::fastest([&] { session.run(tf::feed<"x">(x), tf::feed<"dy">(dy), tf::into<"y">(y)); },
-                       options.seconds);
+    seconds = bench::fastest<bench::ProcessorTime>(
+        [&] { session.run(tf::feed<"x">(x), tf::feed<"dy">(dy), tf::into<"y">(y)); },
+        options.seconds);
   }
   std::printf("name=%s ms=%.4f\n", name, seconds * 1e3);
   std::fflush(stdout);

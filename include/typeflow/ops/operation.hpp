@@ -8,7 +8,9 @@
 //
 //   data members                      the node's attributes: 4- or 8-byte numbers, no padding
 //   V operator()(V x...) const        elementwise: the kernel body, V a SIMD batch or a number;
-//                                     reduction: one step of the fold
+//                                     that calls math::exp(x) and the like
+//                                     (ops/elementwise/functions.hpp); reduction: one step of the
+//                                     fold
 //   scalar_body                       true: operator() takes numbers only, kernels loop over lanes
 //   static infer(op, Type x...)       the result's type; elementwise operations have none
 //   static gradient(op, x..., y, dy)  one AnyExpr, or a std::array of them, one an input

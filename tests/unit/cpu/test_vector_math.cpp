@@ -270,6 +270,34 @@ TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
                   {-least, -least}});
 }
 
+TEST_CASE_TEMPLATE("pow of batches is within 1 unit in the last place", Type, TYPES) {
+  using T = typename Type::Element;
+  using V = typename Type::Batch;
+  // Special values and numbers of all sizes, each to the power of each.
+  std::vector<T> numbers = {std::numeric_limits<T>::max(), std::numeric_limits<T>::denorm_min()};
+  for (const double e :
+       {0., 0.1, 0.5, 1., 1.5, 2., 3., 7., 100., 1e30, 1e-30, 16777215., inf<double>}) {
+    numbers.push_back(static_cast<T>(e));
+  }
+  std::mt19937 random(1);
+  std::lognormal_distribution<T> sizes(0, 3);
+  for (int i = 0; i < 120; ++i) numbers.push_back(sizes(random));
+  for (std::size_t i = 0, count = numbers.size(); i < count; ++i) numbers.push_back(-numbers[i]);
+  numbers.push_back(not_a_number<T>);
+  double worst = 0;
+  for (const T b : numbers) {
+    const auto power = [b](const V& a) { return tf::math::pow(a, V(b)); };
+    const std::vector<T> y = computed<V>(numbers, power);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const T a = numbers[i];
+      const long double exact = std::pow(static_cast<long double>(a), static_cast<long double>(b));
+      worst = std::max(worst, ulps(y[i], exact));
+      if (exact == 0 || std::isinf(exact)) CHECK(std::signbit(y[i]) == std::signbit(exact));
+    }
+  }
+  CHECK(worst <= 1);
+}
+
 TEST_CASE_TEMPLATE("an element of a vector function does not depend on the others", Type, TYPES) {
   using T = typename Type::Element;
   using V = typename Type::Batch;

@@ -11,6 +11,7 @@
 #include <source_location>
 
 #include "typeflow/ops/elementwise/compare.hpp"
+#include "typeflow/ops/elementwise/functions.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -68,13 +69,12 @@ struct Pow : elementwise {
   static constexpr std::string_view name = "Pow";
   static constexpr Domain domain = Domain::real;
   static constexpr int flops = 40;
-  static constexpr bool scalar_body = true;  // xsimd's is exp(b * log(a)), far off for large b
   template <class V>
   constexpr V operator()(V a, V b) const {
     if constexpr (std::is_integral_v<V>) {
       return integer_power(a, b);
     } else {
-      return std::pow(a, b);
+      return math::pow(a, b);
     }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Pow, auto a, auto b, auto y, auto dy) {

@@ -86,6 +86,15 @@ constexpr V erf(const V& x) {
     return OfBatch<V>::erf(x);
   }
 }
+/// a^b
+template <class V>
+constexpr V pow(const V& a, const V& b) {
+  if constexpr (Element<V>) {
+    return std::pow(a, b);
+  } else {
+    return OfBatch<V>::pow(a, b);
+  }
+}
 /// 1 / (1 + exp(-x))
 template <class V>
 constexpr V sigmoid(const V& x) {
