@@ -47,6 +47,17 @@ inline constexpr Row reductions_rows[] = {
         "cumprod", "cumprod<axis>(x, {.exclusive, .reverse})", "(S) -> (S)",
         "the product of an element and those before it along the axis; its gradient is right at "
         "zeros, too"),
+    row<ops::CumMax, ops::LinearRecurrence, ops::Shift>(
+        "cummax", "cummax<axis>(x, {.exclusive, .reverse})", "(S) -> (S)",
+        "the largest of an element and those before it along the axis, NaN from the first one on; "
+        "gradients go to the first of equals"),
+    row<ops::CumMin, ops::LinearRecurrence, ops::Shift>(
+        "cummin", "cummin<axis>(x, {.exclusive, .reverse})", "(S) -> (S)",
+        "the smallest of an element and those before it along the axis, NaN from the first one on; "
+        "gradients go to the first of equals"),
+    row<ops::CumLogSumExp, ops::CumMax, ops::LinearRecurrence, ops::Shift>(
+        "cumlogsumexp", "cumlogsumexp<axis>(x, {.exclusive, .reverse})", "(S) -> (S)",
+        "log(sum(e^x)) of an element and those before it along the axis, without overflow"),
     row<ops::TopK, ops::ScatterSum>(
         "top_k", "top_k<k>(x)", "(..,N) -> (..,k), (..,k)",
         "{values, indices}: the k largest of each row in descending order and their int32 "

@@ -69,6 +69,7 @@
 #include "typeflow/ops/index/segment_folds.hpp"
 #include "typeflow/ops/index/embedding.hpp"
 #include "typeflow/ops/shape/fill.hpp"
+#include "typeflow/ops/reduce/cumulative.hpp"
 #include "typeflow/ops/reduce/norms.hpp"
 #include "typeflow/ops/elementwise/numerics.hpp"
 #include "typeflow/ops/shape/reverse_sequence.hpp"

@@ -223,8 +223,6 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   static constexpr Needs needed = needs_of(P, Reload ? kept : Kept{});
   template <int P, int V, bool Reload = false>
   static constexpr bool needs = needed<P, Reload>[static_cast<std::size_t>(V)];
-  template <int P, int V, bool Reload = true>
-  static constexpr bool reloads = Reload && kept.reloads(P, V) && needs<P, V, true>;
 
   /// Calls f.operator()<K, V>() for kept value number K, which is V, if pass P computes or, with
   /// Reload, reloads it.
@@ -237,7 +235,8 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   template <int P, int K, bool Reload, class F>
   TYPEFLOW_INLINE static void call_if_kept(const F& f) {
     constexpr int v = kept.value[K];
-    if constexpr (Reload ? reloads<P, v> : kept.pass[K] == P) f.template operator()<K, v>();
+    constexpr bool reloads = kept.reloads(P, v) && needs<P, v, true>;
+    if constexpr (Reload ? reloads : kept.pass[K] == P) f.template operator()<K, v>();
   }
   /// Whether pass P can reload a value.
   template <int P>
@@ -365,7 +364,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
                                                const ElementContext& at) {
     constexpr int v = first_item + I;
     if constexpr (!Item<I>::is_fold && !Item<I>::is_row && needs<P, v, Reload> &&
-                  !reloads<P, v, Reload>) {
+                  !(Reload && kept.reloads(P, v))) {
       evaluate_item<I>(r, ops, at, std::make_integer_sequence<int, Item<I>::count>{});
     }
   }

@@ -56,6 +56,12 @@ constexpr void model(tf::Graph& g) {
   tf::cumsum<0>(b);              // error: cumsum<axis>(x): x must be a tensor of numbers
   tf::cumprod<0>(scalar);        // error: cumprod<axis>(x): x has no such axis
   tf::cumprod<0>(b);             // error: cumprod<axis>(x): x must be a tensor of numbers
+  tf::cummax<2>(x);              // error: cummax<axis>(x): x has no such axis
+  tf::cummax<0>(b);              // error: cummax<axis>(x): x must be a tensor of real numbers
+  tf::cummin<2>(x);              // error: cummin<axis>(x): x has no such axis
+  tf::cummin<0>(b);              // error: cummin<axis>(x): x must be a tensor of real numbers
+  tf::cumlogsumexp<2>(x);        // error: cumlogsumexp<axis>(x): x has no such axis
+  tf::cumlogsumexp<0>(n);        // error: cumlogsumexp<axis>(x): x must be floating-point; convert with cast<float>(x)
   tf::top_k<1>(scalar);          // error: top_k<k>(x): x must have an axis
   tf::top_k<4>(x);               // error: top_k<k>(x): the last axis of x has less than k elements
   tf::top_k<tf::batch>(x);       // error: top_k<k>(x): the last axis of x has less than k elements

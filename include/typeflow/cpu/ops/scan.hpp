@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/reduce/scan.hpp. Every line of elements along the axis is walked in order, so the
-// bits of a result depend on nothing but the elements. Lines run beside one another: in SIMD lanes
-// where they lie side by side, else two at a time, so that one addition needn't wait for the other.
-// Threads share the lines.
+// Kernels of ops/reduce/scan.hpp and cumulative.hpp. Every line of elements along the axis is
+// walked in order, so the bits of a result depend on nothing but the elements. Lines run beside one
+// another: in SIMD lanes where they lie side by side, else two at a time, so that one addition
+// needn't wait for the other. Threads share the lines.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/ops/reduce/cumulative.hpp"
 #include "typeflow/ops/reduce/scan.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
@@ -39,6 +40,13 @@ struct NextProduct {
     return combine<L, C>(ops::Mul{}, state, x[0]);
   }
 };
+template <class Extreme>
+struct NextExtreme {
+  template <class L, class C, class V>
+  TYPEFLOW_INLINE static V next(const V& state, const V* x) {
+    return combine<L, C>(Extreme{}, state, x[0]);
+  }
+};
 struct NextElement {
   template <class L, class C, class V>
   TYPEFLOW_INLINE static V next(const V&, const V* x) {
@@ -57,11 +65,11 @@ template <class A, class T, int Inputs, class Next>
 class Scan {
  public:
   Scan(const Tensor* in, const Tensor& out, std::uint32_t axis, bool reverse, bool exclusive,
-       int start)
+       Computed<T> start)
       : out_(static_cast<T*>(out.data)),
         length_(out.extents[axis]),
         exclusive_(exclusive),
-        start_(typeflow::detail::convert_element<C>(start)) {
+        start_(start) {
     for (int i = 0; i < Inputs; ++i) in_[i] = static_cast<const T*>(in[i].data);
     for (std::size_t i = axis + 1; i < out.extents.size(); ++i) inner_ *= out.extents[i];
     lines_ = length_ == 0 ? 0 : out.size() / length_;
@@ -184,7 +192,8 @@ struct kernel_of<ops::CumSum> {
   template <class A, class T>
   static void run(const ops::CumSum& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    Scan<A, T, 1, NextSum>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0, 0).run(call);
+    Scan<A, T, 1, NextSum>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0, Computed<T>(0))
+        .run(call);
   }
 };
 template <>
@@ -192,7 +201,9 @@ struct kernel_of<ops::CumProd> {
   template <class A, class T>
   static void run(const ops::CumProd& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    Scan<A, T, 1, NextProduct>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0, 1).run(call);
+    Scan<A, T, 1, NextProduct>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0,
+                               Computed<T>(1))
+        .run(call);
   }
 };
 template <>
@@ -200,8 +211,8 @@ struct kernel_of<ops::Shift> {
   template <class A, class T>
   static void run(const ops::Shift& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    Scan<A, T, 1, NextElement>(in, *out, op.axis, op.reverse != 0, true, static_cast<int>(op.fill))
-        .run(call);
+    const auto start = Computed<T>(op.fill != 0 ? 1 : 0);
+    Scan<A, T, 1, NextElement>(in, *out, op.axis, op.reverse != 0, true, start).run(call);
   }
 };
 template <>
@@ -209,8 +220,22 @@ struct kernel_of<ops::LinearRecurrence> {
   template <class A, class T>
   static void run(const ops::LinearRecurrence& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    Scan<A, T, 2, NextLinear>(in, *out, op.axis, op.reverse != 0, false, 0).run(call);
+    Scan<A, T, 2, NextLinear>(in, *out, op.axis, op.reverse != 0, false, Computed<T>(0)).run(call);
   }
 };
+
+template <class O>
+struct kernel_of_extreme {
+  template <class A, class T>
+  static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    using E = typename O::extreme;
+    constexpr auto start = E::template identity<Computed<T>>();
+    Scan<A, T, 1, NextExtreme<E>>(in, *out, op.axis, op.reverse != 0, false, start).run(call);
+  }
+};
+template <>
+struct kernel_of<ops::CumMax> : kernel_of_extreme<ops::CumMax> {};
+template <>
+struct kernel_of<ops::CumMin> : kernel_of_extreme<ops::CumMin> {};
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd
