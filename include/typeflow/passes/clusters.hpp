@@ -42,7 +42,7 @@ struct FusionLimits {
   Limit<16, most_inputs> inputs{};    ///< operands
   Limit<4, most_phases> phases{};     ///< loops over a row
   /// Elements that lie together in a window at least: fewer are cheaper to copy than to begin.
-  Limit<16, 1 << 20> run{};
+  Limit<8, 1 << 20> run{};
 };
 
 enum class ClusterKind : std::uint8_t { loop, contraction, single };
