@@ -182,8 +182,8 @@ constexpr AnyExpr regularized(const AnyExpr& a, double l2) {
   ir::Graph& graph = *a.graph;
   const AnyExpr diagonal = equal(index_along(graph, square, square.rank - 2),
                                  index_along(graph, square, square.rank - 1));
-  const double root = std::sqrt(l2);
-  const AnyExpr parts[] = {a, where(diagonal, detail::literal_node(graph, a.dtype(), root), 0)};
+  const AnyExpr root = sqrt(detail::literal_node(graph, a.dtype(), l2));
+  const AnyExpr parts[] = {a, where(diagonal, root, 0)};
   return concat_to(parts, square.rank - 2);
 }
 

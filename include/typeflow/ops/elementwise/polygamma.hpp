@@ -36,29 +36,12 @@ constexpr T cotangent_derivative(int n, T c) {
   return y;
 }
 
-/// The derivative number n >= 1 of digamma: (-1)^(n+1) n! times the sum of 1 / (x + k)^(n+1) over
-/// k >= 0, by the formula of Euler and Maclaurin (DLMF 5.15.8, 25.11.5); below 0 by reflection
-/// (DLMF 5.15.6). Infinite at 0, and at negative integers if n is odd; NaN there if it is even.
+/// n! times the sum of 1 / (x + k)^(n+1) over k >= 0, for x > 0, by the formula of Euler and
+/// Maclaurin (DLMF 25.11.5).
 template <std::same_as<double> T>
-constexpr T polygamma(int n, T x) {
-  if (n > most_derivatives || x == -std::numeric_limits<double>::infinity()) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  const double sign = n % 2 == 1 ? 1 : -1;
-  if (x <= 0) {
-    const double rest = x - std::nearbyint(x);
-    if (!(std::abs(rest) > 0)) {
-      if (n % 2 == 1) return std::numeric_limits<double>::infinity();
-      return x < 0 ? std::numeric_limits<double>::quiet_NaN() : -1 / x;
-    }
-    const double other = 0.5 - std::abs(rest);  // exact near its zeros
-    const double cotangent = other < 0.25 ? std::copysign(std::tan(std::numbers::pi * other), rest)
-                                          : 1 / std::tan(std::numbers::pi * rest);
-    return -std::pow(std::numbers::pi, n + 1) * cotangent_derivative(n, cotangent) -
-           sign * polygamma(n, 1 - x);
-  }
-  if (x == std::numeric_limits<double>::infinity()) return sign * 0.0;
-  // (n - 1)! / a^n, multiplied as it neither over- nor underflows
+constexpr T polygamma_sum(int n, T x) {
+  if (x == std::numeric_limits<double>::infinity()) return 0;
+  // (n - 1)! / a^n, its factors in an order that neither over- nor underflows
   const auto falling = [n](double a) {
     double y = 1 / a;
     for (int k = 1; k < n; ++k) y *= k / a;
@@ -90,7 +73,29 @@ constexpr T polygamma(int n, T x) {
     power *= top / a * ((top + 1) / a);
     top += 2;
   }
-  return sign * (sum + (tail + term / 2 + head));
+  return sum + (tail + term / 2 + head);
+}
+
+/// The derivative number n >= 1 of digamma: (-1)^(n+1) polygamma_sum (DLMF 5.15.8); below 0 by
+/// reflection (DLMF 5.15.6). Infinite at 0, and at negative integers if n is odd; NaN there if it
+/// is even.
+template <std::same_as<double> T>
+constexpr T polygamma(int n, T x) {
+  if (n > most_derivatives || x == -std::numeric_limits<double>::infinity()) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const double sign = n % 2 == 1 ? 1 : -1;
+  if (!(x <= 0)) return sign * polygamma_sum(n, x);
+  const double rest = x - std::nearbyint(x);
+  if (!(std::abs(rest) > 0)) {
+    if (n % 2 == 1) return std::numeric_limits<double>::infinity();
+    return x < 0 ? std::numeric_limits<double>::quiet_NaN() : -1 / x;
+  }
+  const double other = 0.5 - std::abs(rest);  // exact near its zeros
+  const double cotangent = other < 0.25 ? std::copysign(std::tan(std::numbers::pi * other), rest)
+                                        : 1 / std::tan(std::numbers::pi * rest);
+  return -std::pow(std::numbers::pi, n + 1) * cotangent_derivative(n, cotangent) -
+         polygamma_sum(n, 1 - x);
 }
 
 }  // namespace math
