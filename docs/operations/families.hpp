@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "candidate_sampling.hpp"
 #include "complex.hpp"
 #include "convolutions.hpp"
 #include "elementwise.hpp"
@@ -62,6 +63,7 @@ inline constexpr Family families[] = {
      "Drawn anew in each run, from the session's seed, the operation's name, the number of the run "
      "and the element's position: the same for any number of threads.",
      random_rows},
+    {"Candidate sampling", "In typeflow/candidate_sampling.hpp.", candidate_sampling_rows},
     {"Sources and state", "", state_rows},
     {"Gradients", "", gradients_rows},
 };

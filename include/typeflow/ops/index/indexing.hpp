@@ -55,6 +55,7 @@ enum class Indexing : std::uint64_t {
   embedding_lookup,
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
+  candidates,          ///< of losses over sampled classes
   selection,           ///< positions that an operation found, -1 for none
 };
 
@@ -101,6 +102,7 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup", "id", false, false, false},
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
+    {"sampled loss", "label", false, false, false},
     {"selection", "position", true, false, false},
 };
 static_assert(sizeof(indexing_rules) / sizeof(indexing_rules[0]) ==

@@ -60,7 +60,8 @@ constexpr AnyExpr normal_node(ir::Graph& graph, std::uint64_t path, const Type& 
   const Type drawn(half ? DType::float32 : type.dtype, type.dims);
   const AnyExpr radius = sqrt(-2 * log(1 - uniform_node(graph, path, drawn)));
   const AnyExpr turns = uniform_node(graph, second_path(path), drawn);
-  const AnyExpr z = radius * cos(turns * (2 * std::numbers::pi));
+  // Not cos(x): its type is deduced, and for clang from that of a gradient, through cos(x).
+  const AnyExpr z = radius * detail::apply_untyped(ops::Cos{}, turns * (2 * std::numbers::pi));
   return half ? cast_to(z, type.dtype) : z;
 }
 
