@@ -26,4 +26,78 @@ inline constexpr Row images_rows[] = {
         "boxes (y1, x1, y2, x2) in [0, 1] cut out of images and resized, bilinear unless "
         "`tf::CropAndResize` says nearest",
         {.types = "floating; box_indices: integers"}),
+    row<ops::NonMaxSuppression>(
+        "non_max_suppression", "non_max_suppression<most>(boxes, scores)",
+        "(B,4) x (B) -> (most), ()",
+        "{indices, count}: the boxes of the highest scores, but for those that overlap such a one",
+        {.types = "floating"}),
+    row<ops::Select, ops::Gather, ops::Max, ops::ScatterSum>(
+        "draw_bounding_boxes", "draw_bounding_boxes(x, boxes, colors)",
+        "(N,H,W,C) x (N,B,4) x (K,C) -> (N,H,W,C)",
+        "frames around boxes, in ten colors unless some are given", {.types = "floating"}),
+    row<ops::Reverse>("flip_left_right", "flip_left_right(x)", "(N,H,W,C) -> (N,H,W,C)",
+                      "left and right exchanged", {.types = "any"}),
+    row<ops::Reverse>("flip_up_down", "flip_up_down(x)", "(N,H,W,C) -> (N,H,W,C)",
+                      "top and bottom exchanged", {.types = "any"}),
+    row<ops::Select, ops::Reverse, ops::RandomUniform>(
+        "random_flip_left_right", "random_flip_left_right(x)", "(N,H,W,C) -> (N,H,W,C)",
+        "the same of half of the images, drawn anew in each run", {.types = "any"}),
+    row<ops::Select, ops::Reverse, ops::RandomUniform>(
+        "random_flip_up_down", "random_flip_up_down(x)", "(N,H,W,C) -> (N,H,W,C)",
+        "the same of half of the images, drawn anew in each run", {.types = "any"}),
+    row<ops::Transpose>("transpose_image", "transpose_image(x)", "(N,H,W,C) -> (N,W,H,C)",
+                        "rows and columns exchanged", {.types = "any"}),
+    row<ops::Transpose, ops::Reverse>("rot90", "rot90<turns>(x)", "(N,H,W,C) -> (N,W,H,C)",
+                                      "turned counter-clockwise by right angles", {.types = "any"}),
+    row<ops::Cast, ops::Mul>("convert_image_dtype", "convert_image_dtype<T>(x)", "(S) -> (S)",
+                             "elements of type T, from black to white; saturates",
+                             {.types = "real"}),
+    row<ops::Slice, ops::Maximum, ops::Div, ops::Concat>(
+        "rgb_to_hsv", "rgb_to_hsv(x)", "(N,H,W,3) -> (N,H,W,3)",
+        "hue, saturation and value, in [0, 1]", {.types = "floating"}),
+    row<ops::Slice, ops::Mul, ops::Concat>("hsv_to_rgb", "hsv_to_rgb(x)", "(N,H,W,3) -> (N,H,W,3)",
+                                           "the inverse of rgb_to_hsv", {.types = "floating"}),
+    row<ops::Slice, ops::Mul, ops::Add>(
+        "rgb_to_grayscale", "rgb_to_grayscale(x)", "(N,H,W,3) -> (N,H,W,1)",
+        "0.2989 red + 0.5870 green + 0.1140 blue", {.types = "real"}),
+    row<ops::BroadcastTo>("grayscale_to_rgb", "grayscale_to_rgb(x)", "(N,H,W,1) -> (N,H,W,3)",
+                          "three equal channels", {.types = "any"}),
+    row<ops::Add>("adjust_brightness", "adjust_brightness(x, delta)", "(N,H,W,C) -> (N,H,W,C)",
+                  "x + delta", {.types = "real"}),
+    row<ops::Add>("random_brightness", "random_brightness(x, max_delta)", "(N,H,W,C) -> (N,H,W,C)",
+                  "the same by a number of [-max_delta, max_delta) for each image",
+                  {.types = "real"}),
+    row<ops::Mul, ops::Mean>("adjust_contrast", "adjust_contrast(x, factor)",
+                             "(N,H,W,C) -> (N,H,W,C)", "(x - mean) factor + mean, by channels",
+                             {.types = "real"}),
+    row<ops::Mul, ops::Mean>(
+        "random_contrast", "random_contrast(x, lower, upper)", "(N,H,W,C) -> (N,H,W,C)",
+        "the same by a number of [lower, upper) for each image", {.types = "real"}),
+    row<ops::Mul, ops::Slice, ops::Concat>("adjust_saturation", "adjust_saturation(x, factor)",
+                                           "(N,H,W,3) -> (N,H,W,3)",
+                                           "the saturation times a factor", {.types = "real"}),
+    row<ops::Mul, ops::Slice, ops::Concat>(
+        "random_saturation", "random_saturation(x, lower, upper)", "(N,H,W,3) -> (N,H,W,3)",
+        "the same by a number of [lower, upper) for each image", {.types = "real"}),
+    row<ops::Mul, ops::Slice, ops::Concat>(
+        "adjust_hue", "adjust_hue(x, delta)", "(N,H,W,3) -> (N,H,W,3)",
+        "the hue turned, 1 being a whole turn", {.types = "real"}),
+    row<ops::Mul, ops::Slice, ops::Concat>(
+        "random_hue", "random_hue(x, max_delta)", "(N,H,W,3) -> (N,H,W,3)",
+        "the same by a number of [-max_delta, max_delta) for each image", {.types = "real"}),
+    row<ops::Pow, ops::Mul>("adjust_gamma", "adjust_gamma(x, gamma, gain)",
+                            "(N,H,W,C) -> (N,H,W,C)", "gain x^gamma", {.types = "real"}),
+    row<ops::Div, ops::Mean, ops::Sqrt>(
+        "per_image_standardization", "per_image_standardization(x)", "(N,H,W,C) -> (N,H,W,C)",
+        "(x - mean) / deviation of each image, the deviation at least 1 / sqrt(H W C)",
+        {.types = "real"}),
+    row<ops::Maximum, ops::Add, ops::Slice, ops::Pad>(
+        "dilation2d", "dilation2d<options>(x, filter)", "(N,H,W,C) x (KH,KW,C) -> (N,H',W',C)",
+        "the maximum over a window of x + filter, for each channel", {.types = "floating"}),
+    row<ops::Maximum, ops::Add, ops::Slice, ops::Pad>(
+        "erosion2d", "erosion2d<options>(x, filter)", "(N,H,W,C) x (KH,KW,C) -> (N,H',W',C)",
+        "the minimum over a window of x - filter, turned around", {.types = "floating"}),
+    row<ops::Concat, ops::Slice, ops::Pad>(
+        "extract_image_patches", "extract_image_patches<options>(x)",
+        "(N,H,W,C) -> (N,H',W',KH*KW*C)", "windows as channels", {.types = "any"}),
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Convolutions and pools of lines, images and volumes.
+// Convolutions and pools of lines, images and volumes; images resized, and boxes.
 
 #include "builder.hpp"
+#include "typeflow/images/boxes.hpp"
+#include "typeflow/images/resize.hpp"
 
 namespace fuzz {
 
@@ -205,9 +207,46 @@ void add_avg_pool(Builder& b) {
   }
 }
 
+/// Resized along one axis, or the gradient of that. Weights are whole where nothing interpolates.
+void add_resize(Builder& b) {
+  const AnyExpr x = b.pick_if([&](const AnyExpr& e) {
+    const Dims d = e.dims();
+    return (e.dtype() == DType::float32 || e.dtype() == DType::float64) && d.rank == 3 &&
+           d.extent[1] > 0;
+  });
+  if (!x.exists()) return;
+  const auto method =
+      b.exact() ? tf::Interpolation::nearest : static_cast<tf::Interpolation>(b.random.below(4));
+  const tf::ops::ResizeAxis op{
+      {}, method, static_cast<tf::Sampling>(b.random.below(3)), b.random.chance(0.4) ? 1u : 0u};
+  Dims size = x.dims();
+  size.extent[1] = 1 + b.random.below(9);
+  // A pixel is at most all of the 3/2 of a border's, as bicubic weights have it.
+  const double limit = b.bound(x) * 2 * static_cast<double>(op.transposed != 0 ? x.dims()[1] : 1);
+  if (!b.fits(size) || !b.allows(x.dtype(), limit)) return;
+  b.keep(add_node(b.g, op, &x.id, 1, tf::Type(x.dtype(), size)), limit);
+}
+
+void add_suppression(Builder& b) {
+  const AnyExpr boxes = b.pick_if([](const AnyExpr& e) {
+    const Dims d = e.dims();
+    return contains(Domain::floating, e.dtype()) && d.rank > 0 && d.extent[d.rank - 1] == 4;
+  });
+  if (!boxes.exists()) return;
+  const Extent count = tf::detail::size_as_extent(tf::without_last(boxes.dims(), 1));
+  if (count == tf::no_extent) return;
+  const AnyExpr scores = like(b, boxes.dtype(), Dims{1, {count}});
+  const tf::ops::NonMaxSuppression op{{}, 0.25 * b.random.below(4), -1.0, 1 + b.random.below(6)};
+  const auto [indices, kept] = apply(op, reshape_to(boxes, Dims{2, {count, 4}}), scores);
+  b.keep(indices, 64);
+  b.keep(kept, 64);
+}
+
 const Maker makers[] = {
-    {4, true, true, add_conv},      {1, true, true, add_depthwise}, {1, true, true, add_window_sum},
-    {1, true, false, add_max_pool}, {1, false, true, add_avg_pool},
+    {1, true, true, add_resize},     {1, true, false, add_suppression},
+    {4, true, true, add_conv},       {1, true, true, add_depthwise},
+    {1, true, true, add_window_sum}, {1, true, false, add_max_pool},
+    {1, false, true, add_avg_pool},
 };
 
 }  // namespace

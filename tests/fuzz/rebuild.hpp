@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "typeflow/graph.hpp"
+#include "typeflow/images.hpp"
 #include "typeflow/linalg.hpp"
 
 namespace fuzz {

@@ -11,6 +11,7 @@
 #include <source_location>
 #include <vector>
 
+#include "typeflow/front/sources.hpp"
 #include "typeflow/images/pixels.hpp"
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/index/gather.hpp"

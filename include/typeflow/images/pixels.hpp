@@ -6,6 +6,7 @@
 
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
+#include "typeflow/ops/shape/concat.hpp"  // rules of sums and slices are there
 #include "typeflow/ops/shape/shape_ops.hpp"
 #include "typeflow/ops/shape/slice.hpp"
 
