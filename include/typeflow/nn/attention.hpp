@@ -31,8 +31,8 @@ constexpr double attention_scale(Extent d) {
   return 1 / root;
 }
 
-/// softmax(q k^T * scale) over the keys that a query sees: with probabilities of 0, as no number in
-/// exp would give them, where it sees none.
+/// softmax(q k^T * scale) over the keys that each query sees; 0 for those that it does not, and for
+/// all if it sees none.
 constexpr AnyExpr attention_weights(const AnyExpr& q, const AnyExpr& k, const AnyExpr& mask,
                                     const AttentionOptions& options) {
   ir::Graph& graph = *q.graph;

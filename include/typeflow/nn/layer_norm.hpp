@@ -140,7 +140,9 @@ struct GroupNormRule {
 template <int Groups, class S>
 constexpr AnyExpr standardize_groups(double epsilon, const AnyExpr& x) {
   using Rule = GroupNormRule<S, Groups>;
-  if (Groups == Rule::channels) return standardize_over(inner_axes<S>(), epsilon, x);
+  if (Groups == Rule::channels && inner_axes<S>() != 0) {
+    return standardize_over(inner_axes<S>(), epsilon, x);
+  }
   const unsigned axes = inner_axes<S>() | 1u << S::rank;
   return reshape_to(standardize_over(axes, epsilon, reshape_to(x, Rule::split)), S::dims);
 }

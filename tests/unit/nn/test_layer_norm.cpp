@@ -67,14 +67,17 @@ void check_images(std::int64_t batch, double tolerance, double offset = 0) {
 
 template <class T, tf::Extent... D>
 constexpr void rows(tf::Graph& g) {
-  layer_norm(tf::placeholder<T, D...>(g, "x")).named("y");
+  auto x = tf::placeholder<T, D...>(g, "x");
+  layer_norm(x).named("y");
+  tf::group_norm<1>(x).named("group_1");
 }
 template <class T, tf::Extent... D>
 void check_rows(std::int64_t batch, double tolerance) {
   constexpr auto model = &rows<T, D...>;
   const tf::HostTensors feeds = test::random_feeds<model>(batch, 4);
   const auto key = [](const Coordinates& c) { return Coordinates(c.begin(), c.end() - 1); };
-  test::check_values<model>(feeds, {{"y", standardized(feeds.at("x"), 1e-5, key)}}, tolerance);
+  const tf::HostTensor y = standardized(feeds.at("x"), 1e-5, key);
+  test::check_values<model>(feeds, {{"y", y}, {"group_1", y}}, tolerance);
 }
 
 // With variables.
