@@ -154,7 +154,14 @@ void add_scan(Builder& b) {
   if (!x.exists()) return;
   const int axis = b.random.below(x.dims().rank);
   const tf::ScanOptions options{.exclusive = b.random.chance(0.5), .reverse = b.random.chance(0.5)};
-  if (b.random.chance(0.5)) {
+  const tf::ScanOptions inclusive{.reverse = options.reverse};  // no infinities
+  if (!b.smooth() && contains(Domain::real, x.dtype()) && b.random.chance(0.3)) {
+    b.keep(b.random.chance(0.5) ? tf::cummax_along(x, axis, inclusive)
+                                : tf::cummin_along(x, axis, inclusive),
+           b.bound(x));
+  } else if (!b.exact() && is_floating(x.dtype()) && b.random.chance(0.3)) {
+    b.keep(tf::cumlogsumexp_along(x, axis, inclusive), b.bound(x) + 8);
+  } else if (b.random.chance(0.5)) {
     if (b.smooth() && !b.allows(x.dtype(), total(b, x))) return;
     b.keep(tf::cumsum_along(x, axis, options), total(b, x));
   } else {
