@@ -25,7 +25,7 @@ constexpr V exp_of_minus_square(const V& x) {
   const V low = x - high;
   const V square = x * x;
   const V lost = ((high * high - square) + (high + high) * low) + low * low;
-  const V y = exp(-square);
+  const V y = math::exp(-square);
   return y - y * lost;
 }
 
