@@ -4,7 +4,6 @@
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
-# typeflow::sparse       the wing of sparse tensors, for typeflow/sparse.hpp and typeflow/sparse/
 # typeflow::native       the same, optimised for the machine that compiles
 # typeflow::precompiled  the same, its headers precompiled once for each target that links it
 
@@ -30,7 +29,7 @@ function(typeflow_library target name)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image linalg sparse cuda)
+typeflow_headers(headers ".*" data image linalg cuda)
 typeflow_library(typeflow typeflow ${headers})
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -64,10 +63,6 @@ target_link_libraries(typeflow_image INTERFACE typeflow stb::stb)
 typeflow_headers(headers "linalg[./]")
 typeflow_library(typeflow_linalg linalg ${headers})
 target_link_libraries(typeflow_linalg INTERFACE typeflow LAPACK::LAPACK)
-
-typeflow_headers(headers "sparse[./]")
-typeflow_library(typeflow_sparse sparse ${headers})
-target_link_libraries(typeflow_sparse INTERFACE typeflow)
 
 add_library(typeflow_native INTERFACE)
 add_library(typeflow::native ALIAS typeflow_native)

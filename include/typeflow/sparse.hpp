@@ -2,7 +2,7 @@
 #pragma once
 
 // Sparse tensors: indices and values of the elements that are not zero. Its own include, since few
-// models have them (CMake: typeflow::sparse). See docs/sparse.md.
+// models have them. See docs/sparse.md.
 
 #include "typeflow/sparse/kernels.hpp"
 #include "typeflow/sparse/product.hpp"
