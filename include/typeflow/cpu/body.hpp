@@ -147,7 +147,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
 
   /// Values that a pass needs of every element.
   using Needs = std::array<bool, values + 1>;
-  static constexpr Needs needs_of(int pass, const Kept& kept) {
+  static constexpr Needs needs_of(int pass, const Kept& chosen) {
     Needs need{};
     for (int i = 0; i < stores; ++i) {
       if (pass == passes - 1 && !store_row[i])
@@ -156,7 +156,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     for (int i = items - 1; i >= 0; --i) {
       const Facts& f = facts[i];
       const bool computed = need[static_cast<std::size_t>(first_item + i)] && !f.row &&
-                            !kept.reloads(pass, first_item + i);
+                            !chosen.reloads(pass, first_item + i);
       const bool in_pass = f.folds ? f.phase == pass + 1 : computed;
       for (int a = 0; a < f.count && in_pass; ++a) {
         need[static_cast<std::size_t>(f.arguments[a])] = true;
@@ -165,12 +165,12 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return need;
   }
   /// What all passes together compute of an element.
-  static constexpr int flops_of(const Kept& kept) {
+  static constexpr int flops_of(const Kept& chosen) {
     int flops = 0;
     for (int p = 0; p < passes; ++p) {
-      const Needs need = needs_of(p, kept);
+      const Needs need = needs_of(p, chosen);
       for (int i = 0; i < items; ++i) {
-        const bool reloads = kept.reloads(p, first_item + i);
+        const bool reloads = chosen.reloads(p, first_item + i);
         if (need[static_cast<std::size_t>(first_item + i)] && !facts[i].folds && !facts[i].row &&
             !reloads) {
           flops += facts[i].flops;
@@ -180,10 +180,10 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return flops;
   }
   /// The first pass that needs a value; `passes` if there is no second one.
-  static constexpr int first_of_several(int v, const Kept& kept) {
+  static constexpr int first_of_several(int v, const Kept& chosen) {
     int first = passes;
     for (int p = 0; p < passes; ++p) {
-      if (!needs_of(p, kept)[static_cast<std::size_t>(v)]) continue;
+      if (!needs_of(p, chosen)[static_cast<std::size_t>(v)]) continue;
       if (first < passes) return first;
       first = p;
     }

@@ -144,10 +144,12 @@ std::vector<int> order(const std::vector<T>& x, std::int64_t first, std::int64_t
   using W = std::conditional_t<tf::detail::is_real_floating<T>, double, T>;
   std::vector<int> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int i, int j) {
+  std::sort(order.begin(), order.end(), [&](int i, int j) {
     const W a = static_cast<W>(x[static_cast<std::size_t>(first + (descending ? j : i))]);
     const W b = static_cast<W>(x[static_cast<std::size_t>(first + (descending ? i : j))]);
-    return a < b || (a == a && b != b);
+    const bool less = a < b || (a == a && b != b);
+    const bool greater = b < a || (b == b && a != a);
+    return less || (!greater && i < j);
   });
   return order;
 }
