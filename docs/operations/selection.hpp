@@ -20,7 +20,7 @@ inline constexpr Row selection_rows[] = {
                      "{values, index, count}: distinct elements in the order of their first "
                      "occurrence, and the position of each element among them; unique<Bound>(x): "
                      "(Bound) values",
-                     {.types = "real, bool"}),
+                     {.types = "any"}),
     row<ops::Gather, ops::Partition, ops::ScatterSum>(
         "dynamic_partition", "dynamic_partition<n>(x, partitions)",
         "(S,B) x (S) -> n times (size of S, B), ()",

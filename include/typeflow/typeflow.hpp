@@ -83,6 +83,7 @@
 #include "typeflow/ops/index/sort.hpp"
 #include "typeflow/ops/index/counting.hpp"
 #include "typeflow/ops/index/unique.hpp"
+#include "typeflow/ops/index/wide_positions.hpp"
 #include "typeflow/graph/describe.hpp"
 #include "typeflow/nn/batch_norm.hpp"
 #include "typeflow/nn/dense.hpp"

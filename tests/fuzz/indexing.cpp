@@ -220,9 +220,7 @@ void add_shuffle(Builder& b) {
 // Sizes that depend on data.
 
 void add_unique(Builder& b) {
-  const AnyExpr x = b.pick_if([](const AnyExpr& e) {
-    return (contains(Domain::real, e.dtype()) || e.dtype() == DType::boolean) && e.dims().rank == 1;
-  });
+  const AnyExpr x = b.pick_if([](const AnyExpr& e) { return e.dims().rank == 1; });
   if (!x.exists()) return;
   const auto [values, index, count] = tf::unique(x, x.dims()[0]);
   b.keep(values, {x});

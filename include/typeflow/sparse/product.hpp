@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "typeflow/ops/linear/matmul.hpp"
+#include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/sparse/sparse_tensor.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {

@@ -14,6 +14,7 @@
 
 #include "typeflow/ops/index/gather_nd.hpp"
 #include "typeflow/ops/index/selection.hpp"
+#include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

@@ -23,7 +23,7 @@ struct kernel_of<ops::Unique> {
   static void run(const ops::Unique&, const Tensor* in, const Tensor* out, const KernelCall& call) {
     visit_dtype(in->dtype, [&](auto zero) {
       using T = decltype(zero);
-      if constexpr (sizeof(T) <= sizeof(std::uint64_t)) find<T>(*in, out, call);
+      find<T>(*in, out, call);
     });
   }
 
@@ -34,6 +34,18 @@ struct kernel_of<ops::Unique> {
     constexpr std::int64_t most = std::int64_t{1} << 62;  // a power of two, more than memory has
     return static_cast<std::int64_t>(
         std::bit_ceil(static_cast<std::uint64_t>(std::min(least, most))));
+  }
+
+  /// The same for equal elements.
+  template <class T>
+  static std::uint64_t bits_of(const T& x) {
+    if constexpr (detail::is_complex_number<T>) {
+      return bits_of(x.real()) * 3 + bits_of(x.imag());
+    } else {
+      std::uint64_t bits = 0;
+      if (!(x == T{})) std::memcpy(&bits, &x, sizeof(T));  // -0 is 0
+      return bits;
+    }
   }
 
   template <class T>
@@ -51,8 +63,7 @@ struct kernel_of<ops::Unique> {
     for (std::int64_t i = 0; i < size; ++i) {
       std::int32_t* known = nullptr;
       if (x[i] == x[i]) {  // a NaN equals nothing, and is not kept
-        std::uint64_t bits = 0;
-        if (!(x[i] == T{})) std::memcpy(&bits, x + i, sizeof(T));  // -0 is 0
+        const std::uint64_t bits = bits_of(x[i]);
         // Source: Knuth, The Art of Computer Programming, vol. 3, 6.4, multiplicative hashing.
         auto slot = static_cast<std::int64_t>((bits ^ bits >> 32) * 0x9E3779B97F4A7C15ull >> shift);
         while (table[slot] != -1 && !(values[table[slot]] == x[i])) slot = (slot + 1) & (slots - 1);

@@ -11,10 +11,11 @@
 #include <span>
 #include <string_view>
 
+#include "typeflow/ops/elementwise/rounding.hpp"
 #include "typeflow/ops/index/segments.hpp"
 #include "typeflow/ops/index/sort.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
-#include "typeflow/ops/shape/slice.hpp"
+#include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

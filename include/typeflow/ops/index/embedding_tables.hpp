@@ -14,6 +14,8 @@
 
 #include "typeflow/ops/index/embedding.hpp"
 #include "typeflow/ops/index/stitch.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

@@ -12,10 +12,14 @@
 #include <cstdint>
 #include <limits>
 #include <source_location>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/index/segments.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

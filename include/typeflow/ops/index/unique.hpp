@@ -32,7 +32,7 @@ struct Unique : custom {
   Extent bound;
 
   static constexpr std::array<Type, 3> infer(Unique op, const Type& x) {
-    const bool fits = !is_complex(x.dtype) && x.dims.rank == 1;
+    const bool fits = x.dims.rank == 1;
     return {Type(x.dtype, fits ? Dims{1, {op.bound}} : no_dims), Type(DType::int32, x.dims),
             Type(DType::int32, {})};
   }
@@ -45,6 +45,7 @@ struct Unique : custom {
     HostTensor& values = call.outputs[0];
     std::int64_t count = 0;
     const auto equal = [&](const Number& a, const Number& b) {
+      if (is_complex(x.dtype)) return a.real == b.real && a.imaginary == b.imaginary;
       return is_floating(x.dtype) ? a.real == b.real : a.integer == b.integer;
     };
     for (std::int64_t i = 0; i < x.size(); ++i) {
@@ -72,8 +73,6 @@ namespace detail {
 template <Extent Bound, TypedExpr X>
 constexpr auto unique_typed(const X& x, const std::source_location& at) {
   static_assert(X::rank == 1, "unique(x): x must have one axis");
-  static_assert(in_domain<Domain::real, X> || in_domain<Domain::booleans, X>,
-                "unique(x): x must be integer, floating or boolean");
   using V = Expr<typename X::element, Shape<Bound>>;
   using I = Expr<std::int32_t, typename X::shape>;
   mark(at, x);
@@ -86,8 +85,8 @@ constexpr auto unique_typed(const X& x, const std::source_location& at) {
 /// The distinct elements of x in the order in which they first occur, the position of each element
 /// of x among them, and their number: {values, index, count}. (N) -> (N), (N) and ()
 ///
-/// As == says: -0 is 0, and each NaN differs from all others. A gradient through the values is an
-/// error.
+/// Elements of any type. As == says: -0 is 0, and each NaN differs from all others. A gradient
+/// through the values is an error.
 template <TypedExpr X>
 constexpr auto unique(const X& x, std::source_location at = std::source_location::current()) {
   constexpr Extent bound = X::rank == 1 ? X::shape::dims.extent[0] : 0;

@@ -88,7 +88,7 @@ std::vector<tf::Dims> products(const char* text, const X&... shape) {
 
 }  // namespace
 
-TEST_CASE("einsum of several operands and with ellipses: values") {
+TEST_CASE("einsum: values of several operands and with ellipses") {
   test::Random random(3);
   const auto tensor = [&](const std::vector<tf::Extent>& extents) {
     return test::random_tensor(random, tf::DType::float64, test::dims(extents), -2, 2);
@@ -174,7 +174,7 @@ TEST_CASE("einsum multiplies in the order of the fewest multiplications") {
                                                       test::dims({30, 25})});
 }
 
-TEST_CASE("einsum of several operands and with ellipses: gradient") {
+TEST_CASE("einsum: gradient of several operands and with ellipses") {
   test::check_gradients<tf::Shape<2, 3>, tf::Shape<3, 4>, tf::Shape<4>>(
       [](auto a, auto b, auto c) { return tf::einsum<"ij,jk,k->ki">(a, b, c); });
   test::check_gradients<tf::Shape<2, 3, 4>, tf::Shape<1, 4, 2>>(
