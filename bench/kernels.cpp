@@ -108,23 +108,18 @@ void both(const Options& options, const std::string& name) {
 
 // The operations that are composed.
 
-constexpr auto gelu = [](auto x) {
-  return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-};
+constexpr auto tanh_gelu = [](auto x) { return gelu(x, tf::tanh_form); };
 constexpr auto slice_and_scale = [](auto x) {
   return slice<tf::range(1, rows - 1), tf::range(8, columns - 24)>(x) * 2;
 };
-constexpr auto layer_norm = [](auto x) {
-  const auto centred = x - mean<1>(x, tf::keep_dims);
-  return centred * rsqrt(mean<1>(square(centred), tf::keep_dims) + 1e-5);
-};
+constexpr auto norm_of_layer = [](auto x) { return layer_norm(x); };
 constexpr auto chain = [](auto x) { return square(relu(sqrt(abs(x) + 1) * 0.5 - x)) / (x + 10); };
 
 void run(const Options& o) {
   constexpr std::size_t all = std::size_t{rows} * columns;
   constexpr std::size_t kept = std::size_t{rows - 2} * (columns - 32);
   measure<value<[](auto x) { return argmax<1>(x); }>, std::int32_t>(o, "argmax", rows);
-  both<gelu>(o, "gelu");
+  both<tanh_gelu>(o, "gelu");
   both<[](auto x) { return tanh(x); }>(o, "tanh");
   both<[](auto x) { return sin(x); }>(o, "sin");
   measure<value<[](auto x) { return exp(x); }>>(o, "exp", all);
@@ -133,7 +128,7 @@ void run(const Options& o) {
                                                                        all, all, kept);
   measure<value<[](auto x) { return dropout(x, {.keep = 0.9f}); }>>(o, "dropout", all);
   both<[](auto x) { return softmax(x); }>(o, "softmax");
-  both<layer_norm>(o, "layer_norm");
+  both<norm_of_layer>(o, "layer_norm");
   both<[](auto x) { return sort(x); }>(o, "sort");
   measure<value<[](auto x) { return top_k<8>(x).values; }>>(o, "top_k", std::size_t{rows} * 8);
   constexpr std::size_t factor = 64 * 128 * 64;

@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <numbers>
 #include <random>
 #include <vector>
 
@@ -24,15 +23,11 @@ constexpr int hidden = 1024;
 
 using Activations = tf::Expr<float, tf::Shape<tf::batch, length, width>>;
 
-constexpr auto gelu_of(const auto& x) {
-  return x * 0.5f * (1 + erf(x * static_cast<float>(1 / std::numbers::sqrt2)));
-}
-
 constexpr Activations layer(tf::Graph& g, const Activations& x) {
   Activations attended = tf::multi_head_attention<8>(g, "attention", x);
   Activations y = tf::layer_norm(g, "attention_norm", x + attended);
   auto rows = tf::reshape<length * tf::batch, width>(y);
-  auto inner = gelu_of(tf::dense<hidden>(g, "inner", rows));
+  auto inner = gelu(tf::dense<hidden>(g, "inner", rows));
   auto outer = tf::reshape<tf::batch, length, width>(tf::dense<width>(g, "outer", inner));
   return tf::layer_norm(g, "norm", y + outer);
 }
