@@ -18,60 +18,55 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// As many words as a batch of floats has elements.
+/// As many words as a batch of floats has elements. An instruction set may be narrower than that of
+/// the file.
 template <class A>
 struct PhiloxLanes {
   static constexpr int size = static_cast<int>(xsimd::batch<float, A>::size);
   static constexpr int blocks = size / 4;
-
-#if defined(__AVX512F__)
-  using Words = __m512i;
+  using Words = Array<std::uint32_t, size>;
 
   /// The words of `blocks` counters from `block` on.
-  TYPEFLOW_INLINE static Words generate(std::uint64_t key, std::uint64_t block,
-                                        std::uint64_t draw) {
-    const __m128i first =
-        _mm_set_epi64x(static_cast<long long>(draw), static_cast<long long>(block));
-    Words c =
-        _mm512_add_epi64(_mm512_broadcast_i32x4(first), _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0));
-    Words k = pairs(static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32));
-    const Words multiplier = pairs(Philox::multiplier[0], Philox::multiplier[1]);
-    const Words step = pairs(Philox::key_step[0], Philox::key_step[1]);
-    for (int round = 0; round < Philox::rounds; ++round) {
-      const Words product = _mm512_mul_epu32(c, multiplier);
-      c = _mm512_ternarylogic_epi64(
-          _mm512_shuffle_epi32(product, static_cast<_MM_PERM_ENUM>(0x1B)),  // words 3, 2, 1, 0
-          _mm512_srli_epi64(c, 32), k, 0x96);                               // exclusive or
-      k = _mm512_add_epi32(k, step);
+  static Words generate(std::uint64_t key, std::uint64_t block, std::uint64_t draw) {
+    Words out;
+    for (int i = 0; i < blocks; ++i) {
+      const Philox words = Philox::generate(key, block + static_cast<std::uint64_t>(i), draw);
+      for (int k = 0; k < 4; ++k) out.v[4 * i + k] = words.word[k];
     }
-    return c;
+    return out;
   }
-  TYPEFLOW_INLINE static Words load(const std::uint32_t* p) { return _mm512_loadu_si512(p); }
-  TYPEFLOW_INLINE static void store(std::uint32_t* p, Words w) { _mm512_storeu_si512(p, w); }
-
+  static Words load(const std::uint32_t* p) {
+    Words out;
+    for (int i = 0; i < size; ++i) out.v[i] = p[i];
+    return out;
+  }
+  static void store(std::uint32_t* p, const Words& w) {
+    for (int i = 0; i < size; ++i) p[i] = w.v[i];
+  }
   /// The upper `bits` bits of each word, at most 31, as integers that became floats.
   template <int Bits>
-  TYPEFLOW_INLINE static xsimd::batch<float, A> to_float(Words w) {
-    return _mm512_cvtepi32_ps(_mm512_srli_epi32(w, 32 - Bits));
+  static xsimd::batch<float, A> to_float(const Words& w) {
+    Array<float, size> x;
+    for (int i = 0; i < size; ++i) x.v[i] = static_cast<float>(w.v[i] >> (32 - Bits));
+    return xsimd::batch<float, A>::load_unaligned(x.v);
   }
   /// The upper 53 bits of each two words, of which the first is the upper one.
-  TYPEFLOW_INLINE static xsimd::batch<double, A> to_double(Words w) {
-    const Words x = _mm512_srli_epi64(_mm512_rol_epi64(w, 32), 11);
-    const Words low = _mm512_ternarylogic_epi64(  // 2^52 + the lower 32 bits; 2^84 + the others
-        x, _mm512_set1_epi64(0xFFFFFFFF), _mm512_set1_epi64(0x4330000000000000), 0xEA);
-    const Words high =
-        _mm512_or_si512(_mm512_srli_epi64(x, 32), _mm512_set1_epi64(0x4530000000000000));
-    return _mm512_add_pd(_mm512_sub_pd(_mm512_castsi512_pd(high), _mm512_set1_pd(0x1p84 + 0x1p52)),
-                         _mm512_castsi512_pd(low));
+  static xsimd::batch<double, A> to_double(const Words& w) {
+    Array<double, size / 2> x;
+    for (int i = 0; i < size / 2; ++i) {
+      const std::uint64_t both = std::uint64_t{w.v[2 * i]} << 32 | w.v[2 * i + 1];
+      x.v[i] = static_cast<double>(both >> 11);
+    }
+    return xsimd::batch<double, A>::load_unaligned(x.v);
   }
+};
 
- private:
-  TYPEFLOW_INLINE static Words pairs(std::uint32_t even, std::uint32_t odd) {
-    const auto a = static_cast<long long>(even);
-    const auto b = static_cast<long long>(odd);
-    return _mm512_set_epi64(b, a, b, a, b, a, b, a);
-  }
-#elif defined(__AVX2__)
+#if defined(__AVX2__)
+template <class A>
+  requires(xsimd::batch<float, A>::size == 8)
+struct PhiloxLanes<A> {
+  static constexpr int size = 8;
+  static constexpr int blocks = size / 4;
   using Words = __m256i;
 
   TYPEFLOW_INLINE static Words generate(std::uint64_t key, std::uint64_t block,
@@ -116,41 +111,60 @@ struct PhiloxLanes {
     const auto b = static_cast<long long>(odd);
     return _mm256_set_epi64x(b, a, b, a);
   }
-#else
-  using Words = Array<std::uint32_t, size>;
-
-  static Words generate(std::uint64_t key, std::uint64_t block, std::uint64_t draw) {
-    Words out;
-    for (int i = 0; i < blocks; ++i) {
-      const Philox words = Philox::generate(key, block + static_cast<std::uint64_t>(i), draw);
-      for (int k = 0; k < 4; ++k) out.v[4 * i + k] = words.word[k];
-    }
-    return out;
-  }
-  static Words load(const std::uint32_t* p) {
-    Words out;
-    for (int i = 0; i < size; ++i) out.v[i] = p[i];
-    return out;
-  }
-  static void store(std::uint32_t* p, const Words& w) {
-    for (int i = 0; i < size; ++i) p[i] = w.v[i];
-  }
-  template <int Bits>
-  static xsimd::batch<float, A> to_float(const Words& w) {
-    Array<float, size> x;
-    for (int i = 0; i < size; ++i) x.v[i] = static_cast<float>(w.v[i] >> (32 - Bits));
-    return xsimd::batch<float, A>::load_unaligned(x.v);
-  }
-  static xsimd::batch<double, A> to_double(const Words& w) {
-    Array<double, size / 2> x;
-    for (int i = 0; i < size / 2; ++i) {
-      const std::uint64_t both = std::uint64_t{w.v[2 * i]} << 32 | w.v[2 * i + 1];
-      x.v[i] = static_cast<double>(both >> 11);
-    }
-    return xsimd::batch<double, A>::load_unaligned(x.v);
-  }
-#endif
 };
+#endif
+
+#if defined(__AVX512F__)
+template <class A>
+  requires(xsimd::batch<float, A>::size == 16)
+struct PhiloxLanes<A> {
+  static constexpr int size = 16;
+  static constexpr int blocks = size / 4;
+  using Words = __m512i;
+
+  TYPEFLOW_INLINE static Words generate(std::uint64_t key, std::uint64_t block,
+                                        std::uint64_t draw) {
+    const __m128i first =
+        _mm_set_epi64x(static_cast<long long>(draw), static_cast<long long>(block));
+    Words c =
+        _mm512_add_epi64(_mm512_broadcast_i32x4(first), _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0));
+    Words k = pairs(static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32));
+    const Words multiplier = pairs(Philox::multiplier[0], Philox::multiplier[1]);
+    const Words step = pairs(Philox::key_step[0], Philox::key_step[1]);
+    for (int round = 0; round < Philox::rounds; ++round) {
+      const Words product = _mm512_mul_epu32(c, multiplier);
+      c = _mm512_ternarylogic_epi64(
+          _mm512_shuffle_epi32(product, static_cast<_MM_PERM_ENUM>(0x1B)),  // words 3, 2, 1, 0
+          _mm512_srli_epi64(c, 32), k, 0x96);                               // exclusive or
+      k = _mm512_add_epi32(k, step);
+    }
+    return c;
+  }
+  TYPEFLOW_INLINE static Words load(const std::uint32_t* p) { return _mm512_loadu_si512(p); }
+  TYPEFLOW_INLINE static void store(std::uint32_t* p, Words w) { _mm512_storeu_si512(p, w); }
+
+  template <int Bits>
+  TYPEFLOW_INLINE static xsimd::batch<float, A> to_float(Words w) {
+    return _mm512_cvtepi32_ps(_mm512_srli_epi32(w, 32 - Bits));
+  }
+  TYPEFLOW_INLINE static xsimd::batch<double, A> to_double(Words w) {
+    const Words x = _mm512_srli_epi64(_mm512_rol_epi64(w, 32), 11);
+    const Words low = _mm512_ternarylogic_epi64(  // 2^52 + the lower 32 bits; 2^84 + the others
+        x, _mm512_set1_epi64(0xFFFFFFFF), _mm512_set1_epi64(0x4330000000000000), 0xEA);
+    const Words high =
+        _mm512_or_si512(_mm512_srli_epi64(x, 32), _mm512_set1_epi64(0x4530000000000000));
+    return _mm512_add_pd(_mm512_sub_pd(_mm512_castsi512_pd(high), _mm512_set1_pd(0x1p84 + 0x1p52)),
+                         _mm512_castsi512_pd(low));
+  }
+
+ private:
+  TYPEFLOW_INLINE static Words pairs(std::uint32_t even, std::uint32_t odd) {
+    const auto a = static_cast<long long>(even);
+    const auto b = static_cast<long long>(odd);
+    return _mm512_set_epi64(b, a, b, a, b, a, b, a);
+  }
+};
+#endif
 
 /// The words of a draw from number `first` on, which begins no block.
 template <class A>
