@@ -214,16 +214,11 @@ concept lays_out = requires(O op, const Dims& dims, Layout& layout) {
 };
 template <class O>
 constexpr bool layout_fits() {
-  if constexpr (!Moves<O>) {
-    return true;
-  } else {
-    constexpr bool fits =
-        O::kind == Kind::custom && O::outputs == 1 && arity<O> == 1 && lays_out<O>;
-    static_assert(fits,
-                  "layout is for operations with a kernel of their own, one input and one result: "
-                  "bool layout(op, const tf::Dims& x, const tf::Dims& y, tf::Layout&)");
-    return fits;
-  }
+  constexpr bool fits = O::kind == Kind::custom && O::outputs == 1 && arity<O> == 1 && lays_out<O>;
+  static_assert(fits,
+                "layout is for operations with a kernel of their own, one input and one result: "
+                "bool layout(op, const tf::Dims& x, const tf::Dims& y, tf::Layout&)");
+  return fits;
 }
 
 template <class O>
@@ -325,13 +320,14 @@ constexpr bool well_formed() {
   static_assert(!detail::Explains<O> || detail::explains_failures<O>,
                 "explain of an operation must be explain(op, const tf::Failure&, "
                 "std::span<const tf::Dims>), and give a tf::Error");
-  constexpr bool layout = detail::layout_fits<O>();
-  if constexpr (O::kind == Kind::elementwise) {
-    return layout && detail::elementwise_fits<O>();
+  if constexpr (detail::Moves<O>) {
+    return detail::layout_fits<O>() && detail::rules_fit<O>();
+  } else if constexpr (O::kind == Kind::elementwise) {
+    return detail::elementwise_fits<O>();
   } else if constexpr (O::variadic) {
-    return layout && detail::variadic_fits<O>();
+    return detail::variadic_fits<O>();
   } else {
-    return layout && detail::rules_fit<O>();
+    return detail::rules_fit<O>();
   }
 }
 
