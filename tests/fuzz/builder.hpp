@@ -329,6 +329,7 @@ std::span<const Maker> shape_makers();
 std::span<const Maker> index_makers();
 std::span<const Maker> matrix_makers();
 std::span<const Maker> image_makers();
+std::span<const Maker> wing_makers();
 std::span<const Maker> effect_makers();
 /// A loss, its gradients, and an optimiser's step down them.
 void add_training(Builder& b);

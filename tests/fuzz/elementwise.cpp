@@ -280,7 +280,7 @@ void add_parts(Builder& b) {
 }
 
 const Maker makers[] = {
-    {12, true, true, add_unary},      {2, true, true, add_square},   {12, true, true, add_sum},
+    {14, true, true, add_unary},      {2, true, true, add_square},   {12, true, true, add_sum},
     {10, true, true, add_product},    {3, true, true, add_quotient}, {5, true, true, add_binary},
     {4, true, false, add_comparison}, {3, true, false, add_where},   {1, true, false, add_not},
     {4, true, false, add_cast},       {1, true, false, add_bitcast}, {2, true, false, add_complex},

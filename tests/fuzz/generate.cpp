@@ -12,7 +12,7 @@ namespace {
 
 void add_operation(Builder& b) {
   const std::span<const Maker> all[] = {elementwise_makers(), shape_makers(), index_makers(),
-                                        matrix_makers(), image_makers()};
+                                        matrix_makers(),      image_makers(), wing_makers()};
   int total = 0;
   for (const auto& makers : all) {
     for (const Maker& m : makers) total += m.weight;

@@ -5,9 +5,13 @@
 
 #include <initializer_list>
 
+#include "typeflow/candidate_sampling.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/images.hpp"
 #include "typeflow/linalg.hpp"
+#include "typeflow/random.hpp"
+#include "typeflow/sequences.hpp"
+#include "typeflow/sparse.hpp"
 
 namespace fuzz {
 
