@@ -113,8 +113,13 @@ class Epilogue {
   }
 
   /// Whether nothing follows the products: they are the result.
-  static constexpr bool is_product =
-      M::inputs == 2 && M::items == 0 && M::stores == 1 && M::template Out<0>::dtype == D;
+  static constexpr bool is_product = [] {
+    if constexpr (M::inputs == 2 && M::items == 0 && M::stores == 1) {
+      return M::template Out<0>::dtype == D;
+    } else {
+      return false;
+    }
+  }();
   /// Where the result has an element of the matrix at hand.
   static T* result(const KernelCall& call, const Place& place, std::int64_t row,
                    std::int64_t column) {
