@@ -33,9 +33,9 @@ constexpr double attention_scale(Extent d) {
 
 /// softmax(q k^T * scale) over the keys that each query sees; 0 for those that it does not, and for
 /// all if it sees none.
-constexpr AnyExpr attention_weights(const AnyExpr& q, const AnyExpr& k, const AnyExpr& mask,
-                                    const AttentionOptions& options) {
-  ir::Graph& graph = *q.graph;
+constexpr AnyExpr attention_weights(const UntypedExpr auto& q, const UntypedExpr auto& k,
+                                    const UntypedExpr auto& mask, const AttentionOptions& options) {
+  auto& graph = *q.graph;
   const double scale =
       options.scale != 0 ? options.scale : attention_scale(q.dims().extent[q.dims().rank - 1]);
   AnyExpr scores = matmul(q, k, false, true) * scale;
@@ -50,8 +50,8 @@ constexpr AnyExpr attention_weights(const AnyExpr& q, const AnyExpr& k, const An
     }
   }
   if (options.causal) {
-    const AnyExpr past = less_equal(index_along(graph, dims, dims.rank - 1),
-                                    index_along(graph, dims, dims.rank - 2));
+    const auto past = less_equal(index_along(graph, dims, dims.rank - 1),
+                                 index_along(graph, dims, dims.rank - 2));
     visible = visible.exists() ? logical_and(visible, past) : past;
   }
   if (!visible.exists()) return softmax_along(scores, static_cast<unsigned>(dims.rank - 1));
@@ -64,9 +64,10 @@ constexpr AnyExpr attention_weights(const AnyExpr& q, const AnyExpr& k, const An
   return mask.exists() ? where(visible, weights, 0) : weights;
 }
 
-constexpr AnyExpr attention(const AnyExpr& q, const AnyExpr& k, const AnyExpr& v, AnyExpr mask,
+constexpr AnyExpr attention(const UntypedExpr auto& q, const UntypedExpr auto& k,
+                            const UntypedExpr auto& v, UntypedExpr auto mask,
                             const AttentionOptions& options) {
-  return in_float(q, [&](const AnyExpr& of_q) {
+  return in_float(q, [&](const auto& of_q) {
     const DType type = of_q.dtype();
     if (mask.exists() && mask.dtype() != DType::boolean) mask = cast_to(mask, type);
     return matmul(attention_weights(of_q, cast_to(k, type), mask, options), cast_to(v, type), false,

@@ -45,7 +45,7 @@ struct Standardize : composite {
     AnyExpr centred;
     AnyExpr factor;
   };
-  static constexpr Parts parts(const Standardize& op, const AnyExpr& x) {
+  static constexpr Parts parts(const Standardize& op, const auto& x) {
     const unsigned axes = static_cast<unsigned>(op.axes);
     const AnyExpr centred = x - reduce<Mean>(x, axes, true);
     return {centred, rsqrt(reduce<Mean>(square(centred), axes, true) + op.epsilon)};
@@ -53,13 +53,13 @@ struct Standardize : composite {
   static constexpr Type infer(const Standardize&, const Type& x) {
     return {x.dtype, contains(domain, x.dtype) ? x.dims : no_dims};
   }
-  static constexpr AnyExpr gradient(const Standardize& op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+  static constexpr AnyExpr gradient(const Standardize& op, auto x, auto y, auto dy) {
     const unsigned axes = static_cast<unsigned>(op.axes);
     const AnyExpr through_mean = reduce<Mean>(dy, axes, true);
     const AnyExpr through_variance = y * reduce<Mean>(dy * y, axes, true);
     return (dy - through_mean - through_variance) * parts(op, x).factor;
   }
-  static constexpr AnyExpr expand(const Standardize& op, AnyExpr x) {
+  static constexpr AnyExpr expand(const Standardize& op, auto x) {
     const Parts of_x = parts(op, x);
     return of_x.centred * of_x.factor;
   }
@@ -88,9 +88,9 @@ struct NormVariables {
   }
 };
 
-constexpr AnyExpr standardize_over(unsigned axes, double epsilon, const AnyExpr& x) {
+constexpr AnyExpr standardize_over(unsigned axes, double epsilon, const UntypedExpr auto& x) {
   const ops::Standardize op{{}, axes, epsilon};
-  return in_float(x, [&](const AnyExpr& v) { return apply(op, v); });
+  return in_float(x, [&](const auto& v) { return apply(op, v); });
 }
 
 /// What layer_norm<Axes...> is of: the last axis if none is named.

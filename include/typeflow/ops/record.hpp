@@ -253,17 +253,15 @@ constexpr auto simplify_of() -> Id (*)(ir::Graph&, const ir::Node&) {
 }
 
 /// Its rule for where the result is in its input; null if it has none.
+using LayoutRule = bool (*)(const ir::Graph&, const ir::Node&, Layout&);
 template <class O>
-constexpr auto layout_of() -> bool (*)(const ir::Graph&, const ir::Node&, Layout&) {
-  if constexpr (Moves<O>) {
-    return [](const ir::Graph& graph, const ir::Node& node, Layout& layout) {
+inline constexpr LayoutRule layout_of = nullptr;
+template <Moves O>
+inline constexpr LayoutRule layout_of<O> =
+    [](const ir::Graph& graph, const ir::Node& node, Layout& layout) {
       return O::layout(decode<O>(graph, node), graph.dims_of(graph.input(node, 0)),
                        graph.dims_of(node.outputs.first), layout);
     };
-  } else {
-    return nullptr;
-  }
-}
 
 /// O's loops; null if it has none.
 template <class O>
@@ -312,7 +310,7 @@ constexpr ir::Op make_op() {
                   &Rules::infer,
                   &Rules::gradient,
                   detail::simplify_of<O>(),
-                  detail::layout_of<O>(),
+                  detail::layout_of<O>,
                   &Rules::expand,
                   &Rules::evaluate,
                   detail::interpret_of<O>(),

@@ -65,10 +65,10 @@ namespace ops {
 
 namespace bessel {
 // Not bessel_i1(x): its type is deduced, and for clang from that of a gradient that calls it.
-constexpr AnyExpr i1(const AnyExpr& x);
-constexpr AnyExpr i1e(const AnyExpr& x);
+constexpr AnyExpr i1(const UntypedExpr auto& x);
+constexpr AnyExpr i1e(const UntypedExpr auto& x);
 /// I_1(x) / x from I_1, 1/2 at 0; so of the scaled one.
-constexpr AnyExpr over_x(const AnyExpr& y, const AnyExpr& x) {
+constexpr AnyExpr over_x(const UntypedExpr auto& y, const UntypedExpr auto& x) {
   const AnyExpr zero = equal(x, 0);
   return where(zero, 0.5, y / where(zero, 1, x));
 }
@@ -116,8 +116,12 @@ struct BesselI1e : special {
   }
 };
 
-constexpr AnyExpr bessel::i1(const AnyExpr& x) { return detail::apply_untyped(BesselI1{}, x); }
-constexpr AnyExpr bessel::i1e(const AnyExpr& x) { return detail::apply_untyped(BesselI1e{}, x); }
+constexpr AnyExpr bessel::i1(const UntypedExpr auto& x) {
+  return detail::apply_untyped(BesselI1{}, x);
+}
+constexpr AnyExpr bessel::i1e(const UntypedExpr auto& x) {
+  return detail::apply_untyped(BesselI1e{}, x);
+}
 
 }  // namespace ops
 

@@ -65,7 +65,7 @@ struct Atan : floating {
 };
 
 // Not cosh(x): its type is deduced, and for clang from that of a gradient that calls it.
-constexpr AnyExpr cosh_of(const AnyExpr& x);
+constexpr AnyExpr cosh_of(const UntypedExpr auto& x);
 
 struct Sinh : floating {
   static constexpr std::string_view name = "Sinh";
@@ -91,7 +91,7 @@ struct Cosh : floating {
   }
 };
 
-constexpr AnyExpr cosh_of(const AnyExpr& x) { return detail::apply_untyped(Cosh{}, x); }
+constexpr AnyExpr cosh_of(const UntypedExpr auto& x) { return detail::apply_untyped(Cosh{}, x); }
 
 struct Asinh : floating {
   static constexpr std::string_view name = "Asinh";

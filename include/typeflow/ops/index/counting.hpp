@@ -134,14 +134,15 @@ constexpr AnyExpr bound_of(ir::Graph& graph, const Scalar& bound, DType type) {
 }
 
 /// The bin of each element as int32, `bins` for NaN.
-constexpr AnyExpr bins_of(const AnyExpr& x, const Scalar& low, const Scalar& high, Extent bins) {
+constexpr AnyExpr bins_of(const UntypedExpr auto& x, const Scalar& low, const Scalar& high,
+                          Extent bins) {
   const DType type =
       x.dtype() == DType::float32 || is_half_precision(x.dtype()) ? DType::float32 : DType::float64;
-  const AnyExpr v = cast_to(x, type);
-  const AnyExpr first = bound_of(*x.graph, low, type);
-  const AnyExpr width = bound_of(*x.graph, high, type) - first;
-  const AnyExpr place = floor(static_cast<double>(bins) * ((v - first) / width));
-  const AnyExpr inside = minimum(maximum(place, 0), static_cast<double>(bins - 1));
+  const auto v = cast_to(x, type);
+  const auto first = bound_of(*x.graph, low, type);
+  const auto width = bound_of(*x.graph, high, type) - first;
+  const auto place = floor(static_cast<double>(bins) * ((v - first) / width));
+  const auto inside = minimum(maximum(place, 0), static_cast<double>(bins - 1));
   return cast_to(where(equal(v, v), inside, static_cast<double>(bins)), DType::int32);
 }
 
@@ -189,7 +190,7 @@ constexpr auto histogram_fixed_width(const X& x, const Scalar& low, const Scalar
 namespace detail {
 
 /// The percentile q of `count` elements that the axes of these bits have. NaN if one of them is.
-constexpr AnyExpr percentile_of(const AnyExpr& x, unsigned axes, Extent count, double q,
+constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent count, double q,
                                 PercentileMethod method, bool keep) {
   // The reduced axes as one, the last.
   int order[max_rank] = {};

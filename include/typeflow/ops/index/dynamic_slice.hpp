@@ -19,9 +19,11 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The window of x of this size at `starts`, integers (rank of x).
-constexpr AnyExpr dynamic_slice_to(const AnyExpr& x, const AnyExpr& starts, const Dims& size);
+constexpr AnyExpr dynamic_slice_to(const UntypedExpr auto& x, const UntypedExpr auto& starts,
+                                   const Dims& size);
 /// x with `window` in place of what it has at `starts`.
-constexpr AnyExpr dynamic_update_to(const AnyExpr& x, const AnyExpr& window, const AnyExpr& starts);
+constexpr AnyExpr dynamic_update_to(const UntypedExpr auto& x, const UntypedExpr auto& window,
+                                    const UntypedExpr auto& starts);
 
 namespace ops {
 
@@ -32,8 +34,8 @@ struct DynamicSlice : custom {
   static constexpr Domain domain = Domain::any;
   static constexpr int flops = 0;
 
-  static constexpr std::array<AnyExpr, 2> gradient(DynamicSlice, AnyExpr x, AnyExpr starts, AnyExpr,
-                                                   AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 2> gradient(DynamicSlice, auto x, auto starts, auto,
+                                                   auto dy) {
     const AnyExpr zero = detail::constant_node(*dy.graph, dy.dtype(), Number{});
     return {dynamic_update_to(broadcast_to(zero, x.dims()), dy, starts), AnyExpr{}};
   }
@@ -79,8 +81,8 @@ struct DynamicUpdateSlice : custom {
                       is_integer(starts.dtype) && starts.dims == Dims{1, {x.dims.rank}};
     return {x.dtype, fits ? x.dims : no_dims};
   }
-  static constexpr std::array<AnyExpr, 3> gradient(DynamicUpdateSlice, AnyExpr, AnyExpr window,
-                                                   AnyExpr starts, AnyExpr, AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 3> gradient(DynamicUpdateSlice, auto, auto window,
+                                                   auto starts, auto, auto dy) {
     const AnyExpr zero = detail::constant_node(*dy.graph, dy.dtype(), Number{});
     return {dynamic_update_to(dy, broadcast_to(zero, window.dims()), starts),
             dynamic_slice_to(dy, starts, window.dims()), AnyExpr{}};
@@ -97,13 +99,14 @@ struct DynamicUpdateSlice : custom {
 
 }  // namespace ops
 
-constexpr AnyExpr dynamic_slice_to(const AnyExpr& x, const AnyExpr& starts, const Dims& size) {
+constexpr AnyExpr dynamic_slice_to(const UntypedExpr auto& x, const UntypedExpr auto& starts,
+                                   const Dims& size) {
   if (size == x.dims()) return x;
   const Id ids[] = {x.id, starts.id};
   return add_node(*x.graph, ops::DynamicSlice{}, ids, 2, Type(x.dtype(), size));
 }
-constexpr AnyExpr dynamic_update_to(const AnyExpr& x, const AnyExpr& window,
-                                    const AnyExpr& starts) {
+constexpr AnyExpr dynamic_update_to(const UntypedExpr auto& x, const UntypedExpr auto& window,
+                                    const UntypedExpr auto& starts) {
   if (window.dims() == x.dims()) return window;
   return apply(ops::DynamicUpdateSlice{}, x, window, starts);
 }

@@ -34,7 +34,7 @@ struct EmbeddingOptions {
 namespace detail {
 
 /// x with the parts along the axes after the first `rank` clipped to a norm.
-constexpr AnyExpr clip_rows(const AnyExpr& rows, int rank, EmbeddingOptions options) {
+constexpr AnyExpr clip_rows(const UntypedExpr auto& rows, int rank, EmbeddingOptions options) {
   const double limit = options.max_norm;
   if (!(limit > 0)) {
     Message message{};
@@ -42,7 +42,7 @@ constexpr AnyExpr clip_rows(const AnyExpr& rows, int rank, EmbeddingOptions opti
         message << "embedding_lookup(params, ids, options): max_norm must be positive");
   }
   if (!(limit < std::numeric_limits<double>::infinity())) return rows;
-  return in_float(rows, [&](const AnyExpr& x) {
+  return in_float(rows, [&](const auto& x) {
     const unsigned axes = all_axes(x.dims().rank) & ~all_axes(rank);
     const AnyExpr squares = axes == 0 ? x * x : reduce<ops::Sum>(x * x, axes, true);
     const AnyExpr is_long = greater(squares, limit * limit);

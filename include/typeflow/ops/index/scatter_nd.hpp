@@ -37,8 +37,8 @@ struct ReplaceSlices : custom {
   }
   /// To what is not replaced, and to the values that replace it: of an index that occurs several
   /// times to the last, which is found by having each index write where it stands.
-  static constexpr std::array<AnyExpr, 3> gradient(ReplaceSlices op, AnyExpr x, AnyExpr values,
-                                                   AnyExpr indices, AnyExpr, AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 3> gradient(ReplaceSlices op, auto x, auto values,
+                                                   auto indices, auto, auto dy) {
     ir::Graph& graph = *dy.graph;
     const AnyExpr zero = detail::constant_node(graph, dy.dtype(), Number{});
     const AnyExpr dx = apply(op, dy, broadcast_to(zero, values.dims()), indices);
@@ -91,9 +91,9 @@ constexpr AnyExpr scatter_into(const AnyExpr& x, const AnyExpr& indices, Indexin
 }
 
 /// Untyped: a tensor changed at rows of coordinates.
-constexpr AnyExpr tensor_scatter_nd(const AnyExpr& x, const AnyExpr& indices,
-                                    const AnyExpr& updates, Indexing indexing) {
-  return scatter_into(x, indices, indexing, [&](const AnyExpr& flat, const AnyExpr& positions) {
+constexpr AnyExpr tensor_scatter_nd(const UntypedExpr auto& x, const UntypedExpr auto& indices,
+                                    const UntypedExpr auto& updates, Indexing indexing) {
+  return scatter_into(x, indices, indexing, [&](const auto& flat, const auto& positions) {
     const Extent extent = flat.dims().extent[0];
     switch (indexing) {
       case Indexing::tensor_scatter_nd_add:

@@ -72,11 +72,11 @@ struct scatter_fold : custom {
     return detail::gather_node(x, indices, 0, 0, op.indexing);
   }
   /// To the elements that are the extreme, in equal parts.
-  static constexpr std::array<AnyExpr, 2> extreme_gradient(const Self& op, const AnyExpr& values,
-                                                           const AnyExpr& indices, const AnyExpr& y,
-                                                           const AnyExpr& dy) {
-    const AnyExpr chosen = cast_to(equal(values, rows(op, y, indices)), values.dtype());
-    const AnyExpr count = maximum(sum(op, chosen, indices), 1);
+  static constexpr std::array<AnyExpr, 2> extreme_gradient(const Self& op, const auto& values,
+                                                           const auto& indices, const auto& y,
+                                                           const auto& dy) {
+    const auto chosen = cast_to(equal(values, rows(op, y, indices)), values.dtype());
+    const auto count = maximum(sum(op, chosen, indices), 1);
     return {chosen * rows(op, dy / count, indices), AnyExpr{}};
   }
 };
@@ -88,8 +88,8 @@ struct ScatterProd : scatter_fold<ScatterProd, Prod> {
 
   /// dy times the product of the others: y / x, and for the only zero among them the product of
   /// those that are not zero (as TensorFlow has it).
-  static constexpr std::array<AnyExpr, 2> gradient(ScatterProd op, AnyExpr values, AnyExpr indices,
-                                                   AnyExpr y, AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 2> gradient(ScatterProd op, auto values, auto indices,
+                                                   auto y, auto dy) {
     const AnyExpr zero = equal(values, 0);
     const AnyExpr zeros = sum(op, cast_to(zero, DType::int32), indices);
     const AnyExpr others = where(zero, 1, values);
@@ -102,8 +102,8 @@ struct ScatterMax : scatter_fold<ScatterMax, Max> {
   static constexpr std::string_view name = "ScatterMax";
   Extent extent;
   Indexing indexing;
-  static constexpr std::array<AnyExpr, 2> gradient(ScatterMax op, AnyExpr values, AnyExpr indices,
-                                                   AnyExpr y, AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 2> gradient(ScatterMax op, auto values, auto indices, auto y,
+                                                   auto dy) {
     return extreme_gradient(op, values, indices, y, dy);
   }
 };
@@ -111,8 +111,8 @@ struct ScatterMin : scatter_fold<ScatterMin, Min> {
   static constexpr std::string_view name = "ScatterMin";
   Extent extent;
   Indexing indexing;
-  static constexpr std::array<AnyExpr, 2> gradient(ScatterMin op, AnyExpr values, AnyExpr indices,
-                                                   AnyExpr y, AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 2> gradient(ScatterMin op, auto values, auto indices, auto y,
+                                                   auto dy) {
     return extreme_gradient(op, values, indices, y, dy);
   }
 };
@@ -121,22 +121,23 @@ struct ScatterMin : scatter_fold<ScatterMin, Min> {
 
 namespace detail {
 
-constexpr AnyExpr segment_prod_node(const AnyExpr& values, const AnyExpr& ids, Extent segments,
-                                    Indexing indexing) {
-  return in_float(values, [&](const AnyExpr& v) {
+constexpr AnyExpr segment_prod_node(const UntypedExpr auto& values, const UntypedExpr auto& ids,
+                                    Extent segments, Indexing indexing) {
+  return in_float(values, [&](const auto& v) {
     return apply(ops::ScatterProd{{}, segments, indexing}, v, ids);
   });
 }
 
 /// How many ids each segment has, in a shape that broadcasts to the result's.
-constexpr AnyExpr segment_sizes(const AnyExpr& ids, Extent segments, int rank, Indexing indexing) {
+constexpr AnyExpr segment_sizes(const UntypedExpr auto& ids, Extent segments, int rank,
+                                Indexing indexing) {
   Dims dims{1, {segments}};
   while (dims.rank < rank) dims.append(1);
   return reshape_to(scatter_sum_node(ids, int32_ones(ids), segments, 0, 0, indexing), dims);
 }
 
 /// The lowest or the largest finite number of an element type.
-constexpr AnyExpr finite_limit(ir::Graph& graph, DType type, bool largest) {
+constexpr AnyExpr finite_limit(std::same_as<ir::Graph> auto& graph, DType type, bool largest) {
   return visit_dtype(type, [&](auto zero) {
     using T = decltype(zero);
     using Limits = std::numeric_limits<T>;
@@ -148,7 +149,7 @@ constexpr AnyExpr finite_limit(ir::Graph& graph, DType type, bool largest) {
 template <class O>
 constexpr AnyExpr segment_extreme(const AnyExpr& values, const AnyExpr& ids, Extent segments,
                                   Indexing indexing) {
-  const AnyExpr y = apply(O{{}, segments, indexing}, values, ids);
+  const auto y = apply(O{{}, segments, indexing}, values, ids);
   const bool sorted = rule_of(indexing).sorted;
   if (!sorted && is_integer(y.dtype())) return y;
   const AnyExpr none = equal(segment_sizes(ids, segments, y.dims().rank, indexing), 0);
@@ -158,12 +159,12 @@ constexpr AnyExpr segment_extreme(const AnyExpr& values, const AnyExpr& ids, Ext
 }
 
 /// The sums of segments over how many ids they have, or over its square root.
-constexpr AnyExpr segment_quotient(const AnyExpr& values, const AnyExpr& ids, Extent segments,
-                                   Indexing indexing, bool root) {
-  return in_float(values, [&](const AnyExpr& v) {
-    const AnyExpr total = scatter_sum_node(ids, v, segments, 0, 0, indexing);
-    const AnyExpr sizes = segment_sizes(ids, segments, total.dims().rank, indexing);
-    const AnyExpr count = cast_to(maximum(sizes, 1), v.dtype());
+constexpr AnyExpr segment_quotient(const UntypedExpr auto& values, const UntypedExpr auto& ids,
+                                   Extent segments, Indexing indexing, bool root) {
+  return in_float(values, [&](const auto& v) {
+    const auto total = scatter_sum_node(ids, v, segments, 0, 0, indexing);
+    const auto sizes = segment_sizes(ids, segments, total.dims().rank, indexing);
+    const auto count = cast_to(maximum(sizes, 1), v.dtype());
     return total / (root ? sqrt(count) : count);
   });
 }

@@ -16,7 +16,7 @@ namespace detail {
 constexpr bool has_three(const Dims& x) { return x.rank >= 1 && x.extent[x.rank - 1] == 3; }
 
 /// (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0)
-constexpr AnyExpr cross_of(const AnyExpr& a, const AnyExpr& b) {
+constexpr AnyExpr cross_of(const UntypedExpr auto& a, const UntypedExpr auto& b) {
   AnyExpr parts[3];
   for (int i = 0; i < 3; ++i) {
     const auto part = [](const AnyExpr& x, int k) {
@@ -28,10 +28,10 @@ constexpr AnyExpr cross_of(const AnyExpr& a, const AnyExpr& b) {
 }
 
 /// x where the column is at most `lower` less than the row and at most `upper` more, 0 elsewhere.
-constexpr AnyExpr band_of(const AnyExpr& x, int lower, int upper) {
+constexpr AnyExpr band_of(const UntypedExpr auto& x, int lower, int upper) {
   const int rank = x.dims().rank;
-  const AnyExpr row = index_along(*x.graph, x.dims(), rank - 2);
-  const AnyExpr column = index_along(*x.graph, x.dims(), rank - 1);
+  const auto row = index_along(*x.graph, x.dims(), rank - 2);
+  const auto column = index_along(*x.graph, x.dims(), rank - 1);
   AnyExpr kept = x;
   if (lower >= 0) kept = where(less_equal(row - column, lower), kept, 0);
   if (upper >= 0) kept = where(less_equal(column - row, upper), kept, 0);

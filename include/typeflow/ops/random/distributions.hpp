@@ -55,18 +55,20 @@ namespace detail {
 constexpr std::uint64_t second_path(std::uint64_t path) { return random_key(path, 1); }
 
 /// Standard normal. Source: Box and Muller, Ann. Math. Statist. 29 (1958).
-constexpr AnyExpr normal_node(ir::Graph& graph, std::uint64_t path, const Type& type) {
+constexpr AnyExpr normal_node(std::same_as<ir::Graph> auto& graph, std::uint64_t path,
+                              const Type& type) {
   const bool half = is_half_precision(type.dtype);
   const Type drawn(half ? DType::float32 : type.dtype, type.dims);
-  const AnyExpr radius = sqrt(-2 * log(1 - uniform_node(graph, path, drawn)));
-  const AnyExpr turns = uniform_node(graph, second_path(path), drawn);
+  const auto radius = sqrt(-2 * log(1 - uniform_node(graph, path, drawn)));
+  const auto turns = uniform_node(graph, second_path(path), drawn);
   // Not cos(x): its type is deduced, and for clang from that of a gradient, through cos(x).
   const AnyExpr z = radius * detail::apply_untyped(ops::Cos{}, turns * (2 * std::numbers::pi));
   return half ? cast_to(z, type.dtype) : z;
 }
 
 /// Standard normal within two deviations.
-constexpr AnyExpr truncated_normal_node(ir::Graph& graph, std::uint64_t path, const Type& type) {
+constexpr AnyExpr truncated_normal_node(std::same_as<ir::Graph> auto& graph, std::uint64_t path,
+                                        const Type& type) {
   return add_node(graph,
                   ops::RandomTruncatedNormal{
                       {}, static_cast<std::uint32_t>(path), static_cast<std::uint32_t>(path >> 32)},
@@ -88,17 +90,18 @@ constexpr Dims with_last(const Dims& dims, std::initializer_list<Extent> last) {
 }
 /// Indices drawn for each row of logits: how many of the running sums of the probabilities are not
 /// above a uniform number. In double, since float's 24 bits are too few for many classes.
-constexpr AnyExpr categorical_node(const AnyExpr& logits, std::uint64_t path, Extent draws) {
+constexpr AnyExpr categorical_node(const UntypedExpr auto& logits, std::uint64_t path,
+                                   Extent draws) {
   const Dims dims = logits.dims();
   const int axis = dims.rank - 1;
   const unsigned last = 1u << axis;
-  const AnyExpr x = cast_to(logits, DType::float64);
-  const AnyExpr sums = cumsum_along(exp(x - reduce<ops::Max>(x, last, true)), axis);
-  const AnyExpr u =
+  const auto x = cast_to(logits, DType::float64);
+  const auto sums = cumsum_along(exp(x - reduce<ops::Max>(x, last, true)), axis);
+  const auto u =
       uniform_node(*logits.graph, path, Type(DType::float64, with_last(dims, {draws, Extent{1}})));
   // Less than the sum of all: 1 - 2^-53 times a number rounds to the next smaller one at most.
-  const AnyExpr at = u * reshape_to(reduce<ops::Max>(sums, last, true), with_last(dims, {1, 1}));
-  const AnyExpr row = reshape_to(sums, with_last(dims, {1, dims.extent[axis]}));
+  const auto at = u * reshape_to(reduce<ops::Max>(sums, last, true), with_last(dims, {1, 1}));
+  const auto row = reshape_to(sums, with_last(dims, {1, dims.extent[axis]}));
   return reduce<ops::Sum>(cast_to(less_equal(row, at), DType::int32), last << 1, false);
 }
 

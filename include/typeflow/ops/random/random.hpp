@@ -102,8 +102,8 @@ constexpr AnyExpr uniform_node(ir::Graph& graph, std::uint64_t path, const Type&
 }
 
 /// Integers from `low` on, uniform in a range of this size.
-constexpr AnyExpr integer_node(ir::Graph& graph, std::uint64_t path, const Type& type,
-                               std::int64_t low, std::uint64_t range) {
+constexpr AnyExpr integer_node(std::same_as<ir::Graph> auto& graph, std::uint64_t path,
+                               const Type& type, std::int64_t low, std::uint64_t range) {
   return add_node(
       graph,
       ops::RandomInteger{

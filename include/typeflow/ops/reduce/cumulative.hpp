@@ -29,7 +29,7 @@ struct running_extreme : scan<Self> {
   static constexpr Type infer(const Self&, const Type& x) { return x; }
   /// To the element that the extreme came from, the first of equals: sums of dy over the elements
   /// that have one extreme, each at the first of them.
-  static constexpr AnyExpr gradient(Self op, AnyExpr, AnyExpr y, AnyExpr dy) {
+  static constexpr AnyExpr gradient(Self op, auto, auto y, auto dy) {
     const std::uint32_t back = 1 - op.reverse;
     const AnyExpr stays = cast_to(equal(y, apply(Shift{{}, op.axis, back, 0}, y)), y.dtype());
     const AnyExpr sums = apply(LinearRecurrence{{}, op.axis, back}, stays, dy);
@@ -73,17 +73,17 @@ struct CumLogSumExp : composite {
 
   static constexpr Type infer(CumLogSumExp, const Type& x) { return x; }
   /// e^(low - high); 1 where low is as large, infinite or beyond the end.
-  static constexpr AnyExpr ratio(const AnyExpr& low, const AnyExpr& high) {
+  static constexpr AnyExpr ratio(const auto& low, const auto& high) {
     return where(greater_equal(low, high), 1, exp(low - high));
   }
-  static constexpr AnyExpr expand(CumLogSumExp op, AnyExpr x) {
+  static constexpr AnyExpr expand(CumLogSumExp op, auto x) {
     const AnyExpr m = apply(CumMax{{}, op.axis, op.reverse}, x);
     const AnyExpr decay = ratio(apply(Shift{{}, op.axis, op.reverse, 0}, m), m);
     return m + log(apply(LinearRecurrence{{}, op.axis, op.reverse}, decay, ratio(x, m)));
   }
   /// dx[i] is the sum of dy[j] e^(x[i] - y[j]) over j >= i: e^(x[i] - y[i]) times h[i], where
   /// h[i] = dy[i] + e^(y[i] - y[i+1]) h[i+1].
-  static constexpr AnyExpr gradient(CumLogSumExp op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+  static constexpr AnyExpr gradient(CumLogSumExp op, auto x, auto y, auto dy) {
     const std::uint32_t back = 1 - op.reverse;
     const AnyExpr decay = ratio(y, apply(Shift{{}, op.axis, back, 0}, y));
     return ratio(x, y) * apply(LinearRecurrence{{}, op.axis, back}, decay, dy);
@@ -97,7 +97,7 @@ namespace detail {
 /// Every element one step further along the axis, and the identity of a fold, -infinity or the
 /// least number for Max, at its beginning.
 template <class Fold>
-constexpr AnyExpr after(const AnyExpr& x, int axis, bool reverse) {
+constexpr AnyExpr after(const UntypedExpr auto& x, int axis, bool reverse) {
   const auto along = static_cast<std::uint32_t>(axis);
   const std::uint32_t back = reverse ? 1 : 0;
   Dims line{};
@@ -117,7 +117,7 @@ constexpr AnyExpr after(const AnyExpr& x, int axis, bool reverse) {
 }
 
 template <class O>
-constexpr AnyExpr running(const AnyExpr& x, int axis, bool reverse) {
+constexpr AnyExpr running(const UntypedExpr auto& x, int axis, bool reverse) {
   const O op{{}, static_cast<std::uint32_t>(axis), reverse ? 1u : 0u};
   return add_node(*x.graph, op, &x.id, 1, x.graph->type_of(x.id));
 }
@@ -127,17 +127,17 @@ constexpr AnyExpr running(const AnyExpr& x, int axis, bool reverse) {
 /// Untyped cummax, cummin and cumlogsumexp along an axis.
 template <UntypedExpr X>
 constexpr AnyExpr cummax_along(const X& x, int axis, ScanOptions options = {}) {
-  const AnyExpr y = detail::running<ops::CumMax>(x, axis, options.reverse);
+  const auto y = detail::running<ops::CumMax>(x, axis, options.reverse);
   return options.exclusive ? detail::after<ops::Max>(y, axis, options.reverse) : y;
 }
 template <UntypedExpr X>
 constexpr AnyExpr cummin_along(const X& x, int axis, ScanOptions options = {}) {
-  const AnyExpr y = detail::running<ops::CumMin>(x, axis, options.reverse);
+  const auto y = detail::running<ops::CumMin>(x, axis, options.reverse);
   return options.exclusive ? detail::after<ops::Min>(y, axis, options.reverse) : y;
 }
 template <UntypedExpr X>
 constexpr AnyExpr cumlogsumexp_along(const X& x, int axis, ScanOptions options = {}) {
-  const AnyExpr y = detail::in_float(x, [&](const AnyExpr& v) {
+  const auto y = detail::in_float(x, [&](const auto& v) {
     return detail::running<ops::CumLogSumExp>(v, axis, options.reverse);
   });
   return options.exclusive ? detail::after<ops::Max>(y, axis, options.reverse) : y;

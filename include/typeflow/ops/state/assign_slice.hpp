@@ -36,8 +36,8 @@ struct AssignSlice : update, SliceWindow {
 namespace detail {
 
 /// Adds an assignment to a window of a variable; returns its token.
-constexpr Id assign_slice_node(ir::Graph& graph, Id variable, const SlicePlan& plan,
-                               const AnyExpr& value) {
+constexpr Id assign_slice_node(std::same_as<ir::Graph> auto& graph, Id variable,
+                               const SlicePlan& plan, const UntypedExpr auto& value) {
   (void)sizeof(BindOp<ops::AssignSlice>);
   const AnyExpr window = reverse_to(reshape_to(value, plan.size), plan.reversed);
   const ops::AssignSlice op{{}, plan.window};
