@@ -31,19 +31,21 @@ enum class DType : std::uint8_t {
   float64,
   complex64,   ///< two floats
   complex128,  ///< two doubles
+  string,      ///< bytes, any number of them: std::string_view
 };
 
 }  // namespace typeflow
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+/// Of numbers and booleans, which visit_dtype visits: the first ones of DType.
 inline constexpr int dtype_count = 15;
 
 namespace detail {
 
 template <class... T>
 struct ElementTypes {};
-/// The C++ types of elements, in the order of DType.
+/// The C++ types of numbers and booleans, in the order of DType.
 using AllElements =
     ElementTypes<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
                  std::uint16_t, std::uint32_t, std::uint64_t, bfloat16, float16, float, double,
@@ -53,10 +55,23 @@ struct DTypeRecord {
   std::string_view name;
   int size;
 };
-inline constexpr DTypeRecord dtype_records[dtype_count] = {
-    {"bool", 1},    {"int8", 1},   {"int16", 2},  {"int32", 4},          {"int64", 8},
-    {"uint8", 1},   {"uint16", 2}, {"uint32", 4}, {"uint64", 8},         {"bfloat16", 2},
-    {"float16", 2}, {"float", 4},  {"double", 8}, {"complex<float>", 8}, {"complex<double>", 16},
+inline constexpr DTypeRecord dtype_records[dtype_count + 1] = {
+    {"bool", 1},
+    {"int8", 1},
+    {"int16", 2},
+    {"int32", 4},
+    {"int64", 8},
+    {"uint8", 1},
+    {"uint16", 2},
+    {"uint32", 4},
+    {"uint64", 8},
+    {"bfloat16", 2},
+    {"float16", 2},
+    {"float", 4},
+    {"double", 8},
+    {"complex<float>", 8},
+    {"complex<double>", 16},
+    {"string", sizeof(std::string_view)},
 };
 
 template <class T>
@@ -68,6 +83,7 @@ constexpr int dtype_index() {
   if constexpr (std::is_same_v<T, double>) return 12;
   if constexpr (std::is_same_v<T, std::complex<float>>) return 13;
   if constexpr (std::is_same_v<T, std::complex<double>>) return 14;
+  if constexpr (std::is_same_v<T, std::string_view>) return 15;
   constexpr bool is_character = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
                                 std::is_same_v<T, char8_t> || std::is_same_v<T, char16_t> ||
                                 std::is_same_v<T, char32_t>;
@@ -106,8 +122,10 @@ constexpr bool is_floating(DType type) { return type >= DType::bfloat16 && type 
 constexpr bool is_half_precision(DType type) {
   return type == DType::bfloat16 || type == DType::float16;
 }
-constexpr bool is_complex(DType type) { return type >= DType::complex64; }
-constexpr bool is_number(DType type) { return type != DType::boolean; }
+constexpr bool is_complex(DType type) {
+  return type == DType::complex64 || type == DType::complex128;
+}
+constexpr bool is_number(DType type) { return type != DType::boolean && type != DType::string; }
 
 /// A C++ type that can be the element of a tensor.
 template <class T>
@@ -116,11 +134,25 @@ concept Element = detail::dtype_index<T>() >= 0;
 template <class T>
 inline constexpr DType dtype_of = static_cast<DType>(detail::dtype_index<T>());
 
+namespace detail {
+
+template <DType D>
+struct ElementOf : ElementAt<static_cast<int>(D), AllElements> {};
+template <>
+struct ElementOf<DType::string> {
+  using type = std::string_view;
+};
+
+}  // namespace detail
+
 /// The C++ type of elements of a DType.
 template <DType D>
-using element_of = typename detail::ElementAt<static_cast<int>(D), detail::AllElements>::type;
+using element_of = typename detail::ElementOf<D>::type;
 
 namespace detail {
+
+template <class T>
+inline constexpr bool is_string = std::is_same_v<T, std::string_view>;
 
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
@@ -174,7 +206,7 @@ constexpr To convert_element(const From& x) {
 
 }  // namespace detail
 
-/// Calls `f(T{})` with T the C++ type of `type`.
+/// Calls `f(T{})` with T the C++ type of `type`, which is not that of strings.
 template <class F>
 constexpr decltype(auto) visit_dtype(DType type, F&& f) {
   switch (type) {

@@ -3,7 +3,12 @@
 
 // Where tensors come from: placeholder, variable, fresh_variable, state, constant.
 
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <source_location>
+#include <string_view>
 
 #include "typeflow/core/symbol.hpp"
 #include "typeflow/front/initializers.hpp"
@@ -37,7 +42,8 @@ struct Variable : source {
   std::int32_t index;  ///< in ir::Graph::variable_records
 };
 
-/// An array of constants; the attributes are two words an element, as in Constant.
+/// An array of constants; the attributes are two words an element, as in Constant. Of a string they
+/// are where its bytes begin and how many they are; all bytes follow behind the last element's.
 struct ConstantArray : source {
   static constexpr std::string_view name = "ConstArray";
   static constexpr Number evaluate(const ir::EvaluateCall& call) {
@@ -65,8 +71,10 @@ constexpr Expr<T, Shape<D...>> placeholder(
 template <Element T>
 constexpr Expr<T> placeholder(Graph& g, Label name, std::type_identity_t<T> value,
                               std::source_location at = std::source_location::current()) {
-  static_assert(!detail::is_complex_number<T>,
-                "placeholder<T>(g, name, value): a complex placeholder has no default");
+  static_assert(
+      !detail::is_complex_number<T> && !detail::is_string<T>,
+      "placeholder<T>(g, name, value): a placeholder of complex numbers or strings has no "
+      "default");
   ir::Graph& graph = g;
   graph.source = source_line(at);
   const detail::NumberWords words = detail::words_of(dtype_of<T>, number_from(value));
@@ -203,7 +211,45 @@ constexpr Variable<T, Shape<D...>> state(
           detail::get_variable(graph, name, Expr<T, Shape<D...>>::type, initializer, false, true)};
 }
 
-/// A scalar constant: constant<float>(g, 3).
+namespace detail {
+
+/// The words of constant strings, as ops::ConstantArray has them.
+constexpr Pool<std::uint32_t> words_of_strings(const std::string_view* values, std::size_t count) {
+  Pool<std::uint32_t> words;
+  std::uint32_t begin = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    words.push(begin);
+    words.push(static_cast<std::uint32_t>(values[i].size()));
+    begin += words.back();
+  }
+  std::array<char, 4> bytes{};
+  std::size_t filled = 0;
+  const auto flush = [&] {
+    if (filled > 0) words.push(std::bit_cast<std::uint32_t>(bytes));
+    bytes = {};
+    filled = 0;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const char c : values[i]) {
+      bytes[filled++] = c;
+      if (filled == bytes.size()) flush();
+    }
+  }
+  flush();
+  return words;
+}
+
+template <Element T, Extent... D>
+constexpr Expr<T, Shape<D...>> constant_array(Graph& g, const Pool<std::uint32_t>& words) {
+  (void)sizeof(BindOp<ops::ConstantArray>);
+  ir::Graph& graph = g;
+  return {g, graph.add_value(record<ops::ConstantArray>, nullptr, 0,
+                             graph.intern(Expr<T, Shape<D...>>::type), words.data(), words.size())};
+}
+
+}  // namespace detail
+
+/// A scalar constant: constant<float>(g, 3), constant<std::string_view>(g, "unknown").
 template <Element T>
 constexpr Expr<T> constant(Graph& g, std::type_identity_t<T> value,
                            std::source_location at = std::source_location::current()) {
@@ -213,6 +259,8 @@ constexpr Expr<T> constant(Graph& g, std::type_identity_t<T> value,
     return {g, complex(constant<typename T::value_type>(g, value.real()),
                        constant<typename T::value_type>(g, value.imag()))
                    .id()};
+  } else if constexpr (detail::is_string<T>) {
+    return detail::constant_array<T>(g, detail::words_of_strings(&value, 1));
   } else {
     return {g, detail::constant_node(graph, dtype_of<T>, number_from(value)).id};
   }
@@ -236,6 +284,8 @@ constexpr Expr<T, Shape<D...>> constant(Graph& g, const T (&values)[N],
       im[i] = values[i].imag();
     }
     return {g, complex(constant<Part, D...>(g, re), constant<Part, D...>(g, im)).id()};
+  } else if constexpr (detail::is_string<T>) {
+    return detail::constant_array<T, D...>(g, detail::words_of_strings(values, N));
   } else {
     Pool<std::uint32_t> words;
     words.reserve(2 * static_cast<int>(N));
@@ -244,10 +294,7 @@ constexpr Expr<T, Shape<D...>> constant(Graph& g, const T (&values)[N],
       words.push(pair.low);
       words.push(pair.high);
     }
-    (void)sizeof(detail::BindOp<ops::ConstantArray>);
-    return {g,
-            graph.add_value(record<ops::ConstantArray>, nullptr, 0,
-                            graph.intern(Expr<T, Shape<D...>>::type), words.data(), words.size())};
+    return detail::constant_array<T, D...>(g, words);
   }
 }
 

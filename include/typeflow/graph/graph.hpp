@@ -108,6 +108,7 @@ class Graph {
                     scope,
                     device,
                     source};
+    if (has_strings_ && !op.takes_strings) refuse_strings(op, inputs, count);
     if (count > 0) {
       Id* const operand = operands.extend(count);
       for (int i = 0; i < count; ++i) operand[i] = inputs[i];
@@ -197,6 +198,7 @@ class Graph {
     for (Id i = bucket; i != none; i = type_chain_[i]) {
       if (types[i].key == type.key && types[i] == type) return i;
     }
+    if (type.dtype == DType::string) has_strings_ = true;
     type_chain_.push(bucket);
     bucket = types.size();
     return types.push(type);
@@ -324,6 +326,15 @@ class Graph {
   }
 
  private:
+  /// A mistake if one of the inputs has strings.
+  constexpr void refuse_strings(const Op& op, const Id* inputs, int count) {
+    for (int i = 0; i < count; ++i) {
+      if (is_token(inputs[i]) || dtype_of(inputs[i]) != DType::string) continue;
+      Message message{};
+      message << op.name << " (" << file_name(source.file) << ':' << source.line;
+      return fail(message << "): takes no tensors of strings");
+    }
+  }
   constexpr void mark_written(Id target) {
     if (op_of(target).builtin != Builtin::variable) return;  // a mistake, which `verify` reports
     variable_records[variable_index(target)].written = true;
@@ -371,6 +382,7 @@ class Graph {
   }
 
   Mode mode_;
+  bool has_strings_ = false;              // some type's elements are strings
   Pool<Id> buckets_{bucket_count, none};  // name ids by hash
   Pool<Id> chain_;                        // the next name of the same bucket
   Pool<Id> shared_buckets_;

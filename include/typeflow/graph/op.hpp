@@ -138,8 +138,9 @@ struct Op {
   /// function with null in constant evaluation.)
   bool simplifies;
   bool moves;  ///< `layout` is there
-  int flops;   ///< floating-point operations per output element, for the cost model
-  int words;   ///< of the operation's data members
+  bool takes_strings;
+  int flops;  ///< floating-point operations per output element, for the cost model
+  int words;  ///< of the operation's data members
 
   /// Output types (at most max_outputs) from input types; false if the inputs do not fit.
   bool (*infer)(const Graph&, const Node&, Type* out);

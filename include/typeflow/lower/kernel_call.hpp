@@ -12,6 +12,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+class Characters;
+
 /// What all kernels of a target are called with. A run calls them one after the other; they may
 /// return before they have computed anything, if those that are called after them find their
 /// results all the same. Before a run itself looks at results, it calls finish(). Runs may overlap.
@@ -37,6 +39,7 @@ struct KernelCall {
   const void* description = nullptr;  ///< KernelEntry::description
   Failure* failure = nullptr;         ///< of the run: the first one stays
   std::int32_t step = -1;             ///< of the program
+  Characters* characters = nullptr;   ///< the run's, for strings that the kernel makes
 
   /// The data is wrong: ends the run, as soon as the kernel has returned, with the Error that
   /// O::explain makes of this. To be called by the thread that called the kernel, or in

@@ -5,6 +5,7 @@
 // others (base `composite`); print, which is one of the former.
 
 #include <source_location>
+#include <type_traits>
 
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/ops/elementwise.hpp"
@@ -66,12 +67,32 @@ constexpr typename detail::ResultsOf<O::outputs>::type apply(const O& op, const 
                   O::infer(op, Type(graph.type_of(x.id))...));
 }
 
+namespace detail {
+/// A tensor whose element type is a class template of std, in whose namespace calls look as well.
+template <class X>
+inline constexpr bool has_std_element = false;
+template <TypedExpr X>
+inline constexpr bool has_std_element<X> =
+    is_complex_number<typename X::element> || is_string<typename X::element>;
+}  // namespace detail
+
+/// apply(op, x) of complex numbers or strings: preferred to std::apply(function, tuple), which such
+/// a call finds too.
+template <class O, class X>
+  requires(detail::has_std_element<std::remove_cvref_t<X>> &&
+           (detail::is_applied<std::remove_cvref_t<O>> ||
+            std::remove_cvref_t<O>::kind == Kind::elementwise))
+constexpr auto apply(O&& op, X&& x) {
+  return typeflow::apply<std::remove_cvref_t<O>, std::remove_cvref_t<X>>(op, x);
+}
+
 namespace ops {
 
 /// The same tensor; the run prints a line about it.
 struct Print : custom {
   static constexpr Builtin builtin = Builtin::print;
   static constexpr std::string_view name = "Print";
+  static constexpr bool takes_strings = true;
   static constexpr SideEffect effect = SideEffect::reads;  // never shared, never folded
   static constexpr int flops = 0;
   static constexpr Type infer(Print, const Type& x) { return x; }

@@ -137,7 +137,8 @@ template <class T, TypedExpr X>
 inline constexpr bool has_element<T, X> = std::is_same_v<typename X::element, T>;
 template <class T, class X>
 inline constexpr bool literal_fits =
-    !std::is_floating_point_v<X> || is_real_floating<T> || is_complex_number<T>;
+    !(is_string<T> && Literal<X>) &&
+    (!std::is_floating_point_v<X> || is_real_floating<T> || is_complex_number<T>);
 
 /// Whether an AnyExpr is among the operands, of which nothing is known while compiling.
 template <class... X>

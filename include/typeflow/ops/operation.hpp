@@ -50,7 +50,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Which element types an elementwise operation takes.
 enum class Domain : std::uint8_t {
-  any,
+  any,       ///< all but strings, unless the operation takes_strings
   numbers,   ///< all but booleans
   real,      ///< integers and floating: what can be ordered
   inexact,   ///< floating and complex
@@ -93,6 +93,8 @@ struct operation_base {
   static constexpr bool scalar_body = false;
   /// operator() is a constant expression for numbers (so constants can be folded).
   static constexpr bool foldable = false;
+  /// Elements may be strings: it moves or compares them (or has a kernel for them).
+  static constexpr bool takes_strings = false;
   // Rules that it does not have.
   static constexpr std::nullptr_t infer = nullptr;
   static constexpr std::nullptr_t gradient = nullptr;

@@ -305,6 +305,7 @@ constexpr ir::Op make_op() {
                   O::foldable,
                   detail::Simplifies<O>,
                   detail::Moves<O>,
+                  O::takes_strings,
                   O::flops,
                   word_count<O>,
                   &Rules::infer,

@@ -14,8 +14,10 @@
 #include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "typeflow/core/characters.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
@@ -43,6 +45,7 @@ struct Arena {
   AlignedBytes temporaries;
   AlignedBytes scalars;  // constants, then defaults of placeholders
   AlignedBytes workspace;
+  Characters characters;
 
   void*& slot(Id id) { return slots[static_cast<std::size_t>(id)]; }
   void*& own_slot(Id id) { return own_slots[static_cast<std::size_t>(id)]; }
@@ -96,6 +99,15 @@ inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void
                         : convert_element<T>(resolve(number.real, powers, sizes));
     std::memcpy(out, &value, sizeof value);
   });
+}
+
+/// Element `index` of `count` constant strings, from their words: where the bytes begin and how
+/// many they are, of each; then the bytes.
+inline void store_string(const std::uint32_t* words, std::int64_t count, std::int64_t index,
+                         void* out) {
+  const char* const bytes = reinterpret_cast<const char*>(words + 2 * count);
+  const std::string_view value(bytes + words[2 * index], words[2 * index + 1]);
+  std::memcpy(out, &value, sizeof value);
 }
 
 /// What makes a program's arenas ready for runs. It holds the constants that they share.
@@ -167,7 +179,8 @@ class ArenaPlanner {
     array_of_.assign(static_cast<std::size_t>(program_.constants.size), nullptr);
     std::int64_t bytes = 0;
     const auto padded = [&](const ir::ConstantRecord& c) {
-      const std::int64_t size = c.words.count / 2 * size_of(program_.type_of(c.slot).dtype);
+      const Type& type = program_.type_of(c.slot);
+      const std::int64_t size = count_of(type.dims).coefficient * size_of(type.dtype);
       return (size + ir::memory_alignment - 1) / ir::memory_alignment * ir::memory_alignment;
     };
     for (const ir::ConstantRecord& c : program_.constants) bytes += c.is_array ? padded(c) : 0;
@@ -177,9 +190,15 @@ class ArenaPlanner {
       const ir::ConstantRecord& c = program_.constants[i];
       if (!c.is_array) continue;
       const DType dtype = program_.type_of(c.slot).dtype;
-      for (int k = 0; k < c.words.count / 2; ++k) {
-        const std::uint32_t* const words = program_.words.data + c.words.first + 2 * k;
-        store_number(dtype, words[0], words[1], at + k * size_of(dtype));
+      const std::int64_t count = count_of(program_.type_of(c.slot).dims).coefficient;
+      const std::uint32_t* const words = program_.words.data + c.words.first;
+      for (std::int64_t k = 0; k < count; ++k) {
+        std::byte* const place = at + k * size_of(dtype);
+        if (dtype == DType::string) {
+          store_string(words, count, k, place);
+        } else {
+          store_number(dtype, words[2 * k], words[2 * k + 1], place);
+        }
       }
       array_of_[static_cast<std::size_t>(i)] = at;
       at += padded(c);

@@ -173,6 +173,14 @@ TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::
     std::snprintf(text, sizeof text, "%.6g", x);
     line << before << text;
   };
+  if (type.dtype == DType::string) {
+    const auto* const x = static_cast<const std::string_view*>(slots[slot]);
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) {
+      line << (i == 0 ? ": \"" : " \"") << x[i] << '"';
+    }
+    if (count > 8) line << " ...";
+    return take_line(line.view());
+  }
   visit_dtype(type.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* const x = static_cast<const T*>(slots[slot]);
@@ -204,6 +212,7 @@ TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir
   for (int i = step.inputs; i < step.operands.count; ++i) {
     const Id slot = program.operands[step.operands.first + i];
     const Type& type = program.type_of(slot);
+    if (type.dtype == DType::string) continue;
     std::int64_t nan = 0;
     std::int64_t infinite = 0;
     visit_dtype(type.dtype, [&](auto zero) {

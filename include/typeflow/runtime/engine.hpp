@@ -105,7 +105,10 @@ class Engine {
         throw;
       }
     }
-    ~Run() { engine_.arenas_.release(arena_); }
+    ~Run() {
+      arena_->characters.clear();
+      engine_.arenas_.release(arena_);
+    }
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
@@ -234,7 +237,8 @@ class Engine {
                     {options_.seed, draw},
                     kernel.description,
                     &failure,
-                    id});
+                    id,
+                    &arena.characters});
       } catch (const Error& error) {
         detail::fail_step(program_, step, error.what());
       } catch (const std::bad_alloc&) {

@@ -11,6 +11,8 @@
 #include <memory>
 #include <ranges>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -61,6 +63,15 @@ struct IntoBits : Into<N, bool> {
   void finish() const { std::copy(this->data, this->data + this->count, bits->begin()); }
 };
 
+/// The same for std::strings: the run writes views, whose bytes then go to the strings.
+template <Text N>
+struct IntoStrings : Into<N, std::string_view> {
+  std::unique_ptr<std::string_view[]> owned;
+  std::string* strings;
+
+  void finish() const { std::copy(this->data, this->data + this->count, strings); }
+};
+
 namespace detail {
 
 template <class X>
@@ -71,7 +82,13 @@ concept XTensorExpression = requires(const std::remove_cvref_t<X>& x) {
 };
 template <class X>
 concept ContiguousRange =
-    !XTensorExpression<X> && std::ranges::contiguous_range<X> && std::ranges::sized_range<X>;
+    !XTensorExpression<X> && std::ranges::contiguous_range<X> && std::ranges::sized_range<X> &&
+    !std::convertible_to<const std::remove_cvref_t<X>&, std::string_view>;
+
+/// The element of a tensor that values of type V are fed as, or fetched from.
+template <class V>
+using FedElement = std::conditional_t<std::is_same_v<std::remove_cv_t<V>, std::string>,
+                                      std::string_view, std::remove_cv_t<V>>;
 
 }  // namespace detail
 
@@ -85,15 +102,32 @@ Feed<N, T> feed(T value) {
   return f;
 }
 
+/// Feeds a string.
+template <Text N>
+Feed<N, std::string_view> feed(std::string_view value) {
+  Feed<N, std::string_view> f;
+  f.count = 1;
+  f.rank = 0;
+  f.scalar = value;
+  return f;
+}
+
 /// Feeds the elements of a vector, array or span, in row-major order. How many rows they are
-/// follows from the placeholder's shape.
+/// follows from the placeholder's shape. Strings are std::string_views or std::strings.
 template <Text N, detail::ContiguousRange R>
 auto feed(const R& range) {
-  using T = std::remove_cv_t<std::ranges::range_value_t<R>>;
+  using V = std::ranges::range_value_t<R>;
+  using T = detail::FedElement<V>;
   static_assert(Element<T>, "feed<name>(values): no tensor has elements of this type");
   Feed<N, T> f;
-  f.values = std::ranges::data(range);
   f.count = static_cast<std::int64_t>(std::ranges::size(range));
+  if constexpr (std::is_same_v<T, std::remove_cv_t<V>>) {
+    f.values = std::ranges::data(range);
+  } else {
+    f.owned = std::make_unique<T[]>(std::max<std::size_t>(std::ranges::size(range), 1));
+    std::copy(std::ranges::begin(range), std::ranges::end(range), f.owned.get());
+    f.values = f.owned.get();
+  }
   static const T nothing{};
   if (f.values == nullptr) f.values = &nothing;
   return f;
@@ -129,7 +163,7 @@ Feed<N, T> feed(const T* values, std::initializer_list<std::int64_t> extents) {
 /// row-major order is evaluated first.
 template <Text N, detail::XTensorExpression X>
 auto feed(const X& x) {
-  using T = std::remove_cv_t<typename X::value_type>;
+  using T = detail::FedElement<typename X::value_type>;
   static_assert(Element<T>, "feed<name>(x): no tensor has elements of this type");
   Feed<N, T> f;
   f.rank = static_cast<int>(x.dimension());
@@ -159,6 +193,8 @@ auto feed(const X& x) {
 /// container or contiguous view of the right shape. A buffer may overlap what the run is fed: its
 /// result is then copied there when the run is done. One that overlaps another buffer, or a
 /// variable of the model, is an Error.
+///
+/// Strings are fetched into std::strings: the bytes of what a run makes end with the run.
 template <Text N, class R>
   requires detail::ContiguousRange<R> || detail::XTensorExpression<R>
 auto into(R&& buffer) {
@@ -171,10 +207,21 @@ auto into(R&& buffer) {
       return std::span(buffer);
     }
   }();
-  using T = typename decltype(target)::element_type;
-  static_assert(!std::is_const_v<T> && Element<T>,
-                "into<name>(buffer): the elements must be writable and of a tensor's type");
-  Into<N, T> into{target.data(), static_cast<std::int64_t>(target.size())};
+  using V = typename decltype(target)::element_type;
+  using T = detail::FedElement<V>;
+  static_assert(!std::is_const_v<V> && Element<T> && !detail::is_string<V>,
+                "into<name>(buffer): the elements must be writable and of a tensor's type, strings "
+                "std::strings");
+  const auto count = static_cast<std::int64_t>(target.size());
+  auto into = [&] {
+    if constexpr (std::is_same_v<T, V>) {
+      return Into<N, T>{target.data(), count};
+    } else {
+      auto owned = std::make_unique<T[]>(std::max<std::size_t>(target.size(), 1));
+      T* const views = owned.get();
+      return IntoStrings<N>{{views, count}, std::move(owned), target.data()};
+    }
+  }();
   if constexpr (detail::XTensorExpression<R>) {
     into.rank = static_cast<int>(buffer.dimension());
     std::size_t axis = 0;
@@ -190,6 +237,13 @@ IntoBits<N> into(std::vector<bool>& bits) {
   auto owned = std::make_unique<bool[]>(std::max<std::size_t>(bits.size(), 1));
   bool* const data = owned.get();
   return {{data, static_cast<std::int64_t>(bits.size())}, std::move(owned), &bits};
+}
+/// Fetches a string.
+template <Text N>
+IntoStrings<N> into(std::string& value) {
+  auto owned = std::make_unique<std::string_view[]>(1);
+  std::string_view* const view = owned.get();
+  return {{view, 1, -1, {}}, std::move(owned), &value};
 }
 /// Fetches a scalar.
 template <Text N, Element T>

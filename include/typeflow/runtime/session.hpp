@@ -59,6 +59,19 @@ struct ResultOf<D, 0> {
   using type = element_of<D>;
 };
 
+/// A result as the caller gets it: strings with bytes of their own.
+template <class R>
+R kept(R& result) {
+  return std::move(result);
+}
+inline std::string kept(std::string_view& result) { return std::string(result); }
+template <std::size_t Rank>
+xt::xtensor<std::string, Rank> kept(xt::xtensor<std::string_view, Rank>& result) {
+  auto strings = xt::xtensor<std::string, Rank>::from_shape(result.shape());
+  std::copy(result.data(), result.data() + result.size(), strings.data());
+  return strings;
+}
+
 /// The result of a run that has been refused. It can be used as any: one mistake, one message.
 struct NoResult {
   template <class T>
@@ -162,6 +175,10 @@ class Session {
       type = program.type_of(slot);
     }
     if (slot == none) throw Error("value(\"" + std::string(name) + "\")", "no such tensor");
+    if (type.dtype == DType::string) {
+      throw Error("value(\"" + std::string(name) + "\")",
+                  "is a tensor of strings: give it a name, and fetch it");
+    }
     HostTensor out;
     main_->visit_last(slot, [&](const void* data, const SymbolSizes& sizes) {
       out = host_tensor(type.dtype, resolve(type.dims, sizes));
@@ -260,9 +277,10 @@ class Session {
     run.execute(Chosen::steps, {fetches.data(), fetch_count}, Chosen::draws);
     (finish(arguments), ...);
     if constexpr (result_count == 1) {
-      return std::get<0>(std::move(results));
+      return detail::kept(std::get<0>(results));
     } else if constexpr (result_count > 1) {
-      return results;
+      return std::apply([](auto&... result) { return std::tuple{detail::kept(result)...}; },
+                        results);
     }
   }
 
@@ -317,7 +335,7 @@ class Session {
     }
   }
   static void* data_of(auto& result) {
-    if constexpr (requires { result.data(); }) {
+    if constexpr (requires { result.shape(); }) {
       return result.data();
     } else {
       return &result;

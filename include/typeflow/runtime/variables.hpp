@@ -12,8 +12,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "typeflow/core/characters.hpp"
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/philox.hpp"
 #include "typeflow/core/text.hpp"
@@ -68,9 +71,18 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
+/// The elements of a variable of strings, which own their bytes.
+inline std::span<std::string_view> strings_of(const VariableEntry& entry) {
+  return {reinterpret_cast<std::string_view*>(entry.bytes.data()),
+          static_cast<std::size_t>(entry.size())};
+}
 /// Sets a variable to its initial value; `path` is the hash of its name.
 TYPEFLOW_COLD inline void reset_variable(VariableEntry& entry, std::uint64_t path,
                                          const Initializer& how, std::uint64_t seed) {
+  if (entry.dtype == DType::string) {  // empty, however a model says to begin
+    for (std::string_view& x : strings_of(entry)) release(std::exchange(x, {}));
+    return;
+  }
   const std::uint64_t key = random_key(how.seeded ? how.seed : seed, path);
   visit_dtype(entry.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -123,8 +135,10 @@ class LocalVariables final : public VariableTable {
     AlignedBytes memory = memory_for(request);
     const VariableEntry entry{
         request.dtype, request.dims, {memory.data(), static_cast<std::size_t>(memory.size())}};
+    if (request.dtype == DType::string) std::ranges::fill(strings_of(entry), std::string_view());
     VariableEntry& made =
-        variables_.emplace(request.name, Variable{std::move(memory), entry}).first->second.entry;
+        variables_.try_emplace(std::string(request.name), std::move(memory), entry)
+            .first->second.entry;
     request.fill(made, request.context);
     return made;
   }
@@ -147,6 +161,11 @@ class LocalVariables final : public VariableTable {
   }
 
   struct Variable {
+    Variable(AlignedBytes m, const VariableEntry& e) : memory(std::move(m)), entry(e) {}
+    ~Variable() {
+      if (entry.dtype != DType::string) return;
+      for (const std::string_view x : strings_of(entry)) release(x);
+    }
     AlignedBytes memory;
     VariableEntry entry;
   };
@@ -165,8 +184,12 @@ TYPEFLOW_COLD inline VariableEntry& variable_at(VariableTable& table, std::strin
 }
 
 /// The elements in place; Error if the name or the type is wrong.
+/// Elements in place: those of strings own their bytes, so they are set by Variables::set.
 template <class T>
-std::span<T> elements_of_variable(VariableTable& table, std::string_view name) {
+using InPlace = std::conditional_t<is_string<T>, const T, T>;
+
+template <class T>
+std::span<InPlace<T>> elements_of_variable(VariableTable& table, std::string_view name) {
   VariableEntry& entry = variable_at(table, name);
   if (entry.dtype != dtype_of<T>) {
     throw Error("variable '" + std::string(name) + "'", std::string(name_of(entry.dtype)),
@@ -190,6 +213,10 @@ TYPEFLOW_COLD inline void set_variable(VariableTable& table, std::string_view na
     wrong_number_of_elements(name, expected, count);
   }
   const auto copy = [](VariableEntry& entry, const void* from) {
+    if (entry.dtype == DType::string) {
+      return replace_strings(strings_of(entry), static_cast<const std::string_view*>(from),
+                             release);
+    }
     if (!entry.bytes.empty()) std::memcpy(entry.bytes.data(), from, entry.bytes.size());
   };
   table.open({name, dtype, dims, true, true, copy, values});
@@ -229,9 +256,10 @@ class Variables {
     return detail::variable_at(*table_, name).dtype;
   }
 
-  /// The elements, in row-major order, in place; Error if the name or the type is wrong.
+  /// The elements, in row-major order, in place; Error if the name or the type is wrong. Strings
+  /// (T = std::string_view) can be read here, until they are next assigned, and not be written.
   template <Element T>
-  TYPEFLOW_EXCHANGED std::span<T> get(std::string_view name) {
+  TYPEFLOW_EXCHANGED std::span<detail::InPlace<T>> get(std::string_view name) {
     return detail::elements_of_variable<T>(*table_, name);
   }
   template <Element T>
@@ -248,11 +276,15 @@ class Variables {
   /// Copies values into a variable that exists.
   template <Element T>
   TYPEFLOW_EXCHANGED void set(std::string_view name, std::span<const T> values) {
-    const std::span<T> to = get<T>(name);
+    const auto to = get<T>(name);
     if (values.size() != to.size()) {
       detail::wrong_number_of_elements(name, static_cast<std::int64_t>(to.size()), values.size());
     }
-    std::copy(values.begin(), values.end(), to.begin());
+    if constexpr (detail::is_string<T>) {
+      detail::set_variable(*table_, name, dtype_of<T>, dims(name), values.data(), values.size());
+    } else {
+      std::copy(values.begin(), values.end(), to.begin());
+    }
   }
 
   /// The number of the next draw of random numbers.

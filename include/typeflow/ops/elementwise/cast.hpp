@@ -61,6 +61,7 @@ struct view : operation_base {
 /// The same tensor.
 struct Identity : view {
   static constexpr std::string_view name = "Identity";
+  static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   static constexpr Type infer(Identity, const Type& x) { return x; }
   static constexpr AnyExpr gradient(Identity, auto, auto, auto dy) { return dy; }
@@ -69,6 +70,7 @@ struct Identity : view {
 /// The same tensor, through which no gradient flows.
 struct StopGradient : view {
   static constexpr std::string_view name = "StopGradient";
+  static constexpr bool takes_strings = true;
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr Type infer(StopGradient, const Type& x) { return x; }
 };

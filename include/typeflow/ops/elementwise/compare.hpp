@@ -18,6 +18,7 @@ struct predicate : comparison {
 
 struct Equal : predicate {
   static constexpr std::string_view name = "Equal";
+  static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   template <class V>
   constexpr auto operator()(V a, V b) const {
@@ -26,6 +27,7 @@ struct Equal : predicate {
 };
 struct NotEqual : predicate {
   static constexpr std::string_view name = "NotEqual";
+  static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   template <class V>
   constexpr auto operator()(V a, V b) const {
@@ -88,6 +90,7 @@ struct LogicalNot : logical {
 
 struct Select : elementwise {
   static constexpr std::string_view name = "Select";
+  static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
   static constexpr bool condition_first = true;

@@ -43,6 +43,7 @@ namespace ops {
 /// (S...,P...,N,R...) x (S...,I...) -> (S...,P...,I...,R...)
 struct Gather : custom {
   static constexpr std::string_view name = "Gather";
+  static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   static constexpr int flops = 0;
   std::int32_t axis;

@@ -20,6 +20,7 @@ namespace ops {
 /// Its own reverse, so its gradient, too.
 struct ReverseSequence : custom {
   static constexpr std::string_view name = "ReverseSequence";
+  static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   std::int32_t sequence_axis;
   std::int32_t batch_axis;

@@ -18,6 +18,7 @@ namespace ops {
 /// The same elements in row-major order with another shape; no copy.
 struct Reshape : view {
   static constexpr std::string_view name = "Reshape";
+  static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   static constexpr AnyExpr gradient(Reshape, auto x, auto, auto dy) {
     return reshape_to(dy, x.dims());
@@ -28,6 +29,7 @@ struct Reshape : view {
 struct BroadcastTo : elementwise {
   static constexpr Builtin builtin = Builtin::broadcast_to;
   static constexpr std::string_view name = "BroadcastTo";
+  static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   static constexpr bool own_type = true;
   static constexpr Number evaluate(const ir::EvaluateCall& call) { return call.inputs[0]; }
@@ -45,6 +47,7 @@ struct BroadcastTo : elementwise {
 struct Transpose : custom {
   static constexpr Builtin builtin = Builtin::transpose;
   static constexpr std::string_view name = "Transpose";
+  static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   std::int32_t permutation[max_rank];
 

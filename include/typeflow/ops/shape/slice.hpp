@@ -64,6 +64,7 @@ namespace ops {
 /// A window of x; its size is the result's type.
 struct Slice : custom, SliceWindow {
   static constexpr std::string_view name = "Slice";
+  static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
 
   static constexpr AnyExpr gradient(Slice op, auto x, auto, auto dy) {
@@ -151,6 +152,7 @@ struct Pad : custom, SliceWindow {
 /// The elements in reverse order along the axes whose bits are set.
 struct Reverse : custom {
   static constexpr std::string_view name = "Reverse";
+  static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   std::uint32_t axes;
 

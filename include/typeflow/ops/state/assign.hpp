@@ -25,9 +25,17 @@ struct Assign : operation_base {
   static constexpr int flops = 0;
 };
 
+/// The same for strings, whose bytes the variable's elements own.
+struct AssignStrings : update {
+  static constexpr std::string_view name = "AssignStrings";
+  static constexpr bool takes_strings = true;
+  static constexpr int flops = 0;
+};
+
 /// The variable's value at this point of the model's statements.
 struct Read : elementwise {
   static constexpr std::string_view name = "Read";
+  static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   static constexpr SideEffect effect = SideEffect::reads_state;
   static constexpr Number evaluate(const ir::EvaluateCall& call) { return call.inputs[0]; }
@@ -42,6 +50,7 @@ struct Read : elementwise {
 struct After : elementwise {
   static constexpr Builtin builtin = Builtin::after;
   static constexpr std::string_view name = "After";
+  static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   static constexpr Number evaluate(const ir::EvaluateCall& call) { return call.inputs[0]; }
   template <class V>
@@ -135,7 +144,14 @@ constexpr Id value_for(const Variable<T, S>& variable, const V& value) {
 
 template <class T, class S>
 constexpr Assignment<T, S> assignment(const Variable<T, S>& variable, Id value) {
-  return {variable.graph(), assign_node(variable.graph(), variable.id(), value), value};
+  if constexpr (is_string<T>) {
+    (void)sizeof(BindOp<ops::AssignStrings>);
+    ir::Graph& graph = variable.graph();
+    const Id ids[] = {variable.id(), value};
+    return {variable.graph(), graph.add_value(record<ops::AssignStrings>, ids, 2, none), value};
+  } else {
+    return {variable.graph(), assign_node(variable.graph(), variable.id(), value), value};
+  }
 }
 }  // namespace detail
 
