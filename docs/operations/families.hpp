@@ -24,6 +24,7 @@
 #include "shape.hpp"
 #include "sparse.hpp"
 #include "state.hpp"
+#include "strings.hpp"
 
 namespace typeflow::docs {
 
@@ -55,6 +56,7 @@ inline constexpr Family families[] = {
      convolutions_rows},
     {"Neural networks", "", nn_rows},
     {"Sequences", "A wing of the library, [sequences.md](sequences.md).", sequences_rows},
+    {"Strings", "A wing of the library, [strings.md](strings.md).", strings_rows},
     {"Images",
      "Images are (N,H,W,C) or, without N, (H,W,C): channels last. Those of integers are scaled to "
      "[0, 1], changed and scaled back where the change is one of colours.",

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The CPU kernels of strings. What they find wrong they throw, with the string in question: they
+// run where strings are, on the host, and look at elements in order, on the thread that called
+// them.
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "typeflow/core/characters.hpp"
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/ops/state/assign.hpp"
+#include "typeflow/strings/convert.hpp"
+#include "typeflow/strings/fingerprint.hpp"
+#include "typeflow/strings/lookup.hpp"
+#include "typeflow/strings/pieces.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+namespace strings {
+
+inline const std::string_view* elements(const Tensor& x) {
+  return static_cast<const std::string_view*>(x.data);
+}
+inline std::string_view* outputs(const Tensor& y) { return static_cast<std::string_view*>(y.data); }
+
+/// Strings made one after the other, whose bytes then go into one block of the run's.
+class Builder {
+ public:
+  void append(std::string_view bytes) { bytes_ += bytes; }
+  void end_string() { ends_.push_back(bytes_.size()); }
+  /// The strings as elements of a tensor.
+  void finish(std::string_view* out, Characters& characters) const {
+    if (ends_.empty()) return;
+    char* const block = characters.allocate(bytes_.size());
+    std::copy(bytes_.begin(), bytes_.end(), block);
+    std::size_t begin = 0;
+    for (const std::size_t end : ends_) {
+      *out++ = std::string_view(block + begin, end - begin);
+      begin = end;
+    }
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<std::size_t> ends_;
+};
+
+/// The string as a message shows it, at most 40 bytes of it.
+inline std::string quoted(std::string_view x) {
+  constexpr std::size_t most = 40;
+  return '"' + std::string(x.substr(0, most)) + (x.size() > most ? "...\"" : "\"");
+}
+
+/// Calls f(x[i], y[i]) for all elements, on several threads.
+template <class Y, class F>
+void each(const Tensor& x, const Tensor& y, const KernelCall& call, const F& f) {
+  const std::string_view* const in = elements(x);
+  Y* const out = static_cast<Y*>(y.data);
+  parallel(call, x.size(), 1024, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) f(in[i], out[i]);
+  });
+}
+
+constexpr bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/// Whether a number that is no double nor float is too large for one, not too small.
+inline bool is_large(std::string_view text) {
+  const std::size_t exponent = text.find_first_of("eE");
+  if (exponent != std::string_view::npos) return text.substr(exponent + 1).front() != '-';
+  return text.substr(0, text.find('.')).find_first_of("123456789") != std::string_view::npos;
+}
+
+/// Whether all of the text is a number of type T, which then is in y.
+template <class T>
+bool parse(std::string_view text, T& y) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  const char* const end = text.data() + text.size();
+  if constexpr (std::is_integral_v<T>) {
+    const auto [stop, error] = std::from_chars(text.data(), end, y);
+    return error == std::errc() && stop == end && !text.empty();
+  } else {
+    double value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (stop != end || text.empty() || error == std::errc::invalid_argument) return false;
+    if (error == std::errc::result_out_of_range) {
+      value = is_large(text) ? std::numeric_limits<double>::infinity() : 0.0;
+      if (text.front() == '-') value = -value;
+    }
+    y = detail::convert_element<T>(value);
+    return true;
+  }
+}
+
+}  // namespace strings
+
+template <>
+struct kernel_of<ops::AssignStrings> {
+  template <class A>
+  static void run(const ops::AssignStrings&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const auto count = static_cast<std::size_t>(out->size());
+    call.characters->reserve(count);
+    detail::replace_strings({strings::outputs(*out), count}, strings::elements(*in),
+                            [&](std::string_view old) { call.characters->take(old); });
+  }
+};
+
+template <>
+struct kernel_of<ops::StringJoin> {
+  template <class A>
+  static void run(const ops::StringJoin&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const auto operands = static_cast<int>(out - in) - 1;
+    const std::string_view separator = strings::elements(in[0])[0];
+    strings::Builder builder;
+    for (std::int64_t i = 0; i < out->size(); ++i) {
+      for (int k = 1; k <= operands; ++k) {
+        if (k > 1) builder.append(separator);
+        builder.append(strings::elements(in[k])[i]);
+      }
+      builder.end_string();
+    }
+    builder.finish(strings::outputs(*out), *call.characters);
+  }
+};
+
+template <>
+struct kernel_of<ops::ReduceJoin> {
+  template <class A>
+  static void run(const ops::ReduceJoin& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const auto axis = static_cast<std::size_t>(op.axis);
+    const std::int64_t extent = in[0].extents[axis];
+    std::int64_t inner = 1;
+    for (std::size_t i = axis + 1; i < in[0].extents.size(); ++i) inner *= in[0].extents[i];
+    const std::string_view separator = strings::elements(in[1])[0];
+    strings::Builder builder;
+    for (std::int64_t i = 0; i < out->size(); ++i) {
+      const std::string_view* const first =
+          strings::elements(in[0]) + i / inner * extent * inner + i % inner;
+      for (std::int64_t k = 0; k < extent; ++k) {
+        if (k > 0) builder.append(separator);
+        builder.append(first[k * inner]);
+      }
+      builder.end_string();
+    }
+    builder.finish(strings::outputs(*out), *call.characters);
+  }
+};
+
+template <>
+struct kernel_of<ops::StringSplit> {
+  template <class A>
+  static void run(const ops::StringSplit& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const std::string_view* const x = strings::elements(in[0]);
+    const std::string_view delimiters = strings::elements(in[1])[0];
+    auto* const counts = static_cast<std::int32_t*>(out[1].data);
+    const std::int64_t room = out[0].extents.back();
+    parallel(call, in[0].size(), 256, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::string_view* const tokens = strings::outputs(out[0]) + i * room;
+        std::int64_t count = 0;
+        const auto take = [&](std::string_view token) {
+          if (count < room) tokens[count] = token;
+          ++count;
+        };
+        if (delimiters.empty()) {
+          for (std::size_t k = 0; k < x[i].size(); ++k) take(x[i].substr(k, 1));
+        } else {
+          for (std::size_t from = 0; from <= x[i].size();) {
+            const std::size_t to = std::min(x[i].find_first_of(delimiters, from), x[i].size());
+            if (to > from || op.skip_empty == 0) take(x[i].substr(from, to - from));
+            from = to + 1;
+          }
+        }
+        for (std::int64_t k = count; k < room; ++k) tokens[k] = {};
+        counts[i] = detail::convert_element<std::int32_t>(count);
+      }
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::Substr> {
+  template <class A>
+  static void run(const ops::Substr&, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    const auto* const positions = static_cast<const std::int64_t*>(in[1].data);
+    const auto* const lengths = static_cast<const std::int64_t*>(in[2].data);
+    for (std::int64_t i = 0; i < out->size(); ++i) {
+      const std::string_view x = strings::elements(in[0])[i];
+      const auto bytes = static_cast<std::int64_t>(x.size());
+      if (positions[i] < -bytes || positions[i] > bytes) {
+        return call.fail({1, {i, positions[i], bytes}});
+      }
+      if (lengths[i] < 0) return call.fail({2, {i, lengths[i], bytes}});
+      const std::int64_t from = positions[i] < 0 ? positions[i] + bytes : positions[i];
+      strings::outputs(*out)[i] =
+          x.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(lengths[i]));
+    }
+  }
+};
+
+template <>
+struct kernel_of<ops::StringLength> {
+  template <class A>
+  static void run(const ops::StringLength&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    strings::each<std::int32_t>(*in, *out, call, [](std::string_view x, std::int32_t& y) {
+      y = detail::convert_element<std::int32_t>(static_cast<std::int64_t>(x.size()));
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::StringToNumber> {
+  template <class A>
+  static void run(const ops::StringToNumber&, const Tensor* in, const Tensor* out,
+                  const KernelCall&) {
+    visit_dtype(out->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (contains(Domain::real, dtype_of<T>)) {
+        for (std::int64_t i = 0; i < out->size(); ++i) {
+          const std::string_view x = strings::elements(*in)[i];
+          if (strings::parse(x, static_cast<T*>(out->data)[i])) continue;
+          throw Error("element " + std::to_string(i),
+                      "a number of type " + std::string(name_of(out->dtype)), strings::quoted(x));
+        }
+      }
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::AsString> {
+  template <class A, class T>
+  static void run(const ops::AsString&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    strings::Builder builder;
+    for (std::int64_t i = 0; i < out->size(); ++i) {
+      const T x = static_cast<const T*>(in->data)[i];
+      if constexpr (std::is_same_v<T, bool>) {
+        builder.append(x ? "true" : "false");
+      } else if constexpr (!detail::is_complex_number<T> && !detail::is_string<T>) {
+        char text[64];
+        const auto [end, error] =
+            std::to_chars(text, text + sizeof text, static_cast<detail::Computed<T>>(x));
+        builder.append({text, static_cast<std::size_t>(end - text)});
+      }
+      builder.end_string();
+    }
+    builder.finish(strings::outputs(*out), *call.characters);
+  }
+};
+
+template <>
+struct kernel_of<ops::StringToHashBucketFast> {
+  template <class A>
+  static void run(const ops::StringToHashBucketFast& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const auto buckets = static_cast<std::uint64_t>(op.buckets);
+    strings::each<std::int64_t>(*in, *out, call, [&](std::string_view x, std::int64_t& y) {
+      y = static_cast<std::int64_t>(detail::Fingerprint::of(x) % buckets);
+    });
+  }
+};
+
+template <>
+struct kernel_of<ops::StringToHashBucketStrong> {
+  template <class A>
+  static void run(const ops::StringToHashBucketStrong& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const auto buckets = static_cast<std::uint64_t>(op.buckets);
+    strings::each<std::int64_t>(*in, *out, call, [&](std::string_view x, std::int64_t& y) {
+      y = static_cast<std::int64_t>(detail::SipHash::of(x, op.key0, op.key1) % buckets);
+    });
+  }
+};
+
+namespace strings {
+
+/// Calls f(place) along the places where a key may be, until it returns true.
+template <class F>
+void probe(std::string_view key, std::uint64_t places, const F& f) {
+  std::uint64_t place = detail::Fingerprint::of(key) & (places - 1);
+  for (std::uint64_t i = 0; i < places && !f(place); ++i) place = (place + 1) & (places - 1);
+}
+
+}  // namespace strings
+
+template <>
+struct kernel_of<ops::StringIndex> {
+  template <class A>
+  static void run(const ops::StringIndex&, const Tensor* in, const Tensor* out, const KernelCall&) {
+    const std::string_view* const keys = strings::elements(*in);
+    auto* const index = static_cast<std::int32_t*>(out->data);
+    std::fill_n(index, out->size(), 0);
+    for (std::int64_t i = 0; i < in->size(); ++i) {
+      strings::probe(keys[i], static_cast<std::uint64_t>(out->size()), [&](std::uint64_t place) {
+        if (index[place] != 0) {
+          const std::int32_t other = index[place] - 1;
+          if (keys[other] != keys[i]) return false;
+          throw Error("keys", "each one once",
+                      strings::quoted(keys[i]) + " at " + std::to_string(other) + " and " +
+                          std::to_string(i));
+        }
+        index[place] = static_cast<std::int32_t>(i) + 1;
+        return true;
+      });
+    }
+  }
+};
+
+template <>
+struct kernel_of<ops::FindString> {
+  template <class A>
+  static void run(const ops::FindString&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const std::string_view* const keys = strings::elements(in[1]);
+    const auto* const index = static_cast<const std::int32_t*>(in[2].data);
+    const auto places = static_cast<std::uint64_t>(in[2].size());
+    const std::int64_t count = in[1].size();
+    strings::each<std::int64_t>(in[0], *out, call, [&](std::string_view x, std::int64_t& y) {
+      y = -1;
+      strings::probe(x, places, [&](std::uint64_t place) {
+        const std::int64_t position = std::int64_t{index[place]} - 1;
+        if (position < 0 || position >= count) return true;
+        if (keys[position] != x) return false;
+        y = position;
+        return true;
+      });
+    });
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
