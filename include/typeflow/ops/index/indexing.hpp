@@ -56,6 +56,7 @@ enum class Indexing : std::uint64_t {
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
   candidates,          ///< of losses over sampled classes
+  boxes,               ///< of crop_and_resize
   selection,           ///< positions that an operation found, -1 for none
 };
 
@@ -103,6 +104,7 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
     {"sampled loss", "label", false, false, false},
+    {"crop_and_resize", "box index", false, false, false},
     {"selection", "position", true, false, false},
 };
 static_assert(sizeof(indexing_rules) / sizeof(indexing_rules[0]) ==
