@@ -57,7 +57,8 @@ enum class Indexing : std::uint64_t {
   embedding_segments,  ///< the same
   candidates,          ///< of losses over sampled classes
   boxes,               ///< of crop_and_resize
-  selection,           ///< positions that an operation found, -1 for none
+  percentile,
+  selection,  ///< positions that an operation found, -1 for none
 };
 
 namespace detail {
@@ -105,6 +106,8 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup_sparse", "segment id", true, false, false},
     {"sampled loss", "label", false, false, false},
     {"crop_and_resize", "box index", false, false, false},
+    {"percentile", "q must be in [0, 100], and the axes have elements: position", false, false,
+     false},
     {"selection", "position", true, false, false},
 };
 static_assert(sizeof(indexing_rules) / sizeof(indexing_rules[0]) ==
