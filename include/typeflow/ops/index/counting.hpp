@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/rounding.hpp"
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/ops/index/segments.hpp"
