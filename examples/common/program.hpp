@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 
 namespace examples {
@@ -19,6 +20,16 @@ struct DataSet {
   const char* name = "";
   bool (*is_in)(const std::filesystem::path& folder) = nullptr;
 };
+
+/// The path of the first of these files that a folder has; empty if it has none, or is no folder.
+inline std::filesystem::path find_file(const std::filesystem::path& folder,
+                                       std::initializer_list<const char*> files) {
+  if (folder.empty()) return {};
+  for (const char* const file : files) {
+    if (std::filesystem::is_regular_file(folder / file)) return folder / file;
+  }
+  return {};
+}
 
 /// A program's settings. Each has its own defaults; what is empty or 0 is no option of its.
 struct Options {

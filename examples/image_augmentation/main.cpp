@@ -58,10 +58,7 @@ using Images = std::vector<std::uint8_t>;  // (count,3,side,side)
 
 /// CIFAR-10's first file in a folder, or in its subfolder; empty if it is not there.
 std::filesystem::path cifar_file(const std::filesystem::path& folder) {
-  for (const char* const name : {"data_batch_1.bin", "cifar-10-batches-bin/data_batch_1.bin"}) {
-    if (std::filesystem::is_regular_file(folder / name)) return folder / name;
-  }
-  return {};
+  return examples::find_file(folder, {"data_batch_1.bin", "cifar-10-batches-bin/data_batch_1.bin"});
 }
 bool has_cifar(const std::filesystem::path& folder) { return !cifar_file(folder).empty(); }
 

@@ -101,10 +101,7 @@ std::string made_text(std::mt19937_64& random) {
 
 /// The file of words in a folder, or in its subfolder text; empty if there is none.
 std::filesystem::path text_file(const std::filesystem::path& folder) {
-  for (const char* const name : {"text8", "gutenberg8", "text/text8", "text/gutenberg8"}) {
-    if (std::filesystem::is_regular_file(folder / name)) return folder / name;
-  }
-  return {};
+  return examples::find_file(folder, {"text8", "gutenberg8", "text/text8", "text/gutenberg8"});
 }
 bool has_text(const std::filesystem::path& folder) { return !text_file(folder).empty(); }
 
