@@ -68,11 +68,11 @@ inline constexpr Row reductions_rows[] = {
     row<ops::TopK>("argsort", "argsort<axis>(x, {.descending})", "(S) -> (S)",
                    "the int32 positions of the elements in order; the lower one first for equals",
                    {.gradient = Gradient::nothing}),
-    row<ops::TopK, ops::Slice, ops::ScatterSum, ops::Pad>(
+    row<ops::TopK, ops::Slice, ops::ScatterSum, ops::Pad, ops::Gather>(
         "percentile", "percentile<axes...>(x, q)", "(A,B,C) -> (A,C)",
         "the number below which q percent of the elements lie, on the line between two of them or "
-        "as "
-        "a third argument says: PercentileMethod::lower, higher, nearest, midpoint",
+        "as a third argument says: PercentileMethod::lower, higher, nearest, midpoint; q is a "
+        "number or a scalar",
         {.types = "floating"}),
     row<ops::LogicalAnd, ops::All, ops::Any, ops::Less, ops::Greater>(
         "in_top_k", "in_top_k(predictions, targets, k)", "(..,C) x (..) -> (..)",

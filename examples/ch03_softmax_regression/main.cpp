@@ -62,5 +62,5 @@ void train(const examples::Options& options) {
 
 int main(int argc, char** argv) {
   return examples::run_program(argc, argv, "Softmax regression on MNIST: chapter 3's first model.",
-                               {.output = "weights.png"}, train);
+                               {.data_set = examples::mnist, .output = "weights.png"}, train);
 }

@@ -118,6 +118,10 @@ void train(const examples::Options& options) {
 
 int main(int argc, char** argv) {
   return examples::run_program(argc, argv, "A convolutional net on MNIST: chapter 5's first model.",
-                               {.steps = 2000, .batch = 50, .rate = 0.01f, .output = "filters.png"},
+                               {.data_set = examples::mnist,
+                                .steps = 2000,
+                                .batch = 50,
+                                .rate = 0.01f,
+                                .output = "filters.png"},
                                train);
 }

@@ -17,6 +17,8 @@
 
 namespace examples {
 
+inline constexpr DataSet mnist = {"MNIST", typeflow::has_mnist};
+
 /// MNIST from options.data, or where TYPEFLOW_DATA says; drawn digits if neither does. Prints
 /// which.
 inline typeflow::Datasets load_digits(const Options& options) {

@@ -11,8 +11,6 @@
 #include <limits>
 #include <string>
 
-#include <typeflow/data/mnist.hpp>
-
 namespace examples {
 
 namespace {
@@ -20,21 +18,32 @@ namespace {
 void read_command_line(int argc, char** argv, const char* title, Options& options) {
   CLI::App app(title);
   app.option_defaults()->always_capture_default();
-  app.add_option("--data", options.data, "folder with MNIST, also as subfolder mnist")
-      ->check(CLI::ExistingDirectory)
-      ->check([](const std::string& folder) {
-        return typeflow::has_mnist(folder) ? "" : "No files of MNIST in " + folder;
-      });
-  app.add_option("--steps", options.steps, "training steps")->check(CLI::Range(1, 100'000'000));
-  app.add_option("--batch", options.batch, "examples a step")->check(CLI::Range(1, 100'000));
-  app.add_option("--rate", options.rate, "learning rate")->check(CLI::Range(1e-6, 1e3));
-  app.add_option("--seed", options.seed, "of weights, shuffling and drawn digits")
+  if (options.data_set.is_in != nullptr) {
+    const DataSet data_set = options.data_set;
+    app.add_option("--data", options.data, std::string("folder with ") + data_set.name)
+        ->check(CLI::ExistingDirectory)
+        ->check([data_set](const std::string& folder) {
+          return data_set.is_in(folder) ? "" : folder + " is no folder with " + data_set.name;
+        });
+  }
+  if (options.steps > 0) {
+    app.add_option("--steps", options.steps, "training steps")->check(CLI::Range(1, 100'000'000));
+  }
+  if (options.batch > 0) {
+    app.add_option("--batch", options.batch, "examples a step")->check(CLI::Range(1, 100'000));
+  }
+  if (options.rate > 0) {
+    app.add_option("--rate", options.rate, "learning rate")->check(CLI::Range(1e-6, 1e3));
+  }
+  app.add_option("--seed", options.seed, "of weights, of random numbers and of made data")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
-  app.add_option("--output", options.output, "PNG file for the weights")
-      ->check([](const std::string& file) {
-        const auto folder = std::filesystem::path(file).parent_path();
-        return folder.empty() || is_directory(folder) ? "" : "No such folder: " + folder.string();
-      });
+  if (!options.output.empty()) {
+    app.add_option("--output", options.output, "PNG file to write")
+        ->check([](const std::string& file) {
+          const auto folder = std::filesystem::path(file).parent_path();
+          return folder.empty() || is_directory(folder) ? "" : "No such folder: " + folder.string();
+        });
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,12 +9,31 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <initializer_list>
 #include <string>
 
 namespace examples {
 
-/// A program's settings. Each has its own defaults.
+/// What a program reads from the folder of --data, which has to have it.
+struct DataSet {
+  const char* name = "";
+  bool (*is_in)(const std::filesystem::path& folder) = nullptr;
+};
+
+/// The path of the first of these files that a folder has; empty if it has none, or is no folder.
+inline std::filesystem::path find_file(const std::filesystem::path& folder,
+                                       std::initializer_list<const char*> files) {
+  if (folder.empty()) return {};
+  for (const char* const file : files) {
+    if (std::filesystem::is_regular_file(folder / file)) return folder / file;
+  }
+  return {};
+}
+
+/// A program's settings. Each has its own defaults; what is empty or 0 is no option of its.
 struct Options {
+  DataSet data_set{};
   std::string data{};  ///< --data, a folder; empty: see tf::data_folder
   std::int64_t steps = 1000;
   std::int64_t batch = 100;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "typeflow/ops/custom.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/index/indexing.hpp"

@@ -12,6 +12,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/images/color.hpp"
 #include "typeflow/images/random.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/rounding.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 

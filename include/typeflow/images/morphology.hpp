@@ -11,6 +11,7 @@
 #include <source_location>
 
 #include "typeflow/images/pixels.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/nn/window.hpp"
 #include "typeflow/ops/shape/concat.hpp"

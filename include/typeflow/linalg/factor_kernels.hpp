@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "typeflow/linalg/eigvals.hpp"
-#include "typeflow/linalg/kernels.hpp"
+#include "typeflow/linalg/lapack_calls.hpp"
 #include "typeflow/linalg/lu.hpp"
 #include "typeflow/linalg/qr.hpp"
 

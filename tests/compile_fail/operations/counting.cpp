@@ -15,9 +15,12 @@ constexpr void model(tf::Graph& g) {
   auto rows = tf::placeholder<float, 3, 6>(g, "rows");
   auto batches = tf::placeholder<float, tf::batch, 6>(g, "batches");
   auto none = tf::placeholder<float, 0>(g, "none");
+  auto twice = tf::placeholder<float, tf::batch, tf::batch>(g, "twice");
   searchsorted(x, x).named("y");
   tf::histogram_fixed_width<4>(x, 0, 1).named("h");
   tf::percentile<1>(batches, 50).named("p");
+  tf::percentile(batches, 50).named("q");
+  tf::percentile<0>(twice, 50).named("r");
 #ifndef CORRECTED
   // clang-format off
   searchsorted(d, x);  // error: searchsorted(sorted, values): both must have one element type, of real numbers; convert with cast<T>(x)
@@ -29,8 +32,8 @@ constexpr void model(tf::Graph& g) {
   tf::histogram_fixed_width<0>(x, 0, 1);  // error: histogram_fixed_width<n>(x, low, high): n must be a number from 1 on, below 2^24
   tf::percentile<2>(x, 50);  // error: percentile<axes...>(x, q): x has no such axis
   tf::percentile(n, 50);  // error: percentile(x, q): x must be floating-point; convert with cast<float>(x)
-  tf::percentile<0>(batches, 50);  // error: percentile<axes...>(x, q): the axes must have elements, and no tf::batch
-  tf::percentile(none, 50);  // error: percentile<axes...>(x, q): the axes must have elements, and no tf::batch
+  tf::percentile(twice, 50);  // error: percentile<axes...>(x, q): the axes must have elements, and no symbol twice
+  tf::percentile(none, 50);  // error: percentile<axes...>(x, q): the axes must have elements, and no symbol twice
   // clang-format on
 #endif
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Elementwise functions of several tensors, with numpy's broadcasting: floordiv, mod, pow, atan2,
-// squared_difference, clip_by_value, add_n.
+// Elementwise functions of several tensors, with numpy's broadcasting: maximum, minimum, floordiv,
+// mod, pow, atan2, squared_difference, clip_by_value, add_n.
 
 #include <array>
 #include <cmath>
@@ -16,6 +16,43 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
+
+/// The larger of two; NaN where either is NaN. Of equals the first, which gets the gradient.
+struct Maximum : elementwise {
+  static constexpr std::string_view name = "Maximum";
+  static constexpr Domain domain = Domain::real;
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    using math::select;
+    if constexpr (std::is_integral_v<V>) {
+      return select(a < b, b, a);
+    } else {
+      return select((a < b) || !(b == b), b, a);
+    }
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Maximum, auto a, auto b, auto, auto dy) {
+    const AnyExpr first = greater_equal(a, b);
+    return {where(first, dy, 0), where(first, 0, dy)};
+  }
+};
+
+struct Minimum : elementwise {
+  static constexpr std::string_view name = "Minimum";
+  static constexpr Domain domain = Domain::real;
+  template <class V>
+  constexpr V operator()(V a, V b) const {
+    using math::select;
+    if constexpr (std::is_integral_v<V>) {
+      return select(b < a, b, a);
+    } else {
+      return select((b < a) || !(b == b), b, a);
+    }
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Minimum, auto a, auto b, auto, auto dy) {
+    const AnyExpr first = less_equal(a, b);
+    return {where(first, dy, 0), where(first, 0, dy)};
+  }
+};
 
 /// The whole part of a / b, rounded towards minus infinity.
 struct FloorDiv : elementwise {
@@ -118,6 +155,40 @@ struct Atan2 : floating {
 };
 
 }  // namespace ops
+
+/// The larger of two, elementwise; NaN where either is NaN. The gradient goes to the larger, to a
+/// where they are equal.
+template <class A, class B>
+  requires Operands<A, B>
+constexpr auto maximum(const A& a, const B& b,
+                       std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_elements<A, B>,
+                "maximum(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "maximum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "maximum(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "maximum(a, b): a and b must be tensors of numbers that have an order");
+  return detail::apply_at(at, ops::Maximum{}, a, b);
+}
+
+/// The smaller of two, elementwise; NaN where either is NaN. The gradient goes to the smaller, to a
+/// where they are equal.
+template <class A, class B>
+  requires Operands<A, B>
+constexpr auto minimum(const A& a, const B& b,
+                       std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_elements<A, B>,
+                "minimum(a, b): the element types must be equal; convert with cast<T>(x)");
+  static_assert(
+      detail::literals_fit<A, B>,
+      "minimum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
+  static_assert(detail::broadcasts<A, B>, "minimum(a, b): the shapes do not broadcast");
+  static_assert(detail::in_domain<Domain::real, A, B>,
+                "minimum(a, b): a and b must be tensors of numbers that have an order");
+  return detail::apply_at(at, ops::Minimum{}, a, b);
+}
 
 /// a / b rounded towards minus infinity, elementwise: floordiv(-7, 2) is -4. An integer divided by
 /// zero is 0; of floating-point numbers it is floor(a / b). No gradient flows, as in TensorFlow.

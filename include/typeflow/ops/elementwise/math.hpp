@@ -2,11 +2,8 @@
 #pragma once
 
 // Elementwise functions: exp, log, expm1, log1p, sin, cos, sqrt, rsqrt, reciprocal, square, abs,
-// neg, relu, sigmoid, tanh, softplus, and the larger and smaller of two. Bodies are generic: V is a
-// SIMD batch in kernels, a number in the interpreter.
-//
-// It is longer than most headers because it is a list: an operation and its function, a few lines
-// each.
+// neg, relu, sigmoid, tanh, softplus. Bodies are generic: V is a SIMD batch in kernels, a number in
+// the interpreter.
 
 #include <cmath>
 #include <cstdint>
@@ -199,43 +196,6 @@ struct Softplus : floating {
   static constexpr AnyExpr gradient(Softplus, auto x, auto, auto dy) { return dy * sigmoid(x); }
 };
 
-/// The larger of two; NaN where either is NaN. Of equals the first, which gets the gradient.
-struct Maximum : elementwise {
-  static constexpr std::string_view name = "Maximum";
-  static constexpr Domain domain = Domain::real;
-  template <class V>
-  constexpr V operator()(V a, V b) const {
-    using math::select;
-    if constexpr (std::is_integral_v<V>) {
-      return select(a < b, b, a);
-    } else {
-      return select((a < b) || !(b == b), b, a);
-    }
-  }
-  static constexpr std::array<AnyExpr, 2> gradient(Maximum, auto a, auto b, auto, auto dy) {
-    const AnyExpr first = greater_equal(a, b);
-    return {where(first, dy, 0), where(first, 0, dy)};
-  }
-};
-
-struct Minimum : elementwise {
-  static constexpr std::string_view name = "Minimum";
-  static constexpr Domain domain = Domain::real;
-  template <class V>
-  constexpr V operator()(V a, V b) const {
-    using math::select;
-    if constexpr (std::is_integral_v<V>) {
-      return select(b < a, b, a);
-    } else {
-      return select((b < a) || !(b == b), b, a);
-    }
-  }
-  static constexpr std::array<AnyExpr, 2> gradient(Minimum, auto a, auto b, auto, auto dy) {
-    const AnyExpr first = less_equal(a, b);
-    return {where(first, dy, 0), where(first, 0, dy)};
-  }
-};
-
 }  // namespace ops
 
 namespace detail {
@@ -373,40 +333,6 @@ constexpr auto softplus(const X& x, std::source_location at = std::source_locati
   static_assert(detail::in_domain<Domain::floating, X>,
                 "softplus(x): x must be floating-point; convert with cast<float>(x)");
   return detail::apply_at(at, ops::Softplus{}, x);
-}
-
-/// The larger of two, elementwise; NaN where either is NaN. The gradient goes to the larger, to a
-/// where they are equal.
-template <class A, class B>
-  requires Operands<A, B>
-constexpr auto maximum(const A& a, const B& b,
-                       std::source_location at = std::source_location::current()) {
-  static_assert(detail::same_elements<A, B>,
-                "maximum(a, b): the element types must be equal; convert with cast<T>(x)");
-  static_assert(
-      detail::literals_fit<A, B>,
-      "maximum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
-  static_assert(detail::broadcasts<A, B>, "maximum(a, b): the shapes do not broadcast");
-  static_assert(detail::in_domain<Domain::real, A, B>,
-                "maximum(a, b): a and b must be tensors of numbers that have an order");
-  return detail::apply_at(at, ops::Maximum{}, a, b);
-}
-
-/// The smaller of two, elementwise; NaN where either is NaN. The gradient goes to the smaller, to a
-/// where they are equal.
-template <class A, class B>
-  requires Operands<A, B>
-constexpr auto minimum(const A& a, const B& b,
-                       std::source_location at = std::source_location::current()) {
-  static_assert(detail::same_elements<A, B>,
-                "minimum(a, b): the element types must be equal; convert with cast<T>(x)");
-  static_assert(
-      detail::literals_fit<A, B>,
-      "minimum(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)");
-  static_assert(detail::broadcasts<A, B>, "minimum(a, b): the shapes do not broadcast");
-  static_assert(detail::in_domain<Domain::real, A, B>,
-                "minimum(a, b): a and b must be tensors of numbers that have an order");
-  return detail::apply_at(at, ops::Minimum{}, a, b);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -11,7 +11,9 @@
 #include <span>
 #include <string_view>
 
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/rounding.hpp"
+#include "typeflow/ops/index/gather.hpp"
 #include "typeflow/ops/index/segments.hpp"
 #include "typeflow/ops/index/sort.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
@@ -189,10 +191,8 @@ constexpr auto histogram_fixed_width(const X& x, const Scalar& low, const Scalar
 
 namespace detail {
 
-/// The percentile q of `count` elements that the axes of these bits have. NaN if one of them is.
-constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent count, double q,
-                                PercentileMethod method, bool keep) {
-  // The reduced axes as one, the last.
+/// The reduced axes as one, the last, sorted: (rows...,count).
+constexpr AnyExpr sorted_along(const UntypedExpr auto& x, unsigned axes, Extent count) {
   int order[max_rank] = {};
   int rank = 0;
   Dims rows{};
@@ -204,8 +204,14 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
     }
   }
   rows.append(count);
-  const int last = rows.rank - 1;
-  const AnyExpr sorted = sort_along(reshape_to(transpose_to(x, order), rows), last, {}, 0);
+  return sort_along(reshape_to(transpose_to(x, order), rows), rows.rank - 1, {}, 0);
+}
+
+/// The percentile q of `count` elements that the axes of these bits have. NaN if one of them is.
+constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent count, double q,
+                                PercentileMethod method, bool keep) {
+  const AnyExpr sorted = sorted_along(x, axes, count);
+  const int last = sorted.dims().rank - 1;
   const auto at = [&](Extent i) { return slice_along(sorted, last, i, 1); };
   // For 0 <= q <= 100: between elements `low` and `high`, of which t is the share of the latter.
   const double place = q / 100 * static_cast<double>(count - 1);
@@ -234,15 +240,53 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
   return reshape_to(where(equal(largest, largest), y, largest), reduced(x.dims(), axes, keep));
 }
 
-/// The number of elements of the axes of these bits; -1 if one is symbolic.
-constexpr Extent count_along(const Dims& dims, unsigned axes) {
-  Extent count = 1;
-  for (int i = 0; i < dims.rank; ++i) {
-    if ((axes >> i & 1u) == 0) continue;
-    if (is_symbolic(dims.extent[i])) return -1;
-    count *= dims.extent[i];
+/// The same where runs tell q, or the number of elements.
+constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent count,
+                                const UntypedExpr auto& q, PercentileMethod method, bool keep) {
+  const AnyExpr sorted = sorted_along(x, axes, count);
+  const auto at = [&](const AnyExpr& place) {
+    return gather_node(sorted, cast_to(place, DType::int64), sorted.dims().rank - 1, 0,
+                       Indexing::percentile);
+  };
+  const AnyExpr last = cast_to(
+      reduce<ops::Max>(index_along(*x.graph, Dims{1, {count}}, 0), 1u, false), DType::float64);
+  // A q that is none, NaN too, leads to element -1, which is an error.
+  const AnyExpr share = cast_to(q, DType::float64) / 100;
+  const AnyExpr place =
+      where(logical_and(greater_equal(share, 0), less_equal(share, 1)), share * last, -1);
+  AnyExpr y{};
+  switch (method) {
+    case PercentileMethod::lower:
+      y = at(floor(place));
+      break;
+    case PercentileMethod::higher:
+      y = at(ceil(place));
+      break;
+    case PercentileMethod::nearest:
+      y = at(round(place));  // halves go to the even one
+      break;
+    case PercentileMethod::midpoint:
+      y = at(floor(place)) * 0.5 + at(ceil(place)) * 0.5;
+      break;
+    case PercentileMethod::linear: {
+      const AnyExpr low = at(floor(place));
+      const AnyExpr high = at(ceil(place));
+      const AnyExpr t = cast_to(place - floor(place), x.dtype());
+      y = where(equal(low, high), low, low + (high - low) * t);  // of two infinities the one
+      break;
+    }
   }
-  return count;
+  const AnyExpr largest = at(last);  // NaN is sorted last
+  return reshape_to(where(equal(largest, largest), y, largest), reduced(x.dims(), axes, keep));
+}
+
+/// The elements of the axes of these bits as the extent of one axis; no_extent if it can't be one.
+constexpr Extent extent_along(const Dims& dims, unsigned axes) {
+  Count count{};
+  for (int i = 0; i < dims.rank; ++i) {
+    if ((axes >> i & 1u) != 0) count.multiply(dims.extent[i]);
+  }
+  return extent_of(count);
 }
 
 }  // namespace detail
@@ -251,31 +295,40 @@ constexpr Extent count_along(const Dims& dims, unsigned axes) {
 /// percentile<1>(x, 90), percentile<0>(x, 50) is the median. With keep_dims the axes stay with
 /// extent 1. (A,B,C) -> (A,C) for percentile<1>
 ///
-/// q is a number in [0, 100], the axes have elements, and no batch is among them. Between two
-/// elements the method decides, the line between them unless it is given: numpy.percentile. A row
-/// with a NaN gives NaN. Gradients flow to the elements that decide.
+/// q is in [0, 100], a number or a scalar tensor, and the axes have elements. Between two elements
+/// the method decides, the line between them unless it is given: numpy.percentile. A row with a NaN
+/// gives NaN. Gradients flow to the elements that decide. A tensor q outside of [0, 100] and a
+/// batch without elements are an Error of the run.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
-constexpr auto percentile(const X& x, double q, PercentileMethod method = PercentileMethod::linear,
-                          K = {}, std::source_location at = std::source_location::current()) {
+constexpr auto percentile(const X& x, const Scalar& q,
+                          PercentileMethod method = PercentileMethod::linear, K = {},
+                          std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>,
                 "percentile<axes...>(x, q): x has no such axis");
   static_assert(detail::in_domain<Domain::floating, X>,
                 "percentile(x, q): x must be floating-point; convert with cast<float>(x)");
   constexpr unsigned axes = detail::axis_bits<X::rank, Axes...>();
   constexpr bool keep = std::is_same_v<K, KeepDims>;
-  constexpr Extent count = detail::count_along(X::shape::dims, axes);
-  static_assert(count > 0,
-                "percentile<axes...>(x, q): the axes must have elements, and no tf::batch");
+  constexpr Extent count = detail::extent_along(X::shape::dims, axes);
+  constexpr bool has_elements = count != 0 && count != no_extent;
+  static_assert(has_elements,
+                "percentile<axes...>(x, q): the axes must have elements, and no symbol twice");
   using E =
       Expr<typename X::element, shape_of_t<detail::ReduceRule<typename X::shape, axes, keep>>>;
   detail::mark(at, x);
-  if (!(q >= 0 && q <= 100)) {
+  const bool is_number = !q.is_expression();
+  const double number = is_number && q.value() >= 0 && q.value() <= 100 ? q.value() : 0;
+  if (is_number && number != q.value()) {
     Message message{};
     ir::records(x.graph()).fail(message << "percentile(x, q): q must be in [0, 100]");
-    q = 0;
   }
-  if constexpr (count > 0) {
-    return E(x.graph(), detail::percentile_of(x.any(), axes, count, q, method, keep).id);
+  if constexpr (has_elements) {
+    if (is_number && !is_symbolic(count)) {
+      return E(x.graph(), detail::percentile_of(x.any(), axes, count, number, method, keep).id);
+    }
+    const AnyExpr of_run =
+        is_number ? detail::literal_node(x.graph(), DType::float64, number) : q.expression();
+    return E(x.graph(), detail::percentile_of(x.any(), axes, count, of_run, method, keep).id);
   } else {
     return E(x.graph(), x.id());
   }

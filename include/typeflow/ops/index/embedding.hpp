@@ -8,6 +8,7 @@
 #include <source_location>
 
 #include "typeflow/ops/elementwise/arithmetic.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/index/segments.hpp"
 

@@ -56,7 +56,9 @@ enum class Indexing : std::uint64_t {
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
   candidates,          ///< of losses over sampled classes
-  selection,           ///< positions that an operation found, -1 for none
+  boxes,               ///< of crop_and_resize
+  percentile,
+  selection,  ///< positions that an operation found, -1 for none
 };
 
 namespace detail {
@@ -103,6 +105,9 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
     {"sampled loss", "label", false, false, false},
+    {"crop_and_resize", "box index", false, false, false},
+    {"percentile", "q must be in [0, 100], and the axes have elements: position", false, false,
+     false},
     {"selection", "position", true, false, false},
 };
 static_assert(sizeof(indexing_rules) / sizeof(indexing_rules[0]) ==

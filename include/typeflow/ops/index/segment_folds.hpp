@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/index/segments.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"

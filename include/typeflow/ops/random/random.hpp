@@ -21,6 +21,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "typeflow/front/gradients.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/complex.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
+#include "support/message_of.hpp"
 
 namespace {
 
@@ -32,6 +33,17 @@ constexpr void model(tf::Graph& g) {
   tf::percentile<-1>(cube, 50, PercentileMethod::higher).named("higher");
   tf::percentile<-1>(cube, 65, PercentileMethod::nearest).named("nearest");
   tf::percentile<0>(cube, 90, PercentileMethod::midpoint).named("midpoint");
+}
+
+/// Percentiles of which runs tell q or the number of elements.
+constexpr void of_runs(tf::Graph& g) {
+  auto cube = tf::placeholder<double, 4, tf::batch, 6>(g, "cube");
+  auto q = tf::placeholder<double>(g, "q");
+  tf::percentile<1>(cube, q).named("linear");
+  tf::percentile<0, 1>(cube, 30, PercentileMethod::lower).named("lower");
+  tf::percentile<0>(cube, q, PercentileMethod::higher, tf::keep_dims).named("higher");
+  tf::percentile<0>(cube, q, PercentileMethod::nearest).named("nearest");
+  tf::percentile<1>(cube, q, PercentileMethod::midpoint).named("midpoint");
 }
 
 template <class F>
@@ -154,6 +166,26 @@ void check(const std::vector<std::string>& names) {
   }
 }
 
+/// The percentile of sorted elements as numpy's manual describes it.
+double percentile(const std::vector<double>& e, double q, PercentileMethod method) {
+  const double place = q / 100 * static_cast<double>(e.size() - 1);
+  const double low = e[static_cast<std::size_t>(std::floor(place))];
+  const double high = e[static_cast<std::size_t>(std::ceil(place))];
+  switch (method) {
+    case PercentileMethod::lower:
+      return low;
+    case PercentileMethod::higher:
+      return high;
+    case PercentileMethod::nearest:
+      return e[static_cast<std::size_t>(std::nearbyint(place))];
+    case PercentileMethod::midpoint:
+      return (low + high) / 2;
+    case PercentileMethod::linear:
+      break;
+  }
+  return low + (high - low) * (place - std::floor(place));
+}
+
 /// What the interpreter makes of f(x).
 template <class F>
 std::vector<double> result_of(const std::vector<double>& x, const F& f) {
@@ -198,12 +230,63 @@ TEST_CASE("percentile: values") {
   CHECK(at(62.5, PercentileMethod::nearest) == 35);  // number 2.5
   CHECK(std::isnan(result_of({1, 2, NAN, 4, 5}, [](auto e) { return tf::percentile(e, 0); })[0]));
 }
+TEST_CASE("percentile: values of which runs tell q or the number of elements") {
+  for (const auto& [batch, q] :
+       {std::pair{std::int64_t{1}, 50.}, {3, 50.}, {40, 37.5}, {5, 100.}, {6, 0.}}) {
+    CAPTURE(batch);
+    tf::HostTensors f = {{"cube", feeds_of(batch).at("cube")}, {"q", test::doubles({}, {q})}};
+    const tf::HostTensor& cube = f.at("cube");
+    const auto of = [](double at, PercentileMethod method) {
+      return [=](const std::vector<double>& e) { return percentile(e, at, method); };
+    };
+    const auto by_place = [](const auto& c) { return c[0] * 6 + c[2]; };
+    const auto by_column = [](const auto& c) { return c[1] * 6 + c[2]; };
+    test::check_values<of_runs>(
+        f,
+        {{"linear", of_groups(cube, test::dims({4, 6}), by_place, of(q, PercentileMethod::linear))},
+         {"lower", of_groups(
+                       cube, test::dims({6}), [](const auto& c) { return c[2]; },
+                       of(30, PercentileMethod::lower))},
+         {"higher",
+          of_groups(cube, test::dims({1, batch, 6}), by_column, of(q, PercentileMethod::higher))},
+         {"nearest",
+          of_groups(cube, test::dims({batch, 6}), by_column, of(q, PercentileMethod::nearest))},
+         {"midpoint",
+          of_groups(cube, test::dims({4, 6}), by_place, of(q, PercentileMethod::midpoint))}},
+        1e-14);
+  }
+  const auto of_tensor = [](const std::vector<double>& x, double q) {
+    return result_of(
+        x, [q](auto e) { return tf::percentile(e, tf::constant<double>(e.graph(), q)); })[0];
+  };
+  CHECK(of_tensor({15, 50, 20, 40, 35}, 40) == doctest::Approx(29));  // numpy.percentile
+  CHECK(of_tensor({1, INFINITY, 3, INFINITY, 2}, 90) == INFINITY);
+  CHECK(of_tensor({1, INFINITY, 3, INFINITY, 2}, 50) == 3);
+  CHECK(std::isnan(of_tensor({1, 2, NAN, 4, 5}, 0)));
+}
 TEST_CASE("percentile: gradient") {
   test::check_gradients<tf::Shape<5, 3>>([](auto x) { return square(tf::percentile<0>(x, 30)); });
   test::check_gradients<tf::Shape<5, 3>>(
       [](auto x) { return square(tf::percentile(x, 80, PercentileMethod::midpoint)); });
+  // By elements and by q.
+  test::check_gradients<tf::Shape<5, 3>, tf::Shape<>>(
+      [](auto x, auto q) { return square(tf::percentile<0>(x, 30 + q)); });
 }
 TEST_CASE("percentile: errors") {
   CHECK_THROWS_WITH(result_of({1, 2, 3, 4, 5}, [](auto e) { return tf::percentile(e, 101); }),
                     doctest::Contains("percentile(x, q): q must be in [0, 100]"));
+  for (const auto& [batch, q] :
+       {std::pair{std::int64_t{3}, 100.1}, {3, -0.1}, {3, double{NAN}}, {0, 50.}}) {
+    const tf::HostTensors f = {{"cube", test::random_feeds<of_runs>(batch).at("cube")},
+                               {"q", test::doubles({}, {q})}};
+    const auto check = [&](const std::string& message) {
+      CAPTURE(message);
+      CHECK(message.find("percentile") != message.npos);
+      CHECK(message.find("q must be in [0, 100], and the axes have elements") != message.npos);
+    };
+    check(message_of([&] { test::Kernels<of_runs>().run(f); }));
+    tf::Graph graph;
+    of_runs(graph);
+    check(message_of([&] { tf::interpret(graph, f); }));
+  }
 }
