@@ -55,8 +55,9 @@ enum class Indexing : std::uint64_t {
   embedding_lookup,
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
-  candidates,          ///< of losses over sampled classes
-  selection,           ///< positions that an operation found, -1 for none
+  crop_and_resize,
+  candidates,  ///< of losses over sampled classes
+  selection,   ///< positions that an operation found, -1 for none
 };
 
 namespace detail {
@@ -102,6 +103,7 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup", "id", false, false, false},
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
+    {"crop_and_resize", "box index", false, false, false},
     {"sampled loss", "label", false, false, false},
     {"selection", "position", true, false, false},
 };
