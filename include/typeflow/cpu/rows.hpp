@@ -30,8 +30,10 @@ std::int64_t operand_layout(const std::int64_t* extents, std::int64_t* stride) {
   if constexpr (M::template Input<I>::is_window) {
     const std::int64_t* const window =
         extents + Rank + M::windows_before(I) * ir::window_extents(Rank);
-    for (int k = 0; k < Rank; ++k) stride[k] = (Axes >> k & 1u) != 0 ? window[2 + k] : 0;
-    return window[0] + window[1];
+    bool empty = false;  // then the operand may be null, to which nothing can be added
+    for (int k = 0; k < Rank; ++k) empty |= (Axes >> k & 1u) != 0 && extents[k] == 0;
+    for (int k = 0; k < Rank; ++k) stride[k] = (Axes >> k & 1u) != 0 && !empty ? window[2 + k] : 0;
+    return empty ? 0 : window[0] + window[1];
   }
   std::int64_t next = 1;
   for (int k = Rank - 1; k >= 0; --k) {

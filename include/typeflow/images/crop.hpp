@@ -93,11 +93,10 @@ constexpr AnyExpr crop_boxes(const AnyExpr& x, const AnyExpr& boxes, const AnyEx
   const Extent channels = dims.extent[3];
   const Extent count = boxes.dims().extent[0];
   const AnyExpr pixels = reshape_to(x, Dims{2, {product_of(dims, 0, 3), channels}});
-  // Each image's own number, so that an index of none is an error in its own words, not in pixels.
-  const AnyExpr numbers =
-      cast_to(index_along(*x.graph, Dims{1, {dims.extent[0]}}, 0), DType::int64);
-  const AnyExpr image = reshape_to(detail::gather_node(numbers, box_indices, 0, 0, Indexing::boxes),
-                                   Dims{3, {count, 1, 1}});
+  // Looked up among the numbers of all images, where one that is none is found.
+  const AnyExpr images = index_along(*x.graph, Dims{1, {dims.extent[0]}}, 0);
+  const AnyExpr chosen = detail::gather_node(images, box_indices, 0, 0, Indexing::crop_and_resize);
+  const AnyExpr image = reshape_to(cast_to(chosen, DType::int64), Dims{3, {count, 1, 1}});
 
   // Rows and columns as (B,height,1) and (B,1,width).
   const AnyExpr y = reshape_to(crop_places(boxes, 0, h, height), Dims{3, {count, height, 1}});

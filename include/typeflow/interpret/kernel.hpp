@@ -177,6 +177,7 @@ class KernelInterpreter {
   /// From the first element of a window to the last.
   Memory window_memory(int i) const {
     const InputSpec& input = spec_.input[i];
+    if (size_along(input.axes) == 0) return {static_cast<const std::byte*>(operand(i)), 0};
     const std::int64_t* const window = window_[static_cast<std::size_t>(i)];
     std::int64_t first = window[0] + window[1];
     std::int64_t last = first;
@@ -186,8 +187,7 @@ class KernelInterpreter {
       (along < 0 ? first : last) += along;
     }
     const std::int64_t size = size_of(input.dtype);
-    const std::int64_t bytes = size_along(input.axes) == 0 ? 0 : (last - first + 1) * size;
-    return {static_cast<const std::byte*>(operand(i)) + first * size, bytes};
+    return {static_cast<const std::byte*>(operand(i)) + first * size, (last - first + 1) * size};
   }
   Memory product_memory(int i) const {
     std::int64_t size = count_of(shapes_[static_cast<std::size_t>(i)]).coefficient;

@@ -107,6 +107,17 @@ constexpr void crops(tf::Graph& g) {
   tf::crop_and_resize<3, 5, nearest>(x, boxes, images).named("nearest");
 }
 
+constexpr void far_away(tf::Graph& g) {
+  auto x = tf::placeholder<float, 1, 2, 2, 1>(g, "x");
+  auto boxes = tf::placeholder<float, 1, 4>(g, "boxes");
+  auto images = tf::placeholder<std::int64_t, 1>(g, "images");
+  tf::crop_and_resize<1, 1>(x, boxes, images).named("crop");
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
 constexpr std::int64_t box_count = 9;
 
 tf::HostTensors crop_feeds(tf::DType type) {
@@ -239,15 +250,16 @@ TEST_CASE("crop_and_resize: errors") {
   tf::HostTensors feeds = crop_feeds(tf::DType::float32);
   for (const int wrong : {-1, 3}) {
     feeds.at("images").set(2, wrong);
-    const std::string expected = "box index " + std::to_string(wrong) + " at [2] is not in [0, 3)";
-    const auto check = [&](const std::string& message) {
-      CAPTURE(message);
-      CHECK(message.find("crop_and_resize") != message.npos);
-      CHECK(message.find(expected) != message.npos);
-    };
-    check(message_of([&] { test::Kernels<crops<float>>().run(feeds); }));
+    const std::string text =
+        "crop_and_resize: box index " + std::to_string(wrong) + " at [2] is not in [0, 3)";
+    CHECK(contains(message_of([&] { test::Kernels<crops<float>>().run(feeds); }), text));
     tf::Graph graph;
     crops<float>(graph);
-    check(message_of([&] { tf::interpret(graph, feeds); }));
+    CHECK(contains(message_of([&] { tf::interpret(graph, feeds); }), text));
   }
+  // The position of such an image's pixels wraps around to that of the first one's.
+  tf::HostTensors wrapping = test::random_feeds<far_away>(1);
+  wrapping.at("images")[0].integer = std::int64_t{1} << 62;
+  CHECK(contains(message_of([&] { test::Kernels<far_away>().run(wrapping); }),
+                 "box index 4611686018427387904 at [0] is not in [0, 1)"));
 }

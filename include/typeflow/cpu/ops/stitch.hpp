@@ -24,11 +24,11 @@ struct kernel_of<ops::LastPositions> {
       using T = decltype(zero);
       const T* index = static_cast<const T*>(in->data);
       for (std::int64_t row = 0; row < rows; ++row, index += op.rank) {
-        if (static_cast<std::int64_t>(index[0]) == -1) continue;
+        if (detail::to_index(index[0]) == -1) continue;
         std::int64_t place = 0;
         for (int axis = 0; axis < op.rank; ++axis) {
           const std::int64_t extent = out->extents[static_cast<std::size_t>(axis)];
-          const auto i = static_cast<std::int64_t>(index[axis]);
+          const std::int64_t i = detail::to_index(index[axis]);
           if (i < 0 || i >= extent) return call.fail({1, {i, row, axis, extent}});
           place = place * extent + i;
         }

@@ -11,8 +11,10 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <source_location>
 
+#include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
@@ -135,9 +137,14 @@ constexpr AnyExpr starts_of(ir::Graph& graph, const S&... starts) {
   const auto axis = [&]<class X>(const X& start) {
     if constexpr (TypedExpr<X>) {
       if constexpr (X::rank == 1) return start.any();
-      return reshape_to(cast_to(start.any(), DType::int64), Dims{1, {1}});
+      AnyExpr at = start.any();
+      if (at.dtype() == DType::uint64) {  // no negative number of what int64 can't hold
+        constexpr auto most = std::numeric_limits<std::int64_t>::max();
+        at = minimum(at, literal_node(graph, DType::uint64, most));
+      }
+      return reshape_to(cast_to(at, DType::int64), Dims{1, {1}});
     } else {
-      return broadcast_to(literal_node(graph, DType::int64, start), Dims{1, {1}});
+      return broadcast_to(literal_node(graph, DType::int64, to_index(start)), Dims{1, {1}});
     }
   };
   const AnyExpr axes[] = {axis(starts)...};

@@ -55,8 +55,8 @@ enum class Indexing : std::uint64_t {
   embedding_lookup,
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
-  candidates,          ///< of losses over sampled classes
-  boxes,               ///< of crop_and_resize
+  crop_and_resize,
+  candidates,  ///< of losses over sampled classes
   percentile,
   selection,  ///< positions that an operation found, -1 for none
 };
@@ -104,8 +104,8 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup", "id", false, false, false},
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
-    {"sampled loss", "label", false, false, false},
     {"crop_and_resize", "box index", false, false, false},
+    {"sampled loss", "label", false, false, false},
     {"percentile", "q must be in [0, 100], and the axes have elements: position", false, false,
      false},
     {"selection", "position", true, false, false},

@@ -58,10 +58,10 @@ struct LastPositions : custom {
     HostTensor& y = call.outputs[0];
     for (Number& last : y.elements) last.integer = -1;
     for (std::int64_t row = 0; row < indices.dims.extent[0]; ++row) {
-      if (indices[row * op.rank].integer == -1) continue;
+      if (detail::index_at(indices, row * op.rank) == -1) continue;
       std::int64_t place = 0;
       for (int axis = 0; axis < op.rank; ++axis) {
-        const std::int64_t index = indices[row * op.rank + axis].integer;
+        const std::int64_t index = detail::index_at(indices, row * op.rank + axis);
         const std::int64_t extent = y.dims.extent[axis];
         if (index < 0 || index >= extent) {
           throw explain(op, {1, {index, row, axis, extent}}, {});
@@ -86,13 +86,15 @@ constexpr AnyExpr last_positions(const X& indices, const Dims& dims, bool stitch
   return apply(op, indices);
 }
 
-/// Indices, those past the count replaced by -1.
+/// Indices, those past the count replaced by -1: unsigned ones as int64, which has it.
 template <UntypedExpr X>
 constexpr AnyExpr counted(const X& indices, const AnyExpr& count) {
   const AnyExpr row = index_along(*indices.graph, Dims{1, {indices.dims()[0]}}, 0);
   Dims column{1, {indices.dims()[0]}};
   while (column.rank < indices.dims().rank) column.append(1);
-  return where(reshape_to(less(row, count), column), indices, -1);
+  AnyExpr used = indices;
+  if (is_unsigned(indices.dtype())) used = cast_to(indices, DType::int64);
+  return where(reshape_to(less(row, count), column), used, -1);
 }
 
 template <class T>

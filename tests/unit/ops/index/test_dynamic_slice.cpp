@@ -2,6 +2,9 @@
 
 // dynamic_slice, dynamic_update_slice: against plain loops over coordinates.
 
+#include <cstdint>
+#include <limits>
+
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
 
@@ -104,6 +107,21 @@ TEST_CASE("dynamic_slice: values") {
                                {"put", updated(x, f.at("window"), p)},
                                {"put_columns", updated(rows, f.at("columns"), {0, p[0]})},
                                {"put_nothing", bits}});
+  }
+}
+TEST_CASE("dynamic_slice: starts that int64 can't hold") {
+  tf::Graph g;
+  auto x = tf::placeholder<double, 2, 5>(g, "x");
+  auto i = tf::placeholder<std::uint64_t>(g, "i");
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  tf::dynamic_slice<1, 2>(x, i, i).named("tensors");
+  tf::dynamic_slice<1, 2>(x, most, most).named("numbers");
+  for (const std::uint64_t start : {most, most / 2 + 1, most / 2, std::uint64_t{3}}) {
+    tf::HostTensor at = tf::host_tensor(tf::DType::uint64, {});
+    at[0].integer = static_cast<std::int64_t>(start);
+    test::check_interpreter(
+        g, {{"x", test::doubles({2, 5}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9})}, {"i", at}},
+        {{"tensors", test::doubles({1, 2}, {8, 9})}, {"numbers", test::doubles({1, 2}, {8, 9})}});
   }
 }
 TEST_CASE("dynamic_update_slice: values") {

@@ -131,6 +131,16 @@ constexpr void there_and_back(tf::Graph& g) {
   gradients(sum(scaled * x), x).named("dx");
 }
 
+/// The same with ids that cannot be -1 where a partition has no more of them.
+constexpr void unsigned_ids(tf::Graph& g) {
+  auto x = tf::placeholder<float, 5, 2>(g, "x");
+  auto partitions = tf::placeholder<std::int32_t, 5>(g, "partitions");
+  auto ids = tf::placeholder<std::uint8_t, 5>(g, "ids");
+  tf::dynamic_stitch<300>(tf::dynamic_partition<2>(ids, partitions),
+                          tf::dynamic_partition<2>(x, partitions))
+      .named("y");
+}
+
 tf::HostTensors stitch_feeds(std::int64_t batch) {
   tf::HostTensors feeds = test::random_feeds<stitch>(batch);
   test::Random random(6);
@@ -228,6 +238,18 @@ TEST_CASE("dynamic_stitch: values") {
     REQUIRE(tf::ir::verify(g).view() == "");
     test::check_interpreter(g, feeds, {{"y", stitched(indices, data, extent)}});
   }
+}
+
+TEST_CASE("dynamic_stitch: unsigned indices that are used up to a count") {
+  tf::HostTensors feeds = test::random_feeds<unsigned_ids>(1);
+  const int partitions[] = {0, 1, 1, 0, 1};
+  const int ids[] = {255, 7, 0, 254, 30};
+  for (int i = 0; i < 5; ++i) {
+    feeds.at("partitions").set(i, partitions[i]);
+    feeds.at("ids").set(i, ids[i]);
+  }
+  test::check_values<unsigned_ids>(feeds,
+                                   {{"y", stitched({feeds.at("ids")}, {feeds.at("x")}, 300)}});
 }
 
 TEST_CASE("dynamic_stitch: gradient") {
