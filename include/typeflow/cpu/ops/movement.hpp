@@ -279,21 +279,24 @@ struct kernel_of<ops::Concat> {
         if (x->extents[axis] == 0) continue;
         return;
       }
-      const Strides from(*x);
-      StridedCopy copy(*out);
-      for (std::size_t i = 0; i < x->extents.size(); ++i) {
-        copy.add_axis(x->extents[i], from[i], to[i]);
+      if (x->data != out->data) {  // else it is there
+        const Strides from(*x);
+        StridedCopy copy(*out);
+        for (std::size_t i = 0; i < x->extents.size(); ++i) {
+          copy.add_axis(x->extents[i], from[i], to[i]);
+        }
+        visit_size(x->dtype, [&]<class T>(T) {
+          copy.run<A>(call, static_cast<const T*>(x->data),
+                      static_cast<T*>(out->data) + begin * to[axis]);
+        });
       }
-      visit_size(x->dtype, [&]<class T>(T) {
-        copy.run<A>(call, static_cast<const T*>(x->data),
-                    static_cast<T*>(out->data) + begin * to[axis]);
-      });
       begin += x->extents[axis];
     }
   }
 };
 
-/// Row by row of the result: what is in front of the window, the window's row, what is behind it.
+/// Row by row of the result: what is in front of the window, the window's row if it is not there
+/// yet, what is behind it.
 template <>
 struct kernel_of<ops::Pad> {
   template <class A>
@@ -345,6 +348,7 @@ struct kernel_of<ops::Pad> {
     for (int i = 0; i < rows.rank; ++i) size *= rows.axis[i].extent;
     if (size == 0) return;
     const Axis& inner = rows.axis[rows.rank - 1];
+    const bool is_there = in == out;
     const bool streams = size * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes;
     parallel(call, size, chunk_size, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
@@ -355,7 +359,8 @@ struct kernel_of<ops::Pad> {
         if (source < 0) {
           std::fill(row + first, row + last, value);
         } else {
-          fill_row<A>(inner, in + source * inner.window, value, row, first, last, streams);
+          fill_row<A>(inner, is_there ? nullptr : in + source * inner.window, value, row, first,
+                      last, streams);
         }
         begin += last - first;
       }
@@ -377,7 +382,7 @@ struct kernel_of<ops::Pad> {
     return source;
   }
 
-  /// Elements first .. last - 1 of a row.
+  /// Elements first .. last - 1 of a row; `in` is null where those of the window are there.
   template <class A, class T>
   static void fill_row(const Axis& axis, const T* in, T value, T* row, std::int64_t first,
                        std::int64_t last, bool streams) {
@@ -385,8 +390,14 @@ struct kernel_of<ops::Pad> {
       const std::int64_t from = std::clamp(axis.begin, first, last);
       const std::int64_t to = std::clamp(axis.begin + axis.window, from, last);
       std::fill(row + first, row + from, value);
-      copy_run(in + (from - axis.begin), to - from, row + from, streams);
+      if (in != nullptr) copy_run(in + (from - axis.begin), to - from, row + from, streams);
       std::fill(row + to, row + last, value);
+      return;
+    }
+    if (in == nullptr) {
+      for (std::int64_t i = first; i < last; ++i) {
+        if (axis.inside(i) < 0) row[i] = value;
+      }
       return;
     }
     std::fill(row + first, row + last, value);

@@ -42,6 +42,19 @@ struct SliceWindow {
   }
 };
 
+/// Where the elements of a window are in its tensor. False of a window that only a run can check,
+/// or whose start is known in a run only.
+constexpr bool window_layout(const SliceWindow& w, const Dims& whole, const Dims& window,
+                             Layout& out) {
+  out = row_major(whole);
+  for (int i = 0; i < whole.rank; ++i) {
+    if (whole.extent[i] == window.extent[i]) continue;
+    if (is_symbolic(whole.extent[i]) || !out.skip(w.begin[i], out.stride[i])) return false;
+    out.stride[i].coefficient *= w.step[i];
+  }
+  return true;
+}
+
 /// The window of this shape at the start of a tensor, with steps of 1.
 constexpr SliceWindow window_at_start(const Dims& window) {
   SliceWindow w{};
@@ -72,15 +85,8 @@ struct Slice : custom, SliceWindow {
   static constexpr AnyExpr simplify(const Slice& op, AnyExpr x, AnyExpr y) {
     return slice_through(x, op, y);
   }
-  /// None of a window that only a run can check, or whose start is known in a run only.
   static constexpr bool layout(const Slice& op, const Dims& x, const Dims& y, Layout& out) {
-    out = row_major(x);
-    for (int i = 0; i < x.rank; ++i) {
-      if (x.extent[i] == y.extent[i]) continue;
-      if (is_symbolic(x.extent[i]) || !out.skip(op.begin[i], out.stride[i])) return false;
-      out.stride[i].coefficient *= op.step[i];
-    }
-    return true;
+    return window_layout(op, x, y, out);
   }
   /// An index or range of a symbolic axis may lie outside of it in a run where that is short.
   static Failure outside(const Slice& op, int axis, const std::int64_t* window,
@@ -138,6 +144,11 @@ struct Pad : custom, SliceWindow {
     const AnyExpr inside = pad_to(broadcast_to(in, x.dims()), op, dy.dims(), out);
     const AnyExpr outside = where(inside, detail::constant_node(graph, dy.dtype(), Number{}), dy);
     return {dx, reduce<Sum>(outside, detail::all_axes(dy.dims().rank), false)};
+  }
+  static constexpr bool input_layout(const Pad& op, const ir::Graph& graph, const ir::Node& node,
+                                     int input, Layout& out) {
+    return input == 0 && window_layout(op, graph.dims_of(node.outputs.first),
+                                       graph.dims_of(graph.input(node, 0)), out);
   }
   static void interpret(InterpretCall& call) {
     const Pad op = decode<Pad>(call.graph, call.node);
