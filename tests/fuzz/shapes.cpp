@@ -334,6 +334,51 @@ void add_concat(Builder& b) {
   const Dims out = tf::concatenated(shapes, static_cast<int>(parts.size()), axis);
   if (b.fits(out)) b.keep(tf::concat_to(parts, axis), most);
 }
+void add_parts(Builder& b) {  // tensors that little else reads, put together, stacked or padded
+  const AnyExpr x = tensor_of(b, Domain::real);
+  if (!x.exists()) return;
+  const Dims d = x.dims();
+  const int last = d.rank - 1;
+  int axis = b.random.below(d.rank);
+  std::vector<AnyExpr> parts;
+  double most = 0;
+  for (int i = 1 + b.random.below(3); i > 0; --i) {
+    AnyExpr other =
+        b.pick_if([&](const AnyExpr& e) { return e.dtype() == x.dtype() && e.dims() == x.dims(); });
+    if (!other.exists()) other = b.placeholder(x.dtype(), d, b.usual_range());
+    if (b.random.chance(0.3)) {
+      parts.push_back(other - tf::reduce<ops::Max>(x, 1u << last, true));
+    } else {
+      parts.push_back(other - x);
+    }
+    most = std::max(most, b.bound(x) + b.bound(other));
+  }
+  if (!b.allows(x.dtype(), most)) return;
+  if (b.random.chance(0.1)) b.keep(parts[0], most);
+  if (d.rank < 6 && b.random.chance(0.3)) {
+    Dims out{};
+    for (int i = 0; i < d.rank; ++i) {
+      if (i == axis) out.append(1);
+      out.append(d.extent[i]);
+    }
+    for (AnyExpr& part : parts) part = tf::reshape_to(part, out);
+  }
+  AnyExpr y = tf::concat_to(parts, axis);
+  if (parts.size() == 1 || b.random.chance(0.3)) {
+    Dims out = y.dims();
+    axis = b.random.below(out.rank);
+    if (out.extent[axis] <= 0) return;
+    const Extent before = b.random.below(3);
+    tf::SliceWindow window = tf::window_at_start(out);
+    window.begin[axis] = static_cast<std::int32_t>(before);
+    window.step[axis] = 1 + b.random.below(2);
+    out.extent[axis] = before + (out.extent[axis] - 1) * window.step[axis] + 1 + b.random.below(3);
+    if (!b.fits(out)) return;
+    y = tf::pad_to(y, window, out, b.number(x.dtype(), b.random.below(2)));
+    most = std::max(most, 1.0);
+  }
+  if (b.fits(y.dims())) b.keep(y, most);
+}
 void add_print(Builder& b) {
   const AnyExpr x = b.pick();
   b.keep(apply(ops::Print{}, x), {x});
@@ -375,6 +420,7 @@ const Maker makers[] = {
     {2, true, true, add_split},
     {2, true, true, add_pad},
     {2, true, true, add_concat},
+    {5, true, true, add_parts},
     {1, true, true, add_print},
     {1, true, true, add_check},
     {1, true, true, add_check_keep},

@@ -45,7 +45,8 @@ inline bool same_kernel(const tf::ir::KernelSpec& a, const tf::ir::KernelSpec& b
   for (int i = 0; same && i < a.stores; ++i) {
     const tf::ir::StoreSpec& x = a.store[i];
     const tf::ir::StoreSpec& y = b.store[i];
-    same = x.value == y.value && x.is_row == y.is_row && x.dtype == y.dtype;
+    same = x.value == y.value && x.is_row == y.is_row && x.is_window == y.is_window &&
+           x.dtype == y.dtype;
   }
   return same;
 }

@@ -278,6 +278,14 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return count;
   }
 
+  /// The same of all inputs and the stores before this one.
+  static constexpr int windows_before_store(int store) {
+    constexpr bool is_window[] = {St::is_window..., false};
+    int count = windows_before(inputs);
+    for (int i = 0; i < store; ++i) count += is_window[i];
+    return count;
+  }
+
   static Ops decode(const std::uint32_t* words) {
     Ops ops{};
     [&]<int... I>(std::integer_sequence<int, I...>)

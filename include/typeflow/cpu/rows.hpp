@@ -136,7 +136,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
         (enter<I>(call, g, coordinate, p, r), ...);
       }(typename M::InputNumbers{});
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
-        (enter_store<S>(call, g, row, p), ...);
+        (enter_store<S>(call, g, coordinate, row, p), ...);
       }(typename M::StoreNumbers{});
       p.at.index = row;
       M::template evaluate_rows<0>(r, ops, p.at);
@@ -173,10 +173,18 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   }
   template <int S>
   TYPEFLOW_INLINE static void enter_store(const KernelCall& call, const Geometry& g,
-                                          std::int64_t row, Row& p) {
+                                          const std::int64_t* coordinate, std::int64_t row,
+                                          Row& p) {
     using Out = typename M::template Out<S>;
     using T = element_of<Out::dtype>;
-    p.out[S] = call.operand<T>(M::first_store + S) + row * (Out::is_row ? 1 : g.length);
+    std::int64_t offset = row * (Out::is_row ? 1 : g.length);
+    if constexpr (Out::is_window) {
+      const std::int64_t* const window =
+          call.extents + Outer + 1 + M::windows_before_store(S) * ir::window_extents(Outer + 1);
+      offset = window[0] + window[1];
+      for (int k = 0; k < Outer; ++k) offset += coordinate[k] * window[2 + k];
+    }
+    p.out[S] = call.operand<T>(M::first_store + S) + offset;
   }
   template <int S>
   TYPEFLOW_INLINE static void store_row(Registers& r, const Row& p) {

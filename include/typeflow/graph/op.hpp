@@ -137,10 +137,11 @@ struct Op {
   /// `simplify` is there. (The sanitizer of undefined behaviour lets g++ 12 compare no pointer to a
   /// function with null in constant evaluation.)
   bool simplifies;
-  bool moves;  ///< `layout` is there
-  bool takes_strings;
-  int flops;  ///< floating-point operations per output element, for the cost model
-  int words;  ///< of the operation's data members
+  bool moves;          ///< `layout` is there
+  bool holds_inputs;   ///< `input_layout` is there
+  bool takes_strings;  ///< inputs may be strings
+  int flops;           ///< floating-point operations per output element, for the cost model
+  int words;           ///< of the operation's data members
 
   /// Output types (at most max_outputs) from input types; false if the inputs do not fit.
   bool (*infer)(const Graph&, const Node&, Type* out);
@@ -152,6 +153,9 @@ struct Op {
   /// Where the result's elements are in input 0; false if no Layout says it. Null for an operation
   /// without such a rule.
   bool (*layout)(const Graph&, const Node&, Layout&);
+  /// Where the elements of an input are in the result; false if they are not there, or no Layout
+  /// says it. Null for an operation without such a rule.
+  bool (*input_layout)(const Graph&, const Node&, int input, Layout&);
   /// Composite operations: the same result from other operations.
   Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs);
   /// Elementwise operations: one element.

@@ -112,8 +112,9 @@ class KernelInterpreter {
   }
   /// Where an input's element at `coordinate_` is in its operand.
   std::int64_t place_of(int input) const {
-    const unsigned along = spec_.input[input].axes;
-    const std::int64_t* const window = window_[static_cast<std::size_t>(input)];
+    return place_in(window_[static_cast<std::size_t>(input)], spec_.input[input].axes);
+  }
+  std::int64_t place_in(const std::int64_t* window, unsigned along) const {
     if (window == nullptr) return position(along);
     std::int64_t at = window[0] + window[1];
     for (std::size_t i = 0; i < axes_.size(); ++i) {
@@ -144,23 +145,28 @@ class KernelInterpreter {
       window_.push_back(spec_.input[i].is_window ? window : nullptr);
       if (spec_.input[i].is_window) window += window_extents(static_cast<int>(axes_.size()));
     }
-    for (int i = 0; i < spec_.stores; ++i) target_.push_back(call_.operands[next++]);
+    for (int i = 0; i < spec_.stores; ++i) {
+      target_.push_back(call_.operands[next++]);
+      part_.push_back(spec_.store[i].is_window ? window : nullptr);
+      if (spec_.store[i].is_window) window += window_extents(static_cast<int>(axes_.size()));
+    }
     const unsigned whole = all_axes();
     for (int s = 0; s < spec_.stores; ++s) {
       const unsigned along = spec_.store[s].is_row ? whole & ~folded_ : whole;
-      const Memory out = memory(target(s), spec_.store[s].dtype, along);
+      const Memory out = result_memory(s);
       for (int t = 0; t < s; ++t) {
-        const unsigned other = spec_.store[t].is_row ? whole & ~folded_ : whole;
-        if (overlap(out, memory(target(t), spec_.store[t].dtype, other))) fail("two results");
+        // Parts of one tensor lie between each other.
+        const bool parts = part(s) != nullptr && part(t) != nullptr && target(s) == target(t);
+        if (!parts && overlap(out, result_memory(t))) fail("two results");
       }
       for (int i = 0; i < spec_.inputs; ++i) {
         const InputSpec& input = spec_.input[i];
         if (input.is_index) continue;
         const bool of_product = spec_.kind == KernelKind::contraction && i < 2;
         const Memory in = of_product        ? product_memory(i)
-                          : input.is_window ? window_memory(i)
+                          : input.is_window ? input_window_memory(i)
                                             : memory(operand(i), input.dtype, input.axes);
-        const bool in_place = !of_product && !input.is_window &&
+        const bool in_place = !of_product && !input.is_window && part(s) == nullptr &&
                               (input.axes & long_axes()) == (along & long_axes()) &&
                               in.data == out.data && in.bytes == out.bytes;
         if (overlap(out, in) && !in_place) fail("a result and an operand");
@@ -174,20 +180,29 @@ class KernelInterpreter {
   Memory memory(const void* data, DType type, unsigned along) const {
     return {static_cast<const std::byte*>(data), size_along(along) * size_of(type)};
   }
-  /// From the first element of a window to the last.
-  Memory window_memory(int i) const {
+  Memory result_memory(int s) const {
+    const StoreSpec& store = spec_.store[s];
+    const unsigned along = store.is_row ? all_axes() & ~folded_ : all_axes();
+    return part(s) != nullptr ? window_memory(target(s), store.dtype, part(s), along)
+                              : memory(target(s), store.dtype, along);
+  }
+  Memory input_window_memory(int i) const {
     const InputSpec& input = spec_.input[i];
-    if (size_along(input.axes) == 0) return {static_cast<const std::byte*>(operand(i)), 0};
-    const std::int64_t* const window = window_[static_cast<std::size_t>(i)];
+    return window_memory(operand(i), input.dtype, window_[static_cast<std::size_t>(i)], input.axes);
+  }
+  /// From the first element of a window to the last.
+  Memory window_memory(const void* data, DType type, const std::int64_t* window,
+                       unsigned along_axes) const {
+    if (size_along(along_axes) == 0) return {static_cast<const std::byte*>(data), 0};
     std::int64_t first = window[0] + window[1];
     std::int64_t last = first;
     for (std::size_t k = 0; k < axes_.size(); ++k) {
-      if ((input.axes & axes_[k].bit) == 0) continue;
+      if ((along_axes & axes_[k].bit) == 0) continue;
       const std::int64_t along = (axes_[k].extent - 1) * window[2 + k];
       (along < 0 ? first : last) += along;
     }
-    const std::int64_t size = size_of(input.dtype);
-    return {static_cast<const std::byte*>(operand(i)) + first * size, (last - first + 1) * size};
+    const std::int64_t size = size_of(type);
+    return {static_cast<const std::byte*>(data) + first * size, (last - first + 1) * size};
   }
   Memory product_memory(int i) const {
     std::int64_t size = count_of(shapes_[static_cast<std::size_t>(i)]).coefficient;
@@ -202,6 +217,7 @@ class KernelInterpreter {
   }
   void* operand(int i) const { return operand_[static_cast<std::size_t>(i)]; }
   void* target(int i) const { return target_[static_cast<std::size_t>(i)]; }
+  const std::int64_t* part(int i) const { return part_[static_cast<std::size_t>(i)]; }
 
   // Operations. They are asked as nodes of a graph that has nothing else.
 
@@ -362,6 +378,7 @@ class KernelInterpreter {
     }
   }
   void store(int s, std::int64_t index) {
+    if (part(s) != nullptr) index = place_in(part(s), all_axes());
     store_number(spec_.store[s].dtype, value(spec_.store[s].value), target(s), index);
   }
 
@@ -411,15 +428,10 @@ class KernelInterpreter {
       Dims shape{};
       for (int k = 0; k < rank; ++k) shape.append(*extents++);
       HostTensor tensor = host_tensor(type, shape);
-      if (is_input || updates) {
-        for (std::int64_t k = 0; k < tensor.size(); ++k) {
-          tensor[k] = load_number(type, call_.operands[i], k);
-        }
-      }
       memories.push_back(
           {static_cast<const std::byte*>(call_.operands[i]), tensor.size() * size_of(type)});
       for (int k = 0; k < i && !is_input; ++k) {
-        if (overlap(memories.back(), memories[static_cast<std::size_t>(k)])) {
+        if (!is_part(k) && overlap(memories.back(), memories[static_cast<std::size_t>(k)])) {
           fail(k < spec_.inputs ? "a result and an operand" : "two results");
         }
       }
@@ -430,9 +442,14 @@ class KernelInterpreter {
     if (spec_.op->interpret == nullptr) {
       throw Error(std::string(spec_.op->name), "the operation can't be interpreted");
     }
+    const Node node = custom_node(values, updates);
+    for (int i = 0; i < spec_.inputs + (updates ? spec_.stores : 0); ++i) {
+      load_custom(node, i, &tensors[static_cast<std::size_t>(i)]);
+    }
     std::vector<const HostTensor*> inputs;
     for (int i = 0; i < spec_.inputs; ++i) inputs.push_back(&tensors[static_cast<std::size_t>(i)]);
-    interpret_custom(values, inputs.data(), tensors.data() + spec_.inputs, updates);
+    InterpretCall call{graph_, node, inputs.data(), tensors.data() + spec_.inputs, call_.random};
+    spec_.op->interpret(call);
     for (int i = spec_.inputs; i < spec_.inputs + spec_.stores; ++i) {
       const HostTensor& tensor = tensors[static_cast<std::size_t>(i)];
       for (std::int64_t k = 0; k < tensor.size(); ++k) {
@@ -440,9 +457,30 @@ class KernelInterpreter {
       }
     }
   }
-  /// Asks the operation as a node whose inputs and outputs are these values.
-  void interpret_custom(const std::vector<Id>& values, const HostTensor* const* inputs,
-                        HostTensor* outputs, bool updates) {
+  /// Whether an operand has been computed as a part of the result.
+  bool is_part(int i) const {
+    return spec_.op->holds_inputs && i < spec_.inputs && spec_.stores == 1 &&
+           call_.operands[i] == call_.operands[spec_.inputs];
+  }
+  void load_custom(const Node& node, int i, HostTensor* tensor) const {
+    Layout layout{};
+    if (is_part(i) && !spec_.op->input_layout(graph_, node, i, layout))
+      fail("a result and an operand");
+    for (std::int64_t k = 0; k < tensor->size(); ++k) {
+      std::int64_t at = k;
+      if (is_part(i)) {
+        at = layout.begin[0].coefficient + layout.begin[1].coefficient;
+        std::int64_t rest = k;
+        for (int axis = tensor->dims.rank - 1; axis >= 0; --axis) {
+          at += rest % tensor->dims.extent[axis] * layout.stride[axis].coefficient;
+          rest /= tensor->dims.extent[axis];
+        }
+      }
+      (*tensor)[k] = load_number(tensor->dtype, call_.operands[i], at);
+    }
+  }
+  /// The operation as a node whose inputs and outputs are these values.
+  Node custom_node(const std::vector<Id>& values, bool updates) {
     std::vector<Id> ids;
     if (updates) ids.push_back(values.back());  // the variable
     ids.insert(ids.end(), values.begin(), values.begin() + spec_.inputs);
@@ -451,8 +489,7 @@ class KernelInterpreter {
     if (!updates) {
       graph_.nodes[id].outputs = {values[static_cast<std::size_t>(spec_.inputs)], spec_.stores};
     }
-    InterpretCall call{graph_, graph_.nodes[id], inputs, outputs, call_.random};
-    spec_.op->interpret(call);
+    return graph_.nodes[id];
   }
 
   const KernelSpec& spec_;
@@ -463,6 +500,7 @@ class KernelInterpreter {
   std::vector<void*> operand_;               ///< by input
   std::vector<const std::int64_t*> window_;  ///< by input that is one: begin and strides, or null
   std::vector<void*> target_;                ///< by store
+  std::vector<const std::int64_t*> part_;    ///< by store that is a window: as above, or null
   std::array<Dims, 3> shapes_{};      ///< of a contraction's operands and result, for a matrix
   std::vector<HostTensor> matrices_;  ///< of a contraction; empty until they are read
   Graph graph_;

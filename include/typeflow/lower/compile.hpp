@@ -2,7 +2,7 @@
 #pragma once
 
 // The whole way of a graph to a program: verify, place, simplify, fuse, recompute,
-// find windows, order, lower.
+// find windows and parts, order, lower.
 //
 // A model is compiled once for everything that it names: its effects, its named values, its
 // variables. A named value that a kernel swallows has no memory then; a run that asks for it, or
@@ -12,6 +12,7 @@
 #include "typeflow/lower/lower.hpp"
 #include "typeflow/lower/verify.hpp"
 #include "typeflow/passes/fuse.hpp"
+#include "typeflow/passes/parts.hpp"
 #include "typeflow/passes/place.hpp"
 #include "typeflow/passes/recompute.hpp"
 #include "typeflow/passes/schedule.hpp"
@@ -95,6 +96,7 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   if (!keep_all) {
     recompute(simplified, fused, named.roots, limits);
     find_windows(simplified, fused, named.roots, named.stored, limits);
+    find_parts(simplified, fused, named.roots, named.stored, limits);
   }
   const Pool<Id> order = schedule(simplified.graph, fused);
   if (order.empty() && fused.clusters.size() > 0) {

@@ -34,9 +34,10 @@ class KernelDescriber : protected KernelInputs {
 
   struct Store {
     int number;
-    int is_row;
+    int kind;  ///< row_bit, window_bit
     int dtype;
     Id slot;
+    const Part* part;  ///< what it is of a larger tensor; null for most
   };
 
   constexpr void lower_loop(Id id, const Cluster& cluster) {
@@ -52,6 +53,9 @@ class KernelDescriber : protected KernelInputs {
       differs |= inputs_[k].axes ^ inputs_[k].axes << 1;
     }
     differs |= place_windows(space);
+    for (int i = 0; i < store_count_; ++i) {
+      if (stores_[i].part != nullptr) differs |= place_part(*stores_[i].part, space);
+    }
     const unsigned starts = (differs | 1u) & whole;
     int last[max_rank] =
         {};  // by axis of the kernel: the innermost axis of the space that is in it
@@ -124,8 +128,8 @@ class KernelDescriber : protected KernelInputs {
         const int number = cluster_of_[values_[storage].node] == id
                                ? number_of_[storage]
                                : input(cluster, storage, whole);
-        stores_[store_count_++] =
-            Store{number, row, dtype_of(storage), slot(storage_[operands_[node.inputs.first]])};
+        stores_[store_count_++] = Store{number, row ? row_bit : 0, dtype_of(storage),
+                                        slot(storage_[operands_[node.inputs.first]]), nullptr};
         continue;
       }
       if (op.kind == Kind::contraction) {
@@ -153,15 +157,17 @@ class KernelDescriber : protected KernelInputs {
         }
       }
       if (stored_[result] != 0) {
+        const Part* const part = fused_.part(result);
+        const int kind = (row ? row_bit : 0) | (part != nullptr ? window_bit : 0);
         stores_[store_count_++] =
-            Store{number_of_[result], row, dtype_of(result), temporary(result)};
+            Store{number_of_[result], kind, dtype_of(result), temporary(result), part};
       }
     }
     *count = items;
     *at++ = store_count_;
     for (int i = 0; i < store_count_; ++i, at += 3) {
       at[0] = stores_[i].number;
-      at[1] = stores_[i].is_row;
+      at[1] = stores_[i].kind;
       at[2] = stores_[i].dtype;
     }
     size_ = static_cast<int>(at - spec_);
@@ -320,13 +326,13 @@ class KernelDescriber : protected KernelInputs {
       const Id variable = operands_[node.inputs.first];
       ++*outputs;
       describe(variable);
-      stores_[store_count_++] = Store{0, 0, 0, slot(storage_[variable])};
+      stores_[store_count_++] = Store{0, 0, 0, slot(storage_[variable]), nullptr};
     }
     for (Id value = node.outputs.first; value < node.outputs.first + node.outputs.count; ++value) {
       if (type_of(value) == none) continue;  // a token is no tensor
       ++*outputs;
       describe(value);
-      stores_[store_count_++] = Store{0, 0, 0, temporary(value)};
+      stores_[store_count_++] = Store{0, 0, 0, temporary(value), nullptr};
     }
     size_ = static_cast<int>(at - spec_);
   }

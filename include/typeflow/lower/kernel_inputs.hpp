@@ -70,6 +70,13 @@ class KernelInputs : protected KernelWords {
     }
     return starts;
   }
+  /// The same of a result that a loop writes into a larger one; windows that are read come first.
+  constexpr unsigned place_part(const Part& part, const Dims& space) {
+    WindowAxes& along = windows_[window_count_++];
+    along = window_axes(part.layout, types_[type_of(part.operand)].dims, space,
+                        (1u << space.rank) - 1u);
+    return along.starts;
+  }
   /// Appends to the extents where each begins, and how far apart its neighbours along the axes of
   /// the kernel are, of which `last` are the innermost ones of the space. A scalar has one.
   constexpr void push_windows(const int* last, int axes) {
@@ -110,7 +117,7 @@ class KernelInputs : protected KernelWords {
   Input inputs_[KernelSpec::max_inputs] = {};
 
  private:
-  WindowAxes windows_[KernelSpec::max_inputs] = {};
+  WindowAxes windows_[KernelSpec::max_inputs + KernelSpec::max_stores] = {};
   int window_count_ = 0;
 };
 

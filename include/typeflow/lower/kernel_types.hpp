@@ -37,11 +37,12 @@ struct Let {
   static constexpr int arguments[sizeof...(Arguments) + 1] = {Arguments..., -1};
 };
 
-/// A value that goes to memory.
-template <int Value, bool IsRow, DType D>
+/// A value that goes to memory, maybe into a larger tensor.
+template <int Value, bool IsRow, DType D, bool IsWindow = false>
 struct Store {
   static constexpr int value = Value;
   static constexpr bool is_row = IsRow;
+  static constexpr bool is_window = IsWindow;
   static constexpr DType dtype = D;
 };
 
@@ -93,7 +94,8 @@ template <const KernelSpec& S, class I = Numbers<S.stores>>
 struct StoresType;
 template <const KernelSpec& S, int... I>
 struct StoresType<S, std::integer_sequence<int, I...>> {
-  using type = List<Store<S.store[I].value, S.store[I].is_row, S.store[I].dtype>...>;
+  using type =
+      List<Store<S.store[I].value, S.store[I].is_row, S.store[I].dtype, S.store[I].is_window>...>;
 };
 
 template <const KernelSpec& S>

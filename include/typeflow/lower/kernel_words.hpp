@@ -18,8 +18,9 @@ class KernelWords : protected ProgramBuilder {
   // Arguments in descriptions: inputs from 0 on, a contraction's product, items.
   static constexpr int product_number = 32;
   static constexpr int first_item = 33;
-  // What an input is besides an element type and axes.
+  // What an input is besides an element type and axes, and a store besides a value and a type.
   static constexpr int index_bit = 1;
+  static constexpr int row_bit = 1;
   static constexpr int window_bit = 2;
   // A description is a head, the body, and the inputs, which are known when the body is.
   static constexpr int head_size = 5;
@@ -75,7 +76,7 @@ class KernelWords : protected ProgramBuilder {
       }
       k.stores = *at++;
       for (int i = 0; i < k.stores; ++i, at += 2) {
-        k.store[i] = {at[1], false, static_cast<DType>(at[0])};
+        k.store[i] = {at[1], false, false, static_cast<DType>(at[0])};
       }
       return k;
     }
@@ -109,7 +110,8 @@ class KernelWords : protected ProgramBuilder {
     }
     k.stores = *at++;
     for (int i = 0; i < k.stores; ++i, at += 3) {
-      k.store[i] = {number(at[0]), at[1] != 0, static_cast<DType>(at[2])};
+      k.store[i] = {number(at[0]), (at[1] & row_bit) != 0, (at[1] & window_bit) != 0,
+                    static_cast<DType>(at[2])};
     }
     k.inputs = *at++;
     for (int i = 0; i < k.inputs; ++i, at += 3) {

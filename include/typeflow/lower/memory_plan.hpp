@@ -6,7 +6,8 @@
 // A temporary lives from the step that writes it to the last that reads it. Those whose lives
 // overlap get disjoint memory, others share it; a result takes the memory of an operand that dies
 // with it where the kernel reads that operand at the element at hand alone. Offsets are found by
-// first fit, the largest tensors first.
+// first fit, the largest tensors first. What is computed within another tensor has no memory of its
+// own: the other lives from the first of its parts on.
 
 #include <algorithm>
 #include <cstddef>
@@ -66,8 +67,16 @@ TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, const Sy
     for (int o = step.inputs; o < step.operands.count; ++o) {
       const Id out = operands[o];
       if (program.slots[out].kind != SlotKind::temporary) continue;
+      if (const Id whole = program.slots[out].within; whole != none) {
+        if (at(buffer_of, whole) == none) {
+          at(buffer_of, whole) = static_cast<Id>(buffers.size());
+          buffers.push_back({bytes_of(whole), s, s, 0});
+        }
+        at(buffer_of, out) = at(buffer_of, whole);
+      }
       const bool per_element = (kernel.element_stores >> (o - step.inputs) & 1u) != 0;
-      for (int i = 0; i < step.inputs && i < 32 && per_element && !keep_all; ++i) {
+      const bool is_new = at(buffer_of, out) == none;
+      for (int i = 0; i < step.inputs && i < 32 && per_element && is_new && !keep_all; ++i) {
         const Id in = operands[i];
         bool usable = program.slots[in].kind == SlotKind::temporary && at(last, in) == s &&
                       at(buffer_of, in) != none && bytes_of(in) == bytes_of(out) &&

@@ -53,6 +53,7 @@ struct ItemSpec {
 struct StoreSpec {
   int value;
   bool is_row;
+  bool is_window;  ///< lies in a larger tensor; the step's extents say where (KernelSummary)
   DType dtype;
 };
 
@@ -81,9 +82,9 @@ struct KernelSpec {
 struct KernelSummary {
   KernelKind kind;
   int outer;  ///< as in KernelSpec
-  /// Operands that lie in larger tensors. Behind the extents of its loops a step has for each, in
-  /// order, two numbers whose sum is where it begins, and how far apart its elements are along each
-  /// axis of the loops: numbers of elements, which may be negative.
+  /// Operands and results that lie in larger tensors. Behind the extents of its loops a step has
+  /// for each, in order, two numbers whose sum is where it begins, and how far apart its elements
+  /// are along each axis of the loops: numbers of elements, which may be negative.
   int windows;
   bool random;              ///< draws random numbers
   bool prints;              ///< ops::Print
@@ -121,7 +122,11 @@ constexpr KernelSummary summary_of(const KernelSpec& spec) {
     if (spec.item[i].op->effect == SideEffect::random) s.random = true;
   }
   for (int i = 0; i < spec.stores; ++i) {
-    if (!spec.store[i].is_row) s.element_stores |= 1u << (i & 31);
+    if (spec.store[i].is_window) {
+      ++s.windows;
+    } else if (!spec.store[i].is_row) {
+      s.element_stores |= 1u << (i & 31);
+    }
   }
   return s;
 }
@@ -139,6 +144,9 @@ struct Slot {
   Id type;   ///< in ProgramView::types
   Id index;  ///< of the placeholder, variable or constant
   Id step;   ///< that writes it; none for all but temporaries
+  /// The slot of a tensor in whose memory it is computed, as a window of that (passes/parts.hpp);
+  /// none for most.
+  Id within;
 };
 
 /// A constant's place: `words` of a scalar are {low, high, powers}, of an array {low, high} each.
@@ -329,7 +337,8 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, const S
     const Id slot = program.operands[step.operands.first + i];
     const std::int64_t bytes =
         checked_product(elements(slot), size_of(program.type_of(slot).dtype));
-    cost.bytes = checked_sum(cost.bytes, bytes);
+    const bool is_there = program.slots[slot].within != none && i < step.inputs;
+    if (!is_there) cost.bytes = checked_sum(cost.bytes, bytes);
     if (elements(slot) > space) space = elements(slot);
   }
   if (kernel.updates) {  // of the output as many elements as the largest input has, to and fro

@@ -35,7 +35,10 @@ class ProgramBuilder {
   }
   constexpr Id add_slot(Id storage) {
     const Node& node = nodes_[values_[storage].node];
-    Slot record{SlotKind::temporary, node.device, type_of(storage), none, none};
+    Slot record{SlotKind::temporary, node.device, type_of(storage), none, none, none};
+    if (const Part* const part = fused_.part(storage); part != nullptr) {
+      record.within = slot(part->whole);
+    }
     const Id id = out_.slots.size();
     const Range words = node.attributes;
     if (node.op->kind == Kind::source) {

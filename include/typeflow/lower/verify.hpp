@@ -8,31 +8,38 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Calls fail() if a window goes beyond its tensor where all symbols are 3.
+/// Calls fail() if a window that is read or written goes beyond its tensor where all symbols are 3.
 template <class F>
 constexpr void check_windows(const ProgramPools& program, const Step& step,
                              const KernelSpec& kernel, int rank, const F& fail) {
   SymbolSizes sizes;
   for (std::int64_t& size : sizes.of) size = 3;
   int at = step.extents.first + rank;
-  int operand = step.operands.first;
-  for (int i = 0; i < kernel.inputs; ++i) {
-    if (kernel.input[i].is_index) continue;
-    const Slot& slot = program.slots[program.operands[operand++]];
-    if (!kernel.input[i].is_window) continue;
+  const auto check = [&](Id slot, unsigned axes) {
     if (at + window_extents(rank) > step.extents.first + step.extents.count) return fail();
     const StepExtent* const window = program.extents.data() + at;
     std::int64_t first = window[0].resolve(sizes) + window[1].resolve(sizes);
     std::int64_t last = first;
     for (int k = 0; k < rank; ++k) {
-      if ((kernel.input[i].axes >> k & 1u) == 0) continue;
+      if ((axes >> k & 1u) == 0) continue;
       const std::int64_t extent = program.extents[step.extents.first + k].resolve(sizes);
       const std::int64_t along = (extent - 1) * window[2 + k].resolve(sizes);
       (along < 0 ? first : last) += along;
     }
-    const Dims& dims = program.types[slot.type].dims;
+    const Dims& dims = program.types[program.slots[slot].type].dims;
     if (first < 0 || last >= count_of(dims).resolve(sizes)) return fail();
     at += window_extents(rank);
+  };
+  int operand = step.operands.first;
+  for (int i = 0; i < kernel.inputs; ++i) {
+    if (kernel.input[i].is_index) continue;
+    const Id slot = program.operands[operand++];
+    if (kernel.input[i].is_window) check(slot, kernel.input[i].axes);
+  }
+  for (int i = 0; i < kernel.stores; ++i) {
+    const Slot& slot = program.slots[program.operands[operand++]];
+    if (kernel.store[i].is_window != (slot.within != none)) return fail();
+    if (slot.within != none) check(slot.within, (1u << rank) - 1u);
   }
 }
 
@@ -59,7 +66,7 @@ constexpr Message verify(const ProgramPools& program) {
     if (kernel.kind == KernelKind::loop || kernel.kind == KernelKind::columns) {
       const int rank = loop_extents(program.kernels[step.kernel], step);
       extents = rank + program.kernels[step.kernel].windows * window_extents(rank);
-      check_windows(program, step, kernel, rank, [&] { fail(s, "reads outside of a tensor"); });
+      check_windows(program, step, kernel, rank, [&] { fail(s, "a window beyond its tensor"); });
     }
     if (extents != step.extents.count) fail(s, "other extents than its kernel has");
     if (step.label.operation.size == 0) fail(s, "no label");

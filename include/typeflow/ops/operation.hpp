@@ -27,6 +27,11 @@
 //                                     custom, of one input: where the elements of y are in x, if
 //                                     all of them are there; false if no Layout says it. Kernels
 //                                     that read y then may read x
+//   static input_layout(op, const ir::Graph&, const ir::Node&, int input, Layout&)
+//                                     custom, of one result: where the elements of an input are in
+//                                     it; false if they are not, or no Layout says it. Then who
+//                                     computes that input may write it there: the kernel is given
+//                                     the result's memory as the input's, and leaves what is there
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; elementwise operations need none
 //   static explain(op, const Failure&, span<const Dims>)
@@ -100,6 +105,7 @@ struct operation_base {
   static constexpr std::nullptr_t gradient = nullptr;
   static constexpr std::nullptr_t simplify = nullptr;
   static constexpr std::nullptr_t layout = nullptr;
+  static constexpr std::nullptr_t input_layout = nullptr;
   static constexpr std::nullptr_t expand = nullptr;
 };
 

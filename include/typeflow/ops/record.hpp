@@ -263,6 +263,16 @@ inline constexpr LayoutRule layout_of<O> =
                        graph.dims_of(node.outputs.first), layout);
     };
 
+/// Its rule for where an input is in the result; null if it has none.
+using InputLayoutRule = bool (*)(const ir::Graph&, const ir::Node&, int, Layout&);
+template <class O>
+inline constexpr InputLayoutRule input_layout_of = nullptr;
+template <HoldsInputs O>
+inline constexpr InputLayoutRule input_layout_of<O> =
+    [](const ir::Graph& graph, const ir::Node& node, int input, Layout& layout) {
+      return O::input_layout(decode<O>(graph, node), graph, node, input, layout);
+    };
+
 /// O's loops; null if it has none.
 template <class O>
 constexpr auto interpret_of() -> void (*)(InterpretCall&) {
@@ -305,6 +315,7 @@ constexpr ir::Op make_op() {
                   O::foldable,
                   detail::Simplifies<O>,
                   detail::Moves<O>,
+                  detail::HoldsInputs<O>,
                   O::takes_strings,
                   O::flops,
                   word_count<O>,
@@ -312,6 +323,7 @@ constexpr ir::Op make_op() {
                   &Rules::gradient,
                   detail::simplify_of<O>(),
                   detail::layout_of<O>,
+                  detail::input_layout_of<O>,
                   &Rules::expand,
                   &Rules::evaluate,
                   detail::interpret_of<O>(),

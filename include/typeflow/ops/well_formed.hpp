@@ -52,6 +52,8 @@ concept Simplifies = !requires { requires NoRule<decltype(O::simplify)>; };
 template <class O>
 concept Moves = !requires { requires NoRule<decltype(O::layout)>; };
 template <class O>
+concept HoldsInputs = !requires { requires NoRule<decltype(O::input_layout)>; };
+template <class O>
 concept Expands = !requires { requires NoRule<decltype(O::expand)>; };
 /// It computes its elements itself, from a whole call.
 template <class O>
@@ -222,6 +224,21 @@ constexpr bool layout_fits() {
 }
 
 template <class O>
+concept lays_out_inputs =
+    requires(O op, const ir::Graph& graph, const ir::Node& node, Layout& layout) {
+      { O::input_layout(op, graph, node, 0, layout) } -> std::same_as<bool>;
+    };
+template <class O>
+constexpr bool input_layout_fits() {
+  constexpr bool fits = O::kind == Kind::custom && O::outputs == 1 && lays_out_inputs<O>;
+  static_assert(fits,
+                "input_layout is for operations with a kernel of their own and one result: bool "
+                "input_layout(op, const tf::ir::Graph&, const tf::ir::Node&, int input, "
+                "tf::Layout&)");
+  return fits;
+}
+
+template <class O>
 constexpr bool elementwise_fits() {
   using With = Takes<O, InputsOf<O>>;
   constexpr bool takes = arity<O> > 0 || (Evaluates<O> && O::own_type);
@@ -320,6 +337,9 @@ constexpr bool well_formed() {
   static_assert(!detail::Explains<O> || detail::explains_failures<O>,
                 "explain of an operation must be explain(op, const tf::Failure&, "
                 "std::span<const tf::Dims>), and give a tf::Error");
+  if constexpr (detail::HoldsInputs<O>) {
+    if (!detail::input_layout_fits<O>()) return false;
+  }
   if constexpr (detail::Moves<O>) {
     return detail::layout_fits<O>() && detail::rules_fit<O>();
   } else if constexpr (O::kind == Kind::elementwise) {

@@ -81,6 +81,14 @@ struct Window {
   Layout layout;
 };
 
+/// A value that is computed in the memory of another one (passes/parts.hpp).
+struct Part {
+  Id value;
+  Id whole;    ///< a storage value
+  Id operand;  ///< of the operation that gives the whole: the value, or a view of it
+  Layout layout;
+};
+
 /// The clusters of a graph.
 struct Fused {
   Pool<Cluster> clusters;
@@ -101,10 +109,16 @@ struct Fused {
   int type_count = 0;
   Pool<Window> windows;
   Pool<Id> window_of;  ///< by value: in windows, or none; empty if there are no windows
+  Pool<Part> parts;
+  Pool<Id> part_of;  ///< by value: in parts, or none; empty if there are no parts
 
   constexpr const Window* window(Id value) const {
     const bool is_window = value < window_of.size() && window_of.data()[value] != none;
     return is_window ? &windows.data()[window_of.data()[value]] : nullptr;
+  }
+  constexpr const Part* part(Id value) const {
+    const bool is_part = value < part_of.size() && part_of.data()[value] != none;
+    return is_part ? &parts.data()[part_of.data()[value]] : nullptr;
   }
 };
 

@@ -80,6 +80,14 @@ constexpr bool fits_starts(unsigned starts, unsigned reduced, int rank) {
   return (starts & (reduced & reduced << 1)) == 0 && (starts & (inner & inner << 1)) == 0;
 }
 
+/// Whether the tensor has elements, and a kernel can count from one to another with any strides.
+constexpr bool can_index(const Dims& dims) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  Count count{};
+  for (int i = 0; i < dims.rank; ++i) count.multiply(dims.extent[i]);
+  return count.coefficient > 0 && count.coefficient <= most;
+}
+
 class WindowFinder {
  public:
   constexpr WindowFinder(const Simplified& simplified, Fused& fused, const Roots& roots,
@@ -116,8 +124,6 @@ class WindowFinder {
   }
 
  private:
-  static constexpr std::int64_t largest_base = std::int64_t{1} << 40;
-
   constexpr void pin(Id traced) {
     const Id value = map_[traced];
     if (value == none || fused_.needs[graph_.values[value].node] == NeedSets::nobody) return;
@@ -134,19 +140,12 @@ class WindowFinder {
     const Node& from = graph_.node_of(base);
     // What a run overwrites may be another value by the time that it is read.
     if (from.op->builtin == Builtin::variable && is_written(from)) return;
-    if (count_of_elements(graph_.dims_of(x)) > largest_base) return;
-    if (count_of_elements(graph_.dims_of(value)) == 0) return;
+    if (!can_index(graph_.dims_of(x)) || !can_index(graph_.dims_of(value))) return;
     Window window{value, base, {}};
     if (!node.op->layout(graph_, node, window.layout)) return;
     if (candidate_of_.empty()) candidate_of_ = Pool<Id>(graph_.values.size(), none);
     candidate_of_[value] = found_.push(window);
     refused_.push(0);
-  }
-  /// With symbols of 1.
-  static constexpr std::int64_t count_of_elements(const Dims& dims) {
-    Count count{};
-    for (int i = 0; i < dims.rank; ++i) count.multiply(dims.extent[i]);
-    return count.coefficient;
   }
   constexpr bool is_written(const Node& variable) {
     if (written_.empty()) {

@@ -122,6 +122,9 @@ class ArenaPlanner {
         variables_(variables),
         keep_all_(keep_all) {
     load_constant_arrays();
+    for (Id i = 0; i < program_.slots.size; ++i) {
+      if (program_.slots[i].within != none) parts_.push_back(i);
+    }
   }
 
   /// Makes an arena ready for a run of these sizes.
@@ -164,6 +167,11 @@ class ArenaPlanner {
       if (fed.placeholder == none) continue;
       arena.slot(program_.placeholders[fed.placeholder].slot) = const_cast<void*>(fed.data);
     }
+  }
+
+  /// What is computed within other tensors goes where those are now.
+  void place_parts(Arena& arena) const {
+    for (const Id part : parts_) arena.slot(part) = arena.slot(program_.slots[part].within);
   }
 
  private:
@@ -273,6 +281,7 @@ class ArenaPlanner {
   bool keep_all_;
   AlignedBytes constant_arrays_;
   std::vector<std::byte*> array_of_;  // by constant
+  std::vector<Id> parts_;             // slots within others
 };
 
 }  // namespace detail

@@ -199,6 +199,7 @@ class Engine {
     // as they are when the run starts.
     struct Redirected {
       Arena& arena;
+      const detail::ArenaPlanner& planner;
       const ir::ProgramView& program;
       std::span<const FetchTarget> fetches;
       Queue* queue;
@@ -210,10 +211,11 @@ class Engine {
             arena.slot(slot) = arena.own_slot(slot);
           }
         }
+        planner.place_parts(arena);
       }
     };
     Failure failure;  // there until the queue is finished
-    const Redirected restore{arena, program_, fetches, target_.queue};
+    const Redirected restore{arena, planner_, program_, fetches, target_.queue};
     for (const FetchTarget& f : fetches) {
       const Id slot = program_.names[f.name].slot;
       if (program_.slots[slot].kind != ir::SlotKind::temporary) {
@@ -222,6 +224,7 @@ class Engine {
         arena.slot(slot) = f.data;
       }
     }
+    planner_.place_parts(arena);
     for (const Id id : steps) {
       const ir::Step& step = program_.steps[id];
       void* operands[max_operands];

@@ -185,6 +185,14 @@ struct LayoutOfTwo : tf::custom {
     return false;
   }
 };
+struct InputLayoutOfTypes : tf::custom {
+  static constexpr std::string_view name = "acme/InputLayoutOfTypes";
+  static constexpr tf::Type infer(InputLayoutOfTypes, const tf::Type& x) { return x; }
+  static constexpr bool input_layout(InputLayoutOfTypes, const tf::Dims&, const tf::Dims&,
+                                     tf::Layout&) {
+    return false;
+  }
+};
 struct ExplainsInText : tf::custom {
   static constexpr std::string_view name = "acme/ExplainsInText";
   static constexpr tf::Type infer(ExplainsInText, const tf::Type& x) { return x; }
@@ -242,6 +250,7 @@ constexpr void model(tf::Graph& g) {
   tf::add_node(g, acme::FixedGradient{}, &id, 1, tf::Type{});      // error: gradient of a variadic operation must be gradient(op, std::span<const tf::AnyExpr> x, y, dy, tf::AnyExpr* dx)
   tf::add_node(g, acme::RuleOfTwoResults{}, &id, 1, std::array<tf::Type, 2>{});  // error: simplify is for operations with one result
   apply(acme::LayoutOfTwo{}, x, x);  // error: layout is for operations with a kernel of their own, one input and one result: bool layout(op, const tf::Dims& x, const tf::Dims& y, tf::Layout&)
+  apply(acme::InputLayoutOfTypes{}, x);  // error: input_layout is for operations with a kernel of their own and one result: bool input_layout(op, const tf::ir::Graph&, const tf::ir::Node&, int input, tf::Layout&)
   apply(acme::ExplainsInText{}, x);  // error: explain of an operation must be explain(op, const tf::Failure&, std::span<const tf::Dims>), and give a tf::Error
   tf::add_node(g, acme::FiveResults{}, &id, 1, std::array<tf::Type, 5>{});  // error: an operation has from one to tf::max_outputs = 4 results
   tf::add_node(g, acme::ThreeFactors{}, &id, 1, tf::Type{});  // error: a contraction has two inputs

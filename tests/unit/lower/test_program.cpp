@@ -43,10 +43,12 @@ std::vector<Life> lives_of(const tf::ir::ProgramView& v, const tf::ir::MemoryPla
   std::vector<Life> lives;
   for (tf::Id slot = 0; slot < v.slots.size; ++slot) {
     if (v.slots[slot].kind != tf::ir::SlotKind::temporary) continue;
+    if (v.slots[slot].within != tf::none) continue;  // has the memory of another
     Life life{slot, tf::none, tf::none, 0, 0};
     for (tf::Id s = 0; s < v.steps.size; ++s) {
       for (int i = 0; i < v.steps[s].operands.count; ++i) {
-        if (v.operands[v.steps[s].operands.first + i] != slot) continue;
+        const tf::Id operand = v.operands[v.steps[s].operands.first + i];
+        if (operand != slot && v.slots[operand].within != slot) continue;
         if (life.first == tf::none) life.first = s;
         life.last = s;
       }

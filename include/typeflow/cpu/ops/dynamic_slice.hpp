@@ -33,7 +33,7 @@ struct kernel_of<ops::DynamicSlice> {
     const Strides from(*in);
     const Strides to(*out);
     const std::int64_t start = window_start(in[1], *out, *in, from);
-    StridedCopy copy;
+    StridedCopy copy(*out);
     for (std::size_t i = 0; i < out->extents.size(); ++i) {
       copy.add_axis(out->extents[i], from[i], to[i]);
     }
@@ -53,9 +53,9 @@ struct kernel_of<ops::DynamicUpdateSlice> {
     const Strides from(window);
     const Strides to(*out);
     const std::int64_t start = window_start(in[2], window, *out, to);
-    StridedCopy whole;
+    StridedCopy whole(*out);
     whole.add_axis(out->size(), 1, 1);
-    StridedCopy copy;
+    StridedCopy copy(window);
     for (std::size_t i = 0; i < window.extents.size(); ++i) {
       copy.add_axis(window.extents[i], from[i], to[i]);
     }

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/stream.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
@@ -40,9 +41,25 @@ void visit_size(DType type, F&& f) {
   }
 }
 
+/// Copies elements that lie together.
+template <class T>
+void copy_run(const T* in, std::int64_t count, T* out, bool streams) {
+  if (count == 0) return;
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+  if (streams) {
+    stream_copy(out, in, bytes);
+  } else {
+    std::memcpy(out, in, bytes);
+  }
+}
+
 /// A copy of elements from one strided place to another; strides count elements.
 class StridedCopy {
  public:
+  /// Into a part of this tensor, or all of it.
+  explicit StridedCopy(const Tensor& result)
+      : streams_(result.size() * size_of(result.dtype) >= streamed_bytes) {}
+
   /// Adds the next inner axis.
   void add_axis(std::int64_t extent, std::int64_t from, std::int64_t to) {
     size_ *= extent;
@@ -85,10 +102,10 @@ class StridedCopy {
   }
 
   template <class A, class T>
-  static void copy_row(const Axis& axis, std::int64_t count, const T* in, T* out) {
+  void copy_row(const Axis& axis, std::int64_t count, const T* in, T* out) const {
     constexpr std::int64_t few = 8;  // fewer than a call of memcpy is worth
     if (axis.from == 1 && axis.to == 1 && count > few) {
-      std::memcpy(out, in, static_cast<std::size_t>(count) * sizeof(T));
+      copy_run(in, count, out, streams_);
     } else {
       for (std::int64_t i = 0; i < count; ++i) out[i * axis.to] = in[i * axis.from];
     }
@@ -126,6 +143,7 @@ class StridedCopy {
           index[i] = 0;
         }
       }
+      if (streams_) end_streams();
     });
   }
 
@@ -167,6 +185,7 @@ class StridedCopy {
   Axis axes_[max_rank + 1] = {};
   int rank_ = 0;
   std::int64_t size_ = 1;
+  bool streams_;
 };
 
 /// How far apart a contiguous tensor's neighbours along each axis are.
@@ -191,7 +210,7 @@ struct kernel_of<ops::Transpose> {
                   const KernelCall& call) {
     const Strides from(*in);
     const Strides to(*out);
-    StridedCopy copy;
+    StridedCopy copy(*out);
     for (std::size_t i = 0; i < out->extents.size(); ++i) {
       copy.add_axis(out->extents[i], from[static_cast<std::size_t>(op.permutation[i])], to[i]);
     }
@@ -209,7 +228,7 @@ struct kernel_of<ops::Slice> {
     const std::int64_t* const window = out->extents.data();
     const Strides from(*in);
     const Strides to(*out);
-    StridedCopy copy;
+    StridedCopy copy(*out);
     std::int64_t start = 0;
     for (std::size_t i = 0; i < out->extents.size(); ++i) {
       const int axis = static_cast<int>(i);
@@ -232,7 +251,7 @@ struct kernel_of<ops::Reverse> {
                   const KernelCall& call) {
     if (out->size() == 0) return;
     const Strides stride(*in);
-    StridedCopy copy;
+    StridedCopy copy(*out);
     std::int64_t start = 0;
     for (std::size_t i = 0; i < out->extents.size(); ++i) {
       const std::int64_t extent = out->extents[i];
@@ -260,21 +279,24 @@ struct kernel_of<ops::Concat> {
         if (x->extents[axis] == 0) continue;
         return;
       }
-      const Strides from(*x);
-      StridedCopy copy;
-      for (std::size_t i = 0; i < x->extents.size(); ++i) {
-        copy.add_axis(x->extents[i], from[i], to[i]);
+      if (x->data != out->data) {  // else it is there
+        const Strides from(*x);
+        StridedCopy copy(*out);
+        for (std::size_t i = 0; i < x->extents.size(); ++i) {
+          copy.add_axis(x->extents[i], from[i], to[i]);
+        }
+        visit_size(x->dtype, [&]<class T>(T) {
+          copy.run<A>(call, static_cast<const T*>(x->data),
+                      static_cast<T*>(out->data) + begin * to[axis]);
+        });
       }
-      visit_size(x->dtype, [&]<class T>(T) {
-        copy.run<A>(call, static_cast<const T*>(x->data),
-                    static_cast<T*>(out->data) + begin * to[axis]);
-      });
       begin += x->extents[axis];
     }
   }
 };
 
-/// Row by row of the result: what is in front of the window, the window's row, what is behind it.
+/// Row by row of the result: what is in front of the window, the window's row if it is not there
+/// yet, what is behind it.
 template <>
 struct kernel_of<ops::Pad> {
   template <class A>
@@ -326,6 +348,8 @@ struct kernel_of<ops::Pad> {
     for (int i = 0; i < rows.rank; ++i) size *= rows.axis[i].extent;
     if (size == 0) return;
     const Axis& inner = rows.axis[rows.rank - 1];
+    const bool is_there = in == out;
+    const bool streams = size * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes;
     parallel(call, size, chunk_size, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
         const std::int64_t first = begin % inner.extent;
@@ -335,10 +359,12 @@ struct kernel_of<ops::Pad> {
         if (source < 0) {
           std::fill(row + first, row + last, value);
         } else {
-          fill_row<A>(inner, in + source * inner.window, value, row, first, last);
+          fill_row<A>(inner, is_there ? nullptr : in + source * inner.window, value, row, first,
+                      last, streams);
         }
         begin += last - first;
       }
+      if (streams) end_streams();
     });
   }
 
@@ -356,16 +382,22 @@ struct kernel_of<ops::Pad> {
     return source;
   }
 
-  /// Elements first .. last - 1 of a row.
+  /// Elements first .. last - 1 of a row; `in` is null where those of the window are there.
   template <class A, class T>
   static void fill_row(const Axis& axis, const T* in, T value, T* row, std::int64_t first,
-                       std::int64_t last) {
+                       std::int64_t last, bool streams) {
     if (axis.step == 1) {
       const std::int64_t from = std::clamp(axis.begin, first, last);
       const std::int64_t to = std::clamp(axis.begin + axis.window, from, last);
       std::fill(row + first, row + from, value);
-      std::copy(in + (from - axis.begin), in + (to - axis.begin), row + from);
+      if (in != nullptr) copy_run(in + (from - axis.begin), to - from, row + from, streams);
       std::fill(row + to, row + last, value);
+      return;
+    }
+    if (in == nullptr) {
+      for (std::int64_t i = first; i < last; ++i) {
+        if (axis.inside(i) < 0) row[i] = value;
+      }
       return;
     }
     std::fill(row + first, row + last, value);

@@ -58,7 +58,7 @@ struct kernel_of<ops::AssignSlice> {
     if (in->size() == 0) return;
     const Strides from(*in);
     const Strides to(*out);
-    StridedCopy copy;
+    StridedCopy copy(*in);
     std::int64_t start = 0;
     for (std::size_t i = 0; i < out->extents.size(); ++i) {
       start += op.begin[i] * to[i];

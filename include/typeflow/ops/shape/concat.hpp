@@ -74,6 +74,17 @@ struct Concat : custom {
   static constexpr AnyExpr flat(std::span<const AnyExpr> x, int axis, const Dims& dims);
   static constexpr bool is_along(const AnyExpr& x, int axis);
 
+  static constexpr bool input_layout(Concat op, const ir::Graph& graph, const ir::Node& node,
+                                     int input, Layout& out) {
+    out = row_major(graph.dims_of(node.outputs.first));
+    bool known = true;
+    for (int i = 0; i < input; ++i) {
+      const Extent before = graph.dims_of(graph.input(node, i)).extent[op.axis];
+      known = known && out.skip(before, out.stride[op.axis]);
+    }
+    return known;
+  }
+
   static void interpret(InterpretCall& call) {
     const Concat op = decode<Concat>(call.graph, call.node);
     HostTensor& y = call.outputs[0];

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Copies past the caches.
+//
+// Before a processor writes to a line of memory, it reads it. A streamed store does not, which
+// saves a third of what a copy moves; but then the line is in no cache. So this is for results of
+// which little would be left in a cache anyway by the time that they are read.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "typeflow/cpu/xsimd.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+/// Results of so many bytes are streamed: with fewer, copying and reading the copy take longer.
+/// (Measured: at 8 MiB it is the same, on a core with 2 MiB of its own.)
+inline constexpr std::int64_t streamed_bytes = std::int64_t{16} << 20;
+
+/// A register's bytes, and a store of them that goes past the caches.
+struct Streamed {
+#if defined(__AVX512F__)
+  static constexpr std::size_t width = 64;
+  static void copy(std::byte* to, const std::byte* from) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
+  }
+#elif defined(__AVX__)
+  static constexpr std::size_t width = 32;
+  static void copy(std::byte* to, const std::byte* from) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+#elif defined(__SSE2__)
+  static constexpr std::size_t width = 16;
+  static void copy(std::byte* to, const std::byte* from) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  }
+#else  // no such stores
+  static constexpr std::size_t width = 1;
+  static void copy(std::byte* to, const std::byte* from) { *to = *from; }
+#endif
+};
+
+/// What memcpy does. Others see it after end_streams() alone.
+inline void stream_copy(void* to, const void* from, std::size_t bytes) {
+  constexpr std::size_t width = Streamed::width;
+  constexpr std::size_t few = 512;  // fewer than it is worth: their lines are not written at once
+  if (width == 1 || bytes < few) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  std::byte* out = static_cast<std::byte*>(to);
+  const std::byte* in = static_cast<const std::byte*>(from);
+  const std::size_t head = (width - reinterpret_cast<std::uintptr_t>(out) % width) % width;
+  std::memcpy(out, in, head);
+  std::size_t i = head;
+  for (; i + width <= bytes; i += width) Streamed::copy(out + i, in + i);
+  std::memcpy(out + i, in + i, bytes - i);
+}
+
+/// Ends what a thread has streamed: what it does next is seen after it.
+inline void end_streams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Kernels that write into parts of concatenations and pads, against the interpreter; and sessions
+// whose runs want the whole now in the caller's memory, now not at all.
+
+#include <cmath>
+#include <vector>
+
+#include "support/check_kernels.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+
+constexpr void elements(tf::Graph& g) {
+  auto x = tf::placeholder<float, 3, tf::batch, 41>(g, "x");
+  auto z = tf::placeholder<float, 3, tf::batch, 9>(g, "z");
+  concat<2>(exp(x), z, 2.0f * z).named("along the last");
+  concat<1>(x + 1.0f, sqrt(abs(x))).named("along the batch");
+  stack<1>(tanh(x), -x).named("stacked");
+  auto image = tf::placeholder<double, 7, 5, 24>(g, "image");
+  pad<1, 2, 0, 0, 3, 5>(image * image, 7.0).named("bordered");
+  pad<0, 1, 1, 1, 0, 0>(exp(image)).named("rows around");
+  concat<2>(greater(image, 0.0), less(image, 1.0)).named("compared");
+}
+
+constexpr void folds(tf::Graph& g) {
+  auto x = tf::placeholder<float, 3, tf::batch, 41>(g, "x");
+  concat<2>(softmax(x), log_softmax(x)).named("rows");
+  pad<0, 0, 0, 0, 1, 6>(x - mean<2>(x, tf::keep_dims)).named("centred");
+}
+
+constexpr void sliced(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 9, 40>(g, "x");
+  auto y = exp(slice<tf::whole, tf::range(1, 8, 2), tf::range(3, 30)>(x));
+  auto z = tanh(slice<tf::whole, 0, tf::range(0, 12)>(x));
+  gradients(sum(square(y)) + sum(z), x).named("dx");
+}
+
+}  // namespace
+
+TEST_CASE("kernels that write parts agree with the interpreter") {
+  for (const std::int64_t batch : {0, 1, 2, 17, 300}) {
+    test::check_against_interpreter<elements>(batch, 1e-5);
+    if (batch > 0) test::check_against_interpreter<folds>(batch, 1e-5);
+    if (batch > 0) test::check_against_interpreter<sliced>(batch, 1e-5);
+  }
+}
+
+TEST_CASE("kernels that write parts have equal bits, fused or not, for any number of threads") {
+  for (const std::int64_t batch : {1, 5, 1003}) {
+    test::check_bits<elements>(batch);
+    test::check_bits<folds>(batch);
+    test::check_bits<sliced>(batch);
+  }
+}
+
+namespace {
+
+constexpr void whole_and_sum(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 16>(g, "x");
+  auto y = concat<1>(exp(x), 2.0f * x).named("y");
+  sum<1>(y).named("sums");
+}
+
+}  // namespace
+
+TEST_CASE("a part follows the whole into the caller's memory and back") {
+  tf::Variables variables;
+  tf::Session<whole_and_sum> session(variables);
+  for (const int batch : {3, 5, 2}) {
+    std::vector<float> x(static_cast<std::size_t>(16 * batch));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) / 4;
+    const auto check_sums = [&] {
+      std::vector<float> sums(static_cast<std::size_t>(batch));
+      session.run(tf::feed<"x">(x), tf::into<"sums">(sums));
+      for (std::size_t row = 0; row < sums.size(); ++row) {
+        double expected = 0;
+        for (std::size_t k = 0; k < 16; ++k) {
+          expected += std::exp(double{x[16 * row + k]}) + 2 * double{x[16 * row + k]};
+        }
+        CHECK(sums[row] == doctest::Approx(expected));
+      }
+    };
+    check_sums();
+    std::vector<float> y(2 * x.size(), -1.0f);
+    session.run(tf::feed<"x">(x), tf::into<"y">(y));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t at = i / 16 * 32 + i % 16;
+      CHECK(y[at] == doctest::Approx(std::exp(double{x[i]})));
+      CHECK(y[at + 16] == 2 * x[i]);
+    }
+    const std::vector<float> before = y;
+    check_sums();
+    CHECK(y == before);
+  }
+}
