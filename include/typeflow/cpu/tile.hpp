@@ -96,43 +96,50 @@ struct TileSums {
     });
   }
   /// Adds at[i][k * step] * b[k * pitch + j] for k < depth.
-  TYPEFLOW_INLINE void add(const T* (&at)[S::rows], std::int64_t step, const T* b,
+  TYPEFLOW_INLINE void add(const T* const (&at)[S::rows], std::int64_t step, const T* b,
                            std::int64_t pitch, std::int64_t depth) {
+    std::int64_t offset = 0;  // one register, where moving the rows' pointers takes many additions
     for (std::int64_t k = 0; k < depth; ++k) {
       B right[V];
       unrolled<V>([&](auto v)
                       TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
       unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-        const B left(*at[i]);
-        at[i] += step;
+        const B left(at[i][offset]);
         unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
           sum[i][v] = simd::fma(left, right[v], sum[i][v]);
         });
       });
+      offset += step;
       b += pitch;
     }
   }
 };
 
 /// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for j < V vectors; rows of
-/// the tile lie tile_pitch apart. Rows from `rows` on repeat the last.
+/// the tile lie tile_pitch apart. Rows from `rows` on repeat the last. The products are added to
+/// the tile `before`, whose rows lie side by side, if there is one.
 template <class T, class A, int V>
-[[gnu::noinline, gnu::flatten]] void product_tile(
-    const T* a, std::int64_t row, std::int64_t step, int rows, const T* b, std::int64_t pitch,
-    std::int64_t depth, T* tile, std::int64_t tile_pitch = TileShape<T, A>::width) {
+[[gnu::noinline, gnu::flatten]] void product_tile(const T* a, std::int64_t row, std::int64_t step,
+                                                  int rows, const T* b, std::int64_t pitch,
+                                                  std::int64_t depth, T* tile,
+                                                  std::int64_t tile_pitch = TileShape<T, A>::width,
+                                                  const T* before = nullptr) {
   using S = TileShape<T, A>;
   TileSums<T, A, V> sums;
   const T* at[S::rows];
   unrolled<S::rows>([&](auto i)
                         TYPEFLOW_INLINE_LAMBDA { at[i] = a + std::min<int>(i, rows - 1) * row; });
-  sums.clear();
+  if (before != nullptr) {
+    sums.load(before, S::width);
+  } else {
+    sums.clear();
+  }
   sums.add(at, step, b, pitch, depth);
   sums.store(tile, tile_pitch);
 }
 
 /// The same of operands in pieces: while runs.more(), runs.next(at, b) sets where the rows of a and
 /// of b begin, and gives the number of products; their elements lie runs.step and runs.pitch apart.
-/// With `go_on` they are added to the tile.
 template <class T, class A, int V, class Runs>
 [[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
                                                    bool go_on) {

@@ -29,6 +29,21 @@ constexpr void widths(tf::Graph& g) {
   relu(rest + scale * (matmul(a, b) + bias)).named("y");
 }
 
+/// Sums that wait in memory, and a transposed factor large enough to be copied.
+constexpr void deep(tf::Graph& g) {
+  auto a = tf::placeholder<float, tf::batch, 2100>(g, "a");
+  auto at = tf::placeholder<float, 2100, tf::batch>(g, "at");
+  auto b = tf::placeholder<float, 2100, 67>(g, "b");
+  auto bt = tf::placeholder<float, 34, 2100>(g, "bt");
+  auto ct = tf::placeholder<double, 2100, tf::batch>(g, "ct");
+  auto d = tf::placeholder<double, 21, 2100>(g, "d");
+  matmul(a, b).named("nn");
+  tf::matmul<tf::transpose_a>(at, b).named("tn");
+  relu(tf::matmul<tf::transpose_a>(at, b) * 2 + 1).named("tn_epilogue");
+  tf::matmul<tf::transpose_b>(a, bt).named("nt");
+  tf::matmul<tf::transpose_both>(ct, d).named("tt");
+}
+
 constexpr void doubles(tf::Graph& g) {
   auto a = tf::placeholder<double, tf::batch, 31>(g, "a");
   auto b = tf::placeholder<double, 31, 21>(g, "b");
@@ -152,6 +167,10 @@ TEST_CASE("matrix products agree with the interpreter") {
     test::check_against_interpreter<thin>(batch, 1e-12);
     test::check_against_interpreter<thin>(batch, 1e-12, 2);
   }
+  for (const std::int64_t batch : {3, 66, 130}) {
+    test::check_against_interpreter<deep>(batch, 1e-5);
+    test::check_against_interpreter<deep>(batch, 1e-5, 2);
+  }
   test::check_against_interpreter<many>(40, 1e-6, 2);
   for (const std::int64_t batch : {1, 5, 64}) {
     test::check_against_interpreter<batched_training>(batch, 1e-6);
@@ -181,6 +200,7 @@ TEST_CASE("matrix products have equal bits, fused or not, for any number of thre
     test::check_bits<widths<67>>(batch);
     test::check_bits<training>(batch);
   }
+  test::check_bits<deep>(130);
   for (const std::int64_t batch : {1, 3, 40}) {
     test::check_bits<batched>(batch);
     test::check_bits<thin>(batch);

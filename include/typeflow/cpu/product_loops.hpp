@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Products of matrices on the register tile: one code for all kernels of an element type. What a
+// kernel has of its own, how operands repeat and what follows the products, it says in a
+// ProductKernel.
+//
+// A task is some rows of a and a panel of b, a few vectors of its columns. It goes along the depth
+// in blocks, so that a block of the panel stays in cache while all of the task's rows are
+// multiplied with it; sums wait in memory in between, which changes none of their bits. Rows of a
+// large transposed a, whose neighbours in a row lie pages apart, are copied a block at a time. See
+// Goto, van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/tile.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::simd {
+
+/// Copies a W x W block of elements, transposed, W elements being 16 bytes; false if the back end
+/// has no such registers.
+template <class T>
+TYPEFLOW_INLINE bool transpose_block(const T* from, std::int64_t pitch, T* to,
+                                     std::int64_t to_pitch) {
+  using B = xsimd::make_sized_batch_t<T, 16 / sizeof(T)>;
+  if constexpr (std::is_void_v<B>) {
+    return false;
+  } else if constexpr (B::size == 2) {
+    const B r0 = B::load_unaligned(from);
+    const B r1 = B::load_unaligned(from + pitch);
+    xsimd::zip_lo(r0, r1).store_unaligned(to);
+    xsimd::zip_hi(r0, r1).store_unaligned(to + to_pitch);
+    return true;
+  } else {
+    const B r0 = B::load_unaligned(from);
+    const B r1 = B::load_unaligned(from + pitch);
+    const B r2 = B::load_unaligned(from + 2 * pitch);
+    const B r3 = B::load_unaligned(from + 3 * pitch);
+    const B even_low = xsimd::zip_lo(r0, r2);
+    const B even_high = xsimd::zip_hi(r0, r2);
+    const B odd_low = xsimd::zip_lo(r1, r3);
+    const B odd_high = xsimd::zip_hi(r1, r3);
+    xsimd::zip_lo(even_low, odd_low).store_unaligned(to);
+    xsimd::zip_hi(even_low, odd_low).store_unaligned(to + to_pitch);
+    xsimd::zip_lo(even_high, odd_high).store_unaligned(to + 2 * to_pitch);
+    xsimd::zip_hi(even_high, odd_high).store_unaligned(to + 3 * to_pitch);
+    return true;
+  }
+}
+
+/// Columns [first, last) of b as rows of `width` elements, with zeros behind them; b is
+/// depth x columns.
+template <class T>
+[[gnu::noinline]] void pack_panel(const T* b, std::int64_t depth, std::int64_t columns,
+                                  std::int64_t first, std::int64_t last, std::int64_t width,
+                                  T* panel) {
+  const std::int64_t count = last - first;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    T* const to = panel + k * width;
+    std::memcpy(to, b + k * columns + first, static_cast<std::size_t>(count) * sizeof(T));
+    std::fill(to + count, to + width, T(0));
+  }
+}
+
+/// The same of a b whose transpose, columns x depth, is in memory.
+template <class T>
+[[gnu::noinline]] void pack_transposed_panel(const T* b, std::int64_t depth, std::int64_t first,
+                                             std::int64_t last, std::int64_t width, T* panel) {
+  constexpr std::int64_t size = 16 / sizeof(T);
+  constexpr std::int64_t line = 16;  // elements along the depth, so that whole cache lines are read
+  const std::int64_t count = last - first;
+  for (std::int64_t begin = 0; begin < depth; begin += line) {
+    const std::int64_t end = std::min(begin + line, depth);
+    std::int64_t j = 0;
+    if (end - begin == line) {
+      for (; j + size <= count; j += size) {
+        const T* const from = b + (first + j) * depth;
+        bool done = true;
+        for (std::int64_t k = begin; k < end; k += size) {
+          done = transpose_block(from + k, depth, panel + k * width + j, width);
+        }
+        if (!done) break;
+      }
+    }
+    for (; j < count; ++j) {
+      const T* const from = b + (first + j) * depth;
+      for (std::int64_t k = begin; k < end; ++k) panel[k * width + j] = from[k];
+    }
+    for (std::int64_t k = begin; k < end; ++k) {
+      std::fill(panel + k * width + count, panel + (k + 1) * width, T(0));
+    }
+  }
+}
+
+/// What a kernel of products has of its own.
+template <class T>
+struct ProductKernel {
+  bool transposed_a;
+  bool transposed_b;
+  bool shared_b;       ///< whether all matrices are products with the same b
+  bool is_result;      ///< whether nothing follows the products
+  std::int64_t count;  ///< of the matrices
+  /// Which matrix of an operand belongs to one of the result's.
+  std::int64_t (*part_of_a)(const std::int64_t* extents, std::int64_t matrix);
+  std::int64_t (*part_of_b)(const std::int64_t* extents, std::int64_t matrix);
+  /// What follows the products of rows [first, last) and columns [column, last_column) of a matrix;
+  /// their tiles lie one after the other.
+  void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
+                 std::int64_t last, std::int64_t column, std::int64_t last_column);
+};
+
+template <class T, class A>
+class ProductLoops {
+  using S = TileShape<T, A>;
+  static constexpr int tile_size = S::rows * S::width;
+  static constexpr int tiles_of_task = 8;
+  static constexpr int panels_of_task = 4;  // at most
+  static constexpr std::int64_t rows_of_task = tiles_of_task * S::rows;
+  static constexpr std::int64_t block_depth = 1024;
+  static constexpr std::int64_t strip_depth = 192;  // of a block for which a is copied
+
+ public:
+  static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    return checked_product(checked_product(slots(kernel, extents), packed_size(kernel, extents)),
+                           sizeof(T));
+  }
+
+  [[gnu::noinline]] static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
+    const std::int64_t at_once = kernel.shared_b ? kernel.count : slots(kernel, call.extents);
+    for (std::int64_t first = 0; first < kernel.count; first += at_once) {
+      ProductLoops(call, kernel).multiply(first, std::min(at_once, kernel.count - first));
+    }
+  }
+
+ private:
+  /// Whether all panels of b are copied, so that their rows lie side by side: a transposed one's
+  /// must be, and many rows of a make it worth its time, unless all of b stays in the first cache.
+  /// Else the last is, if it is not full.
+  static bool copies_all(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    constexpr std::int64_t small = (std::int64_t{1} << 15) / sizeof(T);
+    return kernel.transposed_b ||
+           (extents[0] >= 2 * rows_of_task && checked_product(extents[1], extents[2]) > small);
+  }
+  /// Elements of the copied panels of one b.
+  static std::int64_t packed_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    const std::int64_t width =
+        copies_all(kernel, extents) ? Panels<S>(extents[1]).padded() : S::width;
+    return checked_product(width, extents[2]);
+  }
+  /// How many b are copied at a time: about as many as stay in cache until they are read.
+  static std::int64_t slots(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    if (kernel.shared_b) return 1;
+    constexpr std::int64_t elements = (std::int64_t{1} << 20) / sizeof(T);
+    const std::int64_t most = elements / std::max<std::int64_t>(packed_size(kernel, extents), 1);
+    return std::max<std::int64_t>(std::min(most, kernel.count), 1);
+  }
+
+  ProductLoops(const KernelCall& c, const ProductKernel<T>& k)
+      : call(c),
+        kernel(k),
+        rows(c.extents[0]),
+        columns(c.extents[1]),
+        depth(c.extents[2]),
+        panels(columns),
+        all_copied(copies_all(k, c.extents)),
+        last_copied(all_copied || columns % S::lanes != 0),
+        a_row(k.transposed_a ? 1 : depth),
+        a_step(k.transposed_a ? rows : 1),
+        packs_a(k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 19)),
+        packed(static_cast<T*>(c.workspace)),
+        packed_pitch(packed_size(k, c.extents)) {}
+
+  const T* b_of(std::int64_t matrix) const {
+    return call.operand<const T>(1) + kernel.part_of_b(call.extents, matrix) * depth * columns;
+  }
+  /// Where the copy of panel p is.
+  T* copy_of(std::int64_t slot, std::int64_t p) const {
+    return packed + (kernel.shared_b ? 0 : slot * packed_pitch) +
+           (all_copied ? panels.first(p) * depth : 0);
+  }
+
+  /// The products from matrix `first_matrix` on.
+  void multiply(std::int64_t first_matrix, std::int64_t matrices) const {
+    if (last_copied) {
+      const std::int64_t copies = all_copied ? panels.count : 1;
+      const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (S::width * depth + 1));
+      parallel(call, copies * (kernel.shared_b ? 1 : matrices), grain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t slot = i / copies;
+                   copy(b_of(first_matrix + slot), all_copied ? i % copies : panels.count - 1,
+                        slot);
+                 }
+               });
+    }
+    const std::int64_t groups = (rows + rows_of_task - 1) / rows_of_task;
+    const std::int64_t of_task =
+        std::min(rows_of_task, rows) * std::min<std::int64_t>(S::width, columns);
+    // What is copied of a serves several panels, if enough tasks are left.
+    const std::int64_t together =
+        packs_a ? std::clamp<std::int64_t>(matrices * groups * panels.count / 12, 1, panels_of_task)
+                : 1;
+    const std::int64_t bands = (panels.count + together - 1) / together;
+    const std::int64_t work = 2 * std::max<std::int64_t>(of_task * together, 1) * (depth + 1);
+    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    // All rows for a panel, if they stay in cache and b does not; else all panels for some rows.
+    constexpr std::int64_t cached = (std::int64_t{1} << 20) / sizeof(T);
+    const bool panels_first = rows * depth <= cached && columns * depth > cached;
+    parallel(call, matrices * bands * groups, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t slot = task / (bands * groups);
+        const std::int64_t i = task - slot * (bands * groups);
+        const std::int64_t band = panels_first ? i / groups : i % bands;
+        const std::int64_t group = panels_first ? i % groups : i / bands;
+        multiply(first_matrix + slot, slot, band * together,
+                 std::min((band + 1) * together, panels.count), group * rows_of_task);
+      }
+    });
+  }
+
+  void copy(const T* b, std::int64_t p, std::int64_t slot) const {
+    if (kernel.transposed_b) {
+      pack_transposed_panel(b, depth, panels.first(p), panels.last(p), panels.width(p),
+                            copy_of(slot, p));
+    } else {
+      pack_panel(b, depth, columns, panels.first(p), panels.last(p), panels.width(p),
+                 copy_of(slot, p));
+    }
+  }
+
+  /// A task: the rows from `first` on by panels [panel, last_panel).
+  void multiply(std::int64_t matrix, std::int64_t slot, std::int64_t panel, std::int64_t last_panel,
+                std::int64_t first) const {
+    const std::int64_t last = std::min(first + rows_of_task, rows);
+    const T* const a = call.operand<const T>(0) +
+                       kernel.part_of_a(call.extents, matrix) * rows * depth + first * a_row;
+    // Whole tiles that nothing follows are written where they belong.
+    T* const result =
+        kernel.is_result ? call.operand<T>(2) + (matrix * rows + first) * columns : nullptr;
+    const auto direct = [&](std::int64_t p) {
+      const bool whole = kernel.is_result && panels.first(p) + panels.width(p) <= columns;
+      return whole ? (last - first) / S::rows : 0;
+    };
+    alignas(64) T tiles[panels_of_task][tiles_of_task * tile_size];
+    alignas(64) T strips[rows_of_task * strip_depth];  // of a, if it is copied
+    const std::int64_t deepest = packs_a ? strip_depth : block_depth;
+    const std::int64_t blocks = std::max<std::int64_t>(1, (depth + deepest - 1) / deepest);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::int64_t begin = depth * block / blocks;
+      const std::int64_t length = depth * (block + 1) / blocks - begin;
+      if (packs_a) pack_strips(a + begin * rows, last - first, length, strips);
+      for (std::int64_t p = panel; p < last_panel; ++p) {
+        const std::int64_t width = panels.width(p);
+        const bool copied = all_copied || (last_copied && p == panels.count - 1);
+        const std::int64_t pitch = copied ? width : columns;
+        const T* const b =
+            (copied ? copy_of(slot, p) : b_of(matrix) + panels.first(p)) + begin * pitch;
+        const std::int64_t to_result = block == blocks - 1 ? direct(p) : 0;
+        for (std::int64_t i = 0; first + i * S::rows < last; ++i) {
+          const std::int64_t row = i * S::rows;
+          T* const sums = tiles[p - panel] + i * tile_size;
+          T* const tile = i < to_result ? result + row * columns + panels.first(p) : sums;
+          const std::int64_t tile_pitch = i < to_result ? columns : S::width;
+          const T* const before = block == 0 ? nullptr : sums;
+          const int count = static_cast<int>(std::min<std::int64_t>(S::rows, last - first - row));
+          with_vectors<S>(width, [&](auto vectors) {
+            if (packs_a) {
+              product_tile<T, A, vectors()>(strips + row * length, 1, S::rows, count, b, pitch,
+                                            length, tile, tile_pitch, before);
+            } else {
+              product_tile<T, A, vectors()>(a + row * a_row + begin * a_step, a_row, a_step, count,
+                                            b, pitch, length, tile, tile_pitch, before);
+            }
+          });
+        }
+      }
+    }
+    for (std::int64_t p = panel; p < last_panel; ++p) {
+      const std::int64_t from = first + direct(p) * S::rows;
+      if (from == last) continue;
+      kernel.finish(call, matrix, tiles[p - panel] + (from - first) * S::width, from, last,
+                    panels.first(p), panels.last(p));
+    }
+  }
+
+  /// `count` columns of a, from memory where its rows are side by side: strips of a tile's rows, of
+  /// which those of one step lie side by side.
+  void pack_strips(const T* a, std::int64_t count, std::int64_t length, T* strips) const {
+    for (std::int64_t k = 0; k < length; ++k) {
+      const T* const from = a + k * rows;
+      T* to = strips + k * S::rows;
+      std::int64_t i = 0;
+      for (; i + S::rows <= count; i += S::rows, to += S::rows * length) {
+        std::memcpy(to, from + i, S::rows * sizeof(T));
+      }
+      std::copy(from + i, from + count, to);
+    }
+  }
+
+  const KernelCall& call;
+  const ProductKernel<T>& kernel;
+  const std::int64_t rows;
+  const std::int64_t columns;
+  const std::int64_t depth;
+  const Panels<S> panels;
+  const bool all_copied;
+  const bool last_copied;
+  const std::int64_t a_row;
+  const std::int64_t a_step;
+  const bool packs_a;
+  T* const packed;
+  const std::int64_t packed_pitch;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
