@@ -210,7 +210,7 @@ constexpr AnyExpr sorted_along(const UntypedExpr auto& x, unsigned axes, Extent 
 /// The percentile q of `count` elements that the axes of these bits have. NaN if one of them is.
 constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent count, double q,
                                 PercentileMethod method, bool keep) {
-  const AnyExpr sorted = sorted_along(x, axes, count);
+  const auto sorted = sorted_along(x, axes, count);
   const int last = sorted.dims().rank - 1;
   const auto at = [&](Extent i) { return slice_along(sorted, last, i, 1); };
   // For 0 <= q <= 100: between elements `low` and `high`, of which t is the share of the latter.
@@ -219,7 +219,7 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
   const Extent high = low + 1 < count ? low + 1 : low;
   const double t = place - static_cast<double>(low);
   const bool up = t > 0.5 || (t == 0.5 && low % 2 == 1);
-  AnyExpr y = at(low);
+  auto y = at(low);
   switch (t == 0 ? PercentileMethod::lower : method) {
     case PercentileMethod::lower:
       break;
@@ -236,28 +236,27 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
       y = where(equal(y, at(high)), y, y + (at(high) - y) * t);  // of two infinities the one
       break;
   }
-  const AnyExpr largest = at(count - 1);  // NaN is sorted last
+  const auto largest = at(count - 1);  // NaN is sorted last
   return reshape_to(where(equal(largest, largest), y, largest), reduced(x.dims(), axes, keep));
 }
 
 /// The same where runs tell q, or the number of elements.
 constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent count,
                                 const UntypedExpr auto& q, PercentileMethod method, bool keep) {
-  const AnyExpr sorted = sorted_along(x, axes, count);
-  const auto at = [&](const AnyExpr& place) {
+  const auto sorted = sorted_along(x, axes, count);
+  const auto at = [&](const auto& place) {
     return gather_node(sorted, cast_to(place, DType::int64), sorted.dims().rank - 1, 0,
                        Indexing::percentile);
   };
-  const AnyExpr last = cast_to(
-      reduce<ops::Max>(index_along(*x.graph, Dims{1, {count}}, 0), 1u, false), DType::float64);
+  const auto last = cast_to(reduce<ops::Max>(index_along(*x.graph, Dims{1, {count}}, 0), 1u, false),
+                            DType::float64);
   // A q that is none, NaN too, leads to element -1, which is an error.
-  const AnyExpr share = cast_to(q, DType::float64) / 100;
-  const AnyExpr place =
+  const auto share = cast_to(q, DType::float64) / 100;
+  const auto place =
       where(logical_and(greater_equal(share, 0), less_equal(share, 1)), share * last, -1);
-  AnyExpr y{};
+  auto y = at(floor(place));
   switch (method) {
     case PercentileMethod::lower:
-      y = at(floor(place));
       break;
     case PercentileMethod::higher:
       y = at(ceil(place));
@@ -266,17 +265,16 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
       y = at(round(place));  // halves go to the even one
       break;
     case PercentileMethod::midpoint:
-      y = at(floor(place)) * 0.5 + at(ceil(place)) * 0.5;
+      y = y * 0.5 + at(ceil(place)) * 0.5;
       break;
     case PercentileMethod::linear: {
-      const AnyExpr low = at(floor(place));
-      const AnyExpr high = at(ceil(place));
-      const AnyExpr t = cast_to(place - floor(place), x.dtype());
-      y = where(equal(low, high), low, low + (high - low) * t);  // of two infinities the one
+      const auto high = at(ceil(place));
+      const auto t = cast_to(place - floor(place), x.dtype());
+      y = where(equal(y, high), y, y + (high - y) * t);  // of two infinities the one
       break;
     }
   }
-  const AnyExpr largest = at(last);  // NaN is sorted last
+  const auto largest = at(last);  // NaN is sorted last
   return reshape_to(where(equal(largest, largest), y, largest), reduced(x.dims(), axes, keep));
 }
 
