@@ -16,7 +16,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "typeflow/cpu/call.hpp"
+#include "typeflow/core/extent.hpp"
+#include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
