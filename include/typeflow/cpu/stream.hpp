@@ -68,4 +68,16 @@ inline void end_streams() {
 #endif
 }
 
+/// Copies elements that lie together.
+template <class T>
+void copy_run(const T* in, std::int64_t count, T* out, bool streams) {
+  if (count == 0) return;
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+  if (streams) {
+    stream_copy(out, in, bytes);
+  } else {
+    std::memcpy(out, in, bytes);
+  }
+}
+
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd

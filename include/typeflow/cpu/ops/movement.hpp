@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/stream.hpp"
@@ -38,18 +37,6 @@ void visit_size(DType type, F&& f) {
       return f(Bytes<8>{});
     default:
       return f(Bytes<16>{});
-  }
-}
-
-/// Copies elements that lie together.
-template <class T>
-void copy_run(const T* in, std::int64_t count, T* out, bool streams) {
-  if (count == 0) return;
-  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
-  if (streams) {
-    stream_copy(out, in, bytes);
-  } else {
-    std::memcpy(out, in, bytes);
   }
 }
 
