@@ -69,6 +69,14 @@ void with_vectors(std::int64_t width, const F& f) {
   }
 }
 
+/// Asks memory for the element that lies `ahead` elements behind `at`, which need not exist.
+template <class T>
+TYPEFLOW_INLINE void prefetch(const T* at, std::int64_t ahead) {
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(ahead) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address));
+}
+
 /// The sums of a tile while they are in registers: TileShape::rows rows of V vectors.
 template <class T, class A, int V>
 struct TileSums {
@@ -95,14 +103,19 @@ struct TileSums {
       });
     });
   }
-  /// Adds at[i][k * step] * b[k * pitch + j] for k < depth.
+  /// Adds at[i][k * step] * b[k * pitch + j] for k < depth. If `ahead` is not 0, memory is asked
+  /// for the elements of a that lie so far behind those that are read.
   TYPEFLOW_INLINE void add(const T* const (&at)[S::rows], std::int64_t step, const T* b,
-                           std::int64_t pitch, std::int64_t depth) {
+                           std::int64_t pitch, std::int64_t depth, std::int64_t ahead = 0) {
+    constexpr std::int64_t line = 64 / sizeof(T);
     std::int64_t offset = 0;  // one register, where moving the rows' pointers takes many additions
     for (std::int64_t k = 0; k < depth; ++k) {
       B right[V];
       unrolled<V>([&](auto v)
                       TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
+      if (ahead != 0 && k % line == 0) {
+        unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { prefetch(at[i] + offset, ahead); });
+      }
       unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
         const B left(at[i][offset]);
         unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
@@ -134,7 +147,7 @@ template <class T, class A, int V>
   } else {
     sums.clear();
   }
-  sums.add(at, step, b, pitch, depth);
+  sums.add(at, step, b, pitch, depth, step == 1 ? S::rows * row : 0);  // the rows of the next tile
   sums.store(tile, tile_pitch);
 }
 
