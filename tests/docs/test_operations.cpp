@@ -103,7 +103,7 @@ struct Lookup : typeflow::custom {
 
 constexpr Row swish = row<Swish>("swish", "swish(x)", "(S) -> (S)", "x sigmoid(x)");
 constexpr Row either = row<Swish>("either", "a | b", "(S) x (S) -> (S)", "either");
-constexpr Row lookup = row<Lookup>("lookup", "lookup(x)", "(S) -> (S)", "x, found");
+constexpr Row found = row<Lookup>("lookup", "lookup(x)", "(S) -> (S)", "x, found");
 constexpr Row composed = row<>("composed", "composed(x)", "(S) -> (S)", "x", {.types = "any"});
 constexpr Row safe = row<Swish>("swish", "swish(x)", "(S) -> (S)", "", {.infallible = "never"});
 
@@ -236,7 +236,7 @@ TEST_CASE("operators are known by their call, and bars are escaped in the table"
 
 TEST_CASE("a row must know element types and gradient") {
   Sources in = complete();
-  in.rows = {&swish, &lookup, &composed};
+  in.rows = {&swish, &found, &composed};
   const std::string text = text_of_gaps(in);
   CHECK(text.find("lookup: its records don't say which element types 'lookup(x)' takes; the row "
                   "must, .types") != std::string::npos);
@@ -298,6 +298,6 @@ TEST_CASE("types and gradients of rows are those of their records") {
   CHECK(gradient(row<ops::Less>("", "", "", "")) == Gradient::nothing);
   CHECK(gradient(row<ops::Less, ops::Exp>("", "", "", "")) == Gradient::any_order);
   CHECK(gradient(row<ops::Exp, Lookup>("", "", "", "")) == Gradient::once);
-  CHECK(gradient(lookup) == Gradient::missing);
+  CHECK(gradient(found) == Gradient::missing);
   CHECK(gradient(row<ops::Variable>("", "", "", "")) == Gradient::no_tensors);
 }

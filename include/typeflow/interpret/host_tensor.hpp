@@ -51,6 +51,9 @@ struct HostTensor {
 
 /// A tensor of zeros; Error if there is no memory for it.
 inline HostTensor host_tensor(DType dtype, const Dims& dims) {
+  if (dtype == DType::string) {
+    throw Error(detail::to_string(dtype, dims), "the interpreter has numbers alone, no strings");
+  }
   const std::int64_t size = count_of(dims).coefficient;
   try {
     if (size > too_many / static_cast<std::int64_t>(sizeof(Number))) throw std::bad_alloc();

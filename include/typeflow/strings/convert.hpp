@@ -90,9 +90,11 @@ constexpr auto as_string(const X& x, std::source_location at = std::source_locat
 
 /// A bucket in [0, buckets) for each string, as int64: FarmHash's Fingerprint64 modulo their
 /// number, as TensorFlow has it.
-template <StringExpr X>
+template <TypedExpr X>
 constexpr auto string_to_hash_bucket_fast(
     const X& x, std::int64_t buckets, std::source_location at = std::source_location::current()) {
+  static_assert(StringExpr<X>,
+                "string_to_hash_bucket_fast(x, buckets): x must be a tensor of strings");
   detail::mark(at, x);
   detail::check_buckets(x.graph(), "string_to_hash_bucket_fast(x, buckets)", buckets);
   return Expr<std::int64_t, typename X::shape>(
@@ -101,10 +103,12 @@ constexpr auto string_to_hash_bucket_fast(
 
 /// The same by SipHash-2-4 with a key: who does not know it cannot choose strings that fall into
 /// one bucket.
-template <StringExpr X>
+template <TypedExpr X>
 constexpr auto string_to_hash_bucket_strong(
     const X& x, std::int64_t buckets, const std::uint64_t (&key)[2],
     std::source_location at = std::source_location::current()) {
+  static_assert(StringExpr<X>,
+                "string_to_hash_bucket_strong(x, buckets, key): x must be a tensor of strings");
   detail::mark(at, x);
   detail::check_buckets(x.graph(), "string_to_hash_bucket_strong(x, buckets, key)", buckets);
   const ops::StringToHashBucketStrong op{{}, buckets, key[0], key[1]};

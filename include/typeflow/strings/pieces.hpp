@@ -226,9 +226,10 @@ constexpr auto substr(const X& x, const P& position, const L& length,
 }
 
 /// The bytes of each string, as int32.
-template <StringExpr X>
+template <TypedExpr X>
 constexpr auto string_length(const X& x,
                              std::source_location at = std::source_location::current()) {
+  static_assert(StringExpr<X>, "string_length(x): x must be a tensor of strings");
   detail::mark(at, x);
   return Expr<std::int32_t, typename X::shape>(x.graph(), apply(ops::StringLength{}, x.any()).id);
 }

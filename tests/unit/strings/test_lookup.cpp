@@ -32,6 +32,15 @@ constexpr void small(tf::Graph& g) {
   lookup(x, keys, values, placeholder<float>(g, "default", 7)).named("value_or");
 }
 
+constexpr void weighted(tf::Graph& g) {
+  auto x = placeholder<std::string_view, tf::batch, 2>(g, "x");
+  auto weights = placeholder<double, tf::batch, 2>(g, "weights");
+  auto keys = constant<std::string_view, 3>(g, {"a", "b", "c"});
+  auto values = variable<double, 3>(g, "values", tf::zeros);
+  auto y = sum(weights * lookup(x, keys, values, -1));
+  gradients(y, values).named("dvalues");
+}
+
 constexpr void vocabulary(tf::Graph& g) {
   auto x = placeholder<std::string_view, tf::batch>(g, "x");
   auto keys = variable<std::string_view, many>(g, "keys", tf::zeros);
@@ -58,6 +67,15 @@ TEST_CASE("lookup: values") {
   CHECK(flat(session.run<"name">(tf::feed<"x">(x))) == Strings{"Katze", "?", "nichts", "die"});
   CHECK(flat(session.run<"value_or">(tf::feed<"x">(x))) == std::vector<float>{1.5f, 7, 2.5f, 0.5f});
   CHECK(flat(session.run<"value_or">(tf::feed<"x">(x), tf::feed<"default">(8.0f)))[1] == 8);
+}
+
+TEST_CASE("lookup: gradient") {
+  tf::Variables variables;
+  tf::Session<weighted> session(variables);
+  const Strings x = {"b", "none", "a", "b", "", "b"};
+  const std::vector<double> weights = {1, 2, 4, 8, 16, 32};
+  CHECK(flat(session.run<"dvalues">(tf::feed<"x">(x), tf::feed<"weights">(weights))) ==
+        std::vector<double>{4, 1 + 8 + 32, 0});
 }
 
 TEST_CASE("string_index: values") {

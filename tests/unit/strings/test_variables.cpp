@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "typeflow/interpret/interpret.hpp"
 #include "typeflow/strings.hpp"
 #include "typeflow/typeflow.hpp"
 #include "unit/strings/strings.hpp"
@@ -113,4 +114,8 @@ TEST_CASE("strings: lines and checks") {
   tf::Session<model, tf::debug> debug(variables);
   debug.run<"turn">();
   CHECK_THROWS_WITH(debug.value("v"), doctest::Contains("is a tensor of strings"));
+  tf::Graph graph;
+  tf::constant<std::string_view, 2>(graph, {"a", "b"}).named("words");
+  CHECK_THROWS_WITH(tf::interpret(graph, {}),
+                    doctest::Contains("string [2]: the interpreter has numbers alone"));
 }
