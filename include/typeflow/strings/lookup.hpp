@@ -12,7 +12,7 @@
 #include <source_location>
 #include <string_view>
 
-#include "typeflow/ops/elementwise/arithmetic.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/strings/pieces.hpp"

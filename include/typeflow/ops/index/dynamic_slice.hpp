@@ -14,7 +14,7 @@
 #include <limits>
 #include <source_location>
 
-#include "typeflow/ops/elementwise/math.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
