@@ -2,7 +2,8 @@
 
 // An operation that takes no strings, of those that otherwise take elements of any type.
 
-// expect: Unique (strings_refused.cpp:17)
+// expect: Unique
+// expect: (strings_refused.cpp:18)
 // expect: takes no tensors of strings
 
 #include "typeflow/typeflow.hpp"
