@@ -19,12 +19,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-namespace detail {
-/// The places of an index: open addressing, at most half of them taken.
-constexpr Extent index_places(Extent keys) {
+/// The extent of the hash index of so many keys: open addressing, at most half of the places taken.
+constexpr Extent string_index_size(Extent keys) {
   return static_cast<Extent>(std::bit_ceil(2 * static_cast<std::uint64_t>(keys > 0 ? keys : 1)));
 }
-}  // namespace detail
 
 namespace ops {
 
@@ -34,7 +32,7 @@ struct StringIndex : of_strings {
   static constexpr Type infer(const StringIndex&, const Type& keys) {
     const bool fits = keys.dtype == DType::string && keys.dims.rank == 1 &&
                       !is_symbolic(keys.dims.extent[0]) && keys.dims.extent[0] < (1 << 30);
-    return {DType::int32, fits ? Dims{1, {detail::index_places(keys.dims.extent[0])}} : no_dims};
+    return {DType::int32, fits ? Dims{1, {string_index_size(keys.dims.extent[0])}} : no_dims};
   }
 };
 
@@ -63,7 +61,7 @@ struct IndexRule {
   }();
   static constexpr Dims value = [] {
     if constexpr (fits) {
-      return Dims{1, {index_places(K::shape::dims.extent[0])}};
+      return Dims{1, {string_index_size(K::shape::dims.extent[0])}};
     } else {
       return Dims{1, {1}};
     }
@@ -85,8 +83,6 @@ constexpr auto string_index(const K& keys,
   return Expr<std::int32_t, shape_of_t<Rule>>(keys.graph(),
                                               apply(ops::StringIndex{}, keys.any()).id);
 }
-/// The extent of the index of so many keys.
-constexpr Extent string_index_size(Extent keys) { return detail::index_places(keys); }
 
 /// The position of each string among the keys, -1 where it is none of them, as int64. `index` is
 /// what string_index made of the same keys; of one of other keys nothing is found that is not

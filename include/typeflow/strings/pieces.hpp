@@ -144,11 +144,14 @@ struct JoinRule {
   static constexpr Dims value = reduced(X::shape::dims, fits ? 1u << axis : 0u, false);
 };
 
-template <class X, Extent... More>
-struct WithAxes;
-template <Extent... D, Extent... More>
-struct WithAxes<Shape<D...>, More...> {
-  using type = Shape<D..., More...>;
+template <class X, Extent Tokens>
+struct SplitRule {
+  static constexpr bool fits = X::rank < max_rank;
+  static constexpr Dims value = [] {
+    Dims dims = X::shape::dims;
+    if (fits) dims.append(Tokens);
+    return dims;
+  }();
 };
 
 }  // namespace detail
@@ -197,11 +200,12 @@ constexpr auto string_split(const X& x, std::string_view delimiters = " ",
                             StringSplitOptions options = {},
                             std::source_location at = std::source_location::current()) {
   static_assert(Tokens > 0, "string_split<Tokens>(x, delimiters): Tokens must be positive");
-  static_assert(X::rank < max_rank, "string_split<Tokens>(x, delimiters): x has too many axes");
+  static_assert(detail::SplitRule<X, Tokens>::fits,
+                "string_split<Tokens>(x, delimiters): x has too many axes");
   detail::mark(at, x);
   Graph& g = x.graph();
   const Id ids[] = {x.id(), constant<std::string_view>(g, delimiters).id()};
-  using Token = Expr<std::string_view, typename detail::WithAxes<typename X::shape, Tokens>::type>;
+  using Token = Expr<std::string_view, shape_of_t<detail::SplitRule<X, Tokens>>>;
   using Counts = Expr<std::int32_t, typename X::shape>;
   const ops::StringSplit op{{}, Tokens, options.skip_empty ? 1u : 0u};
   const auto y = add_node(g, op, ids, 2, std::array{Token::type, Counts::type});

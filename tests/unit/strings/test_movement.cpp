@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,14 @@ namespace tf = typeflow;
 namespace {
 
 constexpr std::string_view with_zero("a rather longer string\0with a zero", 34);
+
+/// A user's operation on strings.
+struct Shout : tf::custom {
+  static constexpr std::string_view name = "test/Shout";
+  static constexpr bool takes_strings = true;
+  static constexpr tf::Derivative derivative = tf::Derivative::zero;
+  static constexpr tf::Type infer(Shout, const tf::Type& x) { return x; }
+};
 
 constexpr void moves(tf::Graph& g) {
   auto x = placeholder<std::string_view, tf::batch, 3>(g, "x");
@@ -33,9 +43,27 @@ constexpr void moves(tf::Graph& g) {
   reverse<1>(x).named("reversed");
   broadcast_to<2, 3>(words).named("rows");
   select<0>(words, 0).named("first");
+  tile<1, 2>(x).named("tiled");
+  const auto columns = split<3, 1>(x);
+  stack<0>(columns[2], columns[0]).named("stacked");
+  apply(Shout{}, identity(x)).named("shouted");
 }
 
 }  // namespace
+
+template <>
+struct tf::simd::kernel_of<Shout> {
+  template <class A>
+  static void run(const Shout&, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    for (std::int64_t i = 0; i < out->size(); ++i) {
+      const std::string_view x = static_cast<const std::string_view*>(in->data)[i];
+      char* const bytes = call.characters->allocate(x.size() + 1);
+      std::copy(x.begin(), x.end(), bytes);
+      bytes[x.size()] = '!';
+      static_cast<std::string_view*>(out->data)[i] = {bytes, x.size() + 1};
+    }
+  }
+};
 
 TEST_CASE("strings: what moves elements moves strings") {
   tf::Variables variables;
@@ -58,4 +86,13 @@ TEST_CASE("strings: what moves elements moves strings") {
   CHECK(flat(session.run<"reversed">(of)) == Strings{"", "beta", "alpha", "gamma", "", "beta"});
   CHECK(flat(session.run<"rows">())[3] == "alpha");
   CHECK(session.run<"first">() == "alpha");
+  CHECK(flat(session.run<"tiled">(of)) == Strings{"alpha", "beta", "", "alpha", "beta", "", "beta",
+                                                  "", "gamma", "beta", "", "gamma"});
+  CHECK(flat(session.run<"stacked">(of)) == Strings{"", "gamma", "alpha", "beta"});
+  CHECK(flat(session.run<"shouted">(of)) ==
+        Strings{"alpha!", "beta!", "!", "beta!", "!", "gamma!"});
+  for (const auto& y : {session.run<"twice">(tf::feed<"x">(Strings{})),
+                        session.run<"tiled">(tf::feed<"x">(Strings{}))}) {
+    CHECK(y.size() == 0);
+  }
 }
