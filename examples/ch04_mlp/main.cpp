@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <typeflow/image.hpp>
-#include <typeflow/optimizers.hpp>
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 

@@ -24,7 +24,6 @@
 #include <typeflow/data.hpp>
 #include <typeflow/image.hpp>
 #include <typeflow/images.hpp>
-#include <typeflow/optimizers.hpp>
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
