@@ -92,6 +92,7 @@
 #include "typeflow/nn/attention.hpp"
 #include "typeflow/nn/dropout.hpp"
 #include "typeflow/nn/layer_norm.hpp"
+#include "typeflow/optimizers/optimizer.hpp"
 #include "typeflow/optimizers/gradient_descent.hpp"
 #include "typeflow/optimizers/momentum.hpp"
 #include "typeflow/optimizers/adagrad.hpp"

@@ -17,9 +17,9 @@ struct Adagrad {
   double initial = 0.1;
   Label name = "adagrad";
 
-  constexpr Effect step(const Rows& v, const UntypedExpr auto& dv) const {
-    const Rows sum = v.slot("sum", filled(initial));
-    const AnyExpr total = sum.read() + square(dv);
+  constexpr Effect step(const auto& v, const auto& dv) const {
+    const auto sum = v.slot("sum", filled(initial));
+    const auto total = sum.read() + square(dv);
     return assign(sum, total) + assign(v, v.read() - v.setting(rate) * dv / sqrt(total));
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {

@@ -18,13 +18,12 @@ struct AdamStep {
   Effect effect;
 };
 /// The powers are kept, so that a beta may change from run to run.
-constexpr AdamStep begin_adam(const std::same_as<Rows> auto& first, const Scalar& beta1,
-                              const Scalar& beta2) {
+constexpr AdamStep begin_adam(const auto& first, const Scalar& beta1, const Scalar& beta2) {
   ir::Graph& graph = first.variable().graph();
-  const AnyVariable power1 = first.number("beta1_power", ones);
-  const AnyVariable power2 = first.number("beta2_power", ones);
-  const AnyExpr next1 = power1.any() * setting(graph, beta1, DType::float64);
-  const AnyExpr next2 = power2.any() * setting(graph, beta2, DType::float64);
+  const auto power1 = first.number("beta1_power", ones);
+  const auto power2 = first.number("beta2_power", ones);
+  const auto next1 = power1.any() * setting(graph, beta1, DType::float64);
+  const auto next2 = power2.any() * setting(graph, beta2, DType::float64);
   return {1 - next1, 1 - next2, assign(power1, next1) + assign(power2, next2)};
 }
 
@@ -34,18 +33,18 @@ struct Moments {
   AnyExpr square;
   Effect effect;
 };
-constexpr Moments update_moments(const Rows& v, const UntypedExpr auto& dv, const Scalar& beta1,
+constexpr Moments update_moments(const auto& v, const auto& dv, const Scalar& beta1,
                                  const Scalar& beta2) {
-  const Rows m = v.slot("m");
-  const Rows s = v.slot("v");
-  const AnyExpr mean = m.read() + v.one_minus(beta1) * (dv - m.read());
-  const AnyExpr squares = s.read() + v.one_minus(beta2) * (typeflow::square(dv) - s.read());
+  const auto m = v.slot("m");
+  const auto s = v.slot("v");
+  const auto mean = m.read() + v.one_minus(beta1) * (dv - m.read());
+  const auto squares = s.read() + v.one_minus(beta2) * (typeflow::square(dv) - s.read());
   return {mean, squares, assign(m, mean) + assign(s, squares)};
 }
 /// The rate of Adam's step with the corrections of both averages' biases.
-constexpr AnyExpr corrected_rate(const UntypedExpr auto& remaining1, const AnyExpr& remaining2,
+constexpr AnyExpr corrected_rate(const auto& remaining1, const auto& remaining2,
                                  const Scalar& rate) {
-  const AnyExpr plain = setting(*remaining1.graph, rate, DType::float64);
+  const auto plain = setting(*remaining1.graph, rate, DType::float64);
   return plain * sqrt(remaining2) / remaining1;
 }
 
@@ -68,13 +67,11 @@ struct Adam {
   Label name = "adam";
 
   constexpr bool every_row() const { return !lazy; }
-  constexpr auto begin(const std::same_as<Rows> auto& first) const {
-    return detail::begin_adam(first, beta1, beta2);
-  }
-  constexpr Effect step(const Rows& v, const UntypedExpr auto& dv, const auto& now) const {
-    const detail::Moments moments = detail::update_moments(v, dv, beta1, beta2);
-    const AnyExpr size = v.setting(detail::corrected_rate(now.remaining1, now.remaining2, rate));
-    const AnyExpr direction = moments.mean / (sqrt(moments.square) + v.setting(epsilon));
+  constexpr auto begin(const auto& first) const { return detail::begin_adam(first, beta1, beta2); }
+  constexpr Effect step(const auto& v, const auto& dv, const auto& now) const {
+    const auto moments = detail::update_moments(v, dv, beta1, beta2);
+    const auto size = v.setting(detail::corrected_rate(now.remaining1, now.remaining2, rate));
+    const auto direction = moments.mean / (sqrt(moments.square) + v.setting(epsilon));
     return moments.effect + assign(v, v.read() - size * direction);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
@@ -101,15 +98,13 @@ struct AdamW {
   Label name = "adamw";
 
   constexpr bool every_row() const { return true; }
-  constexpr auto begin(const std::same_as<Rows> auto& first) const {
-    return detail::begin_adam(first, beta1, beta2);
-  }
-  constexpr Effect step(const Rows& v, const UntypedExpr auto& dv, const auto& now) const {
-    const detail::Moments moments = detail::update_moments(v, dv, beta1, beta2);
-    const AnyExpr size = v.setting(detail::corrected_rate(now.remaining1, now.remaining2, rate));
-    const AnyExpr direction = moments.mean / (sqrt(moments.square) + v.setting(epsilon));
-    AnyExpr shrinks = v.setting(rate) * v.setting(decay);
-    const Pool<Slices> slices = slices_of(dv);
+  constexpr auto begin(const auto& first) const { return detail::begin_adam(first, beta1, beta2); }
+  constexpr Effect step(const auto& v, const auto& dv, const auto& now) const {
+    const auto moments = detail::update_moments(v, dv, beta1, beta2);
+    const auto size = v.setting(detail::corrected_rate(now.remaining1, now.remaining2, rate));
+    const auto direction = moments.mean / (sqrt(moments.square) + v.setting(epsilon));
+    auto shrinks = v.setting(rate) * v.setting(decay);
+    const auto slices = slices_of(dv);
     if (!slices.empty()) shrinks = where(detail::touched_rows(dv, slices), shrinks, 0);
     return moments.effect + assign(v, v.read() - shrinks * v.read() - size * direction);
   }

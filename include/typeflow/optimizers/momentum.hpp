@@ -18,10 +18,10 @@ struct Momentum {
   bool nesterov = false;
   Label name = "momentum";
 
-  constexpr Effect step(const Rows& v, const UntypedExpr auto& dv) const {
-    const Rows m = v.slot("m");
-    const AnyExpr sum = v.setting(momentum) * m.read() + dv;
-    const AnyExpr direction = nesterov ? dv + v.setting(momentum) * sum : sum;
+  constexpr Effect step(const auto& v, const auto& dv) const {
+    const auto m = v.slot("m");
+    const auto sum = v.setting(momentum) * m.read() + dv;
+    const auto direction = nesterov ? dv + v.setting(momentum) * sum : sum;
     return assign(m, sum) + assign(v, v.read() - v.setting(rate) * direction);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {

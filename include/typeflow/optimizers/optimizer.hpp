@@ -8,9 +8,9 @@
 //     tf::Scalar rate = 0.01, momentum = 0.9;
 //     tf::Label name = "momentum";                            // slots are W/momentum/...
 //
-//     constexpr tf::Effect step(const tf::Rows& v, const tf::UntypedExpr auto& dv) const {
-//       const tf::Rows m = v.slot("m");
-//       const tf::AnyExpr sum = v.setting(momentum) * m.read() + dv;
+//     constexpr tf::Effect step(const auto& v, const auto& dv) const {  // tf::Rows, tf::AnyExpr
+//       const auto m = v.slot("m");
+//       const auto sum = v.setting(momentum) * m.read() + dv;
 //       return assign(m, sum) + assign(v, v.read() - v.setting(rate) * sum);
 //     }
 //   };
@@ -67,10 +67,12 @@ constexpr AnyExpr touched_rows(const UntypedExpr auto& gradient, const Pool<Slic
   return reshape_to(greater(count, 0), rows);
 }
 
-constexpr SummedRows summed_rows(const UntypedExpr auto& gradient, const Pool<Slices>& slices) {
+/// (X for AnyExpr: clang instantiates what is called here when it is used, not where it is read.)
+template <UntypedExpr X>
+constexpr SummedRows summed_rows(const X& gradient, const Pool<Slices>& slices) {
   ir::Graph& graph = *gradient.graph;
-  std::vector<AnyExpr> indices;
-  std::vector<AnyExpr> values;
+  std::vector<X> indices;
+  std::vector<X> values;
   Extent count = 0;
   for (const Slices& s : slices) {
     const AnyExpr index{&graph, s.indices};
@@ -83,10 +85,10 @@ constexpr SummedRows summed_rows(const UntypedExpr auto& gradient, const Pool<Sl
     values.push_back(reshape_to(value, rows));
   }
   const bool one = slices.size() == 1;
-  const AnyExpr all = one ? indices[0] : concat_to(indices, 0);
-  const AnyExpr parts = one ? values[0] : concat_to(values, 0);
-  const AnyExpr group = unique(all, count)[1];
-  const AnyExpr sums = unsorted_segment_sum(parts, group, count);
+  const X all = one ? indices[0] : concat_to(indices, 0);
+  const X parts = one ? values[0] : concat_to(values, 0);
+  const X group = unique(all, count)[1];
+  const X sums = unsorted_segment_sum(parts, group, count);
   return {gather(sums, group, 0, 0), all, {}, slices[0].indexing};
 }
 
@@ -146,9 +148,9 @@ class Rows {
   }
 
   /// See assign.
-  constexpr Effect set(const AnyExpr& value) const {
+  constexpr Effect set(const UntypedExpr auto& value) const {
     Graph& graph = variable_.graph();
-    const AnyExpr x = cast_to(value, variable_.dtype());
+    const auto x = cast_to(value, variable_.dtype());
     if (rows_.indices.exists()) {
       return {graph, detail::scatter_node<ops::ScatterUpdate>(variable_.any(), rows_.indices, x,
                                                               rows_.indexing)};
@@ -185,44 +187,47 @@ class Rows {
 };
 
 /// rows := x, of which the variable's other rows keep their values. x has the shape of the rows.
-constexpr Effect assign(const Rows& rows, const AnyExpr& x) { return rows.set(x); }
+constexpr Effect assign(const Rows& rows, const UntypedExpr auto& x) { return rows.set(x); }
+
+namespace detail {
+/// The token of an optimiser's step of one variable.
+template <class Optimizer, UntypedExpr X, class... Begun>
+constexpr Id step_of(const Optimizer& optimizer, const AnyVariable& variable, const X& gradient,
+                     const Begun&... begun) {
+  const Rows all(variable, optimizer.name);
+  const X dv = map_values(gradient, [&](const X& x) { return cast_to(x, all.dtype()); });
+  bool every_row = false;
+  if constexpr (requires { optimizer.every_row(); }) every_row = optimizer.every_row();
+  const Pool<Slices> slices = every_row ? Pool<Slices>{} : slices_of(dv);
+  if (slices.empty()) return optimizer.step(all, dv, begun...).token();
+  const SummedRows summed = summed_rows(dv, slices);
+  return optimizer.step(Rows(variable, optimizer.name, summed), summed.values, begun...).token();
+}
+}  // namespace detail
 
 /// The effect of an optimiser's step for each of these gradients. It changes variables and slots as
 /// they are at this point of the model's statements, by gradients at their values when the run
 /// starts. Slots of a name that is taken are an error of the model.
 ///
-/// optimizer.step(v, dv), or, of an optimiser with begin(v), which is called once, with the first
-/// of the variables, optimizer.step(v, dv, x) with the x that it gives. Its member x.effect is a
-/// part of the step.
+/// The step of a variable is optimizer.step(v, dv). Of an optimiser with begin(v), which is called
+/// once, with the first of the variables, it is optimizer.step(v, dv, x) with the x that this
+/// gives; x.effect is a part of the step, too.
 template <class Optimizer>
 constexpr Effect apply_gradients(const Optimizer& optimizer, const Gradients& gradients) {
   if (gradients.size() == 0) return {};
-  const auto each = [&](const auto&... begun) {
-    Pool<Id> tokens;
-    (tokens.push(begun.effect.token()), ...);
-    for (const VariableGradient item : gradients) {
-      const AnyVariable& variable = item.variable;
-      Rows rows(variable, optimizer.name);
-      const AnyExpr dv =
-          map_values(item.gradient, [&](const AnyExpr& x) { return cast_to(x, rows.dtype()); });
-      bool sparse = true;
-      if constexpr (requires { optimizer.every_row(); }) sparse = !optimizer.every_row();
-      const Pool<Slices> slices = sparse ? slices_of(dv) : Pool<Slices>{};
-      if (slices.empty()) {
-        tokens.push(optimizer.step(rows, dv, begun...).token());
-      } else {
-        const detail::SummedRows summed = detail::summed_rows(dv, slices);
-        rows = Rows(variable, optimizer.name, summed);
-        tokens.push(optimizer.step(rows, summed.values, begun...).token());
-      }
-    }
-    return detail::group_node(*gradients.graph, tokens.data(), tokens.size());
-  };
+  Pool<Id> tokens;
   if constexpr (requires(const Rows& first) { optimizer.begin(first); }) {
-    return each(optimizer.begin(Rows(gradients[0].variable, optimizer.name)));
+    const auto begun = optimizer.begin(Rows(gradients[0].variable, optimizer.name));
+    tokens.push(begun.effect.token());
+    for (const auto& [variable, gradient] : gradients) {
+      tokens.push(detail::step_of(optimizer, variable, gradient, begun));
+    }
   } else {
-    return each();
+    for (const auto& [variable, gradient] : gradients) {
+      tokens.push(detail::step_of(optimizer, variable, gradient));
+    }
   }
+  return detail::group_node(*gradients.graph, tokens.data(), tokens.size());
 }
 
 /// The optimiser's step for these gradients, together with the updates that layers registered
