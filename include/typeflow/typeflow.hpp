@@ -85,6 +85,7 @@
 #include "typeflow/ops/index/unique.hpp"
 #include "typeflow/ops/index/wide_positions.hpp"
 #include "typeflow/graph/describe.hpp"
+#include "typeflow/graph/parameters.hpp"
 #include "typeflow/nn/batch_norm.hpp"
 #include "typeflow/nn/dense.hpp"
 #include "typeflow/nn/attention.hpp"
