@@ -95,6 +95,7 @@
 #include "typeflow/nn/flatten.hpp"
 #include "typeflow/nn/layer_norm.hpp"
 #include "typeflow/nn/repeat.hpp"
+#include "typeflow/optimizers/blend.hpp"
 #include "typeflow/optimizers/gradient_descent.hpp"
 #include "typeflow/passes/contract.hpp"
 #include "typeflow/passes/simplify.hpp"
