@@ -39,6 +39,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/state/assign.hpp"
 #include "typeflow/front/variables.hpp"
+#include "typeflow/front/regularizers.hpp"
 #include "typeflow/front/scope.hpp"
 #include "typeflow/front/fold.hpp"
 #include "typeflow/front/placement.hpp"

@@ -17,6 +17,7 @@ class Graph;
 
 class AnyVariable;
 class Effect;
+struct AnyExpr;
 
 /// A place in a list, for range-based loops over list[0], list[1]...
 template <class List>
@@ -43,6 +44,17 @@ struct VariableList {
   constexpr ListPlace<VariableList> end() const { return {this, size()}; }
 };
 
+/// Some of the losses that a model added, scalars, in the order in which it did.
+struct LossList {
+  Graph* graph = nullptr;
+  Pool<Id> values;
+
+  constexpr int size() const { return values.size(); }
+  constexpr AnyExpr operator[](int i) const;  // front/expr.hpp
+  constexpr ListPlace<LossList> begin() const { return {this, 0}; }
+  constexpr ListPlace<LossList> end() const { return {this, size()}; }
+};
+
 /// The graph that a model adds to, by functions: void model(tf::Graph& g).
 class Graph {
  public:
@@ -60,6 +72,23 @@ class Graph {
   /// Registers what a layer changes in each step of training, beside what optimisers do: `minimize`
   /// includes it in its effect.
   constexpr void add_update(const Effect& update);  // front/expr.hpp
+
+  /// Adds a scalar to the model's losses, and returns it: g.add_loss(mean(x)).named("loss"). It
+  /// belongs to the name scope in which this is called.
+  template <class L>
+  constexpr L add_loss(const L& loss);  // front/expr.hpp
+  /// The losses added in the name scope `path` and in scopes inside it; all without a path.
+  constexpr LossList losses(std::string_view path = {}) {
+    LossList list{this, {}};
+    for (const ir::LossRecord& loss : records_.losses) {
+      Message scope{};
+      records_.print_scope(scope, loss.scope, false);  // "tower_1/"
+      const std::string_view text = scope.view();
+      const bool inside = text.starts_with(path) && text.substr(path.size()).starts_with('/');
+      if (path.empty() || inside) list.values.push(loss.value);
+    }
+    return list;
+  }
 
   /// The records, for the library and for operations that add nodes of their own.
   constexpr operator ir::Graph&() & { return records_; }               // NOLINT
