@@ -108,6 +108,25 @@ constexpr bool initializers_come_from_options_and_scopes(tf::Graph& g) {
 }
 static_assert(holds<initializers_come_from_options_and_scopes>());
 
+// Regularisers: a layer's own for weights and bias, else the scope's.
+constexpr bool regularizers_come_from_options_and_scopes(tf::Graph& g) {
+  tf::Scope in(g, "net", {.regularizer = tf::l2_regularizer(0.5)});
+  auto x = placeholder<float, tf::batch, 8, 6, 4>(g, "x");
+  auto ids = placeholder<std::int32_t, tf::batch>(g, "ids");
+  conv2d<5, 3>(g, "scope", x);
+  conv2d<5, 3>(g, "own", x,
+               {.regularizer = tf::l1_regularizer(2), .bias_regularizer = tf::no_regularizer});
+  separable_conv2d<5, 3>(g, "separable", x, {.regularizer = tf::l1_regularizer(3)});
+  embedding<10, 4>(g, "words", ids, {.regularizer = tf::l1_regularizer(4)});
+  const auto is = [&](int i, double l1, double l2) {
+    const tf::Regularizer r = records(g).variable_records[i].regularizer;
+    return r.l1 == l1 && r.l2 == l2;
+  };
+  return is(0, 0, 0.5) && is(1, 0, 0.5) && is(2, 2, 0) && is(3, 0, 0) && is(4, 3, 0) &&
+         is(5, 3, 0) && is(6, 0, 0.5) && is(7, 4, 0);
+}
+static_assert(holds<regularizers_come_from_options_and_scopes>());
+
 // Activations: functions of the library, and lambdas.
 constexpr bool activations_follow_the_bias(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 8, 6, 4>(g, "x");

@@ -193,7 +193,8 @@ class SeparableLayer {
                                                         const LayerOptions& options,
                                                         const std::source_location& at) {
     const Scope in(graph, name);
-    return variable<T>(graph, "depthwise", DepthwiseShape{}, options.weights, true, at);
+    return layer_variable<T, DepthwiseShape>(graph, "depthwise", options.weights,
+                                             options.regularizer, at);
   }
 
   Variable<T, DepthwiseShape> depthwise_;

@@ -5,14 +5,14 @@
 
 #include <source_location>
 
-#include "typeflow/front/scope.hpp"
-#include "typeflow/front/sources.hpp"
+#include "typeflow/nn/layer.hpp"
 #include "typeflow/ops/index/embedding.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct EmbeddingLayerOptions {
-  Initializer weights{};  ///< of W; without one, the scope's, or glorot_uniform
+  Initializer weights{};      ///< of W; without one, the scope's, or glorot_uniform
+  Regularizer regularizer{};  ///< of W; without one, the scope's
 };
 
 /// A layer with weights W (Vocabulary,Width); callable many times, its variable is made once:
@@ -23,7 +23,8 @@ class Embedding {
   constexpr Embedding(Graph& graph, Label name, EmbeddingLayerOptions options = {},
                       std::source_location at = std::source_location::current()) {
     const Scope in(graph, name);
-    weights_ = variable<T, Vocabulary, Width>(graph, "W", options.weights, true, at);
+    weights_ = detail::layer_variable<T, Shape<Vocabulary, Width>>(graph, "W", options.weights,
+                                                                   options.regularizer, at);
   }
 
   /// The rows of W that ids name; an id outside of [0, Vocabulary) is an error of the run.

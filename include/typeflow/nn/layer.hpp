@@ -7,6 +7,7 @@
 #include <source_location>
 #include <type_traits>
 
+#include "typeflow/front/regularizers.hpp"
 #include "typeflow/front/scope.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/variables.hpp"
@@ -47,11 +48,23 @@ class Activation {
 struct LayerOptions {
   Initializer weights{};  ///< of W; without one, the scope's, or glorot_uniform
   Initializer bias = zeros;
-  bool use_bias = true;  ///< whether there is a `b` to add
+  bool use_bias = true;            ///< whether there is a `b` to add
+  Regularizer regularizer{};       ///< of W; without one, the scope's
+  Regularizer bias_regularizer{};  ///< of b; without one, the scope's
   Activation activation{};
 };
 
 namespace detail {
+
+/// A layer's variable, with its regulariser if it names one.
+template <Element T, class S>
+constexpr Variable<T, S> layer_variable(Graph& graph, Label name, Initializer initializer,
+                                        const Regularizer& regularizer,
+                                        const std::source_location& at) {
+  const Variable<T, S> made = variable<T>(graph, name, S{}, initializer, true, at);
+  if (regularizer.set) regularize(made, regularizer, at);
+  return made;
+}
 
 /// The variables W, of shape S, and b, (Out), of a layer whose results have Out as their last axis.
 template <Element T, class S, Extent Out>
@@ -61,8 +74,10 @@ class Weights {
                     const std::source_location& at)
       : activation_(options.activation) {
     const Scope in(graph, name);
-    weights_ = variable<T>(graph, "W", S{}, options.weights, true, at);
-    if (options.use_bias) bias_ = variable<T, Out>(graph, "b", options.bias, true, at);
+    weights_ = layer_variable<T, S>(graph, "W", options.weights, options.regularizer, at);
+    if (options.use_bias) {
+      bias_ = layer_variable<T, Shape<Out>>(graph, "b", options.bias, options.bias_regularizer, at);
+    }
   }
 
   constexpr const Variable<T, S>& weights() const { return weights_; }
