@@ -50,7 +50,13 @@ constexpr Exception internal_records[] = {
 constexpr Exception other_functions[] = {
     {"Session", "the constructor of what runs a model"},
     {"BatchNorm", "the constructor of a layer; its call is that of batch_norm"},
+    {"blend", "changes variables, which lists name"},
+    {"ConvLayer", "the constructor of a layer; its call is that of conv2d"},
+    {"ConvTransposeLayer", "the constructor of a layer; its call is that of conv2d_transpose"},
     {"Dense", "the constructor of a layer; its call is that of dense"},
+    {"DepthwiseLayer", "the constructor of a layer; its call is that of depthwise_conv2d"},
+    {"Embedding", "the constructor of a layer; its call is that of embedding"},
+    {"SeparableLayer", "the constructor of a layer; its call is that of separable_conv2d"},
     {"named", "gives a name, and makes no node"},
 };
 

@@ -35,7 +35,8 @@ struct ListPlace {
 /// Some of a graph's variables, in the order in which the model made them.
 struct VariableList {
   Graph* graph = nullptr;
-  Pool<Id> variables;  ///< in ir::Graph::variable_records
+  Pool<Id> variables;       ///< in ir::Graph::variable_records
+  std::string_view path{};  ///< below which they lie, as the list was asked for
 
   constexpr int size() const { return variables.size(); }
   constexpr AnyVariable operator[](int i) const;  // front/variables.hpp
@@ -96,7 +97,7 @@ class Graph {
 
  private:
   constexpr VariableList select(std::string_view path, bool trainable_only) {
-    VariableList list{this, {}};
+    VariableList list{this, {}, path};
     for (Id i = 0; i < records_.variable_records.size(); ++i) {
       const ir::VariableRecord& record = records_.variable_records[i];
       if (record.state || (trainable_only && !record.trainable)) continue;
