@@ -5,3 +5,4 @@
 // headers of such files are JSON, for which it needs nlohmann's library (CMake: typeflow::saving).
 
 #include "typeflow/saving/load.hpp"
+#include "typeflow/saving/save.hpp"

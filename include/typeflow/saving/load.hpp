@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <span>
@@ -17,6 +18,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/runtime/variables.hpp"
+#include "typeflow/saving/files.hpp"
 #include "typeflow/saving/safetensors.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -41,7 +43,7 @@ class Loading {
  public:
   Loading(Variables& variables, std::span<const std::byte> bytes, const std::string& source,
           const LoadOptions& options)
-      : variables_(variables), file_(parse_safetensors(bytes, source)), source_(source) {
+      : variables_(variables), file_(parse_safetensors(bytes, source)) {
     const std::vector<std::string> stored = variables.names();
     for (const auto& [variable, tensor] : targets(stored, options.names)) {
       if (options.only && !options.only(variable)) continue;
@@ -140,7 +142,6 @@ class Loading {
 
   Variables& variables_;
   SavedFile file_;
-  const std::string& source_;
   std::vector<Restored> restored_;
   std::uint64_t draws_ = 0;
   bool has_draws_ = false;
@@ -161,6 +162,13 @@ class Loading {
 TYPEFLOW_COLD inline Metadata load(Variables& variables, std::span<const std::byte> bytes,
                                    const LoadOptions& options = {}) {
   return detail::Loading(variables, bytes, "load(variables, bytes)", options).finish();
+}
+
+/// The same of a file, which must not be cut short meanwhile; save() replaces files as a whole.
+TYPEFLOW_COLD inline Metadata load(Variables& variables, const std::filesystem::path& path,
+                                   const LoadOptions& options = {}) {
+  const detail::MappedFile file(path);
+  return detail::Loading(variables, file.bytes(), path.string(), options).finish();
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
