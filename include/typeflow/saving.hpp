@@ -4,5 +4,6 @@
 // Variables in files: safetensors, which Python's frameworks read and write. Its own include since
 // headers of such files are JSON, for which it needs nlohmann's library (CMake: typeflow::saving).
 
+#include "typeflow/saving/checkpoints.hpp"
 #include "typeflow/saving/load.hpp"
 #include "typeflow/saving/save.hpp"

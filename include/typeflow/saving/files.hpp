@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -120,6 +121,8 @@ class ReplacingFile {
       buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
     }
   }
+
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
   /// Puts the file in its place.
   void finish() {

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "typeflow/core/error.hpp"
@@ -61,8 +63,9 @@ TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const st
     in_order.push_back({std::move(name), entry, type});
   }
   // Large elements first: so all are aligned, as the data itself is.
-  std::ranges::stable_sort(in_order, std::ranges::greater{},
-                           [](const Saved& x) { return x.type->size; });
+  std::ranges::sort(in_order, {}, [](const Saved& x) {
+    return std::pair(-x.type->size, std::string_view(x.name));
+  });
 
   SavedParts parts;
   nlohmann::json header = nlohmann::json::object();
@@ -114,7 +117,7 @@ TYPEFLOW_COLD inline void save(const Variables& variables, const std::filesystem
                                const SaveOptions& options = {}) {
   const detail::SavedParts parts = detail::saved_parts(variables, path.string(), options);
   detail::ReplacingFile file(path);
-  file.write(std::as_bytes(std::span(parts.header)));
+  file.write(parts.header);
   for (const std::span<const std::byte> bytes : parts.data) file.write(bytes);
   file.finish();
 }

@@ -179,7 +179,7 @@ TEST_CASE("when the disk takes no more, the temporary file is gone and the old f
   variables.set<double>("large", std::vector<double>(100'000, 2.0), {1, {100'000}});
 
   // A child, whose files can't grow beyond a limit; at 0 bytes, within the header, and in the data.
-  for (const ::rlim_t limit : {0, 100, 5000, 500'000}) {
+  for (const unsigned limit : {0u, 100u, 5000u, 500'000u}) {
     const ::pid_t child = ::fork();
     if (child == 0) {
       ::signal(SIGXFSZ, SIG_IGN);
