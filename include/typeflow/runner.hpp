@@ -27,6 +27,11 @@ namespace typeflow::inline TYPEFLOW_TARGET::detail {
 [[noreturn]] TYPEFLOW_COLD inline void refuse_empty_results(std::string_view name) {
   throw Error("result \"" + std::string(name) + "\"", "no such result; there are none");
 }
+[[noreturn]] TYPEFLOW_COLD inline void refuse_type(std::string_view name, DType expected,
+                                                   DType given) {
+  throw Error("result \"" + std::string(name) + "\"", std::string(name_of(expected)),
+              std::string(name_of(given)));
+}
 [[noreturn]] TYPEFLOW_COLD inline void refuse_value(std::string_view name, std::size_t count) {
   throw Error("result \"" + std::string(name) + "\"", std::to_string(count) + " elements", "one");
 }
@@ -58,15 +63,20 @@ class RunnerResults {
   }
   /// Type and shape of one; Error if there is none of the name.
   TYPEFLOW_EXCHANGED const RunnerTensor& tensor(std::string_view name) const {
-    return results(name).tensor(name);
+    if (results_ == nullptr) detail::refuse_empty_results(name);
+    return results_->tensor(name);
   }
   /// The elements, in row-major order; Error if the name or the type is wrong. They live as long as
   /// the results do, so this is no member of results that nobody keeps.
   template <detail::RunnerElement T>
   TYPEFLOW_EXCHANGED std::span<const T> get(std::string_view name) const& {
-    std::size_t count = 0;
-    const void* const data = results(name).data(name, detail::runner_dtype_of<T>, count);
-    return {static_cast<const T*>(data), count};
+    const RunnerTensor& result = tensor(name);
+    if (result.dtype != detail::runner_dtype_of<T>) {
+      detail::refuse_type(name, result.dtype, detail::runner_dtype_of<T>);
+    }
+    std::int64_t count = 1;
+    for (const std::int64_t extent : result.shape) count *= extent;
+    return {static_cast<const T*>(result.data), static_cast<std::size_t>(count)};
   }
   template <detail::RunnerElement T>
   std::span<const T> get(std::string_view name) const&& = delete;
@@ -80,11 +90,6 @@ class RunnerResults {
   }
 
  private:
-  TYPEFLOW_EXCHANGED const RunnerResultsInterface& results(std::string_view name) const {
-    if (results_ == nullptr) detail::refuse_empty_results(name);
-    return *results_;
-  }
-
   RunnerResultsInterface* results_;
 };
 

@@ -30,8 +30,9 @@ namespace typeflow::inline TYPEFLOW_TARGET::detail {
 class RunnerTensors {
  public:
   /// The shape's extents are numbers, or as in the model.
-  TYPEFLOW_COLD void add(const std::string& name, DType dtype, const Dims& dims, bool has_default) {
-    Description d{name, dtype, has_default, to_string(dtype, dims), {}};
+  TYPEFLOW_COLD void add(const std::string& name, DType dtype, const Dims& dims, bool has_default,
+                         const void* data = nullptr) {
+    Description d{name, dtype, has_default, to_string(dtype, dims), {}, data};
     for (int axis = 0; axis < dims.rank; ++axis) {
       d.shape.push_back(is_symbolic(dims.extent[axis]) ? -1 : dims.extent[axis]);
     }
@@ -39,7 +40,7 @@ class RunnerTensors {
     tensors_.reset(new RunnerTensor[descriptions_.size()]);
     for (std::size_t i = 0; i < descriptions_.size(); ++i) {  // strings move when a vector grows
       const Description& from = descriptions_[i];
-      tensors_[i] = {from.name, from.dtype, from.has_default, from.shape, from.type};
+      tensors_[i] = {from.name, from.dtype, from.has_default, from.shape, from.type, from.data};
     }
   }
 
@@ -77,6 +78,7 @@ class RunnerTensors {
     bool has_default;
     std::string type;
     std::vector<std::int64_t> shape;
+    const void* data;
   };
   // A vector of RunnerTensors would share its code with vectors of other units' (core/target.hpp).
   struct Delete {
@@ -94,7 +96,7 @@ class OwnedResults final : public RunnerResultsInterface {
     const std::int64_t count = count_of(dims).coefficient;
     memory_.emplace_back(checked_product(count, size_of(dtype)));
     counts_.push_back(static_cast<std::size_t>(count));
-    tensors_.add(name, dtype, dims, false);
+    tensors_.add(name, dtype, dims, false, memory_.back().data());
     return memory_.back().data();
   }
   /// Gives the strings bytes of their own: those that a run makes end with it.
@@ -111,23 +113,11 @@ class OwnedResults final : public RunnerResultsInterface {
 
   std::span<const RunnerTensor> tensors() const override { return tensors_.all(); }
   const RunnerTensor& tensor(std::string_view name) const override {
-    return tensors_.all()[find(name)];
-  }
-  const void* data(std::string_view name, DType dtype, std::size_t& count) const override {
-    const std::size_t i = find(name);
-    const DType own = tensors_.all()[i].dtype;
-    if (own != dtype) {
-      throw Error("result \"" + std::string(name) + "\"", std::string(name_of(own)),
-                  std::string(name_of(dtype)));
-    }
-    count = counts_[i];
-    return memory_[i].data();
+    return tensors_.all()[tensors_.find(name, "result", "result")];
   }
   void destroy() override { delete this; }
 
  private:
-  std::size_t find(std::string_view name) const { return tensors_.find(name, "result", "result"); }
-
   template <class F>
   void each_string(const F& f) {
     for (std::size_t i = 0; i < counts_.size(); ++i) {

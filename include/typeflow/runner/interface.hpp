@@ -4,7 +4,6 @@
 // What stands between a Runner and its model. The code behind it is that of the unit that makes the
 // runner, and is called by units that are built for other instruction sets.
 
-#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -23,8 +22,6 @@ class RunnerResultsInterface {
   virtual std::span<const RunnerTensor> tensors() const = 0;
   /// Error if there is none of the name.
   virtual const RunnerTensor& tensor(std::string_view name) const = 0;
-  /// Error also if the result has another element type.
-  virtual const void* data(std::string_view name, DType dtype, std::size_t& count) const = 0;
   virtual void destroy() = 0;
 
  protected:

@@ -89,7 +89,8 @@ struct RunnerTensor {
   bool has_default;  ///< an input that need not be fed
   /// -1 for an extent that depends on what is fed; `type` tells how.
   std::span<const std::int64_t> shape;
-  std::string_view type;  ///< "float [batch, 784]"
+  std::string_view type;       ///< "float [batch, 784]"
+  const void* data = nullptr;  ///< of a result: its elements in row-major order
 };
 
 /// A tensor for a run, made of its name and its values:
