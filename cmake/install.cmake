@@ -6,8 +6,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/typeflow")
-install(TARGETS typeflow typeflow_data typeflow_image typeflow_linalg typeflow_native
-        typeflow_precompiled
+install(TARGETS typeflow typeflow_data typeflow_image typeflow_linalg typeflow_saving
+        typeflow_native typeflow_precompiled
         EXPORT typeflowTargets FILE_SET HEADERS)
 install(EXPORT typeflowTargets NAMESPACE typeflow:: DESTINATION "${package_dir}")
 

@@ -4,6 +4,7 @@
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
+# typeflow::saving       the same and nlohmann_json, for typeflow/saving.hpp and typeflow/saving/
 # typeflow::native       the same, optimised for the machine that compiles
 # typeflow::precompiled  the same, its headers precompiled once for each target that links it
 
@@ -29,7 +30,7 @@ function(typeflow_library target name)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image linalg cuda)
+typeflow_headers(headers ".*" data image linalg saving cuda)
 typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -63,6 +64,10 @@ target_link_libraries(typeflow_image INTERFACE typeflow stb::stb)
 typeflow_headers(headers "linalg[./]")
 typeflow_library(typeflow_linalg linalg ${headers})
 target_link_libraries(typeflow_linalg INTERFACE typeflow LAPACK::LAPACK)
+
+typeflow_headers(headers "saving[./]")
+typeflow_library(typeflow_saving saving ${headers})
+target_link_libraries(typeflow_saving INTERFACE typeflow nlohmann_json::nlohmann_json)
 
 add_library(typeflow_native INTERFACE)
 add_library(typeflow::native ALIAS typeflow_native)

@@ -222,6 +222,19 @@ TYPEFLOW_COLD inline void set_variable(VariableTable& table, std::string_view na
   table.open({name, dtype, dims, true, true, copy, values});
 }
 
+/// The same for elements that come as bytes.
+TYPEFLOW_COLD inline void set_variable_bytes(VariableTable& table, std::string_view name,
+                                             DType dtype, const Dims& dims,
+                                             std::span<const std::byte> bytes) {
+  const auto size = static_cast<std::size_t>(size_of(dtype));
+  if (dtype == DType::string || bytes.size() % size != 0) {
+    throw Error(
+        "variable '" + std::string(name) + "'",
+        std::to_string(bytes.size()) + " bytes are no elements of " + to_string(dtype, dims));
+  }
+  set_variable(table, name, dtype, dims, bytes.data(), bytes.size() / size);
+}
+
 }  // namespace detail
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
@@ -256,6 +269,9 @@ class Variables {
     return detail::variable_at(*table_, name).dtype;
   }
 
+  /// A variable; null if there is none of the name. For code that learns of its type in a run.
+  TYPEFLOW_EXCHANGED const Entry* find(std::string_view name) const { return table_->find(name); }
+
   /// The elements, in row-major order, in place; Error if the name or the type is wrong. Strings
   /// (T = std::string_view) can be read here, until they are next assigned, and not be written.
   template <Element T>
@@ -285,6 +301,13 @@ class Variables {
     } else {
       std::copy(values.begin(), values.end(), to.begin());
     }
+  }
+
+  /// The same as set(name, values, dims), of elements of any type but strings, as they are in
+  /// memory; `bytes` needs no alignment.
+  TYPEFLOW_EXCHANGED void set_bytes(std::string_view name, DType dtype, const Dims& dims,
+                                    std::span<const std::byte> bytes) {
+    detail::set_variable_bytes(*table_, name, dtype, dims, bytes);
   }
 
   /// The number of the next draw of random numbers.
