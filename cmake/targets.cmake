@@ -31,7 +31,7 @@ endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
 typeflow_headers(headers ".*" data image linalg saving cuda)
-typeflow_library(typeflow typeflow ${headers})
+typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
 # What the library's promises rest on, and no optimisation:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Element types: as a C++ type where the user sees them, as a DType in the graph.
+// Element types as C++ types, which is where the user sees them. dtype_value.hpp has them as
+// values.
 
 #include <complex>
 #include <cstddef>
@@ -10,36 +11,10 @@
 #include <type_traits>
 
 #include "typeflow/core/config.hpp"
+#include "typeflow/core/dtype_value.hpp"
 #include "typeflow/core/half.hpp"
 
-namespace typeflow {
-
-/// The element types of tensors. A boolean takes one byte in memory, 0 or 1.
-enum class DType : std::uint8_t {
-  boolean,
-  int8,
-  int16,
-  int32,
-  int64,
-  uint8,
-  uint16,
-  uint32,
-  uint64,
-  bfloat16,
-  float16,
-  float32,
-  float64,
-  complex64,   ///< two floats
-  complex128,  ///< two doubles
-  string,      ///< bytes, any number of them: std::string_view
-};
-
-}  // namespace typeflow
-
 namespace typeflow::inline TYPEFLOW_TARGET {
-
-/// Of numbers and booleans, which visit_dtype visits: the first ones of DType.
-inline constexpr int dtype_count = 15;
 
 namespace detail {
 
@@ -50,29 +25,6 @@ using AllElements =
     ElementTypes<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
                  std::uint16_t, std::uint32_t, std::uint64_t, bfloat16, float16, float, double,
                  std::complex<float>, std::complex<double>>;
-
-struct DTypeRecord {
-  std::string_view name;
-  int size;
-};
-inline constexpr DTypeRecord dtype_records[dtype_count + 1] = {
-    {"bool", 1},
-    {"int8", 1},
-    {"int16", 2},
-    {"int32", 4},
-    {"int64", 8},
-    {"uint8", 1},
-    {"uint16", 2},
-    {"uint32", 4},
-    {"uint64", 8},
-    {"bfloat16", 2},
-    {"float16", 2},
-    {"float", 4},
-    {"double", 8},
-    {"complex<float>", 8},
-    {"complex<double>", 16},
-    {"string", sizeof(std::string_view)},
-};
 
 template <class T>
 constexpr int dtype_index() {
@@ -106,26 +58,6 @@ struct ElementAt<I, ElementTypes<T, Rest...>> {
 };
 
 }  // namespace detail
-
-constexpr std::string_view name_of(DType type) {
-  return detail::dtype_records[static_cast<int>(type)].name;
-}
-
-/// Bytes of one element.
-constexpr int size_of(DType type) { return detail::dtype_records[static_cast<int>(type)].size; }
-
-/// int8 to uint64.
-constexpr bool is_integer(DType type) { return type >= DType::int8 && type <= DType::uint64; }
-constexpr bool is_unsigned(DType type) { return type >= DType::uint8 && type <= DType::uint64; }
-/// bfloat16 to double: real floating-point numbers, which have gradients.
-constexpr bool is_floating(DType type) { return type >= DType::bfloat16 && type <= DType::float64; }
-constexpr bool is_half_precision(DType type) {
-  return type == DType::bfloat16 || type == DType::float16;
-}
-constexpr bool is_complex(DType type) {
-  return type == DType::complex64 || type == DType::complex128;
-}
-constexpr bool is_number(DType type) { return type != DType::boolean && type != DType::string; }
 
 /// A C++ type that can be the element of a tensor.
 template <class T>

@@ -1,77 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The exception of the library: one sentence, made of the thing, what was expected and what came.
+// Errors, and how their sentences write element types and shapes.
 
-#include <cstddef>
-#include <cstring>
-#include <stdexcept>
 #include <string>
 
 #include "typeflow/core/config.hpp"
+#include "typeflow/core/exception.hpp"
 #include "typeflow/core/text.hpp"
-
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
-
-inline std::string mismatch(const std::string& operation, const std::string& expected,
-                            const std::string& given) {
-  return operation + ": expected " + expected + ", got " + given;
-}
-inline std::string part_of(const char* text, std::size_t first, std::size_t size) {
-  return std::string(text + first, size);
-}
-
-}  // namespace detail
-
-}  // namespace typeflow::inline TYPEFLOW_TARGET
-
-namespace typeflow {
-
-/// Every error that typeflow reports at run time.
-class Error : public std::runtime_error {
- public:
-  /// `what()` is "<operation>: expected <expected>, got <given>".
-  template <class Here = detail::Target>
-  Error(const std::string& operation, const std::string& expected, const std::string& given)
-      : std::runtime_error(detail::mismatch(operation, expected, given)),
-        operation_(operation.size()),
-        expected_{operation.size() + std::strlen(": expected "), expected.size()},
-        given_{expected_.first + expected.size() + std::strlen(", got "), given.size()} {}
-  /// For errors that are no mismatch: `what()` is "<operation>: <sentence>".
-  template <class Here = detail::Target>
-  Error(const std::string& operation, const std::string& sentence)
-      : std::runtime_error(operation + ": " + sentence), operation_(operation.size()) {}
-  template <class Here = detail::Target>
-  explicit Error(const std::string& sentence) : std::runtime_error(sentence) {}
-
-  TYPEFLOW_EXCHANGED Error(const Error&) = default;
-  TYPEFLOW_EXCHANGED Error& operator=(const Error&) = default;
-
-  /// The operation, tensor or file that the error is about.
-  TYPEFLOW_EXCHANGED std::string operation() const {
-    return detail::part_of(what(), 0, operation_);
-  }
-  TYPEFLOW_EXCHANGED std::string expected() const {
-    return detail::part_of(what(), expected_.first, expected_.size);
-  }
-  TYPEFLOW_EXCHANGED std::string given() const {
-    return detail::part_of(what(), given_.first, given_.size);
-  }
-
- private:
-  // The parts are places in what(): strings as members would need a destructor with code.
-  struct Part {
-    std::size_t first = 0;
-    std::size_t size = 0;
-  };
-  std::size_t operation_ = 0;
-  Part expected_{};
-  Part given_{};
-};
-
-}  // namespace typeflow
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "typeflow/core/name_distance.hpp"
 #include "typeflow/lower/frozen.hpp"
 #include "typeflow/lower/selection.hpp"
 #include "typeflow/runtime/feed.hpp"
@@ -75,25 +76,6 @@ template <class P>
 struct ModelError {
   static constexpr Message message = P::error;
 };
-
-/// Levenshtein's distance of two short texts.
-constexpr int distance(std::string_view a, std::string_view b) {
-  constexpr std::size_t longest = 63;
-  if (a.size() > longest || b.size() > longest) return 1000;
-  std::array<int, longest + 1> row{};
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const int change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      const int shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-      row[j] = change < shift ? change : shift;
-    }
-  }
-  return row[b.size()];
-}
 
 constexpr Message name_text(const ir::ProgramView& program, Id name) {
   Message out{};

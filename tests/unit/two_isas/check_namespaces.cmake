@@ -7,7 +7,8 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-set(exchanged core/dtype.hpp core/error.hpp core/shape.hpp runtime/variables.hpp)
+set(exchanged core/dtype_value.hpp core/exception.hpp core/shape.hpp runner.hpp runner/interface.hpp
+    runner/tensors.hpp runtime/variables.hpp)
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE}/typeflow" "${INCLUDE}/typeflow/*.hpp")
 set(plain "")
 foreach(header IN LISTS headers)
