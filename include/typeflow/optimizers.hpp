@@ -12,3 +12,4 @@
 #include "typeflow/optimizers/momentum.hpp"
 #include "typeflow/optimizers/proximal.hpp"
 #include "typeflow/optimizers/rms_prop.hpp"
+#include "typeflow/optimizers/schedules.hpp"
