@@ -8,6 +8,8 @@
 #include "typeflow/optimizers/adagrad.hpp"
 #include "typeflow/optimizers/adam.hpp"
 #include "typeflow/optimizers/adamax.hpp"
+#include "typeflow/optimizers/averages.hpp"
+#include "typeflow/optimizers/clip.hpp"
 #include "typeflow/optimizers/gradient_descent.hpp"
 #include "typeflow/optimizers/momentum.hpp"
 #include "typeflow/optimizers/proximal.hpp"
