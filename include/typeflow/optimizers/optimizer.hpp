@@ -47,11 +47,6 @@ struct SummedRows {
   Indexing indexing = Indexing::gather;
 };
 
-/// (I...,R...) -> (n,R...), or an invalid shape.
-constexpr Dims rows_shape(const Dims& values, const Dims& indices) {
-  return flattened(values, indices.rank);
-}
-
 /// Which rows of a gradient (N,R...) its slices have: bool (N,1...).
 constexpr AnyExpr touched_rows(const UntypedExpr auto& gradient, const Pool<Slices>& slices) {
   ir::Graph& graph = *gradient.graph;
@@ -67,29 +62,39 @@ constexpr AnyExpr touched_rows(const UntypedExpr auto& gradient, const Pool<Slic
   return reshape_to(greater(count, 0), rows);
 }
 
+/// The slices of a gradient as one list of rows (n) and (n,R...); no indices where they can't be.
 /// (X for AnyExpr: clang instantiates what is called here when it is used, not where it is read.)
 template <UntypedExpr X>
-constexpr SummedRows summed_rows(const X& gradient, const Pool<Slices>& slices) {
+constexpr SummedRows listed_rows(const X& gradient, const Pool<Slices>& slices) {
   ir::Graph& graph = *gradient.graph;
   std::vector<X> indices;
   std::vector<X> values;
   Extent count = 0;
   for (const Slices& s : slices) {
-    const AnyExpr index{&graph, s.indices};
-    const AnyExpr value{&graph, s.values};
+    const X index{&graph, s.indices};
+    const X value{&graph, s.values};
     const Dims flat = flattened(index.dims(), index.dims().rank);
-    const Dims rows = rows_shape(value.dims(), index.dims());
+    const Dims rows = flattened(value.dims(), index.dims().rank);
     count = flat.valid() && rows.valid() ? typeflow::sum_of(count, flat.extent[0]) : no_extent;
-    if (count == no_extent) return {gradient, {}, touched_rows(gradient, slices)};
+    if (count == no_extent) return {gradient};
     indices.push_back(reshape_to(cast_to(index, DType::int64), flat));
     values.push_back(reshape_to(value, rows));
   }
-  const bool one = slices.size() == 1;
-  const X all = one ? indices[0] : concat_to(indices, 0);
-  const X parts = one ? values[0] : concat_to(values, 0);
-  const X group = unique(all, count)[1];
-  const X sums = unsorted_segment_sum(parts, group, count);
-  return {gather(sums, group, 0, 0), all, {}, slices[0].indexing};
+  if (slices.size() == 1) return {values[0], indices[0], {}, slices[0].indexing};
+  return {concat_to(values, 0), concat_to(indices, 0), {}, slices[0].indexing};
+}
+
+template <UntypedExpr X>
+constexpr SummedRows summed_rows(const X& gradient, const Pool<Slices>& slices) {
+  SummedRows rows = listed_rows(gradient, slices);
+  if (!rows.indices.exists()) return {gradient, {}, touched_rows(gradient, slices)};
+  const X indices = rows.indices;
+  const X values = rows.values;
+  const Extent count = indices.dims().extent[0];
+  const X group = unique(indices, count)[1];
+  const X sums = unsorted_segment_sum(values, group, count);
+  rows.values = gather(sums, group, 0, 0);
+  return rows;
 }
 
 }  // namespace detail
