@@ -52,6 +52,9 @@ constexpr Exception other_functions[] = {
     {"BatchNorm", "the constructor of a layer; its call is that of batch_norm"},
     {"Dense", "the constructor of a layer; its call is that of dense"},
     {"named", "gives a name, and makes no node"},
+    {"regularize", "records a regulariser, and makes no node"},
+    {"regularization_loss", "sums up what the model collected: docs/losses.md"},
+    {"total_loss", "sums up what the model collected: docs/losses.md"},
 };
 
 template <class... O>
