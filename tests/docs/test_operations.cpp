@@ -58,6 +58,9 @@ constexpr Exception other_functions[] = {
     {"Embedding", "the constructor of a layer; its call is that of embedding"},
     {"SeparableLayer", "the constructor of a layer; its call is that of separable_conv2d"},
     {"named", "gives a name, and makes no node"},
+    {"regularize", "records a regulariser, and makes no node"},
+    {"regularization_loss", "sums up what the model collected: docs/losses.md"},
+    {"total_loss", "sums up what the model collected: docs/losses.md"},
 };
 
 template <class... O>

@@ -107,6 +107,14 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;  ///< how far labels move towards even chances, from 0 to 1
 };
 
+namespace detail {
+constexpr void check_smoothing(ir::Graph& graph, const char* call, double smoothing) {
+  if (smoothing >= 0 && smoothing <= 1) return;
+  Message message{};
+  graph.fail(message << call << "(logits, labels): label_smoothing must be from 0 to 1");
+}
+}  // namespace detail
+
 /// sigmoid_cross_entropy, weighted and reduced. With label_smoothing s the labels are
 /// label (1 - s) + s / 2. (B,...) x (B,...) -> ()
 template <Reduction R = Reduction::sum_by_nonzero_weights, TypedExpr P, Operand L, Operand W = int>
@@ -116,7 +124,9 @@ constexpr auto sigmoid_cross_entropy_loss(
   static_assert(detail::labels_fit<P, L>,
                 "sigmoid_cross_entropy_loss(logits, labels): the logits must be floating-point, "
                 "and the labels of their element type and shape, or a number");
-  return detail::logistic_loss_of<R>(logits, labels, 1, weights, options.label_smoothing, at);
+  const double s = options.label_smoothing;
+  detail::check_smoothing(logits.graph(), "sigmoid_cross_entropy_loss", s);
+  return detail::logistic_loss_of<R>(logits, labels, 1, weights, s, at);
 }
 
 /// weighted_cross_entropy, weighted and reduced: weighted_cross_entropy_loss(logits, labels, 3,
@@ -147,6 +157,7 @@ constexpr auto softmax_cross_entropy_loss(
   using E = std::remove_const_t<decltype(of_labels)>;
   using T = typename E::element;
   const double s = options.label_smoothing;
+  detail::check_smoothing(logits.graph(), "softmax_cross_entropy_loss", s);
   return detail::loss_of<R, T, typename E::shape>(logits.graph(), weights, at, [&](DType type) {
     const AnyExpr losses = cast_to(of_labels.any(), type);
     if (s == 0) return losses;

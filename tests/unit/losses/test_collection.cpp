@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "support/message_of.hpp"
 #include "typeflow/losses.hpp"
 #include "typeflow/typeflow.hpp"
 
@@ -71,16 +72,13 @@ static_assert(count("tower_1/aux") == 1);
 static_assert(count("tower") == 0);
 static_assert(count("tower_1/au") == 0);
 
-/// The first mistake of a model.
+/// What is wrong with a model.
 template <class Model>
 std::string mistake(const Model& wrong) {
-  try {
+  return message_of([&] {
     tf::Graph g;
     wrong(g);
-  } catch (const tf::Error& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 }  // namespace

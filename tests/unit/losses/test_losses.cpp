@@ -12,6 +12,7 @@
 
 #include "support/check_gradients.hpp"
 #include "support/check_kernels.hpp"
+#include "support/message_of.hpp"
 #include "typeflow/losses.hpp"
 
 namespace tf = typeflow;
@@ -190,26 +191,44 @@ std::map<std::string, double> expected(const Data& d) {
   return out;
 }
 
-void check(const test::Outcome& got, const Data& d, double tolerance) {
-  for (const auto& [name, value] : expected(d)) {
-    CAPTURE(name);
-    CHECK(got.at(name).value(0) == doctest::Approx(value).epsilon(tolerance));
-  }
-  for (int i = 0; i < batch; ++i) {
-    for (int j = 0; j < width; ++j) {
-      const double x = d.at("x", i, j);
-      const double z = d.at("p", i, j);
-      CHECK(got.at("sigmoid_each").value(i * width + j) ==
-            doctest::Approx(softplus(-x)).epsilon(tolerance));
-      CHECK(got.at("weighted_each").value(i * width + j) ==
-            doctest::Approx(3 * z * softplus(-x) + (1 - z) * softplus(x)).epsilon(tolerance));
+/// Results as kernels compute them, of floats, and as the interpreter does, of doubles.
+struct Result {
+  Data data;
+  test::Outcome got;
+  double tolerance;
+};
+const std::vector<Result>& results() {
+  static const std::vector<Result> both = [] {
+    const Data floats(tf::DType::float32);
+    const Data doubles(tf::DType::float64);
+    tf::Graph g;
+    of_double(g);
+    const tf::HostTensors interpreted = tf::interpret(g, doubles.feeds, {}, {7, 0});
+    return std::vector<Result>{
+        {floats, test::Kernels<of_float>().run(floats.feeds), 2e-5},
+        {doubles, test::Outcome(interpreted.begin(), interpreted.end()), 1e-12}};
+  }();
+  return both;
+}
+/// Checks the reduced losses of these names.
+void check(const std::vector<std::string>& names) {
+  for (const Result& r : results()) {
+    const std::map<std::string, double> values = expected(r.data);
+    for (const std::string& name : names) {
+      CAPTURE(name);
+      CHECK(r.got.at(name).value(0) == doctest::Approx(values.at(name)).epsilon(r.tolerance));
     }
   }
-  CHECK(got.at("cosine_0").dims == test::dims({1, width}));
-  for (int j = 0; j < width; ++j) {
-    double product = 0;
-    for (int i = 0; i < batch; ++i) product += d.at("x", i, j) * d.at("p", i, j);
-    CHECK(got.at("cosine_0").value(j) == doctest::Approx(1 - product).epsilon(tolerance));
+}
+/// Checks a loss per element against f(logit, label).
+void check_each(const std::string& name, const std::function<double(double, double)>& f) {
+  for (const Result& r : results()) {
+    for (int i = 0; i < batch; ++i) {
+      for (int j = 0; j < width; ++j) {
+        CHECK(r.got.at(name).value(i * width + j) ==
+              doctest::Approx(f(r.data.at("x", i, j), r.data.at("p", i, j))).epsilon(r.tolerance));
+      }
+    }
   }
 }
 
@@ -233,17 +252,38 @@ tf::HostTensor value(const F& f, const std::vector<std::vector<double>>& x) {
 
 }  // namespace
 
-TEST_CASE("losses are those of plain loops: kernels, of floats") {
-  const Data d(tf::DType::float32);
-  check(test::Kernels<of_float>().run(d.feeds), d, 2e-5);
+TEST_CASE("absolute_difference: values") { check({"absolute"}); }
+TEST_CASE("mean_squared_error: values") { check({"squared"}); }
+TEST_CASE("huber_loss: values") { check({"huber", "huber_quarter"}); }
+TEST_CASE("log_poisson_loss: values") { check({"poisson", "poisson_full"}); }
+TEST_CASE("mean_pairwise_squared_error: values") { check({"pairwise"}); }
+TEST_CASE("hinge_loss: values") { check({"hinge"}); }
+TEST_CASE("log_loss: values") { check({"log", "log_quarter"}); }
+TEST_CASE("sigmoid_cross_entropy_loss: values") { check({"sigmoid", "sigmoid_smooth"}); }
+TEST_CASE("weighted_cross_entropy_loss: values") { check({"weighted"}); }
+TEST_CASE("softmax_cross_entropy_loss: values") {
+  check({"softmax", "softmax_smooth", "sparse", "sparse_smooth"});
 }
-
-TEST_CASE("losses are those of plain loops: the interpreter, of doubles") {
-  const Data d(tf::DType::float64);
-  tf::Graph g;
-  of_double(g);
-  const tf::HostTensors got = tf::interpret(g, d.feeds, {}, {7, 0});
-  check({got.begin(), got.end()}, d, 1e-12);
+TEST_CASE("kl_divergence: values") { check({"kl"}); }
+TEST_CASE("cosine_distance: values") {
+  check({"cosine"});
+  for (const Result& r : results()) {
+    const tf::HostTensor& losses = r.got.at("cosine_0");
+    CHECK(losses.dims == test::dims({1, width}));
+    for (int j = 0; j < width; ++j) {
+      double product = 0;
+      for (int i = 0; i < batch; ++i) product += r.data.at("x", i, j) * r.data.at("p", i, j);
+      CHECK(losses.value(j) == doctest::Approx(1 - product).epsilon(r.tolerance));
+    }
+  }
+}
+TEST_CASE("sigmoid_cross_entropy: values") {
+  check_each("sigmoid_each", [](double x, double) { return softplus(-x); });
+}
+TEST_CASE("weighted_cross_entropy: values") {
+  check_each("weighted_each", [](double x, double label) {
+    return 3 * label * softplus(-x) + (1 - label) * softplus(x);
+  });
 }
 
 TEST_CASE("losses are TensorFlow's at its own examples") {
@@ -307,34 +347,70 @@ TEST_CASE("sigmoid cross entropies keep what is small, and their gradient at 0")
         std::vector<double>{0.5, -0.5, 0.25});
 }
 
-TEST_CASE("losses have the gradients of their formulas") {
-  using S = tf::Shape<3, 4>;
-  using W = tf::Shape<3>;
-  constexpr test::Range positive{0.2, 0.9};
-  const auto weighted = [](auto loss) {
-    return [=](auto x, auto y, auto w) { return loss(x, y, w); };
-  };
-  test::check_gradients<S, S, W>(weighted([](auto... x) { return absolute_difference(x...); }));
-  test::check_gradients<S, S, W>(weighted([](auto... x) { return mean_squared_error(x...); }));
-  test::check_gradients<S, S, W>(weighted([](auto... x) { return huber_loss(x...); }));
-  test::check_gradients<S, S, W>(weighted([](auto... x) { return log_poisson_loss(x...); }));
-  test::check_gradients<S, S, W>(
-      [](auto x, auto y, auto w) {
-        return log_poisson_loss(x, 2 * y, w, {.compute_full_loss = true});
-      },
-      {0.2, 2});
-  test::check_gradients<S, S, W>(weighted([](auto... x) { return cosine_distance(x...); }));
-  test::check_gradients<S, S, W>(
-      weighted([](auto... x) { return mean_pairwise_squared_error(x...); }));
-  test::check_gradients<S, S, W>(weighted([](auto... x) { return hinge_loss(x...); }));
-  test::check_gradients<S, S, W>(weighted([](auto... x) { return log_loss(x...); }), positive);
-  test::check_gradients<S, S, W>([](auto x, auto y, auto w) {
+namespace {
+using S = tf::Shape<3, 4>;
+using W = tf::Shape<3>;
+constexpr test::Range probabilities{0.2, 0.9};
+/// Checks the gradients of f(predictions, labels, weights) for all three.
+template <class F>
+void check_gradient(const F& f, test::Range range = {}) {
+  test::check_gradients<S, S, W>(f, range);
+}
+}  // namespace
+
+TEST_CASE("absolute_difference: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return absolute_difference(x, y, w); });
+}
+TEST_CASE("mean_squared_error: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return mean_squared_error(x, y, w); });
+}
+TEST_CASE("huber_loss: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return huber_loss(x, y, w); });
+}
+TEST_CASE("log_poisson_loss: gradient") {
+  check_gradient([](auto x, auto y,
+                    auto w) { return log_poisson_loss(x, 2 * y, w, {.compute_full_loss = true}); },
+                 {0.2, 2});
+}
+TEST_CASE("cosine_distance: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return cosine_distance(x, y, w); });
+}
+TEST_CASE("mean_pairwise_squared_error: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return mean_pairwise_squared_error(x, y, w); });
+}
+TEST_CASE("hinge_loss: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return hinge_loss(x, y, w); });
+}
+TEST_CASE("log_loss: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return log_loss(x, y, w); }, probabilities);
+}
+TEST_CASE("sigmoid_cross_entropy: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return sigmoid_cross_entropy(x, y) * sum(w); });
+}
+TEST_CASE("weighted_cross_entropy: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return weighted_cross_entropy(x, y, 2.5) * sum(w); });
+}
+TEST_CASE("sigmoid_cross_entropy_loss: gradient") {
+  check_gradient([](auto x, auto y, auto w) {
     return sigmoid_cross_entropy_loss(x, y, w, {.label_smoothing = 0.2});
   });
-  test::check_gradients<S, S, W>(
-      [](auto x, auto y, auto w) { return weighted_cross_entropy_loss(x, y, 2.5, w); });
-  test::check_gradients<S, S, W>([](auto x, auto y, auto w) {
+}
+TEST_CASE("weighted_cross_entropy_loss: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return weighted_cross_entropy_loss(x, y, 2.5, w); });
+}
+TEST_CASE("softmax_cross_entropy_loss: gradient") {
+  check_gradient([](auto x, auto y, auto w) {
     return softmax_cross_entropy_loss(x, y, w, {.label_smoothing = 0.2});
   });
-  test::check_gradients<S, S, W>(weighted([](auto... x) { return kl_divergence(x...); }), positive);
+}
+TEST_CASE("kl_divergence: gradient") {
+  check_gradient([](auto x, auto y, auto w) { return kl_divergence(x, y, w); }, probabilities);
+}
+
+TEST_CASE("softmax_cross_entropy_loss: errors") {
+  CHECK(message_of([] {
+          tf::Graph g;
+          auto x = tf::placeholder<float, 2, 3>(g, "x");
+          softmax_cross_entropy_loss(x, x, 1, {.label_smoothing = 1.5});
+        }) == "softmax_cross_entropy_loss(logits, labels): label_smoothing must be from 0 to 1");
 }

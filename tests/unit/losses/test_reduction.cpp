@@ -120,7 +120,7 @@ static_assert(!fits<tf::Shape<tf::batch, 3>, Steps> && fits<tf::Shape<1>, tf::Sh
 
 }  // namespace
 
-TEST_CASE("reductions have TensorFlow's denominators") {
+TEST_CASE("compute_weighted_loss: values") {
   test::Kernels<model> kernels;
   check_all(kernels, {1.2, 0, -0.5, 2}, {0.5, 0, 3}, 0.75);
   check_all(kernels, {0, 0, 0, 0}, {0, 0, 0}, 0);    // 0, where all weights are
@@ -128,7 +128,7 @@ TEST_CASE("reductions have TensorFlow's denominators") {
   check_all(kernels, {}, {1, 2, 3}, 2);              // a batch of nothing
 }
 
-TEST_CASE("gradients through reductions are right, and 0 where all weights are") {
+TEST_CASE("compute_weighted_loss: gradient") {
   using S = tf::Shape<3, 4>;
   test::check_gradients<S, tf::Shape<3>>(
       [](auto x, auto w) { return compute_weighted_loss<tf::Reduction::mean>(x, w); });
