@@ -9,6 +9,7 @@
 // Only the model is traced for it; nothing is lowered or compiled.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -34,7 +35,7 @@ struct Parameter {
 /// elements they have together.
 class ParameterTable {
  public:
-  constexpr explicit ParameterTable(const ir::Graph& graph) {
+  constexpr explicit ParameterTable(const std::same_as<ir::Graph> auto& graph) {
     for (const ir::VariableRecord& variable : graph.variable_records) {
       if (!variable.trainable || variable.state) continue;
       const Type type = graph.type_of(variable.value);
@@ -73,7 +74,9 @@ class ParameterTable {
 };
 
 /// The trainable variables that a graph has so far.
-constexpr ParameterTable parameters(const Graph& graph) { return ParameterTable(graph); }
+constexpr ParameterTable parameters(const std::same_as<Graph> auto& graph) {
+  return ParameterTable(ir::records(graph));
+}
 
 /// Those of a model: parameters<mlp>(). A mistake of the model is an Error, which ends constant
 /// evaluation; what is wrong, a Session of the model says.
@@ -87,7 +90,7 @@ constexpr ParameterTable parameters() {
 }
 
 /// A line for each variable with its path, shape and number of elements, and one for all together.
-inline std::ostream& operator<<(std::ostream& out, const ParameterTable& table) {
+std::ostream& operator<<(std::ostream& out, const std::same_as<ParameterTable> auto& table) {
   const auto shape_of_row = [](const Parameter& parameter) {
     Message text{};
     text << parameter.dims;
