@@ -58,6 +58,11 @@ constexpr AnyExpr part_of(const AnyExpr& step, double steps, bool staircase) {
   return staircase ? floor(part) : part;
 }
 
+/// (1 + cos(pi part)) / 2. (Not cos(...): its type is deduced, and for clang from that of sine's.)
+constexpr AnyExpr half_wave(const UntypedExpr auto& part) {
+  return 0.5 * (1 + apply_untyped(ops::Cos{}, std::numbers::pi * part));
+}
+
 }  // namespace detail
 
 struct ExponentialDecay {
@@ -129,7 +134,7 @@ struct CosineDecay {
 template <TypedExpr Step>
 constexpr Expr<float> cosine_decay(const Step& step, const CosineDecay& o) {
   const AnyExpr done = minimum(detail::in_double(step.any()) / o.steps, 1);
-  const AnyExpr wave = 0.5 * (1 + cos(std::numbers::pi * done));
+  const AnyExpr wave = detail::half_wave(done);
   const AnyExpr start = setting(*done.graph, o.rate, DType::float64);
   return detail::rate_at(step, start * ((1 - o.least) * wave + o.least));
 }
@@ -155,7 +160,7 @@ constexpr Expr<float> cosine_decay_restarts(const Step& step, const CosineRestar
     const AnyExpr length = pow(o.longer, period);
     done = (part - (length - 1) / (o.longer - 1)) / length;
   }
-  const AnyExpr wave = 0.5 * pow(o.lower, period) * (1 + cos(std::numbers::pi * done));
+  const AnyExpr wave = pow(o.lower, period) * detail::half_wave(done);
   const AnyExpr start = setting(*part.graph, o.rate, DType::float64);
   return detail::rate_at(step, start * ((1 - o.least) * wave + o.least));
 }
