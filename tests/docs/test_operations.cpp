@@ -57,6 +57,7 @@ constexpr Exception other_functions[] = {
     {"DepthwiseLayer", "the constructor of a layer; its call is that of depthwise_conv2d"},
     {"Embedding", "the constructor of a layer; its call is that of embedding"},
     {"SeparableLayer", "the constructor of a layer; its call is that of separable_conv2d"},
+    {"global_step", "makes the variable that minimize counts in: docs/optimizers.md"},
     {"named", "gives a name, and makes no node"},
     {"regularize", "records a regulariser, and makes no node"},
     {"regularization_loss", "sums up what the model collected: docs/losses.md"},
