@@ -57,9 +57,9 @@ constexpr tf::Expr<double> optimizer_loss(tf::Graph& g) {
   auto i = tf::placeholder<std::int32_t, 5>(g, "i");
   auto j = tf::placeholder<std::int64_t, 3>(g, "j");
   auto k = tf::placeholder<std::int32_t, tf::batch, 2>(g, "k");
-  auto once = tf::variable<double, 6, 2>(g, "once");
-  auto twice = tf::variable<double, 6, 2>(g, "twice");
-  auto batch = tf::variable<double, 6, 2>(g, "batch");
+  auto once = tf::variable<double, 10, 2>(g, "once");
+  auto twice = tf::variable<double, 10, 2>(g, "twice");
+  auto batch = tf::variable<double, 10, 2>(g, "batch");
   auto s = tf::placeholder<double, 5, 2>(g, "s");
   loss = loss + read(once, i, s) + read(twice, i, s) + read(twice, j, 0.5) + read(batch, k, 1.5) +
          read(batch, j, 0.25);
@@ -80,8 +80,8 @@ void check_steps(const Optimizer& optimizer, const std::vector<Slot>& slots, boo
   const std::vector<std::string> names = {"W", "once", "twice", "batch"};
   tf::HostTensors start;
   for (const std::string& name : names) {
-    start[name] =
-        random_tensor(random, tf::DType::float64, name == "W" ? dims({3, 4}) : dims({6, 2}), -1, 1);
+    start[name] = random_tensor(random, tf::DType::float64,
+                                name == "W" ? dims({3, 4}) : dims({10, 2}), -1, 1);
   }
   tf::HostTensors expected = start;
   std::map<std::string, std::vector<double>> kept;

@@ -203,7 +203,8 @@ constexpr Id step_of(const Optimizer& optimizer, const AnyVariable& variable, co
   const X dv = map_values(gradient, [&](const X& x) { return cast_to(x, all.dtype()); });
   bool every_row = false;
   if constexpr (requires { optimizer.every_row(); }) every_row = optimizer.every_row();
-  const Pool<Slices> slices = every_row ? Pool<Slices>{} : slices_of(dv);
+  Pool<Slices> slices;  // no conditional expression: g++ 12 ends its result's life too early
+  if (!every_row) slices = slices_of(dv);
   if (slices.empty()) return optimizer.step(all, dv, begun...).token();
   const SummedRows summed = summed_rows(dv, slices);
   return optimizer.step(Rows(variable, optimizer.name, summed), summed.values, begun...).token();

@@ -3,6 +3,7 @@
 // Momentum, Adagrad, Adam and AdamW against plain loops of their documented formulas, dense and
 // sparse; what of them is one kernel; names of slots.
 
+#include "support/check_kernels.hpp"
 #include "support/check_optimizer.hpp"
 #include "support/message_of.hpp"
 
@@ -96,6 +97,16 @@ TEST_CASE("AdamW decays the rows that were read, and moves all") {
         if (d != 0) w -= 0.05 * 0.3 * w;
         adam(w, d, s, step);
       });
+}
+
+namespace {
+constexpr void compiled(tf::Graph& g) {
+  tf::Adagrad{}.minimize(test::optimizer_loss(g)).named("train");
+}
+}  // namespace
+
+TEST_CASE("compiled steps are the interpreter's, dense and of each kind of sparse gradient") {
+  test::check_against_interpreter<compiled>(3, 1e-12);
 }
 
 TEST_CASE("a dense step is one loop over a variable, its gradient and its slots") {
