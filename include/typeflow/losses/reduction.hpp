@@ -73,6 +73,9 @@ constexpr AnyExpr divide_or_zero(const AnyExpr& a, const AnyExpr& b) {
   return where(nothing, 0, a / where(nothing, 1, b));
 }
 
+/// The sum of all elements, also of a scalar.
+constexpr AnyExpr sum_of_all(const AnyExpr& x) { return x.dims().rank == 0 ? x : sum(x); }
+
 /// The sum of all elements of something of this shape, if x broadcasts to it.
 constexpr AnyExpr sum_as(const AnyExpr& x, const Dims& shape) {
   Count repeats{};
@@ -82,8 +85,7 @@ constexpr AnyExpr sum_as(const AnyExpr& x, const Dims& shape) {
     }
   }
   const auto n = static_cast<double>(repeats.coefficient);
-  const AnyExpr once = x.dims().rank == 0 ? x : sum(x);
-  return once * constant_node(*x.graph, x.dtype(), Number{n, 0}, repeats.powers);
+  return sum_of_all(x) * constant_node(*x.graph, x.dtype(), Number{n, 0}, repeats.powers);
 }
 
 /// Losses times one number, reduced.
@@ -92,8 +94,9 @@ constexpr AnyExpr reduce_losses(const AnyExpr& losses, W weight, Reduction how) 
   const bool as_they_are = weight == W(1) || (how == Reduction::mean && weight != W(0));
   const AnyExpr weighted = as_they_are ? losses : losses * weight;
   if (how == Reduction::unreduced) return weighted;
-  if (how == Reduction::sum) return sum(weighted);
-  return sum(weighted) / one_or_more(*losses.graph, losses.dtype(), count_of(losses.dims()));
+  const AnyExpr total = sum_of_all(weighted);
+  if (how == Reduction::sum) return total;
+  return total / one_or_more(*losses.graph, losses.dtype(), count_of(losses.dims()));
 }
 /// Losses times a tensor of weights, reduced.
 template <TypedExpr W>
@@ -103,7 +106,7 @@ constexpr AnyExpr reduce_losses(const AnyExpr& losses, const W& weights, Reducti
   if (W::rank > 0) w = reshape_to(w, aligned_weights(shape, w.dims()));
   const AnyExpr weighted = losses * w;
   if (how == Reduction::unreduced) return weighted;
-  const AnyExpr total = sum(weighted);
+  const AnyExpr total = sum_of_all(weighted);
   if (how == Reduction::sum) return total;
   if (how == Reduction::sum_over_batch_size) {
     return total / one_or_more(*losses.graph, losses.dtype(), count_of(shape));
