@@ -37,8 +37,8 @@ class CTensors {
     for (const RunnerTensor& t : tensors) {
       const char* const name = texts_.emplace_back(t.name).c_str();
       const char* const type = texts_.emplace_back(t.type).c_str();
-      tensors_.push_back({name, static_cast<typeflow_dtype>(t.dtype), t.has_default,
-                          t.shape.size(), t.shape.data(), type, t.data});
+      tensors_.push_back({name, static_cast<typeflow_dtype>(t.dtype), t.has_default, t.shape.size(),
+                          t.shape.data(), type, t.data});
     }
   }
   std::size_t size() const { return tensors_.size(); }
@@ -80,8 +80,7 @@ inline void check_c_argument(const char* what, std::size_t index, const char* na
     throw Error(std::string(what) + " " + std::to_string(index), "its name is NULL");
   }
   if (dtype < TYPEFLOW_BOOLEAN || dtype > TYPEFLOW_STRING) {
-    throw Error(std::string(what) + " \"" + name + "\"", "a typeflow_dtype",
-                std::to_string(dtype));
+    throw Error(std::string(what) + " \"" + name + "\"", "a typeflow_dtype", std::to_string(dtype));
   }
 }
 inline std::vector<RunnerFeed> feeds_of(const typeflow_feed* feeds, std::size_t count) {
@@ -147,8 +146,7 @@ const typeflow_tensor* typeflow_output(const typeflow_runner* runner, size_t ind
 }
 
 typeflow_results* typeflow_run(const typeflow_runner* runner, const typeflow_feed* feeds,
-                               size_t feed_count, const char* const* outputs,
-                               size_t output_count) {
+                               size_t feed_count, const char* const* outputs, size_t output_count) {
   using namespace typeflow;
   const auto run = [&] {
     std::vector<RunnerFetch> fetches;

@@ -81,4 +81,8 @@ tf::Runner make_misshapen() {
   });
 }
 
+tf::Runner make_of_total() {
+  return tf::runner<Session, "total">(std::make_unique<tf::Variables>());
+}
+
 }  // namespace runner_test
