@@ -24,16 +24,21 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How a model is traced: for training (dropout drops, batch norm updates) or for inference;
 /// with `debug`, a session keeps every node's value (see Session::value).
-enum class Mode : unsigned { training = 0, inference = 1, debug = 2 };
+enum class Mode : unsigned { training = 0, inference = 1, debug = 2, read_only = 4 };
 constexpr Mode operator|(Mode a, Mode b) {
   return static_cast<Mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
 constexpr bool has(Mode mode, Mode flag) {
   return (static_cast<unsigned>(mode) & static_cast<unsigned>(flag)) != 0;
 }
+constexpr Mode without(Mode mode, Mode flag) {
+  return static_cast<Mode>(static_cast<unsigned>(mode) & ~static_cast<unsigned>(flag));
+}
 inline constexpr Mode training = Mode::training;
 inline constexpr Mode inference = Mode::inference;
 inline constexpr Mode debug = Mode::debug;
+/// Of sessions: they never write the store, which may be const.
+inline constexpr Mode read_only = Mode::read_only;
 
 /// A name as users write it: a literal, or a literal and a number, {"unit", 3} for "unit_3".
 struct Label {

@@ -44,33 +44,14 @@ class Engine {
 
  public:
   /// What the arguments refer to must outlive the engine.
-  TYPEFLOW_COLD Engine(const ir::ProgramView& program, const TargetView& target,
-                       Variables& variables, Variables& states, const EngineOptions& options)
-      : program_(program),
-        target_(target),
-        store_(variables),
-        states_(states),
-        options_(options),
-        planner_(program_, target, variables_, options.keep_all) {
-    if (!options_.soft_placement) {
-      for (const ir::Step& step : program_.steps) {
-        detail::check_device(program_, step, target_.devices);
-        detail::check_operands(program_, step);
-      }
-    }
-    variables_.reserve(static_cast<std::size_t>(program_.variables.size));
-    for (const ir::ProgramVariable& v : program_.variables) {
-      if (v.slot == none && !options_.unused_variables) {
-        variables_.push_back({nullptr});
-        continue;
-      }
-      Message name{};
-      print_name(name, program_, v.name);
-      Variables& store = v.state ? states_ : store_;
-      variables_.push_back({&store.open(name.view(), program_.types[v.type], v.initializer,
-                                        options_.seed, options_.initialize || v.state)});
-    }
-  }
+  Engine(const ir::ProgramView& program, const TargetView& target, Variables& variables,
+         Variables& states, const EngineOptions& options)
+      : Engine(program, target, variables, &variables, states, options) {}
+  /// On variables that are only read: it makes none, and the states number the draws. None of the
+  /// steps that runs execute may assign a variable.
+  Engine(const ir::ProgramView& program, const TargetView& target, const Variables& variables,
+         Variables& states, const EngineOptions& options)
+      : Engine(program, target, variables, nullptr, states, options) {}
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -138,7 +119,7 @@ class Engine {
     void execute(std::span<const Id> steps, std::span<const FetchTarget> fetches, bool draws) {
       const bool aside =
           detail::check_buffers(engine_.program_, engine_.variables_, sizes_, feeds_, fetches);
-      const std::uint64_t draw = draws ? engine_.store_.next_draw() : std::uint64_t{0};
+      const std::uint64_t draw = draws ? engine_.draws_.next_draw() : std::uint64_t{0};
       if (aside) {
         engine_.execute_aside(*arena_, steps, fetches, draw);
       } else {
@@ -174,6 +155,39 @@ class Engine {
   friend class Run;
 
   static constexpr int max_operands = 96;
+
+  /// `writable`: the variables too, if they may be written.
+  TYPEFLOW_COLD Engine(const ir::ProgramView& program, const TargetView& target,
+                       const Variables& variables, Variables* writable, Variables& states,
+                       const EngineOptions& options)
+      : program_(program),
+        target_(target),
+        states_(states),
+        draws_(writable != nullptr ? *writable : states),
+        options_(options),
+        planner_(program_, target, variables_, options.keep_all) {
+    if (!options_.soft_placement) {
+      for (const ir::Step& step : program_.steps) {
+        detail::check_device(program_, step, target_.devices);
+        detail::check_operands(program_, step);
+      }
+    }
+    variables_.reserve(static_cast<std::size_t>(program_.variables.size));
+    for (const ir::ProgramVariable& v : program_.variables) {
+      if (v.slot == none && !options_.unused_variables) {
+        variables_.push_back({nullptr});
+        continue;
+      }
+      Message name{};
+      print_name(name, program_, v.name);
+      const Type& type = program_.types[v.type];
+      Variables* const store = v.state ? &states_ : writable;
+      variables_.push_back({store == nullptr
+                                ? &variables.open(name.view(), type)
+                                : &store->open(name.view(), type, v.initializer, options_.seed,
+                                               options_.initialize || v.state)});
+    }
+  }
 
   /// A run whose results get memory of their own until it is done.
   TYPEFLOW_COLD void execute_aside(Arena& arena, std::span<const Id> steps,
@@ -296,8 +310,8 @@ class Engine {
 
   ir::ProgramView program_;
   TargetView target_;
-  Variables& store_;
   Variables& states_;
+  Variables& draws_;  // whose counter numbers them
   EngineOptions options_;
   std::vector<detail::OpenVariable> variables_;
   detail::ArenaPlanner planner_;

@@ -294,6 +294,32 @@ struct ProgramFor<Model, M, Main, ir::Names<N...>, ir::Names<F...>> {
   using type = typename decltype(choose<own>())::type;
 };
 
+// Runs of sessions that are read_only.
+
+/// The first variable that a run assigns.
+template <class P, class Fetches, bool IsReadOnly>
+struct WriteError {
+  static constexpr Message message{};
+};
+template <class P, class Fetches>
+struct WriteError<P, Fetches, true> {
+  static constexpr Message message = [] {
+    const ir::ProgramView& view = P::view;
+    Message out{};
+    for (const Id s : Selected<P, Fetches>::steps) {
+      const ir::Step& step = view.steps[s];
+      for (int i = step.inputs; i < step.operands.count && out.empty(); ++i) {
+        const ir::Slot& slot = view.slots[view.operands[step.operands.first + i]];
+        if (slot.kind != ir::SlotKind::variable || view.variables[slot.index].state) continue;
+        out << "the run assigns the variable '"
+            << name_text(view, view.variables[slot.index].name).view()
+            << "', and the session is read_only";
+      }
+    }
+    return out;
+  }();
+};
+
 // Feeds.
 
 /// The first placeholder that a run needs, has no default, and is not fed; or that is fed twice.

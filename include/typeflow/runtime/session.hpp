@@ -99,13 +99,18 @@ auto no_results() {
 /// one variable, or assign one that the other reads.
 template <auto Model, Mode M = training, TargetType Target = CpuTarget<>>
 class Session {
-  using Sound = ir::ModelCheck<Model, M>;
-  using Main = std::conditional_t<Sound::ok, ir::Lowering<Model, M>, ir::Lowering<ir::no_model, M>>;
+  static constexpr bool is_read_only = has(M, read_only);
+  static constexpr Mode traced = without(M, read_only);  // one program for both kinds of store
+  using Store = std::conditional_t<is_read_only, const Variables, Variables>;
+  using Sound = ir::ModelCheck<Model, traced>;
+  using Main = std::conditional_t<Sound::ok, ir::Lowering<Model, traced>,
+                                  ir::Lowering<ir::no_model, traced>>;
 
  public:
   /// Creates and initialises the variables that the store lacks, and checks those that it has;
-  /// overwrites none. The store must outlive the session.
-  explicit Session(Variables& variables, const SessionOptions& options = {},
+  /// overwrites none. One that is read_only makes none, and a missing variable is an Error; what it
+  /// draws at random is numbered in the session. The store must outlive the session.
+  explicit Session(Store& variables, const SessionOptions& options = {},
                    std::source_location at = std::source_location::current())
       : variables_(variables), options_(options), target_(thread_count(options, at)) {
     // Not in the class: clang finds no members of a class that has failed.
@@ -115,7 +120,7 @@ class Session {
                   "Session<model>: the compiler can't run the model: it must be constexpr, and "
                   "call only what is");
     if constexpr (Sound::by_reference && !Sound::ok) {  // the compiler's account of why not
-      [[maybe_unused]] constexpr int why = ir::freeze<Model, M, ir::Everything>().nodes;
+      [[maybe_unused]] constexpr int why = ir::freeze<Model, traced, ir::Everything>().nodes;
     }
     static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
     main_ = make_engine<Main>();
@@ -124,6 +129,8 @@ class Session {
   /// Runs what the fetched names need, and no more. Arguments: feed<"name">(...), and
   /// into<"name">(buffer) for results that go to memory of the caller's. Returns the value of one
   /// tensor (a number, or an xt::xtensor), a tuple of several, nothing for effects.
+  ///
+  /// A session that is read_only runs nothing that assigns a variable; that does not compile.
   ///
   /// Throws Error if the shape of a feed or buffer does not fit, or the run finds no memory.
   template <Text... N, detail::RunArgument... A>
@@ -138,10 +145,12 @@ class Session {
       if constexpr (!Fit::message.empty()) {
         return detail::no_results<sizeof...(N)>();
       } else {
-        using Program = typename detail::ProgramFor<Model, M, Main, Fetches, Feeds>::type;
+        using Program = typename detail::ProgramFor<Model, traced, Main, Fetches, Feeds>::type;
         using Complete = detail::FeedError<Program, Fetches, Feeds>;
         static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
-        if constexpr (!Complete::message.empty()) {
+        using Written = detail::WriteError<Program, Fetches, is_read_only>;
+        static_assert(detail::Check<Written>::Reason::ok, "a read_only session can't assign");
+        if constexpr (!Complete::message.empty() || !Written::message.empty()) {
           return detail::no_results<sizeof...(N)>();
         } else {
           return run_program<Program, Fetches, NameOf<N>...>(arguments...);
@@ -191,7 +200,7 @@ class Session {
     return out;
   }
 
-  Variables& variables() const { return variables_; }
+  Store& variables() const { return variables_; }
   Target& target() { return target_; }
   /// The bytes of temporaries that a run with this batch, or with these sizes of symbols, needs.
   std::int64_t arena_bytes(const SymbolSizes& sizes = {}) const {
@@ -342,7 +351,7 @@ class Session {
     }
   }
 
-  Variables& variables_;
+  Store& variables_;
   SessionOptions options_;
   Variables states_;
   Target target_;

@@ -338,6 +338,15 @@ class Variables {
     };
     return table_->open({name, type.dtype, type.dims, initialize, false, fill, &start});
   }
+  /// The same of a store that is only read.
+  template <class Here = detail::Target>
+  Entry& open(std::string_view name, const Type& type) const {
+    if (table_->find(name) == nullptr) {
+      throw Error("variable '" + std::string(name) + "'",
+                  "is not in the store, which the session only reads");
+    }
+    return table_->open({name, type.dtype, type.dims, false, false, nullptr, nullptr});
+  }
   /// Sets an entry to its initial value; `path` is the hash of its name.
   TYPEFLOW_EXCHANGED static void reset(Entry& entry, std::uint64_t path, const Initializer& how,
                                        std::uint64_t seed) {
