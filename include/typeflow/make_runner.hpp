@@ -33,11 +33,10 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace detail {
 
 /// A program for these outputs, what runs it, and perhaps the store.
-template <class Program, TargetType T, Text... N>
+template <class Program, TargetType T, class Store, Text... N>
 class ProgramRunner final : public RunnerInterface {
  public:
-  ProgramRunner(std::unique_ptr<Variables> owned, Variables& variables,
-                const SessionOptions& options)
+  ProgramRunner(std::unique_ptr<Variables> owned, Store& variables, const SessionOptions& options)
       : variables_(std::move(owned)),
         target_(thread_count(options)),
         engine_(Program::view, view_of<Program>(target_), variables, states_,
@@ -83,8 +82,12 @@ template <class S>
 struct RunnerOf;
 template <auto Model, Mode M, TargetType T>
 struct RunnerOf<Session<Model, M, T>> {
-  using Sound = ir::ModelCheck<Model, M>;
-  using Main = std::conditional_t<Sound::ok, ir::Lowering<Model, M>, ir::Lowering<ir::no_model, M>>;
+  static constexpr bool is_read_only = has(M, read_only);
+  static constexpr Mode traced = without(M, read_only);
+  using Store = std::conditional_t<is_read_only, const Variables, Variables>;
+  using Sound = ir::ModelCheck<Model, traced>;
+  using Main = std::conditional_t<Sound::ok, ir::Lowering<Model, traced>,
+                                  ir::Lowering<ir::no_model, traced>>;
 
   template <class Name>
   static constexpr bool is_effect() {
@@ -92,7 +95,7 @@ struct RunnerOf<Session<Model, M, T>> {
   }
 
   template <Text... N>
-  static Runner make(std::unique_ptr<Variables> owned, Variables& variables,
+  static Runner make(std::unique_ptr<Variables> owned, Store& variables,
                      const SessionOptions& options) {
     using Fetches = ir::Names<NameOf<N>...>;
     static_assert(sizeof...(N) > 0, "tf::runner<Session, names...>: name the outputs");
@@ -107,8 +110,11 @@ struct RunnerOf<Session<Model, M, T>> {
         static_assert((!is_effect<NameOf<N>>() && ...),
                       "tf::runner<Session, names...>: outputs are tensors; one of these is an "
                       "effect");
-        using Program = ir::Lowering<Model, M, ir::Only<Fetches, ir::Names<>>>;
-        return Runner(new ProgramRunner<Program, T, N...>(std::move(owned), variables, options));
+        using Program = ir::Lowering<Model, traced, ir::Only<Fetches, ir::Names<>>>;
+        using Written = WriteError<Program, Fetches, is_read_only>;
+        static_assert(Check<Written>::Reason::ok, "a read_only session can't assign");
+        return Runner(
+            new ProgramRunner<Program, T, Store, N...>(std::move(owned), variables, options));
       }
     }
   }
@@ -123,9 +129,11 @@ struct RunnerOf<Session<Model, M, T>> {
 ///   tf::runner<tf::Session<model, tf::inference>, "probabilities", "class">(store)
 ///
 /// Unlike a session it does not initialise: a variable that the store lacks is an Error, unless
-/// `options` says otherwise. Error also for one of another shape or type.
+/// `options` says otherwise. Error also for one of another shape or type. If the session is
+/// read_only, the store may be const.
 template <class S, Text... N>
-Runner runner(Variables& variables, const SessionOptions& options = {.initialize = false}) {
+Runner runner(typename detail::RunnerOf<S>::Store& variables,
+              const SessionOptions& options = {.initialize = false}) {
   return detail::RunnerOf<S>::template make<N...>(nullptr, variables, options);
 }
 

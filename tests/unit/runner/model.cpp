@@ -82,7 +82,8 @@ tf::Runner make_misshapen() {
 }
 
 tf::Runner make_of_total() {
-  return tf::runner<Session, "total">(std::make_unique<tf::Variables>());
+  static const tf::Variables none;
+  return tf::runner<tf::Session<model, tf::inference | tf::read_only>, "total">(none);
 }
 
 }  // namespace runner_test
