@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # typeflow::typeflow     the library
+# typeflow::serial       the same without oneTBB: sessions run on one thread
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
@@ -52,6 +53,17 @@ target_compile_options(typeflow INTERFACE
   "$<$<AND:${nvcc},$<CXX_COMPILER_ID:GNU>>:-Xcompiler=${nvcc_gnu_limits}>"
   "$<$<AND:${nvcc},$<CXX_COMPILER_ID:Clang>>:-Xcompiler=${clang_limits}>")
 target_link_libraries(typeflow INTERFACE xsimd xtensor TBB::tbb)
+
+add_library(typeflow_serial INTERFACE)
+add_library(typeflow::serial ALIAS typeflow_serial)
+set_target_properties(typeflow_serial PROPERTIES EXPORT_NAME serial)
+target_compile_features(typeflow_serial INTERFACE cxx_std_20)
+target_compile_definitions(typeflow_serial INTERFACE TYPEFLOW_SERIAL)
+target_compile_options(typeflow_serial INTERFACE
+  "$<TARGET_PROPERTY:typeflow,INTERFACE_COMPILE_OPTIONS>")
+target_include_directories(typeflow_serial INTERFACE
+  "$<TARGET_PROPERTY:typeflow,INTERFACE_INCLUDE_DIRECTORIES>")
+target_link_libraries(typeflow_serial INTERFACE xsimd xtensor)
 
 typeflow_headers(headers "data[./]")
 typeflow_library(typeflow_data data ${headers})

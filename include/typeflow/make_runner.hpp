@@ -1,53 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes Runners of sessions, in the one translation unit that compiles the model.
-// typeflow/runner.hpp is what all others include.
+// Makes Runners, in the one translation unit that compiles the model. typeflow/runner.hpp is what
+// all others include.
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <thread>
+#include <type_traits>
 #include <utility>
 
+#include "typeflow/core/error.hpp"
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/names.hpp"
 #include "typeflow/lower/frozen.hpp"
 #include "typeflow/runner.hpp"
 #include "typeflow/runner/engine_runner.hpp"
 #include "typeflow/runner/interface.hpp"
+#include "typeflow/runtime/engine.hpp"
+#include "typeflow/runtime/select.hpp"
 #include "typeflow/runtime/session.hpp"
+#include "typeflow/runtime/target.hpp"
 #include "typeflow/runtime/variables.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// Whether a name is that of an effect, which has no result.
-template <class S>
-struct EffectsOf;
-template <auto Model, Mode M, TargetType T>
-struct EffectsOf<Session<Model, M, T>> {
-  template <Text N>
-  static constexpr bool has() {
-    constexpr const ir::ProgramView& view = ir::Lowering<Model, M>::view;
-    constexpr Id name = ir::find_name(view, N.view());
-    if constexpr (name == none) {
-      return false;  // as Session::engine_of says
-    } else {
-      return view.names[name].name.kind == ir::NameKind::effect;
-    }
-  }
-};
-
-/// A session, what it is a runner of, and perhaps the store.
-template <class S, Text... N>
-class SessionRunner final : public RunnerInterface {
+/// A program for these outputs, what runs it, and perhaps the store.
+template <class Program, TargetType T, class Store, Text... N>
+class ProgramRunner final : public RunnerInterface {
  public:
-  SessionRunner(std::unique_ptr<Variables> owned, Variables& variables,
-                const SessionOptions& options)
-      : variables_(std::move(owned)), session_(variables, options) {}
+  ProgramRunner(std::unique_ptr<Variables> owned, Store& variables, const SessionOptions& options)
+      : variables_(std::move(owned)),
+        target_(thread_count(options)),
+        engine_(Program::view, view_of<Program>(target_), variables, states_,
+                engine_options(options)),
+        runner_(engine_, std::array<std::string_view, sizeof...(N)>{NameOf<N>::view()...}) {}
 
   std::span<const RunnerTensor> inputs() const override { return runner_.inputs(); }
   std::span<const RunnerTensor> outputs() const override { return runner_.outputs(); }
@@ -58,35 +52,89 @@ class SessionRunner final : public RunnerInterface {
   void destroy() override { delete this; }
 
  private:
-  static constexpr std::array<std::string_view, sizeof...(N)> names = {NameOf<N>::view()...};
+  static int thread_count(const SessionOptions& options) {
+    if (options.threads < 0) {
+      throw Error("tf::runner", "threads >= 0", std::to_string(options.threads));
+    }
+    return options.threads > 0
+               ? options.threads
+               : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }
+  static EngineOptions engine_options(const SessionOptions& options) {
+    EngineOptions out;
+    out.seed = options.seed;
+    out.initialize = options.initialize;
+    out.check_finite = options.check_finite;
+    out.soft_placement = options.soft_placement;
+    out.unused_variables = false;
+    out.print = options.print;
+    return out;
+  }
 
   std::unique_ptr<Variables> variables_;
-  S session_;
-  EngineRunner runner_{session_.template engine_of<N...>(), names};
+  Variables states_;
+  T target_;
+  Engine engine_;
+  EngineRunner runner_;
 };
 
-template <class S, Text... N>
-Runner make_runner(std::unique_ptr<Variables> owned, Variables& variables,
-                   const SessionOptions& options) {
-  static_assert(sizeof...(N) > 0, "tf::runner<Session, names...>: name the outputs");
-  static_assert(
-      (!EffectsOf<S>::template has<N>() && ...),
-      "tf::runner<Session, names...>: outputs are tensors, and one of these is an effect");
-  return Runner(new SessionRunner<S, N...>(std::move(owned), variables, options));
-}
+template <class S>
+struct RunnerOf;
+template <auto Model, Mode M, TargetType T>
+struct RunnerOf<Session<Model, M, T>> {
+  static constexpr bool is_read_only = has(M, read_only);
+  static constexpr Mode traced = without(M, read_only);
+  using Store = std::conditional_t<is_read_only, const Variables, Variables>;
+  using Sound = ir::ModelCheck<Model, traced>;
+  using Main = std::conditional_t<Sound::ok, ir::Lowering<Model, traced>,
+                                  ir::Lowering<ir::no_model, traced>>;
+
+  template <class Name>
+  static constexpr bool is_effect() {
+    return Main::view.names[name_id<Main, Name>].name.kind == ir::NameKind::effect;
+  }
+
+  template <Text... N>
+  static Runner make(std::unique_ptr<Variables> owned, Store& variables,
+                     const SessionOptions& options) {
+    using Fetches = ir::Names<NameOf<N>...>;
+    static_assert(sizeof...(N) > 0, "tf::runner<Session, names...>: name the outputs");
+    static_assert(Sound::ok,
+                  "tf::runner<Session<model>, names...>: the compiler can't run the model: it must "
+                  "be constexpr, take the graph by reference, and call only what is constexpr");
+    static_assert(Check<ModelError<Main>>::Reason::ok, "the model has a mistake");
+    if constexpr (Sound::ok && Main::error.empty()) {
+      using Fit = RunError<Main, Fetches, Arguments<>>;
+      static_assert(Check<Fit>::Reason::ok, "these outputs do not fit the model");
+      if constexpr (Fit::message.empty()) {
+        static_assert((!is_effect<NameOf<N>>() && ...),
+                      "tf::runner<Session, names...>: outputs are tensors; one of these is an "
+                      "effect");
+        using Program = ir::Lowering<Model, traced, ir::Only<Fetches, ir::Names<>>>;
+        using Written = WriteError<Program, Fetches, is_read_only>;
+        static_assert(Check<Written>::Reason::ok, "a read_only session can't assign");
+        return Runner(
+            new ProgramRunner<Program, T, Store, N...>(std::move(owned), variables, options));
+      }
+    }
+  }
+};
 
 }  // namespace detail
 
-/// A Runner of a session on this store, which must outlive it. Outputs are tensors of the model, by
-/// name; its inputs are the placeholders that they depend on.
+/// A Runner of a session's model on this store, which must outlive it. The outputs are tensors of
+/// the model, by name; the inputs are the placeholders that they depend on. Nothing else of the
+/// model is compiled, and of the variables only those are needed that the outputs depend on.
 ///
 ///   tf::runner<tf::Session<model, tf::inference>, "probabilities", "class">(store)
 ///
-/// Unlike a session of one's own it does not initialise: a variable that the store lacks is an
-/// Error, unless `options` says otherwise. Error also for one of another shape or type.
+/// Unlike a session it does not initialise: a variable that the store lacks is an Error, unless
+/// `options` says otherwise. Error also for one of another shape or type. If the session is
+/// read_only, the store may be const.
 template <class S, Text... N>
-Runner runner(Variables& variables, const SessionOptions& options = {.initialize = false}) {
-  return detail::make_runner<S, N...>(nullptr, variables, options);
+Runner runner(typename detail::RunnerOf<S>::Store& variables,
+              const SessionOptions& options = {.initialize = false}) {
+  return detail::RunnerOf<S>::template make<N...>(nullptr, variables, options);
 }
 
 /// The same, of a store that the Runner then owns.
@@ -94,10 +142,10 @@ template <class S, Text... N>
 Runner runner(std::unique_ptr<Variables> variables,
               const SessionOptions& options = {.initialize = false}) {
   Variables& store = *variables;
-  return detail::make_runner<S, N...>(std::move(variables), store, options);
+  return detail::RunnerOf<S>::template make<N...>(std::move(variables), store, options);
 }
 
-/// The same, of a store that the Runner owns and `fill` fills, which is called with it:
+/// The same, of a store that the Runner owns, and that `fill` fills:
 ///
 ///   tf::runner<S, "class">([&](tf::Variables& variables) { tf::load(variables, path); })
 template <class S, Text... N, class F>

@@ -39,7 +39,8 @@ struct FetchTarget {
 
 namespace detail {
 
-/// A variable of a program: its place in a store.
+/// A variable of a program: its place in a store; null if no step uses it and the engine was told
+/// not to open such.
 struct OpenVariable {
   Variables::Entry* entry;
 };
@@ -217,7 +218,9 @@ inline bool check_buffers(const ir::ProgramView& program,
       refuse_buffer(program, fetches[i].name, "that of", fetches[k].name);
     }
     for (int k = 0; k < program.variables.size; ++k) {
-      const std::span<std::byte> variable = variables[static_cast<std::size_t>(k)].entry->bytes;
+      const Variables::Entry* const entry = variables[static_cast<std::size_t>(k)].entry;
+      if (entry == nullptr) continue;
+      const std::span<std::byte> variable = entry->bytes;
       if (!buffer.overlaps({variable.data(), static_cast<std::int64_t>(variable.size())})) {
         continue;
       }

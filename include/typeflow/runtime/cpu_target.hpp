@@ -2,6 +2,22 @@
 #pragma once
 
 // The target of sessions that name none: the processor that runs the program.
+//
+// TYPEFLOW_SERIAL, which the CMake target typeflow::serial defines, leaves oneTBB out: its sessions
+// run on their caller's thread alone, and link to no shared library of oneTBB's.
+
+#ifdef TYPEFLOW_SERIAL
+
+#include "typeflow/runtime/serial_target.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+template <class Arch = simd::DefaultArch>
+using CpuTarget = SerialCpuTarget<Arch>;
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#else
 
 #include <memory>
 #include <span>
@@ -34,3 +50,5 @@ class CpuTarget {
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#endif

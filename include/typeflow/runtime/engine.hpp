@@ -34,6 +34,7 @@ struct EngineOptions {
   bool initialize = true;
   bool check_finite = false;
   bool soft_placement = false;
+  bool unused_variables = true;                 ///< open also those that no step uses
   bool keep_all = false;                        ///< every temporary keeps its memory, for value()
   std::function<void(std::string_view)> print;  ///< takes the lines of tf::print
 };
@@ -62,9 +63,9 @@ class Engine {
   TYPEFLOW_COLD void reset_states() {
     for (int i = 0; i < program_.variables.size; ++i) {
       const ir::ProgramVariable& v = program_.variables[i];
-      if (!v.state) continue;
-      Variables::reset(*variables_[static_cast<std::size_t>(i)].entry,
-                       program_.names[v.name].name.hash, v.initializer, options_.seed);
+      Variables::Entry* const entry = variables_[static_cast<std::size_t>(i)].entry;
+      if (!v.state || entry == nullptr) continue;
+      Variables::reset(*entry, program_.names[v.name].name.hash, v.initializer, options_.seed);
     }
   }
 
@@ -173,6 +174,10 @@ class Engine {
     }
     variables_.reserve(static_cast<std::size_t>(program_.variables.size));
     for (const ir::ProgramVariable& v : program_.variables) {
+      if (v.slot == none && !options_.unused_variables) {
+        variables_.push_back({nullptr});
+        continue;
+      }
       Message name{};
       print_name(name, program_, v.name);
       const Type& type = program_.types[v.type];

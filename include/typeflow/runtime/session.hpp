@@ -159,21 +159,6 @@ class Session {
     }
   }
 
-  /// The engine of the program in which run<N...>() finds these tensors, for what chooses among
-  /// them at run time, as tf::runner does. It lives as long as the session.
-  template <Text... N>
-  Engine& engine_of() {
-    using Fetches = ir::Names<NameOf<N>...>;
-    using Fit = detail::RunError<Main, Fetches, detail::Arguments<>>;
-    if constexpr (Sound::ok && Main::error.empty()) {
-      static_assert(detail::Check<Fit>::Reason::ok, "these names do not fit the model");
-      if constexpr (Fit::message.empty()) {
-        return engine<typename detail::ProgramFor<Model, M, Main, Fetches, ir::Names<>>::type>();
-      }
-    }
-    return *main_;
-  }
-
   /// Sets the session's states back to their initial values.
   void reset() { main_->reset_states(); }
 

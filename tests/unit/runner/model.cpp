@@ -81,4 +81,9 @@ tf::Runner make_misshapen() {
   });
 }
 
+tf::Runner make_of_total() {
+  static const tf::Variables none;
+  return tf::runner<tf::Session<model, tf::inference | tf::read_only>, "total">(none);
+}
+
 }  // namespace runner_test

@@ -14,6 +14,8 @@ typeflow::Runner make_on_store();
 typeflow::Runner make_incomplete();
 /// Of a store whose b has another shape.
 typeflow::Runner make_misshapen();
+/// Of "total" alone, of a constant store without variables.
+typeflow::Runner make_of_total();
 /// Sets the b of make_on_store()'s store to all `value`.
 void set_b(float value);
 

@@ -207,6 +207,14 @@ TEST_CASE("a variable that the store lacks, or has in another shape, is named") 
         "variable 'b': expected float [3], got float [4]");
 }
 
+TEST_CASE("a runner needs the inputs and variables that its outputs depend on, and no others") {
+  const tf::Runner runner = runner_test::make_of_total();
+  CHECK(runner.inputs().size() == 1);
+  CHECK(runner.inputs()[0].name == "n");
+  const double n[4] = {1, 2, 3, 4};
+  CHECK(runner.run({{"n", n}}).value<double>("total") == 10);
+}
+
 TEST_CASE("mistakes in a run's feeds are named") {
   const tf::Runner runner = runner_test::make();
   const auto error = [&](tf::RunnerFeed feed) {

@@ -251,9 +251,9 @@ constexpr auto boolean_mask_typed(const X& x, const M& mask, const std::source_l
   if constexpr (Rule::valid) {
     mark(at, x);
     const auto [values, count] = boolean_mask(x.any(), mask.any(), Rule::axis, Rule::bound);
-    return Selected<V>{V(x.graph(), values.id), {x.graph(), count.id}};
+    return typeflow::Selected<V>{V(x.graph(), values.id), {x.graph(), count.id}};
   } else {
-    return Selected<V>{};
+    return typeflow::Selected<V>{};
   }
 }
 
@@ -271,7 +271,7 @@ constexpr auto dynamic_partition_typed(const X& x, const P& partitions,
                 "dynamic_partition<n>(x, partitions): no more than one axis of partitions can be a "
                 "multiple of tf::batch");
   using V = Expr<typename X::element, shape_of_t<Rule>>;
-  std::array<Selected<V>, static_cast<std::size_t>(N > 0 ? N : 1)> parts{};
+  std::array<typeflow::Selected<V>, static_cast<std::size_t>(N > 0 ? N : 1)> parts{};
   if constexpr (Rule::valid && N > 0) {
     mark(at, x);
     for (int i = 0; i < N; ++i) {
