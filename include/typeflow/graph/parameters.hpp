@@ -35,7 +35,8 @@ struct Parameter {
 /// elements they have together.
 class ParameterTable {
  public:
-  constexpr explicit ParameterTable(const std::same_as<ir::Graph> auto& graph) {
+  template <std::same_as<ir::Graph> Records>
+  constexpr explicit ParameterTable(const Records& graph) {
     for (const ir::VariableRecord& variable : graph.variable_records) {
       if (!variable.trainable || variable.state) continue;
       const Type type = graph.type_of(variable.value);
@@ -74,15 +75,16 @@ class ParameterTable {
 };
 
 /// The trainable variables that a graph has so far.
-constexpr ParameterTable parameters(const std::same_as<Graph> auto& graph) {
+template <std::same_as<Graph> G>
+constexpr ParameterTable parameters(const G& graph) {
   return ParameterTable(ir::records(graph));
 }
 
 /// Those of a model: parameters<mlp>(). A mistake of the model is an Error, which ends constant
 /// evaluation; what is wrong, a Session of the model says.
-template <auto Model, Mode M = training>
+template <auto Model, Mode M = training, class G = Graph>  // G: nothing is made before a call
 constexpr ParameterTable parameters() {
-  Graph graph(M);
+  G graph(M);
   Model(graph);
   const ir::Graph& records = graph;
   if (!records.error.empty()) throw Error("parameters<model>()", "the model has a mistake");
@@ -90,7 +92,8 @@ constexpr ParameterTable parameters() {
 }
 
 /// A line for each variable with its path, shape and number of elements, and one for all together.
-std::ostream& operator<<(std::ostream& out, const std::same_as<ParameterTable> auto& table) {
+template <std::same_as<ParameterTable> Table>
+std::ostream& operator<<(std::ostream& out, const Table& table) {
   const auto shape_of_row = [](const Parameter& parameter) {
     Message text{};
     text << parameter.dims;

@@ -5,6 +5,7 @@
 
 #include <source_location>
 
+#include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
 #include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {

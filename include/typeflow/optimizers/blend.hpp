@@ -3,6 +3,7 @@
 
 // Variables that follow others slowly, as a target network does its online network.
 
+#include <concepts>
 #include <source_location>
 #include <string_view>
 
@@ -16,7 +17,8 @@ namespace detail {
 
 /// Whether a variable of the list belongs to another of it, as an optimiser's slots do: it is named
 /// in a scope of that variable's path.
-constexpr bool is_slot(const VariableList& list, const AnyVariable& variable) {
+template <std::same_as<VariableList> List>
+constexpr bool is_slot(const List& list, const AnyVariable& variable) {
   const ir::Graph& graph = *list.graph;
   for (Id s = variable.name_record().scope; s != none; s = graph.scopes[s].parent) {
     for (const AnyVariable other : list) {
@@ -27,7 +29,8 @@ constexpr bool is_slot(const VariableList& list, const AnyVariable& variable) {
 }
 
 /// The list without slots.
-constexpr Pool<Id> values_without_slots(const VariableList& list) {
+template <std::same_as<VariableList> List>
+constexpr Pool<Id> values_without_slots(const List& list) {
   Pool<Id> values;
   for (const AnyVariable variable : list) {
     if (!is_slot(list, variable)) values.push(variable.id());
@@ -58,7 +61,9 @@ constexpr void fail_unpaired(const VariableList& list, Id value, const VariableL
 }
 
 /// (1 - tau) * target + tau * source.
-constexpr AnyExpr blended(ir::Graph& graph, Id target, Id source, const Scalar& tau) {
+template <std::same_as<VariableList> List>
+constexpr AnyExpr blended(const List& list, Id target, Id source, const Scalar& tau) {
+  ir::Graph& graph = *list.graph;
   return in_float(present_value(graph, target), [&](const AnyExpr& x) {
     const AnyExpr y = cast_to(AnyExpr{&graph, source}, x.dtype());
     const AnyExpr share = setting(graph, tau, x.dtype());
@@ -76,7 +81,8 @@ constexpr AnyExpr blended(ir::Graph& graph, Id target, Id source, const Scalar& 
 /// starts: to follow what a run has trained, blend in the next. A variable that belongs to another,
 /// as an optimiser's slots do, is left out. A variable without a counterpart, or of another element
 /// type or shape, is a mistake of the model. The lists' paths must outlive the call.
-constexpr Effect blend(const VariableList& targets, const VariableList& sources, const Scalar& tau,
+template <std::same_as<VariableList> List>
+constexpr Effect blend(const List& targets, const List& sources, const Scalar& tau,
                        std::source_location at = std::source_location::current()) {
   ir::Graph& graph = *targets.graph;
   graph.source = source_line(at);
@@ -104,7 +110,8 @@ constexpr Effect blend(const VariableList& targets, const VariableList& sources,
       graph.fail(message);
       continue;
     }
-    tokens.push(detail::assign_node(graph, target, detail::blended(graph, target, source, tau).id));
+    const AnyExpr value = detail::blended(targets, target, source, tau);
+    tokens.push(detail::assign_node(graph, target, value.id));
   }
   for (const Id source : from) detail::fail_unpaired(sources, source, targets, "target");
   if (to.empty() && from.empty()) {
