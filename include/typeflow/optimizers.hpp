@@ -9,7 +9,6 @@
 #include "typeflow/optimizers/adam.hpp"
 #include "typeflow/optimizers/adamax.hpp"
 #include "typeflow/optimizers/averages.hpp"
-#include "typeflow/optimizers/blend.hpp"
 #include "typeflow/optimizers/clip.hpp"
 #include "typeflow/optimizers/gradient_descent.hpp"
 #include "typeflow/optimizers/momentum.hpp"

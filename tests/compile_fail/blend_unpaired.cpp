@@ -6,7 +6,6 @@
 // expect: target/fd/W
 // expect: has no source
 
-#include "typeflow/optimizers.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;

@@ -2,7 +2,6 @@
 
 // tf::blend pairs variables by their paths below their lists'.
 
-#include "typeflow/optimizers/blend.hpp"
 #include "support.hpp"
 
 constexpr bool pairs_by_path_in_any_order(tf::Graph& g) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "support/host_tensors.hpp"
-#include "typeflow/optimizers.hpp"
 #include "typeflow/testing.hpp"
 #include "typeflow/typeflow.hpp"
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "support/plain_nets.hpp"
-#include "typeflow/optimizers.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace {
