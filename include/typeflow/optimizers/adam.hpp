@@ -52,8 +52,8 @@ constexpr AnyExpr corrected_rate(const auto& remaining1, const auto& remaining2,
 
 /// m := beta1 m + (1 - beta1) gradient; v := beta2 v + (1 - beta2) gradient^2; in step t the
 /// variable moves by -rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon):
-/// TensorFlow's form, whose epsilon is the paper's "epsilon hat". (Keras and TensorFlow have the
-/// same; PyTorch's epsilon is larger by 1 / sqrt(1 - beta2^t).)
+/// TensorFlow's form, whose epsilon is the paper's "epsilon hat". (PyTorch's step is that with
+/// epsilon * sqrt(1 - beta2^t).)
 ///
 /// Slots: m, v, and below the first variable beta1_power and beta2_power. A sparse gradient moves
 /// all rows, as its zeros do, like TensorFlow's; with `lazy` only its rows and their slots change

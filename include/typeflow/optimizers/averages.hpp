@@ -35,14 +35,15 @@ struct ExponentialMovingAverage {
     Graph& g = *variables.graph;
     ir::Graph& graph = g;
     if (variables.size() == 0) return {};
-    const AnyExpr kept = present_decay(graph);
+    const Decay kept = present_decay(graph);
     const AnyVariable weight = slot(variables[0], "weight", Type(DType::float64, {}), ones);
-    const AnyExpr remaining = weight.any() * kept;  // the weight of what was at the start
+    const AnyExpr remaining =
+        weight.any() * kept.in(graph, DType::float64);  // the weight of what was at the start
     Effect effect = assign(weight, remaining);
     for (const AnyVariable v : variables) {
       const AnyVariable average = make(v);
-      const AnyExpr keep = cast_to(kept, v.dtype());
-      const AnyExpr add = cast_to(1 - kept, v.dtype());
+      const AnyExpr keep = kept.in(graph, v.dtype());
+      const AnyExpr add = kept.rest_in(graph, v.dtype());
       if (zero_debias) {
         const AnyVariable sum = slot(v, "biased", type_of(v), zeros);
         const AnyExpr next = keep * sum.any() + add * v.read();
@@ -73,11 +74,32 @@ struct ExponentialMovingAverage {
   }
 
  private:
-  constexpr AnyExpr present_decay(std::same_as<ir::Graph> auto& graph) const {
-    const AnyExpr most = setting(graph, decay, DType::float64);
-    if (!num_updates.is_expression() && num_updates.value() < 0) return most;
-    const AnyExpr n = setting(graph, num_updates, DType::float64);
-    return minimum(most, (1 + n) / (10 + n));
+  /// A number, or a double that the run computes.
+  struct Decay {
+    double number;
+    AnyExpr computed{};
+
+    constexpr AnyExpr in(ir::Graph& graph, DType type) const {
+      return computed.exists() ? cast_to(computed, type) : setting(graph, Scalar(number), type);
+    }
+    constexpr AnyExpr rest_in(ir::Graph& graph, DType type) const {
+      return computed.exists() ? cast_to(1 - computed, type)
+                               : setting(graph, Scalar(1 - number), type);
+    }
+  };
+  constexpr Decay present_decay(std::same_as<ir::Graph> auto& graph) const {
+    const double n = num_updates.value();
+    const bool limited = num_updates.is_expression() || n >= 0;
+    if (!decay.is_expression() && !num_updates.is_expression()) {
+      const double limit = (1 + n) / (10 + n);
+      return {limited && limit < decay.value() ? limit : decay.value()};
+    }
+    AnyExpr most = setting(graph, decay, DType::float64);
+    if (limited) {
+      const AnyExpr count = setting(graph, num_updates, DType::float64);
+      most = minimum(most, (1 + count) / (10 + count));
+    }
+    return {0, most};
   }
   static constexpr AnyVariable make(const AnyVariable& v) {
     const Scope below(v.graph(), v);

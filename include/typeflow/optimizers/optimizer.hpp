@@ -22,7 +22,7 @@
 // the optimiser says so: constexpr bool every_row() const.
 
 #include <concepts>
-#include <cstdint>
+#include <vector>
 
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/front/scope.hpp"

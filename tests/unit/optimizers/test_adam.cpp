@@ -133,3 +133,28 @@ TEST_CASE("two optimisers of a variable need two names; of two variables they do
   CHECK(std::ranges::count(names, "v/other/v") == 1);
   CHECK(g.trainable().size() == 2);
 }
+
+TEST_CASE("16-bit variables are stepped in float, and have slots of float") {
+  tf::Graph g;
+  auto v = tf::variable<tf::float16, 2>(g, "v");
+  auto table = tf::variable<tf::bfloat16, 4, 1>(g, "table");
+  auto ids = tf::placeholder<std::int32_t, 3>(g, "ids");
+  const auto loss = sum(tf::cast<float>(v)) * 3 + sum(tf::cast<float>(gather(table, ids)));
+  tf::Adam{.rate = 0.5, .lazy = true}.minimize(loss).named("train");
+  tf::Interpreter interpreter(g);
+  tf::ir::ProgramInterpreter programs(g);
+  interpreter.variables = programs.variables =
+      test::start_values(g, {{"v", test::tensor(tf::DType::float16, {2}, {1, 2})},
+                             {"table", test::tensor(tf::DType::bfloat16, {4, 1}, {1, 1, 1, 1})}});
+  interpreter.run({"train"}, {{"ids", test::ints({3}, {2, 0, 2})}});
+  programs.run({"train"}, {{"ids", test::ints({3}, {2, 0, 2})}});
+  // Adam's first step is the rate, whatever the gradient.
+  const auto v_after = test::tensor(tf::DType::float16, {2}, {0.5, 1.5});
+  const auto table_after = test::tensor(tf::DType::bfloat16, {4, 1}, {0.5, 1, 0.5, 1});
+  const auto squares = test::floats({4, 1}, {0.001, 0, 0.004, 0});
+  for (const tf::HostTensors& after : {interpreter.variables, programs.variables}) {
+    CHECK(test::difference(after.at("v"), v_after) <= 1e-3);
+    CHECK(test::difference(after.at("table"), table_after) <= 1e-2);
+    CHECK(test::difference(after.at("table/adam/v"), squares) <= 1e-6);
+  }
+}

@@ -158,11 +158,16 @@ TEST_CASE("gradients summed over runs are applied once") {
 namespace {
 
 /// Averages of w, which each run adds 1 to, and what they are by a loop.
-template <class Start>
-void check_average(const tf::ExponentialMovingAverage& averages, const Start& expected) {
+template <class Expected>
+void check_average(tf::ExponentialMovingAverage averages, const Expected& expected,
+                   bool counts = false) {
   tf::Graph g;
   auto w = tf::variable<double>(g, "net/w", tf::zeros);
-  const tf::Effect train = assign_add(w, 1);
+  tf::Effect train = assign_add(w, 1);
+  if (counts) {
+    averages.num_updates = global_step(g);
+    train += assign_add(global_step(g), 1);
+  }
   (train + averages.apply(g.trainable())).named("train");
   (averages.average(w) + 0).named("average");
   tf::Interpreter interpreter(g);
@@ -193,6 +198,20 @@ TEST_CASE("moving averages start at what the variables are") {
     for (int t = 1; t <= step; ++t) average = 0.25 * average + 0.75 * (5 + t);
     return average;
   });
+}
+
+TEST_CASE("moving averages that follow fast at first") {
+  check_average(
+      {.decay = 0.3},
+      [](int step) {
+        double average = 5;
+        for (int t = 1; t <= step; ++t) {
+          const double decay = std::min(0.3, static_cast<double>(t) / (9 + t));
+          average = decay * average + (1 - decay) * (5 + t);
+        }
+        return average;
+      },
+      true);
 }
 
 TEST_CASE("moving averages without the bias of a start at zero") {
