@@ -9,6 +9,7 @@
 //   census --data DIR    DIR, or DIR/uci, has adult.data and adult.test
 //   census               takes TYPEFLOW_DATA, else makes people up
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,8 @@
 #include <vector>
 
 #include <typeflow/data.hpp>
+#include <typeflow/losses.hpp>
+#include <typeflow/metrics.hpp>
 #include <typeflow/strings.hpp>
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
@@ -73,10 +76,10 @@ constexpr void census(tf::Graph& g) {
   auto answers = constant<std::string_view, 4>(g, {"<=50K", ">50K", "<=50K.", ">50K."});
   auto label = lookup(column(14), answers, constant<float, 4>(g, {0, 1, 0, 1}), -1);
   label.named("label");
-  // -log of the probability of the label, without overflow.
-  auto loss = mean(softplus(logits) - label * logits).named("loss");
+  auto loss = sigmoid_cross_entropy_loss(logits, label).named("loss");
   tf::GradientDescent{.rate = rate}.minimize(loss).named("train");
   mean(cast<float>(equal(cast<float>(greater(logits, 0)), label))).named("accuracy");
+  tf::metrics::auc<1000>(g, "auc", sigmoid(logits), label);
 }
 
 using Lines = std::vector<std::string>;
@@ -146,6 +149,12 @@ void train(const examples::Options& options) {
   for (const float label : labels) rich += static_cast<double>(label);
   std::printf("who says \"no\" to all is right for %.4f\n",
               1 - rich / static_cast<double>(others.size()));
+  for (std::span<const std::string> rest = others; !rest.empty();) {
+    const auto part = rest.first(std::min<std::size_t>(rest.size(), 1000));
+    session.run<"auc/update">(tf::feed<"lines">(part));
+    rest = rest.subspan(part.size());
+  }
+  std::printf("area under the ROC curve %.4f\n", static_cast<double>(session.run<"auc/value">()));
   const float accuracy = session.run<"accuracy">(tf::feed<"lines">(others));
   std::printf("test accuracy %.4f\n", static_cast<double>(accuracy));
 }

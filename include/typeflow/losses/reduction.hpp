@@ -17,6 +17,7 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
+#include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
