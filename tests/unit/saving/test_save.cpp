@@ -123,6 +123,15 @@ TEST_CASE("a store without variables can be saved") {
   CHECK(loaded.draws() == 5);
 }
 
+TEST_CASE("a symbolic link is replaced, and what it points to left alone") {
+  const Folder folder;
+  std::ofstream(folder / "other") << "text";
+  std::filesystem::create_symlink(folder / "other", folder / "x");
+  save(tf::Variables(), folder / "x");
+  CHECK(text_of(folder / "other") == "text");
+  CHECK_FALSE(std::filesystem::is_symlink(folder / "x"));
+}
+
 TEST_CASE("only the variables that are meant are saved") {
   const Folder folder;
   tf::Variables variables;
