@@ -23,7 +23,8 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How a model is traced: for training (dropout drops, batch norm updates) or for inference;
-/// with `debug`, a session keeps every node's value (see Session::value).
+/// with `debug`, a session keeps every node's value (see Session::value). `read_only` is of
+/// sessions alone, and no model sees it.
 enum class Mode : unsigned { training = 0, inference = 1, debug = 2, read_only = 4 };
 constexpr Mode operator|(Mode a, Mode b) {
   return static_cast<Mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));

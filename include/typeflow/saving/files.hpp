@@ -92,6 +92,7 @@ class MappedFile {
 class ReplacingFile {
  public:
   explicit ReplacingFile(const std::filesystem::path& path) : path_(path) {
+    buffer_.reserve(buffer_size);  // nothing may fail once the file is there
     std::error_code error;
     const auto status = std::filesystem::status(path, error);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
@@ -105,7 +106,6 @@ class ReplacingFile {
           ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t{0666}));
     } while (!file_.is_open() && errno == EEXIST);
     if (!file_.is_open()) fail_file(path_, "cannot be written");
-    buffer_.reserve(buffer_size);
   }
   ReplacingFile(const ReplacingFile&) = delete;
   ReplacingFile& operator=(const ReplacingFile&) = delete;

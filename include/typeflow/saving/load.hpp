@@ -26,7 +26,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// What load() takes of a file.
 struct LoadOptions {
   /// Only what file and store share: other variables keep their values, other tensors are passed
-  /// over. Otherwise file and store must have the same.
+  /// over. Otherwise file and store must have the same. (An empty store takes all that it can
+  /// hold.)
   bool partial = false;
   /// The variables that are meant, by name; others keep their values, and the file need not have
   /// them. All, if there is no function.
@@ -104,8 +105,8 @@ class Loading {
                      in_quotes(variable));
     }
     const SavedTensor& saved = found->second;
+    if (entry == nullptr && may_lack && !(make && saved.fits_variable())) return;
     if (entry == nullptr && !make) {
-      if (may_lack) return;
       return mistake("the store has no variable " + in_quotes(variable) + " for the tensor " +
                      saved.text() + " " + in_quotes(tensor));
     }

@@ -173,7 +173,15 @@ TEST_CASE("what a variable can't hold is refused, and passed over where it is no
   load(variables, file_of(header, std::string_view("\1\0cd", 4)), {.only = only_bits});
   CHECK(variables.names() == std::vector<std::string>{"bits"});
   CHECK(variables.get<bool>("bits")[0]);
-  CHECK_FALSE(variables.get<bool>("bits")[1]);
+  load(variables, file_of(header, std::string_view("\0\1cd", 4)), {.partial = true});
+  CHECK(variables.get<bool>("bits")[1]);
+  tf::Variables empty;
+  load(empty, file_of(header, std::string_view("\1\0cd", 4)), {.partial = true});
+  CHECK(empty.names() == std::vector<std::string>{"bits"});
+  const std::uint8_t small = 0;
+  variables.set<std::uint8_t>("small", std::span(&small, 1), {1, {1}});
+  CHECK(has(refusal(variables, file_of(header, std::string_view("\1\0cd", 4)), {.partial = true}),
+            "no variable can hold the tensor F8_E4M3"));
 }
 
 namespace {

@@ -123,6 +123,15 @@ TEST_CASE("a store without variables can be saved") {
   CHECK(loaded.draws() == 5);
 }
 
+TEST_CASE("a symbolic link is replaced, and what it points to left alone") {
+  const Folder folder;
+  std::ofstream(folder / "other") << "text";
+  std::filesystem::create_symlink(folder / "other", folder / "x");
+  save(tf::Variables(), folder / "x");
+  CHECK(text_of(folder / "other") == "text");
+  CHECK_FALSE(std::filesystem::is_symlink(folder / "x"));
+}
+
 TEST_CASE("only the variables that are meant are saved") {
   const Folder folder;
   tf::Variables variables;
@@ -232,19 +241,21 @@ TEST_CASE("a process that is killed at any moment of saving leaves a complete fi
     REQUIRE(::pipe(ready) == 0);
     const ::pid_t child = ::fork();
     if (child == 0) {
-      if (::write(ready[1], "", 1) != 1) ::_exit(1);
-      for (std::int64_t step = 0;; ++step) {
-        set(variables, 1000 * i + step);
-        save(variables, path);
-      }
+      [&]() noexcept {  // an Error ends the child
+        if (::write(ready[1], "", 1) != 1) ::_exit(1);
+        for (std::int64_t step = 0;; ++step) {
+          set(variables, 1000 * i + step);
+          save(variables, path);
+        }
+      }();
     }
+    ::close(ready[1]);
     char byte;
     REQUIRE(::read(ready[0], &byte, 1) == 1);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     ::close(ready[0]);
-    ::close(ready[1]);
 
     tf::Variables loaded;
     load(loaded, path);
