@@ -3,10 +3,13 @@
 // What the script models compiles and runs: a transformer's encoder stack of LAYERS layers on
 // (64,128,256), with a training step. Each layer is PyTorch's TransformerEncoderLayer without
 // dropout: attention of 8 heads and a net of 1024 units, each added to its input and normalized.
-// Prints the milliseconds of a step on one thread; given an argument, the program's size.
+//
+//   encoder THREADS    milliseconds of a step, and what its arithmetic would take at the rate of
+//                      additions and multiplications in registers
+//   encoder            the program's size
 
-#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -43,21 +46,26 @@ constexpr void encoder(tf::Graph& g) {
   tf::GradientDescent{.rate = 0.01f}.minimize(loss).named("train");
 }
 
-int main(int argc, char**) {
-  if (argc > 1) {
-    using Program = tf::ir::Lowering<encoder>;
+int main(int argc, char** argv) {
+  using Program = tf::ir::Lowering<encoder>;
+  if (argc < 2) {
     std::printf("nodes=%d steps=%d kernels=%d\n", Program::node_count, Program::view.steps.size,
                 Program::kernel_count);
     return 0;
   }
+  const int threads = std::atoi(argv[1]);
   std::mt19937 generator(1);
   std::normal_distribution<float> number;
   std::vector<float> x(batch * length * width);
   for (float& e : x) e = number(generator);
   tf::Variables variables;
-  tf::Session<encoder> session(variables, {.seed = 1, .threads = 1});
+  tf::Session<encoder> session(variables, {.seed = 1, .threads = threads});
   const std::vector<float> target(x.size());
   const double seconds = bench::fastest(
       [&] { session.run<"loss", "train">(tf::feed<"x">(x), tf::feed<"target">(target)); }, 10);
-  std::printf("%.1f\n", seconds * 1e3);
+  double flops = 0;
+  for (const tf::ir::Step& step : Program::view.steps) {
+    flops += static_cast<double>(tf::ir::cost_of(Program::view, step, batch).flops);
+  }
+  std::printf("%.4f %.4f\n", seconds * 1e3, flops / bench::peak_flops(threads) * 1e3);
 }

@@ -15,6 +15,7 @@
 #include "indexing.hpp"
 #include "linalg.hpp"
 #include "linear_algebra.hpp"
+#include "losses.hpp"
 #include "nn.hpp"
 #include "random.hpp"
 #include "reductions.hpp"
@@ -55,6 +56,11 @@ inline constexpr Family families[] = {
      "of an image.",
      convolutions_rows},
     {"Neural networks", "", nn_rows},
+    {"Losses",
+     "A wing of the library, [losses.md](losses.md). The shapes are those of the default "
+     "reduction, "
+     "by the number of weights that are not 0.",
+     losses_rows},
     {"Sequences", "A wing of the library, [sequences.md](sequences.md).", sequences_rows},
     {"Strings", "A wing of the library, [strings.md](strings.md).", strings_rows},
     {"Images",

@@ -84,7 +84,13 @@ inline constexpr Row nn_rows[] = {
         "attention of x to itself by several heads, with new variables name/query/W, name/query/b, "
         "and those of key, value and output",
         {.types = "floating"}),
-    row<ops::MatMul, ops::Add>("dense", "dense<N>(g, name, x)", "(B,K) -> (B,N)",
+    row<ops::MatMul, ops::Add>("dense", "dense<N>(g, name, x)", "(..,K) -> (..,N)",
                                "x W + b with new variables name/W and name/b",
                                {.types = "floating"}),
+    row<ops::Gather, ops::IndexedSlices>("embedding", "embedding<N, D>(g, name, ids)",
+                                         "(I...) -> (I...,D)",
+                                         "the rows of a new variable name/W, (N,D), that ids name",
+                                         {.types = "floating", .sparse = true}),
+    row<ops::Reshape>("flatten", "flatten(x)", "(N,A,B,..) -> (N,A*B*..)",
+                      "the axes behind the first as one, in row-major order", {.types = "any"}),
 };

@@ -15,6 +15,7 @@
 #include <random>
 #include <vector>
 
+#include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "common/program.hpp"
@@ -83,7 +84,7 @@ void train(const examples::Options& options) {
   tf::Variables variables;
   tf::Session<recall> session(variables, {.seed = options.seed});
   std::mt19937_64 random(options.seed);
-  examples::Progress progress(options);
+  tf::Progress progress({.steps = options.steps, .batch_size = options.batch});
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     // The queries tell the batch; what is left of the keys' number is the length.
     const Sequences s(static_cast<std::size_t>(options.batch), 4 + random() % 21, random);

@@ -24,6 +24,7 @@
 
 #include <typeflow/data.hpp>
 #include <typeflow/strings.hpp>
+#include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "common/program.hpp"
@@ -132,7 +133,7 @@ void train(const examples::Options& options) {
   tf::Variables variables;
   tf::Session<census> session(variables, {.seed = options.seed});
   std::vector<std::string_view> batch(static_cast<std::size_t>(options.batch));
-  examples::Progress progress(options);
+  tf::Progress progress({.steps = options.steps, .batch_size = options.batch});
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     for (std::string_view& line : batch) line = people[random() % people.size()];
     const float loss =

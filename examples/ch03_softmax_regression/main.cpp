@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <typeflow/image.hpp>
+#include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "common/digits.hpp"
@@ -36,7 +37,7 @@ void train(const examples::Options& options) {
   tf::Variables variables;
   tf::Session<softmax_regression> session(variables, {.seed = options.seed});
   tf::Batches batches(digits.train, {.size = options.batch, .seed = options.seed});
-  examples::Progress progress(options);
+  tf::Progress progress({.steps = options.steps, .batch_size = options.batch});
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const tf::LabeledBatch batch = batches.next();
     const float loss = session.run<"loss", "train">(

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the examples share, so that a program is its model and its training: the command line, what
-// becomes of errors, and the line of progress. digits.hpp has what those on images of digits share.
+// What the examples share, so that a program is its model and its training: the command line and
+// what becomes of errors. digits.hpp has what those on images of digits share.
 
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <initializer_list>
 #include <string>
@@ -48,33 +44,5 @@ struct Options {
 /// as a model.)
 int run_program(int argc, char** argv, const char* title, Options defaults,
                 void (*train)(const Options&));
-
-/// One line that is written over on a terminal; in a file or pipe a line every 100 steps.
-class Progress {
- public:
-  explicit Progress(const Options& options) : steps_(options.steps), batch_(options.batch) {}
-
-  void show(std::int64_t step, float loss) {
-    const Clock::time_point now = Clock::now();
-    const bool last = step == steps_;
-    const bool due = terminal_ ? now - shown_ >= std::chrono::milliseconds(50) : step % 100 == 0;
-    if (!due && !last) return;
-    shown_ = now;
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    const double samples = static_cast<double>(step) * static_cast<double>(batch_);
-    std::printf("%sstep %lld of %lld   loss %.4f   %.0f samples/s%s", terminal_ ? "\r\x1b[K" : "",
-                static_cast<long long>(step), static_cast<long long>(steps_),
-                static_cast<double>(loss), samples / seconds, terminal_ && !last ? "" : "\n");
-    std::fflush(stdout);
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::int64_t steps_;
-  std::int64_t batch_;
-  bool terminal_ = isatty(STDOUT_FILENO) != 0;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point shown_{};
-};
 
 }  // namespace examples

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <typeflow/sequences.hpp>
+#include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "common/digits.hpp"
@@ -89,7 +90,7 @@ void train(const examples::Options& options) {
   tf::Variables variables;
   tf::Session<reader> session(variables, {.seed = options.seed});
   std::mt19937_64 random(options.seed);
-  examples::Progress progress(options);
+  tf::Progress progress({.steps = options.steps, .batch_size = options.batch});
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const Lines lines(images.train, static_cast<std::size_t>(options.batch), random);
     const float loss = session.run<"loss", "train">(

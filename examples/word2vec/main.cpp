@@ -29,6 +29,7 @@
 
 #include <typeflow/candidate_sampling.hpp>
 #include <typeflow/data.hpp>
+#include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "common/program.hpp"
@@ -152,7 +153,7 @@ void train(const examples::Options& options) {
 
   tf::Variables variables;
   tf::Session<skip_gram> session(variables, {.seed = options.seed});
-  examples::Progress progress(options);
+  tf::Progress progress({.steps = options.steps, .batch_size = options.batch});
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const Pairs pairs(text, static_cast<std::size_t>(options.batch), random);
     const float loss = session.run<"loss", "train">(tf::feed<"words">(pairs.words),

@@ -5,6 +5,7 @@
 // typeflow::data).
 
 #include "typeflow/data/batches.hpp"
+#include "typeflow/data/cifar10.hpp"
 #include "typeflow/data/digits.hpp"
 #include "typeflow/data/idx.hpp"
 #include "typeflow/data/labeled_images.hpp"

@@ -50,8 +50,18 @@ constexpr Exception internal_records[] = {
 constexpr Exception other_functions[] = {
     {"Session", "the constructor of what runs a model"},
     {"BatchNorm", "the constructor of a layer; its call is that of batch_norm"},
+    {"blend", "changes variables, which lists name"},
+    {"ConvLayer", "the constructor of a layer; its call is that of conv2d"},
+    {"ConvTransposeLayer", "the constructor of a layer; its call is that of conv2d_transpose"},
     {"Dense", "the constructor of a layer; its call is that of dense"},
+    {"DepthwiseLayer", "the constructor of a layer; its call is that of depthwise_conv2d"},
+    {"Embedding", "the constructor of a layer; its call is that of embedding"},
+    {"SeparableLayer", "the constructor of a layer; its call is that of separable_conv2d"},
+    {"global_step", "makes the variable that minimize counts in: docs/optimizers.md"},
     {"named", "gives a name, and makes no node"},
+    {"regularize", "records a regulariser, and makes no node"},
+    {"regularization_loss", "sums up what the model collected: docs/losses.md"},
+    {"total_loss", "sums up what the model collected: docs/losses.md"},
 };
 
 template <class... O>
@@ -67,6 +77,10 @@ Sources the_library() {
     for (const Row& row : family.rows) in.rows.push_back(&row);
   }
   in.headers = read_all("include/typeflow", ".hpp");
+  // Metrics are parts of models made of operations: docs/metrics.md has their table.
+  std::erase_if(in.headers, [](const File& header) {
+    return header.path.starts_with("include/typeflow/metrics/");
+  });
   in.tests = read_all("tests/unit", ".cpp");
   in.refused = read_all("tests/compile_fail", ".cpp");
   in.table = read(fs::path(TYPEFLOW_SOURCE_DIR) / "docs/operations.md");

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # cmake -DPROGRAM=... -DARGUMENTS=... -DLEAST=0.91 -DWORK=... -P check.cmake
+# cmake -DPROGRAM=... -DARGUMENTS=... -DMOST=21000 -DPERCENT=65 -DWORK=... -P check.cmake
 #
 # Runs the program in the empty folder WORK. Its last line must be "test accuracy 0.dddd" or another
-# share in words, at least LEAST, and it must write a picture, but WITHOUT_PICTURE in the
-# environment. With NEEDS_MNIST in the environment, skipped unless TYPEFLOW_DATA has MNIST.
+# share in words, at least LEAST, or "cost first A last B test C" with A at most MOST and B at most
+# PERCENT of A; and it must write a picture, but WITHOUT_PICTURE in the environment. With NEEDS_MNIST
+# in the environment, skipped unless TYPEFLOW_DATA has MNIST.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -22,10 +24,17 @@ message("${output}")
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "the program ended with ${result}")
 endif()
-if(NOT output MATCHES "\n[a-z ]+ (0\\.[0-9][0-9][0-9][0-9]|1\\.0000)\n$")
+if(DEFINED MOST)
+  if(NOT output MATCHES "\ncost first ([0-9]+)\\.[0-9] last ([0-9]+)\\.[0-9] test [0-9]+\\.[0-9]\n$")
+    message(FATAL_ERROR "the last line is not 'cost first A last B test C'")
+  endif()
+  math(EXPR most_last "${CMAKE_MATCH_1} * ${PERCENT} / 100")
+  if(CMAKE_MATCH_1 GREATER MOST OR CMAKE_MATCH_2 GREATER most_last)
+    message(FATAL_ERROR "expected at most ${MOST} and then ${most_last}")
+  endif()
+elseif(NOT output MATCHES "\n[a-z ]+ (0\\.[0-9][0-9][0-9][0-9]|1\\.0000)\n$")
   message(FATAL_ERROR "the last line is not 'test accuracy 0.dddd' or another share")
-endif()
-if(CMAKE_MATCH_1 LESS LEAST)
+elseif(CMAKE_MATCH_1 LESS LEAST)
   message(FATAL_ERROR "expected at least ${LEAST}, got ${CMAKE_MATCH_1}")
 endif()
 file(GLOB pictures "${WORK}/*.png")

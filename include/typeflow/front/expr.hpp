@@ -167,6 +167,15 @@ constexpr void Graph::add_update(const Effect& update) {
   if (!update.empty()) records_.update_tokens.push(update.token());
 }
 
+template <class L>
+constexpr L Graph::add_loss(const L& loss) {
+  static_assert(TypedExpr<L> && L::rank == 0,
+                "g.add_loss(loss): the loss must be a scalar tensor; take mean(loss)");
+  records_.losses.push(ir::LossRecord{loss.id(), records_.scope});
+  return loss;
+}
+constexpr AnyExpr LossList::operator[](int i) const { return {&ir::records(*graph), values[i]}; }
+
 /// A setting that is a number or a scalar tensor: a learning rate. Never part of a kernel's type.
 class Scalar {
  public:

@@ -12,6 +12,7 @@
 // a function would end with that function when the model is traced by the compiler.
 
 #include "typeflow/front/initializers.hpp"
+#include "typeflow/front/regularizers.hpp"
 #include "typeflow/front/variables.hpp"
 #include "typeflow/graph/graph.hpp"
 
@@ -21,13 +22,15 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 struct ScopeOptions {
   Reuse reuse = Reuse::inherit;
   Initializer initializer{};  ///< of variables that name none
+  Regularizer regularizer{};  ///< of trainable variables that name none: tf::l2_regularizer(1e-4)
 };
 
 class [[nodiscard]] Scope {
  public:
   constexpr Scope(Graph& graph, Label label, ScopeOptions options = {})
       : graph_(graph), outer_(graph_.scope) {
-    graph_.scope = graph_.add_scope(label, true, options.reuse, options.initializer);
+    graph_.scope =
+        graph_.add_scope(label, true, options.reuse, options.initializer, options.regularizer);
   }
   template <std::size_t N>
   constexpr Scope(Graph& graph, const char (&literal)[N], int index, ScopeOptions options = {})

@@ -104,8 +104,9 @@ constexpr Id add_variable(ir::Graph& graph, const Type& type, Initializer initia
     initializer = graph.scopes[graph.scope].initializer;
   }
   if (initializer.kind == Initializer::Kind::unset) initializer = glorot_uniform;
-  const Id index = graph.variable_records.push(
-      ir::VariableRecord{none, none, initializer, trainable, state, false});
+  const Id index = graph.variable_records.push(ir::VariableRecord{
+      none, none, initializer, trainable ? graph.scopes[graph.scope].regularizer : Regularizer{},
+      trainable, state, false});
   const Id value = add_node(graph, ops::Variable{{}, index}, nullptr, 0, type).id;
   graph.variable_records[index].value = value;
   return index;

@@ -68,7 +68,8 @@ namespace typeflow::inline TYPEFLOW_TARGET::ir {
 class Graph {
  public:
   constexpr explicit Graph(Mode mode = typeflow::training) : mode_(mode) {
-    scopes.push(ScopeRecord{none, "", 0, none, 0, true, Reuse::create, hash_seed, hash_seed, {}});
+    scopes.push(
+        ScopeRecord{none, "", 0, none, 0, true, Reuse::create, hash_seed, hash_seed, {}, {}});
     regions.push(Region{none, none, {}, {}, {}});
   }
 
@@ -89,6 +90,7 @@ class Graph {
   Pool<VariableRecord> variable_records;
   Pool<Id> constants;      ///< values of scalar constants, each once
   Pool<Id> update_tokens;  ///< of the updates that layers registered, for `minimize`
+  Pool<LossRecord> losses;
 
   // Where the next node goes.
   Id scope = 0;
@@ -276,15 +278,16 @@ class Graph {
 
   /// Makes a scope inside the current one.
   constexpr Id add_scope(const Label& label, bool of_variables, Reuse reuse,
-                         const Initializer& initializer) {
+                         const Initializer& initializer, const Regularizer& regularizer = {}) {
     const ScopeRecord& outer = scopes[scope];
     const std::uint64_t variable_hash =
         of_variables ? hash('/', label_hash(label, outer.variable_hash)) : outer.variable_hash;
-    return scopes.push(ScopeRecord{
-        scope, label.text, label.length, label.index, 0, of_variables,
-        reuse == Reuse::inherit ? outer.reuse : reuse, hash('/', label_hash(label, outer.hash)),
-        variable_hash,
-        initializer.kind == Initializer::Kind::unset ? outer.initializer : initializer});
+    return scopes.push(
+        ScopeRecord{scope, label.text, label.length, label.index, 0, of_variables,
+                    reuse == Reuse::inherit ? outer.reuse : reuse,
+                    hash('/', label_hash(label, outer.hash)), variable_hash,
+                    initializer.kind == Initializer::Kind::unset ? outer.initializer : initializer,
+                    regularizer.set ? regularizer : outer.regularizer});
   }
 
   /// Makes a scope whose paths are that of a variable.
@@ -295,7 +298,7 @@ class Graph {
     const std::uint64_t path = name.variable_path ? label_hash(label, outer.hash) : name.hash;
     return scopes.push(ScopeRecord{parent, name.text, name.length, name.index, name.suffix, true,
                                    outer.reuse, hash('/', path), hash('/', name.hash),
-                                   outer.initializer});
+                                   outer.initializer, outer.regularizer});
   }
 
   constexpr void print_scope(Message& out, Id id, bool of_variable) const {

@@ -17,6 +17,7 @@ class Graph;
 
 class AnyVariable;
 class Effect;
+struct AnyExpr;
 
 /// A place in a list, for range-based loops over list[0], list[1]...
 template <class List>
@@ -34,12 +35,24 @@ struct ListPlace {
 /// Some of a graph's variables, in the order in which the model made them.
 struct VariableList {
   Graph* graph = nullptr;
-  Pool<Id> variables;  ///< in ir::Graph::variable_records
+  Pool<Id> variables;       ///< in ir::Graph::variable_records
+  std::string_view path{};  ///< below which they lie, as the list was asked for
 
   constexpr int size() const { return variables.size(); }
   constexpr AnyVariable operator[](int i) const;  // front/variables.hpp
   constexpr ListPlace<VariableList> begin() const { return {this, 0}; }
   constexpr ListPlace<VariableList> end() const { return {this, size()}; }
+};
+
+/// Some of the losses that a model added, scalars, in the order in which it did.
+struct LossList {
+  Graph* graph = nullptr;
+  Pool<Id> values;
+
+  constexpr int size() const { return values.size(); }
+  constexpr AnyExpr operator[](int i) const;  // front/expr.hpp
+  constexpr ListPlace<LossList> begin() const { return {this, 0}; }
+  constexpr ListPlace<LossList> end() const { return {this, size()}; }
 };
 
 /// The graph that a model adds to, by functions: void model(tf::Graph& g).
@@ -60,6 +73,23 @@ class Graph {
   /// includes it in its effect.
   constexpr void add_update(const Effect& update);  // front/expr.hpp
 
+  /// Adds a scalar to the model's losses, and returns it: g.add_loss(mean(x)).named("loss"). It
+  /// belongs to the name scope in which this is called.
+  template <class L>
+  constexpr L add_loss(const L& loss);  // front/expr.hpp
+  /// The losses added in the name scope `path` and in scopes inside it; all without a path.
+  constexpr LossList losses(std::string_view path = {}) {
+    LossList list{this, {}};
+    for (const ir::LossRecord& loss : records_.losses) {
+      Message scope{};
+      records_.print_scope(scope, loss.scope, false);  // "tower_1/"
+      const std::string_view text = scope.view();
+      const bool inside = text.starts_with(path) && text.substr(path.size()).starts_with('/');
+      if (path.empty() || inside) list.values.push(loss.value);
+    }
+    return list;
+  }
+
   /// The records, for the library and for operations that add nodes of their own.
   constexpr operator ir::Graph&() & { return records_; }               // NOLINT
   constexpr operator const ir::Graph&() const& { return records_; }    // NOLINT
@@ -67,7 +97,7 @@ class Graph {
 
  private:
   constexpr VariableList select(std::string_view path, bool trainable_only) {
-    VariableList list{this, {}};
+    VariableList list{this, {}, path};
     for (Id i = 0; i < records_.variable_records.size(); ++i) {
       const ir::VariableRecord& record = records_.variable_records[i];
       if (record.state || (trainable_only && !record.trainable)) continue;

@@ -65,6 +65,14 @@ struct Initializer {
   }
 };
 
+/// What a variable's size adds to the loss, l1 sum(|w|) + l2 sum(w^2) / 2; made by the functions of
+/// front/regularizers.hpp.
+struct Regularizer {
+  bool set;  ///< whether one was named; where not, the scope's counts
+  double l1;
+  double l2;
+};
+
 /// What `variable` does with a name that exists.
 enum class Reuse : std::uint8_t {
   inherit,         ///< as the enclosing scope; at the top: create
@@ -177,12 +185,20 @@ struct ScopeRecord {
   std::uint64_t hash;           ///< of the operations' path, with a trailing slash
   std::uint64_t variable_hash;  ///< of the variables' path
   Initializer initializer;      ///< of variables that name none
+  Regularizer regularizer;      ///< of trainable variables that name none
+};
+
+/// A scalar that the model added to its losses.
+struct LossRecord {
+  Id value;
+  Id scope;  ///< where it was added
 };
 
 struct VariableRecord {
   Id value;
   Id name;
   Initializer initializer;
+  Regularizer regularizer;
   bool trainable;
   bool state;    ///< session-local
   bool written;  ///< whether a statement changes it

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gradient descent, and what all optimisers share: minimize is computing gradients, applying
-// them, and the updates that layers registered.
+// Gradient descent. It has no slots, and of a sparse gradient subtracts what is there, without
+// adding up first what a row was read for several times.
 
-#include "typeflow/front/gradients.hpp"
-#include "typeflow/ops/index/scatter.hpp"
-#include "typeflow/ops/state/assign.hpp"
+#include "typeflow/optimizers/optimizer.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -33,16 +31,6 @@ constexpr Effect apply_each(const Gradients& gradients, const F& f, const G& g) 
 
 }  // namespace detail
 
-/// The optimiser's step for these gradients, together with the updates that layers registered
-/// (batch norm's moving averages): minimize(optimizer, gradients(loss)).
-template <class Optimizer>
-constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients) {
-  Effect step = optimizer.apply(gradients);
-  const ir::Graph& graph = *gradients.graph;
-  for (const Id token : graph.update_tokens) step += Effect(*gradients.graph, token);
-  return step;
-}
-
 /// variable := variable - rate * gradient, of the variable as it is at this point of the model's
 /// statements. The gradient is that at its value when the run starts.
 struct GradientDescent {
@@ -67,19 +55,10 @@ struct GradientDescent {
         });
   }
 
-  /// One step down the gradient of a scalar loss, for all trainable variables that it depends on.
-  template <TypedExpr L>
-  constexpr Effect minimize(const L& loss) const {
-    static_assert(L::rank == 0, "minimize(loss): the loss must be a scalar; take mean(loss)");
-    return typeflow::minimize(
-        *this, detail::gradients_of_list(ys(loss), grad_ys(), loss.graph().trainable(), false));
-  }
-  /// The same for a list of variables: minimize(loss, g.trainable("online")).
-  template <TypedExpr L>
-  constexpr Effect minimize(const L& loss, const VariableList& variables) const {
-    static_assert(L::rank == 0, "minimize(loss): the loss must be a scalar; take mean(loss)");
-    return typeflow::minimize(*this,
-                              detail::gradients_of_list(ys(loss), grad_ys(), variables, true));
+  /// minimize(loss), minimize(loss, variables), each also with a step to count: see tf::minimize.
+  template <class... What>
+  constexpr Effect minimize(const What&... what) const {
+    return typeflow::minimize(*this, what...);
   }
 };
 

@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <ratio>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -32,6 +34,8 @@ struct CheckpointOptions {
   std::string name = "model";
   /// How many are kept, the last ones; 0: all.
   int keep = 5;
+  /// Of those that are too many, one is left for good every so many hours of training; 0: none.
+  double every_hours = 0;
   /// What else is put into them.
   SaveOptions save = {};
 };
@@ -51,6 +55,9 @@ class Checkpoints {
       throw Error("Checkpoints", "the name of a file", detail::in_quotes(options_.name));
     }
     if (options_.keep < 0) throw Error("Checkpoints", "keep >= 0", std::to_string(options_.keep));
+    if (!(options_.every_hours >= 0)) {
+      throw Error("Checkpoints", "every_hours >= 0", std::to_string(options_.every_hours));
+    }
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
     if (error)
@@ -78,10 +85,7 @@ class Checkpoints {
     detail::ReplacingFile latest(folder_ / "latest");
     for (std::size_t i = 0; i < kept; ++i) latest.write(files[i] + "\n");
     latest.finish();
-    for (std::size_t i = kept; i < files.size(); ++i) {
-      std::error_code ignored;  // one that is left costs room, and a training should not end for it
-      std::filesystem::remove(folder_ / files[i], ignored);
-    }
+    for (std::size_t i = files.size(); i-- > kept;) retire(folder_ / files[i]);  // oldest first
     return folder_ / file;
   }
 
@@ -102,6 +106,21 @@ class Checkpoints {
   }
 
  private:
+  using Clock = std::filesystem::file_time_type::clock;
+
+  /// Removes a checkpoint, or leaves it for good. One that can't be removed costs room: a training
+  /// should not end for it.
+  void retire(const std::filesystem::path& path) {
+    std::error_code error;
+    const auto time = std::filesystem::last_write_time(path, error);
+    const std::chrono::duration<double, std::ratio<3600>> hours = time - last_left_;
+    if (!error && options_.every_hours > 0 && hours.count() >= options_.every_hours) {
+      last_left_ = time;
+    } else {
+      std::filesystem::remove(path, error);
+    }
+  }
+
   /// The step in a file's name; -1 if it is not one of ours.
   std::int64_t step_of(std::string_view file) const {
     constexpr std::string_view ending = ".safetensors";
@@ -136,6 +155,7 @@ class Checkpoints {
 
   std::filesystem::path folder_;
   CheckpointOptions options_;
+  Clock::time_point last_left_ = Clock::now();  ///< when the last one that is left was written
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

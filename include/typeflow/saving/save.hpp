@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -27,6 +28,8 @@ struct SaveOptions {
   std::string model = {};
   /// Further metadata. PyTorch's tools look for {"format", "pt"}.
   Metadata metadata = {};
+  /// The variables that are meant, by name. All, if there is no function.
+  std::function<bool(std::string_view variable)> only = {};
 };
 
 namespace detail {
@@ -51,6 +54,7 @@ TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const st
   };
   std::vector<Saved> in_order;
   for (std::string& name : variables.names()) {
+    if (options.only && !options.only(name)) continue;
     const VariableEntry* const entry = variables.find(name);
     const auto type = std::ranges::find(saved_types, entry->dtype, &SavedType::dtype);
     if (entry->dtype == DType::string || type == std::end(saved_types)) {
@@ -107,11 +111,12 @@ TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const st
 
 }  // namespace detail
 
-/// Saves all variables, and the number of the next draw of random numbers, to a safetensors file.
+/// Saves variables, and the number of the next draw of random numbers, to a safetensors file.
 /// A file of this name is replaced as a whole: it is written under another name in the same folder
 /// first, and whatever happens until then, the old one stays.
 ///
-/// Throws Error if the file cannot be written, or a variable is of strings or complex<double>.
+/// Throws Error if the file cannot be written, or a variable that is meant is of strings or
+/// complex<double>.
 /// Nothing may assign the variables meanwhile.
 TYPEFLOW_COLD inline void save(const Variables& variables, const std::filesystem::path& path,
                                const SaveOptions& options = {}) {

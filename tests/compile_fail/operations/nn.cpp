@@ -33,7 +33,7 @@ constexpr void model(tf::Graph& g) {
   softmax_cross_entropy(x, mask);            // error: softmax_cross_entropy(logits, labels): integer labels need a fixed number of classes
   softmax_cross_entropy(rows, classes);      // error: softmax_cross_entropy(logits, labels): integer labels need a fixed number of classes
   dropout(integers);                         // error: dropout(x): x must be floating-point; convert with cast<float>(x)
-  tf::dense<3>(g, "a", image);               // error: dense(g, name, x): x must be a matrix, (batch, features)
+  tf::dense<3>(g, "a", classes);             // error: dense(g, name, x): x must be a matrix, (batch, features), or have more axes
   tf::dense<3>(g, "b", rows);                // error: dense(g, name, x): the columns of x must be a number, not tf::batch
   tf::Dense<5, 3>(g, "c")(x);                // error: dense: the columns of x must equal the layer's inputs
   // clang-format on

@@ -96,11 +96,30 @@ TEST_CASE("all checkpoints are kept where that is wished, and other files are le
   CHECK(files_of(folder.path()).size() == 2 + 8 + 1);
 }
 
+TEST_CASE("one checkpoint is left for good every so many hours") {
+  const Folder folder;
+  tf::Variables variables;
+  set(variables, 0);
+  tf::Checkpoints saver(folder.path(), {.keep = 1, .every_hours = 2});
+  const auto start = std::filesystem::file_time_type::clock::now();
+  for (int step = 0; step < 7; ++step) {  // as if 1.5 hours lay between two
+    const auto path = saver.save(variables, step);
+    std::filesystem::last_write_time(path, start + std::chrono::minutes(1 + 90 * step));
+  }
+  // At 0, 1.5, 3, 4.5, 6, 7.5 and 9 hours, of which the last is the one that is kept.
+  CHECK(files_of(folder.path()) == std::set<std::string>{"latest", "model-2.safetensors",
+                                                         "model-4.safetensors",
+                                                         "model-6.safetensors"});
+  CHECK(text_of(folder / "latest") == "model-6.safetensors\n");
+}
+
 TEST_CASE("what makes no sense is an Error") {
   const Folder folder;
   tf::Variables variables;
   CHECK(has(refusal([&] { tf::Checkpoints(folder.path(), {.name = "a/b"}); }), "'a/b'"));
   CHECK(has(refusal([&] { tf::Checkpoints(folder.path(), {.keep = -1}); }), "keep >= 0"));
+  CHECK(has(refusal([&] { tf::Checkpoints(folder.path(), {.every_hours = -1}); }),
+            "every_hours >= 0"));
   CHECK(has(refusal([&] { tf::Checkpoints(folder.path()).save(variables, -1); }), "got -1"));
   std::ofstream(folder / "latest") << "../../etc/passwd\n";
   CHECK(has(refusal([&] { tf::Checkpoints(folder.path()).restore_latest(variables); }),

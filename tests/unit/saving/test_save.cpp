@@ -123,6 +123,18 @@ TEST_CASE("a store without variables can be saved") {
   CHECK(loaded.draws() == 5);
 }
 
+TEST_CASE("only the variables that are meant are saved") {
+  const Folder folder;
+  tf::Variables variables;
+  variables.set<float>("w", std::vector<float>{1}, {0, {}});
+  variables.set<float>("w/momentum", std::vector<float>{2}, {0, {}});
+  variables.set<std::string_view>("words", std::vector<std::string_view>{"a"}, {1, {1}});
+  save(variables, folder / "x", {.only = [](std::string_view name) { return name == "w"; }});
+  tf::Variables loaded;
+  load(loaded, folder / "x");
+  CHECK(loaded.names() == std::vector<std::string>{"w"});
+}
+
 TEST_CASE("what the format can't hold is refused by name, and nothing is written") {
   const Folder folder;
   const auto refusal = [&](const tf::Variables& variables) -> std::string {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Regularisers: what a variable's size adds to the loss. They are the default of a scope or belong
+// to one variable, and count once total_loss or regularization_loss sums them up
+// (losses/collection.hpp).
+//
+//   tf::Scope in(g, "net", {.regularizer = tf::l2_regularizer(1e-4)});
+//   regularize(w, tf::l1_regularizer(0.01));
+
+#include <source_location>
+
+#include "typeflow/front/variables.hpp"
+#include "typeflow/graph/records.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// scale sum(|w|), TensorFlow's contrib.layers.l1_regularizer.
+constexpr Regularizer l1_regularizer(double scale) { return {true, scale, 0}; }
+
+/// scale sum(w^2) / 2, TensorFlow's contrib.layers.l2_regularizer. (Keras's l2 has no half.)
+constexpr Regularizer l2_regularizer(double scale) { return {true, 0, scale}; }
+
+/// The sum of the two, which elastic nets have.
+constexpr Regularizer l1_l2_regularizer(double l1, double l2) { return {true, l1, l2}; }
+
+/// For a variable or scope inside of one that has a regulariser.
+inline constexpr Regularizer no_regularizer{true, 0, 0};
+
+/// Gives a variable its regulariser, in place of the one that it had from its scope.
+constexpr void regularize(const AnyVariable& variable, const Regularizer& regularizer,
+                          std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = variable.graph();
+  graph.source = source_line(at);
+  if (!is_floating(variable.dtype())) {
+    Message message{};
+    graph.fail(message << "regularize(variable '" << variable.name().view()
+                       << "', regularizer): the variable must be floating-point, but is "
+                       << variable.dtype());
+  }
+  graph.variable_records[graph.variable_index(variable.id())].regularizer = regularizer;
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

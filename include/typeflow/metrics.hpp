@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Streaming metrics, as TensorFlow's tf.metrics: tf::metrics::accuracy and so on. Made of other
+// operations; needs nothing more than typeflow.hpp does.
+
+#include "typeflow/metrics/counts.hpp"
+#include "typeflow/metrics/errors.hpp"
+#include "typeflow/metrics/means.hpp"
+#include "typeflow/metrics/streaming.hpp"
+#include "typeflow/metrics/thresholds.hpp"

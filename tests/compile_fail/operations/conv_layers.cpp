@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What layers of convolutions, embeddings and flattening refuse.
+
+#include "typeflow/graph.hpp"
+
+namespace tf = typeflow;
+
+constexpr void model(tf::Graph& g) {
+  auto scalar = tf::placeholder<float>(g, "scalar");
+  auto rows = tf::placeholder<float, 8, 4>(g, "rows");
+  auto lines = tf::placeholder<float, tf::batch, 8, 4>(g, "lines");
+  auto image = tf::placeholder<float, tf::batch, 8, 6, 4>(g, "image");
+  auto volume = tf::placeholder<float, tf::batch, 8, 6, 4, 2>(g, "volume");
+  auto turned = tf::placeholder<float, 8, 6, 4, tf::batch>(g, "turned");
+  auto wide = tf::placeholder<float, 8, tf::batch, tf::batch>(g, "wide");
+  auto ids = tf::placeholder<std::int32_t, tf::batch>(g, "ids");
+  conv2d<8, 3>(g, "conv", image).named("right");
+  embedding<10, 4>(g, "words", ids).named("rows_of_words");
+  flatten(image).named("flat");
+#ifndef CORRECTED
+  // clang-format off
+  conv2d<8, 3>(g, "a", rows);                // error: conv2d(g, name, x): x must have four axes, (N,H,W,C)
+  conv2d<8, 3>(g, "b", turned);              // error: conv2d(g, name, x): the channels of x must be a number, not tf::batch
+  conv2d<8, 3, 0>(g, "c", image);            // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv1d<8, 3>(g, "d", image);               // error: conv1d(g, name, x): x must have three axes, (N,W,C)
+  conv3d<8, 3>(g, "e", image);               // error: conv3d(g, name, x): x must have five axes, (N,D,H,W,C)
+  conv2d_transpose<8, 3>(g, "f", volume);    // error: conv2d_transpose(g, name, y): y must have four axes, (N,H,W,F)
+  conv2d_transpose<8, 3>(g, "k", turned);    // error: conv2d_transpose(g, name, y): the last axis of y must be a number, not tf::batch
+  depthwise_conv2d<2, 3>(g, "l", lines);     // error: depthwise_conv2d(g, name, x): x must have four axes, (N,H,W,C)
+  depthwise_conv2d<2, 3>(g, "m", turned);    // error: depthwise_conv2d(g, name, x): the channels of x must be a number, not tf::batch
+  separable_conv2d<8, 3>(g, "n", lines);     // error: separable_conv2d(g, name, x): x must have four axes, (N,H,W,C)
+  separable_conv2d<8, 3>(g, "o", turned);    // error: separable_conv2d(g, name, x): the channels of x must be a number, not tf::batch
+  conv2d_in_plane<3>(g, "p", lines);         // error: conv2d_in_plane(g, name, x): x must have four axes, (N,H,W,C)
+  tf::Conv2dLayer<3, 8, 3>(g, "q")(image);   // error: convolution layer: the channels of x must be the layer's
+  tf::Conv2dTransposeLayer<3, 8, 3>(g, "r")(image);  // error: transposed convolution layer: the channels of y must be the layer's
+  tf::DepthwiseConv2dLayer<3, 2, 3>(g, "s")(image);  // error: depthwise convolution layer: the channels of x must be the layer's
+  tf::SeparableConv2dLayer<3, 8, 3>(g, "t")(image);  // error: separable convolution layer: the channels of x must be the layer's
+  embedding<10, 4>(g, "u", lines);           // error: embedding<vocabulary, width>(g, name, ids): the ids must be integers
+  tf::Embedding<10, 5>(g, "v")(lines);       // error: embedding: the ids must be integers
+  flatten(scalar);                           // error: flatten(x): x must have an axis to keep, that of the batch
+  flatten(wide);                             // error: flatten(x): no more than one of the axes behind the first may be a multiple of a symbol
+  // clang-format on
+#endif
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Residual nets of bottleneck units with pre-activation, ResNet v2 (He, Zhang, Ren and Sun,
+// Identity mappings in deep residual networks, 2016), as TensorFlow's slim builds them: the last
+// unit of a stage has its stride, and convolutions with a stride are padded alike on both sides.
+
+#include "typeflow/graph.hpp"
+
+namespace resnet {
+
+namespace tf = typeflow;
+
+inline constexpr tf::BatchNormOptions norm{.decay = 0.997, .epsilon = 1e-5};
+
+/// Padding by half the kernel on each side.
+constexpr tf::Conv2d centred(int kernel, int stride) {
+  const int pad = kernel / 2;
+  return {.strides = {stride, stride},
+          .padding = tf::Padding::given,
+          .pads = {{{pad, pad}, {pad, pad}}}};
+}
+
+template <int Filters, int Kernel, int Stride = 1>
+constexpr auto conv(tf::Graph& g, tf::Label name, auto x) {
+  return conv2d<Filters, Kernel, centred(Kernel, Stride)>(g, name, x, {.weights = tf::he_normal});
+}
+template <int Filters, int Kernel, int Stride = 1>
+constexpr auto conv_bn_relu(tf::Graph& g, tf::Label name, auto x) {
+  tf::Scope in(g, name);
+  auto y = conv2d<Filters, Kernel, centred(Kernel, Stride)>(
+      g, "conv", x, {.weights = tf::he_normal, .use_bias = false});
+  return relu(batch_norm(g, "norm", y, norm));
+}
+
+template <int Depth, int Stride>
+constexpr auto bottleneck(tf::Graph& g, tf::Label name, auto x) {
+  tf::Scope in(g, name);  // block_2/unit_3/...
+  auto pre = relu(batch_norm(g, "preact", x, norm));
+  auto shortcut = [&] {
+    if constexpr (decltype(x)::shape::dims.extent[3] == Depth) {
+      return tf::max_pool<1, Stride>(x);
+    } else {
+      return conv<Depth, 1, Stride>(g, "shortcut", pre);
+    }
+  }();
+  auto r = conv_bn_relu<Depth / 4, 1>(g, "conv1", pre);
+  auto s = conv_bn_relu<Depth / 4, 3, Stride>(g, "conv2", r);
+  return shortcut + conv<Depth, 1>(g, "conv3", s);
+}
+
+struct Stage {
+  int depth;
+  int units;
+  int stride;
+};
+template <Stage S>
+constexpr auto stage(tf::Graph& g, tf::Label name, auto x) {
+  tf::Scope in(g, name);
+  auto h = bottleneck<S.depth, 1>(g, {"unit", 1}, x);  // the type changes
+  for (int i = 2; i < S.units; ++i) h = bottleneck<S.depth, 1>(g, {"unit", i}, h);  // it stays
+  return bottleneck<S.depth, S.stride>(g, {"unit", S.units}, h);
+}
+
+/// Images of Size x Size pixels to probabilities of Classes.
+template <int Size, int Root, int Classes, Stage... S>
+constexpr void model(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, Size, Size, 3>(g, "image");
+  auto root = tf::max_pool<3, 2>(conv<Root, 7, 2>(g, "root", x));
+  int i = 0;
+  auto body = tf::fold<S...>(root, [&]<Stage T>(auto h) { return stage<T>(g, {"block", ++i}, h); });
+  auto features = tf::mean<1, 2>(relu(batch_norm(g, "postnorm", body, norm)));
+  softmax(tf::dense<Classes>(g, "logits", features)).named("probabilities");
+}
+
+inline constexpr auto resnet50 =
+    model<224, 64, 1000, Stage{256, 3, 2}, Stage{512, 4, 2}, Stage{1024, 6, 2}, Stage{2048, 3, 1}>;
+
+}  // namespace resnet

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// embedding, flatten and dense layers of more axes than two, as the interpreter computes them.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/check_gradients.hpp"
+#include "support/host_tensors.hpp"
+#include "typeflow/testing.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+using test::elements;
+
+constexpr void embeddings(tf::Graph& g) {
+  auto ids = placeholder<std::int32_t, 2, 3>(g, "ids");
+  auto weights = placeholder<double, 2, 3, 2>(g, "weights");
+  auto y = embedding<4, 2, double>(g, "words", ids).named("y");
+  const tf::Embedding<5, 3> letters(g, "letters");
+  letters(ids).named("z");
+  static_assert(std::is_same_v<decltype(letters(ids))::shape, tf::Shape<2, 3, 3>>);
+  for (const auto& [v, dv] : gradients(sum(y * weights))) {
+    tf::Scope in(g, v);
+    dv.named("gradient");
+  }
+}
+
+constexpr void dense_of_sequences(tf::Graph& g) {
+  auto x = placeholder<double, tf::batch, 3, 2>(g, "x");
+  auto squares = placeholder<double, tf::batch, tf::batch, 2>(g, "squares");
+  const tf::Dense<2, 4, double> layer(g, "fc", {.activation = tf::tanh});
+  layer(x).named("y");
+  layer(squares).named("z");
+}
+
+/// tanh(x W + b), x as rows.
+std::vector<double> tanh_layer(const std::vector<double>& x, const std::vector<double>& W,
+                               const std::vector<double>& b) {
+  std::vector<double> y;
+  for (std::size_t row = 0; row < x.size(); row += 2) {
+    for (std::size_t j = 0; j < 4; ++j) {
+      y.push_back(std::tanh(x[row] * W[j] + x[row + 1] * W[4 + j] + b[j]));
+    }
+  }
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("embedding: values") {
+  tf::Graph g;
+  embeddings(g);
+  tf::Interpreter run(g);
+  run.variables["words/W"] = test::doubles({4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  run.variables["letters/W"] =
+      test::floats({5, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
+  const tf::HostTensor ids = test::ints({2, 3}, {3, 0, 1, 1, 2, 3});
+  const auto results = run.run({"y", "z"}, {{"ids", ids}});
+  CHECK(elements(results[0]) == std::vector<double>{6, 7, 0, 1, 2, 3, 2, 3, 4, 5, 6, 7});
+  CHECK(elements(results[1]) ==
+        std::vector<double>{9, 10, 11, 0, 1, 2, 3, 4, 5, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  CHECK_THROWS_AS(run.run({"y"}, {{"ids", test::ints({2, 3}, {3, 0, 1, 1, 2, 4})}}), tf::Error);
+}
+
+TEST_CASE("embedding: gradient") {
+  tf::Graph g;
+  embeddings(g);
+  tf::Interpreter run(g);
+  run.variables["words/W"] = test::doubles({4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  const auto gradient =
+      run.run({"words/W/gradient"},
+              {{"ids", test::ints({2, 3}, {3, 0, 1, 1, 0, 3})},
+               {"weights", test::doubles({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})}});
+  CHECK(elements(gradient[0]) == std::vector<double>{12, 14, 12, 14, 0, 0, 12, 14});
+}
+
+TEST_CASE("flatten: values") {
+  tf::Graph g;
+  auto x = tf::placeholder<float, 2, 3, 2>(g, "x");
+  auto many = tf::placeholder<float, tf::batch, 4, 3, 2>(g, "many");
+  auto one = tf::placeholder<double, tf::batch>(g, "one");
+  auto length = tf::placeholder<float, 3, tf::batch, 2>(g, "length");
+  static_assert(std::is_same_v<decltype(flatten(x))::shape, tf::Shape<2, 6>>);
+  static_assert(std::is_same_v<decltype(flatten(many))::shape, tf::Shape<tf::batch, 24>>);
+  static_assert(std::is_same_v<decltype(flatten(one))::shape, tf::Shape<tf::batch, 1>>);
+  static_assert(std::is_same_v<decltype(flatten(length))::shape, tf::Shape<3, 2 * tf::batch>>);
+  flatten(x).named("y");
+  const std::vector<double> numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  const auto y = tf::Interpreter(g).run({"y"}, {{"x", test::floats({2, 3, 2}, numbers)}});
+  CHECK(y[0].dims == test::dims({2, 6}));
+  CHECK(elements(y[0]) == numbers);
+}
+
+TEST_CASE("flatten: gradient") {
+  test::check_gradients<tf::Shape<2, 3, 2>>([](auto x) { return flatten(x * x); });
+}
+
+TEST_CASE("dense layers take tensors of more axes, and apply an activation") {
+  tf::Graph g;
+  dense_of_sequences(g);
+  tf::Interpreter run(g);
+  test::Random random(1);
+  const auto draw = [&](const std::vector<tf::Extent>& extents) {
+    return test::random_tensor(random, tf::DType::float64, test::dims(extents), -1, 1);
+  };
+  const tf::HostTensor W = run.variables["fc/W"] = draw({2, 4});
+  const tf::HostTensor b = run.variables["fc/b"] = draw({4});
+  const tf::HostTensor x = draw({2, 3, 2});
+  const tf::HostTensor squares = draw({2, 2, 2});
+  const auto results = run.run({"y", "z"}, {{"x", x}, {"squares", squares}});
+  const auto expect = [&](const tf::HostTensor& of, const std::vector<tf::Extent>& extents) {
+    return test::doubles(extents, tanh_layer(elements(of), elements(W), elements(b)));
+  };
+  CHECK(test::difference(results[0], expect(x, {2, 3, 4})) < 1e-14);
+  CHECK(test::difference(results[1], expect(squares, {2, 2, 4})) < 1e-14);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Gradients clipped, scaled and summed over runs, and moving averages of variables, against plain
+// loops.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "typeflow/optimizers.hpp"
+#include "typeflow/testing.hpp"
+
+#include "support/check_optimizer.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+
+using Lists = std::vector<std::vector<double>>;  // the gradients of "w" and "table"
+
+/// Clips the gradients of a vector and of a table that is read at rows 1, 3, 1, and checks the step
+/// of a gradient descent of rate 1.
+void check(const std::function<tf::Gradients(const tf::Gradients&)>& clip,
+           const std::function<void(Lists&)>& expected, bool sparse = true) {
+  tf::Graph g;
+  auto w = tf::variable<double, 3>(g, "w");
+  auto table = tf::variable<float, 4, 2>(g, "table");
+  auto a = tf::placeholder<double, 3>(g, "a");
+  auto ids = tf::placeholder<std::int32_t, 3>(g, "ids");
+  auto b = tf::placeholder<float, 3, 2>(g, "b");
+  auto loss = sum(w * a) + sum(tf::cast<double>(gather(table, ids) * b));
+  const tf::Gradients clipped = clip(gradients(loss));
+  CHECK(tf::slices_of(clipped[1].gradient).empty() != sparse);
+  tf::GradientDescent{.rate = 1}.apply(clipped).named("train");
+
+  Lists d = {{3, -4, 0.5}, {0, 0, 2 - 0.5, 1 + 3, 0, 0, -0.25, 0.125}};
+  expected(d);
+  const tf::HostTensors feeds = {{"a", test::doubles({3}, {3, -4, 0.5})},
+                                 {"ids", test::ints({3}, {1, 3, 1})},
+                                 {"b", test::floats({3, 2}, {2, 1, -0.25, 0.125, -0.5, 3})}};
+  const tf::HostTensors start = {{"w", test::doubles({3}, {0, 0, 0})},
+                                 {"table", test::floats({4, 2}, {0, 0, 0, 0, 0, 0, 0, 0})}};
+  for (std::vector<double>& list : d) {
+    for (double& x : list) x = -x;
+  }
+  tf::Interpreter interpreter(g);
+  tf::ir::ProgramInterpreter programs(g);
+  interpreter.variables = programs.variables = start;
+  interpreter.run({"train"}, feeds);
+  programs.run({"train"}, feeds);
+  for (const tf::HostTensors& after : {interpreter.variables, programs.variables}) {
+    CHECK(test::difference(after.at("w"), test::doubles({3}, d[0])) <= 1e-7);
+    CHECK(test::difference(after.at("table"), test::floats({4, 2}, d[1])) <= 1e-6);
+  }
+}
+
+double norm_of(const std::vector<double>& list) {
+  double sum = 0;
+  for (const double x : list) sum += x * x;
+  return std::sqrt(sum);
+}
+void scale(std::vector<double>& list, double factor) {
+  for (double& x : list) x *= factor;
+}
+
+}  // namespace
+
+TEST_CASE("clipping by value adds up what a row was read for first") {
+  check([](const tf::Gradients& d) { return clip_by_value(d, -1, 2); },
+        [](Lists& d) {
+          for (std::vector<double>& list : d) {
+            for (double& x : list) x = std::clamp(x, -1.0, 2.0);
+          }
+        });
+}
+
+TEST_CASE("clipping by norm, average norm and global norm") {
+  for (const double limit : {0.5, 4.5, 100.0}) {
+    CAPTURE(limit);
+    check([&](const tf::Gradients& d) { return clip_by_norm(d, limit); },
+          [&](Lists& d) {
+            for (auto& list : d) scale(list, std::min(1.0, limit / norm_of(list)));
+          });
+    check([&](const tf::Gradients& d) { return clip_by_average_norm(d, limit); },
+          [&](Lists& d) {
+            for (auto& list : d) {
+              const double average = norm_of(list) / static_cast<double>(list.size());
+              scale(list, std::min(1.0, limit / average));
+            }
+          });
+    check([&](const tf::Gradients& d) { return clip_by_global_norm(d, limit); },
+          [&](Lists& d) {
+            const double norm = std::hypot(norm_of(d[0]), norm_of(d[1]));
+            for (auto& list : d) scale(list, std::min(1.0, limit / norm));
+          });
+  }
+}
+
+TEST_CASE("an infinite global norm makes all gradients NaN") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  check(
+      [&](const tf::Gradients& d) {
+        return clip_by_global_norm(d.map([&](tf::AnyVariable v, tf::AnyExpr x) {
+          return v.dims().rank == 1 ? x * infinity : x;
+        }),
+                                   1);
+      },
+      [&](Lists& d) {
+        d[0].assign(3, std::nan(""));
+        for (const std::size_t i : {2, 3, 6, 7}) d[1][i] = std::nan("");
+      });
+}
+
+TEST_CASE("some variables' gradients multiplied") {
+  check([](const tf::Gradients& d) { return multiply(d, d.graph->trainable("table"), 0.25); },
+        [](Lists& d) { scale(d[1], 0.25); });
+}
+
+TEST_CASE("gradients summed over runs are applied once") {
+  tf::Graph g;
+  auto w = tf::variable<double, 3>(g, "w");
+  auto table = tf::variable<double, 4, 2>(g, "table");
+  auto a = tf::placeholder<double, 3>(g, "x");
+  auto ids = tf::placeholder<std::int32_t, 2>(g, "ids");
+  const tf::GradientSums sums(gradients(sum(square(w) * a) + sum(square(gather(table, ids)))));
+  sums.add().named("accumulate");
+  (tf::minimize(tf::GradientDescent{.rate = 0.5}, sums.mean()) + sums.reset()).named("train");
+  tf::ir::ProgramInterpreter programs(g);
+  programs.variables =
+      test::start_values(g, {{"w", test::doubles({3}, {1, 2, 3})},
+                             {"table", test::doubles({4, 2}, std::vector<double>(8, 1))}});
+  const auto run = [&](const char* what, double x, double id) {
+    programs.run({what},
+                 {{"x", test::doubles({3}, {x, 2 * x, 0})}, {"ids", test::ints({2}, {id, 2})}});
+  };
+  for (int round = 0; round < 2; ++round) {
+    run("accumulate", 0.25, 0);
+    run("accumulate", 0.5, 2);
+    CHECK(programs.variables.at("w/accumulated/count").value(0) == 2);
+    run("train", 100, 3);  // whose own gradients play no part
+  }
+  // w_i's mean gradient is 2 w_i (0.375, 0.75, 0): halved, w is multiplied by 0.625, 0.25 and 1.
+  CHECK(programs.variables.at("w").value(0) == 0.625 * 0.625);
+  CHECK(programs.variables.at("w").value(1) == 2 * 0.25 * 0.25);
+  CHECK(programs.variables.at("w").value(2) == 3);
+  // Row 0 was read by half of the runs, row 2 three times in two: 1 - 0.5 * 2 * 3 / 2 = -0.5.
+  CHECK(programs.variables.at("table").value(0) == 0.5 * 0.5);
+  CHECK(programs.variables.at("table").value(2) == 1);
+  CHECK(programs.variables.at("table").value(4) == 0.25);
+  CHECK(programs.variables.at("w/accumulated").value(0) == 0);
+}
+
+namespace {
+
+/// Averages of w, which each run adds 1 to, and what they are by a loop.
+template <class Start>
+void check_average(const tf::ExponentialMovingAverage& averages, const Start& expected) {
+  tf::Graph g;
+  auto w = tf::variable<double>(g, "net/w", tf::zeros);
+  const tf::Effect train = assign_add(w, 1);
+  (train + averages.apply(g.trainable())).named("train");
+  (averages.average(w) + 0).named("average");
+  tf::Interpreter interpreter(g);
+  tf::ir::ProgramInterpreter programs(g);
+  interpreter.variables = programs.variables =
+      test::start_values(g, {{"net/w", test::doubles({}, {5})}});
+  for (int step = 1; step <= 6; ++step) {
+    CAPTURE(step);
+    interpreter.run({"train"});
+    programs.run({"train"});
+    const std::string name = "net/w/ExponentialMovingAverage";
+    CHECK(interpreter.variables.at(name).value(0) == doctest::Approx(expected(step)));
+    CHECK(programs.run({"average"})[0].value(0) == doctest::Approx(expected(step)));
+  }
+  CHECK(g.trainable().size() == 1);
+}
+
+}  // namespace
+
+TEST_CASE("moving averages start at what the variables are") {
+  check_average({.decay = 0.8}, [](int step) {
+    double average = 5;
+    for (int t = 1; t <= step; ++t) average = 0.8 * average + 0.2 * (5 + t);
+    return average;
+  });
+  check_average({.decay = 0.3, .num_updates = 2}, [](int step) {
+    double average = 5;
+    for (int t = 1; t <= step; ++t) average = 0.25 * average + 0.75 * (5 + t);
+    return average;
+  });
+}
+
+TEST_CASE("moving averages without the bias of a start at zero") {
+  check_average({.decay = 0.8, .zero_debias = true}, [](int step) {
+    double sum = 0;
+    for (int t = 1; t <= step; ++t) sum = 0.8 * sum + 0.2 * (5 + t);
+    return sum / (1 - std::pow(0.8, step));
+  });
+}
