@@ -78,6 +78,7 @@ class ProgramRunner final : public RunnerInterface {
   EngineRunner runner_;
 };
 
+/// A session's type, taken apart.
 template <class S>
 struct RunnerOf;
 template <auto Model, Mode M, TargetType T>
@@ -95,65 +96,71 @@ struct RunnerOf<Session<Model, M, T>> {
   }
 
   template <Text... N>
-  static Runner make(std::unique_ptr<Variables> owned, Store& variables,
-                     const SessionOptions& options) {
-    using Fetches = ir::Names<NameOf<N>...>;
-    static_assert(sizeof...(N) > 0, "tf::runner<Session, names...>: name the outputs");
-    static_assert(Sound::ok,
-                  "tf::runner<Session<model>, names...>: the compiler can't run the model: it must "
-                  "be constexpr, take the graph by reference, and call only what is constexpr");
-    static_assert(Check<ModelError<Main>>::Reason::ok, "the model has a mistake");
-    if constexpr (Sound::ok && Main::error.empty()) {
-      using Fit = RunError<Main, Fetches, Arguments<>>;
-      static_assert(Check<Fit>::Reason::ok, "these outputs do not fit the model");
-      if constexpr (Fit::message.empty()) {
-        static_assert((!is_effect<NameOf<N>>() && ...),
-                      "tf::runner<Session, names...>: outputs are tensors; one of these is an "
-                      "effect");
-        using Program = ir::Lowering<Model, traced, ir::Only<Fetches, ir::Names<>>>;
-        using Written = WriteError<Program, Fetches, is_read_only>;
-        static_assert(Check<Written>::Reason::ok, "a read_only session can't assign");
-        return Runner(
-            new ProgramRunner<Program, T, Store, N...>(std::move(owned), variables, options));
-      }
-    }
+  using Program = ir::Lowering<Model, traced, ir::Only<ir::Names<NameOf<N>...>, ir::Names<>>>;
+
+  template <Text... N>
+  static Runner make(Store& variables, const SessionOptions& options,
+                     std::unique_ptr<Variables> owned = nullptr) {
+    return Runner(
+        new ProgramRunner<Program<N...>, T, Store, N...>(std::move(owned), variables, options));
+  }
+  template <Text... N>
+  static Runner make(std::unique_ptr<Variables> variables, const SessionOptions& options) {
+    Variables& store = *variables;
+    return make<N...>(store, options, std::move(variables));
+  }
+  template <Text... N, std::invocable<Variables&> F>
+  static Runner make(const F& fill, const SessionOptions& options) {
+    auto variables = std::make_unique<Variables>();
+    fill(*variables);
+    return make<N...>(std::move(variables), options);
   }
 };
 
 }  // namespace detail
 
-/// A Runner of a session's model on this store, which must outlive it. The outputs are tensors of
-/// the model, by name; the inputs are the placeholders that they depend on. Nothing else of the
-/// model is compiled, and of the variables only those are needed that the outputs depend on.
+/// A Runner of a session's model. The outputs are tensors of the model, by name; the inputs are the
+/// placeholders that they depend on. Nothing else of the model is compiled, and of the variables
+/// only those are needed that the outputs depend on. They come from
 ///
-///   tf::runner<tf::Session<model, tf::inference>, "probabilities", "class">(store)
+///   - a store, which must outlive the runner; it may be const if the session is read_only,
+///   - a std::unique_ptr of a store, which the runner then owns,
+///   - a function that fills a store of the runner's:
+///
+///   tf::runner<tf::Session<model, tf::inference>, "probabilities", "class">(
+///       [&](tf::Variables& variables) { tf::load(variables, path); })
 ///
 /// Unlike a session it does not initialise: a variable that the store lacks is an Error, unless
-/// `options` says otherwise. Error also for one of another shape or type. If the session is
-/// read_only, the store may be const.
-template <class S, Text... N>
-Runner runner(typename detail::RunnerOf<S>::Store& variables,
-              const SessionOptions& options = {.initialize = false}) {
-  return detail::RunnerOf<S>::template make<N...>(nullptr, variables, options);
-}
-
-/// The same, of a store that the Runner then owns.
-template <class S, Text... N>
-Runner runner(std::unique_ptr<Variables> variables,
-              const SessionOptions& options = {.initialize = false}) {
-  Variables& store = *variables;
-  return detail::RunnerOf<S>::template make<N...>(std::move(variables), store, options);
-}
-
-/// The same, of a store that the Runner owns, and that `fill` fills:
-///
-///   tf::runner<S, "class">([&](tf::Variables& variables) { tf::load(variables, path); })
-template <class S, Text... N, class F>
-  requires std::invocable<const F&, Variables&>
-Runner runner(const F& fill, const SessionOptions& options = {.initialize = false}) {
-  auto variables = std::make_unique<Variables>();
-  fill(*variables);
-  return runner<S, N...>(std::move(variables), options);
+/// `options` says otherwise. Error also for one of another shape or type.
+template <class S, Text... N, class V>
+Runner runner(V&& variables, const SessionOptions& options = {.initialize = false}) {
+  // The checks stand here, not in a function that this calls: so messages are short.
+  using Of = detail::RunnerOf<S>;
+  using Main = typename Of::Main;
+  using Fit = detail::RunError<Main, ir::Names<NameOf<N>...>, detail::Arguments<>>;
+  static_assert(sizeof...(N) > 0, "tf::runner<Session, names...>: name the outputs");
+  static_assert(Of::Sound::ok,
+                "tf::runner<Session<model>, names...>: the compiler can't run the model: it must "
+                "be constexpr, take the graph by reference, and call only what is constexpr");
+  static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
+  if constexpr (!Of::Sound::ok || !Main::error.empty()) {
+    return Runner(nullptr);
+  } else {
+    static_assert(detail::Check<Fit>::Reason::ok, "these outputs do not fit the model");
+    if constexpr (!Fit::message.empty()) {
+      return Runner(nullptr);
+    } else if constexpr ((Of::template is_effect<NameOf<N>>() || ...)) {
+      static_assert(sizeof...(N) == 0,
+                    "tf::runner<Session, names...>: one of these outputs is an "
+                    "effect, and not a tensor");
+      return Runner(nullptr);
+    } else {
+      using Written = detail::WriteError<typename Of::template Program<N...>,
+                                         ir::Names<NameOf<N>...>, Of::is_read_only>;
+      static_assert(detail::Check<Written>::Reason::ok, "a read_only session can't assign");
+      return Of::template make<N...>(std::forward<V>(variables), options);
+    }
+  }
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

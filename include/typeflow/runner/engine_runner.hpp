@@ -286,7 +286,8 @@ class EngineRunner {
       }
       count = checked_product(count, feed.extents[axis]);
     }
-    if (feed.count >= 0 && feed.count != count) {
+    const bool is_whole = feed.rank <= RunnerFeed::max_rank;  // else the engine refuses the rank
+    if (is_whole && feed.count >= 0 && feed.count != count) {
       throw Error(
           quoted("feed", feed.name),
           std::to_string(count) + " elements, as " + text_of(feed.rank, feed.extents) + " has",

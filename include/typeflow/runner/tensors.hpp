@@ -102,7 +102,7 @@ struct RunnerTensor {
 ///   {"x", pixels, {2, 784}}            the same, and with a shape, which is checked
 ///   {"x", pixels.data(), {2, 784}}     a pointer
 ///
-/// It refers to the values, but for a number or a string, and to the shape of a span. Strings are
+/// It refers to the name, to the bytes of strings, and to the values but for a number. Strings are
 /// std::string_views.
 struct RunnerFeed {
   static constexpr int max_rank = 8;
@@ -168,7 +168,7 @@ struct RunnerFeed {
 };
 
 /// What a run is asked for: a name, whose result the run then owns, or a name and memory for the
-/// result, which is a number, or a vector, array or span of the right size.
+/// result, which is a number, or a vector, array or span of the right size. It refers to both.
 ///
 ///   {"probabilities", "class"}
 ///   {{"probabilities", buffer}, {"loss", number}}

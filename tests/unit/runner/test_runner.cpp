@@ -168,7 +168,8 @@ TEST_CASE("feeds have shapes, or take them from the model; lists can be made at 
   check_logits(runner.run({{"x", x.data(), {2, 4}}}, {"logits"}), 2);
   const std::vector<std::int64_t> shape = {2, 4};
   const std::vector<tf::RunnerFeed> feeds = {{"x", x, shape}, {"scale", 1.0f}};
-  const std::vector<tf::RunnerFetch> fetches = {std::string("logits")};
+  const std::string name = "logits";
+  const std::vector<tf::RunnerFetch> fetches = {name};
   check_logits(runner.run(feeds, fetches), 1);
 
   const tf::RunnerResults none = runner.run({{"x", std::vector<float>()}}, {"logits"});
@@ -235,7 +236,8 @@ TEST_CASE("mistakes in a run's feeds are named") {
   CHECK(error({"x", x, {1, 2, 4}}) == "feed \"x\": expected float [batch, 4], got float [1, 2, 4]");
   CHECK(error({"x", x, {1, 4}}) == "feed \"x\": expected 4 elements, as [1, 4] has, got 8");
   CHECK(error({"x", x, {-2, 4}}) == "feed \"x\": expected extents >= 0, got [-2, 4]");
-  CHECK(error({"x", x, {1, 1, 1, 1, 1, 1, 1, 2, 4}}) != "");
+  CHECK(error({"x", x, {1, 1, 1, 1, 1, 1, 1, 2, 4}}) ==
+        "feed \"x\": expected float [batch, 4], got float [1, 1, 1, 1, 1, 1, 1, 2, ...]");
   CHECK(error({"x", static_cast<const float*>(nullptr), {2, 4}}) ==
         "feed \"x\": its values are a null pointer");
   CHECK(message_of([&] { runner.run({{"x", x}, {"x", x}}, {"logits"}); }) ==
