@@ -56,6 +56,8 @@ constexpr Exception other_functions[] = {
     {"Dense", "the constructor of a layer; its call is that of dense"},
     {"DepthwiseLayer", "the constructor of a layer; its call is that of depthwise_conv2d"},
     {"Embedding", "the constructor of a layer; its call is that of embedding"},
+    {"GroupNorm", "the constructor of a layer; its call is that of group_norm"},
+    {"LayerNorm", "the constructor of a layer; its call is that of layer_norm"},
     {"SeparableLayer", "the constructor of a layer; its call is that of separable_conv2d"},
     {"named", "gives a name, and makes no node"},
 };

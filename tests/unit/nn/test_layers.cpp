@@ -39,6 +39,20 @@ constexpr void dense_of_sequences(tf::Graph& g) {
   layer(squares).named("z");
 }
 
+// As objects norms are what they are as functions, which have tests of their own; a second call
+// shares the variables.
+constexpr void norms(tf::Graph& g) {
+  auto x = placeholder<double, 2, 3, 4>(g, "x");
+  const tf::LayerNorm<4, double> layer(g, "layer", {.epsilon = 0.1, .scale = false});
+  const tf::GroupNorm<2, 4, double> group(g, "group", {.epsilon = 0.2});
+  layer(layer(x)).named("layer_object");
+  group(group(x)).named("group_object");
+  const auto beta = layer(x) - layer_norm(x, 0.1);  // what the functions lack
+  (layer_norm(layer(x), 0.1) + beta).named("layer_function");
+  const tf::NormOptions plain{.epsilon = 0.2};
+  group(tf::group_norm<2>(g, "plain", x, plain)).named("group_function");
+}
+
 /// tanh(x W + b), x as rows.
 std::vector<double> tanh_layer(const std::vector<double>& x, const std::vector<double>& W,
                                const std::vector<double>& b) {
@@ -99,6 +113,29 @@ TEST_CASE("flatten: values") {
 
 TEST_CASE("flatten: gradient") {
   test::check_gradients<tf::Shape<2, 3, 2>>([](auto x) { return flatten(x * x); });
+}
+
+TEST_CASE("norms as objects are those of the functions, with variables of their own") {
+  tf::Graph g;
+  norms(g);
+  const tf::ParameterTable table = tf::parameters(g);
+  REQUIRE(table.size() == 5);
+  CHECK(table[0].path == "layer/beta");
+  CHECK(table[1].path == "group/gamma");
+  CHECK(table[2].path == "group/beta");
+  tf::Interpreter run(g);
+  test::Random random(2);
+  const auto draw = [&](const std::vector<tf::Extent>& extents) {
+    return test::random_tensor(random, tf::DType::float64, test::dims(extents), -1, 1);
+  };
+  run.variables["layer/beta"] = draw({4});
+  run.variables["plain/gamma"] = run.variables["group/gamma"] = draw({4});
+  run.variables["plain/beta"] = run.variables["group/beta"] = draw({4});
+  const auto results = run.run({"layer_object", "layer_function", "group_object", "group_function"},
+                               {{"x", draw({2, 3, 4})}});
+  CHECK(test::difference(results[0], results[1]) < 1e-14);
+  CHECK(test::difference(results[2], results[3]) < 1e-14);
+  CHECK(test::difference(results[0], results[2]) > 0.1);
 }
 
 TEST_CASE("dense layers take tensors of more axes, and apply an activation") {
