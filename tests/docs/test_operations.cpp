@@ -58,6 +58,7 @@ constexpr Exception other_functions[] = {
     {"Embedding", "the constructor of a layer; its call is that of embedding"},
     {"GroupNorm", "the constructor of a layer; its call is that of group_norm"},
     {"LayerNorm", "the constructor of a layer; its call is that of layer_norm"},
+    {"MultiHeadAttention", "the constructor of a layer; its call is that of multi_head_attention"},
     {"SeparableLayer", "the constructor of a layer; its call is that of separable_conv2d"},
     {"named", "gives a name, and makes no node"},
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// embedding, flatten and dense layers of more axes than two, as the interpreter computes them.
+// embedding, flatten, dense layers of more axes than two, and norms and attention as objects, as
+// the interpreter computes them.
 
 #include <doctest/doctest.h>
 
@@ -51,6 +52,16 @@ constexpr void norms(tf::Graph& g) {
   (layer_norm(layer(x), 0.1) + beta).named("layer_function");
   const tf::NormOptions plain{.epsilon = 0.2};
   group(tf::group_norm<2>(g, "plain", x, plain)).named("group_function");
+}
+
+constexpr void attentions(tf::Graph& g) {
+  auto x = placeholder<double, 2, 3, 4>(g, "x");
+  auto mask = placeholder<bool, 3, 3>(g, "mask");
+  const tf::MultiHeadAttention<2, 4, double> object(g, "object");
+  object(x).named("object_y");
+  object(x, mask, {.causal = true}).named("object_masked");
+  tf::multi_head_attention<2>(g, "function", x).named("function_y");
+  tf::multi_head_attention<2>(g, "masked", x, mask, {.causal = true}).named("function_masked");
 }
 
 /// tanh(x W + b), x as rows.
@@ -136,6 +147,29 @@ TEST_CASE("norms as objects are those of the functions, with variables of their 
   CHECK(test::difference(results[0], results[1]) < 1e-14);
   CHECK(test::difference(results[2], results[3]) < 1e-14);
   CHECK(test::difference(results[0], results[2]) > 0.1);
+}
+
+TEST_CASE("attention as an object is that of the function, and shares its variables") {
+  tf::Graph g;
+  attentions(g);
+  tf::Interpreter run(g);
+  test::Random random(3);
+  REQUIRE(tf::parameters(g).size() == 3 * 8);
+  for (const tf::Parameter& parameter : tf::parameters(g)) {
+    const std::string path(parameter.path);
+    if (!path.starts_with("object/")) continue;
+    const std::string rest = path.substr(std::string("object").size());
+    run.variables[path] = test::random_tensor(random, tf::DType::float64, parameter.dims, -1, 1);
+    run.variables["function" + rest] = run.variables["masked" + rest] = run.variables[path];
+  }
+  const tf::HostTensor x =
+      test::random_tensor(random, tf::DType::float64, test::dims({2, 3, 4}), -1, 1);
+  const tf::HostTensor mask = test::tensor(tf::DType::boolean, {3, 3}, {1, 1, 1, 0, 1, 1, 1, 0, 1});
+  const auto y = run.run({"object_y", "function_y", "object_masked", "function_masked"},
+                         {{"x", x}, {"mask", mask}});
+  CHECK(test::difference(y[0], y[1]) < 1e-14);
+  CHECK(test::difference(y[2], y[3]) < 1e-14);
+  CHECK(test::difference(y[0], y[2]) > 0.01);
 }
 
 TEST_CASE("dense layers take tensors of more axes, and apply an activation") {
