@@ -170,6 +170,29 @@ struct HeadsRule {
   }();
 };
 
+/// Attention of x to itself by Heads heads, from its dense layers. x and they fit together.
+template <int Heads, TypedExpr X, class Part>
+constexpr auto attend_by_heads(const X& x, const AnyExpr& mask, const AttentionOptions& options,
+                               const Part& query, const Part& key, const Part& value,
+                               const Part& output, const std::source_location& at) {
+  using Rule = HeadsRule<Heads, typename X::shape>;
+  using Rows = Expr<typename X::element, shape_of_t<Rule>>;
+  Graph& graph = x.graph();
+  constexpr int order[] = {0, 2, 1, 3};
+  const Rows rows(graph, reshape_to(x.any(), Rule::value).id);
+  const auto heads_of = [&](Label name, const Part& part) {
+    const NameScope in(graph, name);
+    return transpose_to(reshape_to(part(rows, at).any(), Rule::split), order);
+  };
+  const AnyExpr q = heads_of("query", query);  // (B,heads,T,C/heads)
+  const AnyExpr k = heads_of("key", key);
+  const AnyExpr v = heads_of("value", value);
+  const AnyExpr y = transpose_to(attention(q, k, v, mask, options), order);
+  const Rows together(graph, reshape_to(y, Rule::value).id);
+  const NameScope in(graph, "output");
+  return same_type(x, reshape_to(output(together, at).any(), X::shape::dims).id);
+}
+
 template <int Heads, TypedExpr X>
 constexpr auto multi_head_attention(Graph& graph, Label name, const X& x, const AnyExpr& mask,
                                     const AttentionOptions& options,
@@ -186,25 +209,26 @@ constexpr auto multi_head_attention(Graph& graph, Label name, const X& x, const 
                 "multi_head_attention<heads>(g, name, x): the first two axes of x must not be "
                 "multiples of the same symbol");
   if constexpr (Rule::has_rank && Rule::fits && Rule::has_rows) {
+    using Part = Dense<Rule::channels, Rule::channels, typename X::element>;
     const Scope in(graph, name);
-    using Rows = Expr<typename X::element, shape_of_t<Rule>>;
-    const Rows rows(graph, reshape_to(x.any(), Rule::value).id);
-    constexpr int order[] = {0, 2, 1, 3};
-    const auto heads_of = [&](Label label) {
-      const AnyExpr y = dense<Rule::channels>(graph, label, rows, {}, at).any();
-      return transpose_to(reshape_to(y, Rule::split), order);  // (B,heads,T,C/heads)
-    };
-    const AnyExpr q = heads_of("query");
-    const AnyExpr k = heads_of("key");
-    const AnyExpr v = heads_of("value");
-    const AnyExpr y = transpose_to(attention(q, k, v, mask, options), order);
-    const Rows together(graph, reshape_to(y, Rule::value).id);
-    const AnyExpr out = dense<Rule::channels>(graph, "output", together, {}, at).any();
-    return same_type(x, reshape_to(out, X::shape::dims).id);
+    const Part query(graph, "query", {}, at);
+    const Part key(graph, "key", {}, at);
+    const Part value(graph, "value", {}, at);
+    const Part output(graph, "output", {}, at);
+    return attend_by_heads<Heads>(x, mask, options, query, key, value, output, at);
   } else {
     return same_type(x, x.id());
   }
 }
+
+/// Whether a mask broadcasts to the scores of x's positions, (B,Heads,T,T).
+template <int Heads, class X, class M>
+inline constexpr bool mask_fits_heads = [] {
+  if (X::rank != 3) return true;
+  const Extent positions = X::shape::dims.extent[X::rank > 1];
+  const Dims scores{4, {X::shape::dims.extent[0], Heads, positions, positions}};
+  return broadcast(M::shape::dims, scores) == scores;
+}();
 
 }  // namespace detail
 
@@ -227,17 +251,71 @@ constexpr auto multi_head_attention(Graph& graph, Label name, const X& x, const 
   static_assert(detail::mask_has_type<typename X::element, typename M::element>,
                 "multi_head_attention<heads>(g, name, x, mask): the mask must be boolean, or of "
                 "the element type of x");
-  constexpr bool fits = [] {
-    if (X::rank != 3) return true;
-    const Dims scores{4,
-                      {X::shape::dims.extent[0], Heads, X::shape::dims.extent[X::rank > 1],
-                       X::shape::dims.extent[X::rank > 1]}};
-    return broadcast(M::shape::dims, scores) == scores;
-  }();
-  static_assert(fits,
+  static_assert(detail::mask_fits_heads<Heads, X, M>,
                 "multi_head_attention<heads>(g, name, x, mask): the mask must broadcast to "
                 "(B,heads,T,T)");
   return detail::multi_head_attention<Heads>(graph, name, x, mask.any(), options, at);
 }
+
+/// The same as an object, callable many times, whose variables are made once:
+/// tf::MultiHeadAttention<4, 64> attend(g, "attend"); attend(x). C are the channels of x, T is its
+/// element type.
+template <int Heads, Extent C, Element T = float>
+class MultiHeadAttention {
+ public:
+  constexpr MultiHeadAttention(Graph& graph, Label name,
+                               std::source_location at = std::source_location::current())
+      : query_(part(graph, name, "query", at)),
+        key_(part(graph, name, "key", at)),
+        value_(part(graph, name, "value", at)),
+        output_(part(graph, name, "output", at)) {}
+
+  /// (B,T,C) -> (B,T,C)
+  template <TypedExpr X>
+  constexpr auto operator()(const X& x, AttentionOptions options = {},
+                            std::source_location at = std::source_location::current()) const {
+    return attended(x, AnyExpr{}, options, at);
+  }
+  /// The same with a mask, as attention has it, that broadcasts to (B,Heads,T,T).
+  template <TypedExpr X, TypedExpr M>
+  constexpr auto operator()(const X& x, const M& mask, AttentionOptions options = {},
+                            std::source_location at = std::source_location::current()) const {
+    static_assert(detail::mask_has_type<typename X::element, typename M::element>,
+                  "multi_head_attention: the mask must be boolean, or of the element type of x");
+    static_assert(detail::mask_fits_heads<Heads, X, M>,
+                  "multi_head_attention: the mask must broadcast to (B,heads,T,T)");
+    return attended(x, mask.any(), options, at);
+  }
+
+ private:
+  using Part = Dense<C, C, T>;
+  static constexpr Part part(Graph& graph, Label name, Label label,
+                             const std::source_location& at) {
+    const Scope in(graph, name);
+    return Part(graph, label, {}, at);
+  }
+
+  template <TypedExpr X>
+  constexpr auto attended(const X& x, const AnyExpr& mask, const AttentionOptions& options,
+                          const std::source_location& at) const {
+    using Rule = detail::HeadsRule<Heads, typename X::shape>;
+    constexpr bool fits = Rule::has_rank && Rule::fits && Rule::channels == C && Rule::has_rows;
+    static_assert(fits,
+                  "multi_head_attention: x must be (B,T,C) with the layer's channels, which heads "
+                  "must divide");
+    static_assert(std::is_same_v<typename X::element, T>,
+                  "multi_head_attention: x must have the element type of the layer's variables");
+    if constexpr (fits && std::is_same_v<typename X::element, T>) {
+      return detail::attend_by_heads<Heads>(x, mask, options, query_, key_, value_, output_, at);
+    } else {
+      return detail::same_type(x, x.id());
+    }
+  }
+
+  Part query_;
+  Part key_;
+  Part value_;
+  Part output_;
+};
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

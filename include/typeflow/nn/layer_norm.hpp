@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <source_location>
+#include <type_traits>
 
 #include "typeflow/front/scope.hpp"
 #include "typeflow/front/sources.hpp"
@@ -199,6 +200,39 @@ constexpr auto layer_norm(Graph& graph, Label name, const X& x, NormOptions opti
   }
 }
 
+/// layer_norm(g, name, x) of the last axis as an object, callable many times: its variables are
+/// made once. tf::LayerNorm<64> norm(g, "norm"); norm(x). T is the type of the variables, float for
+/// x of 16 bits. (..,N) -> (..,N)
+template <Extent N, Element T = float>
+class LayerNorm {
+ public:
+  constexpr LayerNorm(Graph& graph, Label name, NormOptions options = {},
+                      std::source_location at = std::source_location::current())
+      : epsilon_(options.epsilon),
+        variables_(std::type_identity<Expr<T, Shape<N>>>{}, graph, name, options, at) {}
+
+  template <TypedExpr X>
+  constexpr auto operator()(const X& x,
+                            std::source_location at = std::source_location::current()) const {
+    using Channels = detail::ChannelsRule<typename X::shape>;
+    static_assert(X::rank >= 1 && Channels::channels == N,
+                  "layer_norm: the last axis of x must have the layer's channels");
+    static_assert(
+        std::is_same_v<detail::Computed<typename X::element>, T>,
+        "layer_norm: the variables must have the element type of x, or float for 16 bits");
+    detail::mark(at, x);
+    constexpr unsigned axes = 1u << (X::rank < 1 ? 0 : X::rank - 1);
+    const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
+      return variables_.scaled(detail::standardize_over(axes, epsilon_, v), Dims{1, {N}});
+    });
+    return detail::same_type(x, y.id);
+  }
+
+ private:
+  double epsilon_;
+  detail::NormVariables variables_;
+};
+
 /// (x - mean) / sqrt(variance + epsilon), mean and variance for each sample over Groups parts of
 /// its channels, the last axis, and all axes between: group_norm<32>(x). (N,..,C) -> (N,..,C)
 template <int Groups, TypedExpr X>
@@ -240,6 +274,41 @@ constexpr auto group_norm(Graph& graph, Label name, const X& x, NormOptions opti
   });
   return detail::same_type(x, y.id);
 }
+
+/// group_norm<Groups>(g, name, x) as an object, callable many times: its variables are made once.
+/// tf::GroupNorm<32, 256> norm(g, "norm"); norm(x). T is the type of the variables, float for x of
+/// 16 bits. (N,..,C) -> (N,..,C)
+template <int Groups, Extent C, Element T = float>
+class GroupNorm {
+ public:
+  constexpr GroupNorm(Graph& graph, Label name, NormOptions options = {},
+                      std::source_location at = std::source_location::current())
+      : epsilon_(options.epsilon),
+        variables_(std::type_identity<Expr<T, Shape<C>>>{}, graph, name, options, at) {}
+
+  template <TypedExpr X>
+  constexpr auto operator()(const X& x,
+                            std::source_location at = std::source_location::current()) const {
+    using Rule = detail::GroupNormRule<typename X::shape, Groups>;
+    static_assert(Rule::has_rank && Rule::channels == C,
+                  "group_norm: x must have 2 to 7 axes, the last with the layer's channels");
+    static_assert(!Rule::has_rank || Rule::fits,
+                  "group_norm: groups must divide the channels of x, its last axis");
+    static_assert(
+        std::is_same_v<detail::Computed<typename X::element>, T>,
+        "group_norm: the variables must have the element type of x, or float for 16 bits");
+    detail::mark(at, x);
+    const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
+      return variables_.scaled(detail::standardize_groups<Groups, typename X::shape>(epsilon_, v),
+                               Dims{1, {C}});
+    });
+    return detail::same_type(x, y.id);
+  }
+
+ private:
+  double epsilon_;
+  detail::NormVariables variables_;
+};
 
 /// (x - mean) / sqrt(variance + epsilon), mean and variance for each sample and channel, the first
 /// and the last axis, over all axes between. (N,H,W,C) -> (N,H,W,C)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What layers of convolutions, embeddings and flattening refuse.
+// What layers of convolutions and embeddings, flattening, and objects refuse.
 
 #include "typeflow/graph.hpp"
 
@@ -38,6 +38,15 @@ constexpr void model(tf::Graph& g) {
   tf::SeparableConv2dLayer<3, 8, 3>(g, "t")(image);  // error: separable convolution layer: the channels of x must be the layer's
   embedding<10, 4>(g, "u", lines);           // error: embedding<vocabulary, width>(g, name, ids): the ids must be integers
   tf::Embedding<10, 5>(g, "v")(lines);       // error: embedding: the ids must be integers
+  tf::LayerNorm<5>(g, "w")(rows);            // error: layer_norm: the last axis of x must have the layer's channels
+  tf::LayerNorm<4, double>(g, "x")(lines);   // error: layer_norm: the variables must have the element type of x, or float for 16 bits
+  tf::GroupNorm<2, 6>(g, "y")(image);        // error: group_norm: x must have 2 to 7 axes, the last with the layer's channels
+  tf::GroupNorm<3, 4>(g, "z")(rows);         // error: group_norm: groups must divide the channels of x, its last axis
+  tf::GroupNorm<2, 4, double>(g, "A")(lines);  // error: group_norm: the variables must have the element type of x, or float for 16 bits
+  tf::MultiHeadAttention<2, 6>(g, "B")(lines);         // error: multi_head_attention: x must be (B,T,C) with the layer's channels, which heads must divide
+  tf::MultiHeadAttention<2, 4, double>(g, "C")(lines);  // error: multi_head_attention: x must have the element type of the layer's variables
+  tf::MultiHeadAttention<2, 4>(g, "D")(lines, ids);    // error: multi_head_attention: the mask must be boolean, or of the element type of x
+  tf::MultiHeadAttention<2, 4>(g, "E")(lines, rows);   // error: multi_head_attention: the mask must broadcast to (B,heads,T,T)
   flatten(scalar);                           // error: flatten(x): x must have an axis to keep, that of the batch
   flatten(wide);                             // error: flatten(x): no more than one of the axes behind the first may be a multiple of a symbol
   // clang-format on

@@ -154,7 +154,7 @@ void add(HostTensor& y, std::int64_t i, double x) { y.set(i, y.value(i) + x); }
 
 }  // namespace
 
-TEST_CASE("convolution layers give what plain loops do") {
+TEST_CASE("convolution layers compute what plain loops do") {
   Model model(layers);
   const HostTensor& x = model.feeds.at("x");
   const auto variable = [&](const char* name) -> const HostTensor& {
@@ -295,7 +295,7 @@ TEST_CASE("convolution layers give what plain loops do") {
   }
 }
 
-TEST_CASE("the gradients of convolution layers") {
+TEST_CASE("convolution layers have the gradients that differences have") {
   CHECK(Model(layers).largest_gradient_error() < 1e-7);
   CHECK(Model(shared).largest_gradient_error() < 1e-7);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// embedding, flatten and dense layers of more axes than two, as the interpreter computes them.
+// embedding, flatten, dense layers of more axes than two, and norms and attention as objects, as
+// the interpreter computes them.
 
 #include <doctest/doctest.h>
 
@@ -37,6 +38,30 @@ constexpr void dense_of_sequences(tf::Graph& g) {
   const tf::Dense<2, 4, double> layer(g, "fc", {.activation = tf::tanh});
   layer(x).named("y");
   layer(squares).named("z");
+}
+
+// As objects norms are what they are as functions, which have tests of their own; a second call
+// shares the variables.
+constexpr void norms(tf::Graph& g) {
+  auto x = placeholder<double, 2, 3, 4>(g, "x");
+  const tf::LayerNorm<4, double> layer(g, "layer", {.epsilon = 0.1, .scale = false});
+  const tf::GroupNorm<2, 4, double> group(g, "group", {.epsilon = 0.2});
+  layer(layer(x)).named("layer_object");
+  group(group(x)).named("group_object");
+  const auto beta = layer(x) - layer_norm(x, 0.1);  // what the functions lack
+  (layer_norm(layer(x), 0.1) + beta).named("layer_function");
+  const tf::NormOptions plain{.epsilon = 0.2};
+  group(tf::group_norm<2>(g, "plain", x, plain)).named("group_function");
+}
+
+constexpr void attentions(tf::Graph& g) {
+  auto x = placeholder<double, 2, 3, 4>(g, "x");
+  auto mask = placeholder<bool, 3, 3>(g, "mask");
+  const tf::MultiHeadAttention<2, 4, double> object(g, "object");
+  object(x).named("object_y");
+  object(x, mask, {.causal = true}).named("object_masked");
+  tf::multi_head_attention<2>(g, "function", x).named("function_y");
+  tf::multi_head_attention<2>(g, "masked", x, mask, {.causal = true}).named("function_masked");
 }
 
 /// tanh(x W + b), x as rows.
@@ -99,6 +124,52 @@ TEST_CASE("flatten: values") {
 
 TEST_CASE("flatten: gradient") {
   test::check_gradients<tf::Shape<2, 3, 2>>([](auto x) { return flatten(x * x); });
+}
+
+TEST_CASE("norms as objects are those of the functions, with variables of their own") {
+  tf::Graph g;
+  norms(g);
+  const tf::ParameterTable table = tf::parameters(g);
+  REQUIRE(table.size() == 5);
+  CHECK(table[0].path == "layer/beta");
+  CHECK(table[1].path == "group/gamma");
+  CHECK(table[2].path == "group/beta");
+  tf::Interpreter run(g);
+  test::Random random(2);
+  const auto draw = [&](const std::vector<tf::Extent>& extents) {
+    return test::random_tensor(random, tf::DType::float64, test::dims(extents), -1, 1);
+  };
+  run.variables["layer/beta"] = draw({4});
+  run.variables["plain/gamma"] = run.variables["group/gamma"] = draw({4});
+  run.variables["plain/beta"] = run.variables["group/beta"] = draw({4});
+  const auto results = run.run({"layer_object", "layer_function", "group_object", "group_function"},
+                               {{"x", draw({2, 3, 4})}});
+  CHECK(test::difference(results[0], results[1]) < 1e-14);
+  CHECK(test::difference(results[2], results[3]) < 1e-14);
+  CHECK(test::difference(results[0], results[2]) > 0.1);
+}
+
+TEST_CASE("attention as an object is that of the function, and shares its variables") {
+  tf::Graph g;
+  attentions(g);
+  tf::Interpreter run(g);
+  test::Random random(3);
+  REQUIRE(tf::parameters(g).size() == 3 * 8);
+  for (const tf::Parameter& parameter : tf::parameters(g)) {
+    const std::string path(parameter.path);
+    if (!path.starts_with("object/")) continue;
+    const std::string rest = path.substr(std::string("object").size());
+    run.variables[path] = test::random_tensor(random, tf::DType::float64, parameter.dims, -1, 1);
+    run.variables["function" + rest] = run.variables["masked" + rest] = run.variables[path];
+  }
+  const tf::HostTensor x =
+      test::random_tensor(random, tf::DType::float64, test::dims({2, 3, 4}), -1, 1);
+  const tf::HostTensor mask = test::tensor(tf::DType::boolean, {3, 3}, {1, 1, 1, 0, 1, 1, 1, 0, 1});
+  const auto y = run.run({"object_y", "function_y", "object_masked", "function_masked"},
+                         {{"x", x}, {"mask", mask}});
+  CHECK(test::difference(y[0], y[1]) < 1e-14);
+  CHECK(test::difference(y[2], y[3]) < 1e-14);
+  CHECK(test::difference(y[0], y[2]) > 0.01);
 }
 
 TEST_CASE("dense layers take tensors of more axes, and apply an activation") {
