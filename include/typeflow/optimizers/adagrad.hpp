@@ -27,6 +27,8 @@ struct Adagrad {
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
+    static_assert(detail::is_scalar_loss<What...>,
+                  "minimize(loss): the loss must be a scalar; take mean(loss)");
     return typeflow::minimize(*this, what...);
   }
 };

@@ -38,6 +38,8 @@ struct Adamax {
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
+    static_assert(detail::is_scalar_loss<What...>,
+                  "minimize(loss): the loss must be a scalar; take mean(loss)");
     return typeflow::minimize(*this, what...);
   }
 };
@@ -75,6 +77,8 @@ struct Lamb {
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
+    static_assert(detail::is_scalar_loss<What...>,
+                  "minimize(loss): the loss must be a scalar; take mean(loss)");
     return typeflow::minimize(*this, what...);
   }
 };

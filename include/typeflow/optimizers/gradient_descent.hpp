@@ -58,6 +58,8 @@ struct GradientDescent {
   /// minimize(loss), minimize(loss, variables), each also with a step to count: see tf::minimize.
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
+    static_assert(detail::is_scalar_loss<What...>,
+                  "minimize(loss): the loss must be a scalar; take mean(loss)");
     return typeflow::minimize(*this, what...);
   }
 };

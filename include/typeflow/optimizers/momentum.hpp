@@ -29,6 +29,8 @@ struct Momentum {
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
+    static_assert(detail::is_scalar_loss<What...>,
+                  "minimize(loss): the loss must be a scalar; take mean(loss)");
     return typeflow::minimize(*this, what...);
   }
 };

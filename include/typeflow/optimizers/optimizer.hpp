@@ -251,6 +251,13 @@ constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients
   for (const Id token : graph.update_tokens) step += Effect(*gradients.graph, token);
   return step;
 }
+namespace detail {
+/// Whether what is to be minimised is a scalar. Optimisers' own minimize ask it too: what the
+/// compiler says then begins with the caller's line.
+template <class L, class... More>
+inline constexpr bool is_scalar_loss = L::rank == 0;
+}  // namespace detail
+
 /// One step down the gradient of a scalar loss, for all trainable variables that it depends on.
 template <class Optimizer, TypedExpr L>
 constexpr Effect minimize(const Optimizer& optimizer, const L& loss) {

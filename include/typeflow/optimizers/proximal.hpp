@@ -39,6 +39,8 @@ struct ProximalGradientDescent {
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
+    static_assert(detail::is_scalar_loss<What...>,
+                  "minimize(loss): the loss must be a scalar; take mean(loss)");
     return typeflow::minimize(*this, what...);
   }
 };
@@ -65,6 +67,8 @@ struct ProximalAdagrad {
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
+    static_assert(detail::is_scalar_loss<What...>,
+                  "minimize(loss): the loss must be a scalar; take mean(loss)");
     return typeflow::minimize(*this, what...);
   }
 };
@@ -103,6 +107,8 @@ struct Ftrl {
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
+    static_assert(detail::is_scalar_loss<What...>,
+                  "minimize(loss): the loss must be a scalar; take mean(loss)");
     return typeflow::minimize(*this, what...);
   }
 };
