@@ -25,8 +25,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// that the values so far have. Averages are not trained, and saved with the model.
 struct ExponentialMovingAverage {
   Scalar decay = 0.999;
-  Scalar num_updates =
-      -1;  ///< n >= 0: the decay is at most (1 + n) / (10 + n), so early averages move
+  /// If n >= 0, the decay is at most (1 + n) / (10 + n), so that early averages follow fast.
+  Scalar num_updates = -1;
   bool zero_debias = false;
 
   /// The effect of an update of each of these variables' averages, by the variables as they are at
@@ -37,8 +37,8 @@ struct ExponentialMovingAverage {
     if (variables.size() == 0) return {};
     const Decay kept = present_decay(graph);
     const AnyVariable weight = slot(variables[0], "weight", Type(DType::float64, {}), ones);
-    const AnyExpr remaining =
-        weight.any() * kept.in(graph, DType::float64);  // the weight of what was at the start
+    // The weight of what was there at the start.
+    const AnyExpr remaining = weight.any() * kept.in(graph, DType::float64);
     Effect effect = assign(weight, remaining);
     for (const AnyVariable v : variables) {
       const AnyVariable average = make(v);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gradients limited, scaled or disturbed before an optimiser applies them:
+// Gradients limited or scaled before an optimiser applies them:
 //
 //   tf::Adam{}.apply(clip_by_global_norm(gradients(loss), 5))
 //
@@ -14,7 +14,6 @@
 
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
-#include "typeflow/ops/random/random.hpp"
 #include "typeflow/optimizers/optimizer.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
