@@ -114,5 +114,5 @@ TEST_CASE("mistakes with the collection are sentences") {
           regularize(tf::variable<int, 2>(g, "n"), tf::l2_regularizer(1));
         }) ==
         "regularize(variable 'n', regularizer): the variable must be floating-point, but is "
-        "int");
+        "int32");
 }
