@@ -6,12 +6,6 @@
 
 using tf::Padding;
 
-// nvcc can't write down decltype(max_pool<2>(x)), hence a function of the value.
-template <class T, tf::Extent... D, class X>
-constexpr bool has_shape(const X&) {
-  return is_tensor<X, T, D...>;
-}
-
 constexpr bool pools_have_tensorflows_shapes(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 7, 8, 3>(g, "x");
   auto line = tf::placeholder<std::int32_t, 2, 9, 4>(g, "line");

@@ -19,6 +19,13 @@ template <class X, class T, tf::Extent... D>
 inline constexpr bool is_tensor =
     std::is_same_v<std::remove_cvref_t<X>, tf::Expr<T, tf::Shape<D...>>>;
 
+/// The same of a value: nvcc can't write down decltype(max_pool<2>(x)), hence a function of the
+/// value.
+template <class T, tf::Extent... D, class X>
+constexpr bool has_shape(const X&) {
+  return is_tensor<X, T, D...>;
+}
+
 /// Whether a function of a graph holds, leaves no mistake in it, and its nodes have the types that
 /// their operations' rules say (which is what ties the handles' types to the graph's).
 template <auto Check>

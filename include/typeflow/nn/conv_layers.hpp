@@ -29,6 +29,9 @@ struct KernelSize {
   constexpr KernelSize(int all) {  // NOLINT: conv2d<64, 3>
     for (int& one : extent) one = all;
   }
+  /// nvcc writes template arguments so, as their members.
+  constexpr explicit KernelSize(const std::array<int, static_cast<std::size_t>(Rank)>& extents)
+      : extent(extents) {}
   template <std::same_as<int>... I>
     requires(Rank > 1 && sizeof...(I) == static_cast<std::size_t>(Rank))
   constexpr KernelSize(I... extents) : extent{extents...} {}

@@ -21,8 +21,7 @@ class Activation {
   using Function = AnyExpr (*)(const AnyExpr&, std::source_location);
 
   constexpr Activation() = default;
-  constexpr Activation(Function function)
-      : function_(function) {}  // NOLINT: .activation = tf::relu
+  constexpr Activation(Function f) : function_(f) {}  // NOLINT: .activation = tf::relu
   template <class F>
     requires(std::is_empty_v<F> && std::default_initializable<F> &&
              std::same_as<std::invoke_result_t<F, const AnyExpr&>, AnyExpr>)
