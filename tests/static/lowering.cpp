@@ -4,6 +4,8 @@
 // undefined behaviour: g++ then takes fewer expressions for constant ones, such as whether the
 // address of an operation's record is null.
 
+#include <cstdint>
+
 #include <typeflow/typeflow.hpp>
 
 namespace {
@@ -41,5 +43,16 @@ constexpr bool steps_and_slots_have_devices() {
   return program.steps[0].device == tf::gpu(0) && program.steps[1].device == tf::cpu(0);
 }
 static_assert(steps_and_slots_have_devices());
+
+constexpr void casts_of_constants(tf::Graph& g) {
+  auto x = tf::placeholder<double>(g, "x");
+  auto half = tf::constant<double>(g, 2.5);
+  auto seven = tf::constant<std::int32_t>(g, 7);
+  auto truth = tf::cast<double>(not_equal(half, 0.0));
+  auto whole = tf::cast<double>(tf::cast<std::uint64_t>(seven));
+  (x + truth + whole + tf::cast<double>(tf::cast<float>(half))).named("y");
+}
+/// They are folded: one step adds numbers.
+static_assert(tf::ir::Lowering<casts_of_constants>::view.steps.size == 1);
 
 }  // namespace

@@ -25,11 +25,15 @@ struct Cast : elementwise {
     const DType target = call.graph.dtype_of(call.node.outputs.first);
     const Number& x = call.inputs[0];
     return visit_dtype(target, [&](auto zero) {
+      using detail::convert_element;
       using T = decltype(zero);
-      if (is_complex(from)) return convert<T>(typeflow::to<std::complex<double>>(x));
-      if (is_floating(from)) return convert<T>(x.real);
-      return from == DType::uint64 ? convert<T>(static_cast<std::uint64_t>(x.integer))
-                                   : convert<T>(x.integer);
+      if (is_complex(from)) {
+        return number_from(convert_element<T>(typeflow::to<std::complex<double>>(x)));
+      }
+      if (is_floating(from)) return number_from(convert_element<T>(x.real));
+      return number_from(from == DType::uint64
+                             ? convert_element<T>(static_cast<std::uint64_t>(x.integer))
+                             : convert_element<T>(x.integer));
     });
   }
   static constexpr AnyExpr gradient(Cast, auto x, auto, auto dy) {
@@ -37,12 +41,6 @@ struct Cast : elementwise {
     return cast_to(dy, x.dtype());
   }
   static constexpr AnyExpr simplify(Cast, AnyExpr x, AnyExpr y) { return alike(x, y) ? x : y; }
-
- private:
-  template <class T>
-  static constexpr Number convert(const auto& x) {
-    return number_from(detail::convert_element<T>(x));
-  }
 };
 
 }  // namespace ops
