@@ -24,6 +24,7 @@
 #include <typeflow/data.hpp>
 #include <typeflow/image.hpp>
 #include <typeflow/images.hpp>
+#include <typeflow/losses.hpp>
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
@@ -46,26 +47,24 @@ constexpr void cifar_net(tf::Graph& g) {
   auto labels = placeholder<std::int32_t, tf::batch>(g, "labels");
   auto rate = placeholder<float>(g, "rate", 0.001f);
 
-  auto W1 = variable<float, 5, 5, 3, 64>(g, "conv1/W", tf::truncated_normal(0.05));
-  auto b1 = variable<float, 64>(g, "conv1/b", tf::zeros);
-  auto c1 = relu(conv2d(look(g, images), W1) + b1);  // (batch,24,24,64)
-  auto n1 = lrn(max_pool<3, 2>(c1), lrn_options);    // (batch,12,12,64)
-
-  auto W2 = variable<float, 5, 5, 64, 64>(g, "conv2/W", tf::truncated_normal(0.05));
-  auto b2 = variable<float, 64>(g, "conv2/b", tf::filled(0.1));
-  auto c2 = relu(conv2d(n1, W2) + b2);             // (batch,12,12,64)
+  auto c1 = conv2d<64, 5>(g, "conv1", look(g, images),
+                          {.weights = tf::truncated_normal(0.05), .activation = tf::relu});
+  auto n1 = lrn(max_pool<3, 2>(c1), lrn_options);  // (batch,12,12,64)
+  auto c2 = conv2d<64, 5>(
+      g, "conv2", n1,
+      {.weights = tf::truncated_normal(0.05), .bias = tf::filled(0.1), .activation = tf::relu});
   auto p2 = max_pool<3, 2>(lrn(c2, lrn_options));  // (batch,6,6,64)
 
-  tf::Dense<2304, 384> local3(g, "local3",
-                              {.weights = tf::truncated_normal(0.04), .bias = tf::filled(0.1)});
-  tf::Dense<384, 192> local4(g, "local4",
-                             {.weights = tf::truncated_normal(0.04), .bias = tf::filled(0.1)});
-  auto h4 = relu(local4(relu(local3(reshape<tf::batch, 2304>(p2)))));
+  constexpr tf::LayerOptions local = {.weights = tf::truncated_normal(0.04),
+                                      .bias = tf::filled(0.1),
+                                      .regularizer = tf::l2_regularizer(0.004),
+                                      .activation = tf::relu};
+  auto h4 = dense<192>(g, "local4", dense<384>(g, "local3", flatten(p2), local), local);
   auto logits = dense<10>(g, "softmax", h4, {.weights = tf::truncated_normal(1.0 / 192)});
 
   argmax<1>(logits).named("prediction");
-  auto decay = 0.004f * (l2_loss(local3.weights()) + l2_loss(local4.weights()));
-  auto loss = (mean(softmax_cross_entropy(logits, labels)) + decay).named("loss");
+  g.add_loss(mean(softmax_cross_entropy(logits, labels)));
+  auto loss = tf::total_loss(g).named("loss");  // and what the regularisers add
   tf::Adam{.rate = rate}.minimize(loss).named("train");
 }
 

@@ -29,23 +29,12 @@ constexpr void cnn(tf::Graph& g) {
   auto y = placeholder<float, tf::batch, 10>(g, "y");
   auto rate = placeholder<float>(g, "rate", 1e-4f);
 
-  auto W1 = variable<float, 5, 5, 1, 32>(g, "conv1/W", weights);
-  auto b1 = variable<float, 32>(g, "conv1/b", biases);
-  auto c1 = relu(conv2d(reshape<tf::batch, 28, 28, 1>(x), W1) + b1);  // (batch,28,28,32)
-  auto p1 = max_pool<2>(c1);                                          // (batch,14,14,32)
-
-  auto W2 = variable<float, 5, 5, 32, 64>(g, "conv2/W", weights);
-  auto b2 = variable<float, 64>(g, "conv2/b", biases);
-  auto c2 = relu(conv2d(p1, W2) + b2);  // (batch,14,14,64)
-  auto p2 = max_pool<2>(c2);            // (batch,7,7,64)
-
-  auto W3 = variable<float, 3136, 1024>(g, "dense/W", weights);
-  auto b3 = variable<float, 1024>(g, "dense/b", biases);
-  auto h3 = dropout(relu(matmul(reshape<tf::batch, 3136>(p2), W3) + b3), {.keep = 0.5});
-
-  auto W4 = variable<float, 1024, 10>(g, "softmax/W", weights);
-  auto b4 = variable<float, 10>(g, "softmax/b", biases);
-  auto logits = matmul(h3, W4) + b4;  // (batch,10)
+  constexpr tf::LayerOptions options = {.weights = weights, .bias = biases, .activation = tf::relu};
+  auto c1 = conv2d<32, 5>(g, "conv1", reshape<tf::batch, 28, 28, 1>(x), options);
+  auto c2 = conv2d<64, 5>(g, "conv2", max_pool<2>(c1), options);  // (batch,14,14,64)
+  auto h3 = dense<1024>(g, "dense", flatten(max_pool<2>(c2)), options);
+  auto logits = dense<10>(g, "softmax", dropout(h3, {.keep = 0.5}),
+                          {.weights = weights, .bias = biases});  // (batch,10)
   argmax<1>(logits).named("prediction");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
   tf::Adam{.rate = rate}.minimize(loss).named("train");
