@@ -7,6 +7,7 @@
 // traced one it may be the model's: operands of untyped functions that do not fit.
 
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/ops/control/region.hpp"
 #include "typeflow/passes/simplify.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
@@ -116,6 +117,20 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
   return {};
 }
 
+/// Whether a node uses what a region computes that it does not lie in.
+constexpr bool leaks(const Graph& graph, const Node& node) {
+  const auto is_seen = [&](Id value) {
+    return lies_in(graph, node.region, graph.node_of(value).region);
+  };
+  for (Id k = 0; k < node.inputs.count; ++k) {
+    if (!is_seen(graph.input(node, k))) return true;
+  }
+  for (Id k = 0; k < node.controls.count; ++k) {
+    if (!is_seen(graph.operands[node.controls.first + k])) return true;
+  }
+  return false;
+}
+
 /// Checks a graph as traced: nodes in the order of their numbers.
 constexpr Message verify(const Graph& graph) {
   const Node* const nodes = graph.nodes.data();
@@ -143,6 +158,10 @@ constexpr Message verify(const Graph& graph) {
       }
     }
     values_so_far += node.outputs.count;
+    if (graph.regions.size() > 1 && leaks(graph, node)) {
+      return complaint(node, "it uses what is computed inside of a branch or a loop; have the branch "
+                             "or the body give it as a result");
+    }
     if (node.op->kind == Kind::source || seen.before(graph, node, id)) continue;
     const Message wrong = verify_node(graph, node, names);
     if (!wrong.empty()) return wrong;
