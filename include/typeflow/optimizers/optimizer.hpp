@@ -220,7 +220,9 @@ constexpr Id step_of(const Optimizer& optimizer, const AnyVariable& variable, co
 /// gives; x.effect is a part of the step, too.
 template <class Optimizer>
 constexpr Effect apply_gradients(const Optimizer& optimizer, const Gradients& gradients) {
-  if (gradients.size() == 0) return {};
+  if (gradients.size() == 0) {  // a mistake that is recorded already; the effect can have a name
+    return gradients.graph == nullptr ? Effect() : detail::group_node(*gradients.graph, nullptr, 0);
+  }
   Pool<Id> tokens;
   if constexpr (requires(const Rows& first) { optimizer.begin(first); }) {
     const auto begun = optimizer.begin(Rows(gradients[0].variable, optimizer.name));
