@@ -81,3 +81,8 @@ constexpr void minimizes_for_no_variable(tf::Graph& g) {
 }
 static_assert(mistake<minimizes_for_no_variable>().view() ==
               "gradients(y, variables): y depends on no variable of the list");
+
+constexpr void keeps_nothing(tf::Graph& g) {
+  dropout(tf::placeholder<float, 3>(g, "x"), {.keep = 0}).named("y");
+}
+static_assert(contains(mistake<keeps_nothing>(), "keep must be in (0, 1]"));

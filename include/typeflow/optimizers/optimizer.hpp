@@ -257,7 +257,7 @@ namespace detail {
 /// Whether what is to be minimised is a scalar. Optimisers' own minimize ask it too: what the
 /// compiler says then begins with the caller's line.
 template <class L, class... More>
-inline constexpr bool is_scalar_loss = L::rank == 0;
+inline constexpr bool is_scalar_loss = requires { requires L::rank == 0; };
 }  // namespace detail
 
 /// One step down the gradient of a scalar loss, for all trainable variables that it depends on.
