@@ -37,6 +37,10 @@ inline constexpr Row state_rows[] = {
                     "all of several effects; also a + b", {.types = "effects"}),
     row<ops::After>("after", "after(effect, x)", "(S) -> (S)", "x, once the effect has happened",
                     {.infallible = "takes every effect and every tensor"}),
+    row<ops::Check>("check", "check(condition, \"text {}\", x...)", "(S) x (S')... -> effect",
+                    "ends a run in which an element of the condition is false; the message shows "
+                    "the first elements of x...",
+                    {.types = "bool; x: any", .gradient = Gradient::no_tensors}),
     row<ops::Print>("print", "print(x, name)", "(S) -> (S)",
                     "x; a run that computes it prints a line about it",
                     {.types = "any", .infallible = "takes every tensor"}),

@@ -91,6 +91,11 @@ constexpr bool is_present_access(const Node& node) {
   return writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
 }
 
+/// Whether a node has an effect outside of variables.
+constexpr bool is_effect_outside(const Node& node) {
+  return node.op->effect == SideEffect::writes && !writes_variable(node.op->kind);
+}
+
 /// The nodes of a graph in the order of their effects.
 class EffectOrder {
  public:
@@ -99,8 +104,7 @@ class EffectOrder {
 
   /// Whether there is anything to say of a node.
   static constexpr bool concerns(const Node& node) {
-    return node.controls.count != 0 || is_present_access(node) ||
-           node.op->effect == SideEffect::writes;
+    return node.controls.count != 0 || is_present_access(node) || is_effect_outside(node);
   }
 
   /// Calls before(n) for the nodes n that come before this one, and has those that are placed later
@@ -117,7 +121,7 @@ class EffectOrder {
       const Id variable = variable_of(node);
       accesses_.before_read(variable, before);
       accesses_.add_read(variable, id);
-    } else if (node.op->effect == SideEffect::writes) {
+    } else if (is_effect_outside(node)) {
       write(graph_->variable_records.size(), id, before);  // one place for all that is outside
     }
   }
@@ -172,10 +176,12 @@ class EffectSplitter {
     Pool<char> follows_effect(graph_.nodes.size(), 0);
     char* const follows = follows_effect.data();
     Pool<Id> late;
+    bool outside_late = false;  // an effect outside is late: then those behind it are, too
     for (int i = first; i < count; ++i) {
       const Id id = order[i];
       const Node node = nodes[id];
-      bool after = is_present_access(node);
+      const bool outside = is_effect_outside(node);
+      bool after = is_present_access(node) || (outside && outside_late);
       const Id last = node.inputs.first + node.inputs.count;
       for (Id k = node.inputs.first; k < last && !after; ++k) {
         if (follows[values[operands[k]].node] != 0) after = true;
@@ -185,6 +191,7 @@ class EffectSplitter {
       }
       if (after) {
         follows[id] = 1;
+        outside_late |= outside;
         late.push(id);
       } else {
         out_.order.push(id);
