@@ -83,6 +83,7 @@
 #include "typeflow/ops/index/scatter.hpp"
 #include "typeflow/ops/index/scatter_nd.hpp"
 #include "typeflow/ops/state/assign_slice.hpp"
+#include "typeflow/ops/state/check.hpp"
 #include "typeflow/ops/index/selection.hpp"
 #include "typeflow/ops/index/stitch.hpp"
 #include "typeflow/ops/index/embedding_tables.hpp"
