@@ -23,7 +23,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// Before the first update an average has the initial values of its variable. That update counts
 /// from what the variable is when the run starts: in a store whose variables were set or loaded,
 /// averages follow these. With zero_debias they start at zero, and are divided by the sum of the
-/// weights that the values so far have. Averages are not trained, and saved with the model.
+/// weights that the values so far have (in TensorFlow that is for tensors that are no variables).
+/// Averages are not trained, and saved with the model.
 struct ExponentialMovingAverage {
   Scalar decay = 0.999;
   /// If n >= 0, the decay is at most (1 + n) / (10 + n), so that early averages follow fast.
