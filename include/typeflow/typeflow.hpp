@@ -102,6 +102,7 @@
 #include "typeflow/nn/layer_norm.hpp"
 #include "typeflow/nn/repeat.hpp"
 #include "typeflow/optimizers/optimizer.hpp"
+#include "typeflow/optimizers/gradient_norms.hpp"
 #include "typeflow/optimizers/blend.hpp"
 #include "typeflow/optimizers/gradient_descent.hpp"
 #include "typeflow/optimizers/momentum.hpp"
