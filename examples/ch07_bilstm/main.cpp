@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 7: a bidirectional LSTM that reads MNIST's digits row by row, one cell from the top and one
-// from the bottom. Expected: a test accuracy of at least 0.97 after 3,124 steps of 128.
+// Chapter 7: a bidirectional LSTM that reads MNIST's digits row by row, one cell from the top and
+// one from the bottom. Expected: a test accuracy of at least 0.97 after 3,124 steps of 128.
 //
 //   ch07_bilstm --data DIR    DIR, or DIR/mnist, has the four files of MNIST
 //   ch07_bilstm               takes TYPEFLOW_DATA, else trains on drawn digits
@@ -22,7 +22,7 @@
 namespace tf = typeflow;
 
 constexpr void bilstm(tf::Graph& g) {
-  constexpr int rows = 28;   // the steps
+  constexpr int rows = 28;    // the steps
   constexpr int pixels = 28;  // of a row, the inputs
   constexpr int units = 256;  // of each cell
   auto x = placeholder<float, tf::batch, rows * pixels>(g, "x");
@@ -74,10 +74,7 @@ void train(const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run_program(argc, argv, "A bidirectional LSTM on MNIST's rows: chapter 7.",
-                               {.data_set = examples::mnist,
-                                .steps = 3124,
-                                .batch = 128,
-                                .rate = 0.01f},
-                               train);
+  return examples::run_program(
+      argc, argv, "A bidirectional LSTM on MNIST's rows: chapter 7.",
+      {.data_set = examples::mnist, .steps = 3124, .batch = 128, .rate = 0.01f}, train);
 }

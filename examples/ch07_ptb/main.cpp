@@ -2,7 +2,8 @@
 
 // Chapter 7: a language model, two layers of LSTM that guess the next word of the Penn Treebank.
 // Expected of the small one: a test perplexity of at most 120 after its 13 epochs, of at most 200
-// after one (--steps 2323). A medium and a large one reach about 82 and 78, by TensorFlow's tutorial.
+// after one (--steps 2323). A medium and a large one reach about 82 and 78, by TensorFlow's
+// tutorial.
 //
 //   ch07_ptb --data DIR    DIR, or DIR/ptb, has ptb.train.txt, ptb.valid.txt and ptb.test.txt
 //   ch07_ptb               takes TYPEFLOW_DATA, else a made text, of which a net can reach 4
@@ -20,7 +21,8 @@
 namespace tf = typeflow;
 
 /// Sentences of words w0 to w199. Each word is followed by one of four that depend on it, so that
-/// nobody can have a perplexity below 4, but where sentences end. They say nothing about a language.
+/// nobody can have a perplexity below 4, but where sentences end. They say nothing about a
+/// language.
 std::string made_text(std::uint64_t seed, int words) {
   std::mt19937_64 random(seed);
   std::string text;
@@ -57,7 +59,8 @@ void train(const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run_program(argc, argv, "A language model: chapter 7's LSTM on the Penn Treebank.",
+  return examples::run_program(argc, argv,
+                               "A language model: chapter 7's LSTM on the Penn Treebank.",
                                {.data_set = {"the Penn Treebank", tf::has_ptb},
                                 .steps = 1'000'000,  // more than all epochs have
                                 .batch = 0,

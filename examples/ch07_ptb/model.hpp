@@ -64,8 +64,8 @@ constexpr void model(tf::Graph& g) {
   auto start = tf::kept_state<C.batch>(g, "state", cells);
   auto result = dynamic_rnn<tf::time_major>(cells, x, start);
   auto outputs = C.keep < 1 ? dropout(result.outputs, {.keep = C.keep}) : result.outputs;
-  auto logits = tf::dense<vocabulary>(g, "softmax", outputs,
-                                      {.bias = tf::uniform(-C.init, C.init)});
+  auto logits =
+      tf::dense<vocabulary>(g, "softmax", outputs, {.bias = tf::uniform(-C.init, C.init)});
   auto cost = (sum(softmax_cross_entropy(logits, next)) / C.batch).named("cost");
   auto keep = keep_state(start, result.state).named("keep");
 
@@ -82,8 +82,8 @@ double perplexity(tf::Variables& variables, const std::vector<std::int32_t>& tex
   double cost = 0;
   for (std::int64_t i = 0; i < streams.parts(); ++i) {
     const tf::TextPart part = streams.next();
-    cost += session.template run<"model/cost", "model/keep">(
-        tf::feed<"model/words">(part.words), tf::feed<"model/next">(part.next));
+    cost += session.template run<"model/cost", "model/keep">(tf::feed<"model/words">(part.words),
+                                                             tf::feed<"model/next">(part.next));
   }
   return std::exp(cost / static_cast<double>(streams.parts() * C.steps));
 }
@@ -120,7 +120,8 @@ void train(const tf::Corpus& text, const examples::Options& options) {
   for (int epoch = 1; epoch <= C.epochs && left > 0; ++epoch) {
     tf::TextStreams streams(text.train, {.batch = C.batch, .steps = C.steps});
     const float rate =
-        options.rate * std::pow(C.decay, static_cast<float>(std::max(epoch - C.full_rate_epochs, 0)));
+        options.rate *
+        std::pow(C.decay, static_cast<float>(std::max(epoch - C.full_rate_epochs, 0)));
     const std::int64_t steps = std::min(left, streams.parts());
     std::printf("epoch %d, rate %.4f\n", epoch, static_cast<double>(rate));
     const double of_train = train_epoch<C>(session, streams, rate, steps);
@@ -128,7 +129,7 @@ void train(const tf::Corpus& text, const examples::Options& options) {
                 perplexity<C>(variables, text.validation));
     left -= steps;
   }
-  std::printf("test perplexity %.3f\n", perplexity<word_by_word(C)>(variables, text.test));
+  std::printf("test perplexity %.1f\n", perplexity<word_by_word(C)>(variables, text.test));
 }
 
 extern template void train<small>(const tf::Corpus&, const examples::Options&);

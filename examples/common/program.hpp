@@ -36,7 +36,7 @@ struct Options {
   std::int64_t batch = 100;
   float rate = 0.5f;
   std::uint64_t seed = 1;
-  std::string output{};  ///< the PNG file that the program writes, if it does
+  std::string output{};              ///< the PNG file that the program writes, if it does
   std::vector<std::string> sizes{};  ///< what --size may be; the first is the default
   std::string size{};                ///< one of them
 };

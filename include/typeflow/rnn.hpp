@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Recurrent nets: cells (LSTM, GRU and the plain one), what wraps and stacks them, and the functions
-// that run them over sequences. Made of other operations; needs nothing more than typeflow.hpp does.
+// Recurrent nets: cells (LSTM, GRU and the plain one), what wraps and stacks them, and the
+// functions that run them over sequences. Made of other operations; needs nothing more than
+// typeflow.hpp does.
 
 #include "typeflow/rnn/basic_rnn.hpp"
 #include "typeflow/rnn/bidirectional.hpp"

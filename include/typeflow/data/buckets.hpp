@@ -2,8 +2,8 @@
 #pragma once
 
 // Sequences of many lengths in batches of about one: each goes into the first bucket whose bound is
-// not below its length, batches are of one bucket, and their sequences are padded to its bound. So a
-// net that is unrolled to a bound of 10 need not run the samples of a bound of 100.
+// not below its length, batches are of one bucket, and their sequences are padded to its bound. So
+// a net that is unrolled to a bound of 10 need not run the samples of a bound of 100.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,21 +24,22 @@ struct BucketOptions {
   std::vector<std::int64_t> bounds;  ///< the longest length of each bucket, ascending
   std::int64_t size = 32;            ///< sequences in a batch
   std::uint64_t seed = 1;
-  bool shuffle = true;       ///< sequences within buckets and batches, anew in each epoch
+  bool shuffle = true;        ///< sequences within buckets and batches, anew in each epoch
   bool drop_smaller = false;  ///< whether what is less than a batch at a bucket's end is left out
 };
 
 /// A batch of one bucket; valid until the next one is taken.
 template <class T>
 struct BucketBatch {
-  std::size_t bucket = 0;                ///< its number in BucketOptions::bounds
-  std::int64_t bound = 0;                ///< the extent of the time axis
+  std::size_t bucket = 0;                 ///< its number in BucketOptions::bounds
+  std::int64_t bound = 0;                 ///< the extent of the time axis
   std::span<const std::int64_t> samples;  ///< (B), which sequences these are
-  std::span<const T> values;             ///< (B,bound), row-major
+  std::span<const T> values;              ///< (B,bound), row-major
   std::span<const std::int32_t> lengths;  ///< (B)
 };
 
-/// An endless row of batches of sequences, which must outlive it. Use one from one thread at a time.
+/// An endless row of batches of sequences, which must outlive it. Use one from one thread at a
+/// time.
 template <class T>
 class Buckets {
  public:
@@ -124,7 +125,8 @@ class Buckets {
     }
     shuffle(batches_, 0);
   }
-  /// Fisher and Yates's shuffle, from the order of the epoch before, by the seed, the epoch and the number of the list.
+  /// Fisher and Yates's shuffle, from the order of the epoch before, by the seed, the epoch and the
+  /// number of the list.
   template <class U>
   void shuffle(std::vector<U>& list, std::size_t number) const {
     if (!options_.shuffle) return;
@@ -142,8 +144,7 @@ class Buckets {
     lengths_.clear();
     for (std::size_t row = 0; row < samples.size(); ++row) {
       const std::vector<T>& sequence = sequences_[static_cast<std::size_t>(samples[row])];
-      std::copy(sequence.begin(), sequence.end(),
-                values_.begin() + as_int(row) * bound);
+      std::copy(sequence.begin(), sequence.end(), values_.begin() + as_int(row) * bound);
       lengths_.push_back(static_cast<std::int32_t>(sequence.size()));
     }
   }

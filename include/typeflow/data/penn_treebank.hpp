@@ -2,8 +2,8 @@
 #pragma once
 
 // The Penn Treebank as a text to predict, in the form that language models are compared on: 10,000
-// words, the others <unk>, numbers N. Source: Mikolov et al., Recurrent neural network based language
-// model, Interspeech 2010.
+// words, the others <unk>, numbers N. Source: Mikolov et al., Recurrent neural network based
+// language model, Interspeech 2010.
 
 #include <algorithm>
 #include <cstddef>
@@ -127,7 +127,8 @@ inline bool has_ptb(const std::filesystem::path& folder) {
 
 /// Reads ptb.train.txt, ptb.valid.txt and ptb.test.txt from a folder, or from its subfolder `ptb`.
 /// Throws Error naming the file that is missing, empty, or has a word that the training text has
-/// not, if that has no <unk>. Of Mikolov's files: 929,589, 73,760 and 82,430 words, 10,000 different.
+/// not, if that has no <unk>. Of Mikolov's files: 929,589, 73,760 and 82,430 words, 10,000
+/// different.
 inline Corpus read_ptb(const std::filesystem::path& folder) {
   const std::filesystem::path place = detail::ptb_folder(folder);
   if (place.empty()) {

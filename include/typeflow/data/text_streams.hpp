@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A text for a recurrent net that carries its state from step to step: cut into as many streams as a
-// batch has samples, which are read side by side, some words at a time.
+// A text for a recurrent net that carries its state from step to step: cut into as many streams as
+// a batch has samples, which are read side by side, some words at a time.
 
 #include <cstddef>
 #include <cstdint>

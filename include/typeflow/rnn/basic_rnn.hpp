@@ -48,9 +48,10 @@ class BasicRNN {
   template <TypedExpr X>
   constexpr auto project(const X& x,
                          std::source_location at = std::source_location::current()) const {
-    static_assert(detail::is_cell_input<X, T, Inputs>(),
-                  "BasicRNN: the inputs must have the cell's element type, and its number of inputs "
-                  "as their last axis");
+    static_assert(
+        detail::is_cell_input<X, T, Inputs>(),
+        "BasicRNN: the inputs must have the cell's element type, and its number of inputs "
+        "as their last axis");
     detail::mark(at, x);
     return detail::WithLast<X, Units>(x.graph(), weights_.of_input(x.any()).id);
   }
@@ -58,9 +59,10 @@ class BasicRNN {
   template <TypedExpr P, class S>
   constexpr auto step(const P& projected, const S& h,
                       std::source_location at = std::source_location::current()) const {
-    static_assert(detail::is_cell_state<BasicRNN, P, S>,
-                  "BasicRNN: the state must be the cell's for this batch, (batch, units); begin with "
-                  "zero_state<batch>(g, cell)");
+    static_assert(
+        detail::is_cell_state<BasicRNN, P, S>,
+        "BasicRNN: the state must be the cell's for this batch, (batch, units); begin with "
+        "zero_state<batch>(g, cell)");
     detail::mark(at, projected);
     const AnyExpr next = activation_(projected.any() + weights_.of_state(h.any()), at);
     using State = state<detail::batch_of<P>>;

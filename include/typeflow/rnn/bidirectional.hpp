@@ -21,10 +21,10 @@ struct BidirectionalResult {
 template <class Forward, class Backward>
 BidirectionalResult(Forward, Backward) -> BidirectionalResult<Forward, Backward>;
 
-/// A cell over sequences (B,T,inputs) from their beginning, another from each one's end, both from a
-/// state on: RnnResults of outputs (B,T,outputs), zero past a sample's length. A length that is not
-/// in [0, T] is an Error of the run. <tf::time_major> as in dynamic_rnn. The cells' outputs side by
-/// side: concat<2>(result.forward.outputs, result.backward.outputs).
+/// A cell over sequences (B,T,inputs) from their beginning, another from each one's end, both from
+/// a state on: RnnResults of outputs (B,T,outputs), zero past a sample's length. A length that is
+/// not in [0, T] is an Error of the run. <tf::time_major> as in dynamic_rnn. The cells' outputs
+/// side by side: concat<2>(result.forward.outputs, result.backward.outputs).
 template <SequenceLayout Layout = batch_major, class Forward, class Backward, TypedExpr X, class S,
           class R, TypedExpr Lengths>
 constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backward, const X& x,

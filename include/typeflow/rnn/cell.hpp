@@ -90,7 +90,8 @@ class CellKernel {
  public:
   constexpr CellKernel(Graph& g, Initializer kernel, Initializer bias,
                        const Regularizer& regularizer, const std::source_location& at)
-      : kernel_(layer_variable<T, Shape<In + Recurrent, Out>>(g, "kernel", kernel, regularizer, at)),
+      : kernel_(
+            layer_variable<T, Shape<In + Recurrent, Out>>(g, "kernel", kernel, regularizer, at)),
         bias_(layer_variable<T, Shape<Out>>(g, "bias", bias, {}, at)),
         input_rows_(slice_along(kernel_.any(), 0, 0, In)),
         state_rows_(slice_along(kernel_.any(), 0, In, Recurrent)) {}
@@ -121,6 +122,17 @@ class CellKernel {
   AnyExpr input_rows_;
   AnyExpr state_rows_;
 };
+
+/// cell(x, state), from the user's line if the cell asks for it.
+template <class Cell, class X, class S>
+constexpr auto call_cell(const Cell& cell, const X& x, const S& state,
+                         const std::source_location& at) {
+  if constexpr (requires { cell(x, state, at); }) {
+    return cell(x, state, at);
+  } else {
+    return cell(x, state);
+  }
+}
 
 /// Part i of a row of parts of this size. (B,N*size) -> (B,size)
 constexpr AnyExpr gate(const AnyExpr& z, int i, Extent size) {

@@ -4,8 +4,10 @@
 // Dropout around a cell. Sources: Zaremba et al., arXiv:1409.2329 (of inputs and outputs); Gal and
 // Ghahramani, arXiv:1512.05287 (one mask for all steps).
 
+#include <cstddef>
 #include <source_location>
-#include <type_traits>
+#include <tuple>
+#include <utility>
 
 #include "typeflow/nn/dropout.hpp"
 #include "typeflow/rnn/sequence.hpp"
@@ -46,7 +48,8 @@ class DropoutCell {
   template <TypedExpr X, class S>
   constexpr auto operator()(const X& x, const S& before,
                             std::source_location at = std::source_location::current()) const {
-    const auto now = cell_(masked(x, options_.input_keep, input_mask_, at), before, at);
+    const auto now =
+        detail::call_cell(cell_, masked(x, options_.input_keep, input_mask_, at), before, at);
     return CellStep{masked(now.output, options_.output_keep, output_mask_, at),
                     dropped_state(now.state, at)};
   }
@@ -56,9 +59,8 @@ class DropoutCell {
   constexpr auto run(const X& x, const S& initial, const AnyExpr& lengths) const {
     const std::source_location at{};
     if (drops(options_.state_keep)) {
-      return detail::run_steps<L>(x, initial, lengths, [&](const auto& now, const S& s) {
-        return (*this)(now, s);
-      });
+      return detail::run_steps<L>(x, initial, lengths,
+                                  [&](const auto& now, const S& s) { return (*this)(now, s); });
     }
     const auto result = detail::run_cell<L>(cell_, masked(x, options_.input_keep, input_mask_, at),
                                             initial, lengths);
@@ -92,9 +94,8 @@ class DropoutCell {
 
   static constexpr state<1> ones_state(Graph& g) {
     return detail::map_state([](const auto& x) { return detail::ToExpr{}(ones_like(x)); },
-                             zero_state_of_one(g));
+                             detail::zero_of<state<1>>(g));
   }
-  static constexpr state<1> zero_state_of_one(Graph& g) { return detail::zero_of<state<1>>(g); }
 
   template <class S>
   constexpr auto dropped_state(const S& now, const std::source_location& at) const {
@@ -109,7 +110,7 @@ class DropoutCell {
     }
   };
 
-  /// f of a state's tensors but of an LSTM's c.
+  /// f of a state's tensors but an LSTM's c.
   template <class F, TypedExpr X, TypedExpr... M>
   static constexpr auto of_hidden(const F& f, const X& x, const M&... masks) {
     return f(x, masks...);
@@ -120,8 +121,8 @@ class DropoutCell {
   }
   template <class F, class... S>
   static constexpr auto of_hidden(const F& f, const std::tuple<S...>& states) {
-    return std::apply(
-        [&](const auto&... s) { return std::tuple<S...>{of_hidden(f, s)...}; }, states);
+    return std::apply([&](const auto&... s) { return std::tuple<S...>{of_hidden(f, s)...}; },
+                      states);
   }
   template <class F, class... S, class... M>
   static constexpr auto of_hidden(const F& f, const std::tuple<S...>& states,

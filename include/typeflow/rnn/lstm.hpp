@@ -93,9 +93,9 @@ class BasicLSTM {
 
 /// Settings of LSTM.
 struct LstmOptions {
-  double forget_bias = 1;     ///< added to the forget gate, which so begins open
-  bool peepholes = false;     ///< whether gates see the cell's memory, too
-  double cell_clip = 0;       ///< c' is kept in [-clip, clip]; 0: it is not
+  double forget_bias = 1;      ///< added to the forget gate, which so begins open
+  bool peepholes = false;      ///< whether gates see the cell's memory, too
+  double cell_clip = 0;        ///< c' is kept in [-clip, clip]; 0: it is not
   double projection_clip = 0;  ///< the same of the projected output
   Initializer kernel{};       ///< of kernel, projection and peepholes; without one, the scope's, or
                               ///< glorot_uniform

@@ -46,7 +46,7 @@ class MultiRNN {
                   "zero_state<batch>(g, cells)");
     const auto [output, states] = step_from<0>(x, before, at);
     return CellStep<std::remove_const_t<decltype(output)>, state<detail::batch_of<X>>>{output,
-                                                                                      states};
+                                                                                       states};
   }
 
   /// All layers, one after another, over a sequence.
@@ -65,7 +65,7 @@ class MultiRNN {
   /// The cells from number I on: the output of the last, and the tuple of their states.
   template <std::size_t I, class X, class S>
   constexpr auto step_from(const X& x, const S& before, const std::source_location& at) const {
-    const auto now = std::get<I>(cells_)(x, std::get<I>(before), at);
+    const auto now = detail::call_cell(std::get<I>(cells_), x, std::get<I>(before), at);
     const auto own = std::tuple<std::remove_cvref_t<decltype(now.state)>>(now.state);
     if constexpr (I + 1 == count) {
       return std::pair{now.output, own};
@@ -76,8 +76,7 @@ class MultiRNN {
   }
   template <std::size_t I, SequenceLayout L, class X, class S>
   constexpr auto run_from(const X& x, const S& initial, const AnyExpr& lengths) const {
-    const auto now =
-        detail::run_cell<L>(std::get<I>(cells_), x, std::get<I>(initial), lengths);
+    const auto now = detail::run_cell<L>(std::get<I>(cells_), x, std::get<I>(initial), lengths);
     const auto own = std::tuple<std::remove_cvref_t<decltype(now.state)>>(now.state);
     if constexpr (I + 1 == count) {
       return RnnResult{now.outputs, own};
@@ -121,7 +120,7 @@ class ResidualCell {
   template <TypedExpr X, class S>
   constexpr auto operator()(const X& x, const S& before,
                             std::source_location at = std::source_location::current()) const {
-    const auto now = cell_(x, before, at);
+    const auto now = detail::call_cell(cell_, x, before, at);
     return CellStep{detail::ToExpr{}(now.output + x), now.state};
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Cells over sequences: static_rnn of an array of inputs, dynamic_rnn of a tensor (B,T,inputs). Both
-// unroll the cell T times, both take lengths: past its length a sample's outputs are zero and its
-// state stays.
+// Cells over sequences: static_rnn of an array of inputs, dynamic_rnn of a tensor (B,T,inputs).
+// Both unroll the cell T times, both take lengths: past its length a sample's outputs are zero and
+// its state stays.
 //
-// A sequence goes through a stack of cells layer by layer, not step by step. Nothing else depends on
-// that order, and so all steps of a layer are projected in one product.
+// A sequence goes through a stack of cells layer by layer, not step by step. Nothing else depends
+// on that order, and so all steps of a layer are projected in one product.
 
 #include <array>
 #include <concepts>
@@ -96,10 +96,11 @@ constexpr auto run_steps(const X& x, const S& initial, const AnyExpr& lengths, c
   S state = initial;
   for (int t = 0; t < Axes::steps; ++t) {
     const auto now = step(select<Axes::time>(x, t), state);
-    static_assert(std::same_as<std::remove_cvref_t<decltype(state_values(now.state))>, S>,
+    constexpr bool same_state = std::same_as<StateValues<decltype(now.state)>, S>;
+    static_assert(same_state,
                   "a cell's next state must have the type of the state, Cell::state<batch>");
     outputs[static_cast<std::size_t>(t)] = ToExpr{}(now.output);
-    state = going_on(lengths, t, state_values(now.state), state);
+    if constexpr (same_state) state = going_on(lengths, t, state_values(now.state), state);
   }
   return RnnResult{stack<Axes::time>(outputs), state};
 }
@@ -131,16 +132,22 @@ constexpr auto dynamic_rnn(const Cell& cell, const X& x, const S& initial, const
   static_assert(!Axes::has_rank || Axes::steps > 0,
                 "dynamic_rnn(cell, x): the time axis must be a number, 1 or more: the bound of the "
                 "lengths");
-  static_assert(!Axes::has_rank || is_cell_input<X, typename Cell::element, Cell::inputs>(),
-                "dynamic_rnn(cell, x): x must have the cell's element type, and its number of inputs "
-                "as the last axis");
-  using State = StateOf<Cell, Axes::size>;
-  static_assert(!Axes::has_rank || std::same_as<StateValues<S>, State>,
+  constexpr bool input_fits = is_cell_input<X, typename Cell::element, Cell::inputs>();
+  static_assert(
+      !Axes::has_rank || input_fits,
+      "dynamic_rnn(cell, x): x must have the cell's element type, and its number of inputs "
+      "as the last axis");
+  constexpr bool state_fits = std::same_as<StateValues<S>, StateOf<Cell, Axes::size>>;
+  static_assert(!Axes::has_rank || state_fits,
                 "dynamic_rnn(cell, x, state): the state must be the cell's for this batch; begin "
                 "with zero_state<batch>(g, cell)");
   mark(at, x);
-  const auto result = run_cell<L>(cell, ToExpr{}(x), state_values(initial), lengths);
-  return RnnResult{until_length<L>(lengths, result.outputs), result.state};
+  if constexpr (Axes::has_rank && Axes::steps > 0 && input_fits && state_fits) {
+    const auto result = run_cell<L>(cell, ToExpr{}(x), state_values(initial), lengths);
+    return RnnResult{until_length<L>(lengths, result.outputs), result.state};
+  } else {
+    return RnnResult{ToExpr{}(x), state_values(initial)};
+  }
 }
 
 template <class L, Extent B>

@@ -140,9 +140,9 @@ constexpr StateOf<Cell, B> zero_state(Graph& g, const Cell&) {
   return detail::zero_of<StateOf<Cell, B>>(g);
 }
 
-/// A state that is carried from run to run: variables of the session (tf::state), zeros at first and
-/// after Session::reset(). They are called name for a tensor, name/c and name/h for an LSTM's, and
-/// name/cell_0... for those of stacked cells. It stands where a state is expected.
+/// A state that is carried from run to run: variables of the session (tf::state), zeros at first
+/// and after Session::reset(). They are called name for a tensor, name/c and name/h for an LSTM's,
+/// and name/cell_0... for those of stacked cells. It stands where a state is expected.
 template <Extent B, class Cell>
 constexpr auto kept_state(Graph& g, Label name, const Cell&) {
   static_assert(!is_symbolic(B),
@@ -156,16 +156,20 @@ constexpr auto kept_state(Graph& g, Label name, const Cell&) {
 /// The effect that keeps a state for the next run: keep_state(start, result.state).
 template <class V, class S>
 constexpr Effect keep_state(const V& variables, const S& now) {
-  static_assert(std::same_as<detail::StateValues<V>, detail::StateValues<S>>,
-                "keep_state(variables, state): both must be states of one cell and batch, the first "
-                "made by kept_state");
+  constexpr bool alike = std::same_as<detail::StateValues<V>, detail::StateValues<S>>;
+  static_assert(
+      alike,
+      "keep_state(variables, state): both must be states of one cell and batch, the first "
+      "made by kept_state");
   Effect all;
-  detail::map_state(
-      [&](const auto& variable, const auto& value) {
-        all += assign(variable, value);
-        return variable;
-      },
-      variables, now);
+  if constexpr (alike) {
+    detail::map_state(
+        [&](const auto& variable, const auto& value) {
+          all += assign(variable, value);
+          return variable;
+        },
+        variables, now);
+  }
   return all;
 }
 

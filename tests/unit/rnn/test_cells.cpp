@@ -101,8 +101,7 @@ constexpr void both(tf::Graph& g) {
   const tf::BasicLSTM<5, 3, double> there(g, "there");
   const tf::BasicLSTM<5, 3, double> back(g, "back");
   const auto result = bidirectional_rnn(there, back, x, lengths(g));
-  const auto outputs =
-      concat<2>(result.forward.outputs, result.backward.outputs).named("outputs");
+  const auto outputs = concat<2>(result.forward.outputs, result.backward.outputs).named("outputs");
   result.forward.state.c.named("c");
   result.forward.state.h.named("h");
   result.backward.state.c.named("back_c");
@@ -150,14 +149,14 @@ constexpr void gru(tf::Graph& g) {
 }
 
 /// Compares what name_lstm names.
-#define CHECK_LSTM(session, peer_name, ...)                                                      \
-  {                                                                                              \
-    check_near(session.run<"outputs">(__VA_ARGS__), peer::peer_name##_outputs, "outputs");       \
-    check_near(session.run<"c">(__VA_ARGS__), peer::peer_name##_state0, "c");                    \
-    check_near(session.run<"h">(__VA_ARGS__), peer::peer_name##_state1, "h");                    \
-    check_near(session.run<"dx">(__VA_ARGS__), peer::peer_name##_dx, "dx");                      \
-    check_near(session.run<"dkernel">(__VA_ARGS__), peer::peer_name##_dkernel, "dkernel");       \
-    check_near(session.run<"dbias">(__VA_ARGS__), peer::peer_name##_dbias, "dbias");             \
+#define CHECK_LSTM(session, peer_name, ...)                                                \
+  {                                                                                        \
+    check_near(session.run<"outputs">(__VA_ARGS__), peer::peer_name##_outputs, "outputs"); \
+    check_near(session.run<"c">(__VA_ARGS__), peer::peer_name##_state0, "c");              \
+    check_near(session.run<"h">(__VA_ARGS__), peer::peer_name##_state1, "h");              \
+    check_near(session.run<"dx">(__VA_ARGS__), peer::peer_name##_dx, "dx");                \
+    check_near(session.run<"dkernel">(__VA_ARGS__), peer::peer_name##_dkernel, "dkernel"); \
+    check_near(session.run<"dbias">(__VA_ARGS__), peer::peer_name##_dbias, "dbias");       \
   }
 
 }  // namespace
@@ -209,9 +208,8 @@ TEST_CASE("bidirectional_rnn with lengths is PyTorch's of packed sequences") {
   set(variables, "back/bias", peer::back_bias, vector(12));
   tf::Session<both> session(variables);
   CHECK_LSTM(session, both, tf::feed<"x">(peer::x), tf::feed<"lengths">(some));
-  const auto [c, h, dkernel, dbias] =
-      session.run<"back_c", "back_h", "dback_kernel", "dback_bias">(tf::feed<"x">(peer::x),
-                                                                    tf::feed<"lengths">(some));
+  const auto [c, h, dkernel, dbias] = session.run<"back_c", "back_h", "dback_kernel", "dback_bias">(
+      tf::feed<"x">(peer::x), tf::feed<"lengths">(some));
   check_near(c, peer::both_state2, "back_c");
   check_near(h, peer::both_state3, "back_h");
   check_near(dkernel, peer::both_dback_kernel, "dback_kernel");
