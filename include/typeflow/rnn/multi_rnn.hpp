@@ -22,6 +22,9 @@ class MultiRNN {
   template <std::size_t I>
   using Cell = std::tuple_element_t<I, std::tuple<Cells...>>;
   static constexpr std::size_t count = sizeof...(Cells);
+  static constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
+    return ((Cell<I>::outputs == Cell<I + 1>::inputs) && ...);
+  }(std::make_index_sequence<count - 1>());
 
  public:
   using element = typename Cell<0>::element;
@@ -32,9 +35,7 @@ class MultiRNN {
 
   constexpr explicit MultiRNN(const Cells&... cells) : cells_(cells...) {
     static_assert(
-        []<std::size_t... I>(std::index_sequence<I...>) {
-          return ((Cell<I>::outputs == Cell<I + 1>::inputs) && ...);
-        }(std::make_index_sequence<count - 1>()),
+        fits,
         "MultiRNN(cells...): each cell must have as many inputs as the one before has outputs");
   }
 
