@@ -51,6 +51,11 @@ constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t path) {
   return z ^ (z >> 31);
 }
 
+/// The number of an iteration's draw: one of its own for each, of each draw around it.
+constexpr std::uint64_t draw_of_iteration(std::uint64_t draw, std::int64_t iteration) {
+  return random_key(draw, static_cast<std::uint64_t>(iteration) + 1);
+}
+
 /// Element `index` of a draw, uniform in [0, 1): as many random bits as the type has digits, of a
 /// word of its own (a double: of two).
 template <class T>

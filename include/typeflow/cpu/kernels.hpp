@@ -41,6 +41,14 @@ template <class C>
   requires C::explains
 inline constexpr KernelEntry entry_of<C>{&C::run, &C::workspace, nullptr, &C::explain};
 
+/// Steps of branches and loops, which the engine runs itself.
+template <class A>
+struct Code<ir::ControlKernel, A> {
+  static void run(const KernelCall&) {}
+  static std::int64_t workspace(const std::int64_t*) { return 0; }
+  static constexpr bool explains = false;
+};
+
 /// The code of a kernel type for instruction set A.
 template <class Kernel, class A>
 inline constexpr KernelEntry entry = entry_of<Code<Kernel, A>>;

@@ -71,7 +71,7 @@ class Graph {
   constexpr explicit Graph(Mode mode = typeflow::training) : mode_(mode) {
     scopes.push(
         ScopeRecord{none, "", 0, none, 0, true, Reuse::create, hash_seed, hash_seed, {}, {}});
-    regions.push(Region{none, none, {}, {}, {}});
+    regions.push(Region{none, none, 0, {}, {}, {}, {}});
   }
 
   /// Whether dropout drops and layers register their training updates.
@@ -85,7 +85,8 @@ class Graph {
   Pool<Id> operands;
   Pool<std::uint32_t> attributes;
   Pool<Type> types;
-  Pool<Region> regions;
+  Pool<Region> regions;  ///< the first is the whole graph
+  Pool<Id> lists;        ///< of regions: their values; of nodes: their regions
   Pool<ScopeRecord> scopes;
   Pool<Name> names;
   Pool<VariableRecord> variable_records;
@@ -112,7 +113,7 @@ class Graph {
                     {},
                     {attributes.size(), word_count},
                     {},
-                    region,
+                    belongs_outside(op) ? 0 : region,
                     scope,
                     device,
                     source};
@@ -334,7 +335,18 @@ class Graph {
     if (error.empty()) error = message;
   }
 
+  /// Appends to `lists`.
+  constexpr Range append_list(const Pool<Id>& ids) {
+    const Range range{lists.size(), ids.size()};
+    for (const Id id : ids) lists.push(id);
+    return range;
+  }
+
  private:
+  /// Sources are the whole graph's, wherever a model asks for them; but for parameters.
+  static constexpr bool belongs_outside(const Op& op) {
+    return op.kind == Kind::source && op.builtin != Builtin::block_input;
+  }
   /// A mistake if one of the inputs has strings.
   constexpr void refuse_strings(const Op& op, const Id* inputs, int count) {
     for (int i = 0; i < count; ++i) {

@@ -49,6 +49,8 @@ enum class Kind : std::uint8_t {
   write,        ///< changes a variable: a store of a loop
   update,       ///< changes parts of a variable in place, by a kernel of its own
   group,        ///< joins effects, computes nothing
+  control,      ///< runs regions: a branch, a loop; its output is a token
+  result,       ///< one of the tensors that a node of kind `control` gives
 };
 
 /// What passes, lowering and printing treat in ways of its own. What an operation is the same as is
@@ -63,6 +65,7 @@ enum class Builtin : std::uint8_t {
   transpose,     ///< printed with its permutation
   after,         ///< fused with nothing
   print,         ///< its steps tell the session
+  block_input,   ///< what a region is given: a parameter, or in its own graph a captured value
 };
 
 enum class SideEffect : std::uint8_t {

@@ -6,6 +6,9 @@
 // Edges name values, not nodes, so an operation can have any number of outputs. A node's lists
 // (inputs, controls, attributes, regions) are ranges in pools of the graph. A value without an
 // element type is a token: it stands for "this effect has happened".
+//
+// A branch or a loop is a node that owns regions, each a list of nodes of its own. It has one
+// token; its tensors are the values of nodes of kind `result`, which take that token.
 
 #include <cstdint>
 
@@ -133,7 +136,7 @@ struct Node {
   Range outputs;     ///< in Graph::values
   Range controls;    ///< in Graph::operands: tokens that must have happened before
   Range attributes;  ///< in Graph::attributes: the operation's data members
-  Range regions;     ///< in Graph::operands: ids of the regions that it owns
+  Range regions;     ///< in Graph::lists: ids of the regions that it owns
   Id region;         ///< the region that it is in
   Id scope;          ///< the name scope that it was made in
   Device device;
@@ -141,13 +144,29 @@ struct Node {
 };
 
 /// A part of the graph with values of its own: the whole graph, a branch, a loop's body. Its
-/// values leave it only through `results`; outer values come in as `captures`.
+/// values leave it only through `results`; what it reads of outer ones are its owner's `captures`.
+/// Ranges are in Graph::lists.
 struct Region {
   Id parent;
-  Id owner;  ///< the node
-  Range parameters;
-  Range results;
-  Range captures;
+  Id owner;          ///< the node; none of the whole graph
+  Id first_node;     ///< its nodes, and those of regions inside, come from this one on
+  Range parameters;  ///< values of nodes BlockInput
+  Range results;     ///< values; none for one that this branch leaves open
+  Range captures;    ///< outer values, in the order of the owner's last inputs
+  Range accesses;    ///< of variables as they are then, and of what is outside; see Access
+};
+
+/// That a region reads or writes a variable as it is when a node of it runs, or has an effect
+/// outside, as one number.
+struct Access {
+  static constexpr Id outside = -1;
+  Id variable;  ///< in Graph::variable_records
+  bool writes;
+
+  constexpr Id encode() const { return variable == outside ? outside : 2 * variable + writes; }
+  static constexpr Access decode(Id code) {
+    return code == outside ? Access{outside, true} : Access{code / 2, code % 2 != 0};
+  }
 };
 
 /// What kind of thing a name stands for.

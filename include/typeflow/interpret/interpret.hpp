@@ -24,9 +24,11 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/philox.hpp"
 #include "typeflow/core/symbol.hpp"
 #include "typeflow/graph/model.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
+#include "typeflow/ops/control/region.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -291,6 +293,11 @@ class Interpreter {
         return;
       case Kind::group:
         return;
+      case Kind::control:
+        return is<ops::Loop>(*node.op) ? loop(graph, node, decode<ops::Loop>(graph, node))
+                                       : branch(graph, node);
+      case Kind::result:
+        return pick(graph, node, out);
       default:
         return node.op->interpret != nullptr ? call(graph, node) : expand(graph, node);
     }
@@ -381,6 +388,139 @@ class Interpreter {
     known_.resize(outer);
   }
 
+  // Branches and loops.
+
+  /// Value i of a list of a region.
+  static Id listed(const ir::Graph& graph, const ir::Range& list, Id i) {
+    return graph.lists[list.first + i];
+  }
+  /// What the regions of a node read from outside, from its inputs: the graph may be one after
+  /// passes, in which others stand for the values that were traced.
+  void give_captures(const ir::Graph& graph, const ir::Node& node, ir::Range captures) {
+    const Id first = node.inputs.count - captures.count;
+    for (Id k = 0; k < captures.count; ++k) {
+      const Id from = graph.input(node, first + k);
+      const Id to = listed(graph, captures, k);
+      if (from != to) set(to, value(from));
+    }
+  }
+  /// Computes a region's nodes.
+  void run_region(const ir::Graph& graph, Id id) {
+    const ir::Region region = graph.regions[id];
+    for (Id n = region.first_node; n < graph.nodes.size(); ++n) {
+      const ir::Node& node = graph.nodes[n];
+      if (node.region != id || node.op->builtin == Builtin::block_input) continue;
+      for (Id k = 0; k < node.inputs.count; ++k) make_source(graph, graph.input(node, k));
+      compute(graph, n);
+    }
+    for (Id k = 0; k < region.results.count; ++k) {
+      if (const Id result = listed(graph, region.results, k); result != none) {
+        make_source(graph, result);
+      }
+    }
+  }
+  /// Constants and positions are no captures, so nothing may have computed them.
+  void make_source(const ir::Graph& graph, Id id) {
+    if (!is_known(id) && ir::is_made_anywhere(graph.op_of(id))) {
+      compute(graph, graph.values[id].node);
+    }
+  }
+
+  void branch(const ir::Graph& graph, const ir::Node& node) {
+    const HostTensor& selector = value(graph.input(node, 0));
+    const std::int64_t last = node.regions.count - 1;
+    std::int64_t taken = selector[0].integer;
+    if (selector.dtype == DType::boolean) {
+      taken = taken != 0 ? 0 : 1;
+    } else if (taken < 0 || taken > last) {
+      taken = last;
+    }
+    const Id id = graph.lists[node.regions.first + static_cast<Id>(taken)];
+    give_captures(graph, node, graph.regions[id].captures);
+    run_region(graph, id);
+    std::vector<HostTensor>& given = given_[node.outputs.first];
+    given.clear();
+    const ir::Range results = graph.regions[id].results;
+    for (Id k = 0; k < results.count; ++k) {
+      const Id result = listed(graph, results, k);
+      given.push_back(result == none ? HostTensor{} : value(result));
+    }
+  }
+
+  void loop(const ir::Graph& graph, const ir::Node& node, const ops::Loop& op) {
+    const bool tests = node.regions.count == 2;
+    const Id body = graph.lists[node.regions.first + node.regions.count - 1];
+    const Id condition = graph.lists[node.regions.first];
+    const RandomState outer = random;
+    give_captures(graph, node, graph.regions[body].captures);
+    std::vector<HostTensor> states;
+    for (Id k = 0; k < op.states; ++k) states.push_back(value(graph.input(node, k)));
+    const ir::Range results = graph.regions[body].results;
+    const std::int64_t count = op.limited != 0 ? resolve(op.count, symbols_.sizes()) : -1;
+    std::vector<std::vector<HostTensor>> stacked(
+        static_cast<std::size_t>(results.count - op.states));
+    for (std::vector<HostTensor>& slices : stacked) {
+      slices.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
+    }
+    for (std::int64_t done = 0; tests || done < count; ++done) {
+      const std::int64_t index = op.reversed != 0 ? count - 1 - done : done;
+      random.draw = draw_of_iteration(outer.draw, index);
+      give_parameters(graph, node, condition, op, states, index);
+      if (tests) {
+        run_region(graph, condition);
+        if (value(listed(graph, graph.regions[condition].results, 0))[0].integer == 0) break;
+        if (count >= 0 && done == count) {
+          throw Error(name_of(graph, node), "its condition holds after " + std::to_string(count) +
+                                                " iterations, the most that max_iterations allows");
+        }
+        give_parameters(graph, node, body, op, states, index);
+      }
+      run_region(graph, body);
+      for (Id k = 0; k < op.states; ++k) {
+        states[static_cast<std::size_t>(k)] = value(listed(graph, results, k));
+      }
+      for (std::size_t k = 0; k < stacked.size(); ++k) {
+        stacked[k][static_cast<std::size_t>(index)] =
+            value(listed(graph, results, op.states + static_cast<Id>(k)));
+      }
+    }
+    random = outer;
+    std::vector<HostTensor>& given = given_[node.outputs.first];
+    given = states;
+    for (const std::vector<HostTensor>& slices : stacked) given.push_back(put_together(slices));
+  }
+  void give_parameters(const ir::Graph& graph, const ir::Node& node, Id region, const ops::Loop& op,
+                       const std::vector<HostTensor>& states, std::int64_t index) {
+    const ir::Range parameters = graph.regions[region].parameters;
+    HostTensor number = host_tensor(DType::int32, Dims{0, {}});
+    number[0].integer = index;
+    set(listed(graph, parameters, 0), number);
+    for (Id k = 0; k < op.states; ++k) {
+      set(listed(graph, parameters, 1 + k), states[static_cast<std::size_t>(k)]);
+    }
+    for (Id k = 1 + op.states; k < parameters.count; ++k) {
+      const HostTensor& x = value(graph.input(node, k - 1));
+      const Id slice = listed(graph, parameters, k);
+      HostTensor taken = host_tensor(x.dtype, resolve(graph.dims_of(slice), symbols_.sizes()));
+      for (std::int64_t i = 0; i < taken.size(); ++i) taken[i] = x[index * taken.size() + i];
+      set(slice, taken);
+    }
+  }
+  /// Slices behind one another; the shape is that of the result that takes it.
+  static HostTensor put_together(const std::vector<HostTensor>& slices) {
+    HostTensor all;
+    for (const HostTensor& slice : slices) {
+      all.elements.insert(all.elements.end(), slice.elements.begin(), slice.elements.end());
+    }
+    return all;
+  }
+  /// One of the tensors that a branch or a loop gave; zeros where the branch left it open.
+  void pick(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
+    const std::uint32_t index = graph.words_of(node)[0];
+    const HostTensor& given = given_[graph.input(node, 0)][index];
+    if (given.size() == out.size()) out.elements = given.elements;
+  }
+
   const ir::Graph& graph_;
   Pool<Id> order_;
   Pool<Id> map_;
@@ -390,7 +530,8 @@ class Interpreter {
   std::vector<HostTensor> values_;
   std::vector<bool> known_;  ///< by value: fed, computed, or a token that has happened
   std::vector<std::pair<Id, const HostTensor*>> fed_;
-  std::map<Id, HostTensor> assigned_;  ///< by variable
+  std::map<Id, HostTensor> assigned_;            ///< by variable
+  std::map<Id, std::vector<HostTensor>> given_;  ///< by token: what a branch or a loop gave
   KnownSymbols symbols_;
 };
 

@@ -15,6 +15,7 @@
 #include "typeflow/passes/parts.hpp"
 #include "typeflow/passes/place.hpp"
 #include "typeflow/passes/recompute.hpp"
+#include "typeflow/passes/region_graph.hpp"
 #include "typeflow/passes/schedule.hpp"
 #include "typeflow/passes/simplify.hpp"
 #include "typeflow/passes/verify.hpp"
@@ -35,12 +36,18 @@ struct NamedRoots {
   Pool<Id> stored;  ///< of the values, those that must have memory of their own
 };
 
-constexpr NamedRoots named_roots(const Graph& graph, const Request& request) {
+/// `nothing`: what takes the place of values inside of branches and loops, which are no roots.
+constexpr NamedRoots named_roots(const Graph& graph, const Request& request, Id nothing = none) {
   NamedRoots named;
   Pool<char> used(graph.values.size(), 0);
   for (const Id operand : graph.operands) used[operand] = 1;
   for (const Name& name : graph.names) {
     if (name.kind == NameKind::key) continue;
+    if (region_of(graph, name.value) != 0) {
+      named.roots.values.push(nothing);
+      named.roots.kept.push(0);
+      continue;
+    }
     named.roots.values.push(name.value);
     const bool token = graph.is_token(name.value);
     const bool result = name.kind == NameKind::value && request.everything &&
@@ -55,6 +62,20 @@ constexpr NamedRoots named_roots(const Graph& graph, const Request& request) {
   return named;
 }
 
+/// A sentence if the request names what a run can't reach.
+constexpr Message unreachable(const Graph& graph, const Pool<Id>& names) {
+  Message out{};
+  for (const Id name : names) {
+    if (region_of(graph, graph.names[name].value) == 0 || !out.empty()) continue;
+    out << '\'';
+    graph.print_name(out, graph.names[name]);
+    out << "' is computed inside of a branch or a loop: to fetch it, have the branch or the body "
+           "give "
+           "it as a result";
+  }
+  return out;
+}
+
 constexpr ProgramPools failed(const Message& error) {
   ProgramPools program;
   program.error = error;
@@ -67,15 +88,104 @@ constexpr ProgramPools internal_error(const char* stage, const Message& what) {
   return failed(message);
 }
 
+/// The results of a region as values that are each in memory of their own, which iterations can
+/// exchange: what is none is copied.
+constexpr Pool<Id> results_in_memory(Simplified& simplified, const Pool<Id>& results) {
+  Graph& graph = simplified.graph;
+  Pool<Id> out;
+  Pool<Id> taken;
+  for (const Id result : results) {
+    if (result == none) {
+      out.push(none);
+      continue;
+    }
+    const Id value = simplified.map[result];
+    Id storage = value;
+    while (graph.node_of(storage).op->kind == Kind::view) {
+      storage = graph.input(graph.node_of(storage), 0);
+    }
+    bool copies = graph.node_of(storage).op->kind == Kind::source;
+    for (const Id other : taken) copies = copies || other == storage;
+    taken.push(storage);
+    if (!copies) {
+      out.push(value);
+      continue;
+    }
+    const Node node = graph.node_of(value);
+    graph.scope = node.scope;
+    graph.device = node.device.kind == DeviceKind::any ? cpu(0) : node.device;
+    graph.source = node.source;
+    graph.region = 0;
+    const Id copy = graph.values.size();
+    graph.values.push(Value{graph.add_node(record<ops::After>, &value, 1, 1, nullptr, 0), 0,
+                            graph.values[value].type, none});
+    simplified.order.push(graph.values[copy].node);
+    out.push(copy);
+  }
+  // What results are, by values of the graph as it is now.
+  const int traced = simplified.map.size();
+  for (Id value = traced; value < graph.values.size(); ++value) simplified.map.push(value);
+  return out;
+}
+
+/// Compiles a region of a graph for its wanted results and its effects. The program's steps are
+/// those of one block.
+constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<char>& wanted,
+                                      const FusionLimits& limits) {
+  (void)sizeof(detail::BindOp<ops::After>);
+  RegionGraph body = graph_of_region(graph, region, wanted);
+  if (!body.graph.error.empty()) return failed(body.graph.error);
+  const bool keep_all = has(graph.mode(), Mode::debug);
+  Roots roots;
+  for (const Id result : body.results) {
+    if (result != none) roots.values.push(result);
+  }
+  for (const Id effect : body.effects) roots.values.push(effect);
+  Simplified simplified = simplify(std::move(body.graph), roots.values);
+  if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
+  const Pool<Id> results = results_in_memory(simplified, body.results);
+  if (!std::is_constant_evaluated()) {
+    const Message wrong = verify(simplified);
+    if (!wrong.empty()) return internal_error("simplify", wrong);
+  }
+  roots.values.clear();
+  Pool<Id> stored;
+  for (const Id result : results) {
+    if (result != none) stored.push(result);
+  }
+  for (const Id result : stored) roots.values.push(result);
+  for (const Id effect : body.effects) roots.values.push(effect);
+  Fused fused = fuse(simplified, roots, !keep_all, limits);
+  if (!keep_all) {
+    recompute(simplified, fused, roots, limits);
+    find_windows(simplified, fused, roots, stored, limits);
+    find_parts(simplified, fused, roots, stored, limits, true);
+  }
+  const Pool<Id> order = schedule(simplified.graph, fused);
+  if (order.empty() && fused.clusters.size() > 0) {
+    return internal_error("fusion", Message{} << "the clusters form a cycle");
+  }
+  return Lowerer(simplified, fused, order, &compile_region, limits)
+      .run_region(body.inputs, results);
+}
+
 /// Compiles a traced graph. If the model has a mistake, the program is empty but for `error`.
 constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
                                const FusionLimits& limits = {}) {
   if (!graph.error.empty()) return failed(graph.error);
   Message wrong = verify(graph);
   if (!wrong.empty()) return failed(wrong);
+  if (graph.regions.size() > 1) {
+    for (const Pool<Id>* const names : {&request.fetches, &request.feeds}) {
+      wrong = unreachable(graph, *names);
+      if (!wrong.empty()) return failed(wrong);
+    }
+  }
   const bool keep_all = has(graph.mode(), Mode::debug);
   const int traced = graph.nodes.size();
-  NamedRoots named = named_roots(graph, request);
+  const Id nothing =
+      graph.regions.size() > 1 ? detail::constant_node(graph, DType::float32, Number{}).id : none;
+  NamedRoots named = named_roots(graph, request, nothing);
   Pool<Id> cuts;
   for (const Id name : request.feeds) cuts.push(graph.names[name].value);
   Pool<Id> requested;
@@ -102,7 +212,8 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   if (order.empty() && fused.clusters.size() > 0) {
     return internal_error("fusion", Message{} << "the clusters form a cycle");
   }
-  ProgramPools program = Lowerer(simplified, fused, order).run(named.stored, keep_all);
+  ProgramPools program =
+      Lowerer(simplified, fused, order, &compile_region, limits).run(named.stored, keep_all);
   if (!program.error.empty()) return failed(program.error);
   program.nodes = traced;
   if (!std::is_constant_evaluated()) {

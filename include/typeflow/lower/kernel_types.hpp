@@ -63,6 +63,7 @@ template <class O, DType D, unsigned Variant, int Outer, class Body>
 struct ContractionKernel;
 template <class O, class Inputs, class Outputs>
 struct CustomKernel;
+struct ControlKernel;
 
 // Class templates, and no functions that return types: nvcc 13 crashes on those.
 
@@ -120,6 +121,11 @@ template <const KernelSpec& S>
 struct KernelType<S, KernelKind::custom> {
   using type =
       CustomKernel<op_type<*S.op>, typename InputsType<S>::type, typename StoresType<S>::type>;
+};
+
+template <const KernelSpec& S>
+struct KernelType<S, KernelKind::control> {
+  using type = ControlKernel;
 };
 
 /// The kernel type of a description that is a constant.

@@ -61,6 +61,73 @@ class KernelWords : protected ProgramBuilder {
     return known_.size() - 1;
   }
 
+  /// The number of a kernel of another program.
+  constexpr Id kernel(const KernelSpec& k) {
+    encode(k);
+    return kernel();
+  }
+
+  /// A description as words in spec_.
+  constexpr void encode(const KernelSpec& k) {
+    size_ = 0;
+    input_count_ = k.inputs;
+    const auto push = [this](auto word) { spec_[size_++] = static_cast<int>(word); };
+    push(static_cast<int>(k.kind) | static_cast<int>(k.device) << 8);
+    if (k.kind == KernelKind::control) return;
+    if (k.kind == KernelKind::custom) {
+      push(operation(*k.op));
+      push(k.inputs);
+      for (int i = 0; i < k.inputs; ++i) {
+        push(k.input[i].dtype);
+        push(k.input[i].axes);
+      }
+      push(k.stores);
+      for (int i = 0; i < k.stores; ++i) {
+        push(k.store[i].dtype);
+        push(k.store[i].value);
+      }
+      return;
+    }
+    const bool contraction = k.kind == KernelKind::contraction;
+    if (contraction) {
+      push(k.variant);
+      push(k.dtype);
+      push(k.outer);
+      push(operation(*k.op));
+    } else {
+      push(k.wide);
+      push(k.outer);
+      push(k.folds);
+      push(0);
+    }
+    const auto code = [&](int number) {
+      if (number < k.inputs) return number;
+      return contraction && number == k.inputs ? product_number
+                                               : number - k.inputs - contraction + first_item;
+    };
+    push(k.items);
+    for (int i = 0; i < k.items; ++i) {
+      const ItemSpec& item = k.item[i];
+      push(operation(*item.op));
+      push(int{item.is_fold} | int{item.is_row} << 1 | item.phase << 2);
+      push(item.dtype);
+      push(item.count);
+      for (int a = 0; a < item.count; ++a) push(code(item.arguments[a]));
+    }
+    push(k.stores);
+    for (int i = 0; i < k.stores; ++i) {
+      push(code(k.store[i].value));
+      push((k.store[i].is_row ? row_bit : 0) | (k.store[i].is_window ? window_bit : 0));
+      push(k.store[i].dtype);
+    }
+    push(k.inputs);
+    for (int i = 0; i < k.inputs; ++i) {
+      push(k.input[i].dtype);
+      push((k.input[i].is_index ? index_bit : 0) | (k.input[i].is_window ? window_bit : 0));
+      push(k.input[i].axes);
+    }
+  }
+
   /// The description in spec_ as a record.
   constexpr KernelSpec decode() const {
     KernelSpec k{};
@@ -68,6 +135,7 @@ class KernelWords : protected ProgramBuilder {
     const int kind = *at++;
     k.kind = static_cast<KernelKind>(kind & 0xff);
     k.device = static_cast<DeviceKind>(kind >> 8);
+    if (k.kind == KernelKind::control) return k;
     if (k.kind == KernelKind::custom) {
       k.op = ops_[*at++].op;
       k.inputs = *at++;

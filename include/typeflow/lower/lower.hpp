@@ -7,9 +7,11 @@
 // equal descriptions, and are one kernel.
 
 #include <utility>
+#include <vector>
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/describe_kernel.hpp"
+#include "typeflow/lower/merge_program.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/effects.hpp"
@@ -18,30 +20,35 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
+/// Compiles a region of a graph. `wanted`, by result: whether it is.
+using CompileRegion = ProgramPools (*)(const Graph&, Id region, const Pool<char>& wanted,
+                                       const FusionLimits&);
+
 class Lowerer : KernelDescriber {
  public:
-  constexpr Lowerer(const Simplified& simplified, const Fused& fused, const Pool<Id>& order)
+  constexpr Lowerer(const Simplified& simplified, const Fused& fused, const Pool<Id>& order,
+                    CompileRegion compile_region, const FusionLimits& limits)
       : KernelDescriber(simplified, fused),
         map_(simplified.map),
         order_(order),
+        compile_region_(compile_region),
+        limits_(limits),
         step_of_(fused.clusters.size(), none) {}
 
   /// `keep`: values (of the original) that must be in memory at the end; all, if `keep_all`.
   constexpr ProgramPools run(const Pool<Id>& keep, bool keep_all) {
     out_.types = graph_.types;
     out_.scopes = graph_.scopes;
-    mark_stored(keep, keep_all);
-    out_.steps.reserve(order_.size());
-    out_.slots.reserve(2 * order_.size());
-    for (const Id cluster : order_) {
-      step_of_[cluster] = out_.steps.size();
-      lower(cluster, fused_.clusters[cluster]);
-    }
+    lower_clusters(keep, keep_all);
     if (!out_.error.empty()) return std::move(out_);
-    add_controls();
     add_names();
     add_variables();
     add_placeholders();
+    blocks_.finish(out_);
+    for (Id s = main_steps_; s < out_.steps.size(); ++s) {
+      Id& name = out_.steps[s].label.name;  // until now the graph's
+      if (name != none) name = name_of_[name];
+    }
     for (Id value = 0; value < map_.size() && keep_all; ++value) {
       out_.slot_of_value.push(in_program(map_[value]) && type_of(map_[value]) != none
                                   ? slot_of_[storage_[map_[value]]]
@@ -50,7 +57,41 @@ class Lowerer : KernelDescriber {
     return std::move(out_);
   }
 
+  /// The program of a region: `inputs` and `results` (none for some) are values of its graph, the
+  /// results as simplified.
+  constexpr ProgramPools run_region(const Pool<Id>& inputs, const Pool<Id>& results) {
+    out_.types = graph_.types;
+    out_.scopes = graph_.scopes;
+    Pool<Id> keep;
+    for (const Id result : results) {
+      if (result != none) keep.push(result);
+    }
+    lower_clusters(keep, false);
+    if (!out_.error.empty()) return std::move(out_);
+    name_steps();
+    for (const Id input : inputs) out_.block_inputs.push(slot_of_[input]);
+    for (const Id result : results) {
+      out_.block_results.push(result == none ? none : slot_of_[storage_[result]]);
+    }
+    if (out_.blocks.empty()) blocks_.add_main(out_);
+    blocks_.finish(out_);
+    return std::move(out_);
+  }
+
  private:
+  constexpr void lower_clusters(const Pool<Id>& keep, bool keep_all) {
+    mark_stored(keep, keep_all);
+    out_.steps.reserve(order_.size());
+    out_.slots.reserve(2 * order_.size());
+    find_control_results();
+    for (const Id cluster : order_) {
+      step_of_[cluster] = out_.steps.size();
+      lower(cluster, fused_.clusters[cluster]);
+    }
+    main_steps_ = out_.steps.size();
+    if (out_.error.empty()) add_controls();
+  }
+
   /// Values that leave the cluster that computes them.
   constexpr void mark_stored(const Pool<Id>& keep, bool keep_all) {
     char* const stored = stored_;
@@ -90,6 +131,7 @@ class Lowerer : KernelDescriber {
         lower_contraction(id, cluster);
         break;
       case ClusterKind::single:
+        if (nodes_[cluster.first].op->kind == Kind::control) return lower_control(cluster);
         lower_single(cluster);
         break;
     }
@@ -98,21 +140,170 @@ class Lowerer : KernelDescriber {
     for (int i = 0; i < store_count_; ++i) out_.operands.push(stores_[i].slot);
     const Range tensors{operands, out_.operands.size() - operands};
     const Range needs = push_needs(cluster);
-    const Node& node = nodes_[labelled_];
-    out_.steps.push(
-        Step{kernel(),
-             inputs,
-             tensors,
-             {extents, out_.extents.size() - extents},
-             {words, out_.words.size() - words},
-             {},
-             needs,
-             cluster.device,
-             {name_of(*node.op), name_of(node.source.within ? *node.source.op : *node.op),
-              node.scope, none, node.source.file, node.source.line}});
+    out_.steps.push(Step{kernel(),
+                         inputs,
+                         tensors,
+                         {extents, out_.extents.size() - extents},
+                         {words, out_.words.size() - words},
+                         {},
+                         needs,
+                         cluster.device,
+                         label_of(nodes_[labelled_])});
+  }
+  static constexpr StepLabel label_of(const Node& node) {
+    return {name_of(*node.op), name_of(node.source.within ? *node.source.op : *node.op),
+            node.scope,        none,
+            node.source.file,  node.source.line};
   }
   static constexpr OperationName name_of(const Op& op) {
     return {op.name.data(), static_cast<int>(op.name.size())};
+  }
+
+  // Branches and loops.
+
+  /// The values of nodes of kind `result`, in the graph's order.
+  constexpr void find_control_results() {
+    if (graph_.regions.size() == 1) return;
+    for (const Id id : fused_.order) {
+      const bool live = nodes_[id].op->kind == Kind::result && fused_.needs[id] != NeedSets::nobody;
+      if (live) control_results_.push(nodes_[id].outputs.first);
+    }
+  }
+
+  constexpr void lower_control(const Cluster& cluster) {
+    const Node& node = nodes_[cluster.first];
+    const Region& last = graph_.regions[graph_.lists[node.regions.first + node.regions.count - 1]];
+    const bool is_loop = is<ops::Loop>(*node.op);
+    const ops::Loop loop =
+        is_loop ? typeflow::decode<ops::Loop>(graph_, node) : ops::Loop{{}, 0, 0, 0, 0, 0};
+    ControlRecord record{!is_loop                  ? ControlKind::branch
+                         : node.regions.count == 1 ? ControlKind::counted
+                                                   : ControlKind::tested,
+                         loop.reversed != 0,
+                         loop.states,
+                         loop.slices,
+                         loop.limited != 0
+                             ? StepExtent{factor_of(loop.count), symbols_of(loop.count)}
+                             : StepExtent{-1, 0},
+                         {},
+                         {},
+                         {},
+                         none};
+    // Results by index: those that are wanted; a loop's states in any case.
+    Pool<Id> results(last.results.count, none);
+    for (const Id value : control_results_) {
+      if (operands_[nodes_[values_[value].node].inputs.first] != node.outputs.first) continue;
+      const std::uint32_t index = graph_.words_of(nodes_[values_[value].node])[0];
+      results[static_cast<int>(index)] = temporary(value);
+    }
+    Pool<char> wanted(results.size(), 0);
+    for (int i = 0; i < results.size(); ++i) {
+      if (i < loop.states && results[i] == none) {
+        const Id init = operands_[node.inputs.first + i];
+        results[i] = blocks_.add_slot(out_, cluster.device, type_of(init));
+      }
+      wanted[i] = results[i] != none ? 1 : 0;
+    }
+    // Blocks.
+    Pool<Id> blocks;
+    const Pool<char> condition(1, 1);
+    bool reads_index = false;
+    for (Id k = 0; k < node.regions.count && out_.error.empty(); ++k) {
+      const Id region = graph_.lists[node.regions.first + k];
+      const bool tests = record.kind == ControlKind::tested && k == 0;
+      const ProgramPools program =
+          compile_region_(graph_, region, tests ? condition : wanted, limits_);
+      if (!program.error.empty()) {
+        out_.error = program.error;
+        return;
+      }
+      const Id block = merge(program);
+      blocks.push(block);
+      const Range inputs = out_.blocks[block].inputs;
+      reads_index = reads_index || (is_loop && out_.operands[inputs.first] != none);
+    }
+    record.blocks = push_operands(blocks);
+    record.results = push_operands(results);
+    Pool<Id> others;
+    for (int i = 0; i < loop.states; ++i) {
+      others.push(
+          blocks_.add_slot(out_, cluster.device, type_of(operands_[node.inputs.first + i])));
+    }
+    record.others = push_operands(others);
+    if (reads_index) {
+      record.index = blocks_.add_slot(out_, cluster.device,
+                                      type_number(out_, Type(DType::int32, Dims{0, {}})));
+    }
+    push_control(cluster, node, record, results, others);
+  }
+  constexpr Range push_operands(const Pool<Id>& ids) {
+    const Range range{out_.operands.size(), ids.size()};
+    for (const Id id : ids) out_.operands.push(id);
+    return range;
+  }
+  /// The step. Variables whose present values its blocks use are operands, too.
+  constexpr void push_control(const Cluster& cluster, const Node& node, const ControlRecord& record,
+                              const Pool<Id>& results, const Pool<Id>& others) {
+    Pool<Id> slots;
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      slots.push(slot(storage_[operands_[node.inputs.first + k]]));
+    }
+    Pool<Id> written;
+    each_access(graph_, node, [&](Access access) {
+      if (access.variable == Access::outside) return;
+      (access.writes ? written : slots).push(variable_slot(access.variable));
+    });
+    const int inputs = slots.size();
+    for (const Id result : results) {
+      if (result != none) slots.push(result);
+    }
+    for (const Id other : others) slots.push(other);
+    if (record.index != none) slots.push(record.index);
+    for (const Id variable : written) slots.push(variable);
+    for (int i = inputs; i < slots.size(); ++i) {
+      Slot& slot = out_.slots[slots[i]];
+      if (slot.kind == SlotKind::temporary) slot.step = out_.steps.size();
+    }
+    const Id word = out_.words.size();
+    out_.words.push(static_cast<std::uint32_t>(out_.controls.push(record)));
+    size_ = 0;
+    spec_[size_++] = static_cast<int>(KernelKind::control) | static_cast<int>(cluster.device.kind)
+                                                                 << 8;
+    const Range operands = push_operands(slots);
+    const Range needs = push_needs(cluster);
+    out_.steps.push(Step{kernel(),
+                         inputs,
+                         operands,
+                         {out_.extents.size(), 0},
+                         {word, 1},
+                         {},
+                         needs,
+                         cluster.device,
+                         label_of(node)});
+  }
+  constexpr Id variable_slot(Id index) { return slot(graph_.variable_records[index].value); }
+
+  /// Takes over a region's program. The number of its block.
+  constexpr Id merge(const ProgramPools& program) {
+    if (out_.blocks.empty()) blocks_.add_main(out_);
+    Pool<Id> kernels;
+    for (const KernelSpec& spec : program.specs) kernels.push(kernel(spec));
+    return blocks_.merge(out_, program, kernels,
+                         [this](Id variable) { return variable_slot(variable); });
+  }
+
+  /// Steps that compute what has a name, in a region: the name's number in the graph.
+  constexpr void name_steps() {
+    for (Id value = 0; value < map_.size(); ++value) {
+      const Id name = values_[value].name;
+      if (name == none || !in_program(map_[value]) || type_of(map_[value]) == none) continue;
+      const Id storage = storage_[map_[value]];
+      if (nodes_[values_[storage].node].op->kind == Kind::source) continue;
+      const Id slot = slot_of_[storage];
+      if (slot != none && out_.slots[slot].step != none) {
+        out_.steps[out_.slots[slot].step].label.name = name;
+      }
+    }
   }
 
   // Needs.
@@ -172,7 +363,7 @@ class Lowerer : KernelDescriber {
     });
   }
   constexpr void begin_effect() {
-    if (effect_of_step_.empty()) effect_of_step_ = Pool<int>(out_.steps.size(), 0);
+    if (effect_of_step_.empty()) effect_of_step_ = Pool<int>(main_steps_, 0);
     ++effect_;
   }
 
@@ -249,6 +440,11 @@ class Lowerer : KernelDescriber {
 
   const Pool<Id>& map_;
   const Pool<Id>& order_;
+  const CompileRegion compile_region_;
+  const FusionLimits limits_;
+  BlockMerger blocks_;
+  Pool<Id> control_results_;  // values
+  int main_steps_ = 0;
   Pool<Id> step_of_;          // by cluster
   Pool<Id> name_of_;          // by name of the graph: in the program
   Pool<Id> need_set_of_;      // by set of names: in the program

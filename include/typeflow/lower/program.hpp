@@ -23,7 +23,8 @@ enum class KernelKind : std::uint8_t {
   loop,         ///< elementwise, and folds over the innermost axis
   columns,      ///< folds over an axis that has others inside of it
   contraction,  ///< sums of products and what follows on their tile
-  custom        ///< an operation's own kernel; that of an update changes its output in place
+  custom,       ///< an operation's own kernel; that of an update changes its output in place
+  control       ///< none: the engine runs blocks
 };
 
 /// An operand that a kernel loads: along which of its axes it runs (bit i for axis i; the others
@@ -96,6 +97,7 @@ struct KernelSummary {
 
 constexpr KernelSummary summary_of(const KernelSpec& spec) {
   KernelSummary s{spec.kind, spec.outer, 0, false, false, 0, 0, 0, false};
+  if (spec.kind == KernelKind::control) return s;
   if (spec.kind == KernelKind::custom) {
     s.flops = spec.op->flops;
     s.random = spec.op->effect == SideEffect::random;
@@ -133,7 +135,13 @@ constexpr KernelSummary summary_of(const KernelSpec& spec) {
 
 // Slots.
 
-enum class SlotKind : std::uint8_t { temporary, placeholder, variable, constant };
+enum class SlotKind : std::uint8_t {
+  temporary,
+  placeholder,
+  variable,
+  constant,
+  block_input  ///< a tensor that a block is given: the memory of another slot, or a slice of it
+};
 
 /// Memory that holds a tensor.
 struct Slot {
@@ -142,7 +150,7 @@ struct Slot {
   /// that reads it.
   Device device;
   Id type;   ///< in ProgramView::types
-  Id index;  ///< of the placeholder, variable or constant
+  Id index;  ///< of the placeholder, variable, constant or input
   Id step;   ///< that writes it; none for all but temporaries
   /// The slot of a tensor in whose memory it is computed, as a window of that (passes/parts.hpp);
   /// none for most.
@@ -195,6 +203,40 @@ struct Step {
   Range needs;  ///< in ProgramView::operands: in need_sets, who needs parts of it; none if all do
   Device device;
   StepLabel label;
+};
+
+// Blocks.
+
+/// A straight list of steps. Of a program that has branches or loops block 0 are its own steps; the
+/// others belong to steps that run them.
+struct Block {
+  Id first;  ///< step
+  int count;
+  Range inputs;   ///< in ProgramView::operands: slots, none for those that no step reads
+  Range results;  ///< in ProgramView::operands: slots, none for those that nobody wants
+  bool draws;     ///< has steps that draw random numbers, in blocks that they run, too
+};
+
+enum class ControlKind : std::uint8_t {
+  branch,   ///< runs the block that its first operand says
+  counted,  ///< runs its block so many times
+  tested    ///< runs its second block as long as its first says
+};
+
+/// What a step of KernelKind::control does; its first word is the number of this. Ranges are in
+/// ProgramView::operands. The step's operands are: of a branch the selector; of a loop the states'
+/// first values, what is taken apart; then what the blocks read from outside. It writes (and a plan
+/// has memory for) all slots below.
+struct ControlRecord {
+  ControlKind kind;
+  bool reversed;
+  int states;
+  int slices;        ///< tensors that are taken apart
+  StepExtent count;  ///< of iterations; of a tested loop at most, or negative
+  Range blocks;
+  Range results;  ///< slots, none for those that nobody wants; states first
+  Range others;   ///< a second slot for each state
+  Id index;       ///< slot of the iteration's number; none if no block reads it
 };
 
 /// A name that a run can use.
@@ -255,13 +297,15 @@ struct ProgramTables {
   Kept<KernelSummary, 1> kernels;
   /// Sets of names, as bits: bit i stands for names[i]. As many words each as the names take.
   Kept<std::uint32_t, 64> need_sets;
+  Kept<Block, 4> blocks;
+  Kept<ControlRecord, 2> controls;
 };
 
 /// f(types, slots, ...): all tables of a program, in the order of ProgramTables.
 template <class Program, class F>
 constexpr auto with_tables(Program&& p, const F& f) {
   return f(p.types, p.slots, p.steps, p.operands, p.extents, p.words, p.constants, p.names,
-           p.scopes, p.variables, p.placeholders, p.kernels, p.need_sets);
+           p.scopes, p.variables, p.placeholders, p.kernels, p.need_sets, p.blocks, p.controls);
 }
 
 template <class, int>
@@ -280,7 +324,9 @@ static_assert(sizeof(ProgramTables<KeptAsByte>) == table_count, "with_tables lac
 struct ProgramPools : ProgramTables<KeptAsPool> {
   Pool<KernelSpec> specs;  ///< by kernel
   Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
-  int nodes = 0;           ///< of the graph as traced
+  Pool<Id> block_inputs;   ///< of a region's program: slots, as in Block
+  Pool<Id> block_results;
+  int nodes = 0;  ///< of the graph as traced
   Message error{};
 };
 
@@ -295,6 +341,16 @@ constexpr ProgramView view_of(const ProgramPools& program) {
       program, [](const auto&... pool) { return ProgramView{{{pool.data(), pool.size()}...}}; });
 }
 
+/// How many steps the program itself has, those of branches and loops not counted.
+constexpr int main_steps(const ProgramView& program) {
+  return program.blocks.size > 0 ? program.blocks[0].count : program.steps.size;
+}
+
+/// What a step of KernelKind::control does.
+constexpr const ControlRecord& control_of(const ProgramView& program, const Step& step) {
+  return program.controls[static_cast<int>(program.words[step.words.first])];
+}
+
 /// How many of a step's extents say where a window is, if it has loops over so many axes.
 constexpr int window_extents(int rank) { return 2 + rank; }
 
@@ -307,6 +363,8 @@ constexpr int loop_extents(const KernelSummary& kernel, const Step& step) {
       return kernel.outer + 2;
     case KernelKind::contraction:
       return kernel.outer + 3;
+    case KernelKind::control:
+      return 0;
     default:
       return step.extents.count;
   }
@@ -321,6 +379,7 @@ struct StepCost {
 constexpr StepCost cost_of(const ProgramView& program, const Step& step, const SymbolSizes& sizes) {
   const KernelSummary& kernel = program.kernels[step.kernel];
   StepCost cost{};
+  if (kernel.kind == KernelKind::control) return cost;  // its blocks' steps have their own
   const auto extent = [&](int i) { return program.extents[step.extents.first + i].resolve(sizes); };
   std::int64_t most =
       too_many;  // of a tensor of which a kernel reads a window, what its loops read

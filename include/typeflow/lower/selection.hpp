@@ -54,7 +54,14 @@ constexpr Selection select_steps(const ProgramView& program, const Id* names, in
     for (int k = 0; k < step.needs.count && out.exact; ++k) {
       out.exact = is_needed(program, operands[step.needs.first + k], names, name_count);
     }
-    if (program.kernels.data[step.kernel].random) out.draws = true;
+    const KernelSummary& kernel = program.kernels.data[step.kernel];
+    if (kernel.random) out.draws = true;
+    if (kernel.kind == KernelKind::control) {
+      const Range blocks = control_of(program, step).blocks;
+      for (int k = 0; k < blocks.count; ++k) {
+        out.draws = out.draws || program.blocks[operands[blocks.first + k]].draws;
+      }
+    }
     const Id last = step.operands.first + step.inputs;
     for (Id k = step.operands.first; k < last; ++k) need(operands[k]);
     const Id last_after = step.after.first + step.after.count;

@@ -48,6 +48,10 @@ class ProgramBuilder {
       } else if (node.op->builtin == Builtin::placeholder) {
         record.kind = SlotKind::placeholder;
         record.device = {};
+      } else if (node.op->builtin == Builtin::block_input) {
+        record.kind = SlotKind::block_input;
+        record.device = {};
+        record.index = static_cast<Id>(graph_.attributes[words.first]);
       } else {
         record.device = {};
         record.kind = SlotKind::constant;

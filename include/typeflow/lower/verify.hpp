@@ -57,9 +57,10 @@ constexpr Message verify(const ProgramPools& program) {
       break;
     }
     const KernelSpec& kernel = program.specs[step.kernel];
+    const bool is_control = kernel.kind == KernelKind::control;  // has as many as it has results
     int loads = 0;
     for (int i = 0; i < kernel.inputs; ++i) loads += !kernel.input[i].is_index;
-    if (step.inputs != loads || step.operands.count != loads + kernel.stores) {
+    if (!is_control && (step.inputs != loads || step.operands.count != loads + kernel.stores)) {
       fail(s, "other operands than its kernel has");
     }
     int extents = step.extents.count;

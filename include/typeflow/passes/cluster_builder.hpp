@@ -211,7 +211,7 @@ class ClusterBuilder {
 
   /// The node, which is in a cluster now: this comes after those of the effects before it.
   constexpr void follow_effects(Id id, const Node& node) {
-    if (!EffectOrder::concerns(node)) return;
+    if (!effects_.concerns(node)) return;
     const Id cluster = cluster_of_[id];
     effects_.place(id, [&](Id before) {
       if (cluster_of_[before] != cluster) follow(clusters_[cluster], cluster_of_[before]);

@@ -86,9 +86,21 @@ constexpr void each_effect(const Graph& graph, Id token, const F& f) {
   }
 }
 
+/// Calls f(Access) for what the regions of a branch or a loop read and write.
+template <class F>
+constexpr void each_access(const Graph& graph, const Node& node, const F& f) {
+  const Range accesses = graph.regions[graph.lists[node.regions.first]].accesses;
+  for (Id k = 0; k < accesses.count; ++k) f(Access::decode(graph.lists[accesses.first + k]));
+}
+
 /// Whether a node writes a variable, or reads one as it is then.
-constexpr bool is_present_access(const Node& node) {
-  return writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
+constexpr bool is_present_access(const Graph& graph, const Node& node) {
+  if (node.op->kind != Kind::control) {
+    return writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
+  }
+  bool found = false;
+  each_access(graph, node, [&](Access a) { found = found || a.variable != Access::outside; });
+  return found;
 }
 
 /// The nodes of a graph in the order of their effects.
@@ -98,9 +110,10 @@ class EffectOrder {
       : graph_(&graph), accesses_(graph.variable_records.size() + 1) {}
 
   /// Whether there is anything to say of a node.
-  static constexpr bool concerns(const Node& node) {
-    return node.controls.count != 0 || is_present_access(node) ||
-           node.op->effect == SideEffect::writes;
+  constexpr bool concerns(const Node& node) const {
+    if (node.controls.count != 0 || node.op->effect == SideEffect::writes) return true;
+    if (node.op->kind != Kind::control) return is_present_access(*graph_, node);
+    return graph_->regions[graph_->lists[node.regions.first]].accesses.count != 0;
   }
 
   /// Calls before(n) for the nodes n that come before this one, and has those that are placed later
@@ -114,11 +127,14 @@ class EffectOrder {
     if (writes_variable(node.op->kind)) {
       write(variable_of(node), id, before);
     } else if (node.op->effect == SideEffect::reads_state) {
-      const Id variable = variable_of(node);
-      accesses_.before_read(variable, before);
-      accesses_.add_read(variable, id);
+      read(variable_of(node), id, before);
     } else if (node.op->effect == SideEffect::writes) {
-      write(graph_->variable_records.size(), id, before);  // one place for all that is outside
+      write(outside(), id, before);
+    } else if (node.op->kind == Kind::control) {
+      each_access(*graph_, node, [&](Access access) {
+        const Id place = access.variable == Access::outside ? outside() : access.variable;
+        access.writes ? write(place, id, before) : read(place, id, before);
+      });
     }
   }
 
@@ -133,8 +149,15 @@ class EffectOrder {
   constexpr void read_start(Id variable, Id node) { accesses_.add_read(variable, node); }
 
  private:
+  /// One place for all that is outside.
+  constexpr Id outside() const { return graph_->variable_records.size(); }
   constexpr Id variable_of(const Node& node) const {
     return graph_->variable_index(graph_->input(node, 0));
+  }
+  template <class F>
+  constexpr void read(Id place, Id id, const F& before) {
+    accesses_.before_read(place, before);
+    accesses_.add_read(place, id);
   }
   template <class F>
   constexpr void write(Id place, Id id, const F& before) {
@@ -162,7 +185,7 @@ class EffectSplitter {
     const int count = nodes_in_order.size();
     out_.order.reserve(2 * count);
     int first = 0;  // the first node that has or follows an effect
-    for (; first < count && !is_present_access(nodes[order[first]]); ++first) {
+    for (; first < count && !is_present_access(graph_, nodes[order[first]]); ++first) {
       out_.order.push(order[first]);
     }
     out_.first_effect = first;
@@ -175,7 +198,7 @@ class EffectSplitter {
     for (int i = first; i < count; ++i) {
       const Id id = order[i];
       const Node node = nodes[id];
-      bool after = is_present_access(node);
+      bool after = is_present_access(graph_, node);
       const Id last = node.inputs.first + node.inputs.count;
       for (Id k = node.inputs.first; k < last && !after; ++k) {
         if (follows[values[operands[k]].node] != 0) after = true;
@@ -203,6 +226,11 @@ class EffectSplitter {
     for (const Id id : late) {
       const Node& node = graph_.nodes[id];
       if (writes_variable(node.op->kind)) written[graph_.operands[node.inputs.first]] = 1;
+      if (node.op->kind != Kind::control) continue;
+      each_access(graph_, node, [&](Access access) {
+        if (access.variable == Access::outside || !access.writes) return;
+        written[graph_.variable_records[access.variable].value] = 1;
+      });
     }
     for (const Id id : late) {
       const Node node = graph_.nodes[id];

@@ -60,7 +60,7 @@ class Scheduler {
     }
     const Node* const nodes = graph_.nodes.data();
     for (const Id id : fused_.order) {
-      if (!EffectOrder::concerns(nodes[id]) || fused_.needs[id] == NeedSets::nobody) continue;
+      if (!effects.concerns(nodes[id]) || fused_.needs[id] == NeedSets::nobody) continue;
       const Id cluster = fused_.cluster_of[id];
       if (cluster == none) continue;
       effects.place(id, [&](Id before) { add_edge(fused_.cluster_of[before], cluster); });

@@ -17,6 +17,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/passes/contract.hpp"
+#include "typeflow/passes/effects.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
@@ -77,7 +78,8 @@ class Simplifier {
         result = rewrite(id, node);
         if (result == value) result = graph_.share(value);
       }
-      if (writes_variable(node.op->kind)) mark_written(input(node, 0));
+      if (writes_variable(node.op->kind)) mark_written(graph_.variable_index(input(node, 0)));
+      if (node.op->kind == Kind::control) mark_accesses(node);
       if (result == value) {
         order_.push(id);
       } else {
@@ -151,9 +153,14 @@ class Simplifier {
     const bool written = !written_.empty() && written_[graph_.variable_index(variable)] != 0;
     return written ? node.outputs.first : variable;
   }
-  constexpr void mark_written(Id variable) {
+  constexpr void mark_written(Id variable_index) {
     if (written_.empty()) written_ = Pool<char>(graph_.variable_records.size(), 0);
-    written_[graph_.variable_index(variable)] = 1;
+    written_[variable_index] = 1;
+  }
+  constexpr void mark_accesses(const Node& node) {
+    each_access(graph_, node, [&](Access access) {
+      if (access.writes && access.variable != Access::outside) mark_written(access.variable);
+    });
   }
 
   /// The value that stands for the node's result: its own, or another's.

@@ -40,6 +40,9 @@ struct Arena {
   SymbolSizes sizes = not_yet;
   SymbolSizes planned_for = not_yet;  // the largest of each symbol so far
   std::vector<std::int64_t> extents;
+  /// Of branches and loops, by operand of the program: the bytes of a slot; of one that is taken
+  /// apart or put together, of a slice.
+  std::vector<std::int64_t> bytes;
   std::vector<void*> slots;      // by slot
   std::vector<void*> own_slots;  // the same, as the plan has them
   AlignedBytes temporaries;
@@ -135,6 +138,7 @@ class ArenaPlanner {
     for (int i = 0; i < program_.extents.size; ++i) {
       arena.extents[static_cast<std::size_t>(i)] = program_.extents[i].resolve(sizes);
     }
+    measure_blocks(arena, sizes);
     if (arena.scalars.size() == 0) {
       arena.scalars =
           AlignedBytes(16 * (program_.constants.size + program_.placeholders.size), memory_);
@@ -182,6 +186,25 @@ class ArenaPlanner {
 
   /// Where the arena's scalar i is.
   static std::byte* scalar(const Arena& arena, int i) { return arena.scalars.data() + 16 * i; }
+
+  /// Arena::bytes.
+  TYPEFLOW_COLD void measure_blocks(Arena& arena, const SymbolSizes& sizes) const {
+    if (program_.controls.size == 0) return;
+    arena.bytes.assign(static_cast<std::size_t>(program_.operands.size), 0);
+    const auto measure = [&](ir::Range range) {
+      for (Id k = range.first; k < range.first + range.count; ++k) {
+        const Id slot = program_.operands[k];
+        if (slot == none) continue;
+        const Type& type = program_.type_of(slot);
+        at(arena.bytes, k) = count_of(type.dims).resolve(sizes) * size_of(type.dtype);
+      }
+    };
+    for (const ir::Block& block : program_.blocks) {
+      measure(block.inputs);
+      measure(block.results);
+    }
+    for (const ir::ControlRecord& control : program_.controls) measure(control.results);
+  }
 
   TYPEFLOW_COLD void load_constant_arrays() {
     array_of_.assign(static_cast<std::size_t>(program_.constants.size), nullptr);
@@ -238,6 +261,7 @@ class ArenaPlanner {
                                                        : scalar(arena, slot.index);
           break;
         case ir::SlotKind::placeholder:
+        case ir::SlotKind::block_input:
           place = nullptr;
           break;
       }

@@ -97,7 +97,9 @@ TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, const Symb
              " has more bytes than 63 bits can count");
     }
     const ir::KernelSummary& kernel = program.kernels[step.kernel];
-    if (kernel.kind == ir::KernelKind::custom) continue;  // extents of operands
+    if (kernel.kind == ir::KernelKind::custom || kernel.kind == ir::KernelKind::control) {
+      continue;  // extents of operands, or none
+    }
     std::int64_t space = 1;
     int powers = 0;
     for (int i = 0; i < loop_extents(kernel, step); ++i) {

@@ -20,6 +20,7 @@
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/arena.hpp"
+#include "typeflow/runtime/block_runner.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
 #include "typeflow/runtime/memory.hpp"
@@ -244,38 +245,7 @@ class Engine {
       }
     }
     planner_.place_parts(arena);
-    for (const Id id : steps) {
-      const ir::Step& step = program_.steps[id];
-      void* operands[max_operands];
-      const Id* const slots = program_.operands.data + step.operands.first;
-      for (int i = 0; i < step.operands.count; ++i) operands[i] = arena.slot(slots[i]);
-      try {
-        const KernelEntry& kernel = target_.kernels[step.kernel];
-        kernel.run({operands,
-                    arena.extents.data() + step.extents.first,
-                    program_.words.data + step.words.first,
-                    arena.workspace.data(),
-                    target_.queue,
-                    {options_.seed, draw},
-                    kernel.description,
-                    &failure,
-                    id,
-                    &arena.characters});
-      } catch (const Error& error) {
-        detail::fail_step(program_, step, error.what());
-      } catch (const std::bad_alloc&) {
-        detail::fail_step(program_, step,
-                          "no memory for what its kernel needs besides its operands");
-      }
-      if (options_.check_finite || program_.kernels[step.kernel].prints) finish(target_.queue);
-      if (failure.what != 0) fail(arena, failure);
-      if (options_.check_finite) {
-        detail::check_outputs(program_, step, arena.slots.data(), arena.sizes);
-      }
-      if (program_.kernels[step.kernel].prints) {
-        detail::print_value(program_, step, arena.slots.data(), arena.sizes, options_.print);
-      }
-    }
+    for (const Id id : steps) run_step(arena, id, draw, failure);
     finish(target_.queue);
     if (failure.what != 0) fail(arena, failure);
     for (const FetchTarget& f : fetches) {  // a second fetch of one temporary
@@ -285,6 +255,53 @@ class Engine {
       }
     }
   }
+  /// What runs a step's blocks: it calls the engine for each of their steps.
+  struct BlockSteps {
+    const Engine& engine;
+    Arena& arena;
+    Failure& failure;
+    void run(Id step, std::uint64_t draw) const { engine.run_step(arena, step, draw, failure); }
+    void finish() const { Engine::finish(engine.target_.queue); }
+  };
+
+  void run_step(Arena& arena, Id id, std::uint64_t draw, Failure& failure) const {
+    const ir::Step& step = program_.steps[id];
+    const ir::KernelSummary& summary = program_.kernels[step.kernel];
+    if (summary.kind == ir::KernelKind::control) {
+      detail::BlockRunner<Arena, BlockSteps>(program_, arena, {*this, arena, failure})
+          .run(step, draw);
+      return;
+    }
+    void* operands[max_operands];
+    const Id* const slots = program_.operands.data + step.operands.first;
+    for (int i = 0; i < step.operands.count; ++i) operands[i] = arena.slot(slots[i]);
+    try {
+      const KernelEntry& kernel = target_.kernels[step.kernel];
+      kernel.run({operands,
+                  arena.extents.data() + step.extents.first,
+                  program_.words.data + step.words.first,
+                  arena.workspace.data(),
+                  target_.queue,
+                  {options_.seed, draw},
+                  kernel.description,
+                  &failure,
+                  id,
+                  &arena.characters});
+    } catch (const Error& error) {
+      detail::fail_step(program_, step, error.what());
+    } catch (const std::bad_alloc&) {
+      detail::fail_step(program_, step, "no memory for what its kernel needs besides its operands");
+    }
+    if (options_.check_finite || summary.prints) finish(target_.queue);
+    if (failure.what != 0) fail(arena, failure);
+    if (options_.check_finite) {
+      detail::check_outputs(program_, step, arena.slots.data(), arena.sizes);
+    }
+    if (summary.prints) {
+      detail::print_value(program_, step, arena.slots.data(), arena.sizes, options_.print);
+    }
+  }
+
   /// Throws what a kernel has found wrong.
   [[noreturn]] TYPEFLOW_COLD void fail(const Arena& arena, Failure& failure) const {
     const ir::Step& step = program_.steps[failure.step];

@@ -41,7 +41,7 @@ std::vector<std::vector<tf::Id>> befores(const tf::ir::Graph& g) {
   tf::ir::EffectOrder order(g);
   std::vector<std::vector<tf::Id>> out(static_cast<std::size_t>(g.nodes.size()));
   for (tf::Id id = 0; id < g.nodes.size(); ++id) {
-    if (!tf::ir::EffectOrder::concerns(g.nodes[id])) continue;
+    if (!order.concerns(g.nodes[id])) continue;
     std::vector<tf::Id>& list = out[static_cast<std::size_t>(id)];
     order.place(id, [&](tf::Id before) { list.push_back(before); });
     std::sort(list.begin(), list.end());

@@ -81,10 +81,11 @@ constexpr Id assign_node(ir::Graph& graph, Id variable, Id value) {
   return graph.add_value(record<ops::Assign>, ids, 2, none);
 }
 /// The variable's value at this point of the model's statements, to compute with. As long as no
-/// statement changes it, that is the variable itself, which spares every step of training a node.
+/// statement changes it, that is the variable itself, which spares every step of training a node;
+/// but not in a region, which may run again.
 constexpr AnyExpr present_value(ir::Graph& graph, Id variable) {
   const Id index = graph.variable_index(variable);
-  if (!graph.variable_records[index].written) return {&graph, variable};
+  if (!graph.variable_records[index].written && graph.region == 0) return {&graph, variable};
   return add_node(graph, ops::Read{}, &variable, 1, graph.values[variable].type);
 }
 /// x once `token` has happened.

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Branches and loops in the graph: nodes that own regions.
+//
+// A region is opened, its nodes are added as any others, and it is closed with its results; then
+// the node that owns it is added, with what its regions read from outside among its inputs. So
+// passes see an ordinary node, and lowering makes a graph of each region, which they go over by
+// itself (passes/region_graph.hpp).
+//
+// Bodies are statements: all assignments and other effects in a region happen each time it runs.
+// What a loop's body computes from outer values alone is computed outside, once.
+
+#include <cstdint>
+#include <string_view>
+
+#include "typeflow/front/sources.hpp"
+#include "typeflow/ops/state/assign.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace ops {
+
+/// What a region is given each time it runs: parameter `index`. In a graph made of a region also
+/// what it reads from outside, counted on behind the parameters.
+struct BlockInput : source {
+  static constexpr Builtin builtin = Builtin::block_input;
+  static constexpr std::string_view name = "BlockInput";
+  static constexpr SideEffect effect = SideEffect::reads;  // two are never one
+  std::int32_t index;
+};
+
+struct control : operation_base {
+  static constexpr Kind kind = Kind::control;
+  static constexpr Derivative derivative = Derivative::rule;  // front/backward.hpp
+  static constexpr int flops = 0;
+};
+
+/// Runs one of its regions. Inputs: which one, a boolean (true for the first, false for the second)
+/// or an int32 (one outside of them for the last); then captures. All regions give results of the
+/// same types.
+struct Branch : control {
+  static constexpr std::string_view name = "Branch";
+};
+
+/// Runs its last region over and over. Inputs: the states' first values, tensors that are
+/// taken apart along axis 0, captures. The body's parameters: the number of the iteration, an
+/// int32; the states; a slice of each such tensor. Its results: the states' next values, then
+/// slices that are put together along axis 0. Results of the loop: the states' last values, those
+/// tensors.
+///
+/// With two regions the first, of the same parameters without slices, says before each iteration
+/// whether there is one.
+struct Loop : control {
+  static constexpr std::string_view name = "Loop";
+  Extent count;  ///< of iterations; with two regions the most, if there is a limit
+  std::int32_t states;
+  std::int32_t slices;    ///< tensors that are taken apart
+  std::int32_t reversed;  ///< 1: from the last slice to the first
+  std::int32_t limited;   ///< 0: as many as the first region says
+};
+
+/// One of the tensors that a branch or a loop gives. Its input is that one's token.
+struct Result : operation_base {
+  static constexpr Kind kind = Kind::result;
+  static constexpr Derivative derivative = Derivative::rule;
+  static constexpr std::string_view name = "Result";
+  static constexpr bool takes_strings = true;
+  static constexpr int flops = 0;
+  std::int32_t index;
+};
+
+}  // namespace ops
+
+namespace ir {
+
+/// Opens a region inside the current one: nodes go there.
+constexpr Id open_region(Graph& graph) {
+  const Id region =
+      graph.regions.push(Region{graph.region, none, graph.nodes.size(), {}, {}, {}, {}});
+  graph.region = region;
+  return region;
+}
+/// The region's parameters, of these types (numbers in Graph::types).
+constexpr void add_parameters(Graph& graph, Id region, const Pool<Id>& types) {
+  Pool<Id> values;
+  for (int i = 0; i < types.size(); ++i) {
+    values.push(add_node(graph, ops::BlockInput{{}, i}, nullptr, 0, types[i]).id);
+  }
+  graph.regions[region].parameters = graph.append_list(values);
+}
+constexpr void close_region(Graph& graph, Id region, const Pool<Id>& results) {
+  graph.regions[region].results = graph.append_list(results);
+  graph.region = graph.regions[region].parent;
+}
+
+constexpr Id region_of(const Graph& graph, Id value) { return graph.node_of(value).region; }
+
+/// Whether a region is another, or lies inside it.
+constexpr bool lies_in(const Graph& graph, Id region, Id outer) {
+  while (region != none && region != outer) region = graph.regions[region].parent;
+  return region == outer;
+}
+
+/// Constants and positions have no memory: a region has its own.
+constexpr bool is_made_anywhere(const Op& op) {
+  return op.kind == Kind::source && op.builtin != Builtin::block_input &&
+         op.builtin != Builtin::placeholder && op.builtin != Builtin::variable;
+}
+
+/// Adds the node that owns regions.
+class ControlBuilder {
+ public:
+  constexpr ControlBuilder(Graph& graph, const Pool<Id>& regions)
+      : graph_(graph), regions_(regions) {}
+
+  /// Has what a region computes from outer values alone computed outside. `at_least_once`: that it
+  /// runs is sure; else what might fail stays inside.
+  constexpr void hoist(Id region, bool at_least_once) {
+    const Region record = graph_.regions[region];
+    for (Id id = record.first_node; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      if (node.region != region || !may_move(node, at_least_once)) continue;
+      bool outside = true;
+      for (Id k = 0; k < node.inputs.count && outside; ++k) {
+        const Id input = graph_.input(node, k);
+        outside = !graph_.is_token(input) && region_of(graph_, input) != region;
+      }
+      if (outside) graph_.nodes[id].region = record.parent;
+    }
+  }
+
+  /// The node's token. `inputs`: those before the captures.
+  template <class O>
+  constexpr Id add(const O& op, Pool<Id> inputs) {
+    captured_ = Pool<Id>(graph_.values.size(), 0);
+    for (const Id region : regions_) collect(region);
+    const Range captures = graph_.append_list(captures_);
+    const Range accesses = graph_.append_list(accesses_);
+    for (const Id capture : captures_) inputs.push(capture);
+    (void)sizeof(typeflow::detail::BindOp<O>);
+    const auto words = encode(op);
+    const Id token = graph_.add_value(record<O>, inputs.data(), inputs.size(), none, words.data(),
+                                      static_cast<int>(words.size()));
+    const Id owner = graph_.values[token].node;
+    graph_.nodes[owner].regions = graph_.append_list(regions_);
+    if (!controls_.empty()) {
+      graph_.nodes[owner].controls = graph_.append(controls_.data(), controls_.size());
+    }
+    for (const Id region : regions_) {
+      graph_.regions[region].owner = owner;
+      graph_.regions[region].captures = captures;
+      graph_.regions[region].accesses = accesses;
+    }
+    return token;
+  }
+
+ private:
+  static constexpr bool may_move(const Node& node, bool at_least_once) {
+    const Op& op = *node.op;
+    if (op.effect != SideEffect::pure || node.controls.count != 0 || node.inputs.count == 0) {
+      return false;
+    }
+    switch (op.kind) {
+      case Kind::elementwise:
+      case Kind::reduction:
+      case Kind::view:
+      case Kind::contraction:
+        return true;
+      case Kind::composite:
+      case Kind::custom:
+        return at_least_once;
+      default:
+        return false;
+    }
+  }
+
+  constexpr void collect(Id region) {
+    const Region record = graph_.regions[region];
+    for (Id id = record.first_node; id < graph_.nodes.size(); ++id) {
+      const Node node = graph_.nodes[id];
+      if (node.region != region) continue;
+      const bool present =
+          writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
+      if (present) {
+        access({graph_.variable_index(graph_.input(node, 0)), writes_variable(node.op->kind)});
+      } else if (node.op->effect == SideEffect::writes) {
+        access({Access::outside, true});
+      }
+      for (Id k = present ? 1 : 0; k < node.inputs.count; ++k) {
+        read(graph_.input(node, k), region);
+      }
+      for (Id k = 0; k < node.controls.count; ++k) {
+        const Id token = graph_.operands[node.controls.first + k];
+        if (region_of(graph_, token) != region) controls_.push(token);
+      }
+      if (node.op->kind != Kind::control) continue;
+      const Range inner = graph_.regions[graph_.lists[node.regions.first]].accesses;
+      for (Id k = 0; k < inner.count; ++k) {
+        access(Access::decode(graph_.lists[inner.first + k]));
+      }
+    }
+    for (Id k = 0; k < record.results.count; ++k) {
+      const Id result = graph_.lists[record.results.first + k];
+      if (result != none) read(result, region);
+    }
+  }
+  constexpr void access(const Access& access) {
+    const Id code = access.encode();
+    for (Id& known : accesses_) {
+      if (known == code) return;
+      if (access.variable == Access::outside || Access::decode(known).variable != access.variable) {
+        continue;
+      }
+      if (access.writes) known = code;  // a write stands for reads, too
+      return;
+    }
+    accesses_.push(code);
+  }
+  /// A value that a region uses: one of its own, or an outer one.
+  constexpr void read(Id value, Id region) {
+    const Node& from = graph_.node_of(value);
+    if (from.region == region || graph_.is_token(value) || captured_[value] != 0) return;
+    if (is_made_anywhere(*from.op)) return;
+    captured_[value] = 1;
+    captures_.push(value);
+  }
+
+  Graph& graph_;
+  const Pool<Id>& regions_;
+  Pool<Id> captured_;  // by value
+  Pool<Id> captures_;
+  Pool<Id> accesses_;
+  Pool<Id> controls_;
+};
+
+/// Result `index` of a branch or loop, of this type (a number in Graph::types).
+constexpr Id control_result(Graph& graph, Id token, int index, Id type) {
+  (void)sizeof(typeflow::detail::BindOp<ops::Result>);
+  const std::uint32_t word = static_cast<std::uint32_t>(index);
+  return graph.add_value(record<ops::Result>, &token, 1, type, &word, 1);
+}
+
+}  // namespace ir
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
