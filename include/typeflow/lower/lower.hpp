@@ -205,11 +205,12 @@ class Lowerer : KernelDescriber {
     // Blocks.
     Pool<Id> blocks;
     bool reads_index = false;
+    const Pool<char> condition(1, 1);  // a name: g++ 12 destroys a temporary of ?: twice
     for (Id k = 0; k < node.regions.count && out_.error.empty(); ++k) {
       const Id region = graph_.lists[node.regions.first + k];
       const bool tests = record.kind == ControlKind::tested && k == 0;
       const ProgramPools program =
-          compile_region_(graph_, region, tests ? Pool<char>(1, 1) : wanted, limits_);
+          compile_region_(graph_, region, tests ? condition : wanted, limits_);
       if (!program.error.empty()) {
         out_.error = program.error;
         return;
