@@ -15,136 +15,13 @@
 #include <tuple>
 #include <utility>
 
+#include "typeflow/front/backward.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/variables.hpp"
-#include "typeflow/ops/reduce/reduce.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
-
-constexpr void print_value(Message& out, const ir::Graph& graph, Id value) {
-  const Id name = graph.values[value].name;
-  if (name != none) {
-    graph.print_name(out, graph.names[name]);
-  } else {
-    out << graph.op_of(value).name;
-  }
-}
-
-/// Reverse accumulation from values to values of one graph. (Loops here run once a node while the
-/// compiler evaluates: they copy no records and call little.)
-class Backward {
- public:
-  constexpr Backward(ir::Graph& graph, const Pool<Id>& xs)
-      : graph_(graph), needed_(graph.values.size(), 0), adjoint_(graph.values.size(), none) {
-    for (const Id x : xs) needed_[x] = 1;
-    const ir::Node* const nodes = graph.nodes.data();
-    const ir::Value* const values = graph.values.data();
-    const Id* const operands = graph.operands.data();
-    char* const needed = needed_.data();
-    const int count = graph.nodes.size();
-    for (Id i = 0; i < count; ++i) {
-      const ir::Node& node = nodes[i];
-      const Id* const inputs = operands + node.inputs.first;
-      bool found = false;
-      for (Id k = 0; k < node.inputs.count && !found; ++k) found = needed[inputs[k]] != 0;
-      if (!found || node.op->derivative == Derivative::zero) continue;
-      for (Id k = node.outputs.first; k < node.outputs.first + node.outputs.count; ++k) {
-        if (values[k].type != none && is_floating(graph.types[values[k].type].dtype)) {
-          needed[k] = 1;
-        }
-      }
-    }
-  }
-
-  /// Whether a path leads to the value from one of the xs.
-  constexpr bool reached(Id value) const { return needed_[value] != 0; }
-
-  constexpr void add(Id value, Id gradient) {
-    if (graph_.values[gradient].type != graph_.values[value].type) {
-      const Dims dims = graph_.dims_of(value);  // no reference: nodes are added
-      gradient = fit_to(AnyExpr{&graph_, gradient}, dims).id;
-    }
-    Id& sum = adjoint_[value];
-    sum = sum == none ? gradient : (AnyExpr{&graph_, sum} + AnyExpr{&graph_, gradient}).id;
-    if (graph_.values[value].node > last_) last_ = graph_.values[value].node;
-  }
-
-  constexpr void run() {
-    const Id scope = graph_.scope;
-    const ir::SourceLine source = graph_.source;
-    const Device device = graph_.device;
-    graph_.scope = graph_.add_scope("gradients", false, Reuse::inherit, {});
-    Id* const adjoint = adjoint_.data();
-    const char* const needed = needed_.data();
-    Pool<Id> dx(max_inputs(), none);
-    for (Id i = last_; i >= 0; --i) {
-      const ir::Node* node = &graph_.nodes[i];
-      const Id inputs = node->inputs.first;
-      const Id input_count = node->inputs.count;
-      const Id outputs = node->outputs.first;
-      bool arrived = false;
-      for (Id k = 0; k < node->outputs.count; ++k) arrived |= adjoint[outputs + k] != none;
-      if (!arrived) continue;
-      bool wanted = false;
-      for (Id k = 0; k < input_count; ++k) wanted |= needed[graph_.operands[inputs + k]] != 0;
-      const ir::Op& op = *node->op;
-      if (!wanted || op.derivative == Derivative::zero) continue;
-      graph_.source = node->source;
-      graph_.source.gradient = true;
-      graph_.source.make_part_of(*node->op);
-      graph_.device = node->device;
-      if (op.derivative == Derivative::missing) {
-        Message message{};
-        message << "no gradient is defined for " << op.name << ", used at ";
-        print_place(message, node->source);
-        graph_.fail(message);
-        break;
-      }
-      for (Id k = 0; k < input_count; ++k) dx[k] = none;
-      op.gradient(graph_, i, adjoint + outputs, dx.data());  // may move the graph's pools
-      for (Id k = 0; k < input_count; ++k) {
-        const Id input = graph_.operands[inputs + k];
-        if (dx[k] != none && needed[input] != 0) add(input, dx[k]);
-      }
-    }
-    graph_.scope = scope;
-    graph_.source = source;
-    graph_.device = device;
-  }
-
-  /// The gradient with respect to a value; none if no path led to it.
-  constexpr Id gradient(Id value) const { return adjoint_[value]; }
-
- private:
-  constexpr int max_inputs() const {
-    Id most = 1;
-    for (const ir::Node& node : graph_.nodes)
-      most = node.inputs.count > most ? node.inputs.count : most;
-    return most;
-  }
-
-  ir::Graph& graph_;
-  Pool<char> needed_;
-  Pool<Id> adjoint_;
-  Id last_ = none;  // the last node that a gradient has arrived at
-};
-
-/// The gradients of the sum of ys, each weighted by its dy (none: ones), for each of xs.
-constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
-                                const Pool<Id>& xs) {
-  Backward backward(graph, xs);
-  for (int i = 0; i < y.size(); ++i) {
-    if (!backward.reached(y[i])) continue;
-    const Type type = graph.type_of(y[i]);
-    backward.add(y[i], dy[i] != none ? dy[i] : constant_node(graph, type.dtype, Number{1, 1}).id);
-  }
-  backward.run();
-  Pool<Id> result;
-  for (const Id x : xs) result.push(backward.gradient(x));
-  return result;
-}
 
 constexpr void fail_unreached(ir::Graph& graph, Id x) {
   Message message{};

@@ -3,8 +3,8 @@
 
 // Several tensors as one value: what branches give and loops carry.
 //
-// A structure is a tensor; a std::tuple, std::pair or std::array of structures; or a struct of up to
-// eight members that are structures, as a recurrent cell's state is:
+// A structure is a tensor; a std::tuple, std::pair or std::array of structures; or a struct of up
+// to eight members that are structures, as a recurrent cell's state is:
 //
 //   struct LstmState { tf::Expr<float, tf::Shape<20, 200>> c, h; };
 

@@ -85,8 +85,8 @@ class Graph {
   Pool<Id> operands;
   Pool<std::uint32_t> attributes;
   Pool<Type> types;
-  Pool<Region> regions;    ///< the first is the whole graph
-  Pool<Id> lists;          ///< of regions: their values; of nodes: their regions
+  Pool<Region> regions;  ///< the first is the whole graph
+  Pool<Id> lists;        ///< of regions: their values; of nodes: their regions
   Pool<ScopeRecord> scopes;
   Pool<Name> names;
   Pool<VariableRecord> variable_records;

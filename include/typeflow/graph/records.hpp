@@ -7,8 +7,8 @@
 // (inputs, controls, attributes, regions) are ranges in pools of the graph. A value without an
 // element type is a token: it stands for "this effect has happened".
 //
-// A branch or a loop is a node that owns regions, each a list of nodes of its own. It has one token;
-// its tensors are the values of nodes of kind `result`, which take that token.
+// A branch or a loop is a node that owns regions, each a list of nodes of its own. It has one
+// token; its tensors are the values of nodes of kind `result`, which take that token.
 
 #include <cstdint>
 

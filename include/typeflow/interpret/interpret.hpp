@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
-#include "typeflow/core/symbol.hpp"
 #include "typeflow/core/philox.hpp"
+#include "typeflow/core/symbol.hpp"
 #include "typeflow/graph/model.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/ops/control/region.hpp"
@@ -489,9 +489,8 @@ class Interpreter {
     given = states;
     for (const std::vector<HostTensor>& slices : stacked) given.push_back(put_together(slices));
   }
-  void give_parameters(const ir::Graph& graph, const ir::Node& node, Id region,
-                       const ops::Loop& op, const std::vector<HostTensor>& states,
-                       std::int64_t index) {
+  void give_parameters(const ir::Graph& graph, const ir::Node& node, Id region, const ops::Loop& op,
+                       const std::vector<HostTensor>& states, std::int64_t index) {
     const ir::Range parameters = graph.regions[region].parameters;
     HostTensor number = host_tensor(DType::int32, Dims{0, {}});
     number[0].integer = index;
@@ -502,8 +501,7 @@ class Interpreter {
     for (Id k = 1 + op.states; k < parameters.count; ++k) {
       const HostTensor& x = value(graph.input(node, k - 1));
       const Id slice = listed(graph, parameters, k);
-      HostTensor taken = host_tensor(x.dtype,
-                                     resolve(graph.dims_of(slice), symbols_.sizes()));
+      HostTensor taken = host_tensor(x.dtype, resolve(graph.dims_of(slice), symbols_.sizes()));
       for (std::int64_t i = 0; i < taken.size(); ++i) taken[i] = x[index * taken.size() + i];
       set(slice, taken);
     }
@@ -516,10 +514,11 @@ class Interpreter {
     }
     return all;
   }
-  /// One of the tensors that a branch or a loop gave.
+  /// One of the tensors that a branch or a loop gave; zeros where the branch left it open.
   void pick(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
     const std::uint32_t index = graph.words_of(node)[0];
-    out.elements = given_[graph.input(node, 0)][index].elements;
+    const HostTensor& given = given_[graph.input(node, 0)][index];
+    if (given.size() == out.size()) out.elements = given.elements;
   }
 
   const ir::Graph& graph_;
@@ -531,7 +530,7 @@ class Interpreter {
   std::vector<HostTensor> values_;
   std::vector<bool> known_;  ///< by value: fed, computed, or a token that has happened
   std::vector<std::pair<Id, const HostTensor*>> fed_;
-  std::map<Id, HostTensor> assigned_;  ///< by variable
+  std::map<Id, HostTensor> assigned_;            ///< by variable
   std::map<Id, std::vector<HostTensor>> given_;  ///< by token: what a branch or a loop gave
   KnownSymbols symbols_;
 };

@@ -39,9 +39,8 @@ struct NamedRoots {
 constexpr NamedRoots named_roots(Graph& graph, const Request& request) {
   NamedRoots named;
   // What is named inside of a branch or a loop is no root: a constant takes its place.
-  const Id nothing = graph.regions.size() > 1
-                         ? detail::constant_node(graph, DType::float32, Number{}).id
-                         : none;
+  const Id nothing =
+      graph.regions.size() > 1 ? detail::constant_node(graph, DType::float32, Number{}).id : none;
   Pool<char> used(graph.values.size(), 0);
   for (const Id operand : graph.operands) used[operand] = 1;
   for (const Name& name : graph.names) {
@@ -72,7 +71,8 @@ constexpr Message unreachable(const Graph& graph, const Pool<Id>& names) {
     if (region_of(graph, graph.names[name].value) == 0 || !out.empty()) continue;
     out << '\'';
     graph.print_name(out, graph.names[name]);
-    out << "' is computed inside of a branch or a loop: to fetch it, have the branch or the body give "
+    out << "' is computed inside of a branch or a loop: to fetch it, have the branch or the body "
+           "give "
            "it as a result";
   }
   return out;
@@ -167,7 +167,8 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
   if (order.empty() && fused.clusters.size() > 0) {
     return internal_error("fusion", Message{} << "the clusters form a cycle");
   }
-  return Lowerer(simplified, fused, order, &compile_region, limits).run_region(body.inputs, results);
+  return Lowerer(simplified, fused, order, &compile_region, limits)
+      .run_region(body.inputs, results);
 }
 
 /// Compiles a traced graph. If the model has a mistake, the program is empty but for `error`.
@@ -211,8 +212,8 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   if (order.empty() && fused.clusters.size() > 0) {
     return internal_error("fusion", Message{} << "the clusters form a cycle");
   }
-  ProgramPools program = Lowerer(simplified, fused, order, &compile_region, limits)
-                             .run(named.stored, keep_all);
+  ProgramPools program =
+      Lowerer(simplified, fused, order, &compile_region, limits).run(named.stored, keep_all);
   if (!program.error.empty()) return failed(program.error);
   program.nodes = traced;
   if (!std::is_constant_evaluated()) {

@@ -151,8 +151,9 @@ class Lowerer : KernelDescriber {
                          label_of(nodes_[labelled_])});
   }
   static constexpr StepLabel label_of(const Node& node) {
-    return {name_of(*node.op), name_of(node.source.within ? *node.source.op : *node.op), node.scope,
-            none, node.source.file, node.source.line};
+    return {name_of(*node.op), name_of(node.source.within ? *node.source.op : *node.op),
+            node.scope,        none,
+            node.source.file,  node.source.line};
   }
   static constexpr OperationName name_of(const Op& op) {
     return {op.name.data(), static_cast<int>(op.name.size())};
@@ -173,7 +174,8 @@ class Lowerer : KernelDescriber {
     const Node& node = nodes_[cluster.first];
     const Region& last = graph_.regions[graph_.lists[node.regions.first + node.regions.count - 1]];
     const bool is_loop = is<ops::Loop>(*node.op);
-    const ops::Loop loop = is_loop ? typeflow::decode<ops::Loop>(graph_, node) : ops::Loop{{}, 0, 0, 0, 0, 0};
+    const ops::Loop loop =
+        is_loop ? typeflow::decode<ops::Loop>(graph_, node) : ops::Loop{{}, 0, 0, 0, 0, 0};
     ControlRecord record{!is_loop                  ? ControlKind::branch
                          : node.regions.count == 1 ? ControlKind::counted
                                                    : ControlKind::tested,
@@ -204,6 +206,7 @@ class Lowerer : KernelDescriber {
     }
     // Blocks.
     Pool<Id> blocks;
+    const Pool<char> condition(1, 1);
     bool reads_index = false;
     const Pool<char> condition(1, 1);  // a name: g++ 12 destroys a temporary of ?: twice
     for (Id k = 0; k < node.regions.count && out_.error.empty(); ++k) {
@@ -224,7 +227,8 @@ class Lowerer : KernelDescriber {
     record.results = push_operands(results);
     Pool<Id> others;
     for (int i = 0; i < loop.states; ++i) {
-      others.push(blocks_.add_slot(out_, cluster.device, type_of(operands_[node.inputs.first + i])));
+      others.push(
+          blocks_.add_slot(out_, cluster.device, type_of(operands_[node.inputs.first + i])));
     }
     record.others = push_operands(others);
     if (reads_index) {
@@ -239,9 +243,8 @@ class Lowerer : KernelDescriber {
     return range;
   }
   /// The step. Variables whose present values its blocks use are operands, too.
-  constexpr void push_control(const Cluster& cluster, const Node& node,
-                              const ControlRecord& record, const Pool<Id>& results,
-                              const Pool<Id>& others) {
+  constexpr void push_control(const Cluster& cluster, const Node& node, const ControlRecord& record,
+                              const Pool<Id>& results, const Pool<Id>& others) {
     Pool<Id> slots;
     for (Id k = 0; k < node.inputs.count; ++k) {
       slots.push(slot(storage_[operands_[node.inputs.first + k]]));
@@ -265,12 +268,19 @@ class Lowerer : KernelDescriber {
     const Id word = out_.words.size();
     out_.words.push(static_cast<std::uint32_t>(out_.controls.push(record)));
     size_ = 0;
-    spec_[size_++] = static_cast<int>(KernelKind::control) |
-                     static_cast<int>(cluster.device.kind) << 8;
+    spec_[size_++] = static_cast<int>(KernelKind::control) | static_cast<int>(cluster.device.kind)
+                                                                 << 8;
     const Range operands = push_operands(slots);
     const Range needs = push_needs(cluster);
-    out_.steps.push(Step{kernel(), inputs, operands, {out_.extents.size(), 0}, {word, 1}, {}, needs,
-                         cluster.device, label_of(node)});
+    out_.steps.push(Step{kernel(),
+                         inputs,
+                         operands,
+                         {out_.extents.size(), 0},
+                         {word, 1},
+                         {},
+                         needs,
+                         cluster.device,
+                         label_of(node)});
   }
   constexpr Id variable_slot(Id index) { return slot(graph_.variable_records[index].value); }
 

@@ -9,8 +9,8 @@
 // first fit, the largest tensors first. What is computed within another tensor has no memory of its
 // own: the other lives from the first of its parts on.
 //
-// Blocks are planned by themselves. What they take is a part of the memory that their branch or loop
-// has while it runs; their results are where that one wants them, in another place each time.
+// Blocks are planned by themselves. What they take is a part of the memory that their branch or
+// loop has while it runs; their results are where that one wants them, in another place each time.
 
 #include <algorithm>
 #include <cstddef>

@@ -138,8 +138,8 @@ class BlockMerger {
   }
 
  private:
-  Pool<Step> steps_;        // of the blocks
-  Pool<Id> placed_later_;   // slots whose step is a number in steps_
+  Pool<Step> steps_;       // of the blocks
+  Pool<Id> placed_later_;  // slots whose step is a number in steps_
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::ir

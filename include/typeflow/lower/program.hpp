@@ -210,7 +210,7 @@ struct Step {
 /// A straight list of steps. Of a program that has branches or loops block 0 are its own steps; the
 /// others belong to steps that run them.
 struct Block {
-  Id first;       ///< step
+  Id first;  ///< step
   int count;
   Range inputs;   ///< in ProgramView::operands: slots, none for those that no step reads
   Range results;  ///< in ProgramView::operands: slots, none for those that nobody wants
@@ -326,7 +326,7 @@ struct ProgramPools : ProgramTables<KeptAsPool> {
   Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
   Pool<Id> block_inputs;   ///< of a region's program: slots, as in Block
   Pool<Id> block_results;
-  int nodes = 0;           ///< of the graph as traced
+  int nodes = 0;  ///< of the graph as traced
   Message error{};
 };
 

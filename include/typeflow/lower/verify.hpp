@@ -60,8 +60,7 @@ constexpr Message verify(const ProgramPools& program) {
     const bool is_control = kernel.kind == KernelKind::control;  // has as many as it has results
     int loads = 0;
     for (int i = 0; i < kernel.inputs; ++i) loads += !kernel.input[i].is_index;
-    if (!is_control &&
-        (step.inputs != loads || step.operands.count != loads + kernel.stores)) {
+    if (!is_control && (step.inputs != loads || step.operands.count != loads + kernel.stores)) {
       fail(s, "other operands than its kernel has");
     }
     int extents = step.extents.count;

@@ -61,6 +61,8 @@ class Fuser : ClusterBuilder {
           break;
         case Kind::result:  // its branch or loop writes it
           cluster_of_[id] = cluster_of_[values_[operands_[node.inputs.first]].node];
+          is_row_[id] = 0;
+          phase_[id] = 0;
           break;
         case Kind::elementwise:
           place_elementwise(id, node);

@@ -65,6 +65,19 @@ class RegionCopier {
       const Id parent = region_of_[from_.regions[id].parent];
       if (parent == none) continue;
       region_of_[id] = to_.regions.push(Region{parent, none, 0, {}, {}, {}, {}});
+      name_captures(id);
+    }
+  }
+  /// What a region inside captures, its nodes know by the value that was captured when they were
+  /// made: another may have its place since (front/backward.hpp).
+  constexpr void name_captures(Id id) {
+    const Range captures = from_.regions[id].captures;
+    const Node& owner = from_.nodes[from_.regions[id].owner];
+    if (stands_for_.empty()) stands_for_ = Pool<Id>(from_.values.size(), none);
+    for (Id k = 0; k < captures.count; ++k) {
+      const Id name = from_.lists[captures.first + k];
+      const Id given = from_.input(owner, owner.inputs.count - captures.count + k);
+      if (given != name) stands_for_[name] = given;
     }
   }
   /// Once all values are there.
@@ -109,6 +122,9 @@ class RegionCopier {
   /// whose present values are used.
   constexpr Id value(Id original) {
     if (value_of_[original] == none) {
+      if (!stands_for_.empty() && stands_for_[original] != none) {
+        return value(stands_for_[original]);
+      }
       const Node& node = from_.node_of(original);
       if (node.op->kind != Kind::source) {
         Message message{};
@@ -170,9 +186,10 @@ class RegionCopier {
   const Id region_;
   RegionGraph out_;
   Graph& to_;
-  Pool<Id> value_of_;   // by value of the original
-  Pool<Id> type_of_;    // by type
-  Pool<Id> region_of_;  // by region; none for those outside
+  Pool<Id> value_of_;    // by value of the original
+  Pool<Id> stands_for_;  // by value: what a region inside gets for it; empty if there are no such
+  Pool<Id> type_of_;     // by type
+  Pool<Id> region_of_;   // by region; none for those outside
 };
 
 /// The graph of a region.

@@ -120,7 +120,13 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
 /// Whether a node uses what a region computes that it does not lie in.
 constexpr bool leaks(const Graph& graph, const Node& node) {
   const auto is_seen = [&](Id value) {
-    return lies_in(graph, node.region, graph.node_of(value).region);
+    if (lies_in(graph, node.region, graph.node_of(value).region)) return true;
+    // A captured value is a name for what the region is given.
+    const Range captures = graph.regions[node.region].captures;
+    for (Id k = 0; k < captures.count; ++k) {
+      if (graph.lists[captures.first + k] == value) return true;
+    }
+    return false;
   };
   for (Id k = 0; k < node.inputs.count; ++k) {
     if (!is_seen(graph.input(node, k))) return true;
@@ -147,7 +153,11 @@ constexpr Message verify(const Graph& graph) {
     }
     const Id last = node.inputs.first + node.inputs.count;
     for (Id k = node.inputs.first; k < last; ++k) {
-      if (operands[k] < 0 || operands[k] >= values_so_far) {
+      // What a region is given may stand anywhere.
+      const bool given = operands[k] >= values_so_far && operands[k] < graph.values.size() &&
+                         (graph.node_of(operands[k]).region != node.region ||
+                          graph.op_of(operands[k]).builtin == Builtin::block_input);
+      if (operands[k] < 0 || (operands[k] >= values_so_far && !given)) {
         return complaint(node, "an input does not stand before the node");
       }
     }
@@ -159,8 +169,9 @@ constexpr Message verify(const Graph& graph) {
     }
     values_so_far += node.outputs.count;
     if (graph.regions.size() > 1 && leaks(graph, node)) {
-      return complaint(node, "it uses what is computed inside of a branch or a loop; have the branch "
-                             "or the body give it as a result");
+      return complaint(node,
+                       "it uses what is computed inside of a branch or a loop; have the branch "
+                       "or the body give it as a result");
     }
     if (node.op->kind == Kind::source || seen.before(graph, node, id)) continue;
     const Message wrong = verify_node(graph, node, names);

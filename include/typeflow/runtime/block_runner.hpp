@@ -128,8 +128,8 @@ class BlockRunner {
     steps_.finish();
     for (int i = 0; i < control.states; ++i) {
       const Id result = listed(control.results, i);
-      const void* const last = done > 0 ? at(listed(control.others, i))
-                                        : at(operands_[step.operands.first + i]);
+      const void* const last =
+          done > 0 ? at(listed(control.others, i)) : at(operands_[step.operands.first + i]);
       copy(at(result), last, bytes(control.results, i));
     }
   }
@@ -154,8 +154,8 @@ class BlockRunner {
       const Id slot = listed(body.inputs, 1 + control.states + i);
       if (slot == none) continue;
       void* const whole = at(operands_[step.operands.first + control.states + i]);
-      at(slot) = static_cast<std::byte*>(whole) +
-                 index * bytes(body.inputs, 1 + control.states + i);
+      at(slot) =
+          static_cast<std::byte*>(whole) + index * bytes(body.inputs, 1 + control.states + i);
     }
     for (int i = control.states; i < body.results.count; ++i) {
       const Id slot = listed(body.results, i);

@@ -57,8 +57,7 @@ constexpr Id trace_branch(Graph& to, F& branch, Pool<Id>& types) {
 }
 
 template <class First, class... F>
-constexpr auto branch(Graph& to, Id selector, const ir::SourceLine& at, First& first,
-                      F&... rest) {
+constexpr auto branch(Graph& to, Id selector, const ir::SourceLine& at, First& first, F&... rest) {
   using R = branch_t<First>;
   ir::Graph& graph = to;
   Pool<Id> types;
@@ -96,12 +95,14 @@ constexpr auto cond(const P& predicate, Yes&& yes, No&& no,
     using R = detail::branch_t<Yes>;
     constexpr bool agree = std::is_same_v<R, detail::branch_t<No>>;
     constexpr bool fits = std::is_void_v<R> || Structure<R>;
-    static_assert(agree,
-                  "cond(predicate, yes, no): both branches must give the same structure, with equal "
-                  "element types and shapes; convert with cast<T>(x), reshape or broadcast_to");
-    static_assert(fits,
-                  "cond(predicate, yes, no): the branches must give a tensor, a tuple, pair, array or "
-                  "struct of tensors, an effect, or nothing");
+    static_assert(
+        agree,
+        "cond(predicate, yes, no): both branches must give the same structure, with equal "
+        "element types and shapes; convert with cast<T>(x), reshape or broadcast_to");
+    static_assert(
+        fits,
+        "cond(predicate, yes, no): the branches must give a tensor, a tuple, pair, array or "
+        "struct of tensors, an effect, or nothing");
     if constexpr (agree && fits) {
       return detail::branch(predicate.graph(), predicate.id(), source_line(at), yes, no);
     }
@@ -116,18 +117,20 @@ constexpr auto switch_case(const I& index, First&& first, F&&... rest) {
   static_assert(std::is_same_v<typename I::element, std::int32_t> && I::rank == 0,
                 "switch_case(index, branches...): the index must be an int32 scalar");
   constexpr bool calls = detail::BranchFunction<First> && (detail::BranchFunction<F> && ...);
-  static_assert(calls,
-                "switch_case(index, branches...): the branches must be functions without arguments");
+  static_assert(
+      calls, "switch_case(index, branches...): the branches must be functions without arguments");
   if constexpr (calls) {
     using R = detail::branch_t<First>;
     constexpr bool agree = (std::is_same_v<R, detail::branch_t<F>> && ...);
     constexpr bool fits = std::is_void_v<R> || Structure<R>;
-    static_assert(agree,
-                  "switch_case(index, branches...): all branches must give the same structure, with "
-                  "equal element types and shapes");
-    static_assert(fits,
-                  "switch_case(index, branches...): the branches must give a tensor, a tuple, pair, "
-                  "array or struct of tensors, an effect, or nothing");
+    static_assert(
+        agree,
+        "switch_case(index, branches...): all branches must give the same structure, with "
+        "equal element types and shapes");
+    static_assert(
+        fits,
+        "switch_case(index, branches...): the branches must give a tensor, a tuple, pair, "
+        "array or struct of tensors, an effect, or nothing");
     if constexpr (agree && fits) {
       ir::Graph& graph = index.graph();
       const ir::SourceLine at = graph.node_of(index.id()).source;  // a pack leaves no room for it

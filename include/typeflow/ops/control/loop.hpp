@@ -194,8 +194,7 @@ constexpr const Id* parameters_of(const ir::Graph& graph, Id region) {
 
 /// The values of a loop's results: last states, then what is put together along axis 0.
 constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, ops::Loop op,
-                                Pool<Id> inputs, bool at_least_once,
-                                const ir::SourceLine& source) {
+                                Pool<Id> inputs, bool at_least_once, const ir::SourceLine& source) {
   graph.source = source;
   ir::ControlBuilder builder(graph, regions);
   for (const Id region : regions) builder.hoist(region, at_least_once);
@@ -280,8 +279,8 @@ constexpr Pool<Id> trace_counted(Graph& to, Extent count, const Pool<Id>& init,
 }  // namespace detail
 
 /// The state after as many iterations as the condition holds before: body(state), while
-/// condition(state). A std::tuple of states is given as arguments of their own. An iteration's state
-/// has the structure, element types and shapes of the first.
+/// condition(state). A std::tuple of states is given as arguments of their own. An iteration's
+/// state has the structure, element types and shapes of the first.
 ///
 /// Errors: in a run, more than options.max_iterations.
 template <class C, class F, Structure S>
@@ -351,7 +350,8 @@ constexpr Effect fori_loop(Graph& g, std::int32_t begin, std::int32_t end, F&& b
                            std::source_location at = std::source_location::current()) {
   using Index = Expr<std::int32_t>;
   constexpr bool calls = requires(const Index& i) { body(i); };
-  static_assert(calls, "fori_loop(graph, begin, end, body): the body must be a function of the number");
+  static_assert(calls,
+                "fori_loop(graph, begin, end, body): the body must be a function of the number");
   if constexpr (calls) {
     const std::int64_t count = std::int64_t{end} - begin;
     const Pool<Id> results = detail::trace_counted(
@@ -373,8 +373,8 @@ constexpr auto fori_loop(const B& begin, const E& end, F&& body, const S& init,
                          std::source_location at = std::source_location::current()) {
   using State = detail::plain_t<S>;
   using Index = Expr<std::int32_t>;
-  constexpr bool bounds = std::is_same_v<detail::plain_t<B>, Index> &&
-                          std::is_same_v<detail::plain_t<E>, Index>;
+  constexpr bool bounds =
+      std::is_same_v<detail::plain_t<B>, Index> && std::is_same_v<detail::plain_t<E>, Index>;
   static_assert(bounds, "fori_loop(begin, end, body, init): the bounds must be int32 scalars");
   constexpr bool calls = detail::TakesState<F, Index, State>;
   static_assert(calls,
@@ -388,12 +388,12 @@ constexpr auto fori_loop(const B& begin, const E& end, F&& body, const S& init,
                   "fori_loop(begin, end, body, init): the body must give a state of the structure, "
                   "element types and shapes of init");
     if constexpr (keeps) {
-      return std::get<1>(while_loop(
-          [&](const Index& i, const State&) { return less(i, Index(end)); },
-          [&](const Index& i, const State& state) {
-            return std::tuple<Index, State>(i + 1, detail::call_with(body, i, state));
-          },
-          std::tuple<Index, S>(begin, init), {}, at));
+      return std::get<1>(
+          while_loop([&](const Index& i, const State&) { return less(i, Index(end)); },
+                     [&](const Index& i, const State& state) {
+                       return std::tuple<Index, State>(i + 1, detail::call_with(body, i, state));
+                     },
+                     std::tuple<Index, S>(begin, init), {}, at));
     }
   }
 }
@@ -431,9 +431,10 @@ constexpr auto scan(F&& f, const S& init, const X& xs, const LoopOptions& option
         using Y = detail::plain_t<std::tuple_element_t<1, Given>>;
         constexpr bool keeps = std::is_same_v<Next, State>;
         constexpr bool stacks = detail::all_tensors<Y, detail::CanStack>();
-        static_assert(keeps,
-                      "scan(f, init, xs): the next state must have the structure, element types and "
-                      "shapes of init");
+        static_assert(
+            keeps,
+            "scan(f, init, xs): the next state must have the structure, element types and "
+            "shapes of init");
         static_assert(stacks,
                       "scan(f, init, xs): f's result must be a tensor of less than tf::max_rank "
                       "axes, or a tuple, pair or array of such tensors");
@@ -464,16 +465,16 @@ constexpr auto scan(F&& f, const S& init, const X& xs, const LoopOptions& option
 template <class F, Structure X>
 constexpr auto map(F&& f, const X& xs, std::source_location at = std::source_location::current()) {
   constexpr bool slices = detail::all_tensors<X, detail::CanSlice>();
-  static_assert(slices,
-                "map(f, xs): xs must be a tensor of one axis at least, or a tuple, pair or array of "
-                "such tensors");
+  static_assert(
+      slices,
+      "map(f, xs): xs must be a tensor of one axis at least, or a tuple, pair or array of "
+      "such tensors");
   if constexpr (slices) {
     using Slice = typename detail::SliceOf<detail::plain_t<X>>::type;
     constexpr bool calls = requires(const Slice& x) { f(x); };
     static_assert(calls, "map(f, xs): f must be a function of a slice of xs");
     if constexpr (calls) {
-      return scan([&](const std::tuple<>& state,
-                      const Slice& x) { return std::pair(state, f(x)); },
+      return scan([&](const std::tuple<>& state, const Slice& x) { return std::pair(state, f(x)); },
                   std::tuple<>{}, xs, {}, at)
           .second;
     }
@@ -485,9 +486,10 @@ template <class F, Structure S, Structure X>
 constexpr auto fold_left(F&& f, const S& init, const X& xs,
                          std::source_location at = std::source_location::current()) {
   constexpr bool slices = detail::all_tensors<X, detail::CanSlice>();
-  static_assert(slices,
-                "fold_left(f, init, xs): xs must be a tensor of one axis at least, or a tuple, pair "
-                "or array of such tensors");
+  static_assert(
+      slices,
+      "fold_left(f, init, xs): xs must be a tensor of one axis at least, or a tuple, pair "
+      "or array of such tensors");
   if constexpr (slices) {
     using State = detail::plain_t<S>;
     using Slice = typename detail::SliceOf<detail::plain_t<X>>::type;

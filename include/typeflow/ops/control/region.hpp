@@ -3,10 +3,10 @@
 
 // Branches and loops in the graph: nodes that own regions.
 //
-// A region is opened, its nodes are added as any others, and it is closed with its results; then the
-// node that owns it is added, with what its regions read from outside among its inputs. So passes
-// see an ordinary node, and lowering makes a graph of each region, which they go over by itself
-// (passes/region_graph.hpp).
+// A region is opened, its nodes are added as any others, and it is closed with its results; then
+// the node that owns it is added, with what its regions read from outside among its inputs. So
+// passes see an ordinary node, and lowering makes a graph of each region, which they go over by
+// itself (passes/region_graph.hpp).
 //
 // Bodies are statements: all assignments and other effects in a region happen each time it runs.
 // What a loop's body computes from outer values alone is computed outside, once.
@@ -32,6 +32,7 @@ struct BlockInput : source {
 
 struct control : operation_base {
   static constexpr Kind kind = Kind::control;
+  static constexpr Derivative derivative = Derivative::rule;  // front/backward.hpp
   static constexpr int flops = 0;
 };
 
@@ -43,15 +44,16 @@ struct Branch : control {
 };
 
 /// Runs its last region over and over. Inputs: the states' first values, tensors that are
-/// taken apart along axis 0, captures. The body's parameters: the number of the iteration, an int32;
-/// the states; a slice of each such tensor. Its results: the states' next values, then slices that
-/// are put together along axis 0. Results of the loop: the states' last values, those tensors.
+/// taken apart along axis 0, captures. The body's parameters: the number of the iteration, an
+/// int32; the states; a slice of each such tensor. Its results: the states' next values, then
+/// slices that are put together along axis 0. Results of the loop: the states' last values, those
+/// tensors.
 ///
 /// With two regions the first, of the same parameters without slices, says before each iteration
 /// whether there is one.
 struct Loop : control {
   static constexpr std::string_view name = "Loop";
-  Extent count;           ///< of iterations; with two regions the most, if there is a limit
+  Extent count;  ///< of iterations; with two regions the most, if there is a limit
   std::int32_t states;
   std::int32_t slices;    ///< tensors that are taken apart
   std::int32_t reversed;  ///< 1: from the last slice to the first
@@ -61,6 +63,7 @@ struct Loop : control {
 /// One of the tensors that a branch or a loop gives. Its input is that one's token.
 struct Result : operation_base {
   static constexpr Kind kind = Kind::result;
+  static constexpr Derivative derivative = Derivative::rule;
   static constexpr std::string_view name = "Result";
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
@@ -73,8 +76,8 @@ namespace ir {
 
 /// Opens a region inside the current one: nodes go there.
 constexpr Id open_region(Graph& graph) {
-  const Id region = graph.regions.push(
-      Region{graph.region, none, graph.nodes.size(), {}, {}, {}, {}});
+  const Id region =
+      graph.regions.push(Region{graph.region, none, graph.nodes.size(), {}, {}, {}, {}});
   graph.region = region;
   return region;
 }
@@ -108,7 +111,8 @@ constexpr bool is_made_anywhere(const Op& op) {
 /// Adds the node that owns regions.
 class ControlBuilder {
  public:
-  constexpr ControlBuilder(Graph& graph, const Pool<Id>& regions) : graph_(graph), regions_(regions) {}
+  constexpr ControlBuilder(Graph& graph, const Pool<Id>& regions)
+      : graph_(graph), regions_(regions) {}
 
   /// Has what a region computes from outer values alone computed outside. `at_least_once`: that it
   /// runs is sure; else what might fail stays inside.

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reverse accumulation: from values of a graph to others, node by node; through branches and loops
+// by regions that go the other way.
+//
+// Of a branch the gradient is a branch: each of its regions is the gradient of one of the first. Of a
+// loop it is a loop that goes from the last iteration to the first; its states are the gradients of
+// the states, and sums of those of what the body reads from outside. What such a region uses of the
+// forward one is saved: it becomes one more result of that, in a loop put together along axis 0.
+
+#include "typeflow/front/sources.hpp"
+#include "typeflow/ops/control/region.hpp"
+#include "typeflow/ops/reduce/reduce.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+constexpr void print_value(Message& out, const ir::Graph& graph, Id value) {
+  const Id name = graph.values[value].name;
+  if (name != none) {
+    graph.print_name(out, graph.names[name]);
+  } else {
+    out << graph.op_of(value).name;
+  }
+}
+
+/// Reverse accumulation from values to values of one graph. (Loops here run once a node while the
+/// compiler evaluates: they copy no records and call little.)
+class Backward {
+ public:
+  /// `within`: a region outside of which everything is given; none for no limit.
+  constexpr Backward(ir::Graph& graph, const Pool<Id>& xs, Id within)
+      : graph_(graph),
+        within_(within),
+        needed_(graph.values.size(), 0),
+        adjoint_(graph.values.size(), none) {
+    for (const Id x : xs) needed_[x] = 1;
+    const ir::Node* const nodes = graph.nodes.data();
+    const ir::Value* const values = graph.values.data();
+    const Id* const operands = graph.operands.data();
+    char* const needed = needed_.data();
+    const int count = graph.nodes.size();
+    for (Id i = 0; i < count; ++i) {
+      const ir::Node& node = nodes[i];
+      const Id* const inputs = operands + node.inputs.first;
+      bool found = false;
+      for (Id k = 0; k < node.inputs.count && !found; ++k) found = needed[inputs[k]] != 0;
+      if (!found || node.op->derivative == Derivative::zero || is_given(node)) continue;
+      for (Id k = node.outputs.first; k < node.outputs.first + node.outputs.count; ++k) {
+        const bool carries = values[k].type == none
+                                 ? node.op->kind == Kind::control
+                                 : is_floating(graph.types[values[k].type].dtype);
+        if (carries) needed[k] = 1;
+      }
+    }
+  }
+
+  /// Whether a path leads to the value from one of the xs.
+  constexpr bool reached(Id value) const { return needed_[value] != 0; }
+
+  constexpr void add(Id value, Id gradient) {
+    if (graph_.values[gradient].type != graph_.values[value].type) {
+      const Dims dims = graph_.dims_of(value);  // no reference: nodes are added
+      gradient = fit_to(AnyExpr{&graph_, gradient}, dims).id;
+    }
+    Id& sum = adjoint_[value];
+    sum = sum == none ? gradient : (AnyExpr{&graph_, sum} + AnyExpr{&graph_, gradient}).id;
+    if (graph_.values[value].node > last_) last_ = graph_.values[value].node;
+  }
+
+  constexpr void run() {
+    const Id scope = graph_.scope;
+    const ir::SourceLine source = graph_.source;
+    const Device device = graph_.device;
+    graph_.scope = graph_.add_scope("gradients", false, Reuse::inherit, {});
+    Id* const adjoint = adjoint_.data();
+    const char* const needed = needed_.data();
+    Pool<Id> dx(max_inputs(), none);
+    for (Id i = last_; i >= 0; --i) {
+      const ir::Node* node = &graph_.nodes[i];
+      const Id inputs = node->inputs.first;
+      const Id input_count = node->inputs.count;
+      const Id outputs = node->outputs.first;
+      if (is_given(*node)) continue;
+      if (node->op->kind == Kind::control) {
+        run_control(i);
+        continue;
+      }
+      bool arrived = false;
+      for (Id k = 0; k < node->outputs.count; ++k) arrived |= adjoint[outputs + k] != none;
+      if (!arrived || node->op->kind == Kind::result) continue;  // that is its branch's or loop's
+      bool wanted = false;
+      for (Id k = 0; k < input_count; ++k) wanted |= needed[graph_.operands[inputs + k]] != 0;
+      const ir::Op& op = *node->op;
+      if (!wanted || op.derivative == Derivative::zero) continue;
+      graph_.source = node->source;
+      graph_.source.gradient = true;
+      graph_.source.make_part_of(*node->op);
+      graph_.device = node->device;
+      if (op.derivative == Derivative::missing) {
+        Message message{};
+        message << "no gradient is defined for " << op.name << ", used at ";
+        print_place(message, node->source);
+        graph_.fail(message);
+        break;
+      }
+      for (Id k = 0; k < input_count; ++k) dx[k] = none;
+      op.gradient(graph_, i, adjoint + outputs, dx.data());  // may move the graph's pools
+      for (Id k = 0; k < input_count; ++k) {
+        const Id input = graph_.operands[inputs + k];
+        if (dx[k] != none && needed[input] != 0) add(input, dx[k]);
+      }
+    }
+    graph_.scope = scope;
+    graph_.source = source;
+    graph_.device = device;
+  }
+
+  /// The gradient with respect to a value; none if no path led to it.
+  constexpr Id gradient(Id value) const { return adjoint_[value]; }
+
+ private:
+  constexpr bool is_given(const ir::Node& node) const {
+    return within_ != none && node.region != within_;
+  }
+  constexpr void run_control(Id id);
+  constexpr int max_inputs() const {
+    Id most = 1;
+    for (const ir::Node& node : graph_.nodes)
+      most = node.inputs.count > most ? node.inputs.count : most;
+    return most;
+  }
+
+  ir::Graph& graph_;
+  const Id within_;
+  Pool<char> needed_;
+  Pool<Id> adjoint_;
+  Id last_ = none;  // the last node that a gradient has arrived at
+};
+
+/// The gradients of the sum of ys, each weighted by its dy (none: ones), for each of xs; through
+/// nodes of the region `within` alone, if one is named.
+constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
+                                const Pool<Id>& xs, Id within = none) {
+  Backward backward(graph, xs, within);
+  for (int i = 0; i < y.size(); ++i) {
+    if (!backward.reached(y[i])) continue;
+    const Type type = graph.type_of(y[i]);
+    backward.add(y[i], dy[i] != none ? dy[i] : constant_node(graph, type.dtype, Number{1, 1}).id);
+  }
+  backward.run();
+  Pool<Id> result;
+  for (const Id x : xs) result.push(backward.gradient(x));
+  return result;
+}
+
+
+/// What regions of a backward branch or loop use of the forward ones.
+class SavedValues {
+ public:
+  /// `owner`: the forward node.
+  constexpr SavedValues(ir::Graph& graph, Id owner) : graph_(graph), owner_(owner) {}
+
+  /// Calls `replacement(value)` for each value of region `from` that nodes and results of region
+  /// `in` use, and puts what it gives in the value's place.
+  template <class F>
+  constexpr void replace(Id in, Id from, Pool<Id>& results, const F& replacement) {
+    Pool<Id> known(graph_.values.size(), none);
+    // What the forward node captured may have got another one's place since.
+    const ir::Node owner = graph_.nodes[owner_];
+    const Range captures = graph_.regions[from].captures;
+    for (Id k = 0; k < captures.count; ++k) {
+      known[graph_.lists[captures.first + k]] =
+          graph_.input(owner, owner.inputs.count - captures.count + k);
+    }
+    const auto replaced = [&](Id value) {
+      if (value == none || value >= known.size() || graph_.is_token(value)) return value;
+      if (known[value] == none) {
+        if (ir::region_of(graph_, value) != from) return value;
+        known[value] = replacement(value);
+      }
+      return known[value];
+    };
+    const int count = graph_.nodes.size();
+    for (Id id = graph_.regions[in].first_node; id < count; ++id) {
+      const ir::Node node = graph_.nodes[id];
+      if (node.region != in) continue;
+      for (Id k = 0; k < node.inputs.count; ++k) {
+        const Id value = replaced(graph_.operands[node.inputs.first + k]);
+        graph_.operands[node.inputs.first + k] = value;
+      }
+    }
+    for (Id& result : results) result = replaced(result);
+  }
+
+  /// The tensor that the forward node gives for a value of its region number `region`: one of its
+  /// results, or one more. `type`: a number in Graph::types.
+  constexpr Id result_of(Id value, int region, int first, Id type) {
+    const ir::Node node = graph_.nodes[owner_];
+    const Id id = graph_.lists[node.regions.first + region];
+    const Range results = graph_.regions[id].results;
+    int index = first;
+    while (index < results.count && graph_.lists[results.first + index] != value) ++index;
+    if (index == results.count) {
+      const bool is_loop = is<ops::Loop>(*node.op);
+      for (int r = 0; r < node.regions.count; ++r) {
+        if (!is_loop || r == region) add_result(node, r, r == region ? value : none);
+      }
+    }
+    const Id token = node.outputs.first;
+    for (Id n = owner_ + 1; n < graph_.nodes.size(); ++n) {
+      const ir::Node& other = graph_.nodes[n];
+      if (other.op->kind == Kind::result && graph_.input(other, 0) == token &&
+          graph_.words_of(other)[0] == static_cast<std::uint32_t>(index)) {
+        return other.outputs.first;
+      }
+    }
+    const Id current = graph_.region;
+    graph_.region = node.region;
+    const Id result = ir::control_result(graph_, token, index, type);
+    graph_.region = current;
+    return result;
+  }
+
+ private:
+  using Range = ir::Range;
+
+  constexpr void add_result(const ir::Node& node, int region, Id value) {
+    const Id id = graph_.lists[node.regions.first + region];
+    const Range results = graph_.regions[id].results;
+    Pool<Id> longer;
+    for (Id k = 0; k < results.count; ++k) longer.push(graph_.lists[results.first + k]);
+    longer.push(value);
+    const Range list = graph_.append_list(longer);
+    graph_.regions[id].results = list;
+  }
+
+  ir::Graph& graph_;
+  const Id owner_;
+};
+
+/// The gradient of one branch or loop.
+class ControlGradient {
+ public:
+  /// `dy`: the gradients for its results, by index, none for some; `wanted`, by input: whether one
+  /// is wanted.
+  constexpr ControlGradient(ir::Graph& graph, Id owner, const Pool<Id>& dy,
+                            const Pool<char>& wanted)
+      : graph_(graph), owner_(owner), node_(graph.nodes[owner]), dy_(dy), wanted_(wanted) {}
+
+  /// The gradients for the inputs; none for some.
+  constexpr Pool<Id> run() {
+    dx_ = Pool<Id>(node_.inputs.count, none);
+    if (!is<ops::Loop>(*node_.op)) {
+      branch();
+    } else if (node_.regions.count == 2) {
+      Message message{};
+      message << "no gradient is defined for a loop whose number of iterations a run finds out "
+                 "(while_loop, fori_loop with tensors for bounds), used at ";
+      print_place(message, node_.source);
+      graph_.fail(message);
+    } else {
+      loop(typeflow::decode<ops::Loop>(graph_, node_));
+    }
+    return std::move(dx_);
+  }
+
+ private:
+  using Range = ir::Range;
+
+  constexpr Id listed(const Range& list, int i) const { return graph_.lists[list.first + i]; }
+  constexpr Id region(int i) const { return listed(node_.regions, i); }
+  constexpr bool is_floating_value(Id value) const {
+    return value != none && is_floating(graph_.dtype_of(value));
+  }
+  constexpr Id zeros_like(Id value) {
+    const Type type = graph_.type_of(value);
+    return broadcast_to(constant_node(graph_, type.dtype, Number{}), type.dims).id;
+  }
+  constexpr bool is_wanted(int input) const {
+    return wanted_[input] != 0 && is_floating_value(graph_.input(node_, input));
+  }
+
+  constexpr void branch() {
+    const Range captures = graph_.regions[region(0)].captures;
+    Pool<int> inputs;  // that a gradient is wanted for
+    Pool<Id> xs;
+    for (int k = 0; k < captures.count; ++k) {
+      const int input = node_.inputs.count - captures.count + k;
+      if (!is_wanted(input)) continue;
+      inputs.push(input);
+      xs.push(listed(captures, k));
+    }
+    Pool<Id> regions;
+    SavedValues saved(graph_, owner_);
+    for (int r = 0; r < node_.regions.count; ++r) {
+      const Id forward = region(r);
+      const Range results = graph_.regions[forward].results;
+      Pool<Id> y;
+      Pool<Id> dy;
+      for (int i = 0; i < dy_.size() && i < results.count; ++i) {
+        if (dy_[i] == none || !is_floating_value(listed(results, i))) continue;
+        y.push(listed(results, i));
+        dy.push(dy_[i]);
+      }
+      const Id back = ir::open_region(graph_);
+      Pool<Id> dx = gradients_of(graph_, y, dy, xs, forward);
+      for (int i = 0; i < dx.size(); ++i) {
+        if (dx[i] == none) dx[i] = zeros_like(xs[i]);
+      }
+      saved.replace(back, forward, dx, [&](Id value) {
+        return saved.result_of(value, r, 0, graph_.values[value].type);
+      });
+      ir::close_region(graph_, back, dx);
+      regions.push(back);
+    }
+    Pool<Id> selector;
+    selector.push(graph_.input(node_, 0));
+    const Id token = ir::ControlBuilder(graph_, regions).add(ops::Branch{}, selector);
+    for (int i = 0; i < inputs.size(); ++i) {
+      dx_[inputs[i]] = ir::control_result(graph_, token, i, graph_.values[xs[i]].type);
+    }
+  }
+
+  constexpr void loop(const ops::Loop& op) {
+    const Id forward = region(0);
+    const Range parameters = graph_.regions[forward].parameters;
+    const Range results = graph_.regions[forward].results;
+    const Range captures = graph_.regions[forward].captures;
+    const int first_capture = node_.inputs.count - captures.count;
+    const Id back = ir::open_region(graph_);
+    const Id index = parameter(graph_.values[listed(parameters, 0)].type);
+
+    // The gradients that come: of states as states, of what was put together as slices.
+    Pool<Id> y;
+    Pool<Id> dy;
+    Pool<Id> states;  // parameters...
+    Pool<Id> starts;  // ...and what they begin with
+    Pool<Id> slices;
+    Pool<Id> wholes;  // of the slices
+    Pool<Id> xs;
+    Pool<int> inputs;  // of the forward node, as xs
+    for (int i = 0; i < dy_.size(); ++i) {
+      const Id result = listed(results, i);
+      if (!is_floating_value(result) || (i >= op.states && dy_[i] == none)) continue;
+      const Id given = parameter(graph_.values[result].type);
+      y.push(result);
+      dy.push(given);
+      if (i >= op.states) {
+        slices.push(given);
+        wholes.push(dy_[i]);
+        continue;
+      }
+      states.push(given);
+      starts.push(dy_[i]);  // none: zeros, made outside
+      xs.push(listed(parameters, 1 + i));
+      inputs.push(i);
+    }
+    const int state_count = states.size();
+    for (int i = op.states; i < first_capture; ++i) {
+      if (!is_wanted(i)) continue;
+      xs.push(listed(parameters, 1 + i));
+      inputs.push(i);
+    }
+    const int taken_apart = xs.size();
+    for (int k = 0; k < captures.count; ++k) {
+      if (!is_wanted(first_capture + k)) continue;
+      xs.push(listed(captures, k));
+      inputs.push(first_capture + k);
+    }
+    const Pool<Id> dx = gradients_of(graph_, y, dy, xs, forward);
+
+    // What goes on: the states' gradients, sums for captures; then slices.
+    Pool<Id> given;
+    Pool<int> of_input;  // of the forward node, by result
+    for (int i = 0; i < state_count; ++i) {
+      given.push(dx[i] != none ? dx[i] : zeros_like(xs[i]));
+      of_input.push(inputs[i]);
+    }
+    for (int i = taken_apart; i < xs.size(); ++i) {
+      if (dx[i] == none) continue;
+      const Id sum = parameter(graph_.values[xs[i]].type);
+      states.push(sum);
+      starts.push(none);
+      given.push((AnyExpr{&graph_, sum} + AnyExpr{&graph_, dx[i]}).id);
+      of_input.push(inputs[i]);
+    }
+    for (int i = state_count; i < taken_apart; ++i) {
+      if (dx[i] == none) continue;
+      given.push(dx[i]);
+      of_input.push(inputs[i]);
+    }
+
+    // What it uses of the forward loop.
+    SavedValues saved(graph_, owner_);
+    saved.replace(back, forward, given, [&](Id value) {
+      if (value == listed(parameters, 0)) return index;
+      const Id slice = parameter(graph_.values[value].type);
+      slices.push(slice);
+      wholes.push(whole_of(saved, op, parameters, value));
+      return slice;
+    });
+    Pool<Id> all;
+    all.push(index);
+    for (const Id state : states) all.push(state);
+    for (const Id slice : slices) all.push(slice);
+    const Range list = graph_.append_list(all);
+    graph_.regions[back].parameters = list;
+    ir::close_region(graph_, back, given);
+
+    Pool<Id> operands;
+    for (int i = 0; i < starts.size(); ++i) {
+      operands.push(starts[i] != none ? starts[i] : zeros_like(states[i]));
+    }
+    for (const Id whole : wholes) operands.push(whole);
+    Pool<Id> regions;
+    regions.push(back);
+    ir::ControlBuilder builder(graph_, regions);
+    builder.hoist(back, op.count > 0);
+    Pool<Id> types;
+    for (int i = 0; i < given.size(); ++i) {
+      const Id result = listed(graph_.regions[back].results, i);
+      types.push(i < states.size() ? graph_.values[result].type : stacked(op, result));
+    }
+    const Id token = builder.add(ops::Loop{{},
+                                           op.count,
+                                           states.size(),
+                                           slices.size(),
+                                           op.reversed != 0 ? 0 : 1,
+                                           1},
+                                 operands);
+    for (int i = 0; i < types.size(); ++i) {
+      dx_[of_input[i]] = ir::control_result(graph_, token, i, types[i]);
+    }
+  }
+  /// The tensor whose slices are what a value of the forward body was in each iteration.
+  constexpr Id whole_of(SavedValues& saved, const ops::Loop& op, const Range& parameters,
+                        Id value) {
+    for (int i = 0; i < op.slices; ++i) {
+      if (listed(parameters, 1 + op.states + i) == value) {
+        return graph_.input(node_, op.states + i);
+      }
+    }
+    return saved.result_of(value, 0, op.states, stacked(op, value));
+  }
+  /// The type of what a value becomes that is put together along axis 0.
+  constexpr Id stacked(const ops::Loop& op, Id value) {
+    const Type type = graph_.type_of(value);
+    if (type.dims.rank >= max_rank) {
+      Message message{};
+      message << "gradient of a loop: ";
+      print_value(message, graph_, value);
+      graph_.fail(message << " has tf::max_rank axes, and is needed for each iteration");
+      return graph_.values[value].type;
+    }
+    Dims dims{0, {}};
+    dims.append(op.count);
+    for (int i = 0; i < type.dims.rank; ++i) dims.append(type.dims.extent[i]);
+    return graph_.intern(Type(type.dtype, dims));
+  }
+  constexpr Id parameter(Id type) {
+    return add_node(graph_, ops::BlockInput{{}, 0}, nullptr, 0, type).id;
+  }
+
+  ir::Graph& graph_;
+  const Id owner_;
+  const ir::Node node_;
+  const Pool<Id>& dy_;
+  const Pool<char>& wanted_;
+  Pool<Id> dx_;
+};
+
+constexpr void Backward::run_control(Id id) {
+  const ir::Node node = graph_.nodes[id];
+  const Id token = node.outputs.first;
+  if (needed_[token] == 0) return;
+  Pool<Id> dy;
+  bool arrived = false;
+  const int known = adjoint_.size();
+  for (Id n = id + 1; n < graph_.nodes.size(); ++n) {
+    const ir::Node& result = graph_.nodes[n];
+    if (result.op->kind != Kind::result || graph_.input(result, 0) != token) continue;
+    const Id value = result.outputs.first;
+    if (value >= known || adjoint_[value] == none) continue;
+    const int index = static_cast<int>(graph_.words_of(result)[0]);
+    while (dy.size() <= index) dy.push(none);
+    dy[index] = adjoint_[value];
+    arrived = true;
+  }
+  if (!arrived) return;
+  // A loop carries gradients from all of its states to all.
+  const int states =
+      is<ops::Loop>(*node.op) ? typeflow::decode<ops::Loop>(graph_, node).states : 0;
+  while (dy.size() < states) dy.push(none);
+  Pool<char> wanted;
+  for (Id k = 0; k < node.inputs.count; ++k) wanted.push(needed_[graph_.input(node, k)]);
+  graph_.source = node.source;
+  graph_.source.gradient = true;
+  graph_.source.make_part_of(*node.op);
+  graph_.device = node.device;
+  const Pool<Id> dx = ControlGradient(graph_, id, dy, wanted).run();
+  for (Id k = 0; k < node.inputs.count; ++k) {
+    if (dx[k] != none && wanted[k] != 0) add(graph_.input(node, k), dx[k]);
+  }
+}
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
