@@ -208,7 +208,6 @@ class Lowerer : KernelDescriber {
     Pool<Id> blocks;
     const Pool<char> condition(1, 1);
     bool reads_index = false;
-    const Pool<char> condition(1, 1);  // a name: g++ 12 destroys a temporary of ?: twice
     for (Id k = 0; k < node.regions.count && out_.error.empty(); ++k) {
       const Id region = graph_.lists[node.regions.first + k];
       const bool tests = record.kind == ControlKind::tested && k == 0;
