@@ -16,7 +16,8 @@ namespace {
 
 namespace tf = typeflow;
 
-constexpr std::int32_t iterations = 10'000;  // few enough that nothing else interrupts some of the calls
+constexpr std::int32_t iterations =
+    10'000;  // few enough that nothing else interrupts some of the calls
 
 /// A step of a recurrence that stays between 0 and 2.
 constexpr auto next(const auto& x) { return 0.5f * x + 1.0f; }
@@ -41,7 +42,8 @@ constexpr void fori_branch(tf::Graph& g) {
   auto x = placeholder<float>(g, "x");
   auto flag = placeholder<bool>(g, "flag");
   tf::fori_loop(
-      0, N, [&](auto, auto y) { return cond(flag, [&] { return next(y); }, [&] { return -y; }); }, x)
+      0, N, [&](auto, auto y) { return cond(flag, [&] { return next(y); }, [&] { return -y; }); },
+      x)
       .named("last");
 }
 
@@ -66,9 +68,8 @@ template <std::int32_t N>
 double time_branch() {
   tf::Variables variables;
   tf::Session<fori_branch<N>> session(variables, {.threads = 1});
-  return bench::fastest([&] {
-    session.template run<"last">(tf::feed<"x">(1.0f), tf::feed<"flag">(true));
-  });
+  return bench::fastest(
+      [&] { session.template run<"last">(tf::feed<"x">(1.0f), tf::feed<"flag">(true)); });
 }
 
 }  // namespace

@@ -45,9 +45,7 @@ constexpr void model(tf::Graph& g) {
   auto b2 = tf::variable<float, BLOCKS, width>(g, "b2", tf::zeros);
 #if FORM == 1
   auto h = fold_left(
-      [](auto h, auto w) {
-        return std::apply([&](auto... part) { return block(h, part...); }, w);
-      },
+      [](auto h, auto w) { return std::apply([&](auto... part) { return block(h, part...); }, w); },
       x, std::tuple(W1, b1, W2, b2));
 #else
   auto h = tf::fori_loop(

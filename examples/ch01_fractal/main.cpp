@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The Mandelbrot set by a loop in the graph: how often z := z^2 + c can be done before |z| exceeds 4,
-// at most 200 times, for 450 x 600 numbers c. As in TensorFlow's tutorial, whose loop stands in Python
-// and is tf::while_loop here. Expected: the counts are those of a plain loop over one number after the
-// other, but where rounding decides, in 0.99 of the points at least.
+// The Mandelbrot set by a loop in the graph: how often z := z^2 + c can be done before |z| exceeds
+// 4, at most 200 times, for 450 x 600 numbers c. As in TensorFlow's tutorial, whose loop stands in
+// Python and is tf::while_loop here. Expected: the counts are those of a plain loop over one number
+// after the other, but where rounding decides, in 0.99 of the points at least.
 //
 //   ch01_fractal --output mandelbrot.png
 
@@ -26,28 +26,27 @@ constexpr int rows = 450;
 constexpr int columns = 600;
 constexpr float least_re = -2.0f;    // the least real part
 constexpr float least_im = -1.125f;  // the least imaginary part
-constexpr float distance = 0.005f;  // from one point to the next
+constexpr float distance = 0.005f;   // from one point to the next
 constexpr std::int32_t most = 200;
-constexpr float limit = 16.0f;   // of |z|^2
+constexpr float limit = 16.0f;  // of |z|^2
 
 constexpr void mandelbrot(tf::Graph& g) {
   auto re = placeholder<float, rows, columns>(g, "re");
   auto im = placeholder<float, rows, columns>(g, "im");
   auto zero = tf::constant<std::int32_t>(g, 0);
   const auto is_inside = [](auto a, auto b) { return less_equal(a * a + b * b, limit); };
-  auto [steps, last_re, last_im, counts] = while_loop(
-      [&](auto step, auto a, auto b, auto) {
-        return logical_and(less(step, most), any(is_inside(a, b)));
-      },
-      [&](auto step, auto a, auto b, auto count) {
-        auto next_a = a * a - b * b + re;
-        auto next_b = 2.0f * a * b + im;
-        // What has escaped stays where it is: its square would soon be no number.
-        auto inside = is_inside(a, b);
-        return std::tuple(step + 1, where(inside, next_a, a), where(inside, next_b, b),
-                          count + tf::cast<std::int32_t>(inside));
-      },
-      std::tuple(zero, re, im, zeros_like(tf::cast<std::int32_t>(re))));
+  auto [steps, last_re, last_im, counts] =
+      while_loop([&](auto step, auto a, auto b,
+                     auto) { return logical_and(less(step, most), any(is_inside(a, b))); },
+                 [&](auto step, auto a, auto b, auto count) {
+                   auto next_a = a * a - b * b + re;
+                   auto next_b = 2.0f * a * b + im;
+                   // What has escaped stays where it is: its square would soon be no number.
+                   auto inside = is_inside(a, b);
+                   return std::tuple(step + 1, where(inside, next_a, a), where(inside, next_b, b),
+                                     count + tf::cast<std::int32_t>(inside));
+                 },
+                 std::tuple(zero, re, im, zeros_like(tf::cast<std::int32_t>(re))));
   steps.named("steps");
   counts.named("counts");
 }
@@ -104,7 +103,7 @@ void draw(const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run_program(
-      argc, argv, "The Mandelbrot set by a loop in the graph.",
-      {.steps = 0, .batch = 0, .rate = 0, .output = "mandelbrot.png"}, draw);
+  return examples::run_program(argc, argv, "The Mandelbrot set by a loop in the graph.",
+                               {.steps = 0, .batch = 0, .rate = 0, .output = "mandelbrot.png"},
+                               draw);
 }
