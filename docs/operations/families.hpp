@@ -75,7 +75,7 @@ inline constexpr Family families[] = {
     {"Candidate sampling", "In typeflow/candidate_sampling.hpp.", candidate_sampling_rows},
     {"Branches and loops",
      "[control_flow.md](control_flow.md): functions of expressions, f, and states, which are "
-     "structures of tensors. Each has a kernel for each part of its functions.",
+     "structures of tensors. What their functions do is kernels of their own.",
      control_rows},
     {"Sources and state", "", state_rows},
     {"Gradients", "", gradients_rows},
