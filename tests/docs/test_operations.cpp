@@ -40,6 +40,7 @@ std::vector<File> read_all(const fs::path& folder, std::string_view extension) {
 
 /// Operations that no function of the library's users makes by itself.
 constexpr Exception internal_records[] = {
+    {"BlockInput", "what a branch or a body is given, made while they are traced"},
     {"Dropout", "dropout checks a share that is fed with it"},
     {"Fma", "the simplify pass makes it of a product and a sum"},
     {"Fms", "the simplify pass makes it of a product and a difference"},
