@@ -8,6 +8,7 @@
 
 #include "candidate_sampling.hpp"
 #include "complex.hpp"
+#include "control.hpp"
 #include "convolutions.hpp"
 #include "elementwise.hpp"
 #include "gradients.hpp"
@@ -72,6 +73,10 @@ inline constexpr Family families[] = {
      "and the element's position: the same for any number of threads.",
      random_rows},
     {"Candidate sampling", "In typeflow/candidate_sampling.hpp.", candidate_sampling_rows},
+    {"Branches and loops",
+     "[control_flow.md](control_flow.md): functions of expressions, f, and states, which are "
+     "structures of tensors. What their functions do is kernels of their own.",
+     control_rows},
     {"Sources and state", "", state_rows},
     {"Gradients", "", gradients_rows},
 };

@@ -154,6 +154,7 @@ constexpr Compiled compiled(const Record& record) {
     case Kind::custom:
       return record.op->moves ? Compiled::window : Compiled::own_kernel;
     case Kind::update:
+    case Kind::control:
       return Compiled::own_kernel;
     case Kind::contraction:
       return Compiled::product;

@@ -40,6 +40,7 @@ std::vector<File> read_all(const fs::path& folder, std::string_view extension) {
 
 /// Operations that no function of the library's users makes by itself.
 constexpr Exception internal_records[] = {
+    {"BlockInput", "what a branch or a body is given, made while they are traced"},
     {"Dropout", "dropout checks a share that is fed with it"},
     {"Fma", "the simplify pass makes it of a product and a sum"},
     {"Fms", "the simplify pass makes it of a product and a difference"},
@@ -80,9 +81,11 @@ Sources the_library() {
     for (const Row& row : family.rows) in.rows.push_back(&row);
   }
   in.headers = read_all("include/typeflow", ".hpp");
-  // Metrics are parts of models made of operations: docs/metrics.md has their table.
+  // Metrics and recurrent nets are parts of models made of operations: docs/metrics.md and
+  // docs/rnn.md have their tables.
   std::erase_if(in.headers, [](const File& header) {
-    return header.path.starts_with("include/typeflow/metrics/");
+    return header.path.starts_with("include/typeflow/metrics/") ||
+           header.path.starts_with("include/typeflow/rnn/");
   });
   in.tests = read_all("tests/unit", ".cpp");
   in.refused = read_all("tests/compile_fail", ".cpp");

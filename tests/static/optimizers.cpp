@@ -72,8 +72,6 @@ constexpr void decays_in_no_steps(tf::Graph& g) {
 static_assert(mistake<decays_in_no_steps>().view() ==
               "a schedule of a step: its steps must be more than 0");
 
-constexpr void warms_up_in_no_steps(tf::Graph& g) {
-  tf::linear_warmup(tf::global_step(g), 0.1, 0);
-}
+constexpr void warms_up_in_no_steps(tf::Graph& g) { tf::linear_warmup(tf::global_step(g), 0.1, 0); }
 static_assert(mistake<warms_up_in_no_steps>().view() ==
               "a schedule of a step: its steps must be more than 0");

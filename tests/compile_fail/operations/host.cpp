@@ -2,8 +2,8 @@
 
 // What host functions refuse.
 
-#include "typeflow/graph.hpp"
 #include "typeflow/host.hpp"
+#include "typeflow/graph.hpp"
 
 namespace tf = typeflow;
 
