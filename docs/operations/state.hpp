@@ -3,6 +3,9 @@
 
 #include "rows.hpp"
 
+#include "typeflow/host.hpp"
+#include "typeflow/saving/operations.hpp"
+
 inline constexpr Row state_rows[] = {
     row<ops::Placeholder>("placeholder", "placeholder<T, D...>(g, name)", "() -> (D...)",
                           "a tensor that each run feeds", {.types = "any"}),
@@ -37,6 +40,23 @@ inline constexpr Row state_rows[] = {
                     "all of several effects; also a + b", {.types = "effects"}),
     row<ops::After>("after", "after(effect, x)", "(S) -> (S)", "x, once the effect has happened",
                     {.infallible = "takes every effect and every tensor"}),
+    row<ops::Check>("check", "check(condition, \"text {}\", x...)", "(S) x (S')... -> effect",
+                    "ends a run in which an element of the condition is false; the message shows "
+                    "the first elements of x...",
+                    {.types = "bool; x: any", .gradient = Gradient::no_tensors}),
+    row<ops::HostFunction>("host", "host<Result<T, D...>...>(f, x...)", "(S)... -> (D...)...",
+                           "the results of a C++ function, which a run calls; an effect without "
+                           "any, in typeflow/host.hpp",
+                           {.types = "any"}),
+    row<ops::SaveVariables>("save_variables", "save_variables(path, {v...})",
+                            "() x (S)... -> effect",
+                            "writes variables to a safetensors file; in typeflow/saving.hpp",
+                            {.types = "any but strings", .gradient = Gradient::no_tensors}),
+    row<ops::RestoreTensor>("restore_tensor", "restore_tensor<T, D...>(path, name)", "() -> (D...)",
+                            "a tensor of a safetensors file", {.types = "any but strings"}),
+    row<ops::Assign, ops::RestoreTensor>(
+        "restore_variable", "restore_variable(path, v)", "() x (S) -> effect",
+        "v := the tensor of its name in a safetensors file", {.types = "any but strings"}),
     row<ops::Print>("print", "print(x, name)", "(S) -> (S)",
                     "x; a run that computes it prints a line about it",
                     {.types = "any", .infallible = "takes every tensor"}),

@@ -74,7 +74,10 @@ constexpr void census(tf::Graph& g) {
   auto logits = wide + deep;
 
   auto answers = constant<std::string_view, 4>(g, {"<=50K", ">50K", "<=50K.", ">50K."});
-  auto label = lookup(column(14), answers, constant<float, 4>(g, {0, 1, 0, 1}), -1);
+  const tf::Effect complete =
+      check(equal(counts, columns), "a line has 15 fields; these have {}", counts);
+  auto label =
+      after(complete, lookup(column(14), answers, constant<float, 4>(g, {0, 1, 0, 1}), -1));
   label.named("label");
   auto loss = sigmoid_cross_entropy_loss(logits, label).named("loss");
   tf::GradientDescent{.rate = rate}.minimize(loss).named("train");

@@ -44,6 +44,10 @@ void read_command_line(int argc, char** argv, const char* title, Options& option
           return folder.empty() || is_directory(folder) ? "" : "No such folder: " + folder.string();
         });
   }
+  if (!options.sizes.empty()) {
+    options.size = options.sizes.front();
+    app.add_option("--size", options.size, "of the model")->check(CLI::IsMember(options.sizes));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

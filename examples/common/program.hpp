@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 namespace examples {
 
@@ -35,7 +36,9 @@ struct Options {
   std::int64_t batch = 100;
   float rate = 0.5f;
   std::uint64_t seed = 1;
-  std::string output{};  ///< the PNG file that the program writes, if it does
+  std::string output{};              ///< the PNG file that the program writes, if it does
+  std::vector<std::string> sizes{};  ///< what --size may be; the first is the default
+  std::string size{};                ///< one of them
 };
 
 /// main() of an example: reads the command line, then calls `train` with the settings. Returns 1

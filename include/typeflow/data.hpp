@@ -5,8 +5,11 @@
 // typeflow::data).
 
 #include "typeflow/data/batches.hpp"
+#include "typeflow/data/buckets.hpp"
 #include "typeflow/data/cifar10.hpp"
 #include "typeflow/data/digits.hpp"
 #include "typeflow/data/idx.hpp"
 #include "typeflow/data/labeled_images.hpp"
 #include "typeflow/data/mnist.hpp"
+#include "typeflow/data/penn_treebank.hpp"
+#include "typeflow/data/text_streams.hpp"

@@ -5,5 +5,7 @@
 // headers of such files are JSON, for which it needs nlohmann's library (CMake: typeflow::saving).
 
 #include "typeflow/saving/checkpoints.hpp"
+#include "typeflow/saving/kernels.hpp"
 #include "typeflow/saving/load.hpp"
+#include "typeflow/saving/operations.hpp"
 #include "typeflow/saving/save.hpp"

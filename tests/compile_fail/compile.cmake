@@ -11,7 +11,8 @@ if(COMPILER_ID STREQUAL "Clang")
   set(precompiled "${PRECOMPILED}/umbrella.hpp.pch")
   set(use_precompiled -include-pch "${precompiled}")
 else()
-  list(APPEND flags -fconstexpr-ops-limit=4000000000 -fconstexpr-loop-limit=100000000)
+  list(APPEND flags -fconstexpr-ops-limit=4000000000 -fconstexpr-loop-limit=100000000
+       --param ggc-min-heapsize=1000000)  # less garbage collection
   set(header "${PRECOMPILED}/umbrella.hpp")
   set(precompiled "${PRECOMPILED}/umbrella.hpp.gch")
   set(use_precompiled -Winvalid-pch -include "${PRECOMPILED}/umbrella.hpp")

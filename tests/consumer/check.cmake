@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# cmake -DMETHOD=find_package|add_subdirectory -DWORK=... [-DNVCC=...] -P check.cmake
+# cmake -DMETHOD=find_package|add_subdirectory -DWORK=... [-DBUILD_TYPE=...] [-DNVCC=...]
+#       -P check.cmake
 #
 # Configures, builds and runs project/ in the empty folder WORK, against typeflow installed into
 # WORK/prefix or as a subfolder.
@@ -17,7 +18,8 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
-set(arguments -DMETHOD=${METHOD} -DEXPECTED_VERSION=${TYPEFLOW_VERSION} -DCMAKE_BUILD_TYPE=Release)
+set(arguments -DMETHOD=${METHOD} -DEXPECTED_VERSION=${TYPEFLOW_VERSION}
+    -DCMAKE_BUILD_TYPE=${BUILD_TYPE})
 if(METHOD STREQUAL "find_package")
   run("${CMAKE_COMMAND}" --install "${TYPEFLOW_BUILD}" --prefix "${WORK}/prefix")
   list(APPEND arguments "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
@@ -31,15 +33,15 @@ endif()
 
 run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/project" -B "${WORK}/build" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" ${arguments})
-run("${CMAKE_COMMAND}" --build "${WORK}/build")
+# One compiler at a time: ctest runs as many tests at once as there is room for.
+run("${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 1)
 run("${WORK}/build/consumer")
 if(NOT NVCC)
   run("${WORK}/build/consumer_native")
   run("${WORK}/build/consumer_linalg")
   run("${WORK}/build/consumer_saving" "${WORK}/variables.safetensors")
-  run("${WORK}/build/consumer_precompiled")
   file(GLOB_RECURSE precompiled "${WORK}/build/*/cmake_pch.hxx.*ch")
-  list(FILTER precompiled INCLUDE REGEX "consumer_precompiled")
+  list(FILTER precompiled INCLUDE REGEX "consumer_native")
   if(NOT precompiled)
     message(FATAL_ERROR "typeflow::precompiled has precompiled nothing")
   endif()

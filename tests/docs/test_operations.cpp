@@ -81,9 +81,11 @@ Sources the_library() {
     for (const Row& row : family.rows) in.rows.push_back(&row);
   }
   in.headers = read_all("include/typeflow", ".hpp");
-  // Metrics are parts of models made of operations: docs/metrics.md has their table.
+  // Metrics and recurrent nets are parts of models made of operations: docs/metrics.md and
+  // docs/rnn.md have their tables.
   std::erase_if(in.headers, [](const File& header) {
-    return header.path.starts_with("include/typeflow/metrics/");
+    return header.path.starts_with("include/typeflow/metrics/") ||
+           header.path.starts_with("include/typeflow/rnn/");
   });
   in.tests = read_all("tests/unit", ".cpp");
   in.refused = read_all("tests/compile_fail", ".cpp");

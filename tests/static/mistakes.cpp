@@ -74,3 +74,15 @@ constexpr void makes_two(tf::Graph& g) {
   (b + c).named("y");
 }
 static_assert(contains(mistake<makes_two>(), "variable 'a' declared twice"));
+
+constexpr void minimizes_for_no_variable(tf::Graph& g) {
+  auto w = tf::variable<float, 3>(g, "net/w");
+  tf::GradientDescent{}.minimize(mean(w * w), g.trainable("nett")).named("train");
+}
+static_assert(mistake<minimizes_for_no_variable>().view() ==
+              "gradients(y, variables): y depends on no variable of the list");
+
+constexpr void keeps_nothing(tf::Graph& g) {
+  dropout(tf::placeholder<float, 3>(g, "x"), {.keep = 0}).named("y");
+}
+static_assert(contains(mistake<keeps_nothing>(), "keep must be in (0, 1]"));

@@ -4,6 +4,8 @@
 
 #include "support.hpp"
 
+#include "typeflow/core/name_distance.hpp"
+
 constexpr bool scopes_prefix_names(tf::Graph& g) {
   auto x = tf::placeholder<float, 3>(g, "x");
   {
@@ -192,3 +194,12 @@ constexpr bool every_node_knows_its_line(tf::Graph& g) {
          node_of(z).source.line == line + 2;
 }
 static_assert(holds<every_node_knows_its_line>());
+
+// "Did you mean": letters that differ; a name without its scope is one letter away.
+static_assert(tf::detail::distance("loss", "los") == 1);
+static_assert(tf::detail::distance("kitten", "sitting") == 3);
+static_assert(tf::detail::path_distance("loss", "net/loss") == 1);
+static_assert(tf::detail::path_distance("tower_1/net/loss", "loss") == 1);
+static_assert(tf::detail::path_distance("loss", "netloss") == 3);
+static_assert(tf::detail::path_distance("loss", "loss") == 0);
+static_assert(tf::detail::path_distance("fc1/W", "fc2/W") == 1);

@@ -65,3 +65,13 @@ constexpr bool clipping_keeps_gradients_sparse(tf::Graph& g) {
   return slices_of(d[0].gradient).empty() && slices_of(d[1].gradient).size() == 1;
 }
 static_assert(holds<clipping_keeps_gradients_sparse>());
+
+constexpr void decays_in_no_steps(tf::Graph& g) {
+  tf::exponential_decay(tf::global_step(g), {.rate = 0.1, .steps = 0});
+}
+static_assert(mistake<decays_in_no_steps>().view() ==
+              "a schedule of a step: its steps must be more than 0");
+
+constexpr void warms_up_in_no_steps(tf::Graph& g) { tf::linear_warmup(tf::global_step(g), 0.1, 0); }
+static_assert(mistake<warms_up_in_no_steps>().view() ==
+              "a schedule of a step: its steps must be more than 0");

@@ -54,15 +54,15 @@ constexpr bool stack_takes_an_item_each(tf::Graph& g) {
 static_assert(holds<stack_takes_an_item_each>());
 
 // Items are settings of any type. What the scope says holds for the layers.
-struct Stage {
+struct Layers {
   int filters;
   int stride;
 };
 constexpr bool stack_takes_structs(tf::Graph& g) {
   tf::Scope net(g, "net", {.initializer = tf::filled(0.25)});
   auto x = placeholder<float, tf::batch, 8, 8, 3>(g, "x");
-  auto y = stack<Stage{4, 1}, Stage{6, 2}>(
-      g, "stage", x, [&]<Stage S>(tf::Graph& in, tf::Label name, auto v) {
+  auto y = stack<Layers{4, 1}, Layers{6, 2}>(
+      g, "stage", x, [&]<Layers S>(tf::Graph& in, tf::Label name, auto v) {
         return conv2d<S.filters, 3, S.stride>(in, name, v, {.use_bias = false});
       });
   return has_shape<float, tf::batch, 4, 4, 6>(y) &&

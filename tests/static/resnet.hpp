@@ -62,15 +62,20 @@ constexpr auto stage(tf::Graph& g, tf::Label name, auto x) {
   return bottleneck<S.depth, S.stride>(g, {"unit", S.units}, h);
 }
 
-/// Images of Size x Size pixels to probabilities of Classes.
-template <int Size, int Root, int Classes, Stage... S>
-constexpr void model(tf::Graph& g) {
-  auto x = tf::placeholder<float, tf::batch, Size, Size, 3>(g, "image");
+/// Images of Size x Size pixels to logits of Classes.
+template <class T, int Size, int Root, int Classes, Stage... S>
+constexpr auto logits(tf::Graph& g) {
+  auto x = tf::placeholder<T, tf::batch, Size, Size, 3>(g, "image");
   auto root = tf::max_pool<3, 2>(conv<Root, 7, 2>(g, "root", x));
   int i = 0;
-  auto body = tf::fold<S...>(root, [&]<Stage T>(auto h) { return stage<T>(g, {"block", ++i}, h); });
+  auto body =
+      tf::fold<S...>(root, [&]<Stage One>(auto h) { return stage<One>(g, {"block", ++i}, h); });
   auto features = tf::mean<1, 2>(relu(batch_norm(g, "postnorm", body, norm)));
-  softmax(tf::dense<Classes>(g, "logits", features)).named("probabilities");
+  return tf::dense<Classes>(g, "logits", features);
+}
+template <int Size, int Root, int Classes, Stage... S>
+constexpr void model(tf::Graph& g) {
+  softmax(logits<float, Size, Root, Classes, S...>(g)).named("probabilities");
 }
 
 inline constexpr auto resnet50 =

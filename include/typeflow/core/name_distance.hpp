@@ -30,4 +30,12 @@ constexpr int distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// The same of two names with scopes: scopes that one of them lacks in front count as one letter.
+constexpr int path_distance(std::string_view a, std::string_view b) {
+  if (a.size() < b.size()) return path_distance(b, a);
+  const std::size_t more = a.size() - b.size();
+  if (more > 0 && a[more - 1] == '/' && a.substr(more) == b) return 1;
+  return distance(a, b);
+}
+
 }  // namespace typeflow::inline TYPEFLOW_TARGET::detail

@@ -9,6 +9,7 @@
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/ops/bitcast.hpp"
+#include "typeflow/cpu/ops/check.hpp"
 #include "typeflow/cpu/ops/conv.hpp"
 #include "typeflow/cpu/ops/conv_filter_gradient.hpp"
 #include "typeflow/cpu/ops/counting.hpp"

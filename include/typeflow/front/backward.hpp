@@ -4,13 +4,15 @@
 // Reverse accumulation: from values of a graph to others, node by node; through branches and loops
 // by regions that go the other way.
 //
-// Of a branch the gradient is a branch: each of its regions is the gradient of one of the first. Of a
-// loop it is a loop that goes from the last iteration to the first; its states are the gradients of
-// the states, and sums of those of what the body reads from outside. What such a region uses of the
-// forward one is saved: it becomes one more result of that, in a loop put together along axis 0.
+// Of a branch the gradient is a branch: each of its regions is the gradient of one of the first. Of
+// a loop it is a loop that goes from the last iteration to the first; its states are the gradients
+// of the states, and sums of those of what the body reads from outside. What such a region uses of
+// the forward one is saved: it becomes one more result of that, in a loop put together along axis
+// 0.
 
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/control/region.hpp"
+#include "typeflow/ops/linear/matmul.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -155,7 +157,6 @@ constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<
   for (const Id x : xs) result.push(backward.gradient(x));
   return result;
 }
-
 
 /// What regions of a backward branch or loop use of the forward ones.
 class SavedValues {
@@ -379,12 +380,15 @@ class ControlGradient {
       given.push(dx[i] != none ? dx[i] : zeros_like(xs[i]));
       of_input.push(inputs[i]);
     }
+    SavedValues saved(graph_, owner_);
     for (int i = taken_apart; i < xs.size(); ++i) {
       if (dx[i] == none) continue;
+      const Id rest = take_products(op, dx[i], inputs[i], back, forward);
+      if (rest == none) continue;
       const Id sum = parameter(graph_.values[xs[i]].type);
       states.push(sum);
       starts.push(none);
-      given.push((AnyExpr{&graph_, sum} + AnyExpr{&graph_, dx[i]}).id);
+      given.push((AnyExpr{&graph_, sum} + AnyExpr{&graph_, rest}).id);
       of_input.push(inputs[i]);
     }
     for (int i = state_count; i < taken_apart; ++i) {
@@ -392,9 +396,24 @@ class ControlGradient {
       given.push(dx[i]);
       of_input.push(inputs[i]);
     }
+    // Factors of products: what the forward loop computed is saved, the others are put together.
+    for (Product& product : products_) {
+      for (Factor* const factor : {&product.a, &product.b}) {
+        for (int i = 0; i < slices.size(); ++i) {
+          if (slices[i] == factor->value) factor->whole = wholes[i];
+        }
+        if (factor->whole != none) continue;
+        if (ir::region_of(graph_, factor->value) == forward) {
+          factor->whole = whole_of(saved, op, parameters, factor->value);
+          continue;
+        }
+        factor->result = given.size();
+        given.push(factor->value);
+        of_input.push(none);
+      }
+    }
 
     // What it uses of the forward loop.
-    SavedValues saved(graph_, owner_);
     saved.replace(back, forward, given, [&](Id value) {
       if (value == listed(parameters, 0)) return index;
       const Id slice = parameter(graph_.values[value].type);
@@ -424,17 +443,74 @@ class ControlGradient {
       const Id result = listed(graph_.regions[back].results, i);
       types.push(i < states.size() ? graph_.values[result].type : stacked(op, result));
     }
-    const Id token = builder.add(ops::Loop{{},
-                                           op.count,
-                                           states.size(),
-                                           slices.size(),
-                                           op.reversed != 0 ? 0 : 1,
-                                           1},
-                                 operands);
+    const Id token = builder.add(
+        ops::Loop{{}, op.count, states.size(), slices.size(), op.reversed != 0 ? 0 : 1, 1},
+        operands);
     for (int i = 0; i < types.size(); ++i) {
-      dx_[of_input[i]] = ir::control_result(graph_, token, i, types[i]);
+      const Id result = ir::control_result(graph_, token, i, types[i]);
+      if (of_input[i] != none) {
+        dx_[of_input[i]] = result;
+        continue;
+      }
+      for (Product& product : products_) {
+        if (product.a.result == i) product.a.whole = result;
+        if (product.b.result == i) product.b.whole = result;
+      }
+    }
+    for (const Product& product : products_) {
+      const Id whole = matmul(all_rows(product.a.whole), all_rows(product.b.whole), true, false).id;
+      Id& sum = dx_[product.input];
+      sum = sum == none ? whole : (AnyExpr{&graph_, sum} + AnyExpr{&graph_, whole}).id;
     }
   }
+
+  // A weight's gradient in an iteration is a product of what came in and of the gradient for what
+  // went out, over the rows. Over all iterations it is one product over all of their rows: faster
+  // than a sum of products, each of which writes all of the weight.
+
+  struct Factor {
+    Id value;    ///< in an iteration
+    Id whole;    ///< of all iterations
+    int result;  ///< of the backward loop, which gives the whole; none if another has it
+  };
+  struct Product {
+    int input;  ///< of the forward node
+    Factor a;
+    Factor b;
+  };
+
+  /// Takes such products out of a sum. What is left of it; none if nothing is.
+  constexpr Id take_products(const ops::Loop& op, Id sum, int input, Id back, Id forward) {
+    const ir::Node node = graph_.node_of(sum);
+    if (node.region != back) return sum;
+    if (is<ops::Add>(*node.op)) {
+      const Id x = graph_.input(node, 0);
+      const Id y = graph_.input(node, 1);
+      if (graph_.values[x].type != graph_.values[y].type) return sum;
+      const Id left = take_products(op, x, input, back, forward);
+      const Id right = take_products(op, y, input, back, forward);
+      if (left == x && right == y) return sum;
+      if (left == none || right == none) return left == none ? right : left;
+      return (AnyExpr{&graph_, left} + AnyExpr{&graph_, right}).id;
+    }
+    if (!is<ops::MatMul>(*node.op)) return sum;
+    const ops::MatMul product = typeflow::decode<ops::MatMul>(graph_, node);
+    const Id a = graph_.input(node, 0);
+    const Id b = graph_.input(node, 1);
+    const auto varies = [&](Id value) {
+      const Id region = ir::region_of(graph_, value);
+      return (region == back || region == forward) && graph_.dims_of(value).rank == 2 &&
+             ops::MatMul::one_matrix(graph_.types[stacked(op, value)].dims).valid();
+    };
+    if (!product.a() || product.b() || !varies(a) || !varies(b)) return sum;
+    products_.push(Product{input, {a, none, none}, {b, none, none}});
+    return none;
+  }
+  /// The rows of all iterations as one matrix.
+  constexpr AnyExpr all_rows(Id whole) {
+    return reshape_to(AnyExpr{&graph_, whole}, ops::MatMul::one_matrix(graph_.dims_of(whole)));
+  }
+
   /// The tensor whose slices are what a value of the forward body was in each iteration.
   constexpr Id whole_of(SavedValues& saved, const ops::Loop& op, const Range& parameters,
                         Id value) {
@@ -470,6 +546,7 @@ class ControlGradient {
   const Pool<Id>& dy_;
   const Pool<char>& wanted_;
   Pool<Id> dx_;
+  Pool<Product> products_;
 };
 
 constexpr void Backward::run_control(Id id) {
@@ -491,8 +568,7 @@ constexpr void Backward::run_control(Id id) {
   }
   if (!arrived) return;
   // A loop carries gradients from all of its states to all.
-  const int states =
-      is<ops::Loop>(*node.op) ? typeflow::decode<ops::Loop>(graph_, node).states : 0;
+  const int states = is<ops::Loop>(*node.op) ? typeflow::decode<ops::Loop>(graph_, node).states : 0;
   while (dy.size() < states) dy.push(none);
   Pool<char> wanted;
   for (Id k = 0; k < node.inputs.count; ++k) wanted.push(needed_[graph_.input(node, k)]);

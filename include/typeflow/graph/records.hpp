@@ -58,12 +58,19 @@ struct Initializer {
   double a;
   double b;
   std::uint64_t seed;
+  std::uint64_t path;  ///< of the variable that it draws the numbers of, a hash; 0 for its own
 
   /// The same with a seed of its own.
   constexpr Initializer with_seed(std::uint64_t own) const {
     Initializer copy = *this;
     copy.seeded = true;
     copy.seed = own;
+    return copy;
+  }
+  /// What a variable of this initialiser and path starts with, for another one of its shape.
+  constexpr Initializer as_of(std::uint64_t its_path) const {
+    Initializer copy = *this;
+    if (copy.path == 0) copy.path = its_path;
     return copy;
   }
 };

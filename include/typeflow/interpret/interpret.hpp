@@ -228,7 +228,8 @@ class Interpreter {
   std::string name_of(const ir::Graph& graph, const ir::Node& node) const {
     Message out{};
     graph.print_scope(out, node.scope, false);
-    out << node.op->name << " (" << file_name(node.source.file) << ':' << node.source.line << ')';
+    out << (node.source.within ? node.source.op->name : node.op->name) << " ("
+        << file_name(node.source.file) << ':' << node.source.line << ')';
     return std::string(out.view());
   }
 

@@ -486,7 +486,7 @@ class KernelInterpreter {
     ids.insert(ids.end(), values.begin(), values.begin() + spec_.inputs);
     const Id id = graph_.add_node(*spec_.op, ids.data(), static_cast<int>(ids.size()), 0,
                                   call_.words, spec_.op->words);
-    if (!updates) {
+    if (!updates && spec_.stores > 0) {  // an effect has none
       graph_.nodes[id].outputs = {values[static_cast<std::size_t>(spec_.inputs)], spec_.stores};
     }
     return graph_.nodes[id];

@@ -36,11 +36,9 @@ struct NamedRoots {
   Pool<Id> stored;  ///< of the values, those that must have memory of their own
 };
 
-constexpr NamedRoots named_roots(Graph& graph, const Request& request) {
+/// `nothing`: what takes the place of values inside of branches and loops, which are no roots.
+constexpr NamedRoots named_roots(const Graph& graph, const Request& request, Id nothing = none) {
   NamedRoots named;
-  // What is named inside of a branch or a loop is no root: a constant takes its place.
-  const Id nothing =
-      graph.regions.size() > 1 ? detail::constant_node(graph, DType::float32, Number{}).id : none;
   Pool<char> used(graph.values.size(), 0);
   for (const Id operand : graph.operands) used[operand] = 1;
   for (const Name& name : graph.names) {
@@ -185,7 +183,9 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   }
   const bool keep_all = has(graph.mode(), Mode::debug);
   const int traced = graph.nodes.size();
-  NamedRoots named = named_roots(graph, request);
+  const Id nothing =
+      graph.regions.size() > 1 ? detail::constant_node(graph, DType::float32, Number{}).id : none;
+  NamedRoots named = named_roots(graph, request, nothing);
   Pool<Id> cuts;
   for (const Id name : request.feeds) cuts.push(graph.names[name].value);
   Pool<Id> requested;

@@ -341,7 +341,8 @@ class Lowerer : KernelDescriber {
 
   /// Steps whose nodes have control inputs, with the steps of those effects.
   constexpr void add_controls() {
-    for (Id c = fused_.first_late; c < fused_.clusters.size(); ++c) {
+    if (fused_.first_controlled == none) return;
+    for (Id c = fused_.first_controlled; c < fused_.clusters.size(); ++c) {
       if (step_of_[c] == none) continue;
       const Id first = out_.operands.size();
       begin_effect();
@@ -383,6 +384,10 @@ class Lowerer : KernelDescriber {
         begin_effect();
         if (in_program(value)) push_effect_steps(value);
         record.steps.count = out_.operands.size() - record.steps.first;
+        if (record.steps.count == 1) {  // that writes nothing: the effect is all that it does
+          Step& step = out_.steps[out_.operands[record.steps.first]];
+          if (step.operands.count == step.inputs) step.label.name = out_.names.size();
+        }
       } else {
         record.type = values_[name.value].type;
         if (in_program(value)) {

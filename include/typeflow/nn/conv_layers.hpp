@@ -167,6 +167,32 @@ class DepthwiseLayer {
   Weights<T, WeightShape, In * Multiplier> variables_;
 };
 
+template <Extent In, Kernel2d Kernel, Conv2d Settings, Element T>
+class InPlaneLayer {
+ public:
+  using WeightShape = KernelShape<Kernel, 1, 1>;
+
+  constexpr InPlaneLayer(Graph& graph, Label name, LayerOptions options = {},
+                         std::source_location at = std::source_location::current())
+      : variables_(graph, name, options, at) {}
+
+  /// (N,H,W,In) -> (N,H',W',In)
+  template <TypedExpr X>
+  constexpr auto operator()(const X& x,
+                            std::source_location at = std::source_location::current()) const {
+    static_assert(channels_of<X, 2> == In || !is_image<X, 2>,
+                  "in-plane convolution layer: the channels of x must be the layer's");
+    return variables_.finish(conv2d_in_plane<Settings>(x, weights(), at), at);
+  }
+
+  constexpr const Variable<T, WeightShape>& weights() const { return variables_.weights(); }
+  /// Without a bias, a handle of nothing.
+  constexpr const Variable<T, Shape<In>>& bias() const { return variables_.bias(); }
+
+ private:
+  Weights<T, WeightShape, In> variables_;
+};
+
 template <Extent In, Extent Filters, Kernel2d Kernel, Conv2d Settings, Extent Multiplier, Element T>
 class SeparableLayer {
  public:
@@ -240,7 +266,11 @@ using Conv2dTransposeLayer =
 template <Extent In, Extent Multiplier, Kernel2d Kernel, auto Settings = 1, Element T = float>
 using DepthwiseConv2dLayer =
     detail::DepthwiseLayer<In, Multiplier, Kernel, detail::conv_settings<2>(Settings), T>;
-/// The same with a convolution of its channels, pixel by pixel: weights depthwise
+/// One filter for all channels, each by itself, with weights W (KH,KW,1,1) and bias b (In).
+/// (N,H,W,In) -> (N,H',W',In)
+template <Extent In, Kernel2d Kernel, auto Settings = 1, Element T = float>
+using Conv2dInPlaneLayer = detail::InPlaneLayer<In, Kernel, detail::conv_settings<2>(Settings), T>;
+/// DepthwiseConv2dLayer with a convolution of its channels, pixel by pixel: weights depthwise
 /// (KH,KW,In,Multiplier) and W (1,1,In*Multiplier,Filters), and bias b (Filters).
 /// (N,H,W,In) -> (N,H',W',Filters)
 template <Extent In, Extent Filters, Kernel2d Kernel, auto Settings = 1, Extent Multiplier = 1,
@@ -331,14 +361,11 @@ constexpr auto conv2d_in_plane(Graph& graph, Label name, const X& x, LayerOption
                                std::source_location at = std::source_location::current()) {
   static_assert(detail::is_image<X, 2>,
                 "conv2d_in_plane(g, name, x): x must have four axes, (N,H,W,C)");
-  constexpr Extent channels = detail::channels_of<X, 2>;
-  static_assert(!is_symbolic(channels),
+  static_assert(!is_symbolic(detail::channels_of<X, 2>),
                 "conv2d_in_plane(g, name, x): the channels of x must be a number, not tf::batch");
-  const detail::Weights<typename X::element, detail::KernelShape<Kernel, 1, 1>, channels> variables(
-      graph, name, options, at);
-  const NameScope scope(graph, name);
-  return variables.finish(
-      conv2d_in_plane<detail::conv_settings<2>(Settings)>(x, variables.weights(), at), at);
+  using Layer =
+      Conv2dInPlaneLayer<detail::channels_of<X, 2>, Kernel, Settings, typename X::element>;
+  return detail::apply_once<Layer>(graph, name, x, options, at);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

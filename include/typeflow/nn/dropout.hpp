@@ -72,6 +72,7 @@ constexpr auto dropout(const X& x, DropoutOptions options = {},
     message << "dropout(x), ";
     detail::print_place(message, graph.source);
     graph.fail(message << ": keep must be in (0, 1]");
+    return detail::same_type(x, x.any().id);  // the compiler can't divide by a keep of 0
   }
   const std::uint64_t path = graph.add_random_path("dropout", options.name);
   if (!graph.training()) {

@@ -324,29 +324,57 @@ constexpr auto instance_norm(const X& x, double epsilon = NormOptions{}.epsilon,
   return detail::same_type(x, detail::standardize_over(axes, epsilon, x.any()).id);
 }
 
-/// The same times gamma plus beta, new variables name/gamma, of ones, and name/beta, of zeros, (C)
-/// each. (N,H,W,C) -> (N,H,W,C)
+/// instance_norm(g, name, x) as an object, callable many times: its variables are made once.
+/// tf::InstanceNorm<64> norm(g, "norm"); norm(x). T is the type of the variables, float for x of 16
+/// bits. (N,H,W,C) -> (N,H,W,C)
+template <Extent C, Element T = float>
+class InstanceNorm {
+ public:
+  constexpr InstanceNorm(Graph& graph, Label name, NormOptions options = {},
+                         std::source_location at = std::source_location::current())
+      : epsilon_(options.epsilon),
+        variables_(std::type_identity<Expr<T, Shape<C>>>{}, graph, name, options, at) {}
+
+  template <TypedExpr X>
+  constexpr auto operator()(const X& x,
+                            std::source_location at = std::source_location::current()) const {
+    static_assert(X::rank >= 3 && detail::ChannelsRule<typename X::shape>::channels == C,
+                  "instance_norm: x must have axes between its first and its last, (N,H,W,C), and "
+                  "the last must have the layer's channels");
+    static_assert(
+        std::is_same_v<detail::Computed<typename X::element>, T>,
+        "instance_norm: the variables must have the element type of x, or float for 16 bits");
+    detail::mark(at, x);
+    constexpr unsigned axes = detail::inner_axes<typename X::shape>();
+    const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
+      return variables_.scaled(detail::standardize_over(axes, epsilon_, v), Dims{1, {C}});
+    });
+    return detail::same_type(x, y.id);
+  }
+
+ private:
+  double epsilon_;
+  detail::NormVariables variables_;
+};
+
+/// The same used once: instance_norm(x) times gamma plus beta, new variables name/gamma, of ones,
+/// and name/beta, of zeros, (C) each. (N,H,W,C) -> (N,H,W,C)
 template <TypedExpr X>
 constexpr auto instance_norm(Graph& graph, Label name, const X& x, NormOptions options = {},
                              std::source_location at = std::source_location::current()) {
-  using Channels = detail::ChannelsRule<typename X::shape>;
+  constexpr Extent channels = detail::ChannelsRule<typename X::shape>::channels;
   static_assert(detail::in_domain<Domain::floating, X>,
                 "instance_norm(g, name, x): x must be floating-point; convert with "
                 "cast<float>(x)");
   static_assert(X::rank >= 3,
                 "instance_norm(g, name, x): x must have axes between its first and its last, "
                 "(N,H,W,C)");
-  static_assert(!is_symbolic(Channels::channels),
+  static_assert(!is_symbolic(channels),
                 "instance_norm(g, name, x): the last axis of x must be a number, not tf::batch");
-  const detail::NormVariables variables(detail::NormVariableOf<X, Channels>{}, graph, name, options,
-                                        at);
+  const InstanceNorm<channels, detail::Computed<typename X::element>> norm(graph, name, options,
+                                                                           at);
   const NameScope scope(graph, name);
-  detail::mark(at, x);
-  constexpr unsigned axes = detail::inner_axes<typename X::shape>();
-  const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
-    return variables.scaled(detail::standardize_over(axes, options.epsilon, v), Channels::value);
-  });
-  return detail::same_type(x, y.id);
+  return norm(x, at);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

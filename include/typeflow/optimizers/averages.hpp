@@ -20,9 +20,11 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 ///   (train + averages.apply(g.trainable())).named("train");
 ///   auto smooth = averages.average(W);       // a variable, W/ExponentialMovingAverage
 ///
-/// Averages start at what their variables are when the first run that updates them starts; they are
-/// zeros until then. With zero_debias they start at zero, and are divided by the sum of the weights
-/// that the values so far have. Averages are not trained, and saved with the model.
+/// Before the first update an average has the initial values of its variable. That update counts
+/// from what the variable is when the run starts: in a store whose variables were set or loaded,
+/// averages follow these. With zero_debias they start at zero, and are divided by the sum of the
+/// weights that the values so far have (in TensorFlow that is for tensors that are no variables).
+/// Averages are not trained, and saved with the model.
 struct ExponentialMovingAverage {
   Scalar decay = 0.999;
   /// If n >= 0, the decay is at most (1 + n) / (10 + n), so that early averages follow fast.
@@ -101,9 +103,12 @@ struct ExponentialMovingAverage {
     }
     return {0, most};
   }
-  static constexpr AnyVariable make(const AnyVariable& v) {
+  constexpr AnyVariable make(const AnyVariable& v) const {
+    const ir::Graph& graph = v.graph();
+    const Initializer& its = graph.variable_records[graph.variable_index(v.id())].initializer;
+    const Initializer start = zero_debias ? zeros : its.as_of(v.name_record().hash);
     const Scope below(v.graph(), v);
-    return variable(v.graph(), "ExponentialMovingAverage", type_of(v), zeros, false);
+    return variable(v.graph(), "ExponentialMovingAverage", type_of(v), start, false);
   }
   static constexpr AnyVariable slot(const AnyVariable& v, Label name, const Type& type,
                                     const Initializer& start) {

@@ -220,7 +220,9 @@ constexpr Id step_of(const Optimizer& optimizer, const AnyVariable& variable, co
 /// gives; x.effect is a part of the step, too.
 template <class Optimizer>
 constexpr Effect apply_gradients(const Optimizer& optimizer, const Gradients& gradients) {
-  if (gradients.size() == 0) return {};
+  if (gradients.size() == 0) {  // a mistake that is recorded already; the effect can have a name
+    return gradients.graph == nullptr ? Effect() : detail::group_node(*gradients.graph, nullptr, 0);
+  }
   Pool<Id> tokens;
   if constexpr (requires(const Rows& first) { optimizer.begin(first); }) {
     const auto begun = optimizer.begin(Rows(gradients[0].variable, optimizer.name));
@@ -255,7 +257,7 @@ namespace detail {
 /// Whether what is to be minimised is a scalar. Optimisers' own minimize ask it too: what the
 /// compiler says then begins with the caller's line.
 template <class L, class... More>
-inline constexpr bool is_scalar_loss = L::rank == 0;
+inline constexpr bool is_scalar_loss = requires { requires L::rank == 0; };
 }  // namespace detail
 
 /// One step down the gradient of a scalar loss, for all trainable variables that it depends on.

@@ -52,9 +52,18 @@ constexpr Expr<float> rate_at(const Step& step, const AnyExpr& rate) {
   return {step.graph(), cast_to(rate, DType::float32).id};
 }
 
-/// step / steps, or with staircase the whole part of it.
+/// step / steps. No steps are a mistake of the model.
+constexpr AnyExpr part_of(const AnyExpr& step, double steps) {
+  if (!(steps > 0)) {
+    Message message{};
+    step.graph->fail(message << "a schedule of a step: its steps must be more than 0");
+  }
+  return in_double(step) / steps;
+}
+
+/// The same, or with staircase the whole part of it.
 constexpr AnyExpr part_of(const AnyExpr& step, double steps, bool staircase) {
-  const AnyExpr part = in_double(step) / steps;
+  const AnyExpr part = part_of(step, steps);
   return staircase ? floor(part) : part;
 }
 
@@ -119,7 +128,7 @@ struct PolynomialDecay {
 /// steps is multiplied by the smallest whole number, 1 at least, that makes it reach t.
 template <TypedExpr Step>
 constexpr Expr<float> polynomial_decay(const Step& step, const PolynomialDecay& o) {
-  const AnyExpr part = detail::in_double(step.any()) / o.steps;
+  const AnyExpr part = detail::part_of(step.any(), o.steps);
   const AnyExpr done = o.cycle ? part / maximum(ceil(part), 1) : minimum(part, 1);
   const AnyExpr start = setting(*part.graph, o.rate, DType::float64);
   return detail::rate_at(step, (start - o.end) * pow(1 - done, o.power) + o.end);
@@ -133,7 +142,7 @@ struct CosineDecay {
 /// rate * ((1 - least) * (1 + cos(pi t / steps)) / 2 + least) with t = min(step, steps).
 template <TypedExpr Step>
 constexpr Expr<float> cosine_decay(const Step& step, const CosineDecay& o) {
-  const AnyExpr done = minimum(detail::in_double(step.any()) / o.steps, 1);
+  const AnyExpr done = minimum(detail::part_of(step.any(), o.steps), 1);
   const AnyExpr wave = detail::half_wave(done);
   const AnyExpr start = setting(*done.graph, o.rate, DType::float64);
   return detail::rate_at(step, start * ((1 - o.least) * wave + o.least));
@@ -150,7 +159,7 @@ struct CosineRestarts {
 /// 1..., of which a part f is over, rate * ((1 - least) * lower^i * (1 + cos(pi f)) / 2 + least).
 template <TypedExpr Step>
 constexpr Expr<float> cosine_decay_restarts(const Step& step, const CosineRestarts& o) {
-  const AnyExpr part = detail::in_double(step.any()) / o.steps;  // in first periods
+  const AnyExpr part = detail::part_of(step.any(), o.steps);  // in first periods
   constexpr double rounding = 1e-9;  // of the logarithms, where a period begins
   AnyExpr period = floor(part);
   AnyExpr done = part - period;
@@ -168,7 +177,7 @@ constexpr Expr<float> cosine_decay_restarts(const Step& step, const CosineRestar
 /// rate * min(step / steps, 1): from 0 to the rate, a number or another schedule, in so many steps.
 template <TypedExpr Step>
 constexpr Expr<float> linear_warmup(const Step& step, const Scalar& rate, double steps) {
-  const AnyExpr done = minimum(detail::in_double(step.any()) / steps, 1);
+  const AnyExpr done = minimum(detail::part_of(step.any(), steps), 1);
   return detail::rate_at(step, setting(*done.graph, rate, DType::float64) * done);
 }
 

@@ -213,6 +213,7 @@ class ClusterBuilder {
   constexpr void follow_effects(Id id, const Node& node) {
     if (!effects_.concerns(node)) return;
     const Id cluster = cluster_of_[id];
+    if (node.controls.count != 0 && out_.first_controlled == none) out_.first_controlled = cluster;
     effects_.place(id, [&](Id before) {
       if (cluster_of_[before] != cluster) follow(clusters_[cluster], cluster_of_[before]);
     });

@@ -103,6 +103,8 @@ struct Fused {
   /// Clusters from this one on have nodes that follow an effect. Such nodes join no earlier ones:
   /// these may read what the effect overwrites, and so have to come before it.
   Id first_late = 0;
+  /// The first cluster with a node that has control inputs; none without one.
+  Id first_controlled = none;
   NeedSets need_sets;        ///< bits are numbers of Roots::values
   Pool<Id> needs;            ///< by node: the names that need it, in need_sets
   Pool<std::uint16_t> axes;  ///< by pair of types: broadcast_axes plus one, where known

@@ -103,6 +103,16 @@ constexpr bool is_present_access(const Graph& graph, const Node& node) {
   return found;
 }
 
+/// Whether a node has an effect outside of variables.
+constexpr bool is_effect_outside(const Graph& graph, const Node& node) {
+  if (node.op->kind != Kind::control) {
+    return node.op->effect == SideEffect::writes && !writes_variable(node.op->kind);
+  }
+  bool found = false;
+  each_access(graph, node, [&](Access a) { found = found || a.variable == Access::outside; });
+  return found;
+}
+
 /// The nodes of a graph in the order of their effects.
 class EffectOrder {
  public:
@@ -111,9 +121,8 @@ class EffectOrder {
 
   /// Whether there is anything to say of a node.
   constexpr bool concerns(const Node& node) const {
-    if (node.controls.count != 0 || node.op->effect == SideEffect::writes) return true;
-    if (node.op->kind != Kind::control) return is_present_access(*graph_, node);
-    return graph_->regions[graph_->lists[node.regions.first]].accesses.count != 0;
+    return node.controls.count != 0 || is_present_access(*graph_, node) ||
+           is_effect_outside(*graph_, node);
   }
 
   /// Calls before(n) for the nodes n that come before this one, and has those that are placed later
@@ -128,13 +137,13 @@ class EffectOrder {
       write(variable_of(node), id, before);
     } else if (node.op->effect == SideEffect::reads_state) {
       read(variable_of(node), id, before);
-    } else if (node.op->effect == SideEffect::writes) {
-      write(outside(), id, before);
     } else if (node.op->kind == Kind::control) {
       each_access(*graph_, node, [&](Access access) {
         const Id place = access.variable == Access::outside ? outside() : access.variable;
         access.writes ? write(place, id, before) : read(place, id, before);
       });
+    } else if (is_effect_outside(*graph_, node)) {
+      write(outside(), id, before);
     }
   }
 
@@ -195,10 +204,12 @@ class EffectSplitter {
     Pool<char> follows_effect(graph_.nodes.size(), 0);
     char* const follows = follows_effect.data();
     Pool<Id> late;
+    bool outside_late = false;  // an effect outside is late: then those behind it are, too
     for (int i = first; i < count; ++i) {
       const Id id = order[i];
       const Node node = nodes[id];
-      bool after = is_present_access(graph_, node);
+      const bool outside = is_effect_outside(graph_, node);
+      bool after = is_present_access(graph_, node) || (outside && outside_late);
       const Id last = node.inputs.first + node.inputs.count;
       for (Id k = node.inputs.first; k < last && !after; ++k) {
         if (follows[values[operands[k]].node] != 0) after = true;
@@ -208,6 +219,7 @@ class EffectSplitter {
       }
       if (after) {
         follows[id] = 1;
+        outside_late |= outside;
         late.push(id);
       } else {
         out_.order.push(id);

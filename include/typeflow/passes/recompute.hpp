@@ -97,6 +97,7 @@ class Recomputer {
   constexpr void visit(Id id) {
     const Cluster& cluster = fused_.clusters[id];
     if (cluster.kind != ClusterKind::loop || id >= fused_.first_late) return;
+    if (graph_.nodes.data()[cluster.first].controls.count != 0) return;  // its readers would run it
     bool changed = false;
     const Id* next = fused_.next.data();
     for (Id m = cluster.first; m != none; m = next[m]) {

@@ -118,8 +118,7 @@ class RegionCopier {
     if (type_of_[number] == none) type_of_[number] = to_.intern(from_.types[number]);
     return type_of_[number];
   }
-  /// What stands for a value; outer ones that are no inputs are sources: constants, the variables
-  /// whose present values are used.
+  /// What stands for a value; outer ones that are no inputs are constants.
   constexpr Id value(Id original) {
     if (value_of_[original] == none) {
       if (!stands_for_.empty() && stands_for_[original] != none) {
@@ -133,11 +132,22 @@ class RegionCopier {
         return 0;
       }
       copy(node);
-      if (node.op->builtin == Builtin::variable) {
-        to_.variable_records[from_.variable_index(original)].value = value_of_[original];
-      }
     }
     return value_of_[original];
+  }
+  /// The variable that a node writes, or reads as it is then. What reads it by its handle has the
+  /// value at the start of the run, which is a capture.
+  constexpr Id variable(Id original) {
+    const Id index = from_.variable_index(original);
+    if (to_.variable_records[index].value == none) {
+      stand_at(from_.node_of(original), 0);
+      const Op& op = from_.op_of(original);
+      const Id node = to_.add_node(op, nullptr, 0, 1, from_.words_of(from_.node_of(original)),
+                                   from_.node_of(original).attributes.count);
+      to_.variable_records[index].value = to_.values.size();
+      to_.values.push(Value{node, 0, type(original), from_.values[original].name});
+    }
+    return to_.variable_records[index].value;
   }
 
   constexpr void stand_at(const Node& node, Id region) {
@@ -148,7 +158,12 @@ class RegionCopier {
   }
   constexpr void copy(const Node& node) {
     Pool<Id> inputs;
-    for (Id k = 0; k < node.inputs.count; ++k) inputs.push(value(from_.input(node, k)));
+    const bool present =
+        writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
+    if (present) inputs.push(variable(from_.input(node, 0)));
+    for (Id k = inputs.size(); k < node.inputs.count; ++k) {
+      inputs.push(value(from_.input(node, k)));
+    }
     stand_at(node, region_of_[node.region] == none ? 0 : region_of_[node.region]);
     const Id id = to_.add_node(*node.op, inputs.data(), inputs.size(), node.outputs.count,
                                from_.words_of(node), node.attributes.count);

@@ -37,7 +37,7 @@ class OperationNames {
  public:
   constexpr bool agree(const Op& op) {
     const int place = static_cast<int>(op.id % 64);
-    if (filled_[place] && table_[place]->id == op.id) return table_[place]->type == op.type;
+    if (filled_[place] && table_[place]->id == op.id) return table_[place] == &op;
     filled_[place] = true;
     table_[place] = &op;
     return true;
@@ -73,7 +73,7 @@ class Seen {
  private:
   static constexpr bool alike(const Graph& graph, const Node& a, const Node& b) {
     const Value* const values = graph.values.data();
-    if (a.op->id != b.op->id || a.inputs.count != b.inputs.count ||
+    if (a.op->id != b.op->id || a.op != b.op || a.inputs.count != b.inputs.count ||
         a.attributes.count != b.attributes.count || a.outputs.count != b.outputs.count) {
       return false;
     }

@@ -59,7 +59,7 @@ class RunnerTensors {
   [[noreturn]] TYPEFLOW_COLD void refuse(std::string_view name, const char* argument,
                                          const char* kind) const {
     const auto is_nearer = [&](const Description& a, const Description& b) {
-      return distance(a.name, name) < distance(b.name, name);
+      return path_distance(a.name, name) < path_distance(b.name, name);
     };
     std::string text = std::string("no such ") + kind;
     const auto nearest = std::min_element(descriptions_.begin(), descriptions_.end(), is_nearer);

@@ -89,7 +89,7 @@ constexpr Message unknown_name(const ir::ProgramView& program, const char* what,
   Id nearest = none;
   int best = 1000;
   for (Id i = 0; i < program.names.size; ++i) {
-    const int d = distance(name_text(program, i).view(), name);
+    const int d = path_distance(name_text(program, i).view(), name);
     if (d < best) {
       best = d;
       nearest = i;

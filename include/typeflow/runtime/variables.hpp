@@ -83,7 +83,8 @@ TYPEFLOW_COLD inline void reset_variable(VariableEntry& entry, std::uint64_t pat
     for (std::string_view& x : strings_of(entry)) release(std::exchange(x, {}));
     return;
   }
-  const std::uint64_t key = random_key(how.seeded ? how.seed : seed, path);
+  const std::uint64_t key =
+      random_key(how.seeded ? how.seed : seed, how.path != 0 ? how.path : path);
   visit_dtype(entry.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const out = reinterpret_cast<T*>(entry.bytes.data());

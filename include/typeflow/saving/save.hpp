@@ -39,32 +39,39 @@ inline std::string version_text() {
          "." + std::to_string(TYPEFLOW_VERSION_PATCH);
 }
 
-/// What a file of these variables consists of: all but the elements, which stay where they are.
+/// A variable as it is saved.
+struct SavedInput {
+  std::string name;
+  Type type;
+  std::span<const std::byte> bytes;
+};
+
+/// What a file consists of: all but the elements, which stay where they are.
 struct SavedParts {
   std::string header;  ///< with the eight bytes of its length
   std::vector<std::span<const std::byte>> data;
 };
 
-TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const std::string& source,
-                                            const SaveOptions& options) {
+TYPEFLOW_COLD inline SavedParts saved_parts(std::vector<SavedInput>&& inputs, Metadata metadata,
+                                            const std::string& source) {
   struct Saved {
     std::string name;
-    const VariableEntry* entry;
+    Dims dims;
+    std::span<const std::byte> bytes;
     const SavedType* type;
   };
   std::vector<Saved> in_order;
-  for (std::string& name : variables.names()) {
-    if (options.only && !options.only(name)) continue;
-    const VariableEntry* const entry = variables.find(name);
-    const auto type = std::ranges::find(saved_types, entry->dtype, &SavedType::dtype);
-    if (entry->dtype == DType::string || type == std::end(saved_types)) {
-      throw Error(source, "the variable " + to_string(entry->dtype, entry->dims) + " " +
-                              in_quotes(name) + " has elements that safetensors files can't hold");
+  for (SavedInput& x : inputs) {
+    const auto type = std::ranges::find(saved_types, x.type.dtype, &SavedType::dtype);
+    if (x.type.dtype == DType::string || type == std::end(saved_types)) {
+      throw Error(source, "the variable " + to_string(x.type.dtype, x.type.dims) + " " +
+                              in_quotes(x.name) +
+                              " has elements that safetensors files can't hold");
     }
-    if (name == "__metadata__") {
+    if (x.name == "__metadata__") {
       throw Error(source, "no variable of a safetensors file can have the name '__metadata__'");
     }
-    in_order.push_back({std::move(name), entry, type});
+    in_order.push_back({std::move(x.name), x.type.dims, x.bytes, type});
   }
   // Large elements first: so all are aligned, as the data itself is.
   std::ranges::sort(in_order, {}, [](const Saved& x) {
@@ -76,19 +83,15 @@ TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const st
   std::uint64_t end = 0;
   for (const Saved& x : in_order) {
     const std::uint64_t begin = end;
-    end += x.entry->bytes.size();
-    const std::span<const Extent> shape(x.entry->dims.extent,
-                                        static_cast<std::size_t>(x.entry->dims.rank));
+    end += x.bytes.size();
+    const std::span<const Extent> shape(x.dims.extent, static_cast<std::size_t>(x.dims.rank));
     header[x.name] = {{"dtype", x.type->name},
                       {"shape", std::vector(shape.begin(), shape.end())},
                       {"data_offsets", {begin, end}}};
-    parts.data.push_back(x.entry->bytes);
+    parts.data.push_back(x.bytes);
   }
-  Metadata metadata = options.metadata;
   metadata.try_emplace("format", "typeflow");
   metadata.insert_or_assign("typeflow.version", version_text());
-  metadata.insert_or_assign("typeflow.draws", std::to_string(variables.draws()));
-  if (!options.model.empty()) metadata.insert_or_assign("typeflow.model", options.model);
   header["__metadata__"] = std::map<std::string, std::string>(metadata.begin(), metadata.end());
 
   std::string text;
@@ -109,6 +112,28 @@ TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const st
   return parts;
 }
 
+/// What save() writes.
+TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const std::string& source,
+                                            const SaveOptions& options) {
+  std::vector<SavedInput> inputs;
+  for (std::string& name : variables.names()) {
+    if (options.only && !options.only(name)) continue;
+    const VariableEntry* const entry = variables.find(name);
+    inputs.push_back({std::move(name), Type(entry->dtype, entry->dims), entry->bytes});
+  }
+  Metadata metadata = options.metadata;
+  metadata.insert_or_assign("typeflow.draws", std::to_string(variables.draws()));
+  if (!options.model.empty()) metadata.insert_or_assign("typeflow.model", options.model);
+  return saved_parts(std::move(inputs), std::move(metadata), source);
+}
+
+inline void write_parts(const SavedParts& parts, const std::filesystem::path& path) {
+  ReplacingFile file(path);
+  file.write(parts.header);
+  for (const std::span<const std::byte> bytes : parts.data) file.write(bytes);
+  file.finish();
+}
+
 }  // namespace detail
 
 /// Saves variables, and the number of the next draw of random numbers, to a safetensors file.
@@ -120,11 +145,7 @@ TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const st
 /// Nothing may assign the variables meanwhile.
 TYPEFLOW_COLD inline void save(const Variables& variables, const std::filesystem::path& path,
                                const SaveOptions& options = {}) {
-  const detail::SavedParts parts = detail::saved_parts(variables, path.string(), options);
-  detail::ReplacingFile file(path);
-  file.write(parts.header);
-  for (const std::span<const std::byte> bytes : parts.data) file.write(bytes);
-  file.finish();
+  detail::write_parts(detail::saved_parts(variables, path.string(), options), path);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

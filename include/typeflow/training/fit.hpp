@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <type_traits>
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/text.hpp"
@@ -37,6 +38,11 @@ struct FitOptions {
   std::int64_t progress_every = 100;  ///< steps between two lines where that is no terminal
 };
 
+namespace detail {
+template <class T>
+inline constexpr bool is_tuple = requires { std::tuple_size<std::remove_cvref_t<T>>::value; };
+}  // namespace detail
+
 /// What a training came to.
 struct FitResult {
   std::int64_t steps = 0;                                            ///< steps done
@@ -61,6 +67,9 @@ struct FitResult {
 /// it is to be had again.
 template <Text Loss = "loss", Text Train = "train", class S, class F>
 FitResult fit(S& session, F&& next_batch, const FitOptions& options) {
+  static_assert(detail::is_tuple<std::invoke_result_t<F&>>,
+                "fit(session, next_batch, options): next_batch() must return a std::tuple of "
+                "feeds, std::tuple(tf::feed<\"x\">(x))");
   if (options.epochs < 0) {
     throw Error("fit: epochs", "0 or more", std::to_string(options.epochs));
   }

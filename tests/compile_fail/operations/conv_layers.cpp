@@ -36,6 +36,7 @@ constexpr void model(tf::Graph& g) {
   tf::Conv2dTransposeLayer<3, 8, 3>(g, "r")(image);  // error: transposed convolution layer: the channels of y must be the layer's
   tf::DepthwiseConv2dLayer<3, 2, 3>(g, "s")(image);  // error: depthwise convolution layer: the channels of x must be the layer's
   tf::SeparableConv2dLayer<3, 8, 3>(g, "t")(image);  // error: separable convolution layer: the channels of x must be the layer's
+  tf::Conv2dInPlaneLayer<3, 3>(g, "F")(image);       // error: in-plane convolution layer: the channels of x must be the layer's
   embedding<10, 4>(g, "u", lines);           // error: embedding<vocabulary, width>(g, name, ids): the ids must be integers
   tf::Embedding<10, 5>(g, "v")(lines);       // error: embedding: the ids must be integers
   tf::LayerNorm<5>(g, "w")(rows);            // error: layer_norm: the last axis of x must have the layer's channels
@@ -43,6 +44,8 @@ constexpr void model(tf::Graph& g) {
   tf::GroupNorm<2, 6>(g, "y")(image);        // error: group_norm: x must have 2 to 7 axes, the last with the layer's channels
   tf::GroupNorm<3, 4>(g, "z")(rows);         // error: group_norm: groups must divide the channels of x, its last axis
   tf::GroupNorm<2, 4, double>(g, "A")(lines);  // error: group_norm: the variables must have the element type of x, or float for 16 bits
+  tf::InstanceNorm<6>(g, "G")(image);        // error: instance_norm: x must have axes between its first and its last, (N,H,W,C), and the last must have the layer's channels
+  tf::InstanceNorm<4, double>(g, "H")(image);  // error: instance_norm: the variables must have the element type of x, or float for 16 bits
   tf::MultiHeadAttention<2, 6>(g, "B")(lines);         // error: multi_head_attention: x must be (B,T,C) with the layer's channels, which heads must divide
   tf::MultiHeadAttention<2, 4, double>(g, "C")(lines);  // error: multi_head_attention: x must have the element type of the layer's variables
   tf::MultiHeadAttention<2, 4>(g, "D")(lines, ids);    // error: multi_head_attention: the mask must be boolean, or of the element type of x

@@ -14,6 +14,7 @@ constexpr void model(tf::Graph& g) {
   auto loss = sum(v);
   [[maybe_unused]] const double rate = 2;
   assign(v, 1).named("right");
+  check(less(v, 1), "{}", v).named("small");
   gradients(loss, v).named("dv");
 #ifndef CORRECTED
   // clang-format off
@@ -27,6 +28,8 @@ constexpr void model(tf::Graph& g) {
   assign_add(v, pair);                              // error: assign_add(variable, value): the value must have the variable's element type and broadcast to its shape
   assign_sub(v, wide);                              // error: assign_sub(variable, value): the value must have the variable's element type and broadcast to its shape
   assign_mul(n, 0.5);                               // error: assign_mul(variable, value): the value must have the variable's element type and broadcast to its shape
+  check(v, "v is {}", v);                           // error: check(condition, text, x...): the condition must be a tensor of booleans, as less(a, b) and is_finite(x) are
+  check(less(v, 1), "{} of {}", v, 3);              // error: check(condition, text, x...): what the text shows must be tensors
   gradients(v, v);                                  // error: gradients(y, x): y must be a scalar; for other shapes give its gradient, gradients(y, grad_ys(dy), x)
   gradients(sum(n), n);                             // error: gradients(y, x): y and x must be floating-point
   gradients(v, tf::grad_ys(pair), v);               // error: gradients(y, grad_ys(dy), x): dy must have the element type and shape of y

@@ -57,7 +57,9 @@ constexpr void shared(tf::Graph& g) {
   const tf::Conv2dTransposeLayer<3, 2, 3, 2, double> up(g, "up");
   const tf::DepthwiseConv2dLayer<2, 1, 3, 1, double> plane(g, "plane");
   const tf::SeparableConv2dLayer<2, 2, 3, 1, 2, double> separable(g, "separable");
-  auto loss = (sum(square(separable(plane(up(conv(x)))))) + sum(conv(0.5 * x))).named("loss");
+  const tf::Conv2dInPlaneLayer<3, 3, 1, double> blur(g, "blur");
+  auto loss =
+      (sum(square(separable(plane(up(blur(blur(conv(x)))))))) + sum(conv(0.5 * x))).named("loss");
   for (const auto& [v, dv] : gradients(loss)) {
     tf::Scope in(g, v);
     dv.named("gradient");

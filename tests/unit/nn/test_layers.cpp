@@ -52,6 +52,9 @@ constexpr void norms(tf::Graph& g) {
   (layer_norm(layer(x), 0.1) + beta).named("layer_function");
   const tf::NormOptions plain{.epsilon = 0.2};
   group(tf::group_norm<2>(g, "plain", x, plain)).named("group_function");
+  const tf::InstanceNorm<4, double> instance(g, "instance", {.epsilon = 0.3});
+  instance(instance(x)).named("instance_object");
+  instance(tf::instance_norm(g, "each", x, {.epsilon = 0.3})).named("instance_function");
 }
 
 constexpr void attentions(tf::Graph& g) {
@@ -130,10 +133,12 @@ TEST_CASE("norms as objects are those of the functions, with variables of their 
   tf::Graph g;
   norms(g);
   const tf::ParameterTable table = tf::parameters(g);
-  REQUIRE(table.size() == 5);
+  REQUIRE(table.size() == 9);
   CHECK(table[0].path == "layer/beta");
   CHECK(table[1].path == "group/gamma");
   CHECK(table[2].path == "group/beta");
+  CHECK(table[5].path == "instance/gamma");
+  CHECK(table[6].path == "instance/beta");
   tf::Interpreter run(g);
   test::Random random(2);
   const auto draw = [&](const std::vector<tf::Extent>& extents) {
@@ -142,10 +147,14 @@ TEST_CASE("norms as objects are those of the functions, with variables of their 
   run.variables["layer/beta"] = draw({4});
   run.variables["plain/gamma"] = run.variables["group/gamma"] = draw({4});
   run.variables["plain/beta"] = run.variables["group/beta"] = draw({4});
-  const auto results = run.run({"layer_object", "layer_function", "group_object", "group_function"},
+  run.variables["each/gamma"] = run.variables["instance/gamma"] = draw({4});
+  run.variables["each/beta"] = run.variables["instance/beta"] = draw({4});
+  const auto results = run.run({"layer_object", "layer_function", "group_object", "group_function",
+                                "instance_object", "instance_function"},
                                {{"x", draw({2, 3, 4})}});
   CHECK(test::difference(results[0], results[1]) < 1e-14);
   CHECK(test::difference(results[2], results[3]) < 1e-14);
+  CHECK(test::difference(results[4], results[5]) < 1e-14);
   CHECK(test::difference(results[0], results[2]) > 0.1);
 }
 

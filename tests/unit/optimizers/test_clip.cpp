@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Gradients clipped, scaled and summed over runs, and moving averages of variables, against plain
-// loops.
+// Gradients clipped, scaled and summed over runs, against plain loops.
 
 #include <doctest/doctest.h>
 
@@ -101,6 +100,38 @@ TEST_CASE("clipping by norm, average norm and global norm") {
   }
 }
 
+TEST_CASE("the global norm of gradients adds up what a row was read for") {
+  tf::Graph g;
+  auto table = tf::variable<float, 1000000, 2>(g, "table");
+  auto w = tf::variable<double>(g, "w");
+  auto ids = tf::placeholder<std::int32_t, 3>(g, "ids");
+  auto few = tf::placeholder<std::int32_t, tf::batch>(g, "few");
+  auto small = tf::variable<float, 5, 1>(g, "small");
+  auto b = tf::placeholder<float, 3, 2>(g, "b");
+  auto loss = sum(gather(table, ids) * b) + tf::cast<float>(3 * w) + sum(gather(small, few)) +
+              2 * sum(gather(small, ids));
+  const tf::AnyExpr norm = global_norm(gradients(loss));
+  CHECK(norm.dtype() == tf::DType::float64);
+  norm.named("norm");
+  const tf::HostTensors feeds = {{"ids", test::ints({3}, {1, 3, 1})},
+                                 {"few", test::ints({2}, {3, 4})},
+                                 {"b", test::floats({3, 2}, {2, 1, -0.25, 0.125, -0.5, 3})}};
+  tf::ir::ProgramInterpreter programs(g);
+  const double table_squares = 1.5 * 1.5 + 4 * 4 + 0.25 * 0.25 + 0.125 * 0.125;
+  const double small_squares = 4 * 4 + 3 * 3 + 1;  // rows 1, 3, 4
+  CHECK(programs.run({"norm"}, feeds)[0].value(0) ==
+        doctest::Approx(std::sqrt(table_squares + 9 + small_squares)));
+  // Nothing else has the shape of the table.
+  tf::Pool<tf::Id> roots;
+  roots.push(norm.id);
+  const tf::ir::Simplified simplified = tf::ir::simplify(tf::ir::Graph(g), roots);
+  for (const tf::Id n : simplified.order) {
+    const tf::ir::Node& node = simplified.graph.nodes[n];
+    if (node.op->name == "Variable" || node.outputs.count == 0) continue;
+    CHECK(!(simplified.graph.dims_of(node.outputs.first) == tf::Dims{2, {1000000, 2}}));
+  }
+}
+
 TEST_CASE("an infinite global norm makes all gradients NaN") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   check(
@@ -153,71 +184,4 @@ TEST_CASE("gradients summed over runs are applied once") {
   CHECK(programs.variables.at("table").value(2) == 1);
   CHECK(programs.variables.at("table").value(4) == 0.25);
   CHECK(programs.variables.at("w/accumulated").value(0) == 0);
-}
-
-namespace {
-
-/// Averages of w, which each run adds 1 to, and what they are by a loop.
-template <class Expected>
-void check_average(tf::ExponentialMovingAverage averages, const Expected& expected,
-                   bool counts = false) {
-  tf::Graph g;
-  auto w = tf::variable<double>(g, "net/w", tf::zeros);
-  tf::Effect train = assign_add(w, 1);
-  if (counts) {
-    averages.num_updates = global_step(g);
-    train += assign_add(global_step(g), 1);
-  }
-  (train + averages.apply(g.trainable())).named("train");
-  (averages.average(w) + 0).named("average");
-  tf::Interpreter interpreter(g);
-  tf::ir::ProgramInterpreter programs(g);
-  interpreter.variables = programs.variables =
-      test::start_values(g, {{"net/w", test::doubles({}, {5})}});
-  for (int step = 1; step <= 6; ++step) {
-    CAPTURE(step);
-    interpreter.run({"train"});
-    programs.run({"train"});
-    const std::string name = "net/w/ExponentialMovingAverage";
-    CHECK(interpreter.variables.at(name).value(0) == doctest::Approx(expected(step)));
-    CHECK(programs.run({"average"})[0].value(0) == doctest::Approx(expected(step)));
-  }
-  CHECK(g.trainable().size() == 1);
-}
-
-}  // namespace
-
-TEST_CASE("moving averages start at what the variables are") {
-  check_average({.decay = 0.8}, [](int step) {
-    double average = 5;
-    for (int t = 1; t <= step; ++t) average = 0.8 * average + 0.2 * (5 + t);
-    return average;
-  });
-  check_average({.decay = 0.3, .num_updates = 2}, [](int step) {
-    double average = 5;
-    for (int t = 1; t <= step; ++t) average = 0.25 * average + 0.75 * (5 + t);
-    return average;
-  });
-}
-
-TEST_CASE("moving averages that follow fast at first") {
-  check_average(
-      {.decay = 0.3},
-      [](int step) {
-        double average = 5;
-        for (int t = 1; t <= step; ++t) {
-          const double decay = std::min(0.3, static_cast<double>(t) / (9 + t));
-          average = decay * average + (1 - decay) * (5 + t);
-        }
-        return average;
-      },
-      true);
-}
-
-TEST_CASE("moving averages without the bias of a start at zero") {
-  check_average({.decay = 0.8, .zero_debias = true}, [](int step) {
-    double sum = 0;
-    for (int t = 1; t <= step; ++t) sum = 0.8 * sum + 0.2 * (5 + t);
-    return sum / (1 - std::pow(0.8, step));
-  });
 }

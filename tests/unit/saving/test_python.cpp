@@ -11,9 +11,11 @@
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "typeflow/saving.hpp"
+#include "typeflow/typeflow.hpp"
 #include "unit/saving/folder.hpp"
 
 namespace tf = typeflow;
@@ -44,6 +46,12 @@ assert np.array_equal(np.frombuffer(raw["complex"]["data"], np.complex64), [1 + 
 with safetensors.safe_open(folder + "/ours", "np") as file:
     assert file.metadata()["typeflow.model"] == "mlp", file.metadata()
 
+by_operation = load_file(folder + "/by_operation")
+assert set(by_operation) == {"fc/W", "step"}
+assert by_operation["fc/W"].dtype == np.float32
+assert np.array_equal(by_operation["fc/W"], np.full((2, 3), 1.5, np.float32))
+assert by_operation["step"] == 7 and by_operation["step"].dtype == np.int64
+
 theirs = {name: np.arange(6).reshape(2, 3).astype(name) for name in
           "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()}
 theirs["bool"] = np.array([True, False])
@@ -63,6 +71,17 @@ void check_counting(const tf::Variables& variables, const char* name) {
   CHECK(variables.dims(name) == tf::Dims{2, {2, 3}});
   const auto values = variables.get<T>(name);
   for (std::size_t i = 0; i < 6; ++i) CHECK(values[i] == static_cast<T>(static_cast<int>(i)));
+}
+
+constexpr void operations(tf::Graph& g) {
+  auto path = placeholder<std::string_view>(g, "path");
+  const auto W = [&] {
+    tf::Scope in(g, "fc");
+    return variable<float, 2, 3>(g, "W", tf::filled(1.5));
+  }();
+  auto step = variable<std::int64_t>(g, "step", tf::filled(7));
+  save_variables(path, {W, step}).named("save");
+  restore_tensor<double, 2, 3>(path, "float64").named("float64");
 }
 
 }  // namespace
@@ -98,6 +117,10 @@ TEST_CASE("Python's safetensors package reads our files, and we read its") {
   more.set<std::complex<float>>("complex", std::vector<std::complex<float>>{{1, 2}}, {1, {1}});
   save(more, folder / "more");
 
+  tf::Variables made;
+  tf::Session<operations> session(made);
+  session.run<"save">(tf::feed<"path">(std::string_view((folder / "by_operation").string())));
+
   std::ofstream(folder / "script.py") << script;
   const std::string command =
       python + " '" + (folder / "script.py").string() + "' '" + folder.path().string() + "'";
@@ -121,4 +144,6 @@ TEST_CASE("Python's safetensors package reads our files, and we read its") {
   CHECK(theirs.get<double>("caf\xc3\xa9 \"x\"")[0] == 0.1);
   CHECK(theirs.dims("empty") == tf::Dims{3, {2, 0, 3}});
   CHECK(theirs.names().size() == 14);
+  const std::string path = (folder / "theirs").string();
+  CHECK(session.run<"float64">(tf::feed<"path">(std::string_view(path)))(1, 2) == 5);
 }

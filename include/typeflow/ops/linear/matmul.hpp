@@ -133,6 +133,13 @@ struct MatMul : contraction {
     }
   }
 
+  /// (..., M,N) as (...*M, N); none if that is no extent.
+  static constexpr Dims one_matrix(const Dims& x) {
+    const Count rows = count_of(without_last(x, 1));
+    if (extent_of(rows) == no_extent) return no_dims;
+    return {2, {extent_of(rows), x.extent[x.rank - 1]}};
+  }
+
  private:
   static constexpr bool is_moved(const AnyExpr& x) {
     return made_by<Transpose>(x) || made_by<BroadcastTo>(x);
@@ -143,12 +150,6 @@ struct MatMul : contraction {
       if (op.permutation[i] != i) return false;
     }
     return op.permutation[rank - 1] == rank - 2;
-  }
-  /// (..., M,N) as (...*M, N); none if that is no extent.
-  static constexpr Dims one_matrix(const Dims& x) {
-    const Count rows = count_of(without_last(x, 1));
-    if (extent_of(rows) == no_extent) return no_dims;
-    return {2, {extent_of(rows), x.extent[x.rank - 1]}};
   }
 };
 

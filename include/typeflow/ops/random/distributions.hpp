@@ -125,6 +125,13 @@ constexpr void check_logits() {
 
 }  // namespace detail
 
+/// Untyped: standard normal, of the given type; without a name if the label is "".
+constexpr AnyExpr random_normal(std::same_as<ir::Graph> auto& graph, const Label& label,
+                                const Type& type) {
+  const std::uint64_t path = graph.add_random_path("random_normal", label);
+  return detail::labelled(detail::normal_node(graph, path, type), label);
+}
+
 /// Normal, drawn anew in each run: random_normal<float, tf::batch, 64>(g, "z"). For parameters that
 /// are tensors write mean + deviation * random_normal<...>(...), of which gradients can be taken.
 template <Element T, Extent... D>

@@ -6,7 +6,6 @@
 #include <source_location>
 #include <type_traits>
 
-#include "typeflow/front/gradients.hpp"
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/complex.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
@@ -64,19 +63,6 @@ constexpr auto global_norm(const X& x, const Rest&... rest) {
     const auto at = std::source_location::current();
     return sqrt((sum(detail::squared_sizes(x, at)) + ... + sum(detail::squared_sizes(rest, at))));
   }
-}
-
-/// The same of all gradients of a list, an untyped scalar: a float, or a double if one of them is.
-constexpr AnyExpr global_norm(const Gradients& gradients) {
-  DType type = DType::float32;
-  for (const auto& [variable, gradient] : gradients) {
-    if (variable.dtype() == DType::float64) type = DType::float64;
-  }
-  AnyExpr total = detail::literal_node(*gradients.graph, type, 0);
-  for (const auto& [variable, gradient] : gradients) {
-    total = total + sum(square(cast_to(gradient, type)));
-  }
-  return sqrt(total);
 }
 
 /// x / sqrt(max(sum(x^2), epsilon)), with sums over axes, all if none is named: vectors of length

@@ -75,6 +75,18 @@ constexpr Effect group_node(Graph& g, const Id* tokens, int count) {
   ir::Graph& graph = g;
   return {g, graph.add_value(record<ops::Group>, tokens, count, none)};
 }
+/// Adds an effect outside of variables: a node of O without a result.
+template <class O>
+constexpr Effect effect_node(Graph& g, const O& op, const Id* inputs, int count) {
+  (void)sizeof(BindOp<O>);
+  ir::Graph& graph = g;
+  if constexpr (word_count<O> == 0) {
+    return {g, graph.add_value(record<O>, inputs, count, none)};
+  } else {
+    const Words<O> words = encode(op);
+    return {g, graph.add_value(record<O>, inputs, count, none, words.data(), word_count<O>)};
+  }
+}
 constexpr Id assign_node(ir::Graph& graph, Id variable, Id value) {
   (void)sizeof(BindOp<ops::Assign>);
   const Id ids[] = {variable, value};

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "model.hpp"
+
+template void ptb::train<ptb::test>(const typeflow::Corpus&, const examples::Options&);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Norms of gradients. That of a sparse gradient costs what its rows do, unless its slices can't be
+// made one list while the model is traced: those of a batch and of 5 indices. What a row was read
+// for several times is added up first, so that the norm is that of the gradient. (TensorFlow takes
+// the norm of the parts: where a row was read twice it has another number.)
+
+#include <concepts>
+
+#include "typeflow/ops/elementwise/math.hpp"
+#include "typeflow/ops/reduce/norms.hpp"
+#include "typeflow/optimizers/optimizer.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// A gradient, and of a sparse one which elements of its values count: (n,1...) or (N,1...).
+struct DistinctRows {
+  AnyExpr gradient;
+  AnyExpr used{};
+};
+
+/// A sparse gradient as slices of which no two have the same row, but for some that are zero and
+/// not used; a dense one as it is.
+template <UntypedExpr X>
+constexpr DistinctRows split_rows(const X& gradient) {
+  const Pool<Slices> slices = slices_of(gradient);
+  if (slices.empty()) return {gradient};
+  const SummedRows rows = listed_rows(gradient, slices);
+  if (!rows.indices.exists()) {  // no sum of slices: dense
+    return {1 * gradient, touched_rows(gradient, slices)};
+  }
+  const X indices = rows.indices;
+  const X values = rows.values;
+  const Extent n = indices.dims().extent[0];
+  const auto [ids, group, count] = unique(indices, n);
+  // Behind the distinct rows the sums are zeros: of the first row.
+  const X place = index_along(*gradient.graph, indices.dims(), 0);
+  const X used = less(place, X{count});
+  Dims columns{};
+  columns.append(n);
+  while (columns.rank < values.dims().rank) columns.append(1);
+  return {
+      apply(ops::IndexedSlices{{}, gradient.dims().extent[0], rows.indexing},
+            gather(X{ids}, where(used, place, 0), 0, 0), unsorted_segment_sum(values, X{group}, n)),
+      reshape_to(used, columns)};
+}
+constexpr AnyExpr distinct_rows(const UntypedExpr auto& gradient) {
+  return split_rows(gradient).gradient;
+}
+
+/// The sum of the squares of a gradient of distinct rows, computed in this type.
+constexpr AnyExpr sum_of_squares(const UntypedExpr auto& gradient, DType type) {
+  const Pool<Slices> slices = slices_of(gradient);
+  const AnyExpr x = slices.empty() ? gradient : AnyExpr{gradient.graph, slices[0].values};
+  return sum(square(cast_to(x, type)));
+}
+/// The norm of a gradient of distinct rows: a double of doubles, else a float.
+constexpr AnyExpr norm_of_rows(const UntypedExpr auto& gradient) {
+  const bool wide = gradient.dtype() == DType::float64;
+  return sqrt(sum_of_squares(gradient, wide ? DType::float64 : DType::float32));
+}
+/// The same of all gradients together, a double if one of them is of doubles.
+constexpr AnyExpr norm_of_rows(const std::same_as<Gradients> auto& gradients) {
+  DType type = DType::float32;
+  for (const auto& [variable, gradient] : gradients) {
+    if (variable.dtype() == DType::float64) type = DType::float64;
+  }
+  AnyExpr total = literal_node(*gradients.graph, type, 0);
+  for (const auto& [variable, gradient] : gradients) {
+    total = total + sum_of_squares(gradient, type);
+  }
+  return sqrt(total);
+}
+constexpr Gradients distinct_rows_of_all(const std::same_as<Gradients> auto& gradients) {
+  return gradients.map(
+      [](const AnyVariable&, const AnyExpr& gradient) { return distinct_rows(gradient); });
+}
+
+}  // namespace detail
+
+/// The norm of all gradients of a list together, an untyped scalar: a float, or a double if one of
+/// them is.
+constexpr AnyExpr global_norm(const std::same_as<Gradients> auto& gradients) {
+  return detail::norm_of_rows(detail::distinct_rows_of_all(gradients));
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

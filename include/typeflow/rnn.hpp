@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Recurrent nets: cells (LSTM, GRU and the plain one), what wraps and stacks them, and the
+// functions that run them over sequences. Made of other operations; needs nothing more than
+// typeflow.hpp does.
+
+#include "typeflow/rnn/basic_rnn.hpp"
+#include "typeflow/rnn/bidirectional.hpp"
+#include "typeflow/rnn/cell.hpp"
+#include "typeflow/rnn/dropout_cell.hpp"
+#include "typeflow/rnn/gru.hpp"
+#include "typeflow/rnn/lstm.hpp"
+#include "typeflow/rnn/multi_rnn.hpp"
+#include "typeflow/rnn/sequence.hpp"
+#include "typeflow/rnn/state.hpp"

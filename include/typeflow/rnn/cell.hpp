@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a recurrent cell is, and what cells have in common. A cell is a value whose variables are
+// made once; called with an input and a state it gives an output and the next state:
+//
+//   struct Accumulator {                                          // a cell of one's own
+//     using element = float;
+//     static constexpr tf::Extent inputs = 8, outputs = 8;
+//     template <tf::Extent B>
+//     using state = tf::Expr<float, tf::Shape<B, 8>>;
+//     constexpr auto operator()(const auto& x, const auto& s) const {
+//       const auto sum = x + s;
+//       return tf::CellStep{sum, sum};
+//     }
+//   };
+//
+// A cell may have its step in two parts, project(x) and step(projected, state), where project is
+// for inputs of any number of leading axes. Then a sequence is projected at once, by one product.
+
+#include <concepts>
+#include <source_location>
+
+#include "typeflow/nn/layer.hpp"
+#include "typeflow/ops/linear/matmul.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
+#include "typeflow/ops/shape/slice.hpp"
+#include "typeflow/rnn/state.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// What a cell makes of an input and a state.
+template <TypedExpr Output, class State>
+struct CellStep {
+  Output output;  ///< (B,Cell::outputs)
+  State state;
+};
+template <class Output, class State>
+CellStep(Output, State) -> CellStep<Output, State>;
+
+namespace detail {
+
+template <class C>
+concept NamesState = requires { typename C::template state<1>; };
+
+}  // namespace detail
+
+/// A recurrent cell: see the top of this header.
+template <class C>
+concept RecurrentCell = requires {
+  typename C::element;
+  { C::inputs } -> std::convertible_to<Extent>;
+  { C::outputs } -> std::convertible_to<Extent>;
+} && detail::NamesState<C>;
+
+namespace detail {
+
+/// Of x with leading axes (B), or (B,T): the same with another last axis.
+template <class S, Extent Last>
+struct LastAxisRule {
+  static constexpr Dims value = [] {
+    Dims d = S::dims;
+    if (S::rank > 0) d.extent[S::rank - 1] = Last;
+    return d;
+  }();
+};
+template <class X, Extent Last>
+using WithLast = Expr<typename X::element, shape_of_t<LastAxisRule<typename X::shape, Last>>>;
+
+/// Whether x is numbers of type T, rows of `In` columns.
+template <class X, class T, Extent In>
+constexpr bool is_cell_input() {
+  if constexpr (!std::same_as<typename X::element, T> || X::rank < 2) {
+    return false;
+  } else {
+    return X::shape::dims.extent[X::rank - 1] == In;
+  }
+}
+/// The batch of an input (B,In) of a cell.
+template <class X>
+inline constexpr Extent batch_of = X::rank >= 1 ? X::shape::dims.extent[0] : 1;
+
+template <class Cell, class X, class S>
+inline constexpr bool is_cell_state = std::same_as<StateValues<S>, StateOf<Cell, batch_of<X>>>;
+
+/// The kernel and the bias of a cell, in TensorFlow's layout: the kernel's first In rows are the
+/// input's, the others the state's.
+template <Element T, Extent In, Extent Recurrent, Extent Out>
+class CellKernel {
+ public:
+  constexpr CellKernel(Graph& g, Initializer kernel, Initializer bias,
+                       const Regularizer& regularizer, const std::source_location& at)
+      : kernel_(
+            layer_variable<T, Shape<In + Recurrent, Out>>(g, "kernel", kernel, regularizer, at)),
+        bias_(layer_variable<T, Shape<Out>>(g, "bias", bias, {}, at)),
+        input_rows_(slice_along(kernel_.any(), 0, 0, In)),
+        state_rows_(slice_along(kernel_.any(), 0, In, Recurrent)) {}
+
+  /// The input's part of [x, h] kernel + bias, of all leading axes in one product.
+  /// (..,In) -> (..,Out)
+  constexpr AnyExpr of_input(const AnyExpr& x) const {
+    Dims dims = x.dims();
+    const Extent rows = extent_of(count_of(without_last(dims, 1)));
+    dims.extent[dims.rank - 1] = Out;
+    if (dims.rank == 2 || rows == no_extent) {
+      return matmul(x, input_rows_, false, false) + bias_.any();
+    }
+    const AnyExpr flat = reshape_to(x, Dims{2, {rows, In}});
+    return reshape_to(matmul(flat, input_rows_, false, false) + bias_.any(), dims);
+  }
+  /// The state's part. (B,Recurrent) -> (B,Out)
+  constexpr AnyExpr of_state(const AnyExpr& h) const {
+    return matmul(h, state_rows_, false, false);
+  }
+
+  constexpr const Variable<T, Shape<In + Recurrent, Out>>& kernel() const { return kernel_; }
+  constexpr const Variable<T, Shape<Out>>& bias() const { return bias_; }
+
+ private:
+  Variable<T, Shape<In + Recurrent, Out>> kernel_;
+  Variable<T, Shape<Out>> bias_;
+  AnyExpr input_rows_;
+  AnyExpr state_rows_;
+};
+
+/// cell(x, state), from the user's line if the cell asks for it.
+template <class Cell, class X, class S>
+constexpr auto call_cell(const Cell& cell, const X& x, const S& state,
+                         const std::source_location& at) {
+  if constexpr (requires { cell(x, state, at); }) {
+    return cell(x, state, at);
+  } else {
+    return cell(x, state);
+  }
+}
+
+/// Part i of a row of parts of this size. (B,N*size) -> (B,size)
+constexpr AnyExpr gate(const AnyExpr& z, int i, Extent size) {
+  return slice_along(z, 1, i * size, size);
+}
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

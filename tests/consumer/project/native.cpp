@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// For the machine that compiles, with the header precompiled: what processors can do more does not
+// change what a program computes.
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include <typeflow/typeflow.hpp>
+
+namespace tf = typeflow;
+
+constexpr void model(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 1>(g, "x");
+  auto w = tf::variable<float, 1, 1>(g, "w", tf::filled(2.0));
+  mean(square(matmul(x, w))).named("loss");
+}
+
+// a * b + c must round twice, whatever the processor: a * b is 1 - 2^-46, which rounds to 1.
+bool is_contracted() {
+  volatile float a = 1 + 0x1p-23f;
+  volatile float b = 1 - 0x1p-23f;
+  volatile float c = -1;
+  const float x = a, y = b, z = c;
+  return x * y + z != 0;
+}
+
+int main() {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const float loss = session.run<"loss">(tf::feed<"x">(std::vector<float>{1, 0.5f, -1, 0}));
+  if (!(std::abs(loss - 2.25f) < 1e-6f)) {
+    std::printf("the loss is %g instead of 2.25\n", static_cast<double>(loss));
+    return 1;
+  }
+  if (is_contracted()) {
+    std::puts("a * b + c is contracted to a fused multiply-add");
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "control_flow.hpp"
+
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "support/host_tensors.hpp"
+#include "typeflow/interpret/program.hpp"
+#include "typeflow/typeflow.hpp"
+
+namespace fuzz {
+
+namespace {
+
+namespace tf = typeflow;
+using test::Random;
+
+using I = tf::Expr<std::int32_t>;
+using S = tf::Expr<float>;
+using V = tf::Expr<float, tf::Shape<3>>;
+using M = tf::Expr<float, tf::Shape<2, 3>>;
+using B = tf::Expr<float, tf::Shape<tf::batch, 3>>;
+
+struct Pair {
+  V v;
+  S s;
+};
+
+/// The tensors that a place of the model can use.
+struct Values {
+  std::vector<I> i;
+  std::vector<S> s;
+  std::vector<V> v;
+  std::vector<M> m;
+  std::vector<B> b;
+};
+
+class ControlModel {
+ public:
+  ControlModel(std::uint64_t seed, ControlSize size) : random_(seed), size_(size) {
+    add_sources();
+    for (int k = 0; k < size.statements; ++k) add_statement(top_, 0);
+    name_values();
+  }
+
+  tf::Graph graph;
+  tf::HostTensors variables;
+  std::vector<std::string> tensors;
+  std::vector<std::string> effects;
+  std::string text;
+
+  tf::HostTensors feeds(Random& random, int batch) const {
+    tf::HostTensors out;
+    const auto put = [&](const char* name, tf::DType type, const std::vector<tf::Extent>& dims) {
+      tf::HostTensor x = tf::host_tensor(type, test::dims(dims));
+      for (std::int64_t k = 0; k < x.size(); ++k) x.set(k, random.below(7) - 3);
+      out.emplace(name, std::move(x));
+    };
+    put("i", tf::DType::int32, {});
+    put("s", tf::DType::float32, {});
+    put("v", tf::DType::float32, {3});
+    put("m", tf::DType::float32, {2, 3});
+    put("b", tf::DType::float32, {batch, 3});
+    return out;
+  }
+
+ private:
+  // Sources.
+
+  void add_sources() {
+    top_.i.push_back(tf::placeholder<std::int32_t>(graph, "i"));
+    top_.s.push_back(tf::placeholder<float>(graph, "s"));
+    top_.v.push_back(tf::placeholder<float, 3>(graph, "v"));
+    top_.m.push_back(tf::placeholder<float, 2, 3>(graph, "m"));
+    top_.b.push_back(tf::placeholder<float, tf::batch, 3>(graph, "b"));
+    vs_ = tf::variable<float>(graph, "vs", tf::zeros);
+    vv_ = tf::variable<float, 3>(graph, "vv", tf::zeros);
+    vm_ = tf::variable<float, 2, 3>(graph, "vm", tf::zeros);
+    variables = {{"vs", test::floats({}, {1})},
+                 {"vv", test::floats({3}, {1, -2, 3})},
+                 {"vm", test::floats({2, 3}, {0, 1, 2, -1, 0, 3})}};
+    top_.s.push_back(vs_);
+    top_.v.push_back(vv_);
+    top_.m.push_back(vm_);
+    top_.s.push_back(tf::constant<float>(graph, 2));
+    top_.i.push_back(tf::constant<std::int32_t>(graph, 1));
+  }
+
+  // Choices.
+
+  int below(int count) { return random_.below(count); }
+  bool chance(double p) { return random_.chance(p); }
+  /// One of those so far, late ones more often.
+  template <class X>
+  X pick(const std::vector<X>& from) {
+    const int count = static_cast<int>(from.size());
+    const int first = chance(0.6) ? std::max(0, count - 4) : 0;
+    return from[static_cast<std::size_t>(first + below(count - first))];
+  }
+  template <class X>
+  static X small(const X& x) {
+    return tf::clip_by_value(x, -9, 9);
+  }
+
+  // The text of the model, for who looks for a fault.
+
+  template <class X>
+  static std::string id(const X& x) {
+    return "%" + std::to_string(x.id());
+  }
+  void say(int depth, const std::string& line) {
+    text += std::string(static_cast<std::size_t>(2 * depth), ' ') + line + '\n';
+  }
+
+  // Tensors without control flow.
+
+  S new_scalar(const Values& x) {
+    const S a = pick(x.s);
+    const S b = pick(x.s);
+    const V v = pick(x.v);
+    switch (below(13)) {
+      case 0: return small(a + b);
+      case 1: return small(a * b);
+      case 2: return a - b + 1.0f - 1.0f + 0.0f;
+      case 3: return tf::maximum(a, b);
+      case 4: return small(tf::sum(v));
+      case 5: return tf::max(v);
+      case 6: return tf::select<0>(v, below(3));
+      case 7: return small(tf::cast<float>(pick(x.i)));
+      case 8: return tf::reshape<>(tf::slice<tf::range(1, 2)>(v));
+      case 9: return tf::floor(tf::random_uniform<float>(graph) * 5.0f) - 2.0f;
+      case 10: return vs_.read();
+      case 11: return tf::constant<float>(graph, static_cast<float>(below(4)));
+      default: return small(tf::sum(pick(x.m)));
+    }
+  }
+  V new_vector(const Values& x) {
+    const V a = pick(x.v);
+    const V b = pick(x.v);
+    const S s = pick(x.s);
+    const M m = pick(x.m);
+    switch (below(20)) {
+      case 0: return small(a + b);
+      case 1: return small(a * b);
+      case 2: return small(a - s);
+      case 3: return small(tf::minimum(a, b) * 2.0f);
+      case 4: return tf::where(tf::less(a, b), a, tf::broadcast_to<3>(s));
+      case 5: return small(tf::sum<0>(m));
+      case 6: return tf::max<0>(m);
+      case 7: return tf::select<0>(m, below(2));
+      case 8: return tf::broadcast_to<3>(s);
+      case 9: return tf::concat<0>(tf::slice<tf::range(1, 3)>(a), tf::slice<tf::range(0, 1)>(b));
+      case 10: return tf::reshape<3>(tf::transpose<1, 0>(tf::reshape<1, 3>(a)));
+      case 11: return tf::reverse<0>(a);
+      case 12: return small(tf::cumsum<0>(a));
+      case 13: return tf::floor(tf::random_uniform<float, 3>(graph) * 5.0f) - 2.0f;
+      case 14: return vv_.read();
+      case 15: return tf::take<0>(m, tf::clip_by_value(pick(x.i), 0, 1));
+      case 16: return small(tf::sum<0>(pick(x.b)));
+      case 17:
+        return small(tf::reshape<3>(
+            tf::matmul(tf::reshape<1, 3>(a), tf::matmul(tf::transpose<1, 0>(m), m))));
+      case 18: return tf::concat<0>(small(tf::slice<tf::range(0, 2)>(a) + s),
+                                    small(tf::slice<tf::range(2, 3)>(b) * s));
+      default: return small(a * s + b);
+    }
+  }
+  M new_matrix(const Values& x) {
+    const M a = pick(x.m);
+    const M b = pick(x.m);
+    const V v = pick(x.v);
+    switch (below(14)) {
+      case 0: return small(a + b);
+      case 1: return small(a * v);
+      case 2: return small(a - pick(x.s));
+      case 3: return tf::stack<0>(v, pick(x.v));
+      case 4: return tf::stack<0>(small(v + pick(x.v)), small(v * pick(x.s)));
+      case 5: return tf::broadcast_to<2, 3>(v);
+      case 6: return small(tf::matmul(tf::matmul(a, tf::transpose<1, 0>(b)), a));
+      case 7: return tf::reshape<2, 3>(tf::transpose<1, 0>(a));
+      case 8: return small(tf::cumsum<0>(a));
+      case 9: return tf::reverse<0>(a);
+      case 10: return vm_.read();
+      case 11: return small(a - tf::sum<0>(b));
+      case 12: return tf::where(tf::greater(a, b), a, b);
+      default: return tf::floor(tf::random_uniform<float, 2, 3>(graph) * 3.0f);
+    }
+  }
+  B new_batch(const Values& x) {
+    const B a = pick(x.b);
+    switch (below(4)) {
+      case 0: return small(a + pick(x.b));
+      case 1: return small(a * pick(x.v));
+      case 2: return small(a - pick(x.s));
+      default: return tf::reverse<0>(a);
+    }
+  }
+  I new_index(const Values& x) {
+    const I a = pick(x.i);
+    switch (below(4)) {
+      case 0: return tf::clip_by_value(a + pick(x.i), -3, 5);
+      case 1: return tf::cast<std::int32_t>(pick(x.s));
+      case 2: return tf::maximum(a, pick(x.i));
+      default: return tf::constant<std::int32_t>(graph, below(5));
+    }
+  }
+  void add_plain(Values& x, int depth) {
+    const int kind = below(12);
+    if (kind < 3) {
+      x.s.push_back(new_scalar(x));
+      say(depth, id(x.s.back()) + ": scalar");
+    } else if (kind < 7) {
+      x.v.push_back(new_vector(x));
+      say(depth, id(x.v.back()) + ": vector");
+    } else if (kind < 10) {
+      x.m.push_back(new_matrix(x));
+      say(depth, id(x.m.back()) + ": matrix");
+    } else if (kind == 10) {
+      x.b.push_back(new_batch(x));
+      say(depth, id(x.b.back()) + ": batch");
+    } else {
+      x.i.push_back(new_index(x));
+      say(depth, id(x.i.back()) + ": int32");
+    }
+  }
+
+  // Effects.
+
+  void add_assignment(Values& x, int depth) {
+    tf::Effect effect;
+    switch (below(5)) {
+      case 0:
+        effect = tf::assign(vs_, pick(x.s));
+        break;
+      case 1:
+        effect = tf::assign(vv_, pick(x.v));
+        break;
+      case 2:
+        effect = tf::assign(vm_, pick(x.m));
+        break;
+      case 3:
+        effect = tf::assign(vs_, small(vs_.read() + pick(x.s)));
+        break;
+      default: {
+        const auto assignment = tf::assign(vv_, small(vv_.read() - pick(x.v)));
+        if (chance(0.5)) x.v.push_back(assignment.value());
+        effect = assignment;
+      }
+    }
+    say(depth, id_of(effect) + ": assignment");
+    if (depth == 0) keep_effect(effect);
+  }
+  static std::string id_of(const tf::Effect& effect) {
+    return "%" + std::to_string(effect.token());
+  }
+  void keep_effect(const tf::Effect& effect) {
+    if (chance(0.8)) {
+      const int number = static_cast<int>(effects.size());
+      effect.named({"e", number});
+      effects.push_back("e_" + std::to_string(number));
+    } else if (chance(0.5)) {
+      top_.v.push_back(tf::after(effect, chance(0.5) ? V(vv_.read()) : pick(top_.v)));
+    }
+  }
+
+  // Bodies.
+
+  /// Statements of a body, on what it can use.
+  void add_body(Values& x, int depth) {
+    for (int k = below(3) + (depth < size_.depth ? 1 : 0); k >= 0; --k) add_statement(x, depth);
+  }
+  auto condition(const Values& x) {
+    const S a = pick(x.s);
+    const S b = pick(x.s);
+    switch (below(3)) {
+      case 0: return tf::Expr<bool>(tf::less(a, b));
+      case 1: return tf::Expr<bool>(tf::greater(tf::sum(pick(x.v)), b));
+      default: return tf::Expr<bool>(tf::less(pick(x.i), pick(x.i)));
+    }
+  }
+  std::tuple<V, M> give_both(const Values& x) { return {pick(x.v), pick(x.m)}; }
+
+  void add_statement(Values& x, int depth) {
+    const int kind = below(depth == 0 ? 16 : 24);
+    if (depth >= size_.depth || kind >= 15) {
+      if (chance(0.15)) return add_assignment(x, depth);
+      return add_plain(x, depth);
+    }
+    switch (kind) {
+      case 0: return add_cond(x, depth);
+      case 1: return add_switch(x, depth);
+      case 2: return add_effect_cond(x, depth);
+      case 3: return add_while(x, depth);
+      case 4: return add_swap_while(x, depth);
+      case 5: return add_fori(x, depth);
+      case 6: return add_run_time_fori(x, depth);
+      case 7: return add_effect_fori(x, depth);
+      case 8: return add_scan(x, depth);
+      case 9: return add_batch_scan(x, depth);
+      case 10: return add_map(x, depth);
+      case 11: return add_fold(x, depth);
+      case 12: return add_struct_fori(x, depth);
+      case 13: return add_pair_switch(x, depth);
+      default: return add_assignment(x, depth);
+    }
+  }
+
+  template <class F>
+  auto branch(const Values& outer, int depth, const F& result) {
+    return [this, outer, depth, result] {
+      Values x = outer;
+      say(depth, "branch");
+      add_body(x, depth + 1);
+      const auto out = result(x);
+      say(depth, "end");
+      return out;
+    };
+  }
+  void add_cond(Values& x, int depth) {
+    const auto give = [this](const Values& y) { return give_both(y); };
+    const auto [v, m] =
+        tf::cond(condition(x), branch(x, depth, give), branch(x, depth, give));
+    if (chance(0.8)) x.v.push_back(v);
+    if (chance(0.8)) x.m.push_back(m);
+    say(depth, id(v) + " " + id(m) + ": cond");
+  }
+  void add_switch(Values& x, int depth) {
+    const auto give = [this](const Values& y) { return pick(y.s); };
+    const I index = pick(x.i);
+    const S s = tf::switch_case(index, branch(x, depth, give), branch(x, depth, give),
+                                branch(x, depth, give));
+    x.s.push_back(s);
+    say(depth, id(s) + ": switch");
+  }
+  void add_pair_switch(Values& x, int depth) {
+    const auto give = [this](const Values& y) { return Pair{pick(y.v), pick(y.s)}; };
+    const Pair p = tf::switch_case(pick(x.i), branch(x, depth, give), branch(x, depth, give));
+    if (chance(0.7)) x.v.push_back(p.v);
+    if (chance(0.7)) x.s.push_back(p.s);
+    say(depth, id(p.v) + " " + id(p.s) + ": pair switch");
+  }
+  void add_effect_cond(Values& x, int depth) {
+    const auto one = [this, x, depth] {
+      Values y = x;
+      say(depth, "effects");
+      add_body(y, depth + 1);
+      add_assignment(y, depth + 1);
+      say(depth, "end");
+    };
+    const auto none = [] {};
+    const tf::Effect effect = chance(0.5) ? tf::cond(condition(x), one, one)
+                                          : tf::cond(condition(x), one, none);
+    say(depth, id_of(effect) + ": effect cond");
+    if (depth == 0) keep_effect(effect);
+  }
+  tf::WhileOptions limit() {
+    return chance(0.3) ? tf::WhileOptions{chance(0.3) ? 2 : 4, 10} : tf::WhileOptions{};
+  }
+  void add_while(Values& x, int depth) {
+    const tf::WhileOptions options = limit();
+    const I most = tf::minimum(pick(x.i), 4);
+    const auto [i, v, m] = tf::while_loop(
+        [&](const I& k, const V& a, const M& b) {
+          Values y = x;
+          y.i.push_back(k);
+          y.v.push_back(a);
+          y.m.push_back(b);
+          if (chance(0.3)) add_plain(y, depth + 1);
+          const bool odd = chance(0.3);
+          return tf::logical_and(tf::less(k, most),
+                                 odd ? condition(y) : tf::Expr<bool>(tf::less(k, 4)));
+        },
+        [&](const I& k, const V& a, const M& b) {
+          say(depth, "while");
+          Values y = x;
+          y.i.push_back(k);
+          y.v.push_back(a);
+          y.m.push_back(b);
+          add_body(y, depth + 1);
+          say(depth, "end");
+          return std::tuple<I, V, M>(k + 1, pick(y.v), pick(y.m));
+        },
+        std::tuple(tf::constant<std::int32_t>(graph, below(2)), pick(x.v), pick(x.m)), options);
+    if (chance(0.5)) x.i.push_back(tf::clip_by_value(i, -3, 5));
+    if (chance(0.7)) x.v.push_back(v);
+    if (chance(0.7)) x.m.push_back(m);
+    say(depth, id(i) + " " + id(v) + " " + id(m) + ": while");
+  }
+  /// States that change places.
+  void add_swap_while(Values& x, int depth) {
+    const tf::WhileOptions options = limit();
+    const int most = below(5);
+    const int turn = below(4);
+    const V start = pick(x.v);
+    const auto [i, a, b, c] = tf::while_loop(
+        [&](const I& k, const V&, const V&, const V&) { return tf::less(k, most); },
+        [&](const I& k, const V& p, const V& q, const V& r) {
+          say(depth, "swapping while");
+          Values y = x;
+          y.v.push_back(p);
+          y.v.push_back(q);
+          y.v.push_back(r);
+          add_body(y, depth + 1);
+          say(depth, "end");
+          const V n = pick(y.v);
+          using State = std::tuple<I, V, V, V>;
+          const I next = k + 1;
+          return turn == 0   ? State(next, q, p, n)
+                 : turn == 1 ? State(next, q, r, p)
+                 : turn == 2 ? State(next, n, n, p)
+                             : State(next, p, n, tf::reshape<3>(tf::reshape<3, 1>(q)));
+        },
+        std::tuple(tf::constant<std::int32_t>(graph, 0), start, pick(x.v),
+                   chance(0.3) ? start : pick(x.v)),
+        options);
+    if (chance(0.7)) x.v.push_back(a);
+    if (chance(0.7)) x.v.push_back(b);
+    if (chance(0.5)) x.v.push_back(c);
+    say(depth, id(a) + " " + id(b) + " " + id(c) + ": swapping while");
+  }
+  template <class X>
+  auto step(const Values& outer, int depth, const char* what, std::vector<X> Values::*list) {
+    return [this, &outer, depth, what, list](const I& k, const X& a) {
+      say(depth, what);
+      Values y = outer;
+      y.i.push_back(k);
+      (y.*list).push_back(a);
+      add_body(y, depth + 1);
+      say(depth, "end");
+      return pick(y.*list);
+    };
+  }
+  void add_fori(Values& x, int depth) {
+    const int begin = below(3) - 1;
+    const V v = tf::fori_loop(begin, begin + below(5),
+                              step(x, depth, "fori", &Values::v), pick(x.v));
+    x.v.push_back(v);
+    say(depth, id(v) + ": fori");
+  }
+  void add_struct_fori(Values& x, int depth) {
+    const Pair p = tf::fori_loop(
+        0, below(4),
+        [&](const I& k, const Pair& a) {
+          say(depth, "struct fori");
+          Values y = x;
+          y.i.push_back(k);
+          y.v.push_back(a.v);
+          y.s.push_back(a.s);
+          add_body(y, depth + 1);
+          say(depth, "end");
+          return Pair{pick(y.v), pick(y.s)};
+        },
+        Pair{pick(x.v), pick(x.s)});
+    if (chance(0.7)) x.v.push_back(p.v);
+    if (chance(0.7)) x.s.push_back(p.s);
+    say(depth, id(p.v) + " " + id(p.s) + ": struct fori");
+  }
+  void add_run_time_fori(Values& x, int depth) {
+    const I end = tf::minimum(pick(x.i), 3);
+    const M m = tf::fori_loop(tf::constant<std::int32_t>(graph, below(2)), end,
+                              step(x, depth, "run-time fori", &Values::m), pick(x.m));
+    x.m.push_back(m);
+    say(depth, id(m) + ": run-time fori");
+  }
+  void add_effect_fori(Values& x, int depth) {
+    const tf::Effect effect = tf::fori_loop(graph, 0, below(4), [&](const I& k) {
+      say(depth, "effect fori");
+      Values y = x;
+      y.i.push_back(k);
+      add_body(y, depth + 1);
+      add_assignment(y, depth + 1);
+      say(depth, "end");
+    });
+    say(depth, id_of(effect) + ": effect fori");
+    if (depth == 0) keep_effect(effect);
+  }
+  void add_scan(Values& x, int depth) {
+    const auto [last, all] = tf::scan(
+        [&](const V& state, const V& slice) {
+          say(depth, "scan");
+          Values y = x;
+          y.v.push_back(state);
+          y.v.push_back(slice);
+          add_body(y, depth + 1);
+          say(depth, "end");
+          return std::pair(pick(y.v), pick(y.v));
+        },
+        pick(x.v), pick(x.m), {.reverse = chance(0.4)});
+    if (chance(0.7)) x.v.push_back(last);
+    if (chance(0.8)) x.m.push_back(all);
+    say(depth, id(last) + " " + id(all) + ": scan");
+  }
+  void add_batch_scan(Values& x, int depth) {
+    const auto [last, all] = tf::scan(
+        [&](const std::tuple<S, V>& state, const std::pair<V, V>& slices) {
+          say(depth, "batch scan");
+          Values y = x;
+          y.s.push_back(std::get<0>(state));
+          y.v.push_back(std::get<1>(state));
+          y.v.push_back(slices.first);
+          y.v.push_back(slices.second);
+          add_body(y, depth + 1);
+          say(depth, "end");
+          return std::pair(std::tuple(pick(y.s), pick(y.v)),
+                           std::tuple(pick(y.v), pick(y.s), pick(y.v)));
+        },
+        std::tuple(pick(x.s), pick(x.v)), std::pair(pick(x.b), pick(x.b)),
+        {.reverse = chance(0.4)});
+    const auto& [s, v] = last;
+    const auto& [b, t, c] = all;
+    if (chance(0.5)) x.s.push_back(s);
+    if (chance(0.5)) x.v.push_back(v);
+    if (chance(0.7)) x.b.push_back(b);
+    if (chance(0.5)) x.s.push_back(small(tf::sum(t)));
+    if (chance(0.4)) x.b.push_back(c);
+    say(depth, id(s) + " " + id(v) + " " + id(b) + " " + id(t) + " " + id(c) + ": batch scan");
+  }
+  void add_map(Values& x, int depth) {
+    const B b = tf::map(
+        [&](const V& slice) {
+          say(depth, "map");
+          Values y = x;
+          y.v.push_back(slice);
+          add_body(y, depth + 1);
+          say(depth, "end");
+          return pick(y.v);
+        },
+        pick(x.b));
+    x.b.push_back(b);
+    say(depth, id(b) + ": map");
+  }
+  void add_fold(Values& x, int depth) {
+    const S s = tf::fold_left(
+        [&](const S& state, const V& slice) {
+          say(depth, "fold");
+          Values y = x;
+          y.s.push_back(state);
+          y.v.push_back(slice);
+          add_body(y, depth + 1);
+          say(depth, "end");
+          return pick(y.s);
+        },
+        pick(x.s), pick(x.m));
+    x.s.push_back(s);
+    say(depth, id(s) + ": fold");
+  }
+
+  // Names.
+
+  template <class X>
+  void name_some(const std::vector<X>& list, std::size_t sources) {
+    for (std::size_t k = sources; k < list.size(); ++k) {
+      if (!chance(0.6)) continue;
+      const int number = static_cast<int>(tensors.size());
+      list[k].named({"t", number});
+      tensors.push_back("t_" + std::to_string(number));
+      text += tensors.back() + " = " + id(list[k]) + '\n';
+    }
+  }
+  void name_values() {
+    name_some(top_.i, 2);
+    name_some(top_.s, 3);
+    name_some(top_.v, 2);
+    name_some(top_.m, 2);
+    name_some(top_.b, 1);
+  }
+
+  Random random_;
+  ControlSize size_;
+  Values top_;
+  tf::Variable<float, tf::Shape<>> vs_;
+  tf::Variable<float, tf::Shape<3>> vv_;
+  tf::Variable<float, tf::Shape<2, 3>> vm_;
+};
+
+// Checks.
+
+struct Result {
+  std::vector<tf::HostTensor> values;
+  tf::HostTensors variables;
+  std::string error;
+};
+
+template <class Runner>
+Result run(Runner& runner, const tf::HostTensors& variables,
+           const std::vector<std::string>& fetches, const tf::HostTensors& feeds) {
+  Result out;
+  runner.variables = variables;
+  try {
+    out.values = runner.run(fetches, feeds);
+    out.variables = runner.variables;
+  } catch (const tf::Error& error) {
+    out.error = error.what();
+  }
+  return out;
+}
+
+std::string numbers(const tf::HostTensor& x) {
+  std::string out = "[";
+  for (const double e : test::elements(x)) out += " " + std::to_string(e);
+  return out + " ]";
+}
+
+/// What differs from what is meant.
+std::string difference(const std::vector<std::string>& names, const Result& meant,
+                       const Result& got) {
+  // The interpreter runs a loop in a body even if nobody wants what it gives.
+  if (got.error.empty() && meant.error.find("max_iterations") != std::string::npos) return {};
+  if (meant.error.empty() != got.error.empty()) {
+    return "\"" + got.error + "\" instead of \"" + meant.error + '"';
+  }
+  if (!meant.error.empty()) return {};
+  for (std::size_t k = 0; k < meant.values.size(); ++k) {
+    if (test::difference(meant.values[k], got.values[k]) == 0) continue;
+    return names[k] + ": " + numbers(got.values[k]) + " instead of " + numbers(meant.values[k]);
+  }
+  for (const auto& [name, x] : meant.variables) {
+    const tf::HostTensor& y = got.variables.at(name);
+    if (test::difference(x, y) != 0) {
+      return "variable " + name + ": " + numbers(y) + " instead of " + numbers(x);
+    }
+  }
+  return {};
+}
+
+template <class Runner>
+std::string check_kind(const char* kind, Runner& runner, const ControlModel& model,
+                       std::uint64_t seed) {
+  Random random(seed + 77);
+  tf::Interpreter interpreter(model.graph);
+  tf::HostTensors variables = model.variables;
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    std::vector<std::string> fetches;
+    for (const std::string& name : model.tensors) {
+      if (number == 0 || random.chance(0.4)) fetches.push_back(name);
+    }
+    std::vector<std::string> with_effects = fetches;
+    for (const std::string& name : model.effects) {
+      if (number == 0 || random.chance(0.5)) with_effects.push_back(name);
+    }
+    if (with_effects.empty()) continue;
+    const tf::HostTensors feeds = model.feeds(random, random.below(4));
+    interpreter.random = {1, number};
+    runner.draw = number;
+    const Result meant = run(interpreter, variables, with_effects, feeds);
+    const Result got = run(runner, variables, with_effects, feeds);
+    const std::string wrong = difference(fetches, meant, got);
+    if (!wrong.empty()) return std::string(kind) + ", run " + std::to_string(number) + ": " + wrong;
+    if (!meant.error.empty()) break;
+    variables = meant.variables;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string check_control_flow(std::uint64_t seed, ControlSize size) {
+  try {
+    const ControlModel model(seed, size);
+    if (model.tensors.empty() && model.effects.empty()) return {};
+    tf::ir::ProgramInterpreter usual(model.graph, 1);
+    std::string wrong = check_kind("program", usual, model, seed);
+    if (!wrong.empty()) return wrong;
+    tf::ir::FusionLimits limits;
+    limits.members = 3;
+    limits.inputs = 4;
+    limits.tensors = 3;
+    limits.run = 1;
+    tf::ir::ProgramInterpreter narrow(model.graph, 1, limits);
+    wrong = check_kind("program of small kernels", narrow, model, seed);
+    if (!wrong.empty() || seed % 2 != 0) return wrong;
+    tf::ir::FusionLimits short_runs;
+    short_runs.run = 1;
+    tf::ir::ProgramInterpreter windows(model.graph, 1, short_runs);
+    return check_kind("program of windows", windows, model, seed);
+  } catch (const tf::Error& error) {
+    return std::string("error: ") + error.what();
+  }
+}
+
+std::string control_flow_text(std::uint64_t seed, ControlSize size) {
+  return ControlModel(seed, size).text;
+}
+
+}  // namespace fuzz

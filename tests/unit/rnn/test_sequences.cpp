@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Cells stacked, wrapped and run over sequences, against the same steps written out; lengths, kept
+// states, dropout.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include "typeflow/rnn.hpp"
+#include "typeflow/typeflow.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+
+/// A cell of a user's own, whose values tell how often it ran.
+struct Sum {
+  using element = double;
+  static constexpr tf::Extent inputs = 3;
+  static constexpr tf::Extent outputs = 3;
+  template <tf::Extent B>
+  using state = tf::Expr<double, tf::Shape<B, 3>>;
+  constexpr auto operator()(const auto& x, const auto& s) const {
+    const auto sum = x + s;
+    return tf::CellStep{sum, sum};
+  }
+};
+
+constexpr auto stacked(tf::Graph& g) {
+  const tf::GRU<3, 4, double> first(g, "first");
+  const tf::BasicLSTM<4, 4, double> second(g, "second");
+  return tf::MultiRNN(first, tf::ResidualCell(second));
+}
+
+constexpr void sequences(tf::Graph& g) {
+  const auto x = placeholder<double, 2, 3, 3>(g, "x");
+  const auto lengths = placeholder<std::int64_t, 2>(g, "lengths");
+  const auto cells = stacked(g);
+  const auto all = dynamic_rnn(cells, x);
+  all.outputs.named("outputs");
+  std::get<1>(all.state).c.named("c");
+
+  auto state = tf::zero_state<2>(g, cells);
+  std::array<tf::Expr<double, tf::Shape<2, 4>>, 3> steps;
+  for (int t = 0; t < 3; ++t) {
+    const auto now = cells(select<1>(x, t), state);
+    steps[static_cast<std::size_t>(t)] = now.output;
+    state = now.state;
+  }
+  stack<1>(steps).named("steps");
+  std::get<1>(state).c.named("steps_c");
+
+  dynamic_rnn<tf::time_major>(cells, transpose<1, 0, 2>(x)).outputs.named("time_major");
+  stack<1>(static_rnn(cells, unstack<1>(x)).outputs).named("static");
+  const auto some = dynamic_rnn(cells, x, tf::zero_state<2>(g, cells), lengths);
+  some.outputs.named("some");
+  std::get<1>(some.state).c.named("some_c");
+  std::get<0>(some.state).named("some_h");
+  std::get<0>(dynamic_rnn(cells, slice<tf::whole, tf::range(0, 2)>(x)).state).named("two_h");
+  const auto of_static = static_rnn(cells, unstack<1>(x), tf::zero_state<2>(g, cells), lengths);
+  stack<1>(of_static.outputs).named("static_some");
+
+  const Sum sum;
+  dynamic_rnn(sum, x, tf::zero_state<2>(g, sum), lengths).outputs.named("sums");
+  bidirectional_rnn(sum, sum, x).backward.outputs.named("back_sums");
+}
+
+constexpr void carried(tf::Graph& g) {
+  const auto x = placeholder<double, 1, 2, 3>(g, "x");
+  const tf::MultiRNN cells(Sum{}, Sum{});
+  const auto start = tf::kept_state<1>(g, "state", cells);
+  const auto result = dynamic_rnn(cells, x, start);
+  result.outputs.named("outputs");
+  keep_state(start, result.state).named("keep");
+}
+
+/// Dropout around Sum: of ones, the masks are what comes out.
+constexpr void dropped(tf::Graph& g) {
+  const auto x = placeholder<double, 50, 2, 3>(g, "x");
+  const Sum sum;
+  const tf::DropoutCell inputs(g, sum, {.input_keep = 0.5});
+  dynamic_rnn(inputs, x).outputs.named("inputs");
+  const tf::DropoutCell one_mask(g, sum, {.input_keep = 0.5, .variational = true});
+  dynamic_rnn(one_mask, x).outputs.named("one_mask");
+  const tf::DropoutCell states(g, sum, {.output_keep = 0.5, .state_keep = 0.5});
+  const auto of_states = dynamic_rnn(states, x);
+  of_states.outputs.named("outputs");
+  of_states.state.named("state");
+  const tf::BasicLSTM<3, 3, double> lstm(g, "lstm");
+  const tf::DropoutCell of_lstm(g, lstm, {.state_keep = 0.5, .variational = true});
+  const auto of_h = dynamic_rnn(of_lstm, x);
+  of_h.state.c.named("c");
+  of_h.state.h.named("h");
+}
+
+void check_equal(const auto& got, const auto& wanted, const char* what) {
+  INFO(what);
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CHECK(std::abs(got.data()[i] - wanted.data()[i]) < 1e-14);
+  }
+}
+
+const std::vector<double> inputs = {0.1, -0.4, 0.7, 0.3,  -0.9, 0.2, -0.6, 0.8, 0.5,
+                                    0.9, 0.4,  0.2, -0.3, -0.1, 0.6, 0.7,  0.1, -0.2};
+
+}  // namespace
+
+TEST_CASE("a stack of cells over a sequence is its steps") {
+  tf::Variables variables;
+  tf::Session<sequences> session(variables);
+  const auto x = tf::feed<"x">(inputs);
+  const std::vector<std::int64_t> some = {2, 0};
+  const auto lengths = tf::feed<"lengths">(some);
+  const auto steps = session.run<"steps">(x);
+  const auto steps_c = session.run<"steps_c">(x);
+  check_equal(session.run<"outputs">(x), steps, "dynamic_rnn");
+  check_equal(session.run<"c">(x), steps_c, "its state");
+  check_equal(session.run<"static">(x), steps, "static_rnn");
+  const auto time_major = session.run<"time_major">(x);
+  for (std::size_t b = 0; b < 2; ++b) {
+    for (std::size_t t = 0; t < 3; ++t) {
+      for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(std::abs(time_major(t, b, i) - steps(b, t, i)) < 1e-14);
+      }
+    }
+  }
+
+  const auto ended = session.run<"some">(x, lengths);
+  const auto static_ended = session.run<"static_some">(x, lengths);
+  for (std::size_t b = 0; b < 2; ++b) {
+    for (std::size_t t = 0; t < 3; ++t) {
+      for (std::size_t i = 0; i < 4; ++i) {
+        const bool on = static_cast<std::int64_t>(t) < some[b];
+        CHECK(std::abs(ended(b, t, i) - (on ? steps(b, t, i) : 0)) < 1e-14);
+        CHECK(std::abs(static_ended(b, t, i) - ended(b, t, i)) < 1e-14);
+      }
+    }
+  }
+  const auto h = session.run<"some_h">(x, lengths);
+  const auto c = session.run<"some_c">(x, lengths);
+  const auto two_h = session.run<"two_h">(x);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(std::abs(h(0, i) - two_h(0, i)) < 1e-14);
+    CHECK(h(1, i) == 0);
+    CHECK(c(1, i) == 0);
+  }
+}
+
+TEST_CASE("a length past the end is all steps, and padding is not looked at") {
+  tf::Variables variables;
+  tf::Session<sequences> session(variables);
+  std::vector<double> x = inputs;
+  x[9 + 3] = std::numeric_limits<double>::quiet_NaN();  // sample 1, step 1
+  const auto sums =
+      session.run<"sums">(tf::feed<"x">(x), tf::feed<"lengths">(std::vector<std::int64_t>{7, 1}));
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(std::abs(sums(0, 2, i) - (x[i] + x[3 + i] + x[6 + i])) < 1e-14);
+    CHECK(sums(1, 0, i) == x[9 + i]);
+    CHECK(sums(1, 1, i) == 0);
+    CHECK(sums(1, 2, i) == 0);
+  }
+  const auto back = session.run<"back_sums">(tf::feed<"x">(inputs));
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(back(1, 2, i) == inputs[15 + i]);
+    CHECK(std::abs(back(1, 1, i) - (inputs[12 + i] + inputs[15 + i])) < 1e-14);
+  }
+}
+
+TEST_CASE("a kept state goes from run to run, until it is reset") {
+  tf::Variables variables;
+  tf::Session<carried> session(variables);
+  const std::vector<double> ones(6, 1);
+  const auto run = [&] {
+    return session.run<"outputs", "keep">(tf::feed<"x">(ones))(0, 1, 0);  // of the last step
+  };
+  CHECK(run() == 3);      // 1 + 2
+  CHECK(run() == 3 + 7);  // and 3 + 4
+  session.reset();
+  CHECK(run() == 3);
+  CHECK(variables.names().empty());
+}
+
+TEST_CASE("DropoutCell: masks of inputs, outputs and states") {
+  tf::Variables variables;
+  tf::Session<dropped> session(variables, {.seed = 3});
+  const std::vector<double> ones(50 * 2 * 3, 1);
+  const auto x = tf::feed<"x">(ones);
+  const auto dropped_inputs = session.run<"inputs">(x);
+  const auto one_mask = session.run<"one_mask">(x);
+  int kept = 0;
+  int differ = 0;
+  for (std::size_t b = 0; b < 50; ++b) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double first = dropped_inputs(b, 0, i);
+      const double second = dropped_inputs(b, 1, i) - first;
+      CHECK((first == 0 || first == 2));
+      CHECK((second == 0 || second == 2));
+      kept += first == 2;
+      differ += first != second;
+      CHECK(one_mask(b, 0, i) == one_mask(0, 0, i));
+      CHECK(one_mask(b, 1, i) == 2 * one_mask(b, 0, i));
+    }
+  }
+  CHECK(kept > 50);
+  CHECK(kept < 100);
+  CHECK(differ > 50);
+  CHECK(differ < 100);
+
+  const auto [outputs, state] = session.run<"outputs", "state">(x);
+  for (std::size_t b = 0; b < 50; ++b) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK((outputs(b, 0, i) == 0 || outputs(b, 0, i) == 2));  // of a sum of 1
+      const double last = outputs(b, 1, i);                     // of 1 + (0 or 2)
+      CHECK((last == 0 || last == 2 || last == 6));
+      CHECK((state(b, i) == 0 || state(b, i) == 2 || state(b, i) == 6));
+    }
+  }
+  const auto [c, h] = session.run<"c", "h">(x);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t b = 0; b < 50; ++b) {
+      CHECK(c(b, i) != 0);
+      CHECK((h(b, i) == 0) == (h(0, i) == 0));
+    }
+  }
+}
+
+TEST_CASE("DropoutCell drops nothing in inference") {
+  tf::Variables variables;
+  tf::Session<dropped, tf::inference> session(variables);
+  const std::vector<double> ones(50 * 2 * 3, 1);
+  for (const double y : session.run<"inputs">(tf::feed<"x">(ones))) CHECK((y == 1 || y == 2));
+  const auto [outputs, masked] = session.run<"outputs", "one_mask">(tf::feed<"x">(ones));
+  CHECK(outputs(7, 1, 2) == 2);
+  CHECK(masked(7, 1, 2) == 2);
+}
+
+namespace {
+
+/// Scalars of sequences by each cell, and their gradients for x; the last one's is of a gradient.
+constexpr void derivatives(tf::Graph& g) {
+  const auto x = placeholder<double, 2, 3, 2>(g, "x");
+  const tf::BasicLSTM<2, 3, double> basic(g, "basic");
+  const tf::LSTM<2, 3, 2, double> lstm(g, "lstm", {.peepholes = true, .projection_clip = 0.2});
+  const tf::GRU<2, 3, double> gru(g, "gru");
+  const tf::BasicRNN<2, 3, double> rnn(g, "rnn");
+  const auto loss_of = [&](const auto& cell) { return sum(exp(dynamic_rnn(cell, x).outputs)); };
+  const auto slope = sum(exp(gradients(loss_of(rnn), x)));
+  const std::array losses = {loss_of(basic), loss_of(lstm), loss_of(gru), loss_of(rnn), slope};
+  std::array<tf::Expr<double, tf::Shape<2, 3, 2>>, 5> dx;
+  for (std::size_t i = 0; i < losses.size(); ++i) dx[i] = gradients(losses[i], x);
+  stack<0>(losses).named("losses");
+  stack<0>(dx).named("dx");
+}
+
+}  // namespace
+
+TEST_CASE("cells: gradients are central differences") {
+  tf::Variables variables;
+  tf::Session<derivatives> session(variables, {.seed = 4});
+  std::vector<double> x(inputs.begin(), inputs.begin() + 12);
+  const auto dx = session.run<"dx">(tf::feed<"x">(x));
+  constexpr double step = 1e-5;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double here = x[i];
+    x[i] = here + step;
+    const auto above = session.run<"losses">(tf::feed<"x">(x));
+    x[i] = here - step;
+    const auto below = session.run<"losses">(tf::feed<"x">(x));
+    x[i] = here;
+    for (std::size_t cell = 0; cell < 5; ++cell) {
+      INFO("cell ", cell, ", element ", i);
+      const double difference = (above(cell) - below(cell)) / (2 * step);
+      CHECK(std::abs(dx.data()[cell * 12 + i] - difference) < 1e-8);
+    }
+  }
+}
