@@ -2,8 +2,9 @@
 
 // A fetch of what a loop's body computes: there is one in each iteration.
 
-// expect: 'half' is computed inside
-// expect: of a branch or a loop
+// expect: half
+// expect: is computed inside of a
+// expect: branch or a loop: to fetch it,
 
 #include "typeflow/typeflow.hpp"
 

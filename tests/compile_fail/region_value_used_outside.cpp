@@ -31,7 +31,7 @@ constexpr void model(tf::Graph& g) {
 
 void use() {
   tf::Variables variables;
-  tf::Session<model> session(variables);
+  tf::Session<model> session(variables);  // error here
   const std::vector<float> x(4);
-  session.run<"sum">(tf::feed<"x">(x), tf::feed<"flag">(true));  // error here
+  session.run<"sum">(tf::feed<"x">(x), tf::feed<"flag">(true));
 }

@@ -146,14 +146,21 @@ class Session {
         return detail::no_results<sizeof...(N)>();
       } else {
         using Program = typename detail::ProgramFor<Model, traced, Main, Fetches, Feeds>::type;
-        using Complete = detail::FeedError<Program, Fetches, Feeds>;
-        static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
-        using Written = detail::WriteError<Program, Fetches, is_read_only>;
-        static_assert(detail::Check<Written>::Reason::ok, "a read_only session can't assign");
-        if constexpr (!Complete::message.empty() || !Written::message.empty()) {
+        // A program of the run's own may be one that can't be made.
+        static_assert(detail::Check<detail::ModelError<Program>>::Reason::ok,
+                      "this run can't be compiled");
+        if constexpr (!Program::error.empty()) {
           return detail::no_results<sizeof...(N)>();
         } else {
-          return run_program<Program, Fetches, NameOf<N>...>(arguments...);
+          using Complete = detail::FeedError<Program, Fetches, Feeds>;
+          static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
+          using Written = detail::WriteError<Program, Fetches, is_read_only>;
+          static_assert(detail::Check<Written>::Reason::ok, "a read_only session can't assign");
+          if constexpr (!Complete::message.empty() || !Written::message.empty()) {
+            return detail::no_results<sizeof...(N)>();
+          } else {
+            return run_program<Program, Fetches, NameOf<N>...>(arguments...);
+          }
         }
       }
     }
