@@ -93,6 +93,18 @@ constexpr void each_access(const Graph& graph, const Node& node, const F& f) {
   for (Id k = 0; k < accesses.count; ++k) f(Access::decode(graph.lists[accesses.first + k]));
 }
 
+/// Calls f(variable) for the variables that a node writes, itself or in its regions.
+template <class F>
+constexpr void each_written_variable(const Graph& graph, const Node& node, const F& f) {
+  if (writes_variable(node.op->kind)) {
+    f(graph.variable_index(graph.input(node, 0)));
+  } else if (node.op->kind == Kind::control) {
+    each_access(graph, node, [&](Access access) {
+      if (access.writes && access.variable != Access::outside) f(access.variable);
+    });
+  }
+}
+
 /// Whether a node writes a variable, or reads one as it is then.
 constexpr bool is_present_access(const Graph& graph, const Node& node) {
   if (node.op->kind != Kind::control) {
@@ -236,12 +248,8 @@ class EffectSplitter {
   constexpr void copy_old_values(const Pool<Id>& late) {
     Pool<char> written(graph_.values.size(), 0);
     for (const Id id : late) {
-      const Node& node = graph_.nodes[id];
-      if (writes_variable(node.op->kind)) written[graph_.operands[node.inputs.first]] = 1;
-      if (node.op->kind != Kind::control) continue;
-      each_access(graph_, node, [&](Access access) {
-        if (access.variable == Access::outside || !access.writes) return;
-        written[graph_.variable_records[access.variable].value] = 1;
+      each_written_variable(graph_, graph_.nodes[id], [&](Id variable) {
+        written[graph_.variable_records[variable].value] = 1;
       });
     }
     for (const Id id : late) {

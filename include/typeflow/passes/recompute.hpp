@@ -210,9 +210,7 @@ class Recomputer {
     if (written_.empty()) {
       written_ = Pool<char>(graph_.variable_records.size() + 1, 0);
       for (const Id id : fused_.order) {
-        const Node& node = graph_.nodes[id];
-        if (!writes_variable(node.op->kind)) continue;
-        written_[graph_.variable_index(graph_.input(node, 0))] = 1;
+        each_written_variable(graph_, graph_.nodes[id], [&](Id written) { written_[written] = 1; });
       }
     }
     return written_[static_cast<Id>(graph_.words_of(variable)[0])] != 0;

@@ -152,14 +152,8 @@ class WindowFinder {
     if (written_.empty()) {
       written_ = Pool<char>(graph_.variable_records.size() + 1, 0);
       for (const Id id : fused_.order) {
-        const Node& node = graph_.nodes.data()[id];
-        if (writes_variable(node.op->kind)) {
-          written_[graph_.variable_index(graph_.input(node, 0))] = 1;
-        } else if (node.op->kind == Kind::control) {
-          each_access(graph_, node, [&](Access access) {
-            if (access.writes && access.variable != Access::outside) written_[access.variable] = 1;
-          });
-        }
+        each_written_variable(graph_, graph_.nodes.data()[id],
+                              [&](Id written) { written_[written] = 1; });
       }
     }
     return written_[static_cast<Id>(graph_.words_of(variable)[0])] != 0;
