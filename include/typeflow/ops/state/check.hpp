@@ -147,9 +147,9 @@ void check_elements(const ops::Check& op, const Dims& dims, const Holds& holds, 
 }
 
 template <class C>
-inline constexpr bool is_condition = false;
+inline constexpr bool is_boolean_tensor = false;
 template <TypedExpr C>
-inline constexpr bool is_condition<C> = std::is_same_v<typename C::element, bool>;
+inline constexpr bool is_boolean_tensor<C> = std::is_same_v<typename C::element, bool>;
 
 }  // namespace detail
 
@@ -179,7 +179,7 @@ TYPEFLOW_COLD inline void ops::Check::interpret(InterpretCall& call) {
 /// check that fails has happened. As many x as the text has {}, up to 8.
 template <class C, class... X>
 constexpr Effect check(const C& condition, const CheckText& text, const X&... x) {
-  constexpr bool is_boolean = detail::is_condition<C>;
+  constexpr bool is_boolean = detail::is_boolean_tensor<C>;
   constexpr bool all_tensors = (TypedExpr<X> && ...);
   static_assert(is_boolean,
                 "check(condition, text, x...): the condition must be a tensor of booleans, as "
