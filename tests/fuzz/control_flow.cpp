@@ -122,19 +122,32 @@ class ControlModel {
     const S b = pick(x.s);
     const V v = pick(x.v);
     switch (below(13)) {
-      case 0: return small(a + b);
-      case 1: return small(a * b);
-      case 2: return a - b + 1.0f - 1.0f + 0.0f;
-      case 3: return tf::maximum(a, b);
-      case 4: return small(tf::sum(v));
-      case 5: return tf::max(v);
-      case 6: return tf::select<0>(v, below(3));
-      case 7: return small(tf::cast<float>(pick(x.i)));
-      case 8: return tf::reshape<>(tf::slice<tf::range(1, 2)>(v));
-      case 9: return tf::floor(tf::random_uniform<float>(graph) * 5.0f) - 2.0f;
-      case 10: return vs_.read();
-      case 11: return tf::constant<float>(graph, static_cast<float>(below(4)));
-      default: return small(tf::sum(pick(x.m)));
+      case 0:
+        return small(a + b);
+      case 1:
+        return small(a * b);
+      case 2:
+        return a - b + 1.0f - 1.0f + 0.0f;
+      case 3:
+        return tf::maximum(a, b);
+      case 4:
+        return small(tf::sum(v));
+      case 5:
+        return tf::max(v);
+      case 6:
+        return tf::select<0>(v, below(3));
+      case 7:
+        return small(tf::cast<float>(pick(x.i)));
+      case 8:
+        return tf::reshape<>(tf::slice<tf::range(1, 2)>(v));
+      case 9:
+        return tf::floor(tf::random_uniform<float>(graph) * 5.0f) - 2.0f;
+      case 10:
+        return vs_.read();
+      case 11:
+        return tf::constant<float>(graph, static_cast<float>(below(4)));
+      default:
+        return small(tf::sum(pick(x.m)));
     }
   }
   V new_vector(const Values& x) {
@@ -143,29 +156,48 @@ class ControlModel {
     const S s = pick(x.s);
     const M m = pick(x.m);
     switch (below(20)) {
-      case 0: return small(a + b);
-      case 1: return small(a * b);
-      case 2: return small(a - s);
-      case 3: return small(tf::minimum(a, b) * 2.0f);
-      case 4: return tf::where(tf::less(a, b), a, tf::broadcast_to<3>(s));
-      case 5: return small(tf::sum<0>(m));
-      case 6: return tf::max<0>(m);
-      case 7: return tf::select<0>(m, below(2));
-      case 8: return tf::broadcast_to<3>(s);
-      case 9: return tf::concat<0>(tf::slice<tf::range(1, 3)>(a), tf::slice<tf::range(0, 1)>(b));
-      case 10: return tf::reshape<3>(tf::transpose<1, 0>(tf::reshape<1, 3>(a)));
-      case 11: return tf::reverse<0>(a);
-      case 12: return small(tf::cumsum<0>(a));
-      case 13: return tf::floor(tf::random_uniform<float, 3>(graph) * 5.0f) - 2.0f;
-      case 14: return vv_.read();
-      case 15: return tf::take<0>(m, tf::clip_by_value(pick(x.i), 0, 1));
-      case 16: return small(tf::sum<0>(pick(x.b)));
+      case 0:
+        return small(a + b);
+      case 1:
+        return small(a * b);
+      case 2:
+        return small(a - s);
+      case 3:
+        return small(tf::minimum(a, b) * 2.0f);
+      case 4:
+        return tf::where(tf::less(a, b), a, tf::broadcast_to<3>(s));
+      case 5:
+        return small(tf::sum<0>(m));
+      case 6:
+        return tf::max<0>(m);
+      case 7:
+        return tf::select<0>(m, below(2));
+      case 8:
+        return tf::broadcast_to<3>(s);
+      case 9:
+        return tf::concat<0>(tf::slice<tf::range(1, 3)>(a), tf::slice<tf::range(0, 1)>(b));
+      case 10:
+        return tf::reshape<3>(tf::transpose<1, 0>(tf::reshape<1, 3>(a)));
+      case 11:
+        return tf::reverse<0>(a);
+      case 12:
+        return small(tf::cumsum<0>(a));
+      case 13:
+        return tf::floor(tf::random_uniform<float, 3>(graph) * 5.0f) - 2.0f;
+      case 14:
+        return vv_.read();
+      case 15:
+        return tf::take<0>(m, tf::clip_by_value(pick(x.i), 0, 1));
+      case 16:
+        return small(tf::sum<0>(pick(x.b)));
       case 17:
         return small(tf::reshape<3>(
             tf::matmul(tf::reshape<1, 3>(a), tf::matmul(tf::transpose<1, 0>(m), m))));
-      case 18: return tf::concat<0>(small(tf::slice<tf::range(0, 2)>(a) + s),
-                                    small(tf::slice<tf::range(2, 3)>(b) * s));
-      default: return small(a * s + b);
+      case 18:
+        return tf::concat<0>(small(tf::slice<tf::range(0, 2)>(a) + s),
+                             small(tf::slice<tf::range(2, 3)>(b) * s));
+      default:
+        return small(a * s + b);
     }
   }
   M new_matrix(const Values& x) {
@@ -173,38 +205,60 @@ class ControlModel {
     const M b = pick(x.m);
     const V v = pick(x.v);
     switch (below(14)) {
-      case 0: return small(a + b);
-      case 1: return small(a * v);
-      case 2: return small(a - pick(x.s));
-      case 3: return tf::stack<0>(v, pick(x.v));
-      case 4: return tf::stack<0>(small(v + pick(x.v)), small(v * pick(x.s)));
-      case 5: return tf::broadcast_to<2, 3>(v);
-      case 6: return small(tf::matmul(tf::matmul(a, tf::transpose<1, 0>(b)), a));
-      case 7: return tf::reshape<2, 3>(tf::transpose<1, 0>(a));
-      case 8: return small(tf::cumsum<0>(a));
-      case 9: return tf::reverse<0>(a);
-      case 10: return vm_.read();
-      case 11: return small(a - tf::sum<0>(b));
-      case 12: return tf::where(tf::greater(a, b), a, b);
-      default: return tf::floor(tf::random_uniform<float, 2, 3>(graph) * 3.0f);
+      case 0:
+        return small(a + b);
+      case 1:
+        return small(a * v);
+      case 2:
+        return small(a - pick(x.s));
+      case 3:
+        return tf::stack<0>(v, pick(x.v));
+      case 4:
+        return tf::stack<0>(small(v + pick(x.v)), small(v * pick(x.s)));
+      case 5:
+        return tf::broadcast_to<2, 3>(v);
+      case 6:
+        return small(tf::matmul(tf::matmul(a, tf::transpose<1, 0>(b)), a));
+      case 7:
+        return tf::reshape<2, 3>(tf::transpose<1, 0>(a));
+      case 8:
+        return small(tf::cumsum<0>(a));
+      case 9:
+        return tf::reverse<0>(a);
+      case 10:
+        return vm_.read();
+      case 11:
+        return small(a - tf::sum<0>(b));
+      case 12:
+        return tf::where(tf::greater(a, b), a, b);
+      default:
+        return tf::floor(tf::random_uniform<float, 2, 3>(graph) * 3.0f);
     }
   }
   B new_batch(const Values& x) {
     const B a = pick(x.b);
     switch (below(4)) {
-      case 0: return small(a + pick(x.b));
-      case 1: return small(a * pick(x.v));
-      case 2: return small(a - pick(x.s));
-      default: return tf::reverse<0>(a);
+      case 0:
+        return small(a + pick(x.b));
+      case 1:
+        return small(a * pick(x.v));
+      case 2:
+        return small(a - pick(x.s));
+      default:
+        return tf::reverse<0>(a);
     }
   }
   I new_index(const Values& x) {
     const I a = pick(x.i);
     switch (below(4)) {
-      case 0: return tf::clip_by_value(a + pick(x.i), -3, 5);
-      case 1: return tf::cast<std::int32_t>(pick(x.s));
-      case 2: return tf::maximum(a, pick(x.i));
-      default: return tf::constant<std::int32_t>(graph, below(5));
+      case 0:
+        return tf::clip_by_value(a + pick(x.i), -3, 5);
+      case 1:
+        return tf::cast<std::int32_t>(pick(x.s));
+      case 2:
+        return tf::maximum(a, pick(x.i));
+      default:
+        return tf::constant<std::int32_t>(graph, below(5));
     }
   }
   void add_plain(Values& x, int depth) {
@@ -276,9 +330,12 @@ class ControlModel {
     const S a = pick(x.s);
     const S b = pick(x.s);
     switch (below(3)) {
-      case 0: return tf::Expr<bool>(tf::less(a, b));
-      case 1: return tf::Expr<bool>(tf::greater(tf::sum(pick(x.v)), b));
-      default: return tf::Expr<bool>(tf::less(pick(x.i), pick(x.i)));
+      case 0:
+        return tf::Expr<bool>(tf::less(a, b));
+      case 1:
+        return tf::Expr<bool>(tf::greater(tf::sum(pick(x.v)), b));
+      default:
+        return tf::Expr<bool>(tf::less(pick(x.i), pick(x.i)));
     }
   }
   std::tuple<V, M> give_both(const Values& x) { return {pick(x.v), pick(x.m)}; }
@@ -290,21 +347,36 @@ class ControlModel {
       return add_plain(x, depth);
     }
     switch (kind) {
-      case 0: return add_cond(x, depth);
-      case 1: return add_switch(x, depth);
-      case 2: return add_effect_cond(x, depth);
-      case 3: return add_while(x, depth);
-      case 4: return add_swap_while(x, depth);
-      case 5: return add_fori(x, depth);
-      case 6: return add_run_time_fori(x, depth);
-      case 7: return add_effect_fori(x, depth);
-      case 8: return add_scan(x, depth);
-      case 9: return add_batch_scan(x, depth);
-      case 10: return add_map(x, depth);
-      case 11: return add_fold(x, depth);
-      case 12: return add_struct_fori(x, depth);
-      case 13: return add_pair_switch(x, depth);
-      default: return add_assignment(x, depth);
+      case 0:
+        return add_cond(x, depth);
+      case 1:
+        return add_switch(x, depth);
+      case 2:
+        return add_effect_cond(x, depth);
+      case 3:
+        return add_while(x, depth);
+      case 4:
+        return add_swap_while(x, depth);
+      case 5:
+        return add_fori(x, depth);
+      case 6:
+        return add_run_time_fori(x, depth);
+      case 7:
+        return add_effect_fori(x, depth);
+      case 8:
+        return add_scan(x, depth);
+      case 9:
+        return add_batch_scan(x, depth);
+      case 10:
+        return add_map(x, depth);
+      case 11:
+        return add_fold(x, depth);
+      case 12:
+        return add_struct_fori(x, depth);
+      case 13:
+        return add_pair_switch(x, depth);
+      default:
+        return add_assignment(x, depth);
     }
   }
 
@@ -321,8 +393,7 @@ class ControlModel {
   }
   void add_cond(Values& x, int depth) {
     const auto give = [this](const Values& y) { return give_both(y); };
-    const auto [v, m] =
-        tf::cond(condition(x), branch(x, depth, give), branch(x, depth, give));
+    const auto [v, m] = tf::cond(condition(x), branch(x, depth, give), branch(x, depth, give));
     if (chance(0.8)) x.v.push_back(v);
     if (chance(0.8)) x.m.push_back(m);
     say(depth, id(v) + " " + id(m) + ": cond");
@@ -351,8 +422,8 @@ class ControlModel {
       say(depth, "end");
     };
     const auto none = [] {};
-    const tf::Effect effect = chance(0.5) ? tf::cond(condition(x), one, one)
-                                          : tf::cond(condition(x), one, none);
+    const tf::Effect effect =
+        chance(0.5) ? tf::cond(condition(x), one, one) : tf::cond(condition(x), one, none);
     say(depth, id_of(effect) + ": effect cond");
     if (depth == 0) keep_effect(effect);
   }
@@ -422,7 +493,7 @@ class ControlModel {
     say(depth, id(a) + " " + id(b) + " " + id(c) + ": swapping while");
   }
   template <class X>
-  auto step(const Values& outer, int depth, const char* what, std::vector<X> Values::*list) {
+  auto step(const Values& outer, int depth, const char* what, std::vector<X> Values::* list) {
     return [this, &outer, depth, what, list](const I& k, const X& a) {
       say(depth, what);
       Values y = outer;
@@ -435,8 +506,8 @@ class ControlModel {
   }
   void add_fori(Values& x, int depth) {
     const int begin = below(3) - 1;
-    const V v = tf::fori_loop(begin, begin + below(5),
-                              step(x, depth, "fori", &Values::v), pick(x.v));
+    const V v =
+        tf::fori_loop(begin, begin + below(5), step(x, depth, "fori", &Values::v), pick(x.v));
     x.v.push_back(v);
     say(depth, id(v) + ": fori");
   }

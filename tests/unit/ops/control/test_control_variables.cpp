@@ -69,8 +69,8 @@ constexpr void collatz(tf::Graph& g) {
       [](auto a, auto) { return tf::not_equal(a, 1); },
       [](auto a, auto count) {
         return std::tuple{tf::cond(
-                              tf::equal(tf::mod(a, 2), 0),
-                              [&] { return tf::floordiv(a, 2); }, [&] { return a * 3 + 1; }),
+                              tf::equal(tf::mod(a, 2), 0), [&] { return tf::floordiv(a, 2); },
+                              [&] { return a * 3 + 1; }),
                           count + 1};
       },
       std::tuple{n, tf::constant<std::int32_t>(g, 0)}, {.max_iterations = 150});
