@@ -110,11 +110,18 @@ constexpr bool products_contract_into_sums(tf::Graph& g) {
   auto b = tf::placeholder<float, 3>(g, "b");
   auto c = tf::placeholder<float, 3>(g, "c");
   return count<tf::ops::Fma>(simplified(g, a * b + c)) == 1 &&
-         count<tf::ops::Fma>(simplified(g, c + a * b)) == 1 &&
-         count<tf::ops::Fms>(simplified(g, a * b - c)) == 1 &&
-         count<tf::ops::Fnma>(simplified(g, c - a * b)) == 1;
+         count<tf::ops::Fma>(simplified(g, c + a * b)) == 1;
 }
 static_assert(holds<products_contract_into_sums>());
+
+constexpr bool products_contract_into_differences(tf::Graph& g) {
+  auto a = tf::placeholder<float, 3>(g, "a");
+  auto b = tf::placeholder<float, 3>(g, "b");
+  auto c = tf::placeholder<float, 3>(g, "c");
+  return count<tf::ops::Fms>(simplified(g, a * b - c)) == 1 &&
+         count<tf::ops::Fnma>(simplified(g, c - a * b)) == 1;
+}
+static_assert(holds<products_contract_into_differences>());
 
 // Of integers there is none, and a product that is needed itself is rounded.
 constexpr bool what_is_no_contraction_stays(tf::Graph& g) {
