@@ -206,13 +206,13 @@ class Lowerer : KernelDescriber {
     }
     // Blocks.
     Pool<Id> blocks;
-    const Pool<char> condition(1, 1);
     bool reads_index = false;
     for (Id k = 0; k < node.regions.count && out_.error.empty(); ++k) {
       const Id region = graph_.lists[node.regions.first + k];
       const bool tests = record.kind == ControlKind::tested && k == 0;
+      const Pool<char> condition(1, 1);  // no ?: of pools: g++ 12 destroys them twice in constants
       const ProgramPools program =
-          compile_region_(graph_, region, tests ? condition : wanted, limits_);
+          compile_region_(graph_, region, *(tests ? &condition : &wanted), limits_);
       if (!program.error.empty()) {
         out_.error = program.error;
         return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Variables that branches and loops assign: what reads them by their handles, inside and outside,
-// has the value at the run's start. And loops against plain ones, by programs that are interpreted
-// and by the interpreter of graphs.
+// has the value at the run's start. And loops against plain ones, in sessions, by programs that are
+// interpreted, by the interpreter of graphs.
 
 #include <doctest/doctest.h>
 
@@ -77,7 +77,7 @@ constexpr void collatz(tf::Graph& g) {
   steps.named("steps");
 }
 
-/// Both ways, run alike.
+/// All three ways, run alike.
 template <auto Model>
 struct Ways {
   tf::Graph graph;
@@ -110,6 +110,10 @@ TEST_CASE("a body reads the start of the run by a handle, while a loop inside as
   Ways<handle_and_assignment> ways;
   CHECK(ways.run("y", {}, {{"v", test::floats({}, {5})}}) == std::vector<double>{15});
   CHECK(ways.programs.variables.at("v").value(0) == 11);
+  tf::Variables store;
+  tf::Session<handle_and_assignment> session(store);
+  CHECK(session.run<"y">() == 0);
+  CHECK(session.run<"y">() == 18);
 }
 
 TEST_CASE("a slice of a variable is that of the run's start, whatever a branch assigns") {
@@ -131,18 +135,29 @@ TEST_CASE("a branch that is not taken does not run; an index outside takes the l
           std::vector<double>{2 * factor});
     CHECK(ways.programs.variables.at("runs").value(0) == (k == 0 ? 1 : 0));
   }
+  tf::Variables store;
+  tf::Session<branches> session(store);
+  session.run<"count">(tf::feed<"x">(3.0f));
+  CHECK(store.get<float>("runs").data()[0] == 0);
+  session.run<"count">(tf::feed<"x">(-3.0f));
+  CHECK(store.get<float>("runs").data()[0] == 100);
+  CHECK(session.run<"y">(tf::feed<"x">(2.0f), tf::feed<"k">(1)) == 20);
+  CHECK(store.get<float>("runs").data()[0] == 100);
 }
 
 TEST_CASE("lengths of Collatz sequences; more iterations than allowed are an error") {
   Ways<collatz> ways;
+  tf::Variables store;
+  tf::Session<collatz> session(store);
   for (const int n : {1, 2, 6, 7, 27, 97}) {
     CAPTURE(n);
     const double steps = collatz_steps(n);
     CHECK(ways.run("steps", {{"n", test::ints({}, {static_cast<double>(n)})}}) ==
           std::vector<double>{steps});
+    CHECK(session.run<"steps">(tf::feed<"n">(n)) == steps);
   }
   const std::string message =
-      message_of([&] { ways.programs.run({"steps"}, {{"n", test::ints({}, {703})}}); });
+      message_of([&] { session.run<"steps">(tf::feed<"n">(703)); });
   CHECK(message.find("its condition holds after 150 iterations, the most that max_iterations "
                      "allows") != message.npos);
 }
