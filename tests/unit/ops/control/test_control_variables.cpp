@@ -156,8 +156,7 @@ TEST_CASE("lengths of Collatz sequences; more iterations than allowed are an err
           std::vector<double>{steps});
     CHECK(session.run<"steps">(tf::feed<"n">(n)) == steps);
   }
-  const std::string message =
-      message_of([&] { session.run<"steps">(tf::feed<"n">(703)); });
+  const std::string message = message_of([&] { session.run<"steps">(tf::feed<"n">(703)); });
   CHECK(message.find("its condition holds after 150 iterations, the most that max_iterations "
                      "allows") != message.npos);
 }
