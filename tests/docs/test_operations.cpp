@@ -58,6 +58,8 @@ constexpr Exception other_functions[] = {
     {"DepthwiseLayer", "the constructor of a layer; its call is that of depthwise_conv2d"},
     {"Embedding", "the constructor of a layer; its call is that of embedding"},
     {"GroupNorm", "the constructor of a layer; its call is that of group_norm"},
+    {"InPlaneLayer", "the constructor of a layer; its call is that of conv2d_in_plane"},
+    {"InstanceNorm", "the constructor of a layer; its call is that of instance_norm"},
     {"LayerNorm", "the constructor of a layer; its call is that of layer_norm"},
     {"MultiHeadAttention", "the constructor of a layer; its call is that of multi_head_attention"},
     {"SeparableLayer", "the constructor of a layer; its call is that of separable_conv2d"},
