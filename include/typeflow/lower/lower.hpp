@@ -13,6 +13,7 @@
 #include "typeflow/lower/describe_kernel.hpp"
 #include "typeflow/lower/merge_program.hpp"
 #include "typeflow/lower/program.hpp"
+#include "typeflow/ops/control/region.hpp"
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/needs.hpp"
