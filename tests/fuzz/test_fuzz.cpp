@@ -77,8 +77,12 @@ TEST_CASE("programs of random graphs compute what the graphs mean") {
     see(model.graph);
     see(tf::ir::simplify(std::move(placed), model.roots()).graph);
   }
-  // All operations of the library take part, but for those of strings: the interpreter has numbers
-  // alone.
+  // All operations of the library take part, but for those of strings, since the interpreter has
+  // numbers alone; of branches and loops, which test_control_flow makes graphs of; and of files,
+  // the user's functions and assertions, whose effects no interpreter's result shows.
+  const std::set<std::string> elsewhere = {"AssignStrings", "BlockInput",    "Branch",
+                                           "Check",         "Host",          "Loop",
+                                           "Result",        "RestoreTensor", "SaveVariables"};
   const std::filesystem::path headers = TYPEFLOW_SOURCE_DIR "/include/typeflow";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(headers)) {
     if (entry.path().extension() != ".hpp") continue;
@@ -88,7 +92,7 @@ TEST_CASE("programs of random graphs compute what the graphs mean") {
     text << in.rdbuf();
     for (const std::string& name : completeness::record_names(text.str())) {
       CAPTURE(name);
-      CHECK((seen.contains(name) || name == "AssignStrings"));
+      CHECK((seen.contains(name) || elsewhere.contains(name)));
     }
   }
 }
