@@ -15,7 +15,7 @@
 #include <tuple>
 #include <utility>
 
-#include "typeflow/front/backward.hpp"
+#include "typeflow/front/control_gradient.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/variables.hpp"
 

@@ -69,7 +69,7 @@ class RegionCopier {
     }
   }
   /// What a region inside captures, its nodes know by the value that was captured when they were
-  /// made: another may have its place since (front/backward.hpp).
+  /// made: another may have its place since (front/control_gradient.hpp).
   constexpr void name_captures(Id id) {
     const Range captures = from_.regions[id].captures;
     const Node& owner = from_.nodes[from_.regions[id].owner];

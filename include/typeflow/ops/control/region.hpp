@@ -32,7 +32,7 @@ struct BlockInput : source {
 
 struct control : operation_base {
   static constexpr Kind kind = Kind::control;
-  static constexpr Derivative derivative = Derivative::rule;  // front/backward.hpp
+  static constexpr Derivative derivative = Derivative::rule;  // front/control_gradient.hpp
   static constexpr int flops = 0;
 };
 

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reverse accumulation through branches and loops, by regions that go the other way.
+//
+// Of a branch the gradient is a branch: each of its regions is the gradient of one of the first. Of
+// a loop it is a loop that goes from the last iteration to the first; its states are the gradients
+// of the states, and sums of those of what the body reads from outside. What such a region uses of
+// the forward one is saved: it becomes one more result of that, in a loop put together along axis
+// 0.
+
+#include "typeflow/front/backward.hpp"
+#include "typeflow/front/saved_values.hpp"
+#include "typeflow/ops/linear/matmul.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// The gradient of one branch or loop.
+class ControlGradient {
+ public:
+  /// `dy`: the gradients for its results, by index, none for some; `wanted`, by input: whether one
+  /// is wanted.
+  constexpr ControlGradient(ir::Graph& graph, Id owner, const Pool<Id>& dy,
+                            const Pool<char>& wanted)
+      : graph_(graph), owner_(owner), node_(graph.nodes[owner]), dy_(dy), wanted_(wanted) {}
+
+  /// The gradients for the inputs; none for some.
+  constexpr Pool<Id> run() {
+    dx_ = Pool<Id>(node_.inputs.count, none);
+    if (!is<ops::Loop>(*node_.op)) {
+      branch();
+    } else if (node_.regions.count == 2) {
+      Message message{};
+      message << "no gradient is defined for a loop whose number of iterations a run finds out "
+                 "(while_loop, fori_loop with tensors for bounds), used at ";
+      print_place(message, node_.source);
+      graph_.fail(message);
+    } else {
+      loop(typeflow::decode<ops::Loop>(graph_, node_));
+    }
+    return std::move(dx_);
+  }
+
+ private:
+  using Range = ir::Range;
+
+  constexpr Id listed(const Range& list, int i) const { return graph_.lists[list.first + i]; }
+  constexpr Id region(int i) const { return listed(node_.regions, i); }
+  constexpr bool is_floating_value(Id value) const {
+    return value != none && is_floating(graph_.dtype_of(value));
+  }
+  constexpr Id zeros_like(Id value) {
+    const Type type = graph_.type_of(value);
+    return broadcast_to(constant_node(graph_, type.dtype, Number{}), type.dims).id;
+  }
+  constexpr bool is_wanted(int input) const {
+    return wanted_[input] != 0 && is_floating_value(graph_.input(node_, input));
+  }
+
+  constexpr void branch() {
+    const Range captures = graph_.regions[region(0)].captures;
+    Pool<int> inputs;  // that a gradient is wanted for
+    Pool<Id> xs;
+    for (int k = 0; k < captures.count; ++k) {
+      const int input = node_.inputs.count - captures.count + k;
+      if (!is_wanted(input)) continue;
+      inputs.push(input);
+      xs.push(listed(captures, k));
+    }
+    Pool<Id> regions;
+    SavedValues saved(graph_, owner_);
+    for (int r = 0; r < node_.regions.count; ++r) {
+      const Id forward = region(r);
+      const Range results = graph_.regions[forward].results;
+      Pool<Id> y;
+      Pool<Id> dy;
+      for (int i = 0; i < dy_.size() && i < results.count; ++i) {
+        if (dy_[i] == none || !is_floating_value(listed(results, i))) continue;
+        y.push(listed(results, i));
+        dy.push(dy_[i]);
+      }
+      const Id back = ir::open_region(graph_);
+      Pool<Id> dx = gradients_of(graph_, y, dy, xs, forward);
+      for (int i = 0; i < dx.size(); ++i) {
+        if (dx[i] == none) dx[i] = zeros_like(xs[i]);
+      }
+      saved.replace(back, forward, dx, [&](Id value) {
+        return saved.result_of(value, r, 0, graph_.values[value].type);
+      });
+      ir::close_region(graph_, back, dx);
+      regions.push(back);
+    }
+    Pool<Id> selector;
+    selector.push(graph_.input(node_, 0));
+    const Id token = ir::ControlBuilder(graph_, regions).add(ops::Branch{}, selector);
+    for (int i = 0; i < inputs.size(); ++i) {
+      dx_[inputs[i]] = ir::control_result(graph_, token, i, graph_.values[xs[i]].type);
+    }
+  }
+
+  constexpr void loop(const ops::Loop& op) {
+    const Id forward = region(0);
+    const Range parameters = graph_.regions[forward].parameters;
+    const Range results = graph_.regions[forward].results;
+    const Range captures = graph_.regions[forward].captures;
+    const int first_capture = node_.inputs.count - captures.count;
+    const Id back = ir::open_region(graph_);
+    const Id index = parameter(graph_.values[listed(parameters, 0)].type);
+
+    // The gradients that come: of states as states, of what was put together as slices.
+    Pool<Id> y;
+    Pool<Id> dy;
+    Pool<Id> states;  // parameters...
+    Pool<Id> starts;  // ...and what they begin with
+    Pool<Id> slices;
+    Pool<Id> wholes;  // of the slices
+    Pool<Id> xs;
+    Pool<int> inputs;  // of the forward node, as xs
+    for (int i = 0; i < dy_.size(); ++i) {
+      const Id result = listed(results, i);
+      if (!is_floating_value(result) || (i >= op.states && dy_[i] == none)) continue;
+      const Id given = parameter(graph_.values[result].type);
+      y.push(result);
+      dy.push(given);
+      if (i >= op.states) {
+        slices.push(given);
+        wholes.push(dy_[i]);
+        continue;
+      }
+      states.push(given);
+      starts.push(dy_[i]);  // none: zeros, made outside
+      xs.push(listed(parameters, 1 + i));
+      inputs.push(i);
+    }
+    const int state_count = states.size();
+    for (int i = op.states; i < first_capture; ++i) {
+      if (!is_wanted(i)) continue;
+      xs.push(listed(parameters, 1 + i));
+      inputs.push(i);
+    }
+    const int taken_apart = xs.size();
+    for (int k = 0; k < captures.count; ++k) {
+      if (!is_wanted(first_capture + k)) continue;
+      xs.push(listed(captures, k));
+      inputs.push(first_capture + k);
+    }
+    const Pool<Id> dx = gradients_of(graph_, y, dy, xs, forward);
+
+    // What goes on: the states' gradients, sums for captures; then slices.
+    Pool<Id> given;
+    Pool<int> of_input;  // of the forward node, by result
+    for (int i = 0; i < state_count; ++i) {
+      given.push(dx[i] != none ? dx[i] : zeros_like(xs[i]));
+      of_input.push(inputs[i]);
+    }
+    SavedValues saved(graph_, owner_);
+    for (int i = taken_apart; i < xs.size(); ++i) {
+      if (dx[i] == none) continue;
+      const Id rest = take_products(op, dx[i], inputs[i], back, forward);
+      if (rest == none) continue;
+      const Id sum = parameter(graph_.values[xs[i]].type);
+      states.push(sum);
+      starts.push(none);
+      given.push((AnyExpr{&graph_, sum} + AnyExpr{&graph_, rest}).id);
+      of_input.push(inputs[i]);
+    }
+    for (int i = state_count; i < taken_apart; ++i) {
+      if (dx[i] == none) continue;
+      given.push(dx[i]);
+      of_input.push(inputs[i]);
+    }
+    // Factors of products: what the forward loop computed is saved, the others are put together.
+    for (Product& product : products_) {
+      for (Factor* const factor : {&product.a, &product.b}) {
+        for (int i = 0; i < slices.size(); ++i) {
+          if (slices[i] == factor->value) factor->whole = wholes[i];
+        }
+        if (factor->whole != none) continue;
+        if (ir::region_of(graph_, factor->value) == forward) {
+          factor->whole = whole_of(saved, op, parameters, factor->value);
+          continue;
+        }
+        factor->result = given.size();
+        given.push(factor->value);
+        of_input.push(none);
+      }
+    }
+
+    // What it uses of the forward loop.
+    saved.replace(back, forward, given, [&](Id value) {
+      if (value == listed(parameters, 0)) return index;
+      const Id slice = parameter(graph_.values[value].type);
+      slices.push(slice);
+      wholes.push(whole_of(saved, op, parameters, value));
+      return slice;
+    });
+    Pool<Id> all;
+    all.push(index);
+    for (const Id state : states) all.push(state);
+    for (const Id slice : slices) all.push(slice);
+    const Range list = graph_.append_list(all);
+    graph_.regions[back].parameters = list;
+    ir::close_region(graph_, back, given);
+
+    Pool<Id> operands;
+    for (int i = 0; i < starts.size(); ++i) {
+      operands.push(starts[i] != none ? starts[i] : zeros_like(states[i]));
+    }
+    for (const Id whole : wholes) operands.push(whole);
+    Pool<Id> regions;
+    regions.push(back);
+    ir::ControlBuilder builder(graph_, regions);
+    builder.hoist(back, op.count > 0);
+    Pool<Id> types;
+    for (int i = 0; i < given.size(); ++i) {
+      const Id result = listed(graph_.regions[back].results, i);
+      types.push(i < states.size() ? graph_.values[result].type : stacked(op, result));
+    }
+    const Id token = builder.add(
+        ops::Loop{{}, op.count, states.size(), slices.size(), op.reversed != 0 ? 0 : 1, 1},
+        operands);
+    for (int i = 0; i < types.size(); ++i) {
+      const Id result = ir::control_result(graph_, token, i, types[i]);
+      if (of_input[i] != none) {
+        dx_[of_input[i]] = result;
+        continue;
+      }
+      for (Product& product : products_) {
+        if (product.a.result == i) product.a.whole = result;
+        if (product.b.result == i) product.b.whole = result;
+      }
+    }
+    for (const Product& product : products_) {
+      const Id whole = matmul(all_rows(product.a.whole), all_rows(product.b.whole), true, false).id;
+      Id& sum = dx_[product.input];
+      sum = sum == none ? whole : (AnyExpr{&graph_, sum} + AnyExpr{&graph_, whole}).id;
+    }
+  }
+
+  // A weight's gradient in an iteration is a product of what came in and of the gradient for what
+  // went out, over the rows. Over all iterations it is one product over all of their rows: faster
+  // than a sum of products, each of which writes all of the weight.
+
+  struct Factor {
+    Id value;    ///< in an iteration
+    Id whole;    ///< of all iterations
+    int result;  ///< of the backward loop, which gives the whole; none if another has it
+  };
+  struct Product {
+    int input;  ///< of the forward node
+    Factor a;
+    Factor b;
+  };
+
+  /// Takes such products out of a sum. What is left of it; none if nothing is.
+  constexpr Id take_products(const ops::Loop& op, Id sum, int input, Id back, Id forward) {
+    const ir::Node node = graph_.node_of(sum);
+    if (node.region != back) return sum;
+    if (is<ops::Add>(*node.op)) {
+      const Id x = graph_.input(node, 0);
+      const Id y = graph_.input(node, 1);
+      if (graph_.values[x].type != graph_.values[y].type) return sum;
+      const Id left = take_products(op, x, input, back, forward);
+      const Id right = take_products(op, y, input, back, forward);
+      if (left == x && right == y) return sum;
+      if (left == none || right == none) return left == none ? right : left;
+      return (AnyExpr{&graph_, left} + AnyExpr{&graph_, right}).id;
+    }
+    if (!is<ops::MatMul>(*node.op)) return sum;
+    const ops::MatMul product = typeflow::decode<ops::MatMul>(graph_, node);
+    const Id a = graph_.input(node, 0);
+    const Id b = graph_.input(node, 1);
+    const auto varies = [&](Id value) {
+      const Id region = ir::region_of(graph_, value);
+      return (region == back || region == forward) && graph_.dims_of(value).rank == 2 &&
+             ops::MatMul::one_matrix(graph_.types[stacked(op, value)].dims).valid();
+    };
+    if (!product.a() || product.b() || !varies(a) || !varies(b)) return sum;
+    products_.push(Product{input, {a, none, none}, {b, none, none}});
+    return none;
+  }
+  /// The rows of all iterations as one matrix.
+  constexpr AnyExpr all_rows(Id whole) {
+    return reshape_to(AnyExpr{&graph_, whole}, ops::MatMul::one_matrix(graph_.dims_of(whole)));
+  }
+
+  /// The tensor whose slices are what a value of the forward body was in each iteration.
+  constexpr Id whole_of(SavedValues& saved, const ops::Loop& op, const Range& parameters,
+                        Id value) {
+    for (int i = 0; i < op.slices; ++i) {
+      if (listed(parameters, 1 + op.states + i) == value) {
+        return graph_.input(node_, op.states + i);
+      }
+    }
+    return saved.result_of(value, 0, op.states, stacked(op, value));
+  }
+  /// The type of what a value becomes that is put together along axis 0.
+  constexpr Id stacked(const ops::Loop& op, Id value) {
+    const Type type = graph_.type_of(value);
+    if (type.dims.rank >= max_rank) {
+      Message message{};
+      message << "gradient of a loop: ";
+      print_value(message, graph_, value);
+      graph_.fail(message << " has tf::max_rank axes, and is needed for each iteration");
+      return graph_.values[value].type;
+    }
+    Dims dims{0, {}};
+    dims.append(op.count);
+    for (int i = 0; i < type.dims.rank; ++i) dims.append(type.dims.extent[i]);
+    return graph_.intern(Type(type.dtype, dims));
+  }
+  constexpr Id parameter(Id type) {
+    return add_node(graph_, ops::BlockInput{{}, 0}, nullptr, 0, type).id;
+  }
+
+  ir::Graph& graph_;
+  const Id owner_;
+  const ir::Node node_;
+  const Pool<Id>& dy_;
+  const Pool<char>& wanted_;
+  Pool<Id> dx_;
+  Pool<Product> products_;
+};
+
+constexpr void Backward::run_control(Id id) {
+  const ir::Node node = graph_.nodes[id];
+  const Id token = node.outputs.first;
+  if (needed_[token] == 0) return;
+  Pool<Id> dy;
+  bool arrived = false;
+  const int known = adjoint_.size();
+  for (Id n = id + 1; n < graph_.nodes.size(); ++n) {
+    const ir::Node& result = graph_.nodes[n];
+    if (result.op->kind != Kind::result || graph_.input(result, 0) != token) continue;
+    const Id value = result.outputs.first;
+    if (value >= known || adjoint_[value] == none) continue;
+    const int index = static_cast<int>(graph_.words_of(result)[0]);
+    while (dy.size() <= index) dy.push(none);
+    dy[index] = adjoint_[value];
+    arrived = true;
+  }
+  if (!arrived) return;
+  // A loop carries gradients from all of its states to all.
+  const int states = is<ops::Loop>(*node.op) ? typeflow::decode<ops::Loop>(graph_, node).states : 0;
+  while (dy.size() < states) dy.push(none);
+  Pool<char> wanted;
+  for (Id k = 0; k < node.inputs.count; ++k) wanted.push(needed_[graph_.input(node, k)]);
+  graph_.source = node.source;
+  graph_.source.gradient = true;
+  graph_.source.make_part_of(*node.op);
+  graph_.device = node.device;
+  const Pool<Id> dx = ControlGradient(graph_, id, dy, wanted).run();
+  for (Id k = 0; k < node.inputs.count; ++k) {
+    if (dx[k] != none && wanted[k] != 0) add(graph_.input(node, k), dx[k]);
+  }
+}
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the gradient of a branch or loop needs of the forward one.
+
+#include "typeflow/front/sources.hpp"
+#include "typeflow/ops/control/region.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// What regions of a backward branch or loop use of the forward ones.
+class SavedValues {
+ public:
+  /// `owner`: the forward node.
+  constexpr SavedValues(ir::Graph& graph, Id owner) : graph_(graph), owner_(owner) {}
+
+  /// Calls `replacement(value)` for each value of region `from` that nodes and results of region
+  /// `in` use, and puts what it gives in the value's place.
+  template <class F>
+  constexpr void replace(Id in, Id from, Pool<Id>& results, const F& replacement) {
+    Pool<Id> known(graph_.values.size(), none);
+    // What the forward node captured may have got another one's place since.
+    const ir::Node owner = graph_.nodes[owner_];
+    const Range captures = graph_.regions[from].captures;
+    for (Id k = 0; k < captures.count; ++k) {
+      known[graph_.lists[captures.first + k]] =
+          graph_.input(owner, owner.inputs.count - captures.count + k);
+    }
+    const auto replaced = [&](Id value) {
+      if (value == none || value >= known.size() || graph_.is_token(value)) return value;
+      if (known[value] == none) {
+        if (ir::region_of(graph_, value) != from) return value;
+        known[value] = replacement(value);
+      }
+      return known[value];
+    };
+    const int count = graph_.nodes.size();
+    for (Id id = graph_.regions[in].first_node; id < count; ++id) {
+      const ir::Node node = graph_.nodes[id];
+      if (node.region != in) continue;
+      for (Id k = 0; k < node.inputs.count; ++k) {
+        const Id value = replaced(graph_.operands[node.inputs.first + k]);
+        graph_.operands[node.inputs.first + k] = value;
+      }
+    }
+    for (Id& result : results) result = replaced(result);
+  }
+
+  /// The tensor that the forward node gives for a value of its region number `region`: one of its
+  /// results, or one more. `type`: a number in Graph::types.
+  constexpr Id result_of(Id value, int region, int first, Id type) {
+    const ir::Node node = graph_.nodes[owner_];
+    const Id id = graph_.lists[node.regions.first + region];
+    const Range results = graph_.regions[id].results;
+    int index = first;
+    while (index < results.count && graph_.lists[results.first + index] != value) ++index;
+    if (index == results.count) {
+      const bool is_loop = is<ops::Loop>(*node.op);
+      for (int r = 0; r < node.regions.count; ++r) {
+        if (!is_loop || r == region) add_result(node, r, r == region ? value : none);
+      }
+    }
+    const Id token = node.outputs.first;
+    for (Id n = owner_ + 1; n < graph_.nodes.size(); ++n) {
+      const ir::Node& other = graph_.nodes[n];
+      if (other.op->kind == Kind::result && graph_.input(other, 0) == token &&
+          graph_.words_of(other)[0] == static_cast<std::uint32_t>(index)) {
+        return other.outputs.first;
+      }
+    }
+    const Id current = graph_.region;
+    graph_.region = node.region;
+    const Id result = ir::control_result(graph_, token, index, type);
+    graph_.region = current;
+    return result;
+  }
+
+ private:
+  using Range = ir::Range;
+
+  constexpr void add_result(const ir::Node& node, int region, Id value) {
+    const Id id = graph_.lists[node.regions.first + region];
+    const Range results = graph_.regions[id].results;
+    Pool<Id> longer;
+    for (Id k = 0; k < results.count; ++k) longer.push(graph_.lists[results.first + k]);
+    longer.push(value);
+    const Range list = graph_.append_list(longer);
+    graph_.regions[id].results = list;
+  }
+
+  ir::Graph& graph_;
+  const Id owner_;
+};
+
+}  // namespace detail
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET
