@@ -201,22 +201,27 @@ class ProductLoops {
     const std::int64_t groups = (rows + rows_of_task - 1) / rows_of_task;
     const std::int64_t of_task =
         std::min(rows_of_task, rows) * std::min<std::int64_t>(S::width, columns);
-    // What is copied of a serves several panels, if enough tasks are left.
+    // What is read of a serves several panels, if b is too large to stay in cache, or if a is
+    // copied; as many as stay there themselves, and as leave enough tasks.
+    constexpr std::int64_t cached = (std::int64_t{1} << 20) / sizeof(T);
+    const bool b_stays = columns * depth <= cached;
+    const std::int64_t of_panel = S::width * std::clamp<std::int64_t>(depth, 1, block_depth);
+    const std::int64_t most =
+        packs_a ? panels_of_task
+                : std::clamp<std::int64_t>(cached / 2 / of_panel, 1, panels_of_task);
     const std::int64_t together =
-        packs_a ? std::clamp<std::int64_t>(matrices * groups * panels.count / 12, 1, panels_of_task)
-                : 1;
+        packs_a || (!b_stays && groups > 1)
+            ? std::clamp<std::int64_t>(matrices * groups * panels.count / 12, 1, most)
+            : 1;
     const std::int64_t bands = (panels.count + together - 1) / together;
     const std::int64_t work = 2 * std::max<std::int64_t>(of_task * together, 1) * (depth + 1);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
-    // All rows for a panel, if they stay in cache and b does not; else all panels for some rows.
-    constexpr std::int64_t cached = (std::int64_t{1} << 20) / sizeof(T);
-    const bool panels_first = rows * depth <= cached && columns * depth > cached;
     parallel(call, matrices * bands * groups, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t slot = task / (bands * groups);
         const std::int64_t i = task - slot * (bands * groups);
-        const std::int64_t band = panels_first ? i / groups : i % bands;
-        const std::int64_t group = panels_first ? i % groups : i / bands;
+        const std::int64_t band = b_stays ? i % bands : i / groups;
+        const std::int64_t group = b_stays ? i / bands : i % groups;
         multiply(first_matrix + slot, slot, band * together,
                  std::min((band + 1) * together, panels.count), group * rows_of_task);
       }
@@ -269,12 +274,16 @@ class ProductLoops {
           const T* const before = block == 0 ? nullptr : sums;
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, last - first - row));
           with_vectors<S>(width, [&](auto vectors) {
-            if (packs_a) {
-              product_tile<T, A, vectors()>(strips + row * length, 1, S::rows, count, b, pitch,
-                                            length, tile, tile_pitch, before);
+            const T* const from =
+                packs_a ? strips + row * length : a + row * a_row + begin * a_step;
+            const std::int64_t next_row = packs_a ? 1 : a_row;
+            const std::int64_t step = packs_a ? S::rows : a_step;
+            if (count <= S::rows / 2) {  // of the last rows, no more than needed
+              product_tile<T, A, vectors(), S::rows / 2>(from, next_row, step, count, b, pitch,
+                                                         length, tile, tile_pitch, before);
             } else {
-              product_tile<T, A, vectors()>(a + row * a_row + begin * a_step, a_row, a_step, count,
-                                            b, pitch, length, tile, tile_pitch, before);
+              product_tile<T, A, vectors()>(from, next_row, step, count, b, pitch, length, tile,
+                                            tile_pitch, before);
             }
           });
         }

@@ -77,27 +77,27 @@ TYPEFLOW_INLINE void prefetch(const T* at, std::int64_t ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(address));
 }
 
-/// The sums of a tile while they are in registers: TileShape::rows rows of V vectors.
-template <class T, class A, int V>
+/// The sums of a tile while they are in registers: R rows of V vectors.
+template <class T, class A, int V, int R = TileShape<T, A>::rows>
 struct TileSums {
   using S = TileShape<T, A>;
   using B = xsimd::batch<T, A>;
-  B sum[S::rows][V];
+  B sum[R][V];
 
   TYPEFLOW_INLINE void clear() {
-    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
       unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[i][v] = B(T(0)); });
     });
   }
   TYPEFLOW_INLINE void load(const T* tile, std::int64_t pitch) {
-    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
       unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         sum[i][v] = B::load_unaligned(tile + i * pitch + v * S::lanes);
       });
     });
   }
   TYPEFLOW_INLINE void store(T* tile, std::int64_t pitch) const {
-    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
       unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         sum[i][v].store_unaligned(tile + i * pitch + v * S::lanes);
       });
@@ -105,7 +105,7 @@ struct TileSums {
   }
   /// Adds at[i][k * step] * b[k * pitch + j] for k < depth. If `ahead` is not 0, memory is asked
   /// for the elements of a that lie so far behind those that are read.
-  TYPEFLOW_INLINE void add(const T* const (&at)[S::rows], std::int64_t step, const T* b,
+  TYPEFLOW_INLINE void add(const T* const (&at)[R], std::int64_t step, const T* b,
                            std::int64_t pitch, std::int64_t depth, std::int64_t ahead = 0) {
     constexpr std::int64_t line = 64 / sizeof(T);
     std::int64_t offset = 0;  // one register, where moving the rows' pointers takes many additions
@@ -114,9 +114,9 @@ struct TileSums {
       unrolled<V>([&](auto v)
                       TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
       if (ahead != 0 && k % line == 0) {
-        unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { prefetch(at[i] + offset, ahead); });
+        unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { prefetch(at[i] + offset, ahead); });
       }
-      unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
         const B left(at[i][offset]);
         unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
           sum[i][v] = simd::fma(left, right[v], sum[i][v]);
@@ -128,20 +128,19 @@ struct TileSums {
   }
 };
 
-/// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for j < V vectors; rows of
-/// the tile lie tile_pitch apart. Rows from `rows` on repeat the last. The products are added to
-/// the tile `before`, whose rows lie side by side, if there is one.
-template <class T, class A, int V>
+/// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for i < R rows and j < V
+/// vectors; rows of the tile lie tile_pitch apart. Rows from `rows` on repeat the last. The
+/// products are added to the tile `before`, whose rows lie side by side, if there is one.
+template <class T, class A, int V, int R = TileShape<T, A>::rows>
 [[gnu::noinline, gnu::flatten]] void product_tile(const T* a, std::int64_t row, std::int64_t step,
                                                   int rows, const T* b, std::int64_t pitch,
                                                   std::int64_t depth, T* tile,
                                                   std::int64_t tile_pitch = TileShape<T, A>::width,
                                                   const T* before = nullptr) {
   using S = TileShape<T, A>;
-  TileSums<T, A, V> sums;
-  const T* at[S::rows];
-  unrolled<S::rows>([&](auto i)
-                        TYPEFLOW_INLINE_LAMBDA { at[i] = a + std::min<int>(i, rows - 1) * row; });
+  TileSums<T, A, V, R> sums;
+  const T* at[R];
+  unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = a + std::min<int>(i, rows - 1) * row; });
   if (before != nullptr) {
     sums.load(before, S::width);
   } else {
