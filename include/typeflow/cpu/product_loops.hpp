@@ -171,7 +171,7 @@ class ProductLoops {
         last_copied(all_copied || columns % S::lanes != 0),
         a_row(k.transposed_a ? 1 : depth),
         a_step(k.transposed_a ? rows : 1),
-        packs_a(k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 19)),
+        packs_a(k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 21)),
         packed(static_cast<T*>(c.workspace)),
         packed_pitch(packed_size(k, c.extents)) {}
 

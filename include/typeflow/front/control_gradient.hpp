@@ -11,6 +11,7 @@
 
 #include "typeflow/front/backward.hpp"
 #include "typeflow/front/saved_values.hpp"
+#include "typeflow/ops/control/loop_operands.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -182,7 +183,11 @@ class ControlGradient {
           factor->whole = whole_of(saved, op, parameters, factor->value);
           continue;
         }
-        factor->result = given.size();
+        factor->result = states.size();
+        while (factor->result < given.size() && given[factor->result] != factor->value) {
+          ++factor->result;
+        }
+        if (factor->result < given.size()) continue;  // one tensor for all who want it
         given.push(factor->value);
         of_input.push(none);
       }
@@ -213,6 +218,7 @@ class ControlGradient {
     regions.push(back);
     ir::ControlBuilder builder(graph_, regions);
     builder.hoist(back, op.count > 0);
+    if (op.count > 1) ir::transpose_outside(graph_, back);
     Pool<Id> types;
     for (int i = 0; i < given.size(); ++i) {
       const Id result = listed(graph_.regions[back].results, i);
@@ -223,10 +229,7 @@ class ControlGradient {
         operands);
     for (int i = 0; i < types.size(); ++i) {
       const Id result = ir::control_result(graph_, token, i, types[i]);
-      if (of_input[i] != none) {
-        dx_[of_input[i]] = result;
-        continue;
-      }
+      if (of_input[i] != none) dx_[of_input[i]] = result;
       for (Product& product : products_) {
         if (product.a.result == i) product.a.whole = result;
         if (product.b.result == i) product.b.whole = result;

@@ -38,7 +38,7 @@ struct FusionLimits {
   static constexpr int most_phases = 8;
 
   Limit<40, most_members> members{};  ///< nodes
-  Limit<8, most_inputs> tensors{};    ///< operands that are no scalars
+  Limit<12, most_inputs> tensors{};   ///< operands that are no scalars
   Limit<16, most_inputs> inputs{};    ///< operands
   Limit<4, most_phases> phases{};     ///< loops over a row
   /// Elements that lie together in a window at least: fewer are cheaper to copy than to begin.

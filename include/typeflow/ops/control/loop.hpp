@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "typeflow/front/structure.hpp"
+#include "typeflow/ops/control/loop_operands.hpp"
 #include "typeflow/ops/control/region.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
@@ -199,6 +200,7 @@ constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, ops::
   ir::ControlBuilder builder(graph, regions);
   for (const Id region : regions) builder.hoist(region, at_least_once);
   const Id body = regions[regions.size() - 1];
+  if (op.limited == 0 || op.count > 1) ir::transpose_outside(graph, body);
   Pool<Id> types;
   const ir::Range given = graph.regions[body].results;
   for (int i = 0; i < given.count; ++i) {
