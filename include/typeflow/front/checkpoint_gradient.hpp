@@ -59,9 +59,9 @@ constexpr Pool<Id> checkpoint_gradient(ir::Graph& graph, Id owner, const Pool<Id
     of_input.push(inputs[i]);
   }
   ir::close_region(graph, back, computed);
-  if (computed.empty()) return dx;
   Pool<Id> regions;
   regions.push(back);
+  // Also if there is nothing to give: a region has an owner.
   const Id token = ir::ControlBuilder(graph, regions).add(ops::Checkpoint{}, {});
   for (int i = 0; i < computed.size(); ++i) {
     dx[of_input[i]] = ir::control_result(graph, token, i, graph.values[computed[i]].type);
