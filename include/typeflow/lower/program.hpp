@@ -214,6 +214,7 @@ struct Block {
   int count;
   Range inputs;   ///< in ProgramView::operands: slots, none for those that no step reads
   Range results;  ///< in ProgramView::operands: slots, none for those that nobody wants
+  Range parts;    ///< in ProgramView::operands: slots that lie within results
   bool draws;     ///< has steps that draw random numbers, in blocks that they run, too
 };
 

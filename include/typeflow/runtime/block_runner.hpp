@@ -78,6 +78,7 @@ class BlockRunner {
       const Id slot = listed(chosen.results, i);
       if (slot != none) at(slot) = at(listed(control.results, i));
     }
+    place_parts(chosen);
     run_steps(chosen, draw);
   }
 
@@ -120,6 +121,7 @@ class BlockRunner {
         const Id slot = listed(to_result ? control.results : control.others, i);
         at(listed(body.results, i)) = at(slot);
       }
+      place_parts(body);
       run_steps(body, own);
       for (int i = 0; i < control.states; ++i) set_state(control, i, at(listed(body.results, i)));
       if (control.index != none) steps_.finish();  // its memory is written next
@@ -162,6 +164,14 @@ class BlockRunner {
       if (slot == none) continue;
       void* const whole = at(listed(control.results, i));
       at(slot) = static_cast<std::byte*>(whole) + index * bytes(body.results, i);
+    }
+  }
+
+  /// What lies within the block's results, which are in place.
+  void place_parts(const ir::Block& block) {
+    for (int i = 0; i < block.parts.count; ++i) {
+      const Id slot = listed(block.parts, i);
+      at(slot) = at(program_.slots[slot].within);
     }
   }
 
