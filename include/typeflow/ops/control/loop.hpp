@@ -200,6 +200,7 @@ constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, ops::
   ir::ControlBuilder builder(graph, regions);
   for (const Id region : regions) builder.hoist(region, at_least_once);
   const Id body = regions[regions.size() - 1];
+  if (op.slices > 0 && op.count > 1) ir::multiply_slices_outside(graph, body, op, inputs);
   if (op.limited == 0 || op.count > 1) ir::transpose_outside(graph, body);
   Pool<Id> types;
   const ir::Range given = graph.regions[body].results;
