@@ -55,15 +55,15 @@ class DropoutCell {
   }
 
   /// A sequence at once, or step by step if states are dropped.
-  template <SequenceLayout L, TypedExpr X, class S>
-  constexpr auto run(const X& x, const S& initial, const AnyExpr& lengths) const {
+  template <detail::Walk W, TypedExpr X, class S, class Going>
+  constexpr auto run(const X& x, const S& initial, const Going& going) const {
     const std::source_location at{};
     if (drops(options_.state_keep)) {
-      return detail::run_steps<L>(x, initial, lengths,
+      return detail::run_steps<W>(x, initial, going,
                                   [&](const auto& now, const S& s) { return (*this)(now, s); });
     }
-    const auto result = detail::run_cell<L>(cell_, masked(x, options_.input_keep, input_mask_, at),
-                                            initial, lengths);
+    const auto result =
+        detail::run_cell<W>(cell_, masked(x, options_.input_keep, input_mask_, at), initial, going);
     return RnnResult{masked(result.outputs, options_.output_keep, output_mask_, at), result.state};
   }
 
