@@ -12,5 +12,6 @@
 #include "typeflow/rnn/gru.hpp"
 #include "typeflow/rnn/lstm.hpp"
 #include "typeflow/rnn/multi_rnn.hpp"
+#include "typeflow/rnn/raw_rnn.hpp"
 #include "typeflow/rnn/sequence.hpp"
 #include "typeflow/rnn/state.hpp"

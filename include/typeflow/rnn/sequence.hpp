@@ -76,6 +76,12 @@ constexpr auto going_on(const L& lengths) {
 /// Stands for lengths, and for which samples go on, where all do.
 using AllSteps = std::tuple<>;
 
+/// The rows of `yes` where a condition (B) holds, those of `no` elsewhere; `no` may be a number.
+constexpr AnyExpr where_rows(const AnyExpr& condition, const AnyExpr& yes, const auto& no) {
+  Dims column = yes.dims();
+  for (int i = 1; i < column.rank; ++i) column.extent[i] = 1;
+  return where(reshape_to(condition, column), yes, no);
+}
 /// The next state of the samples that go on (B), the state before of those that have ended.
 template <class Going, class S>
 constexpr S next_state(const Going& going, const S& next, const S& before) {
@@ -84,11 +90,7 @@ constexpr S next_state(const Going& going, const S& next, const S& before) {
   } else {
     return map_state(
         [&](const auto& now, const auto& then) {
-          Dims column{0, {}};
-          for (int i = 0; i < now.any().dims().rank; ++i) {
-            column.append(i == 0 ? now.any().dims().extent[0] : 1);
-          }
-          return same_type(now, where(reshape_to(going.any(), column), now.any(), then.any()).id);
+          return same_type(now, where_rows(going.any(), now.any(), then.any()).id);
         },
         next, before);
   }
