@@ -5,6 +5,7 @@
 // functions that run them over sequences. Made of other operations; needs nothing more than
 // typeflow.hpp does.
 
+#include "typeflow/rnn/attention.hpp"
 #include "typeflow/rnn/basic_rnn.hpp"
 #include "typeflow/rnn/bidirectional.hpp"
 #include "typeflow/rnn/cell.hpp"
