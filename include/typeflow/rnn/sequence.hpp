@@ -193,6 +193,12 @@ constexpr auto exchange_axes(const X& x) {
   }
 }
 
+template <SequenceLayout L, Walk W, class Cell, class X, class S, class Going>
+constexpr auto run_exchanged(const Cell& cell, const X& x, const S& initial, const Going& going) {
+  const auto result = run_cell<W>(cell, exchange_axes<L>(x), initial, going);
+  return RnnResult{exchange_axes<L>(until_end(going, result.outputs)), result.state};
+}
+
 template <SequenceLayout L, Walk W, class Cell, TypedExpr X, class S, class Lengths>
 constexpr auto dynamic_rnn(const Cell& cell, const X& x, const S& initial, const Lengths& lengths,
                            const std::source_location& at) {
@@ -216,16 +222,12 @@ constexpr auto dynamic_rnn(const Cell& cell, const X& x, const S& initial, const
                 "dynamic_rnn(cell, x, state): the state must be the cell's for this batch; begin "
                 "with zero_state<batch>(g, cell)");
   mark(at, x);
-  const auto run = [&](const auto& going) {
-    const auto result = run_cell<W>(cell, exchange_axes<L>(x), state_values(initial), going);
-    return RnnResult{exchange_axes<L>(until_end(going, result.outputs)), result.state};
-  };
   if constexpr (!Axes::has_rank || Axes::steps <= 0 || !input_fits || !state_fits) {
     return RnnResult{ToExpr{}(x), state_values(initial)};
   } else if constexpr (std::same_as<Lengths, AllSteps>) {
-    return run(lengths);
+    return run_exchanged<L, W>(cell, x, state_values(initial), lengths);
   } else {
-    return run(going_on<Axes::steps>(lengths));
+    return run_exchanged<L, W>(cell, x, state_values(initial), going_on<Axes::steps>(lengths));
   }
 }
 
