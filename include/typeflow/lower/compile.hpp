@@ -159,7 +159,7 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
   if (!keep_all) {
     recompute(simplified, fused, roots, limits);
     find_windows(simplified, fused, roots, stored, limits);
-    find_parts(simplified, fused, roots, stored, limits, true);
+    find_parts(simplified, fused, roots, stored, limits);
   }
   const Pool<Id> order = schedule(simplified.graph, fused);
   if (order.empty() && fused.clusters.size() > 0) {

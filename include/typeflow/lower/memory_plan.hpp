@@ -77,10 +77,12 @@ class MemoryPlanner {
   TYPEFLOW_COLD void find_moving(const ControlRecord& control) {
     const int first = control.kind == ControlKind::tested ? 1 : 0;
     for (int k = first; k < control.blocks.count; ++k) {
-      const Range results = program_.blocks[program_.operands[control.blocks.first + k]].results;
-      for (int i = 0; i < results.count; ++i) {
-        const Id slot = program_.operands[results.first + i];
-        if (slot != none) moves_[static_cast<std::size_t>(slot)] = true;
+      const Block& block = program_.blocks[program_.operands[control.blocks.first + k]];
+      for (const Range& slots : {block.results, block.parts}) {
+        for (int i = 0; i < slots.count; ++i) {
+          const Id slot = program_.operands[slots.first + i];
+          if (slot != none) moves_[static_cast<std::size_t>(slot)] = true;
+        }
       }
     }
   }

@@ -19,7 +19,7 @@ constexpr Id type_number(ProgramPools& program, const Type& type) {
 class BlockMerger {
  public:
   /// Block 0, of the steps that the program has itself.
-  constexpr void add_main(ProgramPools& out) { out.blocks.push(Block{0, 0, {}, {}, false}); }
+  constexpr void add_main(ProgramPools& out) { out.blocks.push(Block{0, 0, {}, {}, {}, false}); }
 
   /// A slot that the step at hand writes, besides those of values.
   constexpr Id add_slot(ProgramPools& out, Device device, Id type) {
@@ -92,7 +92,8 @@ class BlockMerger {
     bool draws = false;
     for (const Block& block : program.blocks) {
       out.blocks.push(Block{block.first + steps, block.count, moved(block.inputs, operands),
-                            moved(block.results, operands), block.draws});
+                            moved(block.results, operands), moved(block.parts, operands),
+                            block.draws});
       draws = draws || block.draws;
     }
     for (const ControlRecord& control : program.controls) {
@@ -101,6 +102,7 @@ class BlockMerger {
       copy.results = moved(control.results, operands);
       copy.others = moved(control.others, operands);
       if (control.index != none) copy.index = slots[control.index];
+      if (control.done != none) copy.done = slots[control.done];
       each(control.blocks, blocks);
       out.controls.push(copy);
     }
@@ -117,8 +119,10 @@ class BlockMerger {
     };
     const Range inputs = listed(program.block_inputs);
     const Range results = listed(program.block_results);
+    const Range parts = listed(parts_of_results(program));
     main.inputs = inputs;
     main.results = results;
+    main.parts = parts;
     return blocks;
   }
 
@@ -138,6 +142,18 @@ class BlockMerger {
   }
 
  private:
+  static constexpr Pool<Id> parts_of_results(const ProgramPools& program) {
+    Pool<Id> parts;
+    for (Id slot = 0; slot < program.slots.size(); ++slot) {
+      const Id whole = program.slots[slot].within;
+      if (program.slots[slot].kind == SlotKind::variable || whole == none) continue;
+      bool is_result = false;
+      for (const Id result : program.block_results) is_result = is_result || result == whole;
+      if (is_result) parts.push(slot);
+    }
+    return parts;
+  }
+
   Pool<Step> steps_;       // of the blocks
   Pool<Id> placed_later_;  // slots whose step is a number in steps_
 };

@@ -21,16 +21,12 @@ namespace typeflow::inline TYPEFLOW_TARGET::ir {
 class PartFinder {
  public:
   constexpr PartFinder(const Simplified& simplified, Fused& fused, const Roots& roots,
-                       const Pool<Id>& stored, bool stored_moves, const FusionLimits& limits)
+                       const Pool<Id>& stored, const FusionLimits& limits)
       : graph_(simplified.graph), fused_(fused), limits_(limits) {
     for (const Cluster& c : fused_.clusters) {
       if (c.kind != ClusterKind::single || c.merged) continue;
       const Node& node = graph_.nodes.data()[c.first];
-      bool fixed = true;
-      for (int i = 0; i < stored.size() && stored_moves && fixed; ++i) {
-        fixed = fused_.storage[simplified.map[stored[i]]] != node.outputs.first;
-      }
-      if (node.op->holds_inputs && fixed) wholes_.push(c.first);
+      if (node.op->holds_inputs) wholes_.push(c.first);
     }
     if (wholes_.empty()) return;
     reads_ = Pool<int>(graph_.values.size(), 0);
@@ -105,12 +101,10 @@ class PartFinder {
 };
 
 /// Finds operands that are written into the result which they are a part of.
-/// `stored`: values (of the original) that must be in memory at the end. With `stored_moves`, that
-/// memory is another in each iteration, and nothing else can be found by it.
+/// `stored`: values (of the original) that must be in memory at the end.
 constexpr void find_parts(const Simplified& simplified, Fused& fused, const Roots& roots,
-                          const Pool<Id>& stored, const FusionLimits& limits = {},
-                          bool stored_moves = false) {
-  PartFinder(simplified, fused, roots, stored, stored_moves, limits).run();
+                          const Pool<Id>& stored, const FusionLimits& limits = {}) {
+  PartFinder(simplified, fused, roots, stored, limits).run();
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::ir

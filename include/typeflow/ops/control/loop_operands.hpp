@@ -1,32 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operands of products that a loop's body reads in each iteration, and that are the same in all.
+// Products of a loop's body of which an operand is the same in all iterations, a weight: what of
+// them can be done once for all.
 
 #include "typeflow/ops/control/region.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Has the matrices transposed outside of a loop, once, that its body multiplies with transposed: a
-/// kernel has to copy such a b before each product.
-constexpr void transpose_outside(Graph& graph, Id region) {
-  const Region record = graph.regions[region];
+/// Whether a value is outside of a region, and has elements.
+constexpr bool is_outside(const Graph& graph, Id value, Id region) {
+  return !graph.is_token(value) && region_of(graph, value) != region;
+}
+
+/// Has products of slices and of a matrix from outside computed outside of a loop, in one product
+/// of all slices: in the body a slice of that takes the product's place. `inputs`: of the loop, to
+/// which those tensors are added.
+constexpr void multiply_slices_outside(Graph& graph, Id region, ops::Loop& op, Pool<Id>& inputs) {
+  const Region body = graph.regions[region];
+  Pool<Id> parameters;
+  for (Id k = 0; k < body.parameters.count; ++k) {
+    parameters.push(graph.lists[body.parameters.first + k]);
+  }
+  const int first = 1 + op.states;  // parameter of a slice
+  const int given = first + op.slices;
   const int count = graph.nodes.size();
-  Pool<Id> transposed;  // by value
-  for (Id id = record.first_node; id < count; ++id) {
+  const SourceLine source = graph.source;
+  for (Id id = body.first_node; id < count; ++id) {
     const Node node = graph.nodes[id];
     if (node.region != region || !is<ops::MatMul>(*node.op)) continue;
     const ops::MatMul product = typeflow::decode<ops::MatMul>(graph, node);
     const Id b = graph.input(node, 1);
-    if (!product.b() || graph.dims_of(b).rank != 2 || region_of(graph, b) == region) continue;
+    int slice = first;
+    while (slice < given && parameters[slice] != graph.input(node, 0)) ++slice;
+    if (slice == given || product.a() || !is_outside(graph, b, region) ||
+        graph.dims_of(b).rank != 2 || graph.dims_of(node.outputs.first).rank >= max_rank) {
+      continue;
+    }
+    graph.source = node.source;
+    const AnyExpr all{&graph, inputs[slice - 1]};
+    inputs.push(matmul(all, AnyExpr{&graph, b}, false, product.b()).id);
+    // The node becomes the parameter that it is replaced by: nodes stand before their users.
+    (void)sizeof(typeflow::detail::BindOp<ops::BlockInput>);
+    graph.nodes[id].op = &record<ops::BlockInput>;
+    graph.nodes[id].inputs = {};
+    graph.attributes[node.attributes.first] = static_cast<std::uint32_t>(parameters.size());
+    parameters.push(node.outputs.first);
+    ++op.slices;
+  }
+  graph.source = source;
+  if (parameters.size() == body.parameters.count) return;
+  const Range list = graph.append_list(parameters);
+  graph.regions[region].parameters = list;
+}
+
+/// Has the matrices transposed outside of a loop, once, that its body multiplies with transposed: a
+/// kernel has to copy such a b before each product.
+constexpr void transpose_outside(Graph& graph, Id region) {
+  const Region body = graph.regions[region];
+  const int count = graph.nodes.size();
+  Pool<Id> transposed;  // by value
+  for (Id id = body.first_node; id < count; ++id) {
+    const Node node = graph.nodes[id];
+    if (node.region != region || !is<ops::MatMul>(*node.op)) continue;
+    const ops::MatMul product = typeflow::decode<ops::MatMul>(graph, node);
+    const Id b = graph.input(node, 1);
+    if (!product.b() || graph.dims_of(b).rank != 2 || !is_outside(graph, b, region)) continue;
     if (transposed.empty()) transposed = Pool<Id>(graph.values.size(), none);
     if (transposed[b] == none) {
-      const Id current = graph.region;
-      graph.region = record.parent;
       const int swapped[max_rank] = {1, 0};
       transposed[b] = transpose_to(AnyExpr{&graph, b}, swapped).id;
-      graph.region = current;
     }
     graph.operands[node.inputs.first + 1] = transposed[b];
     graph.attributes[node.attributes.first] = product.transposed & ~2u;
