@@ -285,8 +285,8 @@ constexpr Pool<Id> trace_counted(Graph& to, Extent count, const Pool<Id>& init,
 /// The state after as many iterations as the condition holds before: body(state), while
 /// condition(state). A std::tuple of states is given as arguments of their own. An iteration's
 /// state has the structure, element types and shapes of the first.
-/// With options.max_iterations the loop has a gradient: what that needs of an iteration is saved, in
-/// memory for as many as there may be.
+/// With options.max_iterations the loop has a gradient: what that needs of an iteration is saved,
+/// in memory for as many as there may be.
 ///
 /// Errors: in a run, more than options.max_iterations.
 template <class C, class F, Structure S>
