@@ -14,7 +14,7 @@
 #include <source_location>
 #include <type_traits>
 
-#include "typeflow/ops/control/loop.hpp"
+#include "typeflow/ops/control/scan.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/shape/concat.hpp"
