@@ -2,8 +2,9 @@
 
 // A state that grows: said in the words of the function that was called, not of what it is made of.
 
-// expect: fold_left(f, init, xs): f must give a state of the structure, element types and shapes of
-// init never: scan(f, init, xs) never: constant expression
+// expect: fold_left(f, init, xs): f must give a state of the structure
+// never: scan(f, init, xs)
+// never: constant expression
 
 #include "typeflow/typeflow.hpp"
 

@@ -2,8 +2,9 @@
 
 // A state that changes its element type, in a loop inside a branch.
 
-// expect: while_loop(condition, body, init): the body must give a state of the structure, element
-// types and shapes of init never: both branches never: constant expression
+// expect: while_loop(condition, body, init): the body must give a state of the structure
+// never: both branches
+// never: constant expression
 
 #include "typeflow/typeflow.hpp"
 

@@ -20,6 +20,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct LoopOptions {
   bool reverse = false;  ///< from the last slice to the first; results keep their places
+  /// How many iterations may overlap. They do so where several devices share them: not yet.
+  int parallel_iterations = 10;
 };
 
 namespace detail {

@@ -204,7 +204,7 @@ constexpr void algorithms(tf::Graph& g) {
         auto a = tf::abs(v) + 0.5;
         return tf::while_loop([&](auto r) { return tf::greater(tf::abs(r * r - a), 1e-12 * a); },
                               [&](auto r) { return 0.5 * (r + a / r); }, a,
-                              {.max_iterations = 100});
+                              {.max_iterations = 100, .parallel_iterations = 1});
       },
       x);
   tf::sum(roots).named("p1");
@@ -568,7 +568,7 @@ constexpr void sequences(tf::Graph& g) {
       },
       table);
   auto backward = tf::scan([](auto s, auto v) { return std::pair(s * 0.5 + v, s); }, w, folded,
-                           {.reverse = true});
+                           {.reverse = true, .parallel_iterations = 4});
   (backward.first + tf::sum(backward.second * x)).named("p0");
   // Fibonacci numbers by powers of a matrix: squared, and multiplied where a bit is set.
   auto step = tf::constant<double, 2, 2>(g, {1, 1, 1, 0});
