@@ -281,10 +281,13 @@ class Recognizer {
       inputs.push(resolve(graph_.input(node, k), scope));
     }
     stand_at(node, scope.region);
+    put(scope, node.outputs.first, add_owner(node, regions, inputs));
+  }
+  constexpr Id add_owner(const Node& node, const Pool<Id>& regions, const Pool<Id>& inputs) {
     ControlBuilder builder(graph_, regions);
-    const Id token = is<ops::Loop>(*node.op) ? builder.add(decode<ops::Loop>(graph_, node), inputs)
-                                             : builder.add(ops::Branch{}, inputs);
-    put(scope, node.outputs.first, token);
+    if (is<ops::Loop>(*node.op)) return builder.add(decode<ops::Loop>(graph_, node), inputs);
+    if (is<ops::Checkpoint>(*node.op)) return builder.add(ops::Checkpoint{}, inputs);
+    return builder.add(ops::Branch{}, inputs);
   }
   constexpr Id copy_region(Scope& scope, const Node& owner, Id from) {
     stand_at(owner, scope.region);

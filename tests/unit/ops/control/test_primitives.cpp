@@ -281,6 +281,70 @@ TEST_CASE("merge: values") {
   }
 }
 
+namespace {
+
+/// x times w as often as it takes to come to 100, and its gradients.
+constexpr void grown(tf::Graph& g) {
+  auto x = tf::placeholder<double>(g, "x");
+  auto w = tf::variable<double>(g, "w", tf::filled(3.0));
+  auto frame = p::frame(g, {.max_iterations = 10});
+  auto state = p::merge(p::enter(x, frame));
+  auto [last, now] = p::switch_(state, p::loop_cond(less(state, 100.0)));
+  p::connect(state, p::next_iteration(now * p::enter_constant(w, frame)));
+  auto y = p::leave(last).named("y");
+  auto [dx, dw] = gradients(y, x, w);
+  dx.named("dx");
+  dw.named("dw");
+}
+
+/// A function that is computed again in the gradient, on one side of a Switch.
+constexpr void recomputed(tf::Graph& g) {
+  auto x = tf::placeholder<double>(g, "x");
+  auto [no, yes] = p::switch_(x, greater(x, 0.0));
+  auto side = tf::checkpointed([](auto a) { return sin(a) * a; }, yes);
+  auto y = p::merge(side, no).named("y");
+  gradients(y, x).named("dx");
+}
+
+}  // namespace
+
+// Gradients go through a loop whose frame has a maximum.
+TEST_CASE("enter: gradient") {
+  tf::Variables variables;
+  tf::Session<grown> session(variables);
+  CHECK(session.run<"y">(tf::feed<"x">(2.0)) == 162);  // 2 3^4
+  CHECK(session.run<"dx">(tf::feed<"x">(2.0)) == 81);
+}
+TEST_CASE("enter_constant: gradient") {
+  tf::Variables variables;
+  tf::Session<grown> session(variables);
+  CHECK(session.run<"dw">(tf::feed<"x">(2.0)) == 2 * 4 * 27);
+}
+TEST_CASE("leave: gradient") {
+  tf::Variables variables;
+  tf::Session<grown> session(variables);  // no iteration
+  const auto [y, dx, dw] = session.run<"y", "dx", "dw">(tf::feed<"x">(200.0));
+  CHECK(y == 200);
+  CHECK(dx == 1);
+  CHECK(dw == 0);
+}
+TEST_CASE("next_iteration: gradient") {
+  tf::Variables variables;
+  tf::Session<grown> session(variables);  // one iteration
+  const auto [y, dx, dw] = session.run<"y", "dx", "dw">(tf::feed<"x">(50.0));
+  CHECK(y == 150);
+  CHECK(dx == 3);
+  CHECK(dw == 50);
+}
+TEST_CASE("what is checkpointed stands between primitives") {
+  tf::Variables variables;
+  tf::Session<recomputed> session(variables);
+  const auto [y, dx] = session.run<"y", "dx">(tf::feed<"x">(2.0));
+  CHECK(y == doctest::Approx(2 * std::sin(2.0)));
+  CHECK(dx == doctest::Approx(std::sin(2.0) + 2 * std::cos(2.0)));
+  CHECK(session.run<"dx">(tf::feed<"x">(-2.0)) == 1);
+}
+
 TEST_CASE("switch_: errors") {
   refuse(
       [](tf::Graph& g) {
