@@ -475,11 +475,11 @@ void check_model() {
   }
 }
 
-TEST_CASE_TEMPLATE("programs over expressions and numbers: sessions", M, std::integral_constant<int, 0>,
-                   std::integral_constant<int, 1>, std::integral_constant<int, 2>,
-                   std::integral_constant<int, 3>, std::integral_constant<int, 4>,
-                   std::integral_constant<int, 5>, std::integral_constant<int, 6>,
-                   std::integral_constant<int, 7>) {
+TEST_CASE_TEMPLATE("programs over expressions and numbers: sessions", M,
+                   std::integral_constant<int, 0>, std::integral_constant<int, 1>,
+                   std::integral_constant<int, 2>, std::integral_constant<int, 3>,
+                   std::integral_constant<int, 4>, std::integral_constant<int, 5>,
+                   std::integral_constant<int, 6>, std::integral_constant<int, 7>) {
   static_assert(programs == 8 * of_model);
   check_model<M::value, tf::training>();
 }
