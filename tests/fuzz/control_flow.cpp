@@ -680,13 +680,13 @@ class ControlModel {
     for (int k = 0; k < count; ++k) {
       unrolled = body(number(k), std::get<0>(unrolled), std::get<1>(unrolled));
     }
-    const auto [i, v, m] = tf::while_loop(
-        [&](const I& k, const V&, const M&) { return tf::less(k, count); },
-        [&](const I& k, const V& a, const M& b) {
-          const auto [c, d] = body(k, a, b);
-          return std::tuple<I, V, M>(k + 1, c, d);
-        },
-        std::tuple(number(0), v0, m0), {.max_iterations = count + 2});
+    const auto [i, v, m] =
+        tf::while_loop([&](const I& k, const V&, const M&) { return tf::less(k, count); },
+                       [&](const I& k, const V& a, const M& b) {
+                         const auto [c, d] = body(k, a, b);
+                         return std::tuple<I, V, M>(k + 1, c, d);
+                       },
+                       std::tuple(number(0), v0, m0), {.max_iterations = count + 2});
     const State again = tf::fori_loop(
         0, count,
         [&](const I& k, const V& a, const M& b) {
@@ -695,8 +695,7 @@ class ControlModel {
         State(v0, m0));
     const State whole = tf::checkpointed(
         [&](const V& a, const M& b) {
-          return tf::fori_loop(number(0), number(count), body, State(a, b),
-                               {.max_iterations = 4});
+          return tf::fori_loop(number(0), number(count), body, State(a, b), {.max_iterations = 4});
         },
         v0, m0);
     --pure_;
@@ -709,8 +708,8 @@ class ControlModel {
   void name_alike(const std::vector<std::tuple<V, M>>& states, const V& start) {
     std::vector<std::string> group;
     for (const auto& [v, m] : states) {
-      const auto [ds, dv, dm] = tf::detail::gradients_typed<true>(
-          tf::ys(tf::sum(v), tf::sum(m)), tf::grad_ys(), vs_, start, vm_);
+      const auto [ds, dv, dm] = tf::detail::gradients_typed<true>(tf::ys(tf::sum(v), tf::sum(m)),
+                                                                  tf::grad_ys(), vs_, start, vm_);
       const int number = static_cast<int>(gradients.size());
       const auto all = tf::concat<0>(tf::reshape<1>(ds), dv, tf::reshape<6>(dm));
       all.named({"g", number});

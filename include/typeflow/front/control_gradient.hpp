@@ -176,7 +176,8 @@ class ControlGradient {
     for (int i = taken_apart; i < xs.size(); ++i) {
       if (dx[i] == none) continue;
       // Rows of iterations that did not take place would enter a product.
-      const Id rest = iterations != none ? dx[i] : take_products(op, dx[i], inputs[i], back, forward);
+      const Id rest =
+          iterations != none ? dx[i] : take_products(op, dx[i], inputs[i], back, forward);
       if (rest == none) continue;
       const Id sum = parameter(graph_.values[xs[i]].type);
       states.push(sum);
@@ -242,14 +243,13 @@ class ControlGradient {
       const Id result = listed(graph_.regions[back].results, i);
       types.push(i < states.size() ? graph_.values[result].type : stacked(op, result));
     }
-    const Id token = builder.add(
-        ops::Loop{{},
-                  op.count,
-                  states.size(),
-                  slices.size(),
-                  op.reversed != 0 ? 0 : 1,
-                  iterations == none ? 1 : 0},
-        operands);
+    const Id token = builder.add(ops::Loop{{},
+                                           op.count,
+                                           states.size(),
+                                           slices.size(),
+                                           op.reversed != 0 ? 0 : 1,
+                                           iterations == none ? 1 : 0},
+                                 operands);
     for (int i = 0; i < types.size(); ++i) {
       const Id result = ir::control_result(graph_, token, i, types[i]);
       if (of_input[i] != none) dx_[of_input[i]] = result;

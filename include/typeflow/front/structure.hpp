@@ -136,6 +136,23 @@ struct PlainOf<std::array<E, N>> {
 template <class S>
 using plain_t = typename PlainOf<std::remove_cvref_t<S>>::type;
 
+/// Whether no tensor of A is pinned to another device than the one of B in its place, A and B being
+/// of one structure.
+template <class A, class B>
+constexpr bool devices_agree() {
+  if constexpr (TypedExpr<A> && TypedExpr<B>) {
+    constexpr Device a = A::device::value;
+    constexpr Device b = B::device::value;
+    return a.kind == DeviceKind::any || b.kind == DeviceKind::any || a == b;
+  } else if constexpr (is_tuple_like<A> && is_tuple_like<B>) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (devices_agree<std::tuple_element_t<I, A>, std::tuple_element_t<I, B>>() && ...);
+    }(std::make_index_sequence<std::tuple_size_v<A>>{});
+  } else {
+    return true;  // one struct
+  }
+}
+
 /// The graph of a structure's first tensor.
 template <class S>
 constexpr Graph& graph_of_structure(const S& s) {

@@ -228,8 +228,8 @@ enum class ControlKind : std::uint8_t {
 
 /// What a step of KernelKind::control does; its first word is the number of this. Ranges are in
 /// ProgramView::operands. The step's operands are: of a branch the selector; of a loop the states'
-/// first values, what is taken apart, and of a given one the number of iterations; then what the blocks
-/// read from outside. It writes (and a plan has memory for) all slots below.
+/// first values, what is taken apart, and of a given one the number of iterations; then what the
+/// blocks read from outside. It writes (and a plan has memory for) all slots below.
 struct ControlRecord {
   ControlKind kind;
   bool reversed;

@@ -118,8 +118,8 @@ class RegionCopier {
     if (type_of_[number] == none) type_of_[number] = to_.intern(from_.types[number]);
     return type_of_[number];
   }
-  /// What stands for a value; outer ones that are no inputs are constants. What a region inside reads
-  /// may stand behind it (ops/control/loop_operands.hpp).
+  /// What stands for a value; outer ones that are no inputs are constants. What a region inside
+  /// reads may stand behind it (ops/control/loop_operands.hpp).
   constexpr Id value(Id original) {
     if (value_of_[original] == none) {
       if (!stands_for_.empty() && stands_for_[original] != none) {

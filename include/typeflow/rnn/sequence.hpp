@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "typeflow/ops/control/loop.hpp"
+#include "typeflow/ops/control/scan.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/shape/concat.hpp"

@@ -58,6 +58,21 @@ constexpr void model(tf::Graph& g) {
   tf::map([](auto a, auto) { return a; }, xs);                     // error: map(f, xs): f must be a function of a slice of xs
   tf::fold_left([](auto s, auto) { return s; }, x, n);             // error: fold_left(f, init, xs): xs must be a tensor of one axis at least, or a tuple, pair or array of such tensors
   tf::fold_left([](auto s) { return s; }, x, xs);                  // error: fold_left(f, init, xs): f must be a function of the state and a slice of xs
+  tf::map([](auto y) { return y; }, std::pair(xs, two));           // error: map(f, xs): all xs must have the same extent along axis 0
+  tf::map([](auto) { return 1; }, xs);                             // error: map(f, xs): f must give a tensor of less than tf::max_rank axes
+  tf::map([&](auto) { return wide; }, xs);                         // error: map(f, xs): f must give a tensor of less than tf::max_rank axes
+  tf::fold_left([](auto s, auto) { return s; }, x, std::pair(xs, two));  // error: fold_left(f, init, xs): all xs must have the same extent along axis 0
+  tf::fold_left([](auto s, auto) { return sum(s); }, x, xs);       // error: fold_left(f, init, xs): f must give a state of the structure, element types and shapes of init
+  tf::fold_left([](auto s, auto) { return tf::cast<double>(s); }, x, xs);  // error: fold_left(f, init, xs): f must give a state of the structure, element types and shapes of init
+  const auto there = [&](auto s) { return tf::on<tf::Gpu<0>>(g, [&] { return s + 1.0f; }); };
+  const auto elsewhere = [&](auto s) { return tf::on<tf::Gpu<1>>(g, [&] { return s + 2.0f; }); };
+  auto here = tf::on<tf::Cpu<0>>(g, [&] { return x * 2.0f; });
+  cond(flag, [&] { return there(x); }, [&] { return elsewhere(x); });  // error: cond(predicate, yes, no): both branches must give tensors on the same device
+  switch_case(n, same, [&] { return there(x); }, [&] { return elsewhere(x); });  // error: switch_case(index, branches...): all branches must give tensors on the same device
+  while_loop(yes, there, here);                                    // error: while_loop(condition, body, init): the body must give a state on the device of init
+  tf::fori_loop(0, 3, [&](auto, auto s) { return there(s); }, here);  // error: fori_loop(begin, end, body, init): the body must give a state on the device of init
+  scan([&](auto s, auto y) { return std::pair(there(s), y); }, here, xs);  // error: scan(f, init, xs): the next state must be on the device of init
+  tf::fold_left([&](auto s, auto) { return there(s); }, here, xs);  // error: fold_left(f, init, xs): the next state must be on the device of init
   // clang-format on
 #endif
 }

@@ -39,6 +39,17 @@ using branch_t = typename BranchType<BranchResult<F>>::type;
 template <class F>
 concept BranchFunction = requires(F& f) { f(); };
 
+/// Whether no two of several branches' results are pinned to different devices.
+template <class First, class... Rest>
+constexpr bool on_one_device() {
+  if constexpr (sizeof...(Rest) == 0) {
+    return true;
+  } else {
+    return (devices_agree<std::remove_cvref_t<First>, std::remove_cvref_t<Rest>>() && ...) &&
+           on_one_device<Rest...>();
+  }
+}
+
 /// Traces a branch into a region of its own.
 template <class F>
 constexpr Id trace_branch(Graph& to, F& branch, Pool<Id>& types) {
@@ -95,6 +106,12 @@ constexpr auto cond(const P& predicate, Yes&& yes, No&& no,
     using R = detail::branch_t<Yes>;
     constexpr bool agree = std::is_same_v<R, detail::branch_t<No>>;
     constexpr bool fits = std::is_void_v<R> || Structure<R>;
+    constexpr bool together =
+        !agree || detail::on_one_device<detail::BranchResult<Yes>, detail::BranchResult<No>>();
+    (void)sizeof(detail::requirement<
+                 "cond(predicate, yes, no): both branches must give the same structure, with equal "
+                 "element types and shapes; convert with cast<T>(x), reshape or broadcast_to",
+                 agree>);
     static_assert(
         agree,
         "cond(predicate, yes, no): both branches must give the same structure, with equal "
@@ -103,8 +120,13 @@ constexpr auto cond(const P& predicate, Yes&& yes, No&& no,
         fits,
         "cond(predicate, yes, no): the branches must give a tensor, a tuple, pair, array or "
         "struct of tensors, an effect, or nothing");
-    if constexpr (agree && fits) {
+    static_assert(together,
+                  "cond(predicate, yes, no): both branches must give tensors on the same device; "
+                  "say where the result is to be, with on<D>(g, f), in both or in neither");
+    if constexpr (agree && fits && together) {
       return detail::branch(predicate.graph(), predicate.id(), source_line(at), yes, no);
+    } else if constexpr (!std::is_void_v<R>) {
+      return R{};  // one mistake is enough: what follows compiles
     }
   }
 }
@@ -123,6 +145,12 @@ constexpr auto switch_case(const I& index, First&& first, F&&... rest) {
     using R = detail::branch_t<First>;
     constexpr bool agree = (std::is_same_v<R, detail::branch_t<F>> && ...);
     constexpr bool fits = std::is_void_v<R> || Structure<R>;
+    constexpr bool together =
+        !agree || detail::on_one_device<detail::BranchResult<First>, detail::BranchResult<F>...>();
+    (void)sizeof(detail::requirement<
+                 "switch_case(index, branches...): all branches must give the same structure, with "
+                 "equal element types and shapes",
+                 agree>);
     static_assert(
         agree,
         "switch_case(index, branches...): all branches must give the same structure, with "
@@ -131,10 +159,15 @@ constexpr auto switch_case(const I& index, First&& first, F&&... rest) {
         fits,
         "switch_case(index, branches...): the branches must give a tensor, a tuple, pair, "
         "array or struct of tensors, an effect, or nothing");
-    if constexpr (agree && fits) {
+    static_assert(together,
+                  "switch_case(index, branches...): all branches must give tensors on the same "
+                  "device; say where the result is to be, with on<D>(g, f), in all or in none");
+    if constexpr (agree && fits && together) {
       ir::Graph& graph = index.graph();
       const ir::SourceLine at = graph.node_of(index.id()).source;  // a pack leaves no room for it
       return detail::branch(index.graph(), index.id(), at, first, rest...);
+    } else if constexpr (!std::is_void_v<R>) {
+      return R{};
     }
   }
 }

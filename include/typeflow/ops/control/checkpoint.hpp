@@ -43,8 +43,8 @@ constexpr void refuse_effects(ir::Graph& graph, Id region) {
     message << "prints, checks or has another effect, and";
   } else {
     message << (access.writes ? "assigns '" : "reads '");
-    graph.print_name(message, graph.names[graph.values[graph.variable_records[access.variable].value]
-                                              .name]);
+    graph.print_name(message,
+                     graph.names[graph.values[graph.variable_records[access.variable].value].name]);
     message << (access.writes ? "', and" : "' with read() in a branch or a loop, and");
   }
   message << " is computed again for the gradient, where that would not be the same; do it outside "
@@ -55,11 +55,12 @@ constexpr void refuse_effects(ir::Graph& graph, Id region) {
 
 }  // namespace detail
 
-/// f(arguments...), a structure of tensors, whose gradient computes it again instead of using what it
-/// computed the first time: of all that f computes nothing but its results is kept until then. f may
-/// capture what was made before, and draw random numbers, which are the same both times. Numbers are
-/// those that f(arguments...) gives; they can differ in the last bit where a product and a sum are
-/// rounded once (fma) in one of the two and not in the other, as in docs/control_flow.md.
+/// f(arguments...), a structure of tensors, whose gradient computes it again instead of using what
+/// it computed the first time: of all that f computes nothing but its results is kept until then. f
+/// may capture what was made before, and draw random numbers, which are the same both times.
+/// Numbers are those that f(arguments...) gives; they can differ in the last bit where a product
+/// and a sum are rounded once (fma) in one of the two and not in the other, as in
+/// docs/control_flow.md.
 ///
 /// Errors, at compile time: f assigns variables or has other effects. TensorFlow's
 /// tf.recompute_grad, JAX's jax.checkpoint.

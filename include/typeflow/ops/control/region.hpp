@@ -43,8 +43,8 @@ struct Branch : control {
   static constexpr std::string_view name = "Branch";
 };
 
-/// Runs its region. Inputs: captures. Its gradient runs the region again instead of having values of
-/// it saved.
+/// Runs its region. Inputs: captures. Its gradient runs the region again instead of having values
+/// of it saved.
 struct Checkpoint : control {
   static constexpr std::string_view name = "Checkpoint";
 };
@@ -56,10 +56,10 @@ struct Checkpoint : control {
 /// tensors.
 ///
 /// With two regions the first, of the same parameters without slices, says before each iteration
-/// whether there is one. With one region that is not `limited` an int32 scalar, the input before the
-/// captures, says how many there are, `count` at most: the gradient of a loop with two regions. What
-/// such loops put together has as many rows as `count`; those that no iteration writes are zero in
-/// the second kind, and anything in the first, where only slices of them are ever read.
+/// whether there is one. With one region that is not `limited` an int32 scalar, the input before
+/// the captures, says how many there are, `count` at most: the gradient of a loop with two regions.
+/// What such loops put together has as many rows as `count`; those that no iteration writes are
+/// zero in the second kind, and anything in the first, where only slices of them are ever read.
 struct Loop : control {
   static constexpr std::string_view name = "Loop";
   Extent count;  ///< of iterations; with two regions the most, if there is a limit

@@ -57,9 +57,8 @@ constexpr void net(tf::Graph& g) {
     for (int i = 0; i < layers; i += 5) {
       const auto five = [&](X y) {
         for (int k = i; k < i + 5; ++k) {
-          y = kind == Kind::nested
-                  ? X(tf::checkpointed([&](const X& z) { return one(z, k); }, y))
-                  : one(y, k);
+          y = kind == Kind::nested ? X(tf::checkpointed([&](const X& z) { return one(z, k); }, y))
+                                   : one(y, k);
         }
         return y;
       };
@@ -90,9 +89,9 @@ constexpr void pieces(tf::Graph& g) {
         auto [next, same] = tf::checkpointed(inside, s, slice);
         auto loop = tf::checkpointed(
             [&](auto u) {
-              auto n = tf::fori_loop(
-                  zero, tf::cast<std::int32_t>(tf::max(u) * 4.0),
-                  [&](auto, auto y) { return tf::sin(y) * slice + u; }, u, {.max_iterations = 20});
+              auto n = tf::fori_loop(zero, tf::cast<std::int32_t>(tf::max(u) * 4.0),
+                                     [&](auto, auto y) { return tf::sin(y) * slice + u; }, u,
+                                     {.max_iterations = 20});
               return tf::cond(
                   tf::less(tf::sum(n), 0.0), [&] { return n * n; },
                   [&] {

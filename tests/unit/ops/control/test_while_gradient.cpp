@@ -41,8 +41,7 @@ constexpr void power(tf::Graph& g) {
   ddx.named("dwdx");
   ddw.named("dwdw");
   tf::gradients(ddw, w).named("dwdwdw");
-  auto z = tf::fori_loop(
-      zero, n, [&](auto, auto v) { return v * w; }, x, {.max_iterations = most});
+  auto z = tf::fori_loop(zero, n, [&](auto, auto v) { return v * w; }, x, {.max_iterations = most});
   z.named("fori/y");
   auto [zx, zw] = tf::gradients(z, x, w);
   zx.named("fori/dx");
@@ -89,9 +88,8 @@ constexpr void nested(tf::Graph& g) {
         auto inner = tf::fori_loop(
             zero, count,
             [&](auto i, auto v) {
-              return tf::fori_loop(
-                  zero, i, [&](auto, auto u) { return tf::sin(u * w) + slice; }, v * s,
-                  {.max_iterations = 4});
+              return tf::fori_loop(zero, i, [&](auto, auto u) { return tf::sin(u * w) + slice; },
+                                   v * s, {.max_iterations = 4});
             },
             slice, {.max_iterations = 5});
         return std::pair{inner + s * w, inner};
@@ -105,7 +103,8 @@ constexpr void nested(tf::Graph& g) {
   auto outer = tf::while_loop(
       [&](auto v) { return tf::less(tf::sum(v), 4.0); },
       [&](auto v) {
-        return v + tf::fold_left([&](auto s, auto slice) { return tf::tanh(s * w + slice); }, v, xs) +
+        return v +
+               tf::fold_left([&](auto s, auto slice) { return tf::tanh(s * w + slice); }, v, xs) +
                0.5;
       },
       x, {.max_iterations = 8});
@@ -204,8 +203,7 @@ TEST_CASE("a session runs it; fewer iterations after more leave nothing behind")
     CHECK_THROWS_AS((void)ways.programs.run({wrong}, feeds), tf::Error);
   }
   try {
-    (void)session.run<"dw">(tf::feed<"x">(1.5), tf::feed<"w">(2.0),
-                            tf::feed<"n">(std::int32_t{7}));
+    (void)session.run<"dw">(tf::feed<"x">(1.5), tf::feed<"w">(2.0), tf::feed<"n">(std::int32_t{7}));
     FAIL("no error");
   } catch (const tf::Error& error) {
     CHECK(std::string(error.what()).find("after 6 iterations, the most that max_iterations") !=
@@ -236,9 +234,8 @@ TEST_CASE("loops of a limited number in one another") {
   Ways ways(nested);
   for (const tf::Extent time : {0, 1, 4}) {
     CAPTURE(time);
-    const tf::HostTensors feeds{{"x", waves({3}, 1)},
-                                {"xs", waves({time, 3}, 0.2)},
-                                {"w", test::doubles({}, {0.9})}};
+    const tf::HostTensors feeds{
+        {"x", waves({3}, 1)}, {"xs", waves({time, 3}, 0.2)}, {"w", test::doubles({}, {0.9})}};
     for (const char* const x : {"x", "xs", "w"}) {
       ways.check_gradient("loss", x, feeds);
       ways.check_gradient("outer", x, feeds);
@@ -251,8 +248,8 @@ TEST_CASE("without a limit the error says what to do") {
   std::string text;
   try {
     auto x = tf::placeholder<double>(g, "x");
-    auto y = tf::while_loop([](auto v) { return tf::less(v, 9.0); },
-                            [](auto v) { return v * 2.0; }, x);
+    auto y =
+        tf::while_loop([](auto v) { return tf::less(v, 9.0); }, [](auto v) { return v * 2.0; }, x);
     (void)tf::gradients(y, x);
   } catch (const tf::Error& error) {
     text = error.what();
