@@ -168,7 +168,7 @@ tf::HostTensor waves(const std::vector<tf::Extent>& extents, double phase) {
 
 }  // namespace
 
-TEST_CASE("a net of 20 layers: equal bits, less memory, the same dropout") {
+TEST_CASE("checkpointed: values") {
   const Results plain = run<Kind::plain>(2);
   CHECK(plain.loss > 0);
   CHECK(run<Kind::plain>(1) != plain);  // another draw
@@ -185,7 +185,7 @@ TEST_CASE("layers as a loop over stacked weights, each computed again") {
   CHECK(peak<Kind::checkpointed_scan>() < peak<Kind::scanned>() / 2);
 }
 
-TEST_CASE("in scans, in one another, around loops and branches: gradients of two orders") {
+TEST_CASE("checkpointed: gradient") {
   tf::Graph g;
   pieces(g);
   tf::Interpreter interpreter(g);

@@ -157,7 +157,7 @@ struct Ways {
 
 }  // namespace
 
-TEST_CASE("while (i < n) x *= w: the gradients of x w^n, of three orders") {
+TEST_CASE("while_loop: gradient") {
   Ways ways(power);
   for (int n = -1; n <= most; ++n) {
     CAPTURE(n);
