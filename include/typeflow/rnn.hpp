@@ -5,6 +5,7 @@
 // functions that run them over sequences. Made of other operations; needs nothing more than
 // typeflow.hpp does.
 
+#include "typeflow/rnn/attention.hpp"
 #include "typeflow/rnn/basic_rnn.hpp"
 #include "typeflow/rnn/bidirectional.hpp"
 #include "typeflow/rnn/cell.hpp"
@@ -12,5 +13,6 @@
 #include "typeflow/rnn/gru.hpp"
 #include "typeflow/rnn/lstm.hpp"
 #include "typeflow/rnn/multi_rnn.hpp"
+#include "typeflow/rnn/raw_rnn.hpp"
 #include "typeflow/rnn/sequence.hpp"
 #include "typeflow/rnn/state.hpp"

@@ -41,6 +41,7 @@
 #include "typeflow/front/structure.hpp"
 #include "typeflow/ops/control/region.hpp"
 #include "typeflow/ops/control/branch.hpp"
+#include "typeflow/ops/control/checkpoint.hpp"
 #include "typeflow/ops/control/loop.hpp"
 #include "typeflow/ops/control/scan.hpp"
 #include "typeflow/front/variables.hpp"

@@ -2,6 +2,8 @@
 
 #include "control_flow.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -42,12 +44,16 @@ class ControlModel {
  public:
   ControlModel(std::uint64_t seed, ControlSize size, tf::Mode mode = tf::training)
       : graph(mode), random_(seed), size_(size) {
+    differentiated_ = size.gradients && chance(0.5);
     add_sources();
     for (int k = 0; k < size.statements; ++k) add_statement(top_, 0);
+    if (differentiated_) add_gradients();
     name_values();
   }
 
   tf::Graph graph;
+  std::vector<std::string> gradients;
+  std::vector<std::vector<std::string>> alike;  ///< groups of gradients that are the same
   tf::HostTensors variables;
   std::vector<std::string> tensors;
   std::vector<std::string> effects;
@@ -142,9 +148,10 @@ class ControlModel {
       case 8:
         return tf::reshape<>(tf::slice<tf::range(1, 2)>(v));
       case 9:
+        if (same_draws_ > 0) return a;
         return tf::floor(tf::random_uniform<float>(graph) * 5.0f) - 2.0f;
       case 10:
-        return vs_.read();
+        return pure_ > 0 ? S(vs_) : S(vs_.read());
       case 11:
         return tf::constant<float>(graph, static_cast<float>(below(4)));
       default:
@@ -184,9 +191,10 @@ class ControlModel {
       case 12:
         return small(tf::cumsum<0>(a));
       case 13:
+        if (same_draws_ > 0) return a;
         return tf::floor(tf::random_uniform<float, 3>(graph) * 5.0f) - 2.0f;
       case 14:
-        return vv_.read();
+        return pure_ > 0 ? V(vv_) : V(vv_.read());
       case 15:
         return tf::take<0>(m, tf::clip_by_value(pick(x.i), 0, 1));
       case 16:
@@ -227,12 +235,13 @@ class ControlModel {
       case 9:
         return tf::reverse<0>(a);
       case 10:
-        return vm_.read();
+        return pure_ > 0 ? M(vm_) : M(vm_.read());
       case 11:
         return small(a - tf::sum<0>(b));
       case 12:
         return tf::where(tf::greater(a, b), a, b);
       default:
+        if (same_draws_ > 0) return a;
         return tf::floor(tf::random_uniform<float, 2, 3>(graph) * 3.0f);
     }
   }
@@ -342,9 +351,10 @@ class ControlModel {
   std::tuple<V, M> give_both(const Values& x) { return {pick(x.v), pick(x.m)}; }
 
   void add_statement(Values& x, int depth) {
-    const int kind = below(depth == 0 ? 16 : 24);
-    if (depth >= size_.depth || kind >= 15) {
-      if (chance(0.15)) return add_assignment(x, depth);
+    const int kind = below(depth == 0 ? 18 : 26);
+    const bool has_effects = kind == 2 || kind == 7 || kind == 14;
+    if (depth >= size_.depth || kind >= 17 || (has_effects && pure_ > 0)) {
+      if (chance(0.15) && pure_ == 0) return add_assignment(x, depth);
       return add_plain(x, depth);
     }
     switch (kind) {
@@ -376,8 +386,12 @@ class ControlModel {
         return add_struct_fori(x, depth);
       case 13:
         return add_pair_switch(x, depth);
-      default:
+      case 14:
         return add_assignment(x, depth);
+      case 15:
+        return add_checkpoint(x, depth);
+      default:
+        return add_same_loops(x, depth);
     }
   }
 
@@ -429,6 +443,7 @@ class ControlModel {
     if (depth == 0) keep_effect(effect);
   }
   tf::WhileOptions limit() {
+    if (differentiated_) return {chance(0.5) ? 4 : 7, 10};
     return chance(0.3) ? tf::WhileOptions{chance(0.3) ? 2 : 4, 10} : tf::WhileOptions{};
   }
   void add_while(Values& x, int depth) {
@@ -533,7 +548,7 @@ class ControlModel {
   void add_run_time_fori(Values& x, int depth) {
     const I end = tf::minimum(pick(x.i), 3);
     const M m = tf::fori_loop(tf::constant<std::int32_t>(graph, below(2)), end,
-                              step(x, depth, "run-time fori", &Values::m), pick(x.m));
+                              step(x, depth, "run-time fori", &Values::m), pick(x.m), limit());
     x.m.push_back(m);
     say(depth, id(m) + ": run-time fori");
   }
@@ -620,6 +635,110 @@ class ControlModel {
     say(depth, id(s) + ": fold");
   }
 
+  /// What is computed again for its gradient.
+  void add_checkpoint(Values& x, int depth) {
+    ++pure_;
+    const auto [v, m] = tf::checkpointed(
+        [&](const V& a, const std::tuple<M, S>& rest) {
+          say(depth, "checkpoint");
+          Values y = x;
+          y.v.push_back(a);
+          y.m.push_back(std::get<0>(rest));
+          y.s.push_back(std::get<1>(rest));
+          add_body(y, depth + 1);
+          say(depth, "end");
+          return give_both(y);
+        },
+        pick(x.v), std::tuple(pick(x.m), pick(x.s)));
+    --pure_;
+    if (chance(0.8)) x.v.push_back(v);
+    if (chance(0.8)) x.m.push_back(m);
+    say(depth, id(v) + " " + id(m) + ": checkpoint");
+  }
+
+  /// One body in loops of three kinds, unrolled, and computed again for its gradient: the first of
+  /// `alike` is the meaning of the others.
+  void add_same_loops(Values& x, int depth) {
+    if (depth > 0 || !differentiated_) return add_plain(x, depth);
+    ++pure_;
+    ++same_draws_;
+    const int count = below(4);
+    const V v0 = pick(x.v);
+    const M m0 = pick(x.m);
+    using State = std::tuple<V, M>;
+    const Random start = random_;
+    const auto body = [&](const I& k, const V& a, const M& b) {
+      random_ = start;
+      Values y = x;
+      y.i.push_back(k);
+      y.v.push_back(a);
+      y.m.push_back(b);
+      add_body(y, depth + 1);
+      return State(give_both(y));
+    };
+    const auto number = [&](int k) { return I(tf::constant<std::int32_t>(graph, k)); };
+    State unrolled{v0, m0};
+    for (int k = 0; k < count; ++k) {
+      unrolled = body(number(k), std::get<0>(unrolled), std::get<1>(unrolled));
+    }
+    const auto [i, v, m] =
+        tf::while_loop([&](const I& k, const V&, const M&) { return tf::less(k, count); },
+                       [&](const I& k, const V& a, const M& b) {
+                         const auto [c, d] = body(k, a, b);
+                         return std::tuple<I, V, M>(k + 1, c, d);
+                       },
+                       std::tuple(number(0), v0, m0), {.max_iterations = count + 2});
+    const State again = tf::fori_loop(
+        0, count,
+        [&](const I& k, const V& a, const M& b) {
+          return tf::checkpointed([&](const V& c, const M& d) { return body(k, c, d); }, a, b);
+        },
+        State(v0, m0));
+    const State whole = tf::checkpointed(
+        [&](const V& a, const M& b) {
+          return tf::fori_loop(number(0), number(count), body, State(a, b), {.max_iterations = 4});
+        },
+        v0, m0);
+    --pure_;
+    --same_draws_;
+    name_alike({unrolled, State(v, m), again, whole}, v0);
+    x.v.push_back(v);
+    x.m.push_back(m);
+    say(depth, id(v) + " " + id(m) + ": loops of one body");
+  }
+  void name_alike(const std::vector<std::tuple<V, M>>& states, const V& start) {
+    std::vector<std::string> group;
+    for (const auto& [v, m] : states) {
+      const auto [ds, dv, dm] = tf::detail::gradients_typed<true>(tf::ys(tf::sum(v), tf::sum(m)),
+                                                                  tf::grad_ys(), vs_, start, vm_);
+      const int number = static_cast<int>(gradients.size());
+      const auto all = tf::concat<0>(tf::reshape<1>(ds), dv, tf::reshape<6>(dm));
+      all.named({"g", number});
+      gradients.push_back("g_" + std::to_string(number));
+      group.push_back(gradients.back());
+    }
+    alike.push_back(group);
+  }
+
+  /// The gradient of what the model has computed, for its sources.
+  void add_gradients() {
+    const auto y = tf::ys(tf::sum(pick(top_.v)), tf::sum(pick(top_.m)), pick(top_.s));
+    const auto [s, v, m, vv, vm, b] = tf::detail::gradients_typed<true>(
+        y, tf::grad_ys(), top_.s[0], top_.v[0], top_.m[0], vv_, vm_, top_.b[0]);
+    const auto keep = [&](const auto& x) {
+      const int number = static_cast<int>(gradients.size());
+      x.named({"g", number});
+      gradients.push_back("g_" + std::to_string(number));
+    };
+    keep(s);
+    keep(v);
+    keep(m);
+    keep(vv);
+    keep(vm);
+    keep(b);
+    say(0, "gradients");
+  }
+
   // Names.
 
   template <class X>
@@ -646,6 +765,9 @@ class ControlModel {
   tf::Variable<float, tf::Shape<>> vs_;
   tf::Variable<float, tf::Shape<3>> vv_;
   tf::Variable<float, tf::Shape<2, 3>> vm_;
+  bool differentiated_ = false;
+  int pure_ = 0;        ///< in so many pieces without effects
+  int same_draws_ = 0;  ///< in so many that must not draw
 };
 
 // Checks.
@@ -676,6 +798,14 @@ std::string numbers(const tf::HostTensor& x) {
   return out + " ]";
 }
 
+/// Whether a gradient has become so large that sums and products of it may have rounded.
+bool rounds(const tf::HostTensor& x) {
+  for (const double e : test::elements(x)) {
+    if (!(std::abs(e) < 1e4)) return true;
+  }
+  return false;
+}
+
 /// What differs from what is meant.
 std::string difference(const std::vector<std::string>& names, const Result& meant,
                        const Result& got) {
@@ -687,12 +817,33 @@ std::string difference(const std::vector<std::string>& names, const Result& mean
   if (!meant.error.empty()) return {};
   for (std::size_t k = 0; k < meant.values.size(); ++k) {
     if (test::difference(meant.values[k], got.values[k]) == 0) continue;
+    if (names[k].starts_with("g_") && rounds(meant.values[k])) continue;
     return names[k] + ": " + numbers(got.values[k]) + " instead of " + numbers(meant.values[k]);
   }
   for (const auto& [name, x] : meant.variables) {
     const tf::HostTensor& y = got.variables.at(name);
     if (test::difference(x, y) != 0) {
       return "variable " + name + ": " + numbers(y) + " instead of " + numbers(x);
+    }
+  }
+  return {};
+}
+
+/// Gradients of loops of one body must be the same, whatever kind of loop it is.
+std::string unlike_gradients(const ControlModel& model, const std::vector<std::string>& names,
+                             const Result& result) {
+  const auto value = [&](const std::string& name) -> const tf::HostTensor* {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? nullptr
+                                : &result.values[static_cast<std::size_t>(found - names.begin())];
+  };
+  for (const std::vector<std::string>& group : model.alike) {
+    const tf::HostTensor* const first = value(group[0]);
+    for (const std::string& name : group) {
+      const tf::HostTensor* const other = value(name);
+      if (first == nullptr || other == nullptr || rounds(*first)) continue;
+      if (test::difference(*first, *other) == 0) continue;
+      return ": " + name + " is " + numbers(*other) + ", " + group[0] + " is " + numbers(*first);
     }
   }
   return {};
@@ -709,6 +860,9 @@ std::string check_kind(const char* kind, Runner& runner, const ControlModel& mod
     for (const std::string& name : model.tensors) {
       if (number == 0 || random.chance(0.4)) fetches.push_back(name);
     }
+    for (const std::string& name : model.gradients) {
+      if (number < 2 || random.chance(0.4)) fetches.push_back(name);
+    }
     std::vector<std::string> with_effects = fetches;
     for (const std::string& name : model.effects) {
       if (number == 0 || random.chance(0.5)) with_effects.push_back(name);
@@ -722,6 +876,8 @@ std::string check_kind(const char* kind, Runner& runner, const ControlModel& mod
     const std::string wrong = difference(fetches, meant, got);
     if (!wrong.empty()) return std::string(kind) + ", run " + std::to_string(number) + ": " + wrong;
     if (!meant.error.empty()) break;
+    const std::string unlike = unlike_gradients(model, fetches, meant);
+    if (!unlike.empty()) return std::string(kind) + ", run " + std::to_string(number) + unlike;
     variables = meant.variables;
   }
   return {};
@@ -732,7 +888,7 @@ std::string check_kind(const char* kind, Runner& runner, const ControlModel& mod
 std::string check_control_flow(std::uint64_t seed, ControlSize size) {
   try {
     const ControlModel model(seed, size);
-    if (model.tensors.empty() && model.effects.empty()) return {};
+    if (model.tensors.empty() && model.effects.empty() && model.gradients.empty()) return {};
     tf::ir::ProgramInterpreter usual(model.graph, 1);
     std::string wrong = check_kind("program", usual, model, seed);
     if (!wrong.empty()) return wrong;

@@ -11,8 +11,9 @@ namespace fuzz {
 
 /// How large such a graph is.
 struct ControlSize {
-  int statements = 6;  ///< of the graph itself
-  int depth = 3;       ///< of branches and loops in one another
+  int statements = 6;     ///< of the graph itself
+  int depth = 3;          ///< of branches and loops in one another
+  bool gradients = true;  ///< half of them with gradients
 };
 
 /// Runs the graph of a seed by the interpreter and by programs of several kinds. What differs;

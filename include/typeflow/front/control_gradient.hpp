@@ -10,7 +10,9 @@
 // 0.
 
 #include "typeflow/front/backward.hpp"
+#include "typeflow/front/checkpoint_gradient.hpp"
 #include "typeflow/front/saved_values.hpp"
+#include "typeflow/front/while_gradient.hpp"
 #include "typeflow/ops/control/loop_operands.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
@@ -30,16 +32,16 @@ class ControlGradient {
   /// The gradients for the inputs; none for some.
   constexpr Pool<Id> run() {
     dx_ = Pool<Id>(node_.inputs.count, none);
+    if (is<ops::Checkpoint>(*node_.op)) return checkpoint_gradient(graph_, owner_, dy_, wanted_);
     if (!is<ops::Loop>(*node_.op)) {
       branch();
-    } else if (node_.regions.count == 2) {
-      Message message{};
-      message << "no gradient is defined for a loop whose number of iterations a run finds out "
-                 "(while_loop, fori_loop with tensors for bounds), used at ";
-      print_place(message, node_.source);
-      graph_.fail(message);
     } else {
-      loop(typeflow::decode<ops::Loop>(graph_, node_));
+      const ops::Loop op = typeflow::decode<ops::Loop>(graph_, node_);
+      if (has_bound(op)) {
+        loop(op);
+      } else {
+        fail_unbounded();
+      }
     }
     return std::move(dx_);
   }
@@ -58,6 +60,19 @@ class ControlGradient {
   }
   constexpr bool is_wanted(int input) const {
     return wanted_[input] != 0 && is_floating_value(graph_.input(node_, input));
+  }
+
+  /// Whether the model says how many iterations there may be.
+  constexpr bool has_bound(const ops::Loop& op) const {
+    return node_.regions.count == 1 || op.limited != 0;
+  }
+  constexpr void fail_unbounded() {
+    Message message{};
+    message << "no gradient is defined for a loop without a bound on its iterations (while_loop, "
+               "fori_loop with tensors for bounds): give {.max_iterations = n}, for which memory "
+               "is planned. Used at ";
+    print_place(message, node_.source);
+    graph_.fail(message);
   }
 
   constexpr void branch() {
@@ -102,7 +117,8 @@ class ControlGradient {
   }
 
   constexpr void loop(const ops::Loop& op) {
-    const Id forward = region(0);
+    const Id forward = region(node_.regions.count - 1);
+    const Id iterations = given_iterations(graph_, owner_, op);
     const Range parameters = graph_.regions[forward].parameters;
     const Range results = graph_.regions[forward].results;
     const Range captures = graph_.regions[forward].captures;
@@ -159,7 +175,9 @@ class ControlGradient {
     SavedValues saved(graph_, owner_);
     for (int i = taken_apart; i < xs.size(); ++i) {
       if (dx[i] == none) continue;
-      const Id rest = take_products(op, dx[i], inputs[i], back, forward);
+      // Rows of iterations that did not take place would enter a product.
+      const Id rest =
+          iterations != none ? dx[i] : take_products(op, dx[i], inputs[i], back, forward);
       if (rest == none) continue;
       const Id sum = parameter(graph_.values[xs[i]].type);
       states.push(sum);
@@ -214,19 +232,24 @@ class ControlGradient {
       operands.push(starts[i] != none ? starts[i] : zeros_like(states[i]));
     }
     for (const Id whole : wholes) operands.push(whole);
+    if (iterations != none) operands.push(iterations);
     Pool<Id> regions;
     regions.push(back);
     ir::ControlBuilder builder(graph_, regions);
-    builder.hoist(back, op.count > 0);
+    builder.hoist(back, iterations == none && op.count > 0);
     if (op.count > 1) ir::transpose_outside(graph_, back);
     Pool<Id> types;
     for (int i = 0; i < given.size(); ++i) {
       const Id result = listed(graph_.regions[back].results, i);
       types.push(i < states.size() ? graph_.values[result].type : stacked(op, result));
     }
-    const Id token = builder.add(
-        ops::Loop{{}, op.count, states.size(), slices.size(), op.reversed != 0 ? 0 : 1, 1},
-        operands);
+    const Id token = builder.add(ops::Loop{{},
+                                           op.count,
+                                           states.size(),
+                                           slices.size(),
+                                           op.reversed != 0 ? 0 : 1,
+                                           iterations == none ? 1 : 0},
+                                 operands);
     for (int i = 0; i < types.size(); ++i) {
       const Id result = ir::control_result(graph_, token, i, types[i]);
       if (of_input[i] != none) dx_[of_input[i]] = result;
@@ -297,7 +320,7 @@ class ControlGradient {
         return graph_.input(node_, op.states + i);
       }
     }
-    return saved.result_of(value, 0, op.states, stacked(op, value));
+    return saved.result_of(value, node_.regions.count - 1, op.states, stacked(op, value));
   }
   /// The type of what a value becomes that is put together along axis 0.
   constexpr Id stacked(const ops::Loop& op, Id value) {

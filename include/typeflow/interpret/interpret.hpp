@@ -14,6 +14,7 @@
 //   interpreter.variables = {{"W", w}, {"b", b}};
 //   tf::HostTensor loss = interpreter.run({"loss", "train"}, {{"x", x}, {"y", y}})[0];
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -427,16 +428,17 @@ class Interpreter {
     }
   }
 
-  void branch(const ir::Graph& graph, const ir::Node& node) {
+  /// The number of the region that a branch takes.
+  Id taken_of(const ir::Graph& graph, const ir::Node& node) {
+    if (is<ops::Checkpoint>(*node.op)) return 0;
     const HostTensor& selector = value(graph.input(node, 0));
     const std::int64_t last = node.regions.count - 1;
-    std::int64_t taken = selector[0].integer;
-    if (selector.dtype == DType::boolean) {
-      taken = taken != 0 ? 0 : 1;
-    } else if (taken < 0 || taken > last) {
-      taken = last;
-    }
-    const Id id = graph.lists[node.regions.first + static_cast<Id>(taken)];
+    const std::int64_t taken = selector[0].integer;
+    if (selector.dtype == DType::boolean) return taken != 0 ? 0 : 1;
+    return static_cast<Id>(taken < 0 || taken > last ? last : taken);
+  }
+  void branch(const ir::Graph& graph, const ir::Node& node) {
+    const Id id = graph.lists[node.regions.first + taken_of(graph, node)];
     give_captures(graph, node, graph.regions[id].captures);
     run_region(graph, id);
     std::vector<HostTensor>& given = given_[node.outputs.first];
@@ -457,13 +459,17 @@ class Interpreter {
     std::vector<HostTensor> states;
     for (Id k = 0; k < op.states; ++k) states.push_back(value(graph.input(node, k)));
     const ir::Range results = graph.regions[body].results;
-    const std::int64_t count = op.limited != 0 ? resolve(op.count, symbols_.sizes()) : -1;
+    std::int64_t count = op.limited != 0 ? resolve(op.count, symbols_.sizes()) : -1;
+    if (!tests && op.limited == 0) {
+      count = value(graph.input(node, op.states + op.slices))[0].integer;
+    }
     std::vector<std::vector<HostTensor>> stacked(
         static_cast<std::size_t>(results.count - op.states));
     for (std::vector<HostTensor>& slices : stacked) {
       slices.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
     }
-    for (std::int64_t done = 0; tests || done < count; ++done) {
+    std::int64_t done = 0;
+    for (; tests || done < count; ++done) {
       const std::int64_t index = op.reversed != 0 ? count - 1 - done : done;
       random.draw = draw_of_iteration(outer.draw, index);
       give_parameters(graph, node, condition, op, states, index);
@@ -486,6 +492,7 @@ class Interpreter {
       }
     }
     random = outer;
+    done_[node.outputs.first] = done;
     std::vector<HostTensor>& given = given_[node.outputs.first];
     given = states;
     for (const std::vector<HostTensor>& slices : stacked) given.push_back(put_together(slices));
@@ -515,11 +522,17 @@ class Interpreter {
     }
     return all;
   }
-  /// One of the tensors that a branch or a loop gave; zeros where the branch left it open.
+  /// One of the tensors that a branch or a loop gave; zeros where a branch left it open, and behind
+  /// the slices of iterations that did not take place.
   void pick(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
+    const Id token = graph.input(node, 0);
     const std::uint32_t index = graph.words_of(node)[0];
-    const HostTensor& given = given_[graph.input(node, 0)][index];
-    if (given.size() == out.size()) out.elements = given.elements;
+    if (static_cast<std::int32_t>(index) == ops::Result::iterations) {
+      out[0].integer = done_[token];
+      return;
+    }
+    const HostTensor& given = given_[token][index];
+    std::copy(given.elements.begin(), given.elements.end(), out.elements.begin());
   }
 
   const ir::Graph& graph_;
@@ -533,6 +546,7 @@ class Interpreter {
   std::vector<std::pair<Id, const HostTensor*>> fed_;
   std::map<Id, HostTensor> assigned_;            ///< by variable
   std::map<Id, std::vector<HostTensor>> given_;  ///< by token: what a branch or a loop gave
+  std::map<Id, std::int64_t> done_;              ///< by token: how many iterations a loop did
   KnownSymbols symbols_;
 };
 

@@ -171,31 +171,37 @@ class Lowerer : KernelDescriber {
     }
   }
 
+  static constexpr ControlKind control_kind(const Node& node, bool is_loop, const ops::Loop& loop) {
+    if (!is_loop) return is<ops::Checkpoint>(*node.op) ? ControlKind::once : ControlKind::branch;
+    if (node.regions.count == 2) return ControlKind::tested;
+    return loop.limited != 0 ? ControlKind::counted : ControlKind::given;
+  }
   constexpr void lower_control(const Cluster& cluster) {
     const Node& node = nodes_[cluster.first];
     const Region& last = graph_.regions[graph_.lists[node.regions.first + node.regions.count - 1]];
     const bool is_loop = is<ops::Loop>(*node.op);
     const ops::Loop loop =
         is_loop ? typeflow::decode<ops::Loop>(graph_, node) : ops::Loop{{}, 0, 0, 0, 0, 0};
-    ControlRecord record{!is_loop                  ? ControlKind::branch
-                         : node.regions.count == 1 ? ControlKind::counted
-                                                   : ControlKind::tested,
+    const ControlKind kind = control_kind(node, is_loop, loop);
+    ControlRecord record{kind,
                          loop.reversed != 0,
                          loop.states,
                          loop.slices,
-                         loop.limited != 0
+                         loop.limited != 0 || kind == ControlKind::given
                              ? StepExtent{factor_of(loop.count), symbols_of(loop.count)}
                              : StepExtent{-1, 0},
                          {},
                          {},
                          {},
+                         none,
                          none};
     // Results by index: those that are wanted; a loop's states in any case.
     Pool<Id> results(last.results.count, none);
     for (const Id value : control_results_) {
       if (operands_[nodes_[values_[value].node].inputs.first] != node.outputs.first) continue;
-      const std::uint32_t index = graph_.words_of(nodes_[values_[value].node])[0];
-      results[static_cast<int>(index)] = temporary(value);
+      const int index = static_cast<int>(graph_.words_of(nodes_[values_[value].node])[0]);
+      Id& slot = index == ops::Result::iterations ? record.done : results[index];
+      slot = temporary(value);
     }
     Pool<char> wanted(results.size(), 0);
     for (int i = 0; i < results.size(); ++i) {
@@ -260,6 +266,7 @@ class Lowerer : KernelDescriber {
     }
     for (const Id other : others) slots.push(other);
     if (record.index != none) slots.push(record.index);
+    if (record.done != none) slots.push(record.done);
     for (const Id variable : written) slots.push(variable);
     for (int i = inputs; i < slots.size(); ++i) {
       Slot& slot = out_.slots[slots[i]];

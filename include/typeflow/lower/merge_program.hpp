@@ -102,6 +102,7 @@ class BlockMerger {
       copy.results = moved(control.results, operands);
       copy.others = moved(control.others, operands);
       if (control.index != none) copy.index = slots[control.index];
+      if (control.done != none) copy.done = slots[control.done];
       each(control.blocks, blocks);
       out.controls.push(copy);
     }

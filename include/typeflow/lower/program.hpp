@@ -219,25 +219,28 @@ struct Block {
 };
 
 enum class ControlKind : std::uint8_t {
+  once,     ///< runs its block
   branch,   ///< runs the block that its first operand says
   counted,  ///< runs its block so many times
+  given,    ///< runs its block as many times as an operand says
   tested    ///< runs its second block as long as its first says
 };
 
 /// What a step of KernelKind::control does; its first word is the number of this. Ranges are in
 /// ProgramView::operands. The step's operands are: of a branch the selector; of a loop the states'
-/// first values, what is taken apart; then what the blocks read from outside. It writes (and a plan
-/// has memory for) all slots below.
+/// first values, what is taken apart, and of a given one the number of iterations; then what the
+/// blocks read from outside. It writes (and a plan has memory for) all slots below.
 struct ControlRecord {
   ControlKind kind;
   bool reversed;
   int states;
   int slices;        ///< tensors that are taken apart
-  StepExtent count;  ///< of iterations; of a tested loop at most, or negative
+  StepExtent count;  ///< of iterations; of a given loop at most; of a tested one, too, or negative
   Range blocks;
   Range results;  ///< slots, none for those that nobody wants; states first
   Range others;   ///< a second slot for each state
   Id index;       ///< slot of the iteration's number; none if no block reads it
+  Id done;        ///< slot of how many iterations there were; none if nobody wants it
 };
 
 /// A name that a run can use.

@@ -38,8 +38,8 @@ class RegionCopier {
     add_inputs(region.captures);
     for (Id id = region.first_node; id < from_.nodes.size(); ++id) {
       const Node& node = from_.nodes[id];
-      if (region_of_[node.region] == none || value_of_[node.outputs.first] != none) continue;
-      copy(node);
+      if (region_of_[node.region] == none) continue;
+      if (value_of_[node.outputs.first] == none) copy(node);
       if (node.region == region_ && is_effect(node)) {
         out_.effects.push(value_of_[node.outputs.first]);
       }
@@ -118,14 +118,15 @@ class RegionCopier {
     if (type_of_[number] == none) type_of_[number] = to_.intern(from_.types[number]);
     return type_of_[number];
   }
-  /// What stands for a value; outer ones that are no inputs are constants.
+  /// What stands for a value; outer ones that are no inputs are constants. What a region inside
+  /// reads may stand behind it (ops/control/loop_operands.hpp).
   constexpr Id value(Id original) {
     if (value_of_[original] == none) {
       if (!stands_for_.empty() && stands_for_[original] != none) {
         return value(stands_for_[original]);
       }
       const Node& node = from_.node_of(original);
-      if (node.op->kind != Kind::source) {
+      if (node.op->kind != Kind::source && region_of_[node.region] == none) {
         Message message{};
         to_.fail(message << "internal error: a region uses " << node.op->name
                          << " from outside without capturing it");

@@ -31,11 +31,10 @@ class BasicRNN {
 
   constexpr BasicRNN(Graph& g, Label name, RnnOptions options = {},
                      std::source_location at = std::source_location::current())
-      : activation_(options.activation), weights_([&] {
-          static_assert(is_floating(dtype_of<T>), "BasicRNN<inputs, units, T>: T must be floating");
-          const Scope in(g, name);
-          return Kernel(g, options.kernel, zeros, options.regularizer, at);
-        }()) {}
+      : activation_(options.activation),
+        weights_(detail::cell_kernel<Kernel>(g, name, options, at)) {
+    static_assert(is_floating(dtype_of<T>), "BasicRNN<inputs, units, T>: T must be floating");
+  }
 
   template <TypedExpr X, class S>
   constexpr auto operator()(const X& x, const S& h,
@@ -52,8 +51,7 @@ class BasicRNN {
         detail::is_cell_input<X, T, Inputs>(),
         "BasicRNN: the inputs must have the cell's element type, and its number of inputs "
         "as their last axis");
-    detail::mark(at, x);
-    return detail::WithLast<X, Units>(x.graph(), weights_.of_input(x.any()).id);
+    return weights_.project(x, at);
   }
   /// The rest of a step.
   template <TypedExpr P, class S>

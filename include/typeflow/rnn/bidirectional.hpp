@@ -6,7 +6,6 @@
 
 #include <source_location>
 
-#include "typeflow/ops/shape/reverse_sequence.hpp"
 #include "typeflow/rnn/sequence.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -21,45 +20,57 @@ struct BidirectionalResult {
 template <class Forward, class Backward>
 BidirectionalResult(Forward, Backward) -> BidirectionalResult<Forward, Backward>;
 
+namespace detail {
+
+template <SequenceLayout L, SequenceSteps Steps, class Forward, class Backward, TypedExpr X,
+          class S, class R, class Lengths>
+constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backward, const X& x,
+                                 const S& forward_state, const R& backward_state,
+                                 const Lengths& lengths, const std::source_location& at) {
+  return BidirectionalResult{
+      dynamic_rnn<L, Walk{Steps}>(forward, x, forward_state, lengths, at),
+      dynamic_rnn<L, Walk{Steps, true}>(backward, x, backward_state, lengths, at)};
+}
+
+}  // namespace detail
+
 /// A cell over sequences (B,T,inputs) from their beginning, another from each one's end, both from
-/// a state on: RnnResults of outputs (B,T,outputs), zero past a sample's length. A length that is
-/// not in [0, T] is an Error of the run. <tf::time_major> as in dynamic_rnn. The cells' outputs
-/// side by side: concat<2>(result.forward.outputs, result.backward.outputs).
-template <SequenceLayout Layout = batch_major, class Forward, class Backward, TypedExpr X, class S,
-          class R, TypedExpr Lengths>
+/// a state on: RnnResults of outputs (B,T,outputs), zero past a sample's length. A length of T or
+/// more is all steps, of 0 or less none. <tf::time_major> and <layout, tf::unrolled> as in
+/// dynamic_rnn. The cells' outputs side by side: concat<2>(result.forward.outputs,
+/// result.backward.outputs).
+template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Forward,
+          class Backward, TypedExpr X, class S, class R, TypedExpr Lengths>
 constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backward, const X& x,
                                  const S& forward_state, const R& backward_state,
                                  const Lengths& lengths,
                                  std::source_location at = std::source_location::current()) {
-  using Axes = detail::SequenceAxes<Layout, X>;
-  static_assert(detail::are_lengths<Lengths, Axes::size>,
+  static_assert(detail::are_lengths<Lengths, detail::SequenceAxes<Layout, X>::size>,
                 "bidirectional_rnn(forward, backward, x, states, lengths): the lengths must be "
                 "integers, one for each sample, (batch)");
-  const auto reversed = [&](const auto& sequence) {
-    return reverse_sequence<Axes::time, Axes::batch>(sequence, lengths, at);
-  };
-  const auto there = dynamic_rnn<Layout>(forward, x, forward_state, lengths, at);
-  const auto back = dynamic_rnn<Layout>(backward, reversed(x), backward_state, lengths, at);
-  return BidirectionalResult{there, RnnResult{reversed(back.outputs), back.state}};
+  return detail::bidirectional_rnn<Layout, Steps>(forward, backward, x, forward_state,
+                                                  backward_state, lengths, at);
 }
 /// The same from states of zeros on.
-template <SequenceLayout Layout = batch_major, class Forward, class Backward, TypedExpr X,
-          TypedExpr Lengths>
+template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Forward,
+          class Backward, TypedExpr X, TypedExpr Lengths>
 constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backward, const X& x,
                                  const Lengths& lengths,
                                  std::source_location at = std::source_location::current()) {
   constexpr Extent samples = detail::SequenceAxes<Layout, X>::size;
-  return bidirectional_rnn<Layout>(forward, backward, x, zero_state<samples>(x.graph(), forward),
-                                   zero_state<samples>(x.graph(), backward), lengths, at);
+  return bidirectional_rnn<Layout, Steps>(forward, backward, x,
+                                          zero_state<samples>(x.graph(), forward),
+                                          zero_state<samples>(x.graph(), backward), lengths, at);
 }
 /// The same of sequences that all have T steps.
-template <SequenceLayout Layout = batch_major, class Forward, class Backward, TypedExpr X>
+template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Forward,
+          class Backward, TypedExpr X>
 constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backward, const X& x,
                                  std::source_location at = std::source_location::current()) {
-  constexpr int time = detail::SequenceAxes<Layout, X>::time;
-  const auto there = dynamic_rnn<Layout>(forward, x, at);
-  const auto back = dynamic_rnn<Layout>(backward, reverse<time>(x, at), at);
-  return BidirectionalResult{there, RnnResult{reverse<time>(back.outputs, at), back.state}};
+  constexpr Extent samples = detail::SequenceAxes<Layout, X>::size;
+  return detail::bidirectional_rnn<Layout, Steps>(
+      forward, backward, x, zero_state<samples>(x.graph(), forward),
+      zero_state<samples>(x.graph(), backward), detail::AllSteps{}, at);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

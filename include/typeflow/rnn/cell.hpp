@@ -108,6 +108,12 @@ class CellKernel {
     const AnyExpr flat = reshape_to(x, Dims{2, {rows, In}});
     return reshape_to(matmul(flat, input_rows_, false, false) + bias_.any(), dims);
   }
+  /// The same of an input with a static type, from the user's line.
+  template <TypedExpr X>
+  constexpr auto project(const X& x, const std::source_location& at) const {
+    mark(at, x);
+    return WithLast<X, Out>(x.graph(), of_input(x.any()).id);
+  }
   /// The state's part. (B,Recurrent) -> (B,Out)
   constexpr AnyExpr of_state(const AnyExpr& h) const {
     return matmul(h, state_rows_, false, false);
@@ -122,6 +128,14 @@ class CellKernel {
   AnyExpr input_rows_;
   AnyExpr state_rows_;
 };
+
+/// A kernel and a bias, zeros at first, with a cell's options, in the scope of its name.
+template <class Kernel>
+constexpr Kernel cell_kernel(Graph& g, const Label& name, const auto& options,
+                             const std::source_location& at) {
+  const Scope in(g, name);
+  return Kernel(g, options.kernel, zeros, options.regularizer, at);
+}
 
 /// cell(x, state), from the user's line if the cell asks for it.
 template <class Cell, class X, class S>

@@ -54,16 +54,16 @@ class DropoutCell {
                     dropped_state(now.state, at)};
   }
 
-  /// A sequence (T,B,inputs) at once, or step by step if states are dropped.
-  template <detail::Steps How, TypedExpr X, class S>
-  constexpr auto run(const X& x, const S& initial, const AnyExpr& lengths) const {
+  /// A sequence at once, or step by step if states are dropped.
+  template <detail::Walk W, TypedExpr X, class S, class Going>
+  constexpr auto run(const X& x, const S& initial, const Going& going) const {
     const std::source_location at{};
     if (drops(options_.state_keep)) {
-      return detail::run_steps<How>(x, initial, lengths,
-                                    [&](const auto& now, const S& s) { return (*this)(now, s); });
+      return detail::run_steps<W>(x, initial, going,
+                                  [&](const auto& now, const S& s) { return (*this)(now, s); });
     }
-    const auto result = detail::run_cell<How>(
-        cell_, masked(x, options_.input_keep, input_mask_, at), initial, lengths);
+    const auto result =
+        detail::run_cell<W>(cell_, masked(x, options_.input_keep, input_mask_, at), initial, going);
     return RnnResult{masked(result.outputs, options_.output_keep, output_mask_, at), result.state};
   }
 

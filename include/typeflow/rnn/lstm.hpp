@@ -36,12 +36,11 @@ class BasicLSTM {
 
   constexpr BasicLSTM(Graph& g, Label name, BasicLstmOptions options = {},
                       std::source_location at = std::source_location::current())
-      : forget_bias_(options.forget_bias), activation_(options.activation), weights_([&] {
-          static_assert(is_floating(dtype_of<T>),
-                        "BasicLSTM<inputs, units, T>: T must be floating");
-          const Scope in(g, name);
-          return Kernel(g, options.kernel, zeros, options.regularizer, at);
-        }()) {}
+      : forget_bias_(options.forget_bias),
+        activation_(options.activation),
+        weights_(detail::cell_kernel<Kernel>(g, name, options, at)) {
+    static_assert(is_floating(dtype_of<T>), "BasicLSTM<inputs, units, T>: T must be floating");
+  }
 
   template <TypedExpr X, class S>
   constexpr auto operator()(const X& x, const S& before,
@@ -57,8 +56,7 @@ class BasicLSTM {
     static_assert(detail::is_cell_input<X, T, Inputs>(),
                   "BasicLSTM: the inputs must have the cell's element type, and its number of "
                   "inputs as their last axis");
-    detail::mark(at, x);
-    return detail::WithLast<X, 4 * Units>(x.graph(), weights_.of_input(x.any()).id);
+    return weights_.project(x, at);
   }
   /// The rest of a step.
   template <TypedExpr P, class S>
@@ -123,12 +121,9 @@ class LSTM {
 
   constexpr LSTM(Graph& g, Label name, LstmOptions options = {},
                  std::source_location at = std::source_location::current())
-      : options_(options), weights_([&] {
-          static_assert(is_floating(dtype_of<T>),
-                        "LSTM<inputs, units, projection, T>: T must be floating");
-          const Scope in(g, name);
-          return Kernel(g, options.kernel, zeros, options.regularizer, at);
-        }()) {
+      : options_(options), weights_(detail::cell_kernel<Kernel>(g, name, options, at)) {
+    static_assert(is_floating(dtype_of<T>),
+                  "LSTM<inputs, units, projection, T>: T must be floating");
     const Scope in(g, name);
     if (options.peepholes) {
       input_peephole_ = variable<T, Units>(g, "w_i_diag", options.kernel, true, at);
@@ -155,8 +150,7 @@ class LSTM {
     static_assert(detail::is_cell_input<X, T, Inputs>(),
                   "LSTM: the inputs must have the cell's element type, and its number of inputs as "
                   "their last axis");
-    detail::mark(at, x);
-    return detail::WithLast<X, 4 * Units>(x.graph(), weights_.of_input(x.any()).id);
+    return weights_.project(x, at);
   }
   /// The rest of a step.
   template <TypedExpr P, class S>

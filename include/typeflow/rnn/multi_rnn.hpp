@@ -50,10 +50,10 @@ class MultiRNN {
                                                                                        states};
   }
 
-  /// All layers, one after another, over a sequence (T,B,inputs).
-  template <detail::Steps How, TypedExpr X, class S>
-  constexpr auto run(const X& x, const S& initial, const AnyExpr& lengths) const {
-    return run_from<0, How>(x, initial, lengths);
+  /// All layers, one after another, over a sequence.
+  template <detail::Walk W, TypedExpr X, class S, class Going>
+  constexpr auto run(const X& x, const S& initial, const Going& going) const {
+    return run_from<0, W>(x, initial, going);
   }
 
   /// Cell number I, from 0 on.
@@ -75,14 +75,14 @@ class MultiRNN {
       return std::pair{above.first, std::tuple_cat(own, above.second)};
     }
   }
-  template <std::size_t I, detail::Steps How, class X, class S>
-  constexpr auto run_from(const X& x, const S& initial, const AnyExpr& lengths) const {
-    const auto now = detail::run_cell<How>(std::get<I>(cells_), x, std::get<I>(initial), lengths);
+  template <std::size_t I, detail::Walk W, class X, class S, class Going>
+  constexpr auto run_from(const X& x, const S& initial, const Going& going) const {
+    const auto now = detail::run_cell<W>(std::get<I>(cells_), x, std::get<I>(initial), going);
     const auto own = std::tuple<std::remove_cvref_t<decltype(now.state)>>(now.state);
     if constexpr (I + 1 == count) {
       return RnnResult{now.outputs, own};
     } else {
-      const auto above = run_from<I + 1, How>(now.outputs, initial, lengths);
+      const auto above = run_from<I + 1, W>(now.outputs, initial, going);
       return RnnResult{above.outputs, std::tuple_cat(own, above.state)};
     }
   }
@@ -125,9 +125,9 @@ class ResidualCell {
     return CellStep{detail::ToExpr{}(now.output + x), now.state};
   }
 
-  template <detail::Steps How, TypedExpr X, class S>
-  constexpr auto run(const X& x, const S& initial, const AnyExpr& lengths) const {
-    const auto result = detail::run_cell<How>(cell_, x, initial, lengths);
+  template <detail::Walk W, TypedExpr X, class S, class Going>
+  constexpr auto run(const X& x, const S& initial, const Going& going) const {
+    const auto result = detail::run_cell<W>(cell_, x, initial, going);
     return RnnResult{detail::ToExpr{}(result.outputs + x), result.state};
   }
 

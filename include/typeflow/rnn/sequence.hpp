@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Cells over sequences: dynamic_rnn of a tensor (B,T,inputs), a loop (tf::scan); static_rnn of an
-// array of inputs, as many copies of the cell as it has. Both take lengths: past its length a
-// sample's outputs are zero and its state stays.
+// Cells over sequences: dynamic_rnn of a tensor (B,T,inputs), a loop over its steps; static_rnn of
+// an array of inputs, a copy of the cell for each. Both take lengths: past its length a sample's
+// outputs are zero and its state stays.
 //
 // A sequence goes through a stack of cells layer by layer, not step by step. Nothing else depends
-// on that order, and so all steps of a layer are projected in one product.
+// on that order, and so all steps of a layer are projected in one product. Inside, time is the
+// first axis: slices along it are what a loop takes apart.
 
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <source_location>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "typeflow/ops/control/scan.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
@@ -27,6 +30,12 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 enum class SequenceLayout { batch_major, time_major };
 inline constexpr SequenceLayout batch_major = SequenceLayout::batch_major;
 inline constexpr SequenceLayout time_major = SequenceLayout::time_major;
+
+/// What the steps of a sequence are in the graph: a loop, which compiles in a time that does not
+/// depend on their number; or as many copies of the cell (Keras' and JAX's `unroll`).
+enum class SequenceSteps { looped, unrolled };
+inline constexpr SequenceSteps looped = SequenceSteps::looped;
+inline constexpr SequenceSteps unrolled = SequenceSteps::unrolled;
 
 /// The outputs of a cell for a sequence, and the state that it leaves.
 template <class Outputs, class State>
@@ -49,140 +58,150 @@ struct SequenceAxes {
   static constexpr Extent size = has_rank ? X::shape::dims.extent[has_rank ? batch : 0] : 1;
 };
 
-/// The lengths (B) as they broadcast to a tensor of this rank whose axis `batch` they are of.
-constexpr AnyExpr lengths_along(const AnyExpr& lengths, int rank, int batch) {
-  Dims dims{};
-  for (int i = 0; i < rank; ++i) dims.append(i == batch ? lengths.dims().extent[0] : 1);
-  return reshape_to(lengths, dims);
-}
+/// How a cell goes over a sequence whose first axis is time: an argument of a cell's `run`.
+struct Walk {
+  SequenceSteps steps = looped;
+  bool reverse = false;  ///< from the last step to the first; outputs stand where their inputs do
+};
 
-/// The next state of the samples that go on at step t, a number or a scalar; the state before of
-/// those that have ended.
-template <class S, class N>
-constexpr S going_on(const AnyExpr& lengths, const N& t, const S& next, const S& before) {
-  if (!lengths.exists()) return next;
-  return map_state(
-      [&](const auto& now, const auto& then) {
-        const AnyExpr on = greater(lengths_along(lengths, now.any().dims().rank, 0), t);
-        return same_type(now, where(on, now.any(), then.any()).id);
-      },
-      next, before);
+/// Which samples go on at which step, those whose length is greater. (B) -> (T,B)
+template <Extent T, TypedExpr L>
+constexpr auto going_on(const L& lengths) {
+  constexpr Extent samples = L::shape::dims.extent[0];
+  Graph& g = lengths.graph();
+  const AnyExpr step = cast_to(index_along(g, Dims{2, {T, 1}}, 0), dtype_of<typename L::element>);
+  const AnyExpr row = reshape_to(lengths.any(), Dims{2, {1, samples}});
+  return Expr<bool, Shape<T, samples>>(g, less(step, row).id);
 }
+/// Stands for lengths, and for which samples go on, where all do.
+using AllSteps = std::tuple<>;
 
-/// The outputs, zeros past each sample's length.
-template <SequenceLayout L, TypedExpr Y>
-constexpr auto until_length(const AnyExpr& lengths, const Y& outputs) {
-  if (!lengths.exists()) return ToExpr{}(outputs);
-  constexpr int time = SequenceAxes<L, Y>::time;
-  Dims positions{3, {1, 1, 1}};
-  positions.extent[time] = Y::shape::dims.extent[time];
-  const AnyExpr position = cast_to(index_along(outputs.graph(), positions, time), lengths.dtype());
-  const AnyExpr on = less(position, lengths_along(lengths, 3, 1 - time));
-  return same_type(outputs, where(on, outputs.any(), 0).id);
+/// The rows of `yes` where a condition (B) holds, those of `no` elsewhere; `no` may be a number.
+constexpr AnyExpr where_rows(const AnyExpr& condition, const AnyExpr& yes, const auto& no) {
+  Dims column = yes.dims();
+  for (int i = 1; i < column.rank; ++i) column.extent[i] = 1;
+  return where(reshape_to(condition, column), yes, no);
+}
+/// The next state of the samples that go on (B), the state before of those that have ended.
+template <class Going, class S>
+constexpr S next_state(const Going& going, const S& next, const S& before) {
+  if constexpr (std::same_as<Going, AllSteps>) {
+    return next;
+  } else {
+    return map_state(
+        [&](const auto& now, const auto& then) {
+          return same_type(now, where_rows(going.any(), now.any(), then.any()).id);
+        },
+        next, before);
+  }
+}
+/// The outputs (T,B,..), zeros past each sample's length.
+template <class Going, TypedExpr Y>
+constexpr auto until_end(const Going& going, const Y& outputs) {
+  if constexpr (std::same_as<Going, AllSteps>) {
+    return outputs;
+  } else {
+    const Dims column{3, {Y::shape::dims.extent[0], Y::shape::dims.extent[1], 1}};
+    return same_type(outputs, where(reshape_to(going.any(), column), outputs.any(), 0).id);
+  }
 }
 
 template <class Cell, class X>
 concept Projects = requires(const Cell& cell, const X& x) { cell.project(x); };
-/// How a cell goes through a sequence: as a loop, or copied for each step.
-enum class Steps { looped, copied };
-
-template <class Cell, Steps How, class X, class S>
-concept RunsSequences = requires(const Cell& cell, const X& x, const S& s, const AnyExpr& lengths) {
-  cell.template run<How>(x, s, lengths);
+template <class Cell, Walk W, class X, class S, class Going>
+concept RunsSequences = requires(const Cell& cell, const X& x, const S& s, const Going& going) {
+  cell.template run<W>(x, s, going);
 };
 
-template <class Step, class S>
-constexpr void check_step() {
-  static_assert(std::same_as<StateValues<decltype(Step::state)>, S>,
+/// A step as what a loop carries on and what it puts together.
+template <class S, class F, class X, class Going>
+constexpr auto carry_step(const F& step, const X& x, const S& before, const Going& going) {
+  const auto now = step(x, before);
+  const auto output = ToExpr{}(now.output);
+  using Output = std::remove_const_t<decltype(output)>;
+  constexpr bool same_state = std::same_as<StateValues<decltype(now.state)>, S>;
+  static_assert(same_state,
                 "a cell's next state must have the type of the state, Cell::state<batch>");
+  if constexpr (same_state) {
+    return std::pair<S, Output>(next_state(going, state_values(now.state), before), output);
+  } else {
+    return std::pair<S, Output>(before, output);
+  }
 }
 
-/// The cell at each step of a sequence (T,B,..) of inputs, or of projected ones.
-template <class X, class S, class F>
-constexpr auto loop_steps(const X& x, const S& initial, const AnyExpr& lengths, const F& step) {
-  using Slice = typename SliceOf<X>::type;
-  using Step = decltype(step(std::declval<const Slice&>(), initial));
-  using Output = decltype(ToExpr{}(std::declval<Step>().output));
-  constexpr Extent steps = X::shape::dims.extent[0];
-  check_step<Step, S>();
-  Graph& g = x.graph();
-  ir::Graph& graph = g;
-  const ir::SourceLine source = graph.source;
-  Pool<Id> sequence;
-  sequence.push(x.id());
-  const Pool<Id> start = ids_of(initial);
-  const Pool<Id> results = trace_counted(
-      g, steps, start, sequence, false,
-      [&](const Id* t, const Id* states, const Id* slice) {
-        const S before = structure_of<S>(g, states);
-        const Step now = step(Slice(g, *slice), before);
-        Pool<Id> given;
-        if constexpr (std::same_as<StateValues<decltype(Step::state)>, S>) {
-          const AnyExpr number{&graph, *t};
-          given =
-              ids_of(going_on(lengths, lengths.exists() ? cast_to(number, lengths.dtype()) : number,
-                              state_values(now.state), before));
-        }
-        given.push(ToExpr{}(now.output).id());
-        return given;
-      },
-      source);
-  using Outputs = typename StackOf<Output, steps>::type;
-  return RnnResult{Outputs(g, results[start.size()]), structure_of<S>(g, results.data())};
-}
-template <class X, class S, class F>
-constexpr auto copy_steps(const X& x, const S& initial, const AnyExpr& lengths, const F& step) {
-  using Step = decltype(step(select<0>(x, 0), initial));
-  using Output = decltype(ToExpr{}(std::declval<Step>().output));
-  constexpr Extent steps = X::shape::dims.extent[0];
-  check_step<Step, S>();
-  std::array<Output, static_cast<std::size_t>(steps)> outputs{};
-  S state = initial;
-  for (int t = 0; t < steps; ++t) {
-    const Step now = step(select<0>(x, t), state);
-    outputs[static_cast<std::size_t>(t)] = ToExpr{}(now.output);
-    if constexpr (std::same_as<StateValues<decltype(Step::state)>, S>) {
-      state = going_on(lengths, t, state_values(now.state), state);
+/// The steps one after another, in the graph.
+template <Walk W, class X, class S, class Going, class F>
+constexpr auto unroll_steps(const X& x, const S& initial, const Going& going, const F& step) {
+  constexpr Extent count = X::shape::dims.extent[0];
+  const auto at_step = [&](int t) {
+    if constexpr (std::same_as<Going, AllSteps>) {
+      return AllSteps{};
+    } else {
+      return select<0>(going, t);
     }
+  };
+  using Output = decltype(carry_step(step, select<0>(x, 0), initial, at_step(0)).second);
+  std::array<Output, static_cast<std::size_t>(count)> outputs{};
+  S state = initial;
+  for (int i = 0; i < count; ++i) {
+    const int t = W.reverse ? static_cast<int>(count) - 1 - i : i;
+    const auto now = carry_step(step, select<0>(x, t), state, at_step(t));
+    outputs[static_cast<std::size_t>(t)] = now.second;
+    state = now.first;
   }
   return RnnResult{stack<0>(outputs), state};
 }
-template <Steps How, class X, class S, class F>
-constexpr auto run_steps(const X& x, const S& initial, const AnyExpr& lengths, const F& step) {
-  if constexpr (How == Steps::looped) {
-    return loop_steps(x, initial, lengths, step);
+
+/// step(x_t, state) at each step of a sequence of inputs, or of projected ones. A sequence of one
+/// step needs no loop.
+template <Walk W, class X, class S, class Going, class F>
+constexpr auto run_steps(const X& x, const S& initial, const Going& going, const F& step) {
+  if constexpr (W.steps == unrolled || X::shape::dims.extent[0] == 1) {
+    return unroll_steps<W>(x, initial, going, step);
   } else {
-    return copy_steps(x, initial, lengths, step);
+    using Slices = typename SliceOf<std::pair<X, Going>>::type;
+    const auto result =
+        scan([&](const S& before,
+                 const Slices& now) { return carry_step(step, now.first, before, now.second); },
+             initial, std::pair<X, Going>(x, going), {.reverse = W.reverse});
+    return RnnResult{result.second, result.first};
   }
 }
 
 /// The cell over a sequence (T,B,inputs); outputs past a sample's length are any.
-template <Steps How, class Cell, TypedExpr X, class S>
-constexpr auto run_cell(const Cell& cell, const X& x, const S& initial, const AnyExpr& lengths) {
-  if constexpr (RunsSequences<Cell, How, X, S>) {
-    return cell.template run<How>(x, initial, lengths);
+template <Walk W, class Cell, TypedExpr X, class S, class Going>
+constexpr auto run_cell(const Cell& cell, const X& x, const S& initial, const Going& going) {
+  if constexpr (RunsSequences<Cell, W, X, S, Going>) {
+    return cell.template run<W>(x, initial, going);
   } else if constexpr (Projects<Cell, X>) {
-    return run_steps<How>(cell.project(x), initial, lengths,
-                          [&](const auto& p, const S& s) { return cell.step(p, s); });
+    return run_steps<W>(cell.project(x), initial, going,
+                        [&](const auto& p, const S& s) { return cell.step(p, s); });
   } else {
-    return run_steps<How>(x, initial, lengths,
-                          [&](const auto& now, const S& s) { return cell(now, s); });
+    return run_steps<W>(x, initial, going,
+                        [&](const auto& now, const S& s) { return cell(now, s); });
   }
 }
 
-/// (B,T,..) as (T,B,..), and back.
+/// A sequence with time as its first axis, or one with time first as it was. Inputs are transposed,
+/// and not what becomes of them in a cell, which is wider.
 template <SequenceLayout L, TypedExpr X>
-constexpr auto time_first(const X& x) {
-  if constexpr (L == time_major) {
-    return ToExpr{}(x);
+constexpr auto exchange_axes(const X& x) {
+  if constexpr (L == batch_major) {
+    return transpose<1, 0, 2>(x);
   } else {
-    return ToExpr{}(transpose<1, 0, 2>(x));
+    return ToExpr{}(x);
   }
 }
 
-template <SequenceLayout L, Steps How = Steps::looped, class Cell, TypedExpr X, class S>
-constexpr auto run_sequence(const Cell& cell, const X& x, const S& initial, const AnyExpr& lengths,
-                            const std::source_location& at) {
+template <SequenceLayout L, Walk W, class Cell, class X, class S, class Going>
+constexpr auto run_exchanged(const Cell& cell, const X& x, const S& initial, const Going& going) {
+  const auto result = run_cell<W>(cell, exchange_axes<L>(x), initial, going);
+  return RnnResult{exchange_axes<L>(until_end(going, result.outputs)), result.state};
+}
+
+template <SequenceLayout L, Walk W, class Cell, TypedExpr X, class S, class Lengths>
+constexpr auto dynamic_rnn(const Cell& cell, const X& x, const S& initial, const Lengths& lengths,
+                           const std::source_location& at) {
   using Axes = SequenceAxes<L, X>;
   static_assert(RecurrentCell<Cell>,
                 "dynamic_rnn(cell, x): the first argument must be a recurrent cell, with element, "
@@ -203,20 +222,13 @@ constexpr auto run_sequence(const Cell& cell, const X& x, const S& initial, cons
                 "dynamic_rnn(cell, x, state): the state must be the cell's for this batch; begin "
                 "with zero_state<batch>(g, cell)");
   mark(at, x);
-  if constexpr (Axes::has_rank && Axes::steps > 0 && input_fits && state_fits) {
-    const auto result = run_cell<How>(cell, time_first<L>(x), state_values(initial), lengths);
-    return RnnResult{until_length<L>(lengths, time_first<L>(result.outputs)), result.state};
-  } else {
+  if constexpr (!Axes::has_rank || Axes::steps <= 0 || !input_fits || !state_fits) {
     return RnnResult{ToExpr{}(x), state_values(initial)};
+  } else if constexpr (std::same_as<Lengths, AllSteps>) {
+    return run_exchanged<L, W>(cell, x, state_values(initial), lengths);
+  } else {
+    return run_exchanged<L, W>(cell, x, state_values(initial), going_on<Axes::steps>(lengths));
   }
-}
-
-template <class Cell, TypedExpr X, std::size_t T, class S>
-constexpr auto run_copies(const Cell& cell, const std::array<X, T>& x, const S& initial,
-                          const AnyExpr& lengths, const std::source_location& at) {
-  const auto result =
-      run_sequence<time_major, Steps::copied>(cell, stack<0>(x, at), initial, lengths, at);
-  return RnnResult{unstack<0>(result.outputs, at), result.state};
 }
 
 template <class L, Extent B>
@@ -227,53 +239,56 @@ inline constexpr bool are_lengths =
 
 /// A cell over sequences, from a state on, with each sample's length: past it the outputs are zero,
 /// and the state stays as it was at the end. A length of T or more is all steps, of 0 or less none.
-/// (B,T,inputs) -> (B,T,outputs), or with <tf::time_major> (T,B,inputs) -> (T,B,outputs), which is
-/// the order in which a loop goes through it; the time axis is a number.
-template <SequenceLayout Layout = batch_major, class Cell, TypedExpr X, class S, TypedExpr Lengths>
+/// (B,T,inputs) -> (B,T,outputs), or with <tf::time_major> (T,B,inputs) -> (T,B,outputs); the time
+/// axis is a number. The steps are a loop, or with <layout, tf::unrolled> copies of the cell.
+template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Cell,
+          TypedExpr X, class S, TypedExpr Lengths>
 constexpr auto dynamic_rnn(const Cell& cell, const X& x, const S& initial, const Lengths& lengths,
                            std::source_location at = std::source_location::current()) {
   static_assert(detail::are_lengths<Lengths, detail::SequenceAxes<Layout, X>::size>,
                 "dynamic_rnn(cell, x, state, lengths): the lengths must be integers, one for each "
                 "sample, (batch)");
-  return detail::run_sequence<Layout>(cell, x, initial, lengths.any(), at);
+  return detail::dynamic_rnn<Layout, detail::Walk{Steps}>(cell, x, initial, lengths, at);
 }
 /// The same of sequences that all have T steps.
-template <SequenceLayout Layout = batch_major, class Cell, TypedExpr X, class S>
+template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Cell,
+          TypedExpr X, class S>
 constexpr auto dynamic_rnn(const Cell& cell, const X& x, const S& initial,
                            std::source_location at = std::source_location::current()) {
-  return detail::run_sequence<Layout>(cell, x, initial, AnyExpr{}, at);
+  return detail::dynamic_rnn<Layout, detail::Walk{Steps}>(cell, x, initial, detail::AllSteps{}, at);
 }
 /// The same from a state of zeros on.
-template <SequenceLayout Layout = batch_major, class Cell, TypedExpr X>
+template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Cell,
+          TypedExpr X>
 constexpr auto dynamic_rnn(const Cell& cell, const X& x,
                            std::source_location at = std::source_location::current()) {
   constexpr Extent samples = detail::SequenceAxes<Layout, X>::size;
-  return detail::run_sequence<Layout>(cell, x, zero_state<samples>(x.graph(), cell), AnyExpr{}, at);
+  return dynamic_rnn<Layout, Steps>(cell, x, zero_state<samples>(x.graph(), cell), at);
 }
 
-/// A cell over T inputs, from a state on, with each sample's length, as in dynamic_rnn but copied
-/// for each of them, for sequences of a few steps: T of (B,inputs) -> T of (B,outputs)
+/// A cell over T inputs, from a state on, with each sample's length, as in dynamic_rnn: T of
+/// (B,inputs) -> T of (B,outputs). In the graph there are T copies of the cell.
 template <class Cell, TypedExpr X, std::size_t T, class S, TypedExpr Lengths>
 constexpr auto static_rnn(const Cell& cell, const std::array<X, T>& x, const S& initial,
                           const Lengths& lengths,
                           std::source_location at = std::source_location::current()) {
-  static_assert(detail::are_lengths<Lengths, detail::batch_of<X>>,
-                "static_rnn(cell, x, state, lengths): the lengths must be integers, one for each "
-                "sample, (batch)");
-  return detail::run_copies(cell, x, initial, lengths.any(), at);
+  const auto result =
+      dynamic_rnn<time_major, unrolled>(cell, stack<0>(x, at), initial, lengths, at);
+  return RnnResult{unstack<0>(result.outputs, at), result.state};
 }
 /// The same of inputs that all count.
 template <class Cell, TypedExpr X, std::size_t T, class S>
 constexpr auto static_rnn(const Cell& cell, const std::array<X, T>& x, const S& initial,
                           std::source_location at = std::source_location::current()) {
-  return detail::run_copies(cell, x, initial, AnyExpr{}, at);
+  const auto result = dynamic_rnn<time_major, unrolled>(cell, stack<0>(x, at), initial, at);
+  return RnnResult{unstack<0>(result.outputs, at), result.state};
 }
 /// The same from a state of zeros on.
 template <class Cell, TypedExpr X, std::size_t T>
 constexpr auto static_rnn(const Cell& cell, const std::array<X, T>& x,
                           std::source_location at = std::source_location::current()) {
-  const auto start = zero_state<detail::batch_of<X>>(x[0].graph(), cell);
-  return detail::run_copies(cell, x, start, AnyExpr{}, at);
+  const auto result = dynamic_rnn<time_major, unrolled>(cell, stack<0>(x, at), at);
+  return RnnResult{unstack<0>(result.outputs, at), result.state};
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -29,10 +29,13 @@ class BlockRunner {
 
   void run(const ir::Step& step, std::uint64_t draw) {
     const ir::ControlRecord& control = control_of(program_, step);
-    if (control.kind == ir::ControlKind::branch) {
-      run_branch(step, control, draw);
-    } else {
-      run_loop(step, control, draw);
+    switch (control.kind) {
+      case ir::ControlKind::once:
+        return run_block(step, control, block(control, 0), 0, draw);
+      case ir::ControlKind::branch:
+        return run_branch(step, control, draw);
+      default:
+        return run_loop(step, control, draw);
     }
   }
 
@@ -72,8 +75,12 @@ class BlockRunner {
       std::memcpy(&index, value, sizeof index);
       taken = index < 0 || index > last ? last : index;
     }
-    const ir::Block& chosen = block(control, taken);
-    give(chosen, 0, step, 1);
+    run_block(step, control, block(control, taken), 1, draw);
+  }
+  /// Runs a block once, whose inputs are the step's operands from `first` on.
+  void run_block(const ir::Step& step, const ir::ControlRecord& control, const ir::Block& chosen,
+                 int first, std::uint64_t draw) {
+    give(chosen, 0, step, first);
     for (int i = 0; i < chosen.results.count; ++i) {
       const Id slot = listed(chosen.results, i);
       if (slot != none) at(slot) = at(listed(control.results, i));
@@ -84,10 +91,12 @@ class BlockRunner {
 
   void run_loop(const ir::Step& step, const ir::ControlRecord& control, std::uint64_t draw) {
     const bool tests = control.kind == ir::ControlKind::tested;
-    const std::int64_t count = control.count.resolve(arena_.sizes);
+    const bool is_given = control.kind == ir::ControlKind::given;
+    const std::int64_t most = control.count.resolve(arena_.sizes);
+    const std::int64_t count = is_given ? given_count(step, control) : most;
     const ir::Block& body = block(control, tests ? 1 : 0);
     const int given = control.states + control.slices;
-    give(body, 1 + given, step, given);
+    give(body, 1 + given, step, given + (is_given ? 1 : 0));
     if (tests) give(block(control, 0), 1 + given, step, given);
     for (int i = 0; i < control.states; ++i) {
       set_state(control, i, at(operands_[step.operands.first + i]));
@@ -126,6 +135,11 @@ class BlockRunner {
       for (int i = 0; i < control.states; ++i) set_state(control, i, at(listed(body.results, i)));
       if (control.index != none) steps_.finish();  // its memory is written next
     }
+    if (is_given) clear_rows(control, body, count, most);
+    if (control.done != none) {
+      const std::int32_t number = static_cast<std::int32_t>(done);
+      std::memcpy(at(control.done), &number, sizeof number);
+    }
     if (tests ? done % 2 == 1 : done > 0) return;
     steps_.finish();
     for (int i = 0; i < control.states; ++i) {
@@ -133,6 +147,27 @@ class BlockRunner {
       const void* const last =
           done > 0 ? at(listed(control.others, i)) : at(operands_[step.operands.first + i]);
       copy(at(result), last, bytes(control.results, i));
+    }
+  }
+
+  std::int64_t given_count(const ir::Step& step, const ir::ControlRecord& control) {
+    steps_.finish();
+    std::int32_t count;
+    std::memcpy(&count, at(operands_[step.operands.first + control.states + control.slices]),
+                sizeof count);
+    return count;
+  }
+  /// The rows that no iteration has written, of what is put together.
+  void clear_rows(const ir::ControlRecord& control, const ir::Block& body, std::int64_t count,
+                  std::int64_t most) {
+    for (int i = control.states; i < body.results.count; ++i) {
+      const Id whole = listed(control.results, i);
+      if (whole == none) continue;
+      const std::int64_t row = bytes(body.results, i);
+      const std::int64_t rest = (most - count) * row;
+      if (rest == 0) continue;
+      std::memset(static_cast<std::byte*>(at(whole)) + count * row, 0,
+                  static_cast<std::size_t>(rest));
     }
   }
 

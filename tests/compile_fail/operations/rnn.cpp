@@ -25,6 +25,20 @@ constexpr void model(tf::Graph& g) {
   auto of_projected = tf::zero_state<2>(g, projected);
   auto h = tf::zero_state<2>(g, gru);
   dynamic_rnn(lstm, x, state, lengths).outputs.named("right");
+  auto memory = tf::placeholder<float, 2, 5, 3>(g, "memory");
+  auto attention = tf::luong_attention<6>(g, "attention", memory, lengths);
+  auto none = tf::constant<float>(g, 0.0f);
+  auto finished = tf::less(lengths, 0);
+  const auto stay = [&](auto, auto y, auto s, auto) {
+    return tf::RawRnnStep{finished, matrix, s, y};
+  };
+  const auto stray = [&](auto, auto y, auto s, auto) {
+    return tf::RawRnnStep{finished, wide_matrix, s, y};
+  };
+  const auto mute = [&](auto, auto, auto s, auto) {
+    return tf::RawRnnStep{finished, matrix, s, none};
+  };
+  tf::raw_rnn<3>(lstm, tf::RawRnnStart{finished, matrix, state}, stay).outputs.named("also_right");
 #ifndef CORRECTED
   // clang-format off
   lstm(x, state);                            // error: BasicLSTM: an input must be a matrix, (batch, inputs)
@@ -45,6 +59,16 @@ constexpr void model(tf::Graph& g) {
   keep_state(state, of_three);               // error: keep_state(variables, state): both must be states of one cell and batch, the first made by kept_state
   tf::MultiRNN(lstm, gru);                   // error: MultiRNN(cells...): each cell must have as many inputs as the one before has outputs
   tf::ResidualCell{gru};                     // error: ResidualCell(cell): the cell must have as many outputs as inputs
+  attention.weights(wide_matrix);            // error: an attention's query must have the memory's element type and batch, (batch, query)
+  tf::luong_attention<6>(g, "flat", matrix, lengths);  // error: an attention's memory must have three axes, (batch, steps, depth)
+  tf::luong_attention<6>(g, "long", memory, three);    // error: an attention's lengths must be integers, one for each sample, (batch)
+  tf::AttentionCell(g, "narrow", tf::GRU<3, 6>(g, "narrow_gru"), attention);  // error: AttentionCell(g, name, cell, attention): the cell must have more inputs than the attention has numbers, which it reads with the input
+  tf::AttentionCell(g, "other", tf::GRU<7, 5>(g, "other_gru"), attention);    // error: AttentionCell(g, name, cell, attention): the attention's query must have as many numbers as the cell has outputs
+  tf::raw_rnn<0>(lstm, tf::RawRnnStart{finished, matrix, state}, stay);   // error: raw_rnn<steps>(cell, start, f): steps must be 1 or more
+  tf::raw_rnn<3>(lstm, tf::RawRnnStart{finished, matrix, state}, [&](auto...) { return state; });  // error: raw_rnn<steps>(cell, start, f): f(time, output, state, loop_state) must give a tf::RawRnnStep
+  tf::raw_rnn<3>(lstm, tf::RawRnnStart{lengths, matrix, state}, stay);    // error: raw_rnn<steps>(cell, start, f): the start must have booleans (batch), an input (batch, inputs), and the cell's state for this batch
+  tf::raw_rnn<3>(lstm, tf::RawRnnStart{finished, matrix, state}, stray);  // error: raw_rnn<steps>(cell, start, f): f must give finished, input, state and loop_state of the types that they have at the start
+  tf::raw_rnn<3>(lstm, tf::RawRnnStart{finished, matrix, state}, mute);   // error: raw_rnn<steps>(cell, start, f): what f emits must be a tensor whose first axis is the batch, or a tuple, pair or array of such tensors
   tf::BasicRNN<4, 6, std::int32_t>(g, "n");  // error: BasicRNN<inputs, units, T>: T must be floating
   // clang-format on
 #endif

@@ -281,3 +281,95 @@ TEST_CASE("cells: gradients are central differences") {
     }
   }
 }
+
+namespace {
+
+/// The same cells over the same sequences, as a loop or as copies; of both directions, too.
+template <tf::SequenceSteps Steps, tf::SequenceLayout Layout>
+constexpr auto by(tf::Graph& g, const auto& x, const auto& lengths, const auto& cells) {
+  const auto zeros = tf::zero_state<2>(g, cells);
+  const auto some = dynamic_rnn<Layout, Steps>(cells, x, zeros, lengths);
+  const auto both = bidirectional_rnn<Layout, Steps>(cells, cells, x, zeros, zeros, lengths);
+  const auto loss = sum(exp(some.outputs)) + sum(exp(both.backward.outputs)) +
+                    sum(std::get<1>(both.backward.state).c * std::get<1>(some.state).h);
+  const auto [dx, dkernel] = gradients(loss, x, cells.template cell<0>().kernel());
+  return std::tuple{both.backward.outputs, dx, dkernel};
+}
+
+constexpr void forms(tf::Graph& g) {
+  const auto x = placeholder<double, 2, 3, 3>(g, "x");
+  const auto lengths = placeholder<std::int32_t, 2>(g, "lengths");
+  const tf::LSTM<3, 4, 3, double> first(g, "first", {.peepholes = true});
+  const tf::BasicLSTM<3, 3, double> second(g, "second");
+  const tf::MultiRNN cells(first, tf::ResidualCell(second));
+  const auto loop = by<tf::looped, tf::batch_major>(g, x, lengths, cells);
+  const auto copies = by<tf::unrolled, tf::batch_major>(g, x, lengths, cells);
+  const auto other = by<tf::looped, tf::time_major>(g, transpose<1, 0, 2>(x), lengths, cells);
+  const auto largest = [](const auto& a, const auto& b) { return max(abs(a - b)); };
+  const std::array differences = {
+      largest(std::get<0>(loop), std::get<0>(copies)),
+      largest(std::get<1>(loop), std::get<1>(copies)),
+      largest(std::get<2>(loop), std::get<2>(copies)),
+      largest(std::get<0>(loop), transpose<1, 0, 2>(std::get<0>(other))),
+      largest(std::get<1>(loop), transpose<1, 0, 2>(std::get<1>(other))),
+      largest(std::get<2>(loop), std::get<2>(other)),
+  };
+  stack<0>(differences).named("differences");
+  max(abs(std::get<2>(loop))).named("slope");
+
+  // Backwards by hand: a sequence that is reversed, up to its length.
+  const Sum sum;
+  const auto zeros = tf::zero_state<2>(g, sum);
+  const auto backward = bidirectional_rnn(sum, sum, x, lengths).backward;
+  backward.outputs.named("backward");
+  const auto reversed = reverse_sequence<1, 0>(x, lengths);
+  reverse_sequence<1, 0>(dynamic_rnn(sum, reversed, zeros, lengths).outputs, lengths)
+      .named("reversed");
+}
+
+/// States dropped in a loop: of ones, how often the state was kept in a row.
+constexpr void dropped_states(tf::Graph& g) {
+  const auto x = placeholder<double, 200, 4, 3>(g, "x");
+  const tf::DropoutCell states(g, Sum{}, {.state_keep = 0.5});
+  dynamic_rnn(states, x).outputs.named("outputs");
+  const tf::DropoutCell alike(g, Sum{}, {.state_keep = 0.5, .variational = true});
+  dynamic_rnn(alike, x).outputs.named("alike");
+}
+
+}  // namespace
+
+TEST_CASE("a loop over steps is the steps unrolled, with its gradients") {
+  tf::Variables variables;
+  tf::Session<forms> session(variables, {.seed = 9});
+  const auto x = tf::feed<"x">(inputs);
+  for (const std::vector<std::int32_t>& some : {std::vector<std::int32_t>{3, 3}, {2, 0}, {1, 3}}) {
+    const auto lengths = tf::feed<"lengths">(some);
+    const auto [differences, slope, backward, reversed] =
+        session.run<"differences", "slope", "backward", "reversed">(x, lengths);
+    for (const double difference : differences) CHECK(difference < 1e-14);
+    CHECK(slope > 0.01);
+    check_equal(backward, reversed, "backward");
+  }
+}
+
+TEST_CASE("DropoutCell draws other masks in each step of a loop, or the same in all") {
+  tf::Variables variables;
+  tf::Session<dropped_states> session(variables, {.seed = 8});
+  const std::vector<double> ones(200 * 4 * 3, 1);
+  const auto [outputs, alike] = session.run<"outputs", "alike">(tf::feed<"x">(ones));
+  int changes = 0;
+  for (std::size_t b = 0; b < 200; ++b) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      // An output is 1 and the state before, which is 0 or twice the output before.
+      bool kept[3];
+      for (std::size_t t = 1; t < 4; ++t) {
+        kept[t - 1] = outputs(b, t, i) != 1;
+        CHECK(outputs(b, t, i) == (kept[t - 1] ? 1 + 2 * outputs(b, t - 1, i) : 1));
+        CHECK((alike(b, t, i) != 1) == (alike(0, 1, i) != 1));
+      }
+      changes += (kept[0] != kept[1]) + (kept[1] != kept[2]);
+    }
+  }
+  CHECK(changes > 500);  // of 1,200, half
+  CHECK(changes < 700);
+}

@@ -28,7 +28,8 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct WhileOptions {
-  /// The most iterations; a run in which the condition still holds after them fails. 0: no limit.
+  /// The most iterations; a run in which the condition still holds after them fails. 0: no limit,
+  /// and no gradient.
   std::int64_t max_iterations = 0;
   /// How many iterations may overlap. They do so where several devices share them: not yet.
   int parallel_iterations = 10;
@@ -173,6 +174,8 @@ constexpr Pool<Id> trace_counted(Graph& to, Extent count, const Pool<Id>& init,
 /// The state after as many iterations as the condition holds before: body(state), while
 /// condition(state). A std::tuple of states is given as arguments of their own. An iteration's
 /// state has the structure, element types and shapes of the first.
+/// With options.max_iterations the loop has a gradient: what that needs of an iteration is saved,
+/// in memory for as many as there may be.
 ///
 /// Errors: in a run, more than options.max_iterations.
 template <class C, class F, Structure S>
@@ -279,9 +282,13 @@ constexpr Effect fori_loop(Graph& g, std::int32_t begin, std::int32_t end, F&& b
     return {};
   }
 }
-/// The same with bounds that a run computes, int32 scalars.
+/// The same with bounds that a run computes, int32 scalars. It has a gradient if
+/// options.max_iterations says how many iterations there may be.
+///
+/// Errors: in a run, more than options.max_iterations.
 template <TypedExpr B, TypedExpr E, class F, Structure S>
 constexpr auto fori_loop(const B& begin, const E& end, F&& body, const S& init,
+                         const WhileOptions& options = {},
                          std::source_location at = std::source_location::current()) {
   using State = detail::plain_t<S>;
   using Index = Expr<std::int32_t>;
@@ -313,7 +320,7 @@ constexpr auto fori_loop(const B& begin, const E& end, F&& body, const S& init,
                      [&](const Index& i, const State& state) {
                        return std::tuple<Index, State>(i + 1, detail::call_with(body, i, state));
                      },
-                     std::tuple<Index, S>(begin, init), {}, at));
+                     std::tuple<Index, S>(begin, init), options, at));
     }
   }
 }

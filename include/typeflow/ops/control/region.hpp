@@ -43,6 +43,12 @@ struct Branch : control {
   static constexpr std::string_view name = "Branch";
 };
 
+/// Runs its region. Inputs: captures. Its gradient runs the region again instead of having values
+/// of it saved.
+struct Checkpoint : control {
+  static constexpr std::string_view name = "Checkpoint";
+};
+
 /// Runs its last region over and over. Inputs: the states' first values, tensors that are
 /// taken apart along axis 0, captures. The body's parameters: the number of the iteration, an
 /// int32; the states; a slice of each such tensor. Its results: the states' next values, then
@@ -50,23 +56,28 @@ struct Branch : control {
 /// tensors.
 ///
 /// With two regions the first, of the same parameters without slices, says before each iteration
-/// whether there is one.
+/// whether there is one. With one region that is not `limited` an int32 scalar, the input before
+/// the captures, says how many there are, `count` at most: the gradient of a loop with two regions.
+/// What such loops put together has as many rows as `count`; those that no iteration writes are
+/// zero in the second kind, and anything in the first, where only slices of them are ever read.
 struct Loop : control {
   static constexpr std::string_view name = "Loop";
   Extent count;  ///< of iterations; with two regions the most, if there is a limit
   std::int32_t states;
   std::int32_t slices;    ///< tensors that are taken apart
   std::int32_t reversed;  ///< 1: from the last slice to the first
-  std::int32_t limited;   ///< 0: as many as the first region says
+  std::int32_t limited;   ///< 0: as many as the first region or an input says
 };
 
-/// One of the tensors that a branch or a loop gives. Its input is that one's token.
+/// One of the tensors that a branch or a loop gives, or how many iterations a loop of two regions
+/// did, an int32 scalar. Its input is that one's token.
 struct Result : operation_base {
   static constexpr Kind kind = Kind::result;
   static constexpr Derivative derivative = Derivative::rule;
   static constexpr std::string_view name = "Result";
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
+  static constexpr std::int32_t iterations = -1;  ///< the index of their number
   std::int32_t index;
 };
 
