@@ -18,6 +18,7 @@
 #include "linear_algebra.hpp"
 #include "losses.hpp"
 #include "nn.hpp"
+#include "primitives.hpp"
 #include "random.hpp"
 #include "reductions.hpp"
 #include "rows.hpp"
@@ -77,6 +78,10 @@ inline constexpr Family families[] = {
      "[control_flow.md](control_flow.md): functions of expressions, f, and states, which are "
      "structures of tensors. What their functions do is kernels of their own.",
      control_rows},
+    {"Primitives of control flow",
+     "In typeflow/primitives.hpp, [control_flow.md](control_flow.md#primitives). They become "
+     "branches and loops.",
+     primitives_rows},
     {"Sources and state", "", state_rows},
     {"Gradients", "", gradients_rows},
 };

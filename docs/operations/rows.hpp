@@ -155,6 +155,7 @@ constexpr Compiled compiled(const Record& record) {
       return record.op->moves ? Compiled::window : Compiled::own_kernel;
     case Kind::update:
     case Kind::control:
+    case Kind::primitive:
       return Compiled::own_kernel;
     case Kind::contraction:
       return Compiled::product;

@@ -63,6 +63,7 @@ constexpr Exception other_functions[] = {
     {"LayerNorm", "the constructor of a layer; its call is that of layer_norm"},
     {"MultiHeadAttention", "the constructor of a layer; its call is that of multi_head_attention"},
     {"SeparableLayer", "the constructor of a layer; its call is that of separable_conv2d"},
+    {"connect", "makes an edge of a loop of primitives, and no node: docs/control_flow.md"},
     {"global_step", "makes the variable that minimize counts in: docs/optimizers.md"},
     {"named", "gives a name, and makes no node"},
     {"regularize", "records a regulariser, and makes no node"},

@@ -138,15 +138,20 @@ class Backward {
 /// nodes of the region `within` alone, if one is named.
 constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
                                 const Pool<Id>& xs, Id within = none) {
-  Backward backward(graph, xs, within);
+  if (within == none && graph.has_primitives) graph.recognize(graph);
+  Pool<Id> sources;
+  for (const Id x : xs) sources.push(graph.present(x));
+  Backward backward(graph, sources, within);
   for (int i = 0; i < y.size(); ++i) {
-    if (!backward.reached(y[i])) continue;
-    const Type type = graph.type_of(y[i]);
-    backward.add(y[i], dy[i] != none ? dy[i] : constant_node(graph, type.dtype, Number{1, 1}).id);
+    const Id from = graph.present(y[i]);
+    if (!backward.reached(from)) continue;
+    const Type type = graph.type_of(from);
+    backward.add(from, dy[i] != none ? graph.present(dy[i])
+                                     : constant_node(graph, type.dtype, Number{1, 1}).id);
   }
   backward.run();
   Pool<Id> result;
-  for (const Id x : xs) result.push(backward.gradient(x));
+  for (const Id x : sources) result.push(backward.gradient(x));
   return result;
 }
 

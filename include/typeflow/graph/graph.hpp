@@ -94,6 +94,18 @@ class Graph {
   Pool<Id> update_tokens;  ///< of the updates that layers registered, for `minimize`
   Pool<LossRecord> losses;
 
+  // Of primitives of control flow (ops/control/primitives.hpp), if there are any.
+  Pool<FrameRecord> frames;
+  Pool<BackEdge> back_edges;
+  Pool<Id> recognized;  ///< by value: the one that has its place since; none if none has
+  bool has_primitives = false;
+  void (*recognize)(Graph&) = nullptr;  ///< makes branches and loops of them; set with the first
+
+  /// The value that has this one's place since primitives were recognized.
+  constexpr Id present(Id value) const {
+    return value < recognized.size() && recognized[value] != none ? recognized[value] : value;
+  }
+
   // Where the next node goes.
   Id scope = 0;
   Id region = 0;

@@ -51,6 +51,7 @@ enum class Kind : std::uint8_t {
   group,        ///< joins effects, computes nothing
   control,      ///< runs regions: a branch, a loop; its output is a token
   result,       ///< one of the tensors that a node of kind `control` gives
+  primitive,    ///< Switch, Merge and their like: regions take their place before all passes
 };
 
 /// What passes, lowering and printing treat in ways of its own. What an operation is the same as is

@@ -176,6 +176,17 @@ struct Access {
   }
 };
 
+/// A frame of primitives of control flow (ops/control/primitives.hpp): all iterations of one loop.
+struct FrameRecord {
+  std::int64_t max_iterations;  ///< 0: no limit
+};
+/// What the next iteration has in place of a Merge's input. It is made after that Merge, hence no
+/// input of its node.
+struct BackEdge {
+  Id merge;  ///< a value
+  Id next;   ///< that of a NextIteration
+};
+
 /// What kind of thing a name stands for.
 enum class NameKind : std::uint8_t {
   placeholder,

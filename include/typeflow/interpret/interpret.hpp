@@ -49,6 +49,7 @@ class Interpreter {
   Interpreter(const ir::Graph& graph, const Pool<Id>& order, const Pool<Id>& map)
       : graph_(graph), order_(order), map_(map), traced_(false) {}
   explicit Interpreter(ir::Graph&&) = delete;
+  virtual ~Interpreter() = default;
 
   HostTensors variables;  ///< as the next run starts; runs change those that their effects assign
   RandomState random{};   ///< of the next run; each run draws anew
@@ -76,21 +77,64 @@ class Interpreter {
     feed(feeds);
     start_variables();
     const std::vector<bool> needed = find_needed(fetches);
+    Pool<Id> nodes;
     for (const Id id : order_) {
-      if (!needed[static_cast<std::size_t>(id)]) continue;
-      compute(graph_, id);
-      for (const auto& [fed, tensor] : fed_) {  // one of several results
-        if (graph_.values[fed].node == id) value(fed) = *tensor;
-      }
+      if (needed[static_cast<std::size_t>(id)]) nodes.push(id);
     }
+    run_nodes(graph_, nodes);
     std::vector<HostTensor> results;
     for (const Id fetch : fetches) {
+      if (!is_known(map_[fetch])) {
+        throw Error(name_of(graph_, graph_.node_of(map_[fetch])), "has no value: it is dead");
+      }
       if (!graph_.is_token(map_[fetch])) results.push_back(value(map_[fetch]));
     }
     for (const auto& [index, assigned] : assigned_) variables[variable_name(index)] = assigned;
     ++random.draw;
     return results;
   }
+
+ protected:
+  // For interpreters that run nodes in another way.
+
+  /// Computes nodes of the graph or of one of its regions, in their order: those that a run needs.
+  virtual void run_nodes(const ir::Graph& graph, const Pool<Id>& nodes) {
+    for (const Id id : nodes) compute(graph, id);
+  }
+  HostTensor& value(Id id) { return values_[static_cast<std::size_t>(id)]; }
+  bool is_known(Id id) const { return known_[static_cast<std::size_t>(id)]; }
+  void set(Id id, HostTensor tensor) {
+    value(id) = std::move(tensor);
+    known_[static_cast<std::size_t>(id)] = true;
+  }
+  std::string name_of(const ir::Graph& graph, const ir::Node& node) const {
+    Message out{};
+    graph.print_scope(out, node.scope, false);
+    out << (node.source.within ? node.source.op->name : node.op->name) << " ("
+        << file_name(node.source.file) << ':' << node.source.line << ')';
+    return std::string(out.view());
+  }
+  /// Computes one node, whose inputs are known.
+  void compute(const ir::Graph& graph, Id id) {
+    const ir::Node node = graph.nodes[id];
+    require_given(graph, node);
+    for (Id k = 0; k < node.inputs.count + node.controls.count; ++k) {
+      const Id input = k < node.inputs.count
+                           ? graph.input(node, k)
+                           : graph.operands[node.controls.first + k - node.inputs.count];
+      if (!is_known(input)) throw Error(name_of(graph, node), "an input has not been computed");
+    }
+    for (Id k = 0; k < node.outputs.count; ++k) {
+      const Id output = node.outputs.first + k;
+      set(output, graph.is_token(output) ? HostTensor{} : zeros(graph, node, output));
+    }
+    compute_outputs(graph, node);
+    for (const auto& [fed, tensor] : fed_) {  // one of several results
+      if (graph.values[fed].node == id) value(fed) = *tensor;
+    }
+  }
+  /// What the branch or loop with this token gave.
+  std::vector<HostTensor>& given(Id token) { return given_[token]; }
 
  private:
   static std::string quoted(const char* what, const std::string& name) {
@@ -112,13 +156,6 @@ class Interpreter {
   }
   std::string variable_name(Id index) const {
     return std::string(graph_.text_of(graph_.names[graph_.variable_records[index].name]).view());
-  }
-
-  HostTensor& value(Id id) { return values_[static_cast<std::size_t>(id)]; }
-  bool is_known(Id id) const { return known_[static_cast<std::size_t>(id)]; }
-  void set(Id id, HostTensor tensor) {
-    value(id) = std::move(tensor);
-    known_[static_cast<std::size_t>(id)] = true;
   }
 
   // The start of a run.
@@ -220,19 +257,14 @@ class Interpreter {
       for (Id k = 0; k < node.controls.count; ++k) {
         need(graph_.operands[node.controls.first + k]);
       }
+      for (const ir::BackEdge& edge : graph_.back_edges) {
+        if (edge.merge == node.outputs.first) need(edge.next);
+      }
     }
     return needed;
   }
 
   // Nodes.
-
-  std::string name_of(const ir::Graph& graph, const ir::Node& node) const {
-    Message out{};
-    graph.print_scope(out, node.scope, false);
-    out << (node.source.within ? node.source.op->name : node.op->name) << " ("
-        << file_name(node.source.file) << ':' << node.source.line << ')';
-    return std::string(out.view());
-  }
 
   /// The node's outputs, zero.
   HostTensor zeros(const ir::Graph& graph, const ir::Node& node, Id id) const {
@@ -267,19 +299,7 @@ class Interpreter {
                 detail::to_string(graph.dtype_of(id), graph.dims_of(id)), "nothing");
   }
 
-  void compute(const ir::Graph& graph, Id id) {
-    const ir::Node node = graph.nodes[id];
-    require_given(graph, node);
-    for (Id k = 0; k < node.inputs.count + node.controls.count; ++k) {
-      const Id input = k < node.inputs.count
-                           ? graph.input(node, k)
-                           : graph.operands[node.controls.first + k - node.inputs.count];
-      if (!is_known(input)) throw Error(name_of(graph, node), "an input has not been computed");
-    }
-    for (Id k = 0; k < node.outputs.count; ++k) {
-      const Id output = node.outputs.first + k;
-      set(output, graph.is_token(output) ? HostTensor{} : zeros(graph, node, output));
-    }
+  void compute_outputs(const ir::Graph& graph, const ir::Node& node) {
     HostTensor& out = value(node.outputs.first);
     switch (node.op->kind) {
       case Kind::source:
@@ -409,12 +429,14 @@ class Interpreter {
   /// Computes a region's nodes.
   void run_region(const ir::Graph& graph, Id id) {
     const ir::Region region = graph.regions[id];
+    Pool<Id> nodes;
     for (Id n = region.first_node; n < graph.nodes.size(); ++n) {
       const ir::Node& node = graph.nodes[n];
       if (node.region != id || node.op->builtin == Builtin::block_input) continue;
       for (Id k = 0; k < node.inputs.count; ++k) make_source(graph, graph.input(node, k));
-      compute(graph, n);
+      nodes.push(n);
     }
+    run_nodes(graph, nodes);
     for (Id k = 0; k < region.results.count; ++k) {
       if (const Id result = listed(graph, region.results, k); result != none) {
         make_source(graph, result);

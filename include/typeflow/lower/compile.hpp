@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The whole way of a graph to a program: verify, place, simplify, fuse, recompute,
-// find windows and parts, order, lower.
+// The whole way of a graph to a program: recognize primitives of control flow, verify, place,
+// simplify, fuse, recompute, find windows and parts, order, lower.
 //
 // A model is compiled once for everything that it names: its effects, its named values, its
 // variables. A named value that a kernel swallows has no memory then; a run that asks for it, or
@@ -172,6 +172,7 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
 /// Compiles a traced graph. If the model has a mistake, the program is empty but for `error`.
 constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
                                const FusionLimits& limits = {}) {
+  if (graph.error.empty() && graph.has_primitives) graph.recognize(graph);
   if (!graph.error.empty()) return failed(graph.error);
   Message wrong = verify(graph);
   if (!wrong.empty()) return failed(wrong);

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The primitives of control flow in a dataflow graph: Switch, Merge, Enter, Leave, NextIteration
+// and LoopCond, as in section 4.4 of TensorFlow's white paper (arXiv 1603.04467); Leave is called
+// Exit in TensorFlow's code.
+//
+//   namespace p = tf::primitives;
+//   auto [on_false, on_true] = p::switch_(x, positive);
+//   auto y = p::merge(-on_false, sqrt(on_true));
+//
+//   auto frame = p::frame(g);                          // while (i < 10) i = i * n;
+//   auto i = p::merge(p::enter(i0, frame));            // the back edge comes below
+//   auto go = p::loop_cond(less(i, 10));
+//   auto state = p::switch_(i, go);
+//   p::connect(i, p::next_iteration(state.on_true * p::enter_constant(n, frame)));
+//   auto last = p::leave(state.on_false);
+//
+// A value may be dead: of the two that a Switch gives, the one of the side that the predicate does
+// not take is, and so is what is computed of it, up to a Merge. A frame is all iterations of a
+// loop; its values exist once in each. What is well formed becomes branches and loops with regions
+// (passes/recognize.hpp) as soon as gradients are asked for, or when the model is compiled. Dead
+// values and tags are what interpret/dataflow.hpp runs.
+
+#include <source_location>
+#include <type_traits>
+
+#include "typeflow/ops/control/loop.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace ops {
+
+struct primitive : operation_base {
+  static constexpr Kind kind = Kind::primitive;
+  static constexpr Derivative derivative = Derivative::missing;  // regions have one
+  static constexpr bool takes_strings = true;
+  static constexpr int flops = 0;
+};
+
+/// Inputs: a value, a boolean scalar. Outputs: the value if that is false, the value if it is true;
+/// the other one is dead.
+struct Switch : primitive {
+  static constexpr std::string_view name = "Switch";
+};
+
+/// Of two inputs the one that is not dead, and its number. With one input, the begin of a loop:
+/// that input in the first iteration, then what comes over the back edge (ir::Graph::back_edges).
+struct Merge : primitive {
+  static constexpr std::string_view name = "Merge";
+};
+
+/// A value of outside in a frame: in its first iteration, or (`constant`) in all of them.
+struct Enter : primitive {
+  static constexpr std::string_view name = "Enter";
+  std::int32_t frame;  ///< in ir::Graph::frames
+  std::int32_t constant;
+};
+
+/// The value that an iteration leaves its frame with: the one in which it is not dead.
+struct Leave : primitive {
+  static constexpr std::string_view name = "Leave";
+};
+
+/// A value in the iteration after this one, in which it is dead if it is so here: then there is
+/// none.
+struct NextIteration : primitive {
+  static constexpr std::string_view name = "NextIteration";
+};
+
+/// Whether there is another iteration: the predicate of a loop's Switches.
+struct LoopCond : primitive {
+  static constexpr std::string_view name = "LoopCond";
+};
+
+}  // namespace ops
+
+namespace ir {
+/// Makes branches and loops of a graph's primitives (passes/recognize.hpp).
+constexpr void recognize(Graph& graph);
+}  // namespace ir
+
+namespace detail {
+
+/// A primitive's node with one result of this type (a number in Graph::types).
+template <class O>
+constexpr Id primitive_node(ir::Graph& graph, const O& op, const Pool<Id>& inputs, int results,
+                            Id type) {
+  (void)sizeof(BindOp<O>);
+  graph.has_primitives = true;
+  graph.recognize = &ir::recognize;
+  const auto words = encode(op);
+  const Id node = graph.add_node(record<O>, inputs.data(), inputs.size(), results, words.data(),
+                                 static_cast<int>(words.size()));
+  const Id first = graph.values.size();
+  for (int k = 0; k < results; ++k) graph.values.push(ir::Value{node, k, type, none});
+  return first;
+}
+template <class O>
+constexpr Id primitive_of(ir::Graph& graph, const O& op, Id input, int results = 1) {
+  Pool<Id> inputs;
+  inputs.push(input);
+  return primitive_node(graph, op, inputs, results, graph.values[input].type);
+}
+
+/// A Merge of two values: that of its first result.
+constexpr Id merge_node(ir::Graph& graph, Id a, Id b, const ir::SourceLine& at) {
+  graph.source = at;
+  Pool<Id> inputs;
+  inputs.push(a);
+  inputs.push(b);
+  const Id index = graph.intern(Type(DType::int32, Dims{0, {}}));
+  const Id first = primitive_node(graph, ops::Merge{}, inputs, 2, graph.values[a].type);
+  graph.values[first + 1].type = index;
+  return first;
+}
+
+template <class A, class B>
+inline constexpr bool same_tensors = std::is_same_v<typename A::element, typename B::element> &&
+                                     std::is_same_v<typename A::shape, typename B::shape>;
+
+}  // namespace detail
+
+namespace primitives {
+
+/// A loop's frame: which values enter it, by enter(x, frame).
+struct Frame {
+  Graph* graph = nullptr;
+  Id number = none;  ///< in ir::Graph::frames
+};
+
+/// What switch_ gives.
+template <class X>
+struct Switched {
+  X on_false;
+  X on_true;
+};
+
+/// What merge_with_index gives: the value, and the number of the input that it is, an int32 scalar.
+template <class X>
+struct Merged {
+  X value;
+  Expr<std::int32_t> index;
+};
+
+/// A new frame. Options are those of while_loop: max_iterations, at which a run fails.
+constexpr Frame frame(Graph& g, const WhileOptions& options = {}) {
+  ir::Graph& graph = g;
+  const std::int64_t most = options.max_iterations;
+  return {&g, graph.frames.push(ir::FrameRecord{most > 0 ? most : 0})};
+}
+
+/// Switch: x in one of two places, on_true or on_false, as the predicate, a boolean scalar, says.
+/// In the other one it is dead. (S) x () -> (S), (S)
+template <TypedExpr X, TypedExpr P>
+constexpr auto switch_(const X& x, const P& predicate,
+                       std::source_location at = std::source_location::current()) {
+  static_assert(detail::is_condition<P>,
+                "switch_(x, predicate): the predicate must be a boolean scalar");
+  using E = detail::plain_t<X>;
+  ir::Graph& graph = x.graph();
+  graph.source = source_line(at);
+  Pool<Id> inputs;
+  inputs.push(x.id());
+  inputs.push(predicate.id());
+  const Id first =
+      detail::primitive_node(graph, ops::Switch{}, inputs, 2, graph.values[x.id()].type);
+  return Switched<E>{E(x.graph(), first), E(x.graph(), first + 1)};
+}
+
+/// Merge: of two values the one that is not dead, and which one it is. They come from the two sides
+/// of a Switch, or are computed of what does. (S) x (S) -> (S), ()
+template <TypedExpr A, TypedExpr B>
+constexpr auto merge_with_index(const A& a, const B& b,
+                                std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_tensors<A, B>,
+                "merge_with_index(a, b): a and b must have equal element types and shapes");
+  using E = detail::plain_t<A>;
+  const Id merged = detail::merge_node(a.graph(), a.id(), b.id(), source_line(at));
+  return Merged<E>{E(a.graph(), merged), Expr<std::int32_t>(a.graph(), merged + 1)};
+}
+/// Merge: of two values the one that is not dead. (S) x (S) -> (S)
+template <TypedExpr A, TypedExpr B>
+constexpr auto merge(const A& a, const B& b,
+                     std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_tensors<A, B>,
+                "merge(a, b): a and b must have equal element types and shapes");
+  return detail::plain_t<A>(a.graph(),
+                            detail::merge_node(a.graph(), a.id(), b.id(), source_line(at)));
+}
+/// Merge, of a loop's state: what enters the frame in the first iteration, and what `connect` names
+/// in those after it. (S) -> (S)
+template <TypedExpr X>
+constexpr auto merge(const X& entered, std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = entered.graph();
+  graph.source = source_line(at);
+  return detail::plain_t<X>(entered.graph(),
+                            detail::primitive_of(graph, ops::Merge{}, entered.id()));
+}
+
+/// Enter: a state's first value, in the frame's first iteration: an argument for merge. (S) -> (S)
+template <TypedExpr X>
+constexpr auto enter(const X& x, const Frame& frame,
+                     std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = x.graph();
+  graph.source = source_line(at);
+  return detail::plain_t<X>(x.graph(),
+                            detail::primitive_of(graph, ops::Enter{{}, frame.number, 0}, x.id()));
+}
+/// Enter of a loop invariant: a value from outside in all iterations of the frame. (S) -> (S)
+template <TypedExpr X>
+constexpr auto enter_constant(const X& x, const Frame& frame,
+                              std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = x.graph();
+  graph.source = source_line(at);
+  return detail::plain_t<X>(x.graph(),
+                            detail::primitive_of(graph, ops::Enter{{}, frame.number, 1}, x.id()));
+}
+
+/// LoopCond: that there is another iteration if the predicate, a boolean scalar of the frame, is
+/// true. () -> ()
+template <TypedExpr P>
+constexpr auto loop_cond(const P& predicate,
+                         std::source_location at = std::source_location::current()) {
+  static_assert(detail::is_condition<P>,
+                "loop_cond(predicate): the predicate must be a boolean scalar");
+  ir::Graph& graph = predicate.graph();
+  graph.source = source_line(at);
+  return detail::plain_t<P>(predicate.graph(),
+                            detail::primitive_of(graph, ops::LoopCond{}, predicate.id()));
+}
+
+/// Leave: the state of the last iteration, outside of the frame. x is the false output of a Switch
+/// of the state by the frame's LoopCond. (S) -> (S)
+template <TypedExpr X>
+constexpr auto leave(const X& x, std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = x.graph();
+  graph.source = source_line(at);
+  return detail::plain_t<X>(x.graph(), detail::primitive_of(graph, ops::Leave{}, x.id()));
+}
+
+/// NextIteration: x in the next iteration of its frame: an argument for connect. (S) -> (S)
+template <TypedExpr X>
+constexpr auto next_iteration(const X& x,
+                              std::source_location at = std::source_location::current()) {
+  ir::Graph& graph = x.graph();
+  graph.source = source_line(at);
+  return detail::plain_t<X>(x.graph(), detail::primitive_of(graph, ops::NextIteration{}, x.id()));
+}
+
+/// The back edge of a loop: what `state`, a merge(enter(x, frame)), is in the next iteration.
+template <TypedExpr M, TypedExpr N>
+constexpr void connect(const M& state, const N& next,
+                       std::source_location at = std::source_location::current()) {
+  static_assert(detail::same_tensors<M, N>,
+                "connect(state, next): both must have equal element types and shapes");
+  ir::Graph& graph = state.graph();
+  const auto fail = [&](const char* sentence) {
+    Message message{};
+    graph.fail(message << "connect(state, next) at " << file_name(at.file_name()) << ':'
+                       << static_cast<int>(at.line()) << ": " << sentence);
+  };
+  const ir::Node& merge = graph.node_of(state.id());
+  if (!is<ops::Merge>(*merge.op) || merge.inputs.count != 1) {
+    return fail("state must be what merge(enter(x, frame)) gives");
+  }
+  if (!is<ops::NextIteration>(graph.op_of(next.id()))) {
+    return fail("next must be what next_iteration(x) gives");
+  }
+  for (const ir::BackEdge& edge : graph.back_edges) {
+    if (edge.merge == state.id()) return fail("the state has a back edge");
+  }
+  graph.back_edges.push(ir::BackEdge{state.id(), next.id()});
+}
+
+}  // namespace primitives
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

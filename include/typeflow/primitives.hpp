@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The primitives of control flow, tf::primitives: Switch, Merge, Enter, Leave, NextIteration and
+// LoopCond. Not part of typeflow.hpp.
+
+#include "typeflow/graph.hpp"
+#include "typeflow/ops/control/primitives.hpp"
+#include "typeflow/passes/dataflow.hpp"
+#include "typeflow/passes/recognize.hpp"
