@@ -42,7 +42,8 @@ struct Values {
 
 class ControlModel {
  public:
-  ControlModel(std::uint64_t seed, ControlSize size) : random_(seed), size_(size) {
+  ControlModel(std::uint64_t seed, ControlSize size, tf::Mode mode = tf::training)
+      : graph(mode), random_(seed), size_(size) {
     differentiated_ = size.gradients && chance(0.5);
     add_sources();
     for (int k = 0; k < size.statements; ++k) add_statement(top_, 0);
@@ -898,7 +899,12 @@ std::string check_control_flow(std::uint64_t seed, ControlSize size) {
     limits.run = 1;
     tf::ir::ProgramInterpreter narrow(model.graph, 1, limits);
     wrong = check_kind("program of small kernels", narrow, model, seed);
-    if (!wrong.empty() || seed % 2 != 0) return wrong;
+    if (!wrong.empty()) return wrong;
+    if (seed % 2 != 0) {
+      const ControlModel kept(seed, size, tf::debug);
+      tf::ir::ProgramInterpreter debugged(kept.graph, 1);
+      return check_kind("program for debugging", debugged, kept, seed);
+    }
     tf::ir::FusionLimits short_runs;
     short_runs.run = 1;
     tf::ir::ProgramInterpreter windows(model.graph, 1, short_runs);

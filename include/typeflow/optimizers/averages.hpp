@@ -26,7 +26,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// weights that the values so far have (in TensorFlow that is for tensors that are no variables).
 /// Averages are not trained, and saved with the model.
 struct ExponentialMovingAverage {
-  Scalar decay = 0.999;
+  Scalar decay = 0.999;  ///< in [0, 1]; another number is a mistake of the model
   /// If n >= 0, the decay is at most (1 + n) / (10 + n), so that early averages follow fast.
   Scalar num_updates = -1;
   bool zero_debias = false;
@@ -90,6 +90,10 @@ struct ExponentialMovingAverage {
     }
   };
   constexpr Decay present_decay(std::same_as<ir::Graph> auto& graph) const {
+    if (!decay.is_expression() && !(decay.value() >= 0 && decay.value() <= 1)) {
+      Message message{};
+      graph.fail(message << "ExponentialMovingAverage: decay must be in [0, 1]");
+    }
     const double n = num_updates.value();
     const bool limited = num_updates.is_expression() || n >= 0;
     if (!decay.is_expression() && !num_updates.is_expression()) {

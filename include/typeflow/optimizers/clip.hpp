@@ -20,8 +20,12 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// limit / max(norm, limit).
+/// limit / max(norm, limit). A limit that is not above 0 is a mistake of the model.
 constexpr AnyExpr shrinking(const UntypedExpr auto& norm, const Scalar& limit) {
+  if (!limit.is_expression() && !(limit.value() > 0)) {
+    Message message{};
+    norm.graph->fail(message << "clipping gradients by a norm: the limit must be more than 0");
+  }
   const AnyExpr most = setting(*norm.graph, limit, norm.dtype());
   return most / maximum(norm, most);
 }
@@ -32,10 +36,17 @@ constexpr AnyExpr scaled(const UntypedExpr auto& gradient, const AnyExpr& factor
 
 }  // namespace detail
 
-/// Every element limited to [low, high], which hold 0.
+/// Every element limited to [low, high], which hold 0. (Other numbers are a mistake of the model.)
 constexpr Gradients clip_by_value(const std::same_as<Gradients> auto& gradients, const Scalar& low,
                                   const Scalar& high) {
+  const bool holds_zero =
+      (low.is_expression() || low.value() <= 0) && (high.is_expression() || high.value() >= 0);
   return gradients.map([&](const AnyVariable&, const AnyExpr& gradient) {
+    if (!holds_zero) {
+      Message message{};
+      gradient.graph->fail(message << "clip_by_value(gradients, low, high): 0 must lie between low "
+                                      "and high");
+    }
     return map_values(detail::distinct_rows(gradient), [&](const AnyExpr& x) {
       return clip_by_value(x, setting(*x.graph, low, x.dtype()),
                            setting(*x.graph, high, x.dtype()));

@@ -104,7 +104,7 @@ constexpr Expr<float> inverse_time_decay(const Step& step, const ExponentialDeca
 
 /// values[0] until step boundaries[0], this one included; then values[1] until boundaries[1];
 /// behind the last boundary the last value: piecewise_constant(step, {1000, 2000}, {0.1, 0.01,
-/// 0.001}).
+/// 0.001}). Boundaries that do not rise are a mistake of the model.
 template <TypedExpr Step, std::size_t N, std::size_t M>
 constexpr Expr<float> piecewise_constant(const Step& step, const double (&boundaries)[N],
                                          const double (&values)[M]) {
@@ -112,6 +112,13 @@ constexpr Expr<float> piecewise_constant(const Step& step, const double (&bounda
                 "piecewise_constant(step, boundaries, values): one value more is needed than there "
                 "are boundaries");
   const AnyExpr now = detail::in_double(step.any());
+  for (std::size_t i = 1; i < N; ++i) {
+    if (boundaries[i - 1] < boundaries[i]) continue;
+    Message message{};
+    now.graph->fail(
+        message << "piecewise_constant(step, boundaries, values): each boundary must be "
+                   "more than the one before it");
+  }
   AnyExpr rate = detail::literal_node(*now.graph, DType::float64, values[M - 1]);
   for (std::size_t i = N; i-- > 0;) rate = where(less_equal(now, boundaries[i]), values[i], rate);
   return detail::rate_at(step, rate);

@@ -14,6 +14,7 @@
 #include "typeflow/typeflow.hpp"
 
 #include "support/check_optimizer.hpp"
+#include "support/message_of.hpp"
 
 namespace {
 
@@ -127,4 +128,14 @@ TEST_CASE("averages are what their variables start with until the first update")
   session.run<"update">();
   CHECK(session.run<"smooth">()(1, 2) == 2);
   CHECK(session.run<"debiased">()(1) == 1);
+}
+
+TEST_CASE("a moving average's decay outside of [0, 1] is a mistake of the model") {
+  for (const double decay : {1.5, -0.1}) {
+    tf::Graph g;
+    tf::variable<float>(g, "v", tf::zeros);
+    const tf::ExponentialMovingAverage averages{.decay = decay};
+    CHECK(message_of([&] { averages.apply(g.trainable()); }).find("decay must be in [0, 1]") !=
+          std::string::npos);
+  }
 }

@@ -15,6 +15,7 @@
 #include "typeflow/testing.hpp"
 
 #include "support/check_optimizer.hpp"
+#include "support/message_of.hpp"
 
 namespace {
 
@@ -184,4 +185,21 @@ TEST_CASE("gradients summed over runs are applied once") {
   CHECK(programs.variables.at("table").value(2) == 1);
   CHECK(programs.variables.at("table").value(4) == 0.25);
   CHECK(programs.variables.at("w/accumulated").value(0) == 0);
+}
+
+TEST_CASE("limits that can't be meant are mistakes of the model") {
+  tf::Graph g;
+  auto w = tf::variable<double, 3>(g, "w");
+  const tf::Gradients d = gradients(sum(w * w));
+  for (const double limit : {0.0, -1.0}) {
+    const std::string expected = "clipping gradients by a norm: the limit must be more than 0";
+    CHECK(message_of([&] { clip_by_norm(d, limit); }).find(expected) != std::string::npos);
+    CHECK(message_of([&] { clip_by_average_norm(d, limit); }).find(expected) != std::string::npos);
+    CHECK(message_of([&] { clip_by_global_norm(d, limit); }).find(expected) != std::string::npos);
+  }
+  const std::string between =
+      "clip_by_value(gradients, low, high): 0 must lie between low and high";
+  CHECK(message_of([&] { clip_by_value(d, 1, 2); }).find(between) != std::string::npos);
+  CHECK(message_of([&] { clip_by_value(d, -2, -1); }).find(between) != std::string::npos);
+  CHECK(message_of([&] { clip_by_value(d, 0, 0); }).empty());
 }

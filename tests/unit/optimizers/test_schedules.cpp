@@ -15,6 +15,7 @@
 #include "typeflow/testing.hpp"
 
 #include "support/host_tensors.hpp"
+#include "support/message_of.hpp"
 
 namespace {
 
@@ -127,4 +128,15 @@ TEST_CASE("the global step is one variable of the model; minimize counts in it")
   CHECK(interpreter.variables.at("net/v").value(0) == -3);  // 1 + 1 + 0.5 + 0.5
   CHECK(interpreter.variables.at("global_step").value(0) == 4);
   CHECK(g.trainable().size() == 1);
+}
+
+TEST_CASE("boundaries of piecewise_constant must rise") {
+  tf::Graph g;
+  auto step = tf::placeholder<std::int64_t>(g, "step");
+  const std::string expected = "each boundary must be more than the one before it";
+  CHECK(message_of([&] { piecewise_constant(step, {20, 10}, {0.1, 0.2, 0.3}); }).find(expected) !=
+        std::string::npos);
+  CHECK(message_of([&] { piecewise_constant(step, {10, 10}, {0.1, 0.2, 0.3}); }).find(expected) !=
+        std::string::npos);
+  CHECK(message_of([&] { piecewise_constant(step, {10, 20}, {0.1, 0.2, 0.3}); }).empty());
 }
