@@ -469,7 +469,7 @@ Rewired check_rewired(std::uint64_t seed, PrimitivesSize size, std::string& wron
   tf::ir::Graph& graph = model.graph();
   Random random(seed + 5);
   rewire(graph, random, 1 + random.below(2));
-  if (model.tensors.empty() || !graph.has_primitives) return Rewired::plain;
+  if (model.tensors.empty() || !graph.has_primitives()) return Rewired::plain;
   try {
     tf::DataflowInterpreter by_tags(graph);
     const tf::HostTensors feeds = some_feeds(seed);
@@ -513,7 +513,7 @@ std::string check_primitives(std::uint64_t seed, PrimitivesSize size, bool progr
     }
 
     tf::ir::Graph& records = of_primitives.graph();
-    if (records.has_primitives) records.recognize(records);
+    if (records.has_primitives()) records.recognize(records);
     tf::Interpreter recognized(records);
     recognized.random = {1, 0};
     return difference("recognized", fetches, meant, run(recognized, fetches, feeds));

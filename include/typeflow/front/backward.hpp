@@ -30,7 +30,7 @@ class Backward {
         within_(within),
         needed_(graph.values.size(), 0),
         adjoint_(graph.values.size(), none) {
-    for (const Id x : xs) needed_[x] = 1;
+    for (const Id x : xs) needed_[graph.present(x)] = 1;
     const ir::Node* const nodes = graph.nodes.data();
     const ir::Value* const values = graph.values.data();
     const Id* const operands = graph.operands.data();
@@ -138,10 +138,8 @@ class Backward {
 /// nodes of the region `within` alone, if one is named.
 constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
                                 const Pool<Id>& xs, Id within = none) {
-  if (within == none && graph.has_primitives) graph.recognize(graph);
-  Pool<Id> sources;
-  for (const Id x : xs) sources.push(graph.present(x));
-  Backward backward(graph, sources, within);
+  if (within == none && graph.has_primitives()) graph.recognize(graph);
+  Backward backward(graph, xs, within);
   for (int i = 0; i < y.size(); ++i) {
     const Id from = graph.present(y[i]);
     if (!backward.reached(from)) continue;
@@ -151,7 +149,7 @@ constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<
   }
   backward.run();
   Pool<Id> result;
-  for (const Id x : sources) result.push(backward.gradient(x));
+  for (const Id x : xs) result.push(backward.gradient(graph.present(x)));
   return result;
 }
 

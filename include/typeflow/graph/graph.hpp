@@ -96,10 +96,11 @@ class Graph {
 
   // Of primitives of control flow (ops/control/primitives.hpp), if there are any.
   Pool<FrameRecord> frames;
-  Pool<BackEdge> back_edges;
+  Range back_edges{};   ///< in `lists`, two entries each: see back_edge. (With one pool more in
+                        ///< this class nvcc 13's front end loses allocations.)
   Pool<Id> recognized;  ///< by value: the one that has its place since; none if none has
-  bool has_primitives = false;
   void (*recognize)(Graph&) = nullptr;  ///< makes branches and loops of them; set with the first
+  constexpr bool has_primitives() const { return recognize != nullptr; }
 
   /// The value that has this one's place since primitives were recognized.
   constexpr Id present(Id value) const {
@@ -345,6 +346,19 @@ class Graph {
   constexpr void fail(const Message& message) {
     if (!std::is_constant_evaluated()) throw Error(std::string(message.view()));
     if (error.empty()) error = message;
+  }
+
+  constexpr int back_edge_count() const { return back_edges.count / 2; }
+  constexpr BackEdge back_edge(int i) const {
+    const Id* const entry = lists.data() + back_edges.first + 2 * i;
+    return {entry[0], entry[1]};
+  }
+  constexpr void add_back_edge(const BackEdge& edge) {
+    Pool<Id> longer;
+    for (Id k = 0; k < back_edges.count; ++k) longer.push(lists[back_edges.first + k]);
+    longer.push(edge.merge);
+    longer.push(edge.next);
+    back_edges = append_list(longer);
   }
 
   /// Appends to `lists`.

@@ -38,7 +38,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 class DataflowInterpreter : public Interpreter {
  public:
   explicit DataflowInterpreter(const ir::Graph& graph) : Interpreter(graph) {
-    if (!graph.has_primitives) return;
+    if (!graph.has_primitives()) return;
     const Message wrong = ir::Dataflow(graph).error();
     if (!wrong.empty()) throw Error(std::string(wrong.view()));
   }
@@ -141,7 +141,10 @@ class DataflowInterpreter : public Interpreter {
         }
         if (is<ops::Enter>(*node.op)) ++enters_[decode<ops::Enter>(graph_, node).frame][needs_[id]];
       }
-      for (const ir::BackEdge& edge : graph_.back_edges) merge_of_[edge.next].push_back(edge.merge);
+      for (int i = 0; i < graph_.back_edge_count(); ++i) {
+        const ir::BackEdge edge = graph_.back_edge(i);
+        merge_of_[edge.next].push_back(edge.merge);
+      }
     }
     bool has_effect(const ir::Node& node) const {
       if (node.op->kind == Kind::control) {

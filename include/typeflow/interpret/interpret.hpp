@@ -257,7 +257,8 @@ class Interpreter {
       for (Id k = 0; k < node.controls.count; ++k) {
         need(graph_.operands[node.controls.first + k]);
       }
-      for (const ir::BackEdge& edge : graph_.back_edges) {
+      for (int i = 0; i < graph_.back_edge_count(); ++i) {
+        const ir::BackEdge edge = graph_.back_edge(i);
         if (edge.merge == node.outputs.first) need(edge.next);
       }
     }

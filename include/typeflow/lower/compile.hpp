@@ -172,7 +172,7 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
 /// Compiles a traced graph. If the model has a mistake, the program is empty but for `error`.
 constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
                                const FusionLimits& limits = {}) {
-  if (graph.error.empty() && graph.has_primitives) graph.recognize(graph);
+  if (graph.error.empty() && graph.has_primitives()) graph.recognize(graph);
   if (!graph.error.empty()) return failed(graph.error);
   Message wrong = verify(graph);
   if (!wrong.empty()) return failed(wrong);

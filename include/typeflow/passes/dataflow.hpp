@@ -90,7 +90,8 @@ class Dataflow {
   }
   /// What a Merge has over its back edge; none if nothing is connected.
   constexpr Id next_of(Id merge) const {
-    for (const BackEdge& edge : graph_.back_edges) {
+    for (int i = 0; i < graph_.back_edge_count(); ++i) {
+      const BackEdge edge = graph_.back_edge(i);
       if (edge.merge == merge) return edge.next;
     }
     return none;
@@ -474,7 +475,8 @@ class Dataflow {
   /// What shows when all nodes are there.
   constexpr void check_frames() {
     Pool<char> connected(graph_.values.size(), 0);
-    for (const BackEdge& edge : graph_.back_edges) {
+    for (int i = 0; i < graph_.back_edge_count(); ++i) {
+      const BackEdge edge = graph_.back_edge(i);
       connected[edge.next] = 1;
       const Id of_next = frame_of(context_[edge.next]);
       if (of_next != context_[edge.merge]) {

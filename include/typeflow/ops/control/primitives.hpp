@@ -45,7 +45,7 @@ struct Switch : primitive {
 };
 
 /// Of two inputs the one that is not dead, and its number. With one input, the begin of a loop:
-/// that input in the first iteration, then what comes over the back edge (ir::Graph::back_edges).
+/// that input in the first iteration, then what comes over the back edge (ir::Graph::back_edge).
 struct Merge : primitive {
   static constexpr std::string_view name = "Merge";
 };
@@ -87,7 +87,6 @@ template <class O>
 constexpr Id primitive_node(ir::Graph& graph, const O& op, const Pool<Id>& inputs, int results,
                             Id type) {
   (void)sizeof(BindOp<O>);
-  graph.has_primitives = true;
   graph.recognize = &ir::recognize;
   const auto words = encode(op);
   const Id node = graph.add_node(record<O>, inputs.data(), inputs.size(), results, words.data(),
@@ -267,10 +266,10 @@ constexpr void connect(const M& state, const N& next,
   if (!is<ops::NextIteration>(graph.op_of(next.id()))) {
     return fail("next must be what next_iteration(x) gives");
   }
-  for (const ir::BackEdge& edge : graph.back_edges) {
-    if (edge.merge == state.id()) return fail("the state has a back edge");
+  for (int i = 0; i < graph.back_edge_count(); ++i) {
+    if (graph.back_edge(i).merge == state.id()) return fail("the state has a back edge");
   }
-  graph.back_edges.push(ir::BackEdge{state.id(), next.id()});
+  graph.add_back_edge({state.id(), next.id()});
 }
 
 }  // namespace primitives
