@@ -94,18 +94,12 @@ class Graph {
   Pool<Id> update_tokens;  ///< of the updates that layers registered, for `minimize`
   Pool<LossRecord> losses;
 
-  // Of primitives of control flow (ops/control/primitives.hpp), if there are any.
-  Pool<FrameRecord> frames;
-  Range back_edges{};   ///< in `lists`, two entries each: see back_edge. (With one pool more in
-                        ///< this class nvcc 13's front end loses allocations.)
-  Pool<Id> recognized;  ///< by value: the one that has its place since; none if none has
+  // Of primitives of control flow (ops/control/primitives.hpp), if there are any: in `lists`, since
+  // with more pools in this class nvcc 13's front end loses allocations.
+  Range frames{};      ///< two entries each: see frame
+  Range back_edges{};  ///< two entries each: see back_edge
+  Range recognized{};  ///< by value: the one that has its place since; none if none has
   void (*recognize)(Graph&) = nullptr;  ///< makes branches and loops of them; set with the first
-  constexpr bool has_primitives() const { return recognize != nullptr; }
-
-  /// The value that has this one's place since primitives were recognized.
-  constexpr Id present(Id value) const {
-    return value < recognized.size() && recognized[value] != none ? recognized[value] : value;
-  }
 
   // Where the next node goes.
   Id scope = 0;
@@ -348,17 +342,33 @@ class Graph {
     if (error.empty()) error = message;
   }
 
+  // Primitives of control flow.
+
+  constexpr bool has_primitives() const { return recognize != nullptr; }
+  /// The value that has this one's place since primitives were recognized.
+  constexpr Id present(Id value) const {
+    if (value >= recognized.count) return value;
+    const Id now = lists[recognized.first + value];
+    return now != none ? now : value;
+  }
+  constexpr int frame_count() const { return frames.count / 2; }
+  constexpr FrameRecord frame(int i) const {
+    const Id* const entry = lists.data() + frames.first + 2 * i;
+    return {std::int64_t{entry[1]} << 31 | entry[0]};
+  }
+  constexpr Id add_frame(const FrameRecord& record) {
+    constexpr std::int64_t low = 0x7fffffff;
+    frames = longer(frames, static_cast<Id>(record.max_iterations & low),
+                    static_cast<Id>(record.max_iterations >> 31));
+    return frame_count() - 1;
+  }
   constexpr int back_edge_count() const { return back_edges.count / 2; }
   constexpr BackEdge back_edge(int i) const {
     const Id* const entry = lists.data() + back_edges.first + 2 * i;
     return {entry[0], entry[1]};
   }
   constexpr void add_back_edge(const BackEdge& edge) {
-    Pool<Id> longer;
-    for (Id k = 0; k < back_edges.count; ++k) longer.push(lists[back_edges.first + k]);
-    longer.push(edge.merge);
-    longer.push(edge.next);
-    back_edges = append_list(longer);
+    back_edges = longer(back_edges, edge.merge, edge.next);
   }
 
   /// Appends to `lists`.
@@ -369,6 +379,14 @@ class Graph {
   }
 
  private:
+  /// A list with two more entries.
+  constexpr Range longer(const Range& list, Id a, Id b) {
+    Pool<Id> entries;
+    for (Id k = 0; k < list.count; ++k) entries.push(lists[list.first + k]);
+    entries.push(a);
+    entries.push(b);
+    return append_list(entries);
+  }
   /// Sources are the whole graph's, wherever a model asks for them; but for parameters.
   static constexpr bool belongs_outside(const Op& op) {
     return op.kind == Kind::source && op.builtin != Builtin::block_input;

@@ -284,7 +284,7 @@ class DataflowInterpreter : public Interpreter {
       Token token = token_of(graph_.input(node, 0), tag);
       token.dead = dead;
       const Tag& at = tag_at(tag);
-      const std::int64_t most = at.frame == none ? 0 : graph_.frames[at.frame].max_iterations;
+      const std::int64_t most = at.frame == none ? 0 : graph_.frame(at.frame).max_iterations;
       if (!dead && token.tensor[0].integer != 0 && most > 0 && at.iteration >= most) {
         throw Error(name(node), "its condition holds after " + std::to_string(most) +
                                     " iterations, the most that max_iterations allows");

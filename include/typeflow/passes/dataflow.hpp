@@ -53,11 +53,11 @@ class Dataflow {
         region_context_(graph.regions.size(), none),
         last_effect_(graph.regions.size(), 0),
         has_primitives_(graph.regions.size(), 0),
-        frames_(graph.frames.size(), FrameUse{none, none, none, 0}) {
+        frames_(graph.frame_count(), FrameUse{none, none, none, 0}) {
     for (Id region = 0; region < graph.regions.size(); ++region) {
       region_context_[region] = contexts_.push(Context{Context::Kind::region, false, none, region});
     }
-    for (int times = 0; times < 2 * graph.frames.size() + 2; ++times) {
+    for (int times = 0; times < 2 * graph.frame_count() + 2; ++times) {
       changed_ = false;
       go_over();
       if (!changed_) break;

@@ -38,11 +38,11 @@ class Recognizer {
     if (!dataflow_.error().empty()) return graph_.fail(dataflow_.error());
     const Node stood = standing();
     Scope whole{dataflow_.context_of_region(0), none, 0, nullptr, Pool<Id>(value_count_, none)};
-    for (Id value = 0; value < graph_.recognized.size(); ++value) {
-      whole.map[value] = graph_.recognized[value];
+    for (Id value = 0; value < graph_.recognized.count; ++value) {
+      whole.map[value] = graph_.lists[graph_.recognized.first + value];
     }
     make_region(whole, 0);
-    graph_.recognized = std::move(whole.map);
+    graph_.recognized = graph_.append_list(whole.map);
     stand_at(stood, 0);
     move_names();
   }
@@ -401,7 +401,7 @@ class Recognizer {
         make_iteration(scope, {use.context, none, none, &scope, {}}, merges, asked, first));
     regions.push(
         make_iteration(scope, {going_on, use.context, none, &scope, {}}, merges, next, first));
-    const std::int64_t most = graph_.frames[number].max_iterations;
+    const std::int64_t most = graph_.frame(number).max_iterations;
     stand_at(first, scope.region);
     const Id token = ControlBuilder(graph_, regions)
                          .add(ops::Loop{{}, most, merges.size(), 0, 0, most > 0 ? 1 : 0}, start);

@@ -53,7 +53,7 @@ struct Merge : primitive {
 /// A value of outside in a frame: in its first iteration, or (`constant`) in all of them.
 struct Enter : primitive {
   static constexpr std::string_view name = "Enter";
-  std::int32_t frame;  ///< in ir::Graph::frames
+  std::int32_t frame;  ///< see ir::Graph::frame
   std::int32_t constant;
 };
 
@@ -125,7 +125,7 @@ namespace primitives {
 /// A loop's frame: which values enter it, by enter(x, frame).
 struct Frame {
   Graph* graph = nullptr;
-  Id number = none;  ///< in ir::Graph::frames
+  Id number = none;  ///< see ir::Graph::frame
 };
 
 /// What switch_ gives.
@@ -146,7 +146,7 @@ struct Merged {
 constexpr Frame frame(Graph& g, const WhileOptions& options = {}) {
   ir::Graph& graph = g;
   const std::int64_t most = options.max_iterations;
-  return {&g, graph.frames.push(ir::FrameRecord{most > 0 ? most : 0})};
+  return {&g, graph.add_frame({most > 0 ? most : 0})};
 }
 
 /// Switch: x in one of two places, on_true or on_false, as the predicate, a boolean scalar, says.
