@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "timing.hpp"

@@ -2,12 +2,11 @@
 
 # Headers, targets and the package files behind find_package(typeflow).
 
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/typeflow")
 install(TARGETS typeflow typeflow_serial typeflow_data typeflow_image typeflow_linalg typeflow_saving
-        typeflow_native typeflow_precompiled
+        typeflow_native typeflow_testing typeflow_precompiled typeflow_compiled
         EXPORT typeflowTargets FILE_SET HEADERS)
 install(EXPORT typeflowTargets NAMESPACE typeflow:: DESTINATION "${package_dir}")
 
@@ -21,7 +20,9 @@ write_basic_package_version_file(
 install(FILES
   "${PROJECT_BINARY_DIR}/typeflowConfig.cmake"
   "${PROJECT_BINARY_DIR}/typeflowConfigVersion.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/compiled.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/Findstb.cmake"
   DESTINATION "${package_dir}")
+install(DIRECTORY "${CMAKE_CURRENT_LIST_DIR}/compiled" DESTINATION "${package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -5,13 +5,16 @@
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
-# typeflow::saving       the same and nlohmann_json, for typeflow/saving.hpp and typeflow/saving/
+# typeflow::saving       the same, nlohmann_json and zlib, for typeflow/saving.hpp and typeflow/saving/
 # typeflow::native       the same, optimised for the machine that compiles
+# typeflow::testing      the same, for typeflow/testing.hpp and typeflow/interpret/
 # typeflow::precompiled  the same, its headers precompiled once for each target that links it
+# typeflow::compiled     besides one of these: what is no template is compiled once for each target
 
 # The headers under include/ that match, but for those of the wings named after EXCEPT.
 function(typeflow_headers result pattern)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/typeflow/*.hpp")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/typeflow/*.hpp"
+       "${PROJECT_SOURCE_DIR}/include/typeflow/*.ipp")
   list(FILTER headers INCLUDE REGEX "/include/typeflow/${pattern}")
   foreach(wing IN LISTS ARGN)
     list(FILTER headers EXCLUDE REGEX "/include/typeflow/${wing}[./]")
@@ -26,8 +29,25 @@ function(typeflow_library target name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_sources(${target} INTERFACE
     FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${ARGN})
-  # Every header has to compile alone: target all_verify_interface_header_sets.
-  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${PROJECT_IS_TOP_LEVEL})
+endfunction()
+
+# Has a target that links <target> compile these files of cmake/compiled, if <condition> holds and no
+# library brings the part already (compiled.cmake).
+function(typeflow_compiled_sources target part condition)
+  set(is_there "$<BOOL:$<TARGET_PROPERTY:TYPEFLOW_HAS_${part}>>")
+  set(build "${PROJECT_SOURCE_DIR}/cmake/compiled")
+  set(install "$<INSTALL_PREFIX>/${CMAKE_INSTALL_DATADIR}/cmake/typeflow/compiled")
+  foreach(source IN LISTS ARGN)
+    target_sources(${target} INTERFACE
+      "$<BUILD_INTERFACE:$<$<AND:${condition},$<NOT:${is_there}>>:${build}/${source}>>"
+      "$<INSTALL_INTERFACE:$<$<AND:${condition},$<NOT:${is_there}>>:${install}/${source}>>")
+  endforeach()
+endfunction()
+# The same for a wing, if typeflow::compiled is linked, too: then its headers declare alone.
+function(typeflow_compiled_wing target part)
+  set(is_compiled "$<BOOL:$<TARGET_PROPERTY:TYPEFLOW_COMPILED>>")
+  typeflow_compiled_sources(${target} ${part} "${is_compiled}" ${ARGN})
+  target_compile_definitions(${target} INTERFACE "$<${is_compiled}:TYPEFLOW_COMPILED_${part}>")
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
@@ -79,7 +99,7 @@ target_link_libraries(typeflow_linalg INTERFACE typeflow LAPACK::LAPACK)
 
 typeflow_headers(headers "saving[./]")
 typeflow_library(typeflow_saving saving ${headers})
-target_link_libraries(typeflow_saving INTERFACE typeflow nlohmann_json::nlohmann_json)
+target_link_libraries(typeflow_saving INTERFACE typeflow nlohmann_json::nlohmann_json ZLIB::ZLIB)
 
 add_library(typeflow_native INTERFACE)
 add_library(typeflow::native ALIAS typeflow_native)
@@ -94,3 +114,19 @@ add_library(typeflow::precompiled ALIAS typeflow_precompiled)
 set_target_properties(typeflow_precompiled PROPERTIES EXPORT_NAME precompiled)
 target_link_libraries(typeflow_precompiled INTERFACE typeflow)
 target_precompile_headers(typeflow_precompiled INTERFACE <typeflow/typeflow.hpp>)
+
+add_library(typeflow_testing INTERFACE)
+add_library(typeflow::testing ALIAS typeflow_testing)
+set_target_properties(typeflow_testing PROPERTIES EXPORT_NAME testing)
+target_link_libraries(typeflow_testing INTERFACE typeflow)
+
+add_library(typeflow_compiled INTERFACE)
+add_library(typeflow::compiled ALIAS typeflow_compiled)
+set_target_properties(typeflow_compiled PROPERTIES EXPORT_NAME compiled
+  INTERFACE_TYPEFLOW_COMPILED ON COMPATIBLE_INTERFACE_BOOL TYPEFLOW_COMPILED)
+target_compile_definitions(typeflow_compiled INTERFACE TYPEFLOW_COMPILED)
+typeflow_compiled_sources(typeflow_compiled COMPILED 1 runtime.cpp kernels.cpp)
+typeflow_compiled_wing(typeflow_testing TESTING testing.cpp)
+typeflow_compiled_wing(typeflow_saving SAVING saving.cpp)
+typeflow_compiled_wing(typeflow_data DATA data.cpp)
+typeflow_compiled_wing(typeflow_image IMAGE image.cpp)

@@ -13,6 +13,7 @@
 #include <random>
 #include <vector>
 
+#include <typeflow/attention.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "../timing.hpp"

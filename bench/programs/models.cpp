@@ -13,6 +13,7 @@
 #include <random>
 #include <vector>
 
+#include <typeflow/pooling.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "../residual_chain.hpp"

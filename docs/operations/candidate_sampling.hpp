@@ -6,22 +6,23 @@
 #include "typeflow/candidate_sampling/losses.hpp"
 
 inline constexpr Row candidate_sampling_rows[] = {
-    row<ops::CandidateSampler>(
-        "log_uniform_candidate_sampler", "log_uniform_candidate_sampler<S>(true_classes, options)",
-        "(L) -> (S), (L), (S), ()", "S classes, the lower the likelier, and expected counts",
-        {.types = "integers", .gradient = Gradient::nothing}),
-    row<ops::CandidateSampler>("uniform_candidate_sampler",
-                               "uniform_candidate_sampler<S>(true_classes, options)",
-                               "(L) -> (S), (L), (S), ()", "the same, each as likely as another",
+    row<ops::CandidateSampler>("log_uniform_candidate_sampler",
+                               "log_uniform_candidate_sampler<S>(true_classes, options)",
+                               "(L) -> (S), (L), (S), ()",
+                               "S sampled classes, lower ones more often, and the expected counts",
                                {.types = "integers", .gradient = Gradient::nothing}),
+    row<ops::CandidateSampler>(
+        "uniform_candidate_sampler", "uniform_candidate_sampler<S>(true_classes, options)",
+        "(L) -> (S), (L), (S), ()", "the same, with all classes equally likely",
+        {.types = "integers", .gradient = Gradient::nothing}),
     row<ops::Add, ops::Gather, ops::ScatterSum, ops::MatMul, ops::Softplus, ops::CandidateSampler>(
         "nce_loss", "nce_loss<S>(weights, biases, labels, inputs)",
         "(V,D) x (V) x (B,T) x (B,D) -> (B)",
-        "noise-contrastive loss over the true classes and S drawn ones",
+        "noise-contrastive loss over the true classes and S sampled ones",
         {.types = "float, double", .sparse = true}),
     row<ops::Sub, ops::Gather, ops::ScatterSum, ops::MatMul, ops::LogSumExp, ops::CandidateSampler>(
         "sampled_softmax_loss", "sampled_softmax_loss<S>(weights, biases, labels, inputs)",
         "(V,D) x (V) x (B,T) x (B,D) -> (B)",
-        "softmax cross entropy over the true classes and S drawn ones",
+        "softmax cross entropy over the true classes and S sampled ones",
         {.types = "float, double", .sparse = true}),
 };

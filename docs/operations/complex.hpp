@@ -5,7 +5,7 @@
 
 inline constexpr Row complex_rows[] = {
     row<ops::Complex>("complex", "complex(re, im)", "(A) x (B) -> (A+B)",
-                      "re + i im: of two floats complex<float>, of two doubles complex<double>",
+                      "re + i im: two floats give complex<float>, two doubles complex<double>",
                       {.types = "float, double"}),
     row<ops::Real>("real", "real(z)", "(S) -> (S)", "the real part"),
     row<ops::Imag>("imag", "imag(z)", "(S) -> (S)", "the imaginary part"),

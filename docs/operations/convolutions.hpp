@@ -6,21 +6,21 @@
 inline constexpr Row convolutions_rows[] = {
     row<ops::Conv, ops::ConvInputGradient, ops::ConvFilterGradient>(
         "conv1d", "conv1d<options>(x, w)", "(N,W,C) x (K,C/groups,F) -> (N,W',F)",
-        "sums of products of a kernel and the windows of a line; options: a tf::Conv1d",
+        "sums of products of a kernel with each window of a line; options: a tf::Conv1d",
         {.types = "floating"}),
     row<ops::Conv, ops::ConvInputGradient, ops::ConvFilterGradient>(
         "conv2d", "conv2d<options>(x, w)", "(N,H,W,C) x (KH,KW,C/groups,F) -> (N,H',W',F)",
-        "the same of an image; options: a tf::Conv2d, with strides, padding (tf::Padding::same, "
+        "the same for an image; options: a tf::Conv2d, with strides, padding (tf::Padding::same, "
         "valid or given), dilations, groups",
         {.types = "floating"}),
     row<ops::Conv, ops::ConvInputGradient, ops::ConvFilterGradient>(
         "conv3d", "conv3d<options>(x, w)", "(N,D,H,W,C) x (KD,KH,KW,C/groups,F) -> (N,D',H',W',F)",
-        "the same of a volume; options: a tf::Conv3d", {.types = "floating"}),
+        "the same for a volume; options: a tf::Conv3d", {.types = "floating"}),
     row<ops::ConvInputGradient, ops::Conv, ops::ConvFilterGradient>(
         "conv2d_transpose", "conv2d_transpose<options>(y, w)",
         "(N,H',W',F) x (KH,KW,C/groups,F) -> (N,H,W,C)",
-        "conv2d's gradient for x as a function of y: each element of y adds its kernel to the "
-        "result; H is H' stride with same padding, (H' - 1) stride + the kernel's reach with "
+        "the gradient of conv2d for x: each element of y adds its multiple of the kernel to the "
+        "result; H = H' * stride with same padding, (H' - 1) * stride + the kernel's reach with "
         "valid",
         {.types = "floating"}),
 };

@@ -39,48 +39,56 @@ struct Family {
 
 inline constexpr Family families[] = {
     {"Elementwise",
-     "Tensors and numbers broadcast as in NumPy: shapes are aligned at the last axis.",
+     "Tensors and numbers broadcast as in NumPy: shapes are aligned at the last axis.\n\n"
+     "**Special numbers.** At zeros, infinities and NaN every function gives the result of the C++ "
+     "library, with the sign of a zero. The result is the same on all instruction sets and in the "
+     "interpreter. Other results may differ by units in the last place. Denormal numbers are not "
+     "treated specially. There are two exceptions:\n\n"
+     "- The sign of a zero is lost where a pass drops an operation (`x + 0`).\n"
+     "- `a * b + c` is rounded once only if the instruction set has a fused multiply-add (SSE2 has "
+     "none); elsewhere `a * b` may overflow or underflow.\n\n"
+     "If an input and the result are NaN, the gradient is NaN too, also for functions that choose, "
+     "such as `relu`, `elu` and `maximum`. The slope of a function that is linear in the input "
+     "(`-x`, `a + b`) does not depend on it.",
      elementwise_rows},
     {"Complex numbers", "", complex_rows},
     {"Reductions",
-     "Over the axes that are named, all if none is; negative ones count from the end. With "
-     "`tf::keep_dims` as last argument of a reduction the axes stay, with extent 1.",
+     "A reduction goes over the named axes, over all if none is named. Negative axes count from "
+     "the end. With `tf::keep_dims` as the last argument, reduced axes stay, with extent 1.",
      reductions_rows},
     {"Shape", "", shape_rows},
     {"Indexing", "", indexing_rows},
     {"Selection", "", selection_rows},
     {"Products", "", linear_algebra_rows},
     {"Linear algebra", "", linalg_rows},
-    {"Sparse tensors", "A header of its own: [sparse.md](sparse.md).", sparse_rows},
+    {"Sparse tensors", "In `typeflow/sparse.hpp`; see [sparse.md](sparse.md).", sparse_rows},
     {"Convolutions",
-     "Images have their channels last, kernels their filters. Extents are numbers, but for the "
-     "first "
-     "of an image.",
+     "Images have channels last, kernels have filters last. All extents are numbers, except the "
+     "first of an image.",
      convolutions_rows},
     {"Neural networks", "", nn_rows},
     {"Losses",
-     "A wing of the library, [losses.md](losses.md). The shapes are those of the default "
-     "reduction, "
-     "by the number of weights that are not 0.",
+     "In `typeflow/losses.hpp`; see [losses.md](losses.md). Shapes are those of the default "
+     "reduction, which divides by the number of nonzero weights.",
      losses_rows},
-    {"Sequences", "A wing of the library, [sequences.md](sequences.md).", sequences_rows},
-    {"Strings", "A wing of the library, [strings.md](strings.md).", strings_rows},
+    {"Sequences", "In `typeflow/sequences.hpp`; see [sequences.md](sequences.md).", sequences_rows},
+    {"Strings", "In `typeflow/strings.hpp`; see [strings.md](strings.md).", strings_rows},
     {"Images",
-     "Images are (N,H,W,C) or, without N, (H,W,C): channels last. Those of integers are scaled to "
-     "[0, 1], changed and scaled back where the change is one of colours.",
+     "In `typeflow/images.hpp`; see [images.md](images.md). Images are (N,H,W,C) or (H,W,C): "
+     "channels last. Changes of colour scale integer images to [0, 1] and back.",
      images_rows},
     {"Random numbers",
-     "Drawn anew in each run, from the session's seed, the operation's name, the number of the run "
-     "and the element's position: the same for any number of threads.",
+     "Numbers are drawn anew in each run. They depend on the session's seed, the operation's name, "
+     "the number of the run and the element's position, not on the number of threads.",
      random_rows},
-    {"Candidate sampling", "In typeflow/candidate_sampling.hpp.", candidate_sampling_rows},
+    {"Candidate sampling", "In `typeflow/candidate_sampling.hpp`.", candidate_sampling_rows},
     {"Branches and loops",
-     "[control_flow.md](control_flow.md): functions of expressions, f, and states, which are "
-     "structures of tensors. What their functions do is kernels of their own.",
+     "See [control_flow.md](control_flow.md). f is a function of expressions, a state is a "
+     "structure of tensors. Operations inside f have kernels of their own.",
      control_rows},
     {"Primitives of control flow",
-     "In typeflow/primitives.hpp, [control_flow.md](control_flow.md#primitives). They become "
-     "branches and loops.",
+     "In `typeflow/primitives.hpp`; see [control_flow.md](control_flow.md#primitives). The "
+     "primitives become branches and loops.",
      primitives_rows},
     {"Sources and state", "", state_rows},
     {"Gradients", "", gradients_rows},

@@ -8,50 +8,54 @@
 inline constexpr Row images_rows[] = {
     row<ops::ResizeAxis>(
         "resize", "resize<height, width, options>(x)", "(N,H,W,C) -> (N,height,width,C)",
-        "images of another size, bilinear unless `tf::Resize` says nearest, bicubic or area, with "
-        "half-pixel centres unless it says legacy or align_corners",
+        "images of another size; bilinear with half-pixel centres by default; `tf::Resize` selects "
+        "nearest, bicubic or area, and legacy or align_corners",
         {.types = "floating; nearest: any"}),
     row<ops::Slice, ops::Pad>(
         "crop_or_pad", "crop_or_pad<height, width>(x)", "(N,H,W,C) -> (N,height,width,C)",
-        "images of another size about the same centre, cut or with zeros", {.types = "any"}),
-    row<ops::Slice, ops::Pad>("central_crop", "central_crop<numerator, denominator>(x)",
-                              "(N,H,W,C) -> (N,H',W',C)", "a fraction of each side, in the middle",
-                              {.types = "any"}),
+        "images of another size about the same centre, cropped or padded with zeros",
+        {.types = "any"}),
+    row<ops::Slice, ops::Pad>(
+        "central_crop", "central_crop<numerator, denominator>(x)", "(N,H,W,C) -> (N,H',W',C)",
+        "the middle part of each image, a fraction of each side", {.types = "any"}),
     row<ops::Gather, ops::RandomUniform, ops::ScatterSum>(
         "random_crop", "random_crop<height, width>(x)", "(N,H,W,C) -> (N,height,width,C)",
-        "a part of each image, its place drawn anew in each run", {.types = "any"}),
+        "a part of each image at a random place, drawn anew in each run", {.types = "any"}),
     row<ops::Select, ops::Gather, ops::Mul, ops::Floor, ops::Ceil, ops::ScatterSum>(
         "crop_and_resize", "crop_and_resize<height, width, options>(x, boxes, box_indices)",
         "(N,H,W,C) x (B,4) x (B) -> (B,height,width,C)",
-        "boxes (y1, x1, y2, x2) in [0, 1] cut out of images and resized, bilinear unless "
-        "`tf::CropAndResize` says nearest",
+        "boxes (y1, x1, y2, x2) in [0, 1], cut out of images and resized; bilinear, or nearest by "
+        "`tf::CropAndResize`",
         {.types = "floating; box_indices: integers"}),
-    row<ops::NonMaxSuppression>(
-        "non_max_suppression", "non_max_suppression<most>(boxes, scores)",
-        "(B,4) x (B) -> (most), ()",
-        "{indices, count}: the boxes of the highest scores, but for those that overlap such a one",
-        {.types = "floating"}),
+    row<ops::NonMaxSuppression>("non_max_suppression", "non_max_suppression<most>(boxes, scores)",
+                                "(B,4) x (B) -> (most), ()",
+                                "{indices, count}: the boxes with the highest scores, without "
+                                "those that overlap a kept box too much",
+                                {.types = "floating"}),
     row<ops::Select, ops::Gather, ops::Max, ops::ScatterSum>(
         "draw_bounding_boxes", "draw_bounding_boxes(x, boxes, colors)",
         "(N,H,W,C) x (N,B,4) x (K,C) -> (N,H,W,C)",
-        "frames around boxes, in ten colors unless some are given", {.types = "floating"}),
+        "x with frames around boxes, in ten default colours or the given ones",
+        {.types = "floating"}),
     row<ops::Reverse>("flip_left_right", "flip_left_right(x)", "(N,H,W,C) -> (N,H,W,C)",
-                      "left and right exchanged", {.types = "any"}),
+                      "left and right swapped", {.types = "any"}),
     row<ops::Reverse>("flip_up_down", "flip_up_down(x)", "(N,H,W,C) -> (N,H,W,C)",
-                      "top and bottom exchanged", {.types = "any"}),
+                      "top and bottom swapped", {.types = "any"}),
     row<ops::Select, ops::Reverse, ops::RandomUniform>(
         "random_flip_left_right", "random_flip_left_right(x)", "(N,H,W,C) -> (N,H,W,C)",
-        "the same of half of the images, drawn anew in each run", {.types = "any"}),
+        "left and right swapped in half of the images, drawn anew in each run", {.types = "any"}),
     row<ops::Select, ops::Reverse, ops::RandomUniform>(
         "random_flip_up_down", "random_flip_up_down(x)", "(N,H,W,C) -> (N,H,W,C)",
-        "the same of half of the images, drawn anew in each run", {.types = "any"}),
+        "top and bottom swapped in half of the images, drawn anew in each run", {.types = "any"}),
     row<ops::Transpose>("transpose_image", "transpose_image(x)", "(N,H,W,C) -> (N,W,H,C)",
-                        "rows and columns exchanged", {.types = "any"}),
+                        "rows and columns swapped", {.types = "any"}),
     row<ops::Transpose, ops::Reverse>("rot90", "rot90<turns>(x)", "(N,H,W,C) -> (N,W,H,C)",
-                                      "turned counter-clockwise by right angles", {.types = "any"}),
-    row<ops::Cast, ops::Mul>("convert_image_dtype", "convert_image_dtype<T>(x)", "(S) -> (S)",
-                             "elements of type T, from black to white; saturates",
-                             {.types = "real"}),
+                                      "turned counter-clockwise by `turns` right angles",
+                                      {.types = "any"}),
+    row<ops::Cast, ops::Mul>(
+        "convert_image_dtype", "convert_image_dtype<T>(x)", "(S) -> (S)",
+        "elements of type T, with black and white of x mapped to those of T; saturates",
+        {.types = "real"}),
     row<ops::Slice, ops::Maximum, ops::Div, ops::Concat>(
         "rgb_to_hsv", "rgb_to_hsv(x)", "(N,H,W,3) -> (N,H,W,3)",
         "hue, saturation and value, in [0, 1]", {.types = "floating"}),
@@ -65,39 +69,42 @@ inline constexpr Row images_rows[] = {
     row<ops::Add>("adjust_brightness", "adjust_brightness(x, delta)", "(N,H,W,C) -> (N,H,W,C)",
                   "x + delta", {.types = "real"}),
     row<ops::Add>("random_brightness", "random_brightness(x, max_delta)", "(N,H,W,C) -> (N,H,W,C)",
-                  "the same by a number of [-max_delta, max_delta) for each image",
+                  "x + delta; delta is drawn from [-max_delta, max_delta) for each image",
                   {.types = "real"}),
     row<ops::Mul, ops::Mean>("adjust_contrast", "adjust_contrast(x, factor)",
-                             "(N,H,W,C) -> (N,H,W,C)", "(x - mean) factor + mean, by channels",
-                             {.types = "real"}),
+                             "(N,H,W,C) -> (N,H,W,C)",
+                             "(x - mean) * factor + mean, for each channel", {.types = "real"}),
     row<ops::Mul, ops::Mean>(
         "random_contrast", "random_contrast(x, lower, upper)", "(N,H,W,C) -> (N,H,W,C)",
-        "the same by a number of [lower, upper) for each image", {.types = "real"}),
-    row<ops::Mul, ops::Slice, ops::Concat>("adjust_saturation", "adjust_saturation(x, factor)",
-                                           "(N,H,W,3) -> (N,H,W,3)",
-                                           "the saturation times a factor", {.types = "real"}),
+        "adjust_contrast with a factor drawn from [lower, upper) for each image",
+        {.types = "real"}),
+    row<ops::Mul, ops::Slice, ops::Concat>(
+        "adjust_saturation", "adjust_saturation(x, factor)", "(N,H,W,3) -> (N,H,W,3)",
+        "the saturation multiplied by a factor", {.types = "real"}),
     row<ops::Mul, ops::Slice, ops::Concat>(
         "random_saturation", "random_saturation(x, lower, upper)", "(N,H,W,3) -> (N,H,W,3)",
-        "the same by a number of [lower, upper) for each image", {.types = "real"}),
+        "adjust_saturation with a factor drawn from [lower, upper) for each image",
+        {.types = "real"}),
     row<ops::Mul, ops::Slice, ops::Concat>(
         "adjust_hue", "adjust_hue(x, delta)", "(N,H,W,3) -> (N,H,W,3)",
-        "the hue turned, 1 being a whole turn", {.types = "real"}),
+        "the hue shifted by delta; 1 is a whole turn", {.types = "real"}),
     row<ops::Mul, ops::Slice, ops::Concat>(
         "random_hue", "random_hue(x, max_delta)", "(N,H,W,3) -> (N,H,W,3)",
-        "the same by a number of [-max_delta, max_delta) for each image", {.types = "real"}),
+        "adjust_hue with a delta drawn from [-max_delta, max_delta) for each image",
+        {.types = "real"}),
     row<ops::Pow, ops::Mul>("adjust_gamma", "adjust_gamma(x, gamma, gain)",
-                            "(N,H,W,C) -> (N,H,W,C)", "gain x^gamma", {.types = "real"}),
+                            "(N,H,W,C) -> (N,H,W,C)", "gain * x^gamma", {.types = "real"}),
     row<ops::Div, ops::Mean, ops::Sqrt>(
         "per_image_standardization", "per_image_standardization(x)", "(N,H,W,C) -> (N,H,W,C)",
-        "(x - mean) / deviation of each image, the deviation at least 1 / sqrt(H W C)",
+        "(x - mean) / deviation for each image; the deviation is at least 1 / sqrt(H W C)",
         {.types = "real"}),
     row<ops::Maximum, ops::Add, ops::Slice, ops::Pad>(
         "dilation2d", "dilation2d<options>(x, filter)", "(N,H,W,C) x (KH,KW,C) -> (N,H',W',C)",
         "the maximum over a window of x + filter, for each channel", {.types = "floating"}),
     row<ops::Maximum, ops::Add, ops::Slice, ops::Pad>(
         "erosion2d", "erosion2d<options>(x, filter)", "(N,H,W,C) x (KH,KW,C) -> (N,H',W',C)",
-        "the minimum over a window of x - filter, turned around", {.types = "floating"}),
+        "the minimum over a window of x - filter, the filter turned around", {.types = "floating"}),
     row<ops::Concat, ops::Slice, ops::Pad>(
         "extract_image_patches", "extract_image_patches<options>(x)",
-        "(N,H,W,C) -> (N,H',W',KH*KW*C)", "windows as channels", {.types = "any"}),
+        "(N,H,W,C) -> (N,H',W',KH*KW*C)", "each window as channels", {.types = "any"}),
 };

@@ -19,7 +19,7 @@ inline constexpr Row linalg_rows[] = {
         "X of A X = B, or of A^T X = B; Error if A is singular", {.types = "float, double"}),
     row<ops::MatrixTriangularSolve>(
         "matrix_triangular_solve", "matrix_triangular_solve<triangle, transposed>(a, b)",
-        "(...,N,N) x (...,N,K) -> (...,N,K)", "the same, reading one triangle of A",
+        "(...,N,N) x (...,N,K) -> (...,N,K)", "the same for a triangular A; reads one triangle",
         {.types = "float, double"}),
     row<ops::Cholesky>("cholesky", "cholesky(a)", "(...,N,N) -> (...,N,N)",
                        "lower triangle L of A = L L^T; Error if A is not positive definite",
@@ -29,13 +29,14 @@ inline constexpr Row linalg_rows[] = {
         "l, u, p: row i of l u is row p(i) of A", {.types = "float, double"}),
     row<ops::Qr, ops::MatrixTriangularSolve>(
         "qr", "qr(a)", "(...,M,N) -> (...,M,P), (...,P,N)",
-        "q, r of A = q r, orthonormal columns and an upper triangle, P = min(M, N)",
+        "q, r of A = q r: q has orthonormal columns, r is upper triangular, P = min(M, N)",
         {.types = "float, double"}),
     row<ops::MatrixTriangularSolve, ops::Qr, ops::Cholesky, ops::MatMul>(
         "lstsq", "lstsq(a, b, l2)", "(...,M,N) x (...,M,K) -> (...,N,K)",
-        "the X with the smallest |A X - B|^2 + l2 |X|^2; l2 is 0", {.types = "float, double"}),
+        "the X with the smallest |A X - B|^2 + l2 |X|^2; l2 is 0 by default",
+        {.types = "float, double"}),
     row<ops::Eigvals>("eigvals", "eigvals(a)", "(...,N,N) -> (...,N)",
-                      "eigenvalues of any matrices, as complex numbers",
+                      "eigenvalues of any square matrix, as complex numbers",
                       {.types = "float, double"}),
     row<ops::SelfAdjointEig>("self_adjoint_eig", "self_adjoint_eig(a)",
                              "(...,N,N) -> (...,N), (...,N,N)",

@@ -8,7 +8,7 @@
 inline constexpr Row losses_rows[] = {
     row<ops::Mul, ops::Sum, ops::Div, ops::Select, ops::NotEqual>(
         "compute_weighted_loss", "compute_weighted_loss<reduction>(losses, weights)",
-        "(B,...) -> ()", "sum(losses * weights) / how many weights are not 0",
+        "(B,...) -> ()", "sum(losses * weights) / number of nonzero weights",
         {.types = "floating"}),
     row<ops::Abs, ops::Sub, ops::Sum>(
         "absolute_difference", "absolute_difference(predictions, labels, weights)",
@@ -18,11 +18,13 @@ inline constexpr Row losses_rows[] = {
         "(B,...) x (B,...) -> ()", "(prediction - label)^2", {.types = "floating"}),
     row<ops::Abs, ops::Minimum, ops::Square, ops::Sum>(
         "huber_loss", "huber_loss(predictions, labels, weights, {.delta = 1})",
-        "(B,...) x (B,...) -> ()", "d^2 / 2 of a distance d <= delta, else delta d - delta^2 / 2",
+        "(B,...) x (B,...) -> ()",
+        "with d = |prediction - label|: d^2 / 2 if d <= delta, else delta d - delta^2 / 2",
         {.types = "floating"}),
     row<ops::Exp, ops::Mul, ops::Log, ops::Select, ops::Sum>(
         "log_poisson_loss", "log_poisson_loss(log_input, labels, weights, options)",
-        "(B,...) x (B,...) -> ()", "exp(x) - x label, and log(label!) about, if asked for",
+        "(B,...) x (B,...) -> ()",
+        "exp(x) - x label; with compute_full_loss plus an approximation of log(label!)",
         {.types = "floating"}),
     row<ops::Mul, ops::Sum>(
         "cosine_distance", "cosine_distance<reduction, axis>(predictions, labels, weights)",
@@ -30,12 +32,12 @@ inline constexpr Row losses_rows[] = {
     row<ops::Sub, ops::Square, ops::Mean, ops::Sum>(
         "mean_pairwise_squared_error", "mean_pairwise_squared_error(predictions, labels, weights)",
         "(B,...) x (B,...) -> ()",
-        "mean over pairs of elements of the squared difference of their differences, summed over "
+        "mean over pairs i, j of a sample's elements of ((y_i - y_j) - (t_i - t_j))^2, summed over "
         "samples",
         {.types = "floating"}),
     row<ops::Relu, ops::Mul, ops::Sum>(
         "hinge_loss", "hinge_loss(logits, labels, weights)", "(B,...) x (B,...) -> ()",
-        "max(0, 1 - s logit), s = 1 or -1 of the labels 1 and 0", {.types = "floating"}),
+        "max(0, 1 - s logit); s = 1 for label 1, -1 for label 0", {.types = "floating"}),
     row<ops::Log, ops::Mul, ops::Sum>(
         "log_loss", "log_loss(predictions, labels, weights, {.epsilon = 1e-7})",
         "(B,...) x (B,...) -> ()", "-label log(p + epsilon) - (1 - label) log(1 - p + epsilon)",

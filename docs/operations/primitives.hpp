@@ -7,12 +7,13 @@
 // A branch made of primitives has a gradient; a loop, if its frame has max_iterations.
 inline constexpr Row primitives_rows[] = {
     row<ops::Switch>("switch_", "primitives::switch_(x, predicate)", "(S) x () -> (S), (S)",
-                     "x in one of two places, .on_false or .on_true; dead in the other",
+                     "x as .on_true or .on_false; the other of the two is dead",
                      {.types = "any", .gradient = Gradient::any_order}),
     row<ops::Merge>("merge", "primitives::merge(a, b)", "(S) x (S) -> (S)",
-                    "the one that is not dead", {.types = "any", .gradient = Gradient::any_order}),
+                    "the input that is not dead",
+                    {.types = "any", .gradient = Gradient::any_order}),
     row<ops::Merge>("merge_with_index", "primitives::merge_with_index(a, b)",
-                    "(S) x (S) -> (S), ()", "the same, and its number",
+                    "(S) x (S) -> (S), ()", "the input that is not dead, and its number",
                     {.types = "any", .gradient = Gradient::any_order}),
     row<ops::Merge>("merge", "primitives::merge(entered)", "(S) -> (S)",
                     "a loop's state; primitives::connect(state, next) gives it its back edge",
@@ -30,6 +31,6 @@ inline constexpr Row primitives_rows[] = {
                             "x in the next iteration",
                             {.types = "any", .gradient = Gradient::any_order}),
     row<ops::Leave>("leave", "primitives::leave(x)", "(S) -> (S)",
-                    "the last iteration's x, outside of the frame",
+                    "x of the last iteration, outside the frame",
                     {.types = "any", .gradient = Gradient::any_order}),
 };

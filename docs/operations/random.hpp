@@ -8,7 +8,7 @@
 inline constexpr Row random_rows[] = {
     row<ops::RandomUniform, ops::RandomInteger>(
         "random_uniform", "random_uniform<T, D...>(g, label, low, high)", "() -> (D...)",
-        "uniform in [low, high), which is [0, 1) by default; integers too",
+        "uniform in [low, high), by default [0, 1); also integers",
         {.types = "floating, integers", .gradient = Gradient::no_tensors}),
     row<ops::Mul, ops::Sqrt, ops::Log, ops::Cos, ops::RandomUniform>(
         "random_normal", "random_normal<T, D...>(g, label, mean, deviation)", "() -> (D...)",
@@ -22,19 +22,21 @@ inline constexpr Row random_rows[] = {
                                        {.types = "floating", .gradient = Gradient::nothing}),
     row<ops::Sum, ops::Cast, ops::LessEqual, ops::CumSum, ops::Exp, ops::Max, ops::RandomUniform>(
         "categorical", "categorical<N>(logits, label)", "(..,K) -> (..,N)",
-        "N classes drawn with the probabilities softmax(logits); one, and (..), without <N>",
+        "N classes drawn with probabilities softmax(logits); without <N> one class, with the shape "
+        "(..)",
         {.types = "floating", .gradient = Gradient::nothing}),
     row<ops::Mul, ops::Log1p, ops::Neg, ops::RandomUniform>(
         "random_exponential", "random_exponential<T, D...>(g, label, rate)", "() -> (D...)",
-        "exponential; like those below in typeflow/random.hpp",
+        "exponential; in typeflow/random.hpp",
         {.types = "floating", .gradient = Gradient::no_tensors}),
-    row<ops::RandomGamma, ops::GammaSlope>("random_gamma", "random_gamma(alpha, label)",
-                                           "(S) -> (S)", "gamma of shape alpha and scale 1",
-                                           {.types = "floating", .gradient = Gradient::once}),
-    row<ops::Sigmoid, ops::Sub, ops::RandomGamma, ops::GammaSlope>(
-        "random_beta", "random_beta(a, b, label)", "(S) x (S) -> (S)", "beta",
+    row<ops::RandomGamma, ops::GammaSlope>(
+        "random_gamma", "random_gamma(alpha, label)", "(S) -> (S)",
+        "gamma, with shape alpha and scale 1; in typeflow/random.hpp",
         {.types = "floating", .gradient = Gradient::once}),
+    row<ops::Sigmoid, ops::Sub, ops::RandomGamma, ops::GammaSlope>(
+        "random_beta", "random_beta(a, b, label)", "(S) x (S) -> (S)",
+        "beta; in typeflow/random.hpp", {.types = "floating", .gradient = Gradient::once}),
     row<ops::RandomPoisson>("random_poisson", "random_poisson(rate, label)", "(S) -> (S)",
-                            "Poisson, as floating-point numbers",
+                            "Poisson, as floating-point numbers; in typeflow/random.hpp",
                             {.types = "floating", .gradient = Gradient::nothing}),
 };

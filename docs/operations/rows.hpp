@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-#include "typeflow/graph.hpp"
+#include "typeflow/operations.hpp"
 
 namespace typeflow::docs {
 

@@ -8,32 +8,34 @@
 
 inline constexpr Row selection_rows[] = {
     row<ops::WhereIndex>("where_index", "where(mask)", "(S) -> (size of S, rank of S), ()",
-                         "{indices, count}: where the mask is true; where<Bound>(mask): (Bound, "
-                         "rank of S)",
+                         "{indices, count}: the coordinates where the mask is true; "
+                         "where<Bound>(mask) gives (Bound, rank of S)",
                          {.types = "bool"}),
     row<ops::Gather, ops::Partition, ops::ScatterSum>(
         "boolean_mask", "boolean_mask<axis>(x, mask)", "(A,S,B) x (S) -> (A, size of S, B), ()",
         "{values, count}: the parts of x where the mask is true; boolean_mask<axis, Bound>(x, "
-        "mask): (A,Bound,B)",
+        "mask) gives (A,Bound,B)",
         {.types = "any; mask: bool"}),
-    row<ops::Unique>("unique", "unique(x)", "(N) -> (N), (N), ()",
-                     "{values, index, count}: distinct elements in the order of their first "
-                     "occurrence, and the position of each element among them; unique<Bound>(x): "
-                     "(Bound) values",
-                     {.types = "any"}),
+    row<ops::Unique>(
+        "unique", "unique(x)", "(N) -> (N), (N), ()",
+        "{values, index, count}: distinct elements in the order of their first occurrence, and the "
+        "position of each element of x among them; unique<Bound>(x) gives (Bound) values",
+        {.types = "any"}),
     row<ops::Gather, ops::Partition, ops::ScatterSum>(
         "dynamic_partition", "dynamic_partition<n>(x, partitions)",
         "(S,B) x (S) -> n times (size of S, B), ()",
         "an array of {values, count}: the rows of x with partition 0, with partition 1...; "
-        "dynamic_partition<n, Bound>(x, partitions): (Bound,B)",
+        "dynamic_partition<n, Bound>(x, partitions) gives (Bound,B)",
         {.types = "any; partitions: integers"}),
     row<ops::Gather, ops::LastPositions, ops::Select, ops::GreaterEqual>(
         "dynamic_stitch", "dynamic_stitch<n>(tuple{i...}, tuple{x...})",
-        "k times (S) and (S,B) -> (n,B)", "y[i[k][s]] = x[k][s], later ones win; zero elsewhere",
+        "k times (S) and (S,B) -> (n,B)",
+        "y[i[k][s]] = x[k][s]; the last duplicate wins; zero elsewhere",
         {.types = "any; indices: integers"}),
     row<ops::Gather, ops::LastPositions, ops::Select, ops::GreaterEqual>(
         "sparse_to_dense", "sparse_to_dense<D...>(indices, values, otherwise)",
-        "(N,R) x (N) -> (D...)", "values at the indices, later ones win; `otherwise` elsewhere",
+        "(N,R) x (N) -> (D...)",
+        "values at the indices; the last duplicate wins; `otherwise` elsewhere",
         {.types = "any; indices: integers"}),
     row<ops::ReverseSequence>(
         "reverse_sequence", "reverse_sequence<sequence_axis, batch_axis>(x, lengths)",

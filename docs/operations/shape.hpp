@@ -8,37 +8,39 @@ inline constexpr Row shape_rows[] = {
     row<ops::Reshape>("reshape", "reshape<D...>(x)", "(S) -> (D...)",
                       "the same elements in row-major order, no copy", {.types = "any"}),
     row<ops::Reshape>("expand_dims", "expand_dims<axis>(x)", "(A,B) -> (A,1,B)",
-                      "with one axis of extent 1 more", {.types = "any"}),
+                      "with a new axis of extent 1", {.types = "any"}),
     row<ops::Reshape>("squeeze", "squeeze<axes...>(x)", "(A,1,B) -> (A,B)",
-                      "without axes of extent 1, the named ones or all", {.types = "any"}),
+                      "without the named axes of extent 1, by default all", {.types = "any"}),
     row<ops::Transpose>("transpose", "transpose<axes...>(x)", "(A,B,C) -> (C,A,B)",
-                        "the axes in another order; in reverse if none is named", {.types = "any"}),
+                        "the axes in this order; reversed if none is named", {.types = "any"}),
     row<ops::BroadcastTo>("broadcast_to", "broadcast_to<D...>(x)", "(S) -> (D...)",
-                          "repeated along axes of extent 1 and new axes in front"),
+                          "repeated along axes of extent 1 and along new leading axes"),
     row<ops::BroadcastTo, ops::Reshape>("tile", "tile<n...>(x)", "(A,B) -> (n*A,m*B)",
                                         "repeated n times along each axis"),
     row<ops::Reverse>("reverse", "reverse<axes...>(x)", "(S) -> (S)",
                       "in reverse order along the axes", {.types = "any"}),
     row<ops::Transpose, ops::Reshape>("space_to_depth", "space_to_depth<b>(x)",
                                       "(N,H,W,C) -> (N,H/b,W/b,b*b*C)",
-                                      "blocks of pixels as channels", {.types = "any"}),
+                                      "blocks of pixels become channels", {.types = "any"}),
     row<ops::Transpose, ops::Reshape>("depth_to_space", "depth_to_space<b>(x)",
                                       "(N,H,W,b*b*C) -> (N,b*H,b*W,C)",
-                                      "channels as blocks of pixels", {.types = "any"}),
+                                      "channels become blocks of pixels", {.types = "any"}),
     row<ops::Transpose, ops::Pad, ops::Slice, ops::Reshape>(
         "space_to_batch", "space_to_batch<b, b>(x)", "(N,H,W,C) -> (N*b*b,H/b,W/b,C)",
-        "blocks of pixels along the batch; tf::SpaceToBatch<2>{.block, .paddings} adds zeros first",
+        "blocks of pixels become batch elements; tf::SpaceToBatch<2>{.block, .paddings} pads with "
+        "zeros first",
         {.types = "any"}),
     row<ops::Transpose, ops::Pad, ops::Slice, ops::Reshape>(
         "batch_to_space", "batch_to_space<b, b>(x)", "(N*b*b,H,W,C) -> (N,H*b,W*b,C)",
-        "its inverse; tf::BatchToSpace<2>{.block, .crops} cuts off at the end", {.types = "any"}),
+        "the inverse of space_to_batch; tf::BatchToSpace<2>{.block, .crops} crops afterwards",
+        {.types = "any"}),
     // Parts.
     row<ops::Slice, ops::Pad, ops::Reverse, ops::Reshape>(
         "slice", "slice<tf::whole, 3, tf::range(0, 5, 2)>(x)", "(A,B,C) -> (A,3)",
         "NumPy's x[:, 3, 0:5:2]; also tf::from(b, step), tf::every(step), tf::new_axis",
         {.types = "any"}),
     row<ops::Slice, ops::Pad, ops::Reshape>("select", "select<axis>(x, i)", "(B,T,H) -> (B,H)",
-                                            "element i along an axis, i an int of the model's C++",
+                                            "element i along an axis; i is a C++ int of the model",
                                             {.types = "any"}),
     row<ops::Slice, ops::Pad>("split", "split<n, axis>(x)", "(A,n*B) -> n of (A,B)",
                               "equal parts, as a std::array", {.types = "any"}),
@@ -51,16 +53,16 @@ inline constexpr Row shape_rows[] = {
     // Together.
     row<ops::Concat, ops::Slice, ops::Pad>(
         "concat", "concat<axis>(a, b...)", "(A,B) x (A,C)... -> (A,B+C...)",
-        "one after another along an axis; also of a std::array", {.types = "any"}),
+        "the tensors one after another along an axis; also takes a std::array", {.types = "any"}),
     row<ops::Concat, ops::Slice, ops::Pad, ops::Reshape>(
         "stack", "stack<axis>(a, b...)", "n of (A,B) -> (A,n,B)",
-        "along a new axis; also of a std::array", {.types = "any"}),
+        "the tensors along a new axis; also takes a std::array", {.types = "any"}),
     row<ops::Pad, ops::Slice>("pad", "pad<before, after, ...>(x, value)", "(A) -> (before+A+after)",
-                              "with borders of a number or scalar tensor, 0 unless given",
+                              "x with borders of a number or scalar tensor, 0 by default",
                               {.types = "any"}),
     row<ops::Concat, ops::Reverse, ops::Slice, ops::Pad>(
         "mirror_pad", "mirror_pad<tf::Mirror::reflect, before, after, ...>(x)",
-        "(A) -> (before+A+after)", "with borders that mirror x; or tf::Mirror::symmetric",
+        "(A) -> (before+A+after)", "x with borders that mirror it; also tf::Mirror::symmetric",
         {.types = "any"}),
     // From nothing but a shape.
     row<ops::Constant, ops::BroadcastTo>("zeros_tensor", "zeros_tensor<T, D...>(g)", "-> (D...)",
@@ -73,18 +75,20 @@ inline constexpr Row shape_rows[] = {
     row<ops::BroadcastTo, ops::Constant>(
         "ones_like", "ones_like(x)", "(S) -> (S)", "ones of the type and shape of x",
         {.gradient = Gradient::nothing, .infallible = "every tensor has a type and a shape"}),
-    row<ops::BroadcastTo>("fill", "fill<D...>(x)", "() -> (D...)", "a scalar tensor everywhere"),
+    row<ops::BroadcastTo>("fill", "fill<D...>(x)", "() -> (D...)",
+                          "x, a scalar tensor, everywhere"),
     row<ops::Add, ops::Mul, ops::Cast, ops::IndexAlong>(
         "range", "range<T, n>(g, start, delta)", "() x () -> (n)", "start, start + delta, ..."),
     row<ops::Select, ops::Equal, ops::Add, ops::Mul, ops::Div, ops::IndexAlong>(
         "linspace", "linspace<T, n>(g, from, to)", "() x () -> (n)",
-        "n numbers, evenly apart, the last is `to`", {.types = "floating"}),
+        "n evenly spaced numbers; the last is `to`", {.types = "floating"}),
     row<ops::Select, ops::Equal, ops::IndexAlong>(
         "one_hot", "one_hot<depth, axis, T>(indices, on, off)", "(S) -> (S,depth)",
-        "rows of `off` with `on` at the index; of `off` alone if the index is outside",
+        "rows of `off` with `on` at the index; only `off` if the index is out of range",
         {.types = "integers", .gradient = Gradient::nothing}),
     row<ops::Less, ops::IndexAlong>("sequence_mask", "sequence_mask<n>(lengths)", "(S) -> (S,n)",
-                                    "true before the length", {.types = "integers"}),
+                                    "n booleans for each length: true at positions below it",
+                                    {.types = "integers"}),
     row<ops::Constant>("rank", "rank(x)", "(S) -> ()", "the number of axes, an int32 constant",
                        {.types = "any", .infallible = "every tensor has a rank"}),
     row<ops::Constant, ops::Cast>(
@@ -93,6 +97,6 @@ inline constexpr Row shape_rows[] = {
         {.types = "any", .infallible = "every tensor has a size"}),
     row<ops::Constant, ops::Concat, ops::Cast>(
         "shape", "shape(x)", "(S) -> (rank)",
-        "the extents, int32; constants where they are not multiples of tf::batch",
+        "the extents, int32; constant unless they are multiples of tf::batch",
         {.types = "any", .infallible = "every tensor has a shape"}),
 };

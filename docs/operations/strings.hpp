@@ -7,24 +7,25 @@
 
 inline constexpr Row strings_rows[] = {
     row<ops::StringJoin>("string_join", "string_join(separator, x...)", "broadcast",
-                         "the strings one after the other with a separator in between; operands "
+                         "the strings one after the other, with a separator between them; operands "
                          "are tensors and texts",
                          {.types = "strings"}),
     row<ops::ReduceJoin>(
         "reduce_join", "reduce_join<axis>(x, separator)", "(...,N,...) -> (...,...)",
-        "the strings along an axis as one, with a separator in between", {.types = "strings"}),
+        "the strings along an axis joined, with a separator between them", {.types = "strings"}),
     row<ops::StringSplit>("string_split", "string_split<n>(x, delimiters)",
                           "(I...) -> (I...,n), (I...)",
-                          "what lies between delimiters, of which each byte is one; and how many "
-                          "tokens there are; {.skip_empty = false} takes empty ones too",
+                          "the tokens between delimiters, and their number; each byte of "
+                          "`delimiters` is one; {.skip_empty = false} keeps empty tokens",
                           {.types = "strings"}),
-    row<ops::Substr>("substr", "substr(x, position, length)", "(I...) x (I...) x (I...) -> (I...)",
-                     "bytes from a position on; a negative position counts from the end",
-                     {.types = "strings; positions, lengths: integers"}),
+    row<ops::Substr>(
+        "substr", "substr(x, position, length)", "(I...) x (I...) x (I...) -> (I...)",
+        "up to `length` bytes from a position; a negative position counts from the end",
+        {.types = "strings; positions, lengths: integers"}),
     row<ops::StringLength>("string_length", "string_length(x)", "same",
                            "the number of bytes, int32", {.types = "strings"}),
     row<ops::StringToNumber>("string_to_number", "string_to_number<T>(x)", "same",
-                             "the number that each string is; float if T is not named",
+                             "the number that each string spells; float by default",
                              {.types = "strings"}),
     row<ops::AsString>("as_string", "as_string(x)", "same",
                        "the shortest decimal text that reads back as the number; \"true\", "
@@ -35,14 +36,14 @@ inline constexpr Row strings_rows[] = {
         "FarmHash's Fingerprint64 modulo the buckets, int64", {.types = "strings"}),
     row<ops::StringToHashBucketStrong>(
         "string_to_hash_bucket_strong", "string_to_hash_bucket_strong(x, buckets, {k0, k1})",
-        "same", "SipHash-2-4 with a key modulo the buckets, int64", {.types = "strings"}),
+        "same", "SipHash-2-4 with a key, modulo the buckets, int64", {.types = "strings"}),
     row<ops::StringIndex>("string_index", "string_index(keys)", "(K) -> (2^n)",
-                          "the hash index by which the keys are found", {.types = "strings"}),
+                          "the hash index for finding the keys", {.types = "strings"}),
     row<ops::FindString>("find_strings", "find_strings(x, keys[, index])", "(I...) x (K) -> (I...)",
                          "the position of each string among the keys, int64; -1 for none",
                          {.types = "strings"}),
     row<ops::FindString, ops::Gather, ops::Select>(
         "lookup", "lookup(x, keys, values, default[, index])", "(I...) x (K) x (K) x () -> (I...)",
-        "the value of each string's key; the default where it is none of the keys",
+        "the value of each string's key; the default if it is not among the keys",
         {.types = "strings; values: any"}),
 };

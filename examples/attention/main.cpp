@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Attention over sequences of any length, with two run-time extents. A sequence has pairs of a key
-// and a value, and its queries are some of its keys: the net learns to find the values that belong
-// to them. It trains on sequences of 4 to 24 pairs, each step on another length, and is tested on
-// lengths that it has not seen, with the one program. Expected: a test accuracy of at least 0.99.
+// Attention over sequences of any length, with two symbols, batch and time. A sequence has pairs of
+// a key and a value. Its queries are some of its keys, and the net learns to find their values. It
+// trains on sequences of 4 to 24 pairs, with another length in each step. The same program is
+// tested on lengths that it has not seen. Expected: a test accuracy of at least 0.99.
 //
 //   attention --steps 400
 
@@ -15,6 +15,8 @@
 #include <random>
 #include <vector>
 
+#include <typeflow/attention.hpp>
+#include <typeflow/indexing.hpp>
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
@@ -22,7 +24,7 @@
 
 namespace tf = typeflow;
 
-constexpr int kinds = 12;  // of keys, and of values
+constexpr int kinds = 12;  // the number of keys, and of values
 constexpr int width = 32;
 constexpr int questions = 4;  // about each sequence
 
@@ -48,7 +50,7 @@ constexpr void recall(tf::Graph& g) {
   tf::GradientDescent{.rate = rate}.minimize(loss).named("train");
 }
 
-/// Sequences of one length; in each a key has one value.
+/// Sequences of one length, each of which has one value for a key.
 struct Sequences {
   Sequences(std::size_t count, std::size_t length, std::mt19937_64& random)
       : keys(count * length),
@@ -86,7 +88,7 @@ void train(const examples::Options& options) {
   std::mt19937_64 random(options.seed);
   tf::Progress progress({.steps = options.steps, .batch_size = options.batch});
   for (std::int64_t step = 1; step <= options.steps; ++step) {
-    // The queries tell the batch; what is left of the keys' number is the length.
+    // The queries give the batch; the number of keys over it is the length.
     const Sequences s(static_cast<std::size_t>(options.batch), 4 + random() % 21, random);
     const float loss = session.run<"loss", "train">(
         tf::feed<"queries">(s.queries), tf::feed<"answers">(s.answers), tf::feed<"keys">(s.keys),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A census, line by line: does a person earn more than 50,000 dollars a year? The model takes lines
-// of text as they are in the file and does all the rest itself: it splits them into fields, reads
-// numbers, puts words into hash buckets, alone and crossed with others, and looks the answer up in
-// a table. Wide and deep, after Cheng et al., arXiv:1606.07792. Expected on the census of 1994
-// (Kohavi, KDD 1996): at least 0.84, which TensorFlow's tutorial on this data has.
+// A census, line by line: does a person earn more than 50,000 dollars a year? The model takes the
+// file's lines of text and does everything else. It splits them into fields, reads numbers, puts
+// words and crossed words into hash buckets, and looks up the answer in a table. It is a wide and
+// deep model, after Cheng et al., arXiv:1606.07792. Expected on the census of 1994 (Kohavi, KDD
+// 1996): an accuracy of at least 0.84, as in TensorFlow's tutorial on this data.
 //
 //   census --data DIR    DIR, or DIR/uci, has adult.data and adult.test
-//   census               takes TYPEFLOW_DATA, else makes people up
+//   census               takes TYPEFLOW_DATA, otherwise makes up people
 
 #include <algorithm>
 #include <array>
@@ -18,12 +18,14 @@
 #include <fstream>
 #include <random>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <typeflow/data.hpp>
+#include <typeflow/indexing.hpp>
 #include <typeflow/losses.hpp>
 #include <typeflow/metrics.hpp>
 #include <typeflow/strings.hpp>
@@ -36,7 +38,7 @@ namespace tf = typeflow;
 
 constexpr int columns = 15;  // the last is the answer
 constexpr int buckets = 4000;
-constexpr int width = 8;  // of a word's vector
+constexpr int width = 8;  // the length of a word's vector
 
 constexpr void census(tf::Graph& g) {
   auto lines = placeholder<std::string_view, tf::batch>(g, "lines");
@@ -44,13 +46,14 @@ constexpr void census(tf::Graph& g) {
   auto [fields, counts] = string_split<columns>(lines, ", ");
   auto column = [&, all = fields](int i) { return select<1>(all, i); };
 
-  // Age, years of education, capital gained and lost, hours a week, each about 0 and not far from
-  // it.
+  // Age, years of education, capital gained and lost, hours of work a week, each scaled to lie
+  // about 0.
   auto number = [&](int i) { return string_to_number(column(i)); };
   auto numbers = stack<1>(number(0) / 20 - 2, number(4) / 5 - 2, log1p(number(10)) / 5,
                           log1p(number(11)) / 5, number(12) / 20 - 2);
 
-  // The words, by column, so that "?" of one is not that of another; and pairs of them.
+  // The words, with the number of their column, so that "?" differs between columns; and pairs of
+  // them.
   auto work = string_join("", "work=", column(1));
   auto education = string_join("", "education=", column(3));
   auto married = string_join("", "married=", column(5));
@@ -87,7 +90,7 @@ constexpr void census(tf::Graph& g) {
 
 using Lines = std::vector<std::string>;
 
-/// The lines with all columns.
+/// The lines that have all columns.
 Lines read_lines(const std::filesystem::path& file) {
   std::ifstream in(file);
   Lines lines;
@@ -98,7 +101,7 @@ Lines read_lines(const std::filesystem::path& file) {
   return lines;
 }
 
-/// People whose income follows from their age, education and occupation, but for one of ten.
+/// People whose income follows from their age, education and occupation, except for one in ten.
 Lines made_lines(std::size_t count, std::mt19937_64& random) {
   constexpr std::array occupations = {"Baker", "Smith", "Judge", "Doctor", "Clerk"};
   Lines lines;
@@ -108,20 +111,21 @@ Lines made_lines(std::size_t count, std::mt19937_64& random) {
     const auto occupation = random() % occupations.size();
     bool rich = age + 4 * school + (occupation == 2 || occupation == 3 ? 30 : 0) > 100;
     if (random() % 10 == 0) rich = !rich;
-    lines.push_back(std::to_string(age) + ", Private, 0, School, " + std::to_string(school) +
-                    ", Single, " + occupations[occupation] + ", Alone, Any, " +
-                    (random() % 2 == 0 ? "Male" : "Female") + ", 0, 0, 40, Nowhere, " +
-                    (rich ? ">50K" : "<=50K"));
+    std::ostringstream line;
+    line << age << ", Private, 0, School, " << school << ", Single, " << occupations[occupation]
+         << ", Alone, Any, " << (random() % 2 == 0 ? "Male" : "Female") << ", 0, 0, 40, Nowhere, "
+         << (rich ? ">50K" : "<=50K");
+    lines.push_back(line.str());
   }
   return lines;
 }
 
-/// The folder with the census, or its subfolder; empty if there is none.
+/// The folder with the census, or its subfolder; empty if it is in neither.
 std::filesystem::path census_file(const std::filesystem::path& folder, const char* name) {
   const std::string below = std::string("uci/") + name;
   return examples::find_file(folder, {name, below.c_str()});
 }
-bool has_census(const std::filesystem::path& folder) {
+bool has_census(const std::string& folder) {
   return !census_file(folder, "adult.data").empty() && !census_file(folder, "adult.test").empty();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The Mandelbrot set by a loop in the graph: how often z := z^2 + c can be done before |z| exceeds
-// 4, at most 200 times, for 450 x 600 numbers c. As in TensorFlow's tutorial, whose loop stands in
-// Python and is tf::while_loop here. Expected: the counts are those of a plain loop over one number
-// after the other, but where rounding decides, in 0.99 of the points at least.
+// 4, at most 200 times, for 450 x 600 numbers c. TensorFlow's tutorial has the loop in Python; here
+// it is a tf::while_loop. Expected: at least 0.99 of the counts equal those of a plain loop over
+// single numbers; at the other points rounding decides.
 //
 //   ch01_fractal --output mandelbrot.png
 
@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/image.hpp>
 #include <typeflow/typeflow.hpp>
 
@@ -28,7 +29,7 @@ constexpr float least_re = -2.0f;    // the least real part
 constexpr float least_im = -1.125f;  // the least imaginary part
 constexpr float distance = 0.005f;   // from one point to the next
 constexpr std::int32_t most = 200;
-constexpr float limit = 16.0f;  // of |z|^2
+constexpr float limit = 16.0f;  // the limit of |z|^2
 
 constexpr void mandelbrot(tf::Graph& g) {
   auto re = placeholder<float, rows, columns>(g, "re");
@@ -41,7 +42,8 @@ constexpr void mandelbrot(tf::Graph& g) {
                  [&](auto step, auto a, auto b, auto count) {
                    auto next_a = a * a - b * b + re;
                    auto next_b = 2.0f * a * b + im;
-                   // What has escaped stays where it is: its square would soon be no number.
+                   // A point that has escaped stays where it is, because its square would soon be
+                   // no number.
                    auto inside = is_inside(a, b);
                    return std::tuple(step + 1, where(inside, next_a, a), where(inside, next_b, b),
                                      count + tf::cast<std::int32_t>(inside));
@@ -51,7 +53,7 @@ constexpr void mandelbrot(tf::Graph& g) {
   counts.named("counts");
 }
 
-/// The same for one number.
+/// The same for a single number.
 std::int32_t count_of(std::complex<float> c) {
   std::complex<float> z = c;
   std::int32_t count = 0;
@@ -63,7 +65,7 @@ std::int32_t count_of(std::complex<float> c) {
   return count;
 }
 
-/// Black in the set; outside from blue through white to brown, twice around.
+/// Black inside of the set; outside from blue through white to brown, twice.
 void add_color(tf::Image& image, std::int32_t count) {
   const double turn = 4 * 3.14159265358979 * std::sqrt(static_cast<double>(count) / most);
   for (const double shift : {0.0, 0.6, 1.2}) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 1: no net, but a pond in the rain. The height U of the water and its speed Ut are
-// variables; a run takes a step of the wave equation with damping,
+// Chapter 1: no net, but a pond in the rain. The water's height U and speed Ut are variables. A run
+// takes a step of the damped wave equation,
 //
 //   U  += eps Ut
 //   Ut += eps (laplace(U) - damping Ut)
 //
 // where Laplace's operator is a stencil of 3x3. Settings and stencil are those of TensorFlow's
 // tutorial "Partial Differential Equations", whose simple scheme lets the shortest waves grow by
-// 0.3 % a step. The result is compared with plain loops of doubles. Expected: an agreement, one
-// less the norm of the difference over the norm of U, that rounds to 1.
+// 0.3 % a step. The result is compared with plain loops of doubles. Expected: an agreement (1 - the
+// norm of the difference over the norm of U) that rounds to 1.
 //
 //   ch01_pde    writes five pictures of the pond, side by side
 
@@ -37,13 +37,13 @@ constexpr double damping = 0.04;
 constexpr int drops = 40;
 constexpr int pictures = 5;
 
-/// What lies Y rows below and X columns to the right of each point. (502,502) -> (500,500)
+/// The values Y rows below and X columns to the right of each point. (502,502) -> (500,500)
 template <int Y, int X>
 constexpr auto neighbours(auto bordered) {
   return slice<tf::range(1 + Y, 1 + Y + side), tf::range(1 + X, 1 + X + side)>(bordered);
 }
 
-/// The stencil of Laplace's operator; beyond the shore U is 0. (500,500) -> (500,500)
+/// The stencil of Laplace's operator; outside of the pond U is 0. (500,500) -> (500,500)
 constexpr auto laplace(auto u) {
   auto w = pad<1, 1, 1, 1>(u);
   auto beside =
@@ -58,12 +58,12 @@ constexpr void pond(tf::Graph& g) {
   auto decay = placeholder<float>(g, "damping", static_cast<float>(damping));
   auto U = variable<float, side, side>(g, "U", tf::zeros);
   auto Ut = variable<float, side, side>(g, "Ut", tf::zeros);
-  // A variable's name means its value when the run starts, so both see the pond of before.
+  // A variable's name means its value at the start of the run, so both steps see the old pond.
   group(assign(U, U + eps * Ut), assign(Ut, Ut + eps * (laplace(U) - decay * Ut))).named("step");
   clip_by_value(U, -0.1f, 0.1f).named("picture");
 }
 
-/// A flat pond, into which drops have fallen.
+/// A flat pond after drops have fallen into it.
 std::vector<float> rained_on(std::mt19937_64& random) {
   std::vector<float> u(points);
   std::uniform_real_distribution<float> height;
@@ -119,7 +119,7 @@ void rain(const examples::Options& options) {
 
   const std::vector<double> expected = plain_pond(start, options.steps);
   const auto u = variables.get<float>("U");
-  double difference = 0;  // sums of squares: NaN, too, is a difference
+  double difference = 0;  // sums of squares, so that NaN counts as a difference
   double size = 0;
   for (std::size_t i = 0; i < points; ++i) {
     difference += std::pow(static_cast<double>(u[i]) - expected[i], 2);

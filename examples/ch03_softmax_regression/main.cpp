@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 3: softmax regression on MNIST. The settings are the book's: weights from zero, 1000
-// steps of 100 images, gradient descent with rate 0.5. Expected: a test accuracy of about 0.92 (the
-// book's figure), at least 0.910.
+// Chapter 3: softmax regression on MNIST. The settings are those of the book TensorFlow in
+// Practice: weights from zero, 1000 steps of 100 images, gradient descent with rate 0.5. Expected:
+// a test accuracy of about 0.92 (the book's figure), at least 0.910.
 //
 //   ch03_softmax_regression --data DIR    DIR, or DIR/mnist, has the four files of MNIST
-//   ch03_softmax_regression               takes TYPEFLOW_DATA, else trains on drawn digits
+//   ch03_softmax_regression               takes TYPEFLOW_DATA, otherwise trains on drawn digits
 
 #include <cstdint>
 #include <cstdio>
@@ -51,7 +51,7 @@ void train(const examples::Options& options) {
       tf::feed<"x">(digits.test.images), tf::feed<"y">(digits.test.one_hot));
   examples::print_confusion(digits.test.labels, {prediction.data(), prediction.size()});
 
-  // The weights of each digit as an image: bright where ink speaks for it.  // (784,10) -> (10,784)
+  // Each digit's weights as an image, bright where ink makes it likely.  // (784,10) -> (10,784)
   const auto weights = variables.get<float>("W");
   std::vector<float> images(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) images[i % 10 * 784 + i / 10] = weights[i];

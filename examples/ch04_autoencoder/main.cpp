@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 4: an autoencoder on MNIST with additive Gaussian noise. It learns to say an image again
-// from 200 numbers. Pixels are scaled to mean 0 and deviation 1, each for itself. Expected after 20
-// epochs: a mean cost of a batch that has fallen from about 19,000 to at most 9,500.
+// Chapter 4: an autoencoder on MNIST with additive Gaussian noise. It learns to reconstruct an
+// image from 200 numbers. Each pixel is scaled to mean 0 and deviation 1. Expected: after 20 epochs
+// the mean cost of a batch has fallen from about 19,000 to at most 9,500.
 //
 //   ch04_autoencoder --data DIR    DIR, or DIR/mnist, has the four files of MNIST
-//   ch04_autoencoder               takes TYPEFLOW_DATA, else trains on drawn digits
+//   ch04_autoencoder               takes TYPEFLOW_DATA, otherwise trains on drawn digits
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ constexpr std::size_t units = 200;
 constexpr void autoencoder(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 784>(g, "x");
   auto rate = placeholder<float>(g, "rate", 0.001f);
-  auto noise = random_normal<float, 784>(g, "noise");  // one for the whole batch, as the book's
+  auto noise = random_normal<float, 784>(g, "noise");  // one for the batch, as in the book
   auto hidden = softplus(dense<200>(g, "encoder", x + 0.01f * noise)).named("hidden");
   auto reconstruction =
       dense<784>(g, "decoder", hidden, {.weights = tf::zeros}).named("reconstruction");
@@ -40,7 +40,8 @@ constexpr void autoencoder(tf::Graph& g) {
   tf::Adam{.rate = rate}.minimize(cost).named("train");
 }
 
-/// Takes pixels to mean 0 and deviation 1, and back. One that never changes keeps its deviation 0.
+/// Scales pixels to mean 0 and deviation 1, and back. A pixel that never changes keeps its
+/// deviation of 0.
 class StandardScaler {
  public:
   explicit StandardScaler(std::span<const float> images) : mean_(pixels), deviation_(pixels) {
@@ -66,7 +67,7 @@ class StandardScaler {
     }
     return out;
   }
-  /// Appends the images as they were before, as far as a grey value goes.
+  /// Appends the images as they were before scaling, within the range of grey values.
   void unscale(std::span<const float> images, std::vector<float>& out) const {
     for (std::size_t i = 0; i < images.size(); ++i) {
       out.push_back(std::clamp(images[i] * deviation_[i % pixels] + mean_[i % pixels], 0.0f, 1.0f));
@@ -90,12 +91,12 @@ void train(const examples::Options& options) {
   tf::Variables variables;
   tf::Session<autoencoder> session(variables, {.seed = options.seed});
   std::mt19937_64 random(options.seed);
-  const auto next = [&] {  // images that follow one another, from any on
+  const auto next = [&] {  // consecutive images, from a random one on
     const std::size_t first = random() % (count - batch + 1);
     const auto block = std::span<const float>(images).subspan(first * pixels, batch * pixels);
     return std::tuple(tf::feed<"x">(block), tf::feed<"rate">(options.rate));
   };
-  double sum = 0;  // of the epoch's costs
+  double sum = 0;  // the sum of the epoch's costs
   double first = 0;
   double last = 0;
   const auto add = [&](std::int64_t, double cost) {
@@ -117,13 +118,13 @@ void train(const examples::Options& options) {
                    .validate = end_epoch});
   const float test_cost = session.run<"cost">(tf::feed<"x">(test));
 
-  // Ten images of the test, the same said again, and ten made of hidden units that are drawn.
+  // Ten test images, their reconstructions, and ten images made from random hidden units.
   const auto ten = std::span<const float>(test).first(10 * pixels);
   const auto [again, codes] = session.run<"reconstruction", "hidden">(tf::feed<"x">(ten));
   std::vector<float> code(10 * units);
   std::normal_distribution<float> normal;
   for (float& unit : code) unit = normal(random);
-  const auto made = session.run<"reconstruction">(tf::feed<"hidden">(code));  // the encoder rests
+  const auto made = session.run<"reconstruction">(tf::feed<"hidden">(code));  // without the encoder
   std::vector<float> rows;
   scaler.unscale(ten, rows);
   scaler.unscale({again.data(), again.size()}, rows);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 4: a perceptron with one hidden layer and dropout on MNIST, trained by Adagrad. One model
-// function is two sessions, of training and of inference, on one store of variables. Expected: a
-// test accuracy of at least 0.975.
+// Chapter 4: a multilayer perceptron with one hidden layer and dropout on MNIST, trained by
+// Adagrad. One model function gives two sessions, for training and for inference, on one store of
+// variables. Expected: a test accuracy of at least 0.975.
 //
 //   ch04_mlp --data DIR    DIR, or DIR/mnist, has the four files of MNIST
-//   ch04_mlp               takes TYPEFLOW_DATA, else trains on drawn digits
+//   ch04_mlp               takes TYPEFLOW_DATA, otherwise trains on drawn digits
 
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +25,7 @@ constexpr void mlp(tf::Graph& g) {
   auto y = placeholder<float, tf::batch, 10>(g, "y");
   auto rate = placeholder<float>(g, "rate", 0.3f);
   auto hidden = relu(dense<300>(g, "hidden", x, {.weights = tf::truncated_normal(0.1)}));
-  // Off in a session of inference.
+  // An inference session leaves it out.
   auto logits = dense<10>(g, "output", dropout(hidden, {.keep = 0.75}), {.weights = tf::zeros});
   auto prediction = argmax<1>(logits).named("prediction");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
@@ -52,7 +52,7 @@ void train(const examples::Options& options) {
       tf::feed<"x">(digits.test.images), tf::feed<"y">(digits.test.one_hot));
   examples::print_confusion(digits.test.labels, {prediction.data(), prediction.size()});
 
-  // What each of the first hundred hidden units looks at.  // (784,300) -> (100,784)
+  // The weights of the first hundred hidden units.  // (784,300) -> (100,784)
   const auto weights = variables.get<float>("hidden/W");
   std::vector<float> images(std::size_t{100} * 784);
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = weights[i % 784 * 300 + i / 784];

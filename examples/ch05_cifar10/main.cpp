@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Chapter 5: the convolutional net on CIFAR-10, with local response normalization and weight decay.
-// Images are cropped, mirrored, and changed in brightness and contrast by the model itself, anew in
+// The model itself crops and mirrors images, and changes their brightness and contrast, anew in
 // each step. Expected after 3,000 steps of 128: a test accuracy of at least 0.70.
 //
 //   ch05_cifar10 --data DIR    DIR, or DIR/cifar-10-batches-bin, has the six files of CIFAR-10's
 //                              binary version
-//   ch05_cifar10               takes TYPEFLOW_DATA, else trains on shapes that it draws
+//   ch05_cifar10               takes TYPEFLOW_DATA, otherwise trains on drawn shapes
 
 #include <algorithm>
 #include <array>
@@ -25,6 +25,7 @@
 #include <typeflow/image.hpp>
 #include <typeflow/images.hpp>
 #include <typeflow/losses.hpp>
+#include <typeflow/pooling.hpp>
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
@@ -32,7 +33,8 @@
 
 namespace tf = typeflow;
 
-/// Parts of 24 x 24 pixels, as the net sees them: any one when it trains, the middle in a test.
+/// The parts of 24 x 24 pixels that the net sees: at a random place in training, from the middle in
+/// a test.
 constexpr auto look(tf::Graph& g, const auto& bytes) {
   auto x = cast<float>(bytes);
   if (!g.training()) return per_image_standardization(crop_or_pad<24, 24>(x));
@@ -64,11 +66,12 @@ constexpr void cifar_net(tf::Graph& g) {
 
   argmax<1>(logits).named("prediction");
   g.add_loss(mean(softmax_cross_entropy(logits, labels)));
-  auto loss = tf::total_loss(g).named("loss");  // and what the regularisers add
+  auto loss = tf::total_loss(g).named("loss");  // with the regularisers' losses
   tf::Adam{.rate = rate}.minimize(loss).named("train");
 }
 
-/// Shapes in any place, size and colours, a class each: a stand-in where no photographs are.
+/// Shapes with random places, sizes and colours, one shape for each class: a substitute for
+/// photographs.
 tf::Cifar10Images draw_shapes(int count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto uniform = [&](double low, double high) {
@@ -127,7 +130,7 @@ tf::Cifar10 load(const examples::Options& options) {
   return {draw_shapes(4000, options.seed), draw_shapes(1000, options.seed + 1)};
 }
 
-/// How many images of a test the net takes for what they are, as a share of all.
+/// The share of test images that the net classifies correctly.
 double accuracy(tf::Variables& variables, const tf::Cifar10Images& test) {
   tf::Session<cifar_net, tf::inference> session(variables);
   const std::span<const std::uint8_t> all = test.images;
@@ -162,7 +165,7 @@ void train(const examples::Options& options) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  // The filters of the first layer, red, green and blue in a row each.  // (5,5,3,64) -> (192,5,5)
+  // The first layer's filters, a row each for red, green and blue.  // (5,5,3,64) -> (192,5,5)
   const auto weights = variables.get<float>("conv1/W");
   std::vector<float> filters(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) filters[i % 192 * 25 + i / 192] = weights[i];

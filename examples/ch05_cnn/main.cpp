@@ -2,10 +2,10 @@
 
 // Chapter 5: the convolutional net on MNIST: two convolutions with max-pools, a dense layer with
 // dropout, softmax, trained by Adam. Expected: a test accuracy of at least 0.990 after 20,000 steps
-// of 50, of at least 0.97 after 2,000.
+// of 50, at least 0.97 after 2,000.
 //
 //   ch05_cnn --data DIR    DIR, or DIR/mnist, has the four files of MNIST
-//   ch05_cnn               takes TYPEFLOW_DATA, else trains on drawn digits
+//   ch05_cnn               takes TYPEFLOW_DATA, otherwise trains on drawn digits
 
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +40,8 @@ constexpr void cnn(tf::Graph& g) {
   tf::Adam{.rate = rate}.minimize(loss).named("train");
 }
 
-/// The classes of the images, 500 at a time: the layers of all at once would take gigabytes.
+/// The classes of the images, 500 at a time. The layers of all images together would take
+/// gigabytes.
 std::vector<std::int32_t> predict(tf::Variables& variables, const tf::LabeledImages& images) {
   tf::Session<cnn, tf::inference> session(variables);  // without dropout
   std::vector<std::int32_t> classes;

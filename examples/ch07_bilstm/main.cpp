@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 7: a bidirectional LSTM that reads MNIST's digits row by row, one cell from the top and
-// one from the bottom. Expected: a test accuracy of at least 0.97 after 3,124 steps of 128.
+// Chapter 7: a bidirectional LSTM (long short-term memory), which reads MNIST's digits row by row,
+// one cell from the top and one from the bottom. Expected: a test accuracy of at least 0.97 after
+// 3,124 steps of 128.
 //
 //   ch07_bilstm --data DIR    DIR, or DIR/mnist, has the four files of MNIST
-//   ch07_bilstm               takes TYPEFLOW_DATA, else trains on drawn digits
+//   ch07_bilstm               takes TYPEFLOW_DATA, otherwise trains on drawn digits
 
 #include <algorithm>
 #include <cstddef>
@@ -23,8 +24,8 @@ namespace tf = typeflow;
 
 constexpr void bilstm(tf::Graph& g) {
   constexpr int rows = 28;    // the steps
-  constexpr int pixels = 28;  // of a row, the inputs
-  constexpr int units = 256;  // of each cell
+  constexpr int pixels = 28;  // in a row, the inputs
+  constexpr int units = 256;  // in each cell
   auto x = placeholder<float, tf::batch, rows * pixels>(g, "x");
   auto y = placeholder<float, tf::batch, 10>(g, "y");
   auto rate = placeholder<float>(g, "rate", 0.01f);
@@ -32,7 +33,7 @@ constexpr void bilstm(tf::Graph& g) {
   const tf::BasicLSTM<pixels, units> down(g, "down");
   const tf::BasicLSTM<pixels, units> up(g, "up");
   auto both = bidirectional_rnn(down, up, reshape<tf::batch, rows, pixels>(x));
-  // At the last row, where `down` has read the whole image, and `up` one row.
+  // At the last row `down` has read the whole image, `up` a single row.
   auto last = concat<1>(select<1>(both.forward.outputs, -1), select<1>(both.backward.outputs, -1));
   auto logits = dense<10>(g, "softmax", last, {.weights = tf::normal(), .bias = tf::normal()});
   argmax<1>(logits).named("prediction");

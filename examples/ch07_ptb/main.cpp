@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 7: a language model, two layers of LSTM that guess the next word of the Penn Treebank.
-// Expected of the small one: a test perplexity of at most 120 after its 13 epochs, of at most 200
-// after one (--steps 2323). A medium and a large one reach about 82 and 78, by TensorFlow's
-// tutorial.
+// Chapter 7: a language model, two layers of LSTM (long short-term memory) that guess the next word
+// of the Penn Treebank. Expected of the small model: a test perplexity of at most 120 after its 13
+// epochs, at most 200 after one (--steps 2323). The medium and the large model, which are a program
+// of their own, ch07_ptb_large, reach about 82 and 78, according to TensorFlow's tutorial.
 //
 //   ch07_ptb --data DIR    DIR, or DIR/ptb, has ptb.train.txt, ptb.valid.txt and ptb.test.txt
-//   ch07_ptb               takes TYPEFLOW_DATA, else a made text, of which a net can reach 4
+//   ch07_ptb               takes TYPEFLOW_DATA, otherwise a made text; its best perplexity is 4
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,14 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "model.hpp"
 
 namespace tf = typeflow;
 
-/// Sentences of words w0 to w199. Each word is followed by one of four that depend on it, so that
-/// nobody can have a perplexity below 4, but where sentences end. They say nothing about a
+/// Sentences of words w0 to w199. Each word is followed by one of four that depend on it. So no
+/// model has a perplexity below 4, except at the ends of sentences. The figures say nothing about a
 /// language.
 std::string made_text(std::uint64_t seed, int words) {
   std::mt19937_64 random(seed);
@@ -52,19 +53,20 @@ void train(const examples::Options& options) {
     throw std::runtime_error("the text must have at most " + std::to_string(ptb::vocabulary) +
                              " different words, it has " + std::to_string(text.words.size()));
   }
-  if (options.size == "small") ptb::train<ptb::small>(text, options);
-  if (options.size == "medium") ptb::train<ptb::medium>(text, options);
-  if (options.size == "large") ptb::train<ptb::large>(text, options);
-  if (options.size == "test") ptb::train<ptb::test>(text, options);
+  for (const ptb::Size& size : ptb::sizes()) {
+    if (options.size == size.name) size.train(text, options);
+  }
 }
 
 int main(int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const ptb::Size& size : ptb::sizes()) names.push_back(size.name);
   return examples::run_program(argc, argv,
                                "A language model: chapter 7's LSTM on the Penn Treebank.",
                                {.data_set = {"the Penn Treebank", tf::has_ptb},
-                                .steps = 1'000'000,  // more than all epochs have
+                                .steps = 1'000'000,  // more than in all epochs
                                 .batch = 0,
                                 .rate = 1.0f,
-                                .sizes = {"small", "medium", "large", "test"}},
+                                .sizes = names},
                                train);
 }

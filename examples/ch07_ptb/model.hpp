@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The language model of chapter 7, its settings, and its training. Each size is compiled in a file
-// of its own: the compiler takes several seconds for each.
+// The language model of chapter 7, its settings and its training. Each size is compiled in a file
+// of its own, because each takes the compiler several seconds.
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <vector>
 
 #include <typeflow/data.hpp>
 #include <typeflow/optimizers.hpp>
@@ -24,25 +25,25 @@ namespace tf = typeflow;
 
 constexpr int vocabulary = 10000;
 
-/// The settings of Zaremba et al., arXiv:1409.2329, as TensorFlow's tutorial has them.
+/// The settings of Zaremba et al., arXiv:1409.2329, as in TensorFlow's tutorial.
 struct Config {
   int batch;
-  int steps;  // that gradients go back
+  int steps;  // through which gradients go back
   int hidden;
   int layers;
   int epochs;
-  int full_rate_epochs;  // those before the rate falls
-  float decay;           // of the rate, by epoch
-  float keep;            // of dropout
-  float clip;            // of gradients, by their global norm
-  float init;            // weights begin in [-init, init)
+  int full_rate_epochs;  // epochs before the rate falls
+  float decay;           // factor of the rate for each later epoch
+  float keep;            // probability to keep an element in dropout
+  float clip;            // the largest global norm of gradients
+  float init;            // initial weights are in [-init, init)
 };
 constexpr Config small{20, 20, 200, 2, 13, 4, 0.5f, 1, 5, 0.1f};
 constexpr Config medium{20, 35, 650, 2, 39, 6, 0.8f, 0.5f, 5, 0.05f};
 constexpr Config large{20, 35, 1500, 2, 55, 14, 1 / 1.15f, 0.35f, 10, 0.04f};
 constexpr Config test{20, 2, 2, 1, 1, 1, 0.5f, 1, 1, 0.1f};
 
-/// The same model that reads one word of one text at a time.
+/// The same model for reading one text word by word.
 constexpr Config word_by_word(Config c) {
   c.batch = 1;
   c.steps = 1;
@@ -69,7 +70,7 @@ constexpr void model(tf::Graph& g) {
   auto cost = (sum(softmax_cross_entropy(logits, next)) / C.batch).named("cost");
   auto keep = keep_state(start, result.state).named("keep");
 
-  if (!g.training()) return;  // a session that only tests needs no gradients
+  if (!g.training()) return;  // a session for tests needs no gradients
   const auto clipped = clip_by_global_norm(gradients(cost), C.clip);
   (tf::GradientDescent{.rate = rate}.apply(clipped) + keep).named("train");
 }
@@ -88,7 +89,8 @@ double perplexity(tf::Variables& variables, const std::vector<std::int32_t>& tex
   return std::exp(cost / static_cast<double>(streams.parts() * C.steps));
 }
 
-/// One epoch, or as many steps as are left; returns the perplexity of the text meanwhile.
+/// Trains for an epoch, or for the steps that are left. Returns the perplexity of the text
+/// meanwhile.
 template <Config C>
 double train_epoch(auto& session, tf::TextStreams& streams, float rate, std::int64_t steps) {
   using Clock = std::chrono::steady_clock;
@@ -132,9 +134,13 @@ void train(const tf::Corpus& text, const examples::Options& options) {
   std::printf("test perplexity %.1f\n", perplexity<word_by_word(C)>(variables, text.test));
 }
 
-extern template void train<small>(const tf::Corpus&, const examples::Options&);
-extern template void train<medium>(const tf::Corpus&, const examples::Options&);
-extern template void train<large>(const tf::Corpus&, const examples::Options&);
-extern template void train<test>(const tf::Corpus&, const examples::Options&);
+/// A value of --size, and its training.
+struct Size {
+  const char* name;
+  void (*train)(const tf::Corpus&, const examples::Options&);
+};
+/// The sizes that a program has; the first is its default. Each is a model of its own, which the
+/// compiler needs seconds for.
+std::vector<Size> sizes();
 
 }  // namespace ptb

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 7: word2vec, vectors of words from the company they keep. A skip-gram model guesses the
-// words beside a word out of 50,000, by noise-contrastive estimation: a step looks at the true
-// words and at 64 drawn ones, and changes their rows alone. Words that stand among the same words
-// come to lie side by side, which the nearest ones show, and a map of the hundred most frequent.
-// Source: Mikolov et al., arXiv:1310.4546. Expected, of the book on text8: an average loss of 4.68.
+// Chapter 7: word2vec, vectors of words from their neighbours. A skip-gram model guesses the
+// neighbours of a word among 50,000 words, by noise-contrastive estimation: a step reads and
+// changes only the rows of the true words and of 64 drawn ones. Words with similar neighbours get
+// similar vectors. The program prints the nearest words of some words, and draws a map of the
+// hundred most frequent ones. Source: Mikolov et al., arXiv:1310.4546. Expected, according to the
+// book TensorFlow in Practice, on text8: an average loss of 4.68.
 //
 //   ch07_word2vec --data DIR    DIR, or DIR/text, has a file text8 or gutenberg8: words of a to z
 //                               with spaces between them
-//   ch07_word2vec               takes TYPEFLOW_DATA, else a made text, whose words keep to 20
-//                               topics. Expected of it: of the words that are nearest to one,
-//                               more than 0.5 are of its topic; a guess has 0.05.
+//   ch07_word2vec               takes TYPEFLOW_DATA, otherwise a made text with 20 topics. Expected
+//                               there: more than 0.5 of the words nearest to a word have its
+//                               topic; guessing gives 0.05.
 
 #include <algorithm>
 #include <chrono>
@@ -33,6 +34,7 @@
 #include <typeflow/candidate_sampling.hpp>
 #include <typeflow/data.hpp>
 #include <typeflow/image.hpp>
+#include <typeflow/indexing.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "common/program.hpp"
@@ -46,8 +48,8 @@ constexpr std::size_t width = 128;
 constexpr int nearest = 8;
 constexpr std::size_t mapped = 100;          // words on the map
 constexpr std::int64_t report = 2000;        // steps between two average losses
-constexpr std::int64_t look = 10000;         // and between two looks at some words
-constexpr double deviation = 0.08838834765;  // of weights: 1 / sqrt(width)
+constexpr std::int64_t look = 10000;         // steps between two prints of nearest words
+constexpr double deviation = 0.08838834765;  // deviation of weights, 1 / sqrt(width)
 
 constexpr void skip_gram(tf::Graph& g) {
   auto words = placeholder<std::int32_t, tf::batch>(g, "words");
@@ -60,7 +62,7 @@ constexpr void skip_gram(tf::Graph& g) {
   auto loss = mean(nce_loss<64>(weights, biases, contexts, rows)).named("loss");
   tf::GradientDescent{.rate = rate}.minimize(loss).named("train");
 
-  // By cosine; the nearest is the word itself. Rows from `count` on are of no word.
+  // By cosine. The nearest word is the word itself. Rows from `count` on belong to no word.
   auto count = placeholder<std::int32_t>(g, "count");
   auto unit = l2_normalize<1>(vectors);
   auto directions = embedding_lookup(unit, words).named("directions");
@@ -70,7 +72,8 @@ constexpr void skip_gram(tf::Graph& g) {
 }
 static_assert(tf::parameters<skip_gram>() == 12'850'000);
 
-/// A text as numbers of words: 0 is "UNK", all that are not in the vocabulary, 1 the most frequent.
+/// A text as numbers of words: 0 is "UNK", for words that are not in the vocabulary, 1 the most
+/// frequent word.
 struct Corpus {
   explicit Corpus(const std::string& text) {
     std::unordered_map<std::string, std::size_t> count;
@@ -98,12 +101,12 @@ struct Corpus {
   }
 
   std::vector<std::int32_t> words;
-  std::vector<std::string> names;  // of the numbers
+  std::vector<std::string> names;  // names of the numbers
   std::unordered_map<std::string, std::int32_t> number;
 };
 
-/// Sentences of 6 words of one topic each: a1 to a50 of the first topic, b1 to b50 of the
-/// second, the lower numbers more often. They say nothing about a language.
+/// Sentences of 6 words with one topic each. The words are a1 to a50 for the first topic, b1 to b50
+/// for the second, lower numbers more often. They say nothing about a language.
 std::string made_text(std::mt19937_64& random) {
   std::string text;
   std::uniform_real_distribution<double> uniform;
@@ -121,10 +124,10 @@ std::string made_text(std::mt19937_64& random) {
 std::filesystem::path text_file(const std::filesystem::path& folder) {
   return examples::find_file(folder, {"text8", "gutenberg8", "text/text8", "text/gutenberg8"});
 }
-bool has_text(const std::filesystem::path& folder) { return !text_file(folder).empty(); }
+bool has_text(const std::string& folder) { return !text_file(folder).empty(); }
 
-/// Each word of a text in turn, once with the word before it and once with the one behind it; after
-/// the last comes the first.
+/// Each word of a text in turn, once with the word before it and once with the word after it; the
+/// first follows the last.
 class Pairs {
  public:
   Pairs(std::span<const std::int32_t> text, std::int64_t batch) : text_(text) {
@@ -150,7 +153,7 @@ class Pairs {
 
 using Session = tf::Session<skip_gram>;
 
-/// The words that are nearest to each of these, a line each.
+/// The words nearest to each of these, one line each.
 void print_nearest(Session& session, const Corpus& corpus, std::span<const std::int32_t> words) {
   const auto count = static_cast<std::int32_t>(corpus.names.size());
   const auto found = session.run<"nearest">(tf::feed<"words">(words), tf::feed<"count">(count));
@@ -161,7 +164,7 @@ void print_nearest(Session& session, const Corpus& corpus, std::span<const std::
   }
 }
 
-/// Of the words that are nearest to each of a made text's, the share that is of its topic.
+/// The share of the nearest words, for each word of a made text, that have its topic.
 double share_of_topic(Session& session, const Corpus& corpus) {
   const std::size_t count = corpus.names.size();
   std::vector<std::int32_t> all(count - 1);
@@ -177,7 +180,7 @@ double share_of_topic(Session& session, const Corpus& corpus) {
   return same / static_cast<double>(all.size() * nearest);
 }
 
-/// The most frequent words where t-SNE puts them.
+/// Draws the most frequent words where t-SNE puts them.
 tf::Image word_map(Session& session, const Corpus& corpus) {
   std::vector<std::int32_t> frequent(mapped);
   std::iota(frequent.begin(), frequent.end(), 0);
@@ -187,7 +190,7 @@ tf::Image word_map(Session& session, const Corpus& corpus) {
   return examples::draw_words(std::span(corpus.names).first(mapped), places);
 }
 
-/// Returns the average loss of the last 2,000 steps, or of as many as there were since a report.
+/// Returns the average loss of the last 2,000 steps, or of the steps since the last report.
 double train(Session& session, const Corpus& corpus, const examples::Options& options,
              std::span<const std::int32_t> shown) {
   Pairs pairs(corpus.words, options.batch);
@@ -224,7 +227,7 @@ void learn(const examples::Options& options) {
   std::printf("%s: %zu words, %zu of them different\n", file.empty() ? "made text" : file.c_str(),
               corpus.words.size(), corpus.names.size() - 1);
 
-  // Of the hundred most frequent, sixteen, as the book has it; and some that are rarer.
+  // Sixteen of the hundred most frequent words, as in the book, and some rarer ones.
   std::vector<std::int32_t> shown(mapped);
   std::iota(shown.begin(), shown.end(), 0);
   std::ranges::shuffle(shown, random);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// t-SNE for some hundred points: a map in the plane, on which points that are near one another in
-// many dimensions are near one another. Exact, so a step costs n^2. Source: van der Maaten and
-// Hinton, "Visualizing Data using t-SNE", JMLR 9, 2008; the names below are its letters.
+// t-SNE (t-distributed stochastic neighbour embedding) for some hundred points: a map in the plane.
+// Points that are near in many dimensions are near on it. It is exact, so a step costs n^2. Source:
+// van der Maaten and Hinton, "Visualizing Data using t-SNE", JMLR 9, 2008, whose letters are the
+// names below.
 
 #include <algorithm>
 #include <cmath>
@@ -17,13 +18,13 @@
 namespace examples {
 
 struct TsneOptions {
-  double perplexity = 30;  ///< how many neighbours a point has, so to speak
-  int steps = 1000;        ///< of the descent
+  double perplexity = 30;  ///< roughly the number of a point's neighbours
+  int steps = 1000;        ///< steps of the descent
 };
 
 namespace tsne_detail {
 
-/// |x_i - x_j|^2 of points of `width` numbers. (n,width) -> (n,n)
+/// |x_i - x_j|^2 for points of `width` numbers. (n,width) -> (n,n)
 inline std::vector<double> squared_distances(std::span<const double> x, std::size_t width) {
   const std::size_t n = x.size() / width;
   std::vector<double> out(n * n);
@@ -38,8 +39,8 @@ inline std::vector<double> squared_distances(std::span<const double> x, std::siz
   return out;
 }
 
-/// A row of p_{j|i}, the chance that point i has j for a neighbour: a Gaussian of the distances of
-/// precision beta, but 0 for i itself. (n) -> (n)
+/// A row of p_{j|i}, the probability that point i has j as a neighbour: a Gaussian of the distances
+/// with precision beta, but 0 for i itself. (n) -> (n)
 inline std::vector<double> neighbour_row(std::span<const double> distances, std::size_t i,
                                          double beta) {
   std::vector<double> p(distances.size());
@@ -64,7 +65,7 @@ inline double entropy(std::span<const double> p) {
   return out;
 }
 
-/// All p_{j|i}, each row with the precision at which its entropy is log(perplexity). (n,n) -> (n,n)
+/// All p_{j|i}. Each row has the precision at which its entropy is log(perplexity). (n,n) -> (n,n)
 inline std::vector<double> neighbours(std::span<const double> distances, std::size_t n,
                                       double perplexity) {
   std::vector<double> out;
@@ -84,7 +85,7 @@ inline std::vector<double> neighbours(std::span<const double> distances, std::si
   return out;
 }
 
-/// (p_{j|i} + p_{i|j}) / 2n: symmetric, and 1 in all. (n,n) -> (n,n)
+/// (p_{j|i} + p_{i|j}) / 2n: symmetric, with the sum 1. (n,n) -> (n,n)
 inline std::vector<double> joint(std::span<const double> p, std::size_t n) {
   std::vector<double> out(n * n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -109,7 +110,7 @@ inline std::vector<double> closeness(std::span<const double> y) {
   return out;
 }
 
-/// What the map loses, sum p log(p / q), in nats. (n,n) x (n,2) -> ()
+/// The loss of the map, sum p log(p / q), in nats. (n,n) x (n,2) -> ()
 inline double divergence(std::span<const double> p, std::span<const double> y) {
   const std::vector<double> w = closeness(y);
   const double sum = std::accumulate(w.begin(), w.end(), 0.0);
@@ -138,7 +139,7 @@ inline std::vector<double> divergence_gradient(std::span<const double> p, std::s
   return out;
 }
 
-/// Less their mean. (n,width) -> (n,width)
+/// Subtracts the mean. (n,width) -> (n,width)
 inline std::vector<double> centred(std::span<const double> points, std::size_t width) {
   const std::size_t n = points.size() / width;
   std::vector<double> x(points.begin(), points.end());
@@ -148,7 +149,7 @@ inline std::vector<double> centred(std::span<const double> points, std::size_t w
   return x;
 }
 
-/// How far points lie along a direction. (n,width) x (width) -> (n)
+/// The coordinates of points along a direction. (n,width) x (width) -> (n)
 inline std::vector<double> places_along(std::span<const double> x,
                                         std::span<const double> direction) {
   std::vector<double> places(x.size() / direction.size());
@@ -158,7 +159,7 @@ inline std::vector<double> places_along(std::span<const double> x,
   return places;
 }
 
-/// The direction in which centred points differ most, by power iteration on their covariance.
+/// The direction in which centred points vary most, by power iteration on their covariance.
 /// (n,width) -> (width)
 inline std::vector<double> leading_direction(std::span<const double> x, std::size_t width) {
   std::vector<double> direction(width);
@@ -168,7 +169,7 @@ inline std::vector<double> leading_direction(std::span<const double> x, std::siz
     std::vector<double> next(width);
     for (std::size_t i = 0; i < x.size(); ++i) next[i % width] += places[i / width] * x[i];
     const double norm = std::sqrt(std::inner_product(next.begin(), next.end(), next.begin(), 0.0));
-    if (norm == 0) break;  // all points are one
+    if (norm == 0) break;  // all points are equal
     for (std::size_t k = 0; k < width; ++k) direction[k] = next[k] / norm;
   }
   return direction;
@@ -187,7 +188,7 @@ inline std::vector<double> principal_components(std::span<const double> points, 
   return y;
 }
 
-/// Scaled so that the numbers' deviation from 0 is 1e-4: where the descent begins.
+/// Scales numbers to a deviation of 1e-4 from 0, where the descent begins.
 inline std::vector<double> tiny(std::vector<double> y) {
   const double squares = std::inner_product(y.begin(), y.end(), y.begin(), 0.0);
   const double deviation = std::sqrt(squares / static_cast<double>(y.size()));
@@ -197,12 +198,13 @@ inline std::vector<double> tiny(std::vector<double> y) {
 
 }  // namespace tsne_detail
 
-/// Places in the plane of points of `width` numbers, by their Euclidean distances. Begins at their
-/// first two principal components and descends as the paper does: a rate of 100 with a gain for
-/// each number, a momentum of 0.5 and after 250 steps 0.8, p times 4 in the first 50 steps.
-/// (n,width) -> (n,2)
-/// Throws std::invalid_argument if these are no points, or fewer than the perplexity has
-/// neighbours.
+/// Puts points of `width` numbers into the plane, by their Euclidean distances. It begins at their
+/// first two principal components and descends as in the paper: a rate of 100 with a gain for each
+/// number, a momentum of 0.5, and 0.8 after 250 steps, p times 4 in the first 50 steps. (n,width)
+/// -> (n,2)
+///
+/// Throws std::invalid_argument if these are no points, or if there are fewer than the perplexity
+/// asks for.
 inline std::vector<double> tsne(std::span<const double> points, std::size_t width,
                                 const TsneOptions& options = {}) {
   const std::size_t n = width == 0 ? 0 : points.size() / width;

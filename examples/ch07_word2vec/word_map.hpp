@@ -31,8 +31,8 @@ class WordMap {
   WordMap()
       : image_{height, width, 1, std::vector<std::uint8_t>(std::size_t{width} * height, 255)} {}
 
-  /// A dot at (x, y), in pixels from the top left, and the word to its right. What is beyond the
-  /// edge, and what is neither letter nor digit, is left out.
+  /// Draws a dot at (x, y), in pixels from the top left, and the word to its right. Leaves out
+  /// parts beyond the edge, and characters that are neither letters nor digits.
   void add(int x, int y, std::string_view word) {
     fill(x - 3, y - 3, 7, 170);
     for (std::size_t i = 0; i < word.size(); ++i) {
@@ -42,7 +42,7 @@ class WordMap {
   const typeflow::Image& image() const { return image_; }
 
  private:
-  static constexpr int scale = 3;  // pixels of a letter's pixel
+  static constexpr int scale = 3;  // pixels for each pixel of a letter
 
   void draw(int left, int top, char c) {
     int letter = -1;
@@ -64,7 +64,7 @@ class WordMap {
   typeflow::Image image_;
 };
 
-/// Words at places in the plane, which is stretched to fill the picture. (n) x (n,2)
+/// Draws words at places in the plane, which is stretched to fill the picture. (n) x (n,2)
 inline typeflow::Image draw_words(std::span<const std::string> words,
                                   std::span<const double> places) {
   std::array<double, 2> low = {places[0], places[1]};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An agent that learns to walk in the grid world, by a net of any size.
+// An agent that learns to walk in the grid world, with a net of any size.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,16 +27,17 @@ constexpr float last_epsilon = 0.1f;
 constexpr int episode_steps = 50;
 constexpr int steps_per_training = 4;
 
-/// A net, its target net and what it remembers.
+/// A net, its target net, and its memory.
 template <DqnSettings S>
 class Agent {
  public:
   explicit Agent(const Options& options)
       : options_(options), random_(options.seed), session_(variables_, {.seed = options.seed}) {
-    session_.template run<"move_target">(tf::feed<"follow">(1.0f));  // equal, to begin with
+    session_.template run<"move_target">(tf::feed<"follow">(1.0f));  // equal at the beginning
   }
 
-  /// Plays an episode with so many random actions, and learns from it. Returns the rewards' sum.
+  /// Plays an episode with this share of random actions, and learns from it. Returns the sum of the
+  /// rewards.
   double play() {
     GridWorld world(random_);
     double sum = 0;
@@ -54,8 +55,8 @@ class Agent {
     return sum;
   }
 
-  /// What the world looks like in each step of an episode in which it does what it holds for best,
-  /// but for the rarest share of random actions, without which it may walk up and down forever.
+  /// The world in each step of an episode in which the agent takes its best actions. The smallest
+  /// share of random actions remains, because otherwise it may walk up and down forever.
   std::vector<GridWorld::Picture> show() {
     GridWorld world(random_);
     std::vector<GridWorld::Picture> pictures;
@@ -67,7 +68,7 @@ class Agent {
     return pictures;
   }
 
-  /// The share of actions that are random now.
+  /// The present share of random actions.
   float epsilon() const {
     const auto share = static_cast<float>(steps_ - S.random_steps) / S.annealing_steps;
     return first_epsilon + (last_epsilon - first_epsilon) * std::clamp(share, 0.0f, 1.0f);
@@ -75,7 +76,7 @@ class Agent {
   float loss() const { return loss_; }
 
  private:
-  /// Any action in so large a share of the calls, else the one that the net holds for best.
+  /// In this share of the calls a random action, otherwise the net's best one.
   std::int32_t act(const GridWorld::Picture& picture, float random_share) {
     if (std::generate_canonical<float, 24>(random_) < random_share) {
       return static_cast<std::int32_t>(random_() % GridWorld::actions);

@@ -15,7 +15,7 @@ constexpr DqnSettings full = {
     .annealing_steps = 10'000,
     .follow = 0.001f,
 };
-static_assert(tf::parameters<dqn<full>>() == 2 * 1'682'688);  // of both nets
+static_assert(tf::parameters<dqn<full>>() == 2 * 1'682'688);  // both nets
 
 void train_full(const Options& options) { train_agent<full>(options); }
 

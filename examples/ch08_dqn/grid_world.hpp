@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A square of cells with a hero, four goals and two fires. The hero walks; a goal that it steps on
-// rewards it with 1, a fire with -1, and either then moves to another cell. Nothing ends an episode
-// but the number of its steps. Source: Juliani, "Simple reinforcement learning with TensorFlow",
-// part 4 (2016), whose world the book takes.
+// A square of cells with a hero, four goals and two fires. The hero walks. A goal under it gives a
+// reward of 1, a fire one of -1; either then moves to another cell. An episode ends after a number
+// of steps. Source: Juliani, "Simple reinforcement learning with TensorFlow", part 4 (2016), whose
+// world the book TensorFlow in Practice uses.
 
 #include <array>
 #include <cstddef>
@@ -24,23 +24,23 @@ class GridWorld {
   static constexpr int actions = 4;
 
   struct Cell {
-    int row = 0;  ///< 0 is above
+    int row = 0;  ///< 0 is the top
     int column = 0;
     bool operator==(const Cell&) const = default;
   };
 
-  /// The world as it is seen, a pixel a cell, with a white border: fires red, goals green, the hero
-  /// blue, the rest black. (7,7,3) of red, green, blue, from 0 to 255.
+  /// The picture of the world, one pixel for each cell, with a white border: fires red, goals
+  /// green, the hero blue, the rest black. (7,7,3) of red, green, blue, from 0 to 255.
   using Picture = std::array<std::uint8_t, picture_side * picture_side * 3>;
 
-  /// Everything in a place of its own.
+  /// Puts everything at random places, which differ.
   explicit GridWorld(std::mt19937_64& random) {
     for (placed_ = 0; placed_ < things;) {
       things_[static_cast<std::size_t>(placed_)] = free_cell(random);
       ++placed_;
     }
   }
-  /// Everything in places that are given, which must differ.
+  /// Puts everything at the given places, which must differ.
   GridWorld(Cell hero, const std::array<Cell, goals>& goals_at,
             const std::array<Cell, fires>& fires_at)
       : placed_(things) {
@@ -50,8 +50,8 @@ class GridWorld {
     for (const Cell& fire : fires_at) things_[i++] = fire;
   }
 
-  /// Moves the hero by a cell, or not at all if there is a wall, and returns the reward: 1, -1 or
-  /// 0. What the hero steps on goes to a free cell.
+  /// Moves the hero by one cell, unless there is a wall, and returns the reward: 1, -1 or 0. A goal
+  /// or fire under the hero moves to a free cell.
   float step(Action action, std::mt19937_64& random) {
     Cell& hero = things_[0];
     if (action == Action::up && hero.row > 0) --hero.row;
@@ -87,7 +87,7 @@ class GridWorld {
   static constexpr int things = 1 + goals + fires;
 
   static constexpr bool is_goal(std::size_t thing) { return thing >= 1 && thing <= goals; }
-  /// One of the cells in which nothing stands, each as probable as the others.
+  /// A random free cell.
   Cell free_cell(std::mt19937_64& random) const {
     std::array<Cell, side * side> free;
     std::size_t count = 0;
@@ -101,7 +101,7 @@ class GridWorld {
   }
 
   std::array<Cell, things> things_{};  // the hero, the goals, the fires
-  int placed_ = 0;                     // how many of them stand somewhere
+  int placed_ = 0;                     // how many of them have a place
 };
 
 }  // namespace examples

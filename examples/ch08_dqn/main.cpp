@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 8: a dueling double deep Q-network that learns to walk in a grid world from pictures of
-// it: to goals, and around fires. Expected: a mean reward of the last 100 episodes of at least 15
-// within 6,000 episodes. Walking at random collects about 2.
+// Chapter 8: a dueling double deep Q-network. It learns from pictures to walk in a grid world, to
+// goals and around fires. Expected: within 6,000 episodes a mean reward of at least 15 in the last
+// 100. Walking at random gives about 2.
 //
 //   ch08_dqn --steps 6000                            takes more than an hour
 //   ch08_dqn --size small --steps 600 --rate 0.0006  a small net of small pictures, in seconds

@@ -18,23 +18,23 @@ namespace examples {
 
 namespace tf = typeflow;
 
-/// A convolution without padding and bias, behind which there is a relu.
+/// A convolution without padding and bias, followed by relu.
 struct ConvSize {
   int filters;
   int kernel;
   int stride;
 };
 
-/// How large the net is and how it learns.
+/// The size of the net, and how it learns.
 struct DqnSettings {
-  int cell;                        ///< pixels that the net sees of a cell, across
-  float white;                     ///< what the net sees of the brightest color
-  std::array<ConvSize, 4> layers;  ///< of which the last sees the whole picture
-  tf::Initializer last_weights;    ///< of the dense layers
-  int replay;                      ///< transitions that are remembered
-  int random_steps;                ///< before the training
-  int annealing_steps;             ///< in which random actions become rare
-  float follow;                    ///< share by which the target net follows, a training step
+  int cell;                        ///< width of a cell, in the pixels that the net sees
+  float white;                     ///< value of the brightest color
+  std::array<ConvSize, 4> layers;  ///< the last sees the whole picture
+  tf::Initializer last_weights;    ///< for the dense layers
+  int replay;                      ///< remembered transitions
+  int random_steps;                ///< steps before the training
+  int annealing_steps;             ///< steps in which random actions become rare
+  float follow;                    ///< share by which the target net follows in a training step
 };
 
 constexpr float discount = 0.99f;
@@ -43,7 +43,7 @@ template <ConvSize Size>
 inline constexpr tf::Conv2d windows{.strides = {Size.stride, Size.stride},
                                     .padding = tf::Padding::valid};
 
-/// Q of every action of pictures. // (batch,7,7,3) -> (batch,4)
+/// The Q of every action for pictures. // (batch,7,7,3) -> (batch,4)
 template <DqnSettings S>
 constexpr auto q_net(tf::Graph& g, tf::Label name) {
   constexpr auto L = S.layers;
@@ -83,7 +83,7 @@ constexpr void dqn(tf::Graph& g) {
 
   auto q = online(before);
   argmax<1>(q).named("best");
-  // The online net says what is best to do then, the target net what that is worth.
+  // The online net chooses the best next action, the target net values it.
   auto then = gather<1>(target(after), argmax<1>(online(after)));
   auto goal = stop_gradient(reward + discount * then);
   auto loss = mean(square(goal - gather<1>(q, action))).named("loss");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What an agent remembers of what it did, to learn from it again and again.
+// An agent's memory of its steps, from which it learns repeatedly.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace examples {
 
-/// A step: what was seen, what was done, what it gave, what was seen then.
+/// A step: the picture before, the action, the reward, the picture after.
 struct Transition {
   GridWorld::Picture before{};
   std::int32_t action = 0;
@@ -20,7 +20,7 @@ struct Transition {
   GridWorld::Picture after{};
 };
 
-/// Transitions as a model takes them.
+/// Transitions in the form that a model takes.
 struct TransitionBatch {
   std::vector<std::uint8_t> before;  // (size,7,7,3)
   std::vector<std::int32_t> actions;
@@ -28,12 +28,12 @@ struct TransitionBatch {
   std::vector<std::uint8_t> after;  // (size,7,7,3)
 };
 
-/// The last transitions, as many as it has room for.
+/// The last transitions, up to a fixed number.
 class Replay {
  public:
   explicit Replay(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Remembers one, and forgets the oldest if there is no room.
+  /// Remembers a transition; forgets the oldest one if the memory is full.
   void add(const Transition& transition) {
     if (all_.size() < capacity_) {
       all_.push_back(transition);
@@ -45,7 +45,8 @@ class Replay {
 
   std::size_t size() const { return all_.size(); }
 
-  /// So many transitions, each drawn from all: one may come twice. There must be some.
+  /// This many transitions, each drawn from all, so that one may come twice. The memory must not be
+  /// empty.
   void sample(std::size_t size, std::mt19937_64& random, TransitionBatch& batch) const {
     batch.before.clear();
     batch.actions.clear();
@@ -62,7 +63,7 @@ class Replay {
 
  private:
   std::size_t capacity_;
-  std::size_t oldest_ = 0;  // once there is no room
+  std::size_t oldest_ = 0;  // when the memory is full
   std::vector<Transition> all_;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A pole on a cart, to be kept upright by pushing the cart: the task of Barto, Sutton and Anderson,
-// "Neuronlike adaptive elements that can solve difficult learning control problems", IEEE
-// Transactions on Systems, Man, and Cybernetics 13 (1983), with the numbers of OpenAI Gym's
-// CartPole and, as there, without friction.
+// A pole on a cart, which pushes of the cart must keep upright: the task of Barto, Sutton and
+// Anderson, "Neuronlike adaptive elements that can solve difficult learning control problems", IEEE
+// Transactions on Systems, Man, and Cybernetics 13 (1983). The constants are those of OpenAI Gym's
+// CartPole; as there, there is no friction.
 
 #include <array>
 #include <cmath>
@@ -25,16 +25,16 @@ class CartPole {
   static constexpr double steepest = 12 * std::numbers::pi / 180;  // radians from upright
 
   struct State {
-    double position = 0;          ///< of the cart, m
-    double velocity = 0;          ///< m/s
-    double angle = 0;             ///< of the pole from upright, clockwise, radians
-    double angular_velocity = 0;  ///< radians/s
+    double position = 0;          ///< the cart's, m
+    double velocity = 0;          ///< the cart's, m/s
+    double angle = 0;             ///< the pole's from upright, clockwise, radians
+    double angular_velocity = 0;  ///< the pole's, radians/s
   };
   using Observation = std::array<float, 4>;
 
   CartPole() = default;
   explicit CartPole(const State& state) : state_(state) {}
-  /// Each number of the state drawn between -0.05 and 0.05.
+  /// Draws each number of the state between -0.05 and 0.05.
   explicit CartPole(std::mt19937_64& random) {
     for (double* const number :
          {&state_.position, &state_.velocity, &state_.angle, &state_.angular_velocity}) {

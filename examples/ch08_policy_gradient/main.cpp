@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Chapter 8: a net that keeps a pole upright on a cart, trained by policy gradients: episodes are
-// played with its probabilities, and what it did in their better part becomes more probable. There
-// is no limit of time: an episode lasts until the pole falls. Expected: a mean reward, the steps
-// that the pole stands, of more than 200 within 1,000 episodes, for four of five seeds. Pushed at
-// random, it falls after about 22.
+// Chapter 8: a net that keeps a pole upright on a cart, trained by policy gradients. Episodes are
+// played with the net's probabilities, and actions of the better episodes become more probable. An
+// episode lasts until the pole falls, without a time limit. Expected: a mean reward (the steps
+// until the pole falls) of more than 200 within 1,000 episodes, for four of five seeds. With random
+// pushes it falls after about 22 steps.
 //
 //   ch08_policy_gradient
 
@@ -24,8 +24,8 @@
 namespace tf = typeflow;
 
 constexpr double solved = 200;           // mean reward of the last batch of episodes
-constexpr double discount = 0.99;        // of a reward, a step earlier
-constexpr std::size_t longest = 20'000;  // steps of an episode whose pole may never fall
+constexpr double discount = 0.99;        // of a reward, for each step before it
+constexpr std::size_t longest = 20'000;  // steps of an episode, because the pole may never fall
 
 constexpr void policy(tf::Graph& g) {
   auto observation = placeholder<float, tf::batch, 4>(g, "observation");
@@ -35,8 +35,8 @@ constexpr void policy(tf::Graph& g) {
 
   auto hidden = dense<50>(g, "hidden", observation, {.use_bias = false, .activation = tf::relu});
   auto logit = reshape<tf::batch>(dense<1>(g, "push", hidden, {.use_bias = false}));
-  sigmoid(logit).named("probability");                         // of a push to the right
-  auto log_likelihood = log_sigmoid((2 * right - 1) * logit);  // of what was done
+  sigmoid(logit).named("probability");                         // probability of a push to the right
+  auto log_likelihood = log_sigmoid((2 * right - 1) * logit);  // of the actions
   auto loss = -mean(log_likelihood * advantage);
 
   const tf::GradientSums sums(gradients(loss));
@@ -45,7 +45,7 @@ constexpr void policy(tf::Graph& g) {
 }
 static_assert(tf::parameters<policy>() == 250);
 
-/// What was seen and done from the start of an episode to its end.
+/// The observations and actions of an episode.
 struct Episode {
   std::vector<float> observations;  // (steps,4)
   std::vector<float> right;         // (steps)
@@ -68,8 +68,8 @@ Episode play(tf::Session<policy>& session, std::mt19937_64& random) {
   return episode;
 }
 
-/// How much better than the others each step of an episode was: the discounted rewards from it on,
-/// at a mean of 0 and a deviation of 1. The reward of a step is 1.
+/// How much better than the others each step was: the discounted rewards from it on, scaled to mean
+/// 0 and deviation 1. The reward of each step is 1.
 std::vector<float> advantages(std::size_t steps) {
   std::vector<double> returns(steps);
   double sum = 0;
@@ -84,7 +84,7 @@ std::vector<float> advantages(std::size_t steps) {
   const double mean = sum / static_cast<double>(steps);
   const double deviation = std::sqrt(squares / static_cast<double>(steps) - mean * mean);
   std::vector<float> advantages;
-  for (const double x : returns) {  // an episode has several steps, so its returns differ
+  for (const double x : returns) {  // an episode has several steps, so the deviation is not 0
     advantages.push_back(static_cast<float>((x - mean) / deviation));
   }
   return advantages;

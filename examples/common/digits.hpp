@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the examples on images of digits share: where the images come from, and the table of which
-// were taken for which.
+// Common parts of the examples with images of digits: the source of the images, and the confusion
+// table.
 
 #include <array>
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace examples {
 
 inline constexpr DataSet mnist = {"MNIST", typeflow::has_mnist};
 
-/// MNIST from options.data, or where TYPEFLOW_DATA says; drawn digits if neither does. Prints
+/// MNIST from options.data, or from the folder in TYPEFLOW_DATA; otherwise drawn digits. Prints
 /// which.
 inline typeflow::Datasets load_digits(const Options& options) {
   const std::filesystem::path folder = typeflow::data_folder(options.data);
@@ -37,7 +37,7 @@ inline typeflow::Datasets load_digits(const Options& options) {
   return digits;
 }
 
-/// How many images of each digit (row) were taken for which (column).
+/// How many images of each digit (row) were classified as which digit (column).
 inline void print_confusion(std::span<const std::int32_t> labels,
                             std::span<const std::int32_t> predictions) {
   std::array<std::array<int, 10>, 10> count{};

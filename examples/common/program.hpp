@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the examples share, so that a program is its model and its training: the command line and
-// what becomes of errors. digits.hpp has what those on images of digits share.
+// Common parts of the examples, so that a program is only its model and its training: the command
+// line, and the handling of errors. digits.hpp is for examples with images of digits.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 namespace examples {
 
-/// What a program reads from the folder of --data, which has to have it.
+/// The data that a program reads from the folder of --data, which must have it.
 struct DataSet {
   const char* name = "";
-  bool (*is_in)(const std::filesystem::path& folder) = nullptr;
+  bool (*is_in)(const std::string& folder) = nullptr;
 };
 
-/// The path of the first of these files that a folder has; empty if it has none, or is no folder.
+/// The path of the first of these files that a folder has; empty if it has none, or does not exist.
 inline std::filesystem::path find_file(const std::filesystem::path& folder,
                                        std::initializer_list<const char*> files) {
   if (folder.empty()) return {};
@@ -28,7 +28,8 @@ inline std::filesystem::path find_file(const std::filesystem::path& folder,
   return {};
 }
 
-/// A program's settings. Each has its own defaults; what is empty or 0 is no option of its.
+/// A program's settings, with its own defaults. A setting that is empty or 0 is no option of the
+/// program.
 struct Options {
   DataSet data_set{};
   std::string data{};  ///< --data, a folder; empty: see tf::data_folder
@@ -36,15 +37,15 @@ struct Options {
   std::int64_t batch = 100;
   float rate = 0.5f;
   std::uint64_t seed = 1;
-  std::string output{};              ///< the PNG file that the program writes, if it does
-  std::vector<std::string> sizes{};  ///< what --size may be; the first is the default
+  std::string output{};              ///< the PNG file that the program writes, if any
+  std::vector<std::string> sizes{};  ///< values of --size; the first is the default
   std::string size{};                ///< one of them
 };
 
 /// main() of an example: reads the command line, then calls `train` with the settings. Returns 1
-/// after an exception, with its message; 0 otherwise. After --help the program ends with 0, on a
-/// bad argument with 2 and a message. (In a source file of its own: CLI11 takes as long to compile
-/// as a model.)
+/// after an exception, with its message; otherwise 0. After --help the program ends with 0, after a
+/// bad argument with 2 and a message. (It has a source file of its own, because CLI11 takes as long
+/// to compile as a model.)
 int run_program(int argc, char** argv, const char* title, Options defaults,
                 void (*train)(const Options&));
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Reading numbers: lines of two to four digits, without being told where a digit stands. A window
-// goes over the line in steps of four pixels and gives each place logits of the ten digits and of a
-// blank; the CTC loss is of all ways in which the places read as the number. Source: Graves et al.,
-// "Connectionist temporal classification", ICML 2006. The accuracy is one less the edit distance
-// to the truth, per digit. Expected on MNIST: at least 0.9.
+// Reading numbers: lines of two to four digits, without knowing where a digit stands. A window
+// moves over the line in steps of four pixels. At each place the net gives logits for the ten
+// digits and a blank. The loss of connectionist temporal classification (CTC) counts all ways in
+// which the places read as the number. Source: Graves et al., "Connectionist temporal
+// classification", ICML 2006. The accuracy is 1 - the edit distance to the truth, per digit.
+// Expected on MNIST: at least 0.9.
 //
 //   ctc --data DIR    DIR, or DIR/mnist, has the four files of MNIST
-//   ctc               takes TYPEFLOW_DATA, else trains on drawn digits
+//   ctc               takes TYPEFLOW_DATA, otherwise trains on drawn digits
 
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +33,7 @@ constexpr int window = 16;
 constexpr int stride = 4;
 constexpr int places = (length - window) / stride + 1;
 constexpr int features = 96;
-constexpr int most = 4;  // digits of a line
+constexpr int most = 4;  // digits in a line
 
 constexpr void reader(tf::Graph& g) {
   auto lines = placeholder<float, tf::batch, height, length, 1>(g, "lines");
@@ -57,7 +58,7 @@ constexpr void reader(tf::Graph& g) {
   (1 - sum(errors) / sum(cast<float>(counts))).named("accuracy");
 }
 
-/// Lines of digits, the images of which lie 20 to 28 pixels apart.
+/// Lines of digits, whose images lie 20 to 28 pixels apart.
 struct Lines {
   Lines(const tf::LabeledImages& images, std::size_t count, std::mt19937_64& random)
       : pixels(count * height * length), digits(count * most), counts(count), steps(count) {
@@ -81,7 +82,7 @@ struct Lines {
   }
   std::vector<float> pixels;         // (count,28,112)
   std::vector<std::int32_t> digits;  // (count,4)
-  std::vector<std::int32_t> counts;  // of digits
+  std::vector<std::int32_t> counts;  // number of digits
   std::vector<std::int32_t> steps;   // windows up to the end of the last digit
 };
 

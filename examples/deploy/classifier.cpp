@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The one unit of the deployed program that compiles the model: without its gradients, its loss
-// and its optimiser, which no output depends on.
+// The unit of the deployed program that compiles the model. No output depends on gradients, loss
+// and optimiser, so these are left out.
 
 #include "classifier.hpp"
 

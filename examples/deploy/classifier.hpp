@@ -5,8 +5,8 @@
 
 namespace deploy {
 
-/// A runner of the trained network, whose weights are in the program: input "x", float
-/// [batch, 784]; outputs "class" and "probabilities".
+/// A runner of the trained network, whose weights are part of the program. Input: "x", float
+/// [batch, 784]. Outputs: "class" and "probabilities".
 typeflow::Runner make_classifier();
 
 }  // namespace deploy

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A trained model as one static program: it needs no file and no shared library. Prints its size,
-// what its model takes and gives, and what it takes drawn digits for. Expected: a test accuracy of
-// about 0.99; of drawn digits, so the figure says nothing about MNIST.
+// A trained model as one static program, which needs no file and no shared library. It prints its
+// size, the model's inputs and outputs, and how it classifies drawn digits. Expected: a test
+// accuracy of about 0.99. That is for drawn digits, so the figure says nothing about MNIST.
 
 #include <cstddef>
 #include <cstdint>

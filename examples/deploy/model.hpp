@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The network that is trained by one program and deployed in another.
+// The network that one program trains and another one deploys.
 
 #include <typeflow/typeflow.hpp>
 

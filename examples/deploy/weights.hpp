@@ -6,7 +6,7 @@
 
 namespace deploy {
 
-/// The safetensors file that deploy_train has written, as a part of the program.
+/// The safetensors file that deploy_train wrote, as a part of the program.
 std::span<const std::byte> weights();
 
 }  // namespace deploy

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What operations on images make of six of them: a column each, drawn anew with every --seed. The
-// whole sheet is computed in one run, gaps, enlargement and order of the pixels as well.
+// Operations on images, applied to six images: each column is one operation, drawn anew with every
+// --seed. One run computes the whole sheet, including gaps, enlargement and the order of the
+// pixels.
 //
 //   image_augmentation --data DIR   DIR, or DIR/cifar-10-batches-bin, has data_batch_1.bin of
 //                                   CIFAR-10's binary version
-//   image_augmentation              takes TYPEFLOW_DATA, else pictures that it draws
+//   image_augmentation              takes TYPEFLOW_DATA, otherwise drawn pictures
 
 #include <array>
 #include <cstdint>
@@ -25,9 +26,9 @@
 
 namespace tf = typeflow;
 
-constexpr int count = 6;   // of images
+constexpr int count = 6;   // images
 constexpr int side = 32;   // pixels
-constexpr int cell = 100;  // pixels of the sheet, 4 of them gap
+constexpr int cell = 100;  // pixels of the sheet, with a gap of 4
 
 constexpr void augmentation(tf::Graph& g) {
   auto bytes = placeholder<std::uint8_t, count, 3, side, side>(g, "bytes");
@@ -56,11 +57,11 @@ constexpr void augmentation(tf::Graph& g) {
 
 using Images = std::vector<std::uint8_t>;  // (count,3,side,side)
 
-/// CIFAR-10's first file in a folder, or in its subfolder; empty if it is not there.
+/// CIFAR-10's first file in a folder, or in its subfolder; empty if it is in neither.
 std::filesystem::path cifar_file(const std::filesystem::path& folder) {
   return examples::find_file(folder, {"data_batch_1.bin", "cifar-10-batches-bin/data_batch_1.bin"});
 }
-bool has_cifar(const std::filesystem::path& folder) { return !cifar_file(folder).empty(); }
+bool has_cifar(const std::string& folder) { return !cifar_file(folder).empty(); }
 
 /// The file's first images. Each is a byte for the class, then 1024 red, green and blue ones.
 Images read_images(const std::filesystem::path& path) {
@@ -76,7 +77,7 @@ Images read_images(const std::filesystem::path& path) {
   return images;
 }
 
-/// Pictures of a sun over a hill, each in colors of its own.
+/// Pictures of a sun over a hill, each with its own colors.
 Images draw_images(std::mt19937_64& random) {
   Images images;
   for (int i = 0; i < count; ++i) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Principal components of Fisher's irises: the directions in which 150 flowers of four measures
-// differ most, by the singular value decomposition of the centred measures. Drawn in the plane of
-// the first two, with a sign for each of the three kinds. Expected: these two have 0.9776 of the
-// variance (0.9246 and 0.0530, as every textbook has it).
+// Principal component analysis (PCA) of Fisher's irises: the directions in which 150 flowers vary
+// most in four measures, by the singular value decomposition of the centred measures. They are
+// drawn in the plane of the first two, with a sign for each of the three kinds. Expected: these two
+// have 0.9776 of the variance (0.9246 and 0.0530, as in every textbook).
 //
-//   pca --data DIR    DIR, or DIR/uci, has the file iris.data of the UCI repository
-//   pca               takes TYPEFLOW_DATA, else flowers that it makes up, about a plane
+//   pca --data DIR    DIR, or DIR/uci, has iris.data of the UC Irvine repository
+//   pca               takes TYPEFLOW_DATA, otherwise makes up flowers, about a plane
 
 #include <algorithm>
 #include <array>
@@ -42,16 +42,16 @@ constexpr void components(tf::Graph& g) {
 
 struct Flowers {
   std::vector<double> x;    // (150,4)
-  std::vector<char> signs;  // (150), of the kinds
+  std::vector<char> signs;  // (150), one for each kind
 };
 
-/// The file in a folder, or in its subfolder uci; empty if it is not there.
+/// The file in a folder, or in its subfolder uci; empty if it is in neither.
 std::filesystem::path iris_file(const std::filesystem::path& folder) {
   return examples::find_file(folder, {"iris.data", "uci/iris.data"});
 }
-bool has_iris(const std::filesystem::path& folder) { return !iris_file(folder).empty(); }
+bool has_iris(const std::string& folder) { return !iris_file(folder).empty(); }
 
-/// Lines of four numbers and the kind, with commas between them.
+/// Reads lines of four numbers and the kind, with commas between them.
 Flowers read_flowers(const std::filesystem::path& path) {
   Flowers all;
   std::ifstream file(path);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// From one sequence to another: a net reads three to eight digits and says them in reverse. A GRU
-// reads them; a second one says a word at a time, and looks with Bahdanau's attention at what the
-// first made of each digit. It learns with the right words as its inputs. Then it reads what it has
-// said: always the most probable word (raw_rnn), or as a beam search of four finds. Expected: a
-// sequence accuracy of at least 0.95, all words of a sequence being right.
+// From one sequence to another: a net reads three to eight digits and says them in reverse order. A
+// GRU (gated recurrent unit) reads them. A second one, the speaker, says one word at a time, and
+// looks with Bahdanau's attention at the first one's outputs. In training its inputs are the right
+// words. Afterwards they are its own last outputs: either always the most probable word (raw_rnn),
+// or those of a beam search of width four. Expected: a sequence accuracy, the share of sequences
+// without a wrong word, of at least 0.95.
 //
 //   reverse_digits --steps 600
 
@@ -17,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/attention.hpp>
+#include <typeflow/indexing.hpp>
 #include <typeflow/optimizers.hpp>
 #include <typeflow/rnn.hpp>
 #include <typeflow/training.hpp>
@@ -32,15 +35,15 @@ namespace tf = typeflow;
 constexpr int batch = 64;
 constexpr int shortest = 3;
 constexpr int longest = 8;          // digits
-constexpr int steps = longest + 1;  // words that are said, the end among them
-constexpr int words = 11;           // that may be said: digits and the end
+constexpr int steps = longest + 1;  // words to say, including the end
+constexpr int words = 11;           // possible words: digits and the end
 constexpr int end = 10;
-constexpr int start = 11;  // what is read before the first word
-constexpr int width = 24;  // of a word's vector
+constexpr int start = 11;  // the input before the first word
+constexpr int width = 24;  // the length of a word's vector
 constexpr int units = 64;
 constexpr int beams = 4;
 
-/// Reader and speaker, for so many beams of each sample.
+/// Reader and speaker, for this many beams of each sample.
 template <int Beams>
 class Net {
  public:
@@ -55,24 +58,24 @@ class Net {
         bias_(variable<float, words>(g, "say/b", tf::zeros)) {}
 
   constexpr const auto& speaker() const { return speaker_; }
-  /// The speaker begins with what the reader knows at the end.
+  /// The speaker begins with the reader's last state.
   constexpr auto first_state(tf::Graph& g) const {
     const auto none = tf::zero_state<rows>(g, speaker_);
     return std::tuple{known_, std::get<1>(none)};
   }
   constexpr auto vectors_of(const auto& said) const { return embedding_lookup(vectors_, said); }
-  /// Of what the speaker gives. (rows,units) -> (rows,words)
+  /// Logits of the speaker's outputs. (rows,units) -> (rows,words)
   constexpr auto logits_of(const auto& output) const { return matmul(output, weights_) + bias_; }
 
  private:
-  /// What the speaker looks at, from the placeholders `digits` and `lengths`.
+  /// The memory for the speaker's attention, from the placeholders `digits` and `lengths`.
   constexpr auto attention(tf::Graph& g) {
     auto digits = placeholder<std::int32_t, batch, longest>(g, "digits");
     auto lengths = placeholder<std::int32_t, batch>(g, "lengths");
     const tf::GRU<width, units> reader(g, "reader");
     const auto read =
         dynamic_rnn(reader, vectors_of(digits), tf::zero_state<batch>(g, reader), lengths);
-    // Each sample's for all of its beams.
+    // Each sample's memory for all of its beams.
     known_ = each_beam(read.state);
     auto for_beams =
         tf::reshape<rows>(tf::broadcast_to<batch, Beams>(tf::expand_dims<-1>(lengths)));
@@ -96,7 +99,7 @@ class Net {
   tf::Variable<float, tf::Shape<words>> bias_;
 };
 
-/// Learns to say `right` (steps,batch); reads `before`, the same a word later.
+/// Learns to say `right` (steps,batch); reads `before`, the same words one step later.
 constexpr void learner(tf::Graph& g) {
   const Net<1> net(g);
   auto before = placeholder<std::int32_t, steps, batch>(g, "before");
@@ -113,7 +116,7 @@ constexpr void learner(tf::Graph& g) {
   tf::Adam{.rate = rate}.apply(clipped).named("train");
 }
 
-/// Says always the most probable word.
+/// Always says the most probable word.
 constexpr void greedy(tf::Graph& g) {
   const Net<1> net(g);
   auto first = tf::fill<batch>(tf::constant<std::int32_t>(g, start));
@@ -127,7 +130,7 @@ constexpr void greedy(tf::Graph& g) {
   result.outputs.named("said");  // (steps,batch), zeros behind an end
 }
 
-/// Says the best of what a beam search finds.
+/// Says the best result of a beam search.
 constexpr void searching(tf::Graph& g) {
   const Net<beams> net(g);
   const auto speak = [&](const auto& word, const auto& state) {
@@ -139,7 +142,7 @@ constexpr void searching(tf::Graph& g) {
   select<2>(found.words, 0).named("said");  // (steps,batch)
 }
 
-/// Digits drawn at random, and what has to be said of them.
+/// Random digits, and the words to say for them.
 struct Sequences {
   explicit Sequences(std::mt19937_64& random)
       : digits(batch * longest),
@@ -167,7 +170,7 @@ struct Sequences {
   std::vector<float> counts;
 };
 
-/// The share of sequences of which all words are said right, up to the end.
+/// The share of sequences whose words are all right, up to the end.
 double share_right(const Sequences& sequences, const auto& said) {
   int right = 0;
   for (std::size_t b = 0; b < batch; ++b) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Losses over many classes that look at a few of them: samplers of candidates, nce_loss and
-// sampled_softmax_loss. Their own include, since few programs have so many classes; it needs
-// nothing more than typeflow.hpp does.
+// Losses over many classes that use a sample of them: candidate samplers, nce_loss and
+// sampled_softmax_loss. A header of its own, because few programs have so many classes. It needs no
+// other library than typeflow.hpp does.
 
 #include "typeflow/candidate_sampling/kernels.hpp"
 #include "typeflow/candidate_sampling/losses.hpp"

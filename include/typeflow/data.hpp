@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Data sets: readers, splits, batches. Its own include since it needs zlib (CMake:
+// Data sets: readers, splits, batches. Not part of typeflow.hpp, because it needs zlib (CMake:
 // typeflow::data).
 
 #include "typeflow/data/batches.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The front and the passes without kernels: to write models, to test their shapes and graphs at
-// compile time, to print and interpret them. Needs the standard library alone.
+// Models without kernels: to write them, to test their shapes and graphs at compile time, to print
+// and interpret them. It needs the standard library only.
 
-// In the order of their dependencies, not of the alphabet: the compiler lists the files through
-// which a header was first included before each of its messages, and so it lists this one alone.
+// In the order of their dependencies, not of the alphabet. Before each message, the compiler lists
+// the files through which a header was first included; so it lists this file alone.
 
 // clang-format off
 #include "typeflow/core/shape.hpp"
@@ -30,11 +30,8 @@
 #include "typeflow/ops/shape/split.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/ops/shape/pad.hpp"
-#include "typeflow/ops/shape/space_to_batch.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 #include "typeflow/ops/linear/linear.hpp"
-#include "typeflow/ops/linear/cross.hpp"
-#include "typeflow/ops/linear/einsum.hpp"
 #include "typeflow/ops/nn/softmax.hpp"
 #include "typeflow/ops/nn/conv.hpp"
 #include "typeflow/front/initializers.hpp"
@@ -42,10 +39,6 @@
 #include "typeflow/ops/state/assign.hpp"
 #include "typeflow/front/structure.hpp"
 #include "typeflow/ops/control/region.hpp"
-#include "typeflow/ops/control/branch.hpp"
-#include "typeflow/ops/control/checkpoint.hpp"
-#include "typeflow/ops/control/loop.hpp"
-#include "typeflow/ops/control/scan.hpp"
 #include "typeflow/front/variables.hpp"
 #include "typeflow/front/regularizers.hpp"
 #include "typeflow/front/scope.hpp"
@@ -54,52 +47,33 @@
 #include "typeflow/ops/random/random.hpp"
 #include "typeflow/ops/random/distributions.hpp"
 #include "typeflow/front/gradients.hpp"
-#include "typeflow/front/derivatives.hpp"
 #include "typeflow/ops/elementwise/trigonometry.hpp"
-#include "typeflow/ops/elementwise/polygamma.hpp"
-#include "typeflow/ops/elementwise/special_functions.hpp"
 #include "typeflow/ops/elementwise/error_functions.hpp"
 #include "typeflow/ops/nn/activations.hpp"
 #include "typeflow/ops/nn/window.hpp"
 #include "typeflow/ops/nn/pool.hpp"
 #include "typeflow/ops/nn/depthwise.hpp"
-#include "typeflow/ops/nn/pool_argmax.hpp"
 #include "typeflow/ops/nn/separable.hpp"
-#include "typeflow/ops/nn/lrn.hpp"
-#include "typeflow/ops/elementwise/bitcast.hpp"
-#include "typeflow/ops/elementwise/bitwise.hpp"
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/ops/index/gather_nd.hpp"
-#include "typeflow/ops/index/dynamic_slice.hpp"
 #include "typeflow/ops/index/segments.hpp"
-#include "typeflow/ops/index/segment_folds.hpp"
 #include "typeflow/ops/index/embedding.hpp"
 #include "typeflow/ops/shape/fill.hpp"
 #include "typeflow/ops/reduce/cumulative.hpp"
 #include "typeflow/ops/reduce/norms.hpp"
 #include "typeflow/ops/elementwise/numerics.hpp"
-#include "typeflow/ops/shape/reverse_sequence.hpp"
 #include "typeflow/ops/elementwise/rounding.hpp"
-#include "typeflow/ops/elementwise/bessel.hpp"
 #include "typeflow/ops/index/scatter.hpp"
-#include "typeflow/ops/index/scatter_nd.hpp"
-#include "typeflow/ops/state/assign_slice.hpp"
 #include "typeflow/ops/state/check.hpp"
 #include "typeflow/ops/index/selection.hpp"
-#include "typeflow/ops/index/stitch.hpp"
-#include "typeflow/ops/index/embedding_tables.hpp"
-#include "typeflow/ops/random/shuffle.hpp"
 #include "typeflow/ops/index/sort.hpp"
-#include "typeflow/ops/index/counting.hpp"
 #include "typeflow/ops/index/unique.hpp"
-#include "typeflow/ops/index/wide_positions.hpp"
 #include "typeflow/graph/describe.hpp"
 #include "typeflow/graph/parameters.hpp"
 #include "typeflow/nn/batch_norm.hpp"
 #include "typeflow/nn/conv_layers.hpp"
 #include "typeflow/nn/dense.hpp"
-#include "typeflow/nn/attention.hpp"
 #include "typeflow/nn/dropout.hpp"
 #include "typeflow/nn/embedding.hpp"
 #include "typeflow/nn/flatten.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Images: writing PNG files, pictures of many small images. Its own include since it needs stb
-// (CMake: typeflow::image).
+// Images: PNG files, and pictures of many small images. Not part of typeflow.hpp, because it needs
+// stb (CMake: typeflow::image).
 
 #include "typeflow/image/image.hpp"
 #include "typeflow/image/png.hpp"

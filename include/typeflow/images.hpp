@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations on images. Its own include, since most
-// programs have no images. The headers of the operations alone, without kernels, need nothing more
-// than graph.hpp does.
+// Operations on images. A header of its own, because most programs have no images. The headers of
+// the operations, without kernels, need no other library than graph.hpp does.
 
 #include "typeflow/images/adjust.hpp"
 #include "typeflow/images/boxes.hpp"

@@ -2,9 +2,9 @@
 #pragma once
 
 // Linear algebra: inverses, determinants, systems of equations, least squares, decompositions
-// (Cholesky, LU, QR), eigenvalues and singular values. Its own include since the kernels need
-// LAPACK (CMake: typeflow::linalg). The headers of the operations alone, without kernels, need
-// nothing more than graph.hpp does.
+// (Cholesky, LU, QR), eigenvalues and singular values. A header of its own, because the kernels
+// need LAPACK (CMake: typeflow::linalg). The headers of the operations, without kernels, need no
+// other library than graph.hpp does.
 
 #include "typeflow/linalg/cholesky.hpp"
 #include "typeflow/linalg/eig.hpp"

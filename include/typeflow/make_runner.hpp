@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes Runners, in the one translation unit that compiles the model. typeflow/runner.hpp is what
-// all others include.
+// Makes Runners, in the one translation unit that compiles the model. All others include
+// typeflow/runner.hpp.
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -32,13 +30,13 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// A program for these outputs, what runs it, and perhaps the store.
+/// A program for these outputs, the engine that runs it, and possibly the store.
 template <class Program, TargetType T, class Store, Text... N>
 class ProgramRunner final : public RunnerInterface {
  public:
   ProgramRunner(std::unique_ptr<Variables> owned, Store& variables, const SessionOptions& options)
       : variables_(std::move(owned)),
-        target_(thread_count(options)),
+        target_(thread_count(options.threads, "tf::runner")),
         engine_(Program::view, view_of<Program>(target_), variables, states_,
                 engine_options(options)),
         runner_(engine_, std::array<std::string_view, sizeof...(N)>{NameOf<N>::view()...}) {}
@@ -52,14 +50,6 @@ class ProgramRunner final : public RunnerInterface {
   void destroy() override { delete this; }
 
  private:
-  static int thread_count(const SessionOptions& options) {
-    if (options.threads < 0) {
-      throw Error("tf::runner", "threads >= 0", std::to_string(options.threads));
-    }
-    return options.threads > 0
-               ? options.threads
-               : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  }
   static EngineOptions engine_options(const SessionOptions& options) {
     EngineOptions out;
     out.seed = options.seed;
@@ -78,7 +68,7 @@ class ProgramRunner final : public RunnerInterface {
   EngineRunner runner_;
 };
 
-/// A session's type, taken apart.
+/// The parts of a session's type.
 template <class S>
 struct RunnerOf;
 template <auto Model, Mode M, TargetType T>
@@ -119,22 +109,22 @@ struct RunnerOf<Session<Model, M, T>> {
 
 }  // namespace detail
 
-/// A Runner of a session's model. The outputs are tensors of the model, by name; the inputs are the
-/// placeholders that they depend on. Nothing else of the model is compiled, and of the variables
-/// only those are needed that the outputs depend on. They come from
+/// A Runner of a session's model. The outputs are named tensors of the model; the inputs are the
+/// placeholders on which they depend. Nothing else of the model is compiled, and only variables
+/// that the outputs depend on are needed. They come from
 ///
 ///   - a store, which must outlive the runner; it may be const if the session is read_only,
 ///   - a std::unique_ptr of a store, which the runner then owns,
-///   - a function that fills a store of the runner's:
+///   - a function that fills the runner's own store:
 ///
 ///   tf::runner<tf::Session<model, tf::inference>, "probabilities", "class">(
 ///       [&](tf::Variables& variables) { tf::load(variables, path); })
 ///
 /// Unlike a session it does not initialise: a variable that the store lacks is an Error, unless
-/// `options` says otherwise. Error also for one of another shape or type.
+/// `options` says otherwise. So is a variable with another shape or type.
 template <class S, Text... N, class V>
 Runner runner(V&& variables, const SessionOptions& options = {.initialize = false}) {
-  // The checks stand here, not in a function that this calls: so messages are short.
+  // The checks stand here, not in a function that this calls, so that messages are short.
   using Of = detail::RunnerOf<S>;
   using Main = typename Of::Main;
   using Fit = detail::RunError<Main, ir::Names<NameOf<N>...>, detail::Arguments<>>;
@@ -142,11 +132,11 @@ Runner runner(V&& variables, const SessionOptions& options = {.initialize = fals
   static_assert(Of::Sound::ok,
                 "tf::runner<Session<model>, names...>: the compiler can't run the model: it must "
                 "be constexpr, take the graph by reference, and call only what is constexpr");
-  static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
+  static_assert(detail::because_of<detail::ModelError<Main>>::ok, "the model has a mistake");
   if constexpr (!Of::Sound::ok || !Main::error.empty()) {
     return Runner(nullptr);
   } else {
-    static_assert(detail::Check<Fit>::Reason::ok, "these outputs do not fit the model");
+    static_assert(detail::because_of<Fit>::ok, "these outputs do not fit the model");
     if constexpr (!Fit::message.empty()) {
       return Runner(nullptr);
     } else if constexpr ((Of::template is_effect<NameOf<N>>() || ...)) {
@@ -157,7 +147,7 @@ Runner runner(V&& variables, const SessionOptions& options = {.initialize = fals
     } else {
       using Written = detail::WriteError<typename Of::template Program<N...>,
                                          ir::Names<NameOf<N>...>, Of::is_read_only>;
-      static_assert(detail::Check<Written>::Reason::ok, "a read_only session can't assign");
+      static_assert(detail::because_of<Written>::ok, "a read_only session can't assign");
       return Of::template make<N...>(std::forward<V>(variables), options);
     }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Streaming metrics, as TensorFlow's tf.metrics: tf::metrics::accuracy and so on. Made of other
-// operations; needs nothing more than typeflow.hpp does.
+// Streaming metrics, like TensorFlow's tf.metrics: tf::metrics::accuracy and so on. Composed of
+// other operations; needs no other library than typeflow.hpp does.
 
 #include "typeflow/metrics/counts.hpp"
 #include "typeflow/metrics/errors.hpp"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All optimisers. typeflow.hpp has those that most programs take: gradient descent, Momentum,
-// Adagrad, Adam and AdamW. Its own include, since few programs need the others; it links nothing
-// more than typeflow.hpp does.
+// All optimisers. typeflow.hpp has those that most programs use: gradient descent, Momentum,
+// Adagrad, Adam and AdamW. This one links no other library.
 
 #include "typeflow/optimizers/adagrad.hpp"
 #include "typeflow/optimizers/adam.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Recurrent nets: cells (LSTM, GRU and the plain one), what wraps and stacks them, and the
-// functions that run them over sequences. Made of other operations; needs nothing more than
-// typeflow.hpp does.
+// Recurrent nets: cells (long short-term memory, gated recurrent unit and the plain one), wrappers
+// and stacks of cells, and functions that run them over sequences. Composed of other operations;
+// needs no other library than typeflow.hpp does.
 
 #include "typeflow/rnn/attention.hpp"
 #include "typeflow/rnn/basic_rnn.hpp"

@@ -2,18 +2,18 @@
 #ifndef TYPEFLOW_RUNNER_H
 #define TYPEFLOW_RUNNER_H
 
-/* Runners for C (C11), and for what speaks to C. One C++ unit of the program includes
+/* Runners for C (C11), and for languages that call C. One C++ unit of the program includes
  * typeflow/runner_c.hpp, which defines these functions, and makes the runner:
  *
  *   extern "C" typeflow_runner* make_classifier(const char* path) {
  *     return typeflow::make_c_runner([&] { return make_runner_from(path); });
  *   }
  *
- * What can fail returns NULL, or not 0, and typeflow_error() then says why in a sentence. No C++
- * exception gets out.
+ * A function that fails returns NULL, or a number other than 0, and typeflow_error() then says why
+ * in a sentence. No C++ exception gets out.
  *
- * Thread safety: typeflow_run() and typeflow_run_into() may be called on one runner from several
- * threads at once. */
+ * Thread safety: several threads may call typeflow_run() and typeflow_run_into() on one runner at
+ * the same time. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* Element types. A boolean takes one byte, 0 or 1; a complex number is its two parts. Tensors of
- * strings are listed, and can be neither fed nor fetched. */
+/* Element types. A boolean is one byte, 0 or 1; a complex number is its real and imaginary part.
+ * Tensors of strings are listed, but can neither be fed nor fetched. */
 typedef enum typeflow_dtype {
   TYPEFLOW_BOOLEAN,
   TYPEFLOW_INT8,
@@ -46,15 +46,15 @@ typedef enum typeflow_dtype {
 typedef struct typeflow_runner typeflow_runner;
 typedef struct typeflow_results typeflow_results;
 
-/* An input, an output or a result. What it points to belongs to the runner, or to the results. */
+/* An input, an output or a result. Its pointers belong to the runner, or to the results. */
 typedef struct typeflow_tensor {
   const char* name;
   typeflow_dtype dtype;
   int has_default;      /* an input that need not be fed */
   size_t rank;          /* of the shape */
-  const int64_t* shape; /* -1 for an extent that depends on what is fed; `type` tells how */
+  const int64_t* shape; /* -1 for an extent that depends on the feeds; `type` says how */
   const char* type;     /* "float [batch, 784]" */
-  const void* data;     /* of a result: elements in row-major order */
+  const void* data;     /* a result's elements in row-major order */
 } typeflow_tensor;
 
 /* A tensor that is fed: elements in row-major order. */
@@ -66,7 +66,7 @@ typedef struct typeflow_feed {
   const void* data;
 } typeflow_feed;
 
-/* Memory for so many elements of an output. */
+/* Memory for `count` elements of an output. */
 typedef struct typeflow_buffer {
   const char* name;
   int dtype; /* a typeflow_dtype */
@@ -74,28 +74,28 @@ typedef struct typeflow_buffer {
   void* data;
 } typeflow_buffer;
 
-/* Why the last call on this thread has failed; "" if none has. Valid until the next call. */
+/* Why the last call on this thread failed; "" if it did not. Valid until the next call. */
 const char* typeflow_error(void);
 
 size_t typeflow_input_count(const typeflow_runner* runner);
 size_t typeflow_output_count(const typeflow_runner* runner);
-/* NULL if there are not so many. */
+/* NULL if the index is out of range. */
 const typeflow_tensor* typeflow_input(const typeflow_runner* runner, size_t index);
 const typeflow_tensor* typeflow_output(const typeflow_runner* runner, size_t index);
 
-/* Computes the outputs that are named, all of them if output_count is 0. NULL after an error; else
- * to be freed. */
+/* Computes the named outputs, or all of them if output_count is 0. NULL after an error; otherwise
+ * the caller frees it. */
 typeflow_results* typeflow_run(const typeflow_runner* runner, const typeflow_feed* feeds,
                                size_t feed_count, const char* const* outputs, size_t output_count);
-/* Computes outputs into memory of the caller's. Returns 0, or another number after an error. */
+/* Computes outputs into the caller's memory. Returns 0, or another number after an error. */
 int typeflow_run_into(const typeflow_runner* runner, const typeflow_feed* feeds, size_t feed_count,
                       const typeflow_buffer* buffers, size_t buffer_count);
 
 size_t typeflow_result_count(const typeflow_results* results);
-/* In the order in which they were asked for; NULL if there are not so many. */
+/* In the requested order; NULL if the index is out of range. */
 const typeflow_tensor* typeflow_result(const typeflow_results* results, size_t index);
 
-/* NULL is fine. */
+/* NULL is allowed. */
 void typeflow_free_results(typeflow_results* results);
 void typeflow_free_runner(typeflow_runner* runner);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inference without the model's compile time: one translation unit makes a Runner of a session
-// (typeflow/make_runner.hpp); the others include this header, which compiles in half a second, and
+// Inference without the model's compile time. One translation unit makes a Runner from a session
+// (typeflow/make_runner.hpp). The others include this header, which compiles in half a second, and
 // see names, element types and shapes at run time. runner.h is the same for C.
 
 #include <cstddef>
@@ -40,10 +40,10 @@ namespace typeflow::inline TYPEFLOW_TARGET::detail {
 
 namespace typeflow {
 
-/// What a run gives. Movable; may outlive the runner.
+/// The results of a run. Movable; may outlive the runner.
 class RunnerResults {
  public:
-  /// No results; also those of a run whose results all went to memory of the caller's.
+  /// No results. Also returned by a run whose results all went to the caller's memory.
   TYPEFLOW_EXCHANGED RunnerResults() : results_(nullptr) {}
   TYPEFLOW_EXCHANGED explicit RunnerResults(RunnerResultsInterface* results) : results_(results) {}
   TYPEFLOW_EXCHANGED ~RunnerResults() {
@@ -56,18 +56,17 @@ class RunnerResults {
     return *this;
   }
 
-  /// All results, in the order in which they were asked for; without those that went to memory of
-  /// the caller's.
+  /// All results, in the requested order, without those that went to the caller's memory.
   TYPEFLOW_EXCHANGED std::span<const RunnerTensor> tensors() const {
     return results_ != nullptr ? results_->tensors() : std::span<const RunnerTensor>();
   }
-  /// Type and shape of one; Error if there is none of the name.
+  /// The type and shape of a result; Error if there is none of this name.
   TYPEFLOW_EXCHANGED const RunnerTensor& tensor(std::string_view name) const {
     if (results_ == nullptr) detail::refuse_empty_results(name);
     return results_->tensor(name);
   }
   /// The elements, in row-major order; Error if the name or the type is wrong. They live as long as
-  /// the results do, so this is no member of results that nobody keeps.
+  /// the results, so this can't be called on a temporary.
   template <detail::RunnerElement T>
   TYPEFLOW_EXCHANGED std::span<const T> get(std::string_view name) const& {
     const RunnerTensor& result = tensor(name);
@@ -80,7 +79,7 @@ class RunnerResults {
   }
   template <detail::RunnerElement T>
   std::span<const T> get(std::string_view name) const&& = delete;
-  /// The number, or the only element, of a result; Error if it has another number of them.
+  /// The number, or the only element, of a result; Error if it has another number of elements.
   template <detail::RunnerElement T>
     requires(!std::is_same_v<T, std::string_view>)
   TYPEFLOW_EXCHANGED T value(std::string_view name) const {
@@ -93,17 +92,17 @@ class RunnerResults {
   RunnerResultsInterface* results_;
 };
 
-/// A session whose model is known at run time alone: inputs and outputs have names, element types
-/// and shapes to ask for.
+/// A session whose model is known at run time only. It tells the names, element types and shapes of
+/// its inputs and outputs.
 ///
 ///   tf::Runner classifier = make_classifier("digits.safetensors");
 ///   const tf::RunnerResults results = classifier.run({{"x", pixels}}, {"class"});
 ///   const std::span<const std::int32_t> classes = results.get<std::int32_t>("class");
 ///
-/// Thread safety: that of the session. run() may be called from several threads at once.
+/// Thread safety: that of the session. Several threads may call run() at the same time.
 class Runner {
  public:
-  /// Takes what make_runner.hpp has made.
+  /// Takes the object that make_runner.hpp has made.
   TYPEFLOW_EXCHANGED explicit Runner(RunnerInterface* model) : model_(model) {}
   TYPEFLOW_EXCHANGED ~Runner() {
     if (model_ != nullptr) model_->destroy();
@@ -115,26 +114,26 @@ class Runner {
     return *this;
   }
 
-  /// What can be fed: the placeholders that the outputs depend on, in the model's order.
+  /// The inputs: the placeholders that the outputs depend on, in the model's order.
   TYPEFLOW_EXCHANGED std::span<const RunnerTensor> inputs() const { return model().inputs(); }
-  /// What can be fetched, in the order in which the runner was given them.
+  /// The outputs, in the order in which the runner was given them.
   TYPEFLOW_EXCHANGED std::span<const RunnerTensor> outputs() const { return model().outputs(); }
 
-  /// Computes the outputs that are named, all of them if none is, and no others:
+  /// Computes the named outputs, or all of them if none is named:
   ///
   ///   runner.run({{"x", pixels}})                                  all outputs
   ///   runner.run({{"x", pixels}}, {"class"})                       one of them
-  ///   runner.run({{"x", pixels}}, {{"probabilities", buffer}})     into memory of the caller's
+  ///   runner.run({{"x", pixels}}, {{"probabilities", buffer}})     into the caller's memory
   ///
-  /// An input that no named output depends on need not be fed. Error, in a sentence, for a name
-  /// that the runner has not (with the nearest that it has), a wrong element type or shape, a
-  /// missing feed, and for what a session's run throws.
+  /// An input that no named output depends on need not be fed. Throws Error, with a sentence, for
+  /// an unknown name (with the nearest known one), a wrong element type or shape, a missing feed,
+  /// and everything that a session's run throws.
   TYPEFLOW_EXCHANGED RunnerResults run(std::initializer_list<RunnerFeed> feeds,
                                        std::initializer_list<RunnerFetch> fetches = {}) const {
     return run(std::span<const RunnerFeed>(feeds.begin(), feeds.size()),
                std::span<const RunnerFetch>(fetches.begin(), fetches.size()));
   }
-  /// The same, of lists that are made at run time.
+  /// The same with lists whose lengths are known at run time only.
   TYPEFLOW_EXCHANGED RunnerResults run(std::span<const RunnerFeed> feeds,
                                        std::span<const RunnerFetch> fetches = {}) const {
     return RunnerResults(model().run(feeds, fetches));

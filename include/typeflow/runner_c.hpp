@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Defines the functions of typeflow/runner.h. One C++ unit of a program includes this; it needs no
+// Defines the functions of typeflow/runner.h. One C++ unit of a program includes this. It needs no
 // model, only something that makes a tf::Runner.
 
 #include <algorithm>
@@ -30,7 +30,7 @@ static_assert(static_cast<int>(DType::boolean) == TYPEFLOW_BOOLEAN &&
               static_cast<int>(DType::float64) == TYPEFLOW_FLOAT64 &&
               static_cast<int>(DType::string) == TYPEFLOW_STRING);
 
-/// Tensors as C sees them: texts that end with zero.
+/// Tensors as C structs, with zero-terminated texts.
 class CTensors {
  public:
   explicit CTensors(std::span<const RunnerTensor> tensors) {
@@ -47,11 +47,12 @@ class CTensors {
   }
 
  private:
-  std::deque<std::string> texts_;  // which stay where they are
+  std::deque<std::string> texts_;  // a deque, because its texts never move
   std::vector<typeflow_tensor> tensors_;
 };
 
-/// The sentence of this thread's last error, cut if it is too long: memory for it can't be lacking.
+/// The sentence of this thread's last error. It is cut to this size, so it needs no allocation,
+/// which could fail.
 inline std::array<char, 1024>& c_error() {
   static thread_local std::array<char, 1024> text{};
   return text;
@@ -60,7 +61,7 @@ inline void set_c_error(const char* sentence) {
   std::snprintf(c_error().data(), c_error().size(), "%s", sentence);
 }
 
-/// f(), or after an exception, whose sentence c_error() then is, a value that stands for one.
+/// Returns f(). If that throws, returns `failed`, and c_error() has the sentence.
 template <class F, class Failed>
 auto value_or(const F& f, Failed failed) noexcept -> decltype(f()) {
   try {
@@ -74,7 +75,7 @@ auto value_or(const F& f, Failed failed) noexcept -> decltype(f()) {
   return failed;
 }
 
-/// What C may get wrong besides what a Runner checks.
+/// Throws Error for mistakes that only C code can make. A Runner checks the others.
 inline void check_c_argument(const char* what, std::size_t index, const char* name, int dtype) {
   if (name == nullptr) {
     throw Error(std::string(what) + " " + std::to_string(index), "its name is NULL");
@@ -124,7 +125,8 @@ struct typeflow_results {
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What make() gives, a Runner, for C: null if it throws, and then typeflow_error() says what.
+/// Returns the result of make(), a Runner, for C. Returns null if make() throws; typeflow_error()
+/// then has the reason.
 template <class F>
 typeflow_runner* make_c_runner(const F& make) noexcept {
   return detail::value_or([&] { return new typeflow_runner(make()); }, nullptr);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Variables in files: safetensors, which Python's frameworks read and write. Its own include since
-// headers of such files are JSON, for which it needs nlohmann's library (CMake: typeflow::saving).
+// Saves and loads variables as safetensors files, which Python's frameworks read and write. Not
+// part of typeflow.hpp, because it needs nlohmann's JSON library and zlib (CMake:
+// typeflow::saving).
 
 #include "typeflow/saving/checkpoints.hpp"
 #include "typeflow/saving/kernels.hpp"

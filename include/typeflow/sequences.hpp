@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sequences of labels: the CTC loss, greedy decoding, the edit distance. Its own include, since few
-// programs need it; it links nothing more than typeflow.hpp does.
+// Sequences of labels: the loss of connectionist temporal classification (CTC), greedy decoding,
+// the edit distance. A header of its own, because few programs need it. It needs no other library
+// than typeflow.hpp does.
 
 #include "typeflow/sequences/ctc.hpp"
 #include "typeflow/sequences/ctc_greedy_decoder.hpp"

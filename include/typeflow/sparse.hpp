@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sparse tensors: indices and values of the elements that are not zero. Its own include, since few
+// Sparse tensors: indices and values of the nonzero elements. A header of its own, because few
 // models have them. See docs/sparse.md.
 
 #include "typeflow/sparse/kernels.hpp"

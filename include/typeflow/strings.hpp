@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tensors of byte strings: assigned to variables, put together and taken apart, from and to
-// numbers, hashed, looked up in tables. Its own include, since few programs need it; it links
-// nothing more than typeflow.hpp does.
+// Tensors of byte strings: variables, joining and splitting, conversion from and to numbers,
+// hashing, lookup in tables. A header of its own, because few programs need them. It needs no other
+// library than typeflow.hpp does.
 
 #include "typeflow/strings/convert.hpp"
 #include "typeflow/strings/kernels.hpp"

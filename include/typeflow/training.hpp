@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A training loop for those who want one, and its line of progress. Its own include, since many
-// write the loop themselves: docs/training.md shows the lines that it stands for.
+// A training loop with a progress line. Not part of typeflow.hpp, because many programs have their
+// own loop: docs/training.md shows the lines that it replaces.
 
 #include "typeflow/training/fit.hpp"
 #include "typeflow/training/progress.hpp"

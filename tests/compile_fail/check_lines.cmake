@@ -9,16 +9,11 @@
 #
 # Asserts that the compiler gives an error with this text that names this line of this file, as the
 # place of the error or as the place from where the template was instantiated. (Two lines that
-# instantiate the same function with the same types get one message, for the first.) With
-# -DCORRECTED the file must compile.
+# instantiate the same function with the same types get one message, for the first.)
 
 cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/compile.cmake")
 
-compile(result output -DCORRECTED)
-if(NOT result EQUAL 0)
-  message(FATAL_ERROR "the corrected program must compile:\n${output}")
-endif()
 compile(result output)
 if(result EQUAL 0)
   message(FATAL_ERROR "${SOURCE} compiles, and must not")

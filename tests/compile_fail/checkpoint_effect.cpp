@@ -5,6 +5,7 @@
 // expect: checkpointed(f): f assigns
 // expect: and is computed again
 
+#include "typeflow/control_flow.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;

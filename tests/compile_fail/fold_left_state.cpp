@@ -6,6 +6,7 @@
 // never: scan(f, init, xs)
 // never: constant expression
 
+#include "typeflow/control_flow.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;

@@ -6,6 +6,7 @@
 // expect: is computed inside of a
 // expect: branch or a loop: to fetch it,
 
+#include "typeflow/control_flow.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "typeflow/control_flow.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;

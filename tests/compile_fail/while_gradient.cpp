@@ -5,6 +5,7 @@
 // expect: loop without a bound on its
 // expect: bounds): give {.max_iterations
 
+#include "typeflow/control_flow.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# cmake -DPROGRAM=... -DEXPECTED=... [-DHINT=...] -P check_output.cmake
+# cmake -DPROGRAM=... [-DARGUMENT=...] -DEXPECTED=... [-DHINT=...] -P check_output.cmake
 #
 # Asserts that a document's program prints what the document says. The hint is for whom it does not.
 
-execute_process(COMMAND "${PROGRAM}"
+execute_process(COMMAND "${PROGRAM}" ${ARGUMENT}
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with ${result}:\n${output}\n${error}")

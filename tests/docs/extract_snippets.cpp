@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// extract_snippets DOCUMENT.md PROGRAM.cpp OUTPUT.txt
+// extract_snippets PROGRAM.cpp DOCUMENT.md OUTPUT.txt [DOCUMENT.md OUTPUT.txt]...
 //
-// Turns the C++ snippets of a document into one program, and what the document says that they
-// print into the text that the program must print. The rule, which the document repeats in a
-// comment at its top:
+// Turns the C++ snippets of documents into one program, and what each document says that they print
+// into the text that the program must print when it is given the number of the document, from 0 on.
+// The rule, which the document repeats in a comment at its top:
 //
 //   ```cpp                  stands at file scope; blocks follow one another as in the document
 //   <!-- in: NAME -->       before such a block: it stands inside of the function NAME; blocks of
 //                           one name are one body
+//   <!-- compiles: NAME --> the same, but the program does not call it: it needs data, or writes
+//                           files
 //   <!-- output: NAME -->   before a ```text block: what NAME prints. Without one, nothing.
 //
-// The program calls its functions in the order in which they begin. A document that has a main of
-// its own is that program.
+// The program calls a document's functions in the order in which they begin. Of several documents
+// each has a namespace for its snippets, so that they may use the same names. A document that has a
+// main of its own is that program.
 
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -30,6 +34,7 @@ struct Function {
   std::string name;
   std::string body;
   std::string output;
+  bool is_called;
 };
 
 struct Program {
@@ -78,7 +83,8 @@ Program extract(const std::string& path) {
       block << line << '\n';
       text << line << '\n';
     }
-    const std::string function = comment(before, "in");
+    const std::string uncalled = comment(before, "compiles");
+    const std::string function = uncalled.empty() ? comment(before, "in") : uncalled;
     const std::string output = comment(before, "output");
     before.clear();
     if (language == "cpp") {
@@ -86,7 +92,8 @@ Program extract(const std::string& path) {
       if (function.empty()) {
         program.file_scope += block.str();
       } else {
-        if (program.find(function) == nullptr) program.functions.push_back({function, {}, {}});
+        if (program.find(function) == nullptr)
+          program.functions.push_back({function, {}, {}, uncalled.empty()});
         program.find(function)->body += block.str();
       }
     } else if (!output.empty()) {
@@ -101,35 +108,96 @@ Program extract(const std::string& path) {
   return program;
 }
 
-void write(const Program& program, const std::string& source, const std::string& output) {
-  std::ofstream code(source);
-  std::ofstream expected(output);
-  code << program.file_scope;
-  if (program.file_scope.find("int main(") == std::string::npos) {
-    for (const Function& f : program.functions) {
-      code << "static void " << f.name << "() {\n" << f.body << "}\n";
-      expected << "# " << f.name << '\n' << f.output;
-    }
-    code << "int main() {\n";
-    for (const Function& f : program.functions) {
-      code << "  std::printf(\"# " << f.name << "\\n\");\n  " << f.name << "();\n";
-    }
-    code << "}\n";
-  } else if (!program.functions.empty()) {
-    throw std::runtime_error(source + ": the document has a main and functions besides");
+bool has_main(const Program& program) {
+  return program.file_scope.find("int main(") != std::string::npos;
+}
+
+/// The includes, each once, and the text without them: a namespace has none.
+std::string without_includes(const std::string& text, std::set<std::string>& includes) {
+  std::istringstream in(text);
+  std::string rest;
+  for (std::string line; std::getline(in, line);) {
+    const bool is_include = line.starts_with("#include");
+    if (is_include) includes.insert(line);
+    rest += (is_include ? "" : line) + '\n';  // the numbers of lines stay
   }
-  if (!code.flush() || !expected.flush()) throw std::runtime_error(source + ": can't be written");
+  return rest;
+}
+
+void write_program(const std::vector<Program>& documents, std::ostream& code) {
+  std::set<std::string> includes;
+  std::ostringstream text;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    text << "namespace document_" << i << " {\n"
+         << without_includes(documents[i].file_scope, includes);
+    for (const Function& f : documents[i].functions) {
+      text << "[[maybe_unused]] static void " << f.name << "() {\n" << f.body << "}\n";
+    }
+    text << "}\n";
+  }
+  for (const std::string& include : includes) code << include << '\n';
+  code << "#include <cstdio>\n#include <cstdlib>\n"
+       << text.str() << "int main(int, char** argv) {\n  switch (std::atoi(argv[1])) {\n";
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    code << "    case " << i << ":\n";
+    for (const Function& f : documents[i].functions) {
+      if (!f.is_called) continue;
+      code << "      std::printf(\"# " << f.name << "\\n\");\n      document_" << i
+           << "::" << f.name << "();\n";
+    }
+    code << "      break;\n";
+  }
+  code << "  }\n}\n";
+}
+
+/// One document, whose snippets may specialize templates of the library.
+void write_program(const Program& program, std::ostream& code) {
+  code << program.file_scope;
+  if (has_main(program)) return;
+  for (const Function& f : program.functions) {
+    code << "[[maybe_unused]] static void " << f.name << "() {\n" << f.body << "}\n";
+  }
+  code << "int main() {\n";
+  for (const Function& f : program.functions) {
+    if (!f.is_called) continue;
+    code << "  std::printf(\"# " << f.name << "\\n\");\n  " << f.name << "();\n";
+  }
+  code << "}\n";
+}
+
+void write_output(const Program& program, const std::string& path) {
+  std::ofstream expected(path);
+  for (const Function& f : program.functions) {
+    if (f.is_called) expected << "# " << f.name << '\n' << f.output;
+  }
+  if (!expected.flush()) throw std::runtime_error(path + ": can't be written");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::cerr << "usage: extract_snippets DOCUMENT.md PROGRAM.cpp OUTPUT.txt\n";
+  if (argc < 4 || argc % 2 != 0) {
+    std::cerr << "usage: extract_snippets PROGRAM.cpp DOCUMENT.md OUTPUT.txt "
+                 "[DOCUMENT.md OUTPUT.txt]...\n";
     return 2;
   }
   try {
-    write(extract(argv[1]), argv[2], argv[3]);
+    std::vector<Program> documents;
+    for (int i = 2; i < argc; i += 2) {
+      const Program& document = documents.emplace_back(extract(argv[i]));
+      if (has_main(document) && (argc > 4 || !document.functions.empty())) {
+        throw std::runtime_error(std::string(argv[i]) +
+                                 ": has a main, and functions or other documents besides");
+      }
+      write_output(document, argv[i + 1]);
+    }
+    std::ofstream code(argv[1]);
+    if (documents.size() == 1) {
+      write_program(documents[0], code);
+    } else {
+      write_program(documents, code);
+    }
+    if (!code.flush()) throw std::runtime_error(std::string(argv[1]) + ": can't be written");
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "model.hpp"
-#include "typeflow/graph.hpp"
+#include "support/graph_operations.hpp"
 
 namespace fuzz {
 

@@ -12,7 +12,7 @@
 
 #include "compare.hpp"
 #include "rebuild.hpp"
-#include "typeflow/typeflow.hpp"
+#include "typeflow/operations.hpp"
 #include "write.hpp"
 
 namespace fuzz {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/host_tensors.hpp"
+#include "typeflow/control_flow.hpp"
 #include "typeflow/interpret/dataflow.hpp"
 #include "typeflow/interpret/program.hpp"
 #include "typeflow/primitives.hpp"

@@ -5,8 +5,8 @@
 
 #include <initializer_list>
 
+#include "support/graph_operations.hpp"
 #include "typeflow/candidate_sampling.hpp"
-#include "typeflow/graph.hpp"
 #include "typeflow/images.hpp"
 #include "typeflow/linalg.hpp"
 #include "typeflow/random.hpp"

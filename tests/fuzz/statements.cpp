@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "support/graph_operations.hpp"
 #include "support/host_tensors.hpp"
-#include "typeflow/graph.hpp"
 #include "typeflow/interpret/program.hpp"
 
 namespace fuzz {

@@ -16,7 +16,7 @@
 #include "docs/completeness.hpp"
 #include "shrink.hpp"
 #include "statements.hpp"
-#include "typeflow/graph.hpp"
+#include "support/graph_operations.hpp"
 #include "typeflow/passes/place.hpp"
 #include "write.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "typeflow/graph.hpp"
+#include "support/graph_operations.hpp"
 
 namespace fuzz {
 

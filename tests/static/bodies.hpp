@@ -4,8 +4,8 @@
 // The operations with a body that a GPU must take as it stands: all elementwise ones and all
 // reductions. tests/docs compares the list with the rows of docs/operations/.
 
-#include <typeflow/graph.hpp>
 #include <typeflow/random.hpp>
+#include "../support/graph_operations.hpp"
 
 namespace bodies {
 
@@ -18,7 +18,8 @@ struct List {};
 using All = List<                                                                     //
     ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Neg, ops::Fma, ops::Fms, ops::Fnma,  //
     ops::Exp, ops::Log, ops::Expm1, ops::Log1p, ops::Sin, ops::Cos, ops::Sqrt, ops::Square,
-    ops::Abs, ops::ReluGradient, ops::Relu, ops::Sigmoid, ops::Tanh, ops::Softplus, ops::Maximum,
+    ops::IfGreater, ops::IfGreaterEqual, ops::Abs, ops::ReluGradient, ops::Relu, ops::Sigmoid,
+    ops::Tanh, ops::Softplus, ops::Maximum,
     ops::Minimum,                                        //
     ops::FloorDiv, ops::FloorMod, ops::Pow, ops::Atan2,  //
     ops::Tan, ops::Asin, ops::Acos, ops::Atan, ops::Sinh, ops::Cosh, ops::Asinh, ops::Acosh,
@@ -32,7 +33,7 @@ using All = List<                                                               
     ops::Polygamma, ops::GammaSlope,                                                //
     ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                   //
     ops::Erfc, ops::Erfinv,                                                         //
-    ops::Softsign,                                                                  //
+    ops::Softsign, ops::LeakyRelu,                                                  //
     ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,     //
     ops::BroadcastTo, ops::Read, ops::After,                                        //
     ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;

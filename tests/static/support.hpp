@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "typeflow/graph.hpp"
+#include "../support/graph_operations.hpp"
 
 namespace tf = typeflow;
 using tf::ir::records;

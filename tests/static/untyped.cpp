@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "typeflow/graph.hpp"
+#include "../support/graph_operations.hpp"
 
 namespace {
 

@@ -1,30 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For one file of a program: counts every allocation that the program makes.
+// Counts every allocation that the program makes (allocations.cpp, a part of each test program).
 
 #include <atomic>
-#include <cstddef>
-#include <cstdlib>
-#include <new>
 
-namespace {
-std::atomic<long> allocations{0};
-}
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* const p = std::malloc(size == 0 ? 1 : size)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  ++allocations;
-  const auto a = static_cast<std::size_t>(alignment);
-  if (void* const p = std::aligned_alloc(a, (size + a - 1) / a * a)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
-  std::free(p);
-}
+extern std::atomic<long> allocations;

@@ -27,13 +27,14 @@ namespace tf = typeflow;
 
 /// Whether two descriptions are of one kernel.
 inline bool same_kernel(const tf::ir::KernelSpec& a, const tf::ir::KernelSpec& b) {
-  bool same = a.kind == b.kind && a.wide == b.wide && a.outer == b.outer && a.folds == b.folds &&
-              a.variant == b.variant && a.dtype == b.dtype && a.op == b.op &&
+  bool same = a.kind == b.kind && a.device == b.device && a.wide == b.wide && a.outer == b.outer &&
+              a.folds == b.folds && a.variant == b.variant && a.dtype == b.dtype && a.op == b.op &&
               a.inputs == b.inputs && a.items == b.items && a.stores == b.stores;
   for (int i = 0; same && i < a.inputs; ++i) {
     const tf::ir::InputSpec& x = a.input[i];
     const tf::ir::InputSpec& y = b.input[i];
-    same = x.dtype == y.dtype && x.is_index == y.is_index && x.axes == y.axes;
+    same = x.dtype == y.dtype && x.is_index == y.is_index && x.is_window == y.is_window &&
+           x.axes == y.axes;
   }
   for (int i = 0; same && i < a.items; ++i) {
     const tf::ir::ItemSpec& x = a.item[i];
@@ -86,7 +87,7 @@ class RunTimeProgram {
  public:
   /// The graph may go afterwards; the queue, if there is one, must stay.
   RunTimeProgram(const tf::Graph& graph, const KernelTable& kernels, tf::Queue* queue = nullptr)
-      : program_(tf::ir::compile(tf::Graph(graph))),
+      : program_(graph),
         entries_(find_all(program_, kernels)),
         engine_(program_.view(), {.kernels = entries_.data(), .queue = queue}, store_, states_,
                 tf::EngineOptions{}) {}

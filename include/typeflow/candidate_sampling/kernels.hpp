@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernel of candidate samplers: a hash table of the classes that were drawn, in the workspace.
+// The kernel of candidate samplers. Its workspace is a hash table of the drawn classes.
 
 #include <algorithm>
 #include <bit>
@@ -41,7 +41,7 @@ struct kernel_of<ops::CandidateSampler> {
   }
 
  private:
-  /// Open addressing: a power of two, at least two for each class.
+  /// Open addressing: the number of slots is a power of two, at least two for each class.
   static std::int64_t slot_count(std::int64_t classes) {
     return static_cast<std::int64_t>(
         std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(2 * classes, 2))));

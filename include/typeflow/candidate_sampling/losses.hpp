@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Losses over many classes that compute the logits of the true ones and of a sample of the others.
-// They read as many rows of the weights, and so their gradients are sparse: a step of an optimiser
-// costs as much as there are candidates, not classes.
+// Losses over many classes. They compute the logits of the true classes and of a sample of the
+// others, and read only these rows of the weights. So their gradients are sparse, and an
+// optimiser's step costs as much as the number of candidates, not of classes.
 //
 // Sources: Gutmann and Hyvarinen, "Noise-contrastive estimation", AISTATS 2010; Jean et al.,
-// arXiv:1412.2007; TensorFlow's nn_impl.py for what is subtracted and averaged.
+// arXiv:1412.2007; TensorFlow's nn_impl.py for the terms that are subtracted and averaged.
 
 #include <limits>
 #include <source_location>
@@ -22,7 +22,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// Logits of the true classes, (B,T), and of those drawn, (B,S), less the logarithm of their
+/// Logits of the true classes, (B,T), and of the sampled ones, (B,S), minus the logarithm of their
 /// expected counts.
 struct CandidateLogits {
   AnyExpr of_true;
@@ -78,7 +78,7 @@ template <class W, class B, class X>
 inline constexpr bool candidate_elements_fit =
     std::is_floating_point_v<typename W::element> && same_elements<W, B, X>;
 
-/// One loss a row, in a shape of the rows alone.
+/// The shape of one loss for each row.
 template <class X>
 struct RowsRule {
   static constexpr Dims value{1, {X::shape::dims.rank > 0 ? X::shape::dims.extent[0] : 0}};
@@ -92,7 +92,7 @@ constexpr auto nce_of(const W& weights, const B& biases, const L& labels, const 
   const CandidateLogits logits = candidate_logits(weights.any(), biases.any(), labels.any(),
                                                   inputs.any(), samples, remove_accidental_hits);
   const auto count = static_cast<double>(logits.of_true.dims()[1]);
-  // The cross entropy of sigmoid(x) with a label z: softplus(x) - x z.
+  // The cross entropy between sigmoid(x) and a label z: softplus(x) - x z.
   const AnyExpr of_true = softplus(logits.of_true) - logits.of_true / count;
   const AnyExpr loss =
       reduce<ops::Sum>(of_true, 2u, false) + reduce<ops::Sum>(softplus(logits.of_drawn), 2u, false);
@@ -115,16 +115,15 @@ constexpr auto sampled_softmax_of(const W& weights, const B& biases, const L& la
 
 }  // namespace detail
 
-/// The noise-contrastive loss of each row of inputs: the cross entropies of the true classes'
-/// logits with 1 / T and of S drawn classes' logits with 0, added up. Logits are
-/// inputs . weights[class] + biases[class] - log(expected count). The classes are drawn by
-/// log_uniform_candidate_sampler, unique: so they should be in the order of their frequency.
-/// nce_loss<64>(weights, biases, labels, inputs)
-/// (V,D) x (V) x (B,T) or (B) x (B,D) -> (B)
+/// The noise-contrastive loss of each row of inputs: nce_loss<64>(weights, biases, labels, inputs).
+/// It is a sum of sigmoid cross entropies: the T true classes have the label 1 / T, S sampled
+/// classes the label 0. The logit of a class is inputs . weights[class] + biases[class] -
+/// log(expected count). log_uniform_candidate_sampler draws the classes, each at most once, so
+/// classes should be sorted by frequency. (V,D) x (V) x (B,T) or (B) x (B,D) -> (B)
 ///
-/// For training; compute all logits to evaluate. Gradients of weights and biases are sparse. With
-/// remove_accidental_hits drawn classes that are true ones of the row count for nothing. A label
-/// outside of [0, V) is an Error of the run.
+/// Use it for training; compute all logits to evaluate. Gradients of weights and biases are sparse.
+/// With remove_accidental_hits, sampled classes that are true classes of the row are ignored. A
+/// label outside of [0, V) is an Error of the run.
 template <Extent S, TypedExpr W, TypedExpr B, TypedExpr L, TypedExpr X>
 constexpr auto nce_loss(const W& weights, const B& biases, const L& labels, const X& inputs,
                         bool remove_accidental_hits = false, Label name = "",
@@ -159,13 +158,12 @@ constexpr auto nce_loss(const W& weights, const B& biases, const L& labels, cons
   return detail::nce_of(weights, biases, labels, inputs, samples, remove_accidental_hits, at);
 }
 
-/// The softmax cross entropy of each row of inputs over its true classes and S drawn ones, with
-/// 1 / T as the label of each true one. Logits and classes as of nce_loss.
-/// sampled_softmax_loss<64>(weights, biases, labels, inputs)
-/// (V,D) x (V) x (B,T) or (B) x (B,D) -> (B)
+/// The softmax cross entropy of each row of inputs over its true classes and S sampled ones:
+/// sampled_softmax_loss<64>(weights, biases, labels, inputs). Each of the T true classes has the
+/// label 1 / T. Logits and classes are those of nce_loss. (V,D) x (V) x (B,T) or (B) x (B,D) -> (B)
 ///
-/// For training: it underestimates the loss over all classes. Drawn classes that are true ones of
-/// the row count for nothing, unless remove_accidental_hits is false. Gradients of weights and
+/// Use it for training: it underestimates the loss over all classes. Sampled classes that are true
+/// classes of the row are ignored, unless remove_accidental_hits is false. Gradients of weights and
 /// biases are sparse. A label outside of [0, V) is an Error of the run.
 template <Extent S, TypedExpr W, TypedExpr B, TypedExpr L, TypedExpr X>
 constexpr auto sampled_softmax_loss(const W& weights, const B& biases, const L& labels,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Samplers of candidates: classes drawn for a whole batch, and how often to expect each.
+// Samplers of candidates: classes drawn for a whole batch, and their expected counts.
 //
 // Source of the formulas: TensorFlow's "Candidate sampling algorithms reference" and its
 // range_sampler.cc.
@@ -24,9 +24,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Classes that were drawn, in the order in which they were; how often each of them and of the true
-/// classes is to be expected among them; and how many draws it took, duplicates that were drawn
-/// again among them. True classes may be among the drawn ones.
+/// Sampled classes in the order of their draws; the expected counts of these and of the true
+/// classes in the sample; and the number of draws, which includes repeated draws of duplicates.
+/// True classes may be among the sampled ones.
 template <TypedExpr Ids, TypedExpr TrueCount, TypedExpr Count>
 struct CandidateSamples {
   Ids ids;                        ///< int32 (S)
@@ -38,7 +38,7 @@ struct CandidateSamples {
 struct CandidateSamplerOptions {
   std::int64_t range;  ///< classes are 0 .. range - 1
   bool unique = true;  ///< no class is drawn twice
-  Label name = "";     ///< of the ids; without one, the first, second... of its scope draws as such
+  Label name = "";     ///< of the ids; operations without one draw by their number in the scope
 };
 
 namespace ops {
@@ -56,7 +56,7 @@ struct CandidateSampler : custom {
   std::uint32_t log_uniform;
   std::uint32_t unique;
 
-  /// What draw number i gives.
+  /// The class of draw number i.
   std::int32_t candidate(const RandomState& random, std::int64_t i) const {
     const std::uint64_t key = random_key(random.seed, std::uint64_t{path_high} << 32 | path_low);
     const auto index = static_cast<std::uint64_t>(i);
@@ -68,7 +68,7 @@ struct CandidateSampler : custom {
     const double x = std::exp(u * std::log(static_cast<double>(range) + 1));  // in [1, range + 1)
     return static_cast<std::int32_t>(std::min(static_cast<std::int64_t>(x), range) - 1);
   }
-  /// Draws until `count` classes were taken; returns how many draws that were.
+  /// Draws until `count` classes are taken; returns the number of draws.
   template <class F>
   std::int64_t draw(const RandomState& random, std::int64_t count, const F& take) const {
     std::int64_t draws = 0;
@@ -96,8 +96,8 @@ struct CandidateSampler : custom {
 
 namespace detail {
 
-/// How often to expect classes among those drawn. Of unique ones 1 - (1 - p)^draws, as accurate as
-/// it can be for small p.
+/// Expected counts of classes in a sample. For unique classes 1 - (1 - p)^draws, computed so that
+/// small p keep their accuracy.
 constexpr AnyExpr expected_count(const AnyExpr& classes, DType type,
                                  const ops::CandidateSampler& op, const AnyExpr& draws,
                                  Extent samples) {
@@ -152,13 +152,13 @@ constexpr auto sample_candidates(const Label& kind, bool log_uniform, const L& t
 
 }  // namespace detail
 
-/// S classes, class k with probability log((k + 2) / (k + 1)) / log(range + 1): nearly Zipf's
-/// distribution, right for classes in the order of their frequency, like words. Drawn anew in each
-/// run, one sample for the whole batch: log_uniform_candidate_sampler<64>(labels, {.range =
-/// 50000}). (L) -> ids (S), true_expected_count (L), expected_count (S)
+/// S classes, drawn anew in each run, one sample for the whole batch:
+/// log_uniform_candidate_sampler<64>(labels, {.range = 50000}). The probability of class k is
+/// log((k + 2) / (k + 1)) / log(range + 1). This is nearly Zipf's distribution, which fits classes
+/// sorted by frequency, such as words. (L) -> ids (S), true_expected_count (L), expected_count (S)
 ///
-/// The expected counts, of element type T, are S p, and 1 - (1 - p)^draws of unique classes.
-/// A range without as many classes as are to be unique is a mistake of the model.
+/// Expected counts have element type T: S p, or 1 - (1 - p)^draws for unique classes. It is a
+/// mistake of the model if `range` has fewer classes than a unique sample needs.
 template <Extent S, Element T = float, TypedExpr L>
 constexpr auto log_uniform_candidate_sampler(
     const L& true_classes, CandidateSamplerOptions options,
@@ -173,7 +173,7 @@ constexpr auto log_uniform_candidate_sampler(
                                          options, at);
 }
 
-/// The same with each class as likely as another.
+/// The same with all classes equally likely.
 template <Extent S, Element T = float, TypedExpr L>
 constexpr auto uniform_candidate_sampler(
     const L& true_classes, CandidateSamplerOptions options,

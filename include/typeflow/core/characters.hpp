@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Who owns the bytes that the elements of a tensor of strings are views of. Those of a feed are the
-// caller's, those of a constant the program's. What kernels make is kept for as long as the run
-// lasts. A variable's elements own their bytes, one by one.
+// Strings are views of bytes; this says who owns the bytes. Those of a feed are the caller's, those
+// of a constant the program's. Bytes that kernels make are kept until the end of the run. Each
+// element of a variable owns its bytes.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -17,37 +18,55 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The bytes of strings that a run makes: there until its results have been copied. For the thread
-/// that calls kernels.
+/// The bytes of strings that a run makes. They live until its results have been copied. Only the
+/// thread that calls kernels uses it.
 class Characters {
  public:
+  Characters() = default;
+  Characters(const Characters&) = delete;
+  Characters& operator=(const Characters&) = delete;
+  ~Characters() {
+    clear();
+    delete[] blocks_;
+  }
+
   /// Room for `size` bytes; throws std::bad_alloc.
   char* allocate(std::size_t size) {
-    blocks_.emplace_back();
-    blocks_.back().reset(new char[size]);
-    return blocks_.back().get();
+    reserve(1);
+    return blocks_[size_++] = new char[size];
   }
-  /// Takes over the bytes of a variable's element: what the run has read may still be views of
-  /// them.
+  /// Takes over the bytes of a variable's element, because the run may still have views of them.
   void take(std::string_view owned) {
     if (owned.data() == nullptr) return;
-    blocks_.emplace_back();
-    blocks_.back().reset(const_cast<char*>(owned.data()));
+    reserve(1);
+    blocks_[size_++] = const_cast<char*>(owned.data());
   }
-  /// Has room for `count` more that take() gets: then that cannot fail.
-  void reserve(std::size_t count) { blocks_.reserve(blocks_.size() + count); }
-  void clear() { blocks_.clear(); }
+  /// Reserves room for `count` calls of take(), which then cannot fail.
+  TYPEFLOW_COLD void reserve(std::size_t count) {
+    if (size_ + count <= capacity_) return;
+    const std::size_t capacity = size_ + std::max(count, size_);
+    char** const grown = new char*[capacity];
+    std::copy(blocks_, blocks_ + size_, grown);
+    delete[] blocks_;
+    blocks_ = grown;
+    capacity_ = capacity;
+  }
+  void clear() {
+    for (; size_ > 0; --size_) delete[] blocks_[size_ - 1];
+  }
 
  private:
-  std::vector<std::unique_ptr<char[]>> blocks_;
+  char** blocks_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
 };
 
 namespace detail {
 
 inline void release(std::string_view owned) { delete[] owned.data(); }
 
-/// Sets elements that own their bytes to copies of `values`, of which there are as many, and calls
-/// dispose(old) for what they were. If memory runs out, nothing has changed.
+/// Sets elements that own their bytes to copies of `values`, of equal number, and calls
+/// dispose(old) for their old bytes. If memory runs out, nothing has changed.
 template <class Dispose>
 void replace_strings(std::span<std::string_view> elements, const std::string_view* values,
                      const Dispose& dispose) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every header of typeflow stands on: the version, and a clear refusal of compilers and
-// flags under which the library's promises (constant evaluation, IEEE arithmetic, errors as
-// exceptions) do not hold.
+// The base of every header: the version, and clear refusals of compilers and flags under which the
+// library's promises (constant evaluation, IEEE arithmetic, errors as exceptions) do not hold.
 
 #define TYPEFLOW_VERSION_MAJOR 0
 #define TYPEFLOW_VERSION_MINOR 1
@@ -29,7 +28,7 @@
 #error "typeflow: NaN, infinity and equal bits need IEEE arithmetic; compile without -ffast-math"
 #endif
 
-// What the code is built with. (g++ does not tell of -fsanitize=undefined.)
+// The sanitizers of the build. (g++ does not tell about -fsanitize=undefined.)
 #if defined(__SANITIZE_THREAD__)
 #define TYPEFLOW_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -46,12 +45,13 @@
 #endif
 #endif
 
-// Runs once or seldom: compiled for size, which spares the compiler most of its time.
+// For functions that run once or seldom: compiles them for size, which saves most of the compiler's
+// time.
 #define TYPEFLOW_COLD [[gnu::cold, gnu::noinline]]
 
-/// Forces inlining of the small functions that make up a kernel's innermost loop. Under the address
-/// sanitizer it forbids it: every access has a check there, and the compiler takes a third less
-/// time for checks in small functions.
+/// Forces inlining of the small functions in a kernel's innermost loop. Under the address sanitizer
+/// it forbids inlining: every access has a check there, and small functions with checks take the
+/// compiler a third less time.
 #if defined(TYPEFLOW_ADDRESS_SANITIZER)
 #define TYPEFLOW_INLINE [[gnu::noinline]] inline
 #define TYPEFLOW_INLINE_LAMBDA __attribute__((noinline))
@@ -59,3 +59,11 @@
 #define TYPEFLOW_INLINE [[gnu::always_inline]] inline
 #define TYPEFLOW_INLINE_LAMBDA __attribute__((always_inline))
 #endif
+
+// Definitions that are not templates stand in files X.ipp beside the declarations of X.hpp. By
+// default X.hpp includes X.ipp at its end: the library is header-only. With TYPEFLOW_COMPILED the
+// headers only declare. The files of cmake/compiled, which a program compiles once, then define
+// (docs/building.md). Wings have macros of their own, as TYPEFLOW_COMPILED_SAVING.
+//
+// Definitions are inline in both cases, so files of both kinds may be linked together.
+#define TYPEFLOW_DEFINITION inline

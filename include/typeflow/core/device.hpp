@@ -13,7 +13,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 enum class DeviceKind : std::uint8_t { any, cpu, gpu };
 
-/// Where a node has to run: any device, or one of a kind by its number.
+/// Where a node has to run: on any device, or on one of a kind by its number.
 struct Device {
   DeviceKind kind;
   int index;
@@ -40,7 +40,7 @@ concept DeviceType = requires {
   { D::value } -> std::convertible_to<Device>;
 };
 
-/// TensorFlow's spelling: /cpu:0, /gpu:1; nothing for any device.
+/// TensorFlow's spelling: /cpu:0, /gpu:1; empty for any device.
 constexpr Message& operator<<(Message& message, Device device) {
   if (device.kind == DeviceKind::any) return message;
   return message << (device.kind == DeviceKind::cpu ? "/cpu:" : "/gpu:") << device.index;

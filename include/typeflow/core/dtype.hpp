@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Element types as C++ types, which is where the user sees them. dtype_value.hpp has them as
-// values.
+// Element types as C++ types, which users see. dtype_value.hpp has them as values.
 
 #include <complex>
 #include <cstddef>
@@ -95,12 +94,12 @@ inline constexpr bool is_complex_number = false;
 template <class T>
 inline constexpr bool is_complex_number<std::complex<T>> = true;
 
-/// The type in which operations compute on elements of T: float for those of 16 bits, whose
-/// results are rounded after every operation.
+/// The type in which operations compute on elements of T: float for 16-bit types, whose results are
+/// rounded after every operation.
 template <class T>
 using Computed = std::conditional_t<is_half<T>, float, T>;
 
-/// The widest number of T's kind: what the interpreter adds up in.
+/// The widest number type of T's kind, in which the interpreter adds up.
 template <class T>
 using Widest = std::conditional_t<
     is_real_floating<T>, double,
@@ -108,8 +107,9 @@ using Widest = std::conditional_t<
                        std::conditional_t<std::is_unsigned_v<T> && !std::is_same_v<T, bool>,
                                           std::uint64_t, std::int64_t>>>;
 
-/// Conversion between element types: towards zero from floating to integer, which wraps around
-/// where it must; to a complex number with imaginary part 0, from one its real part; to bool, != 0.
+/// Conversion between element types. From floating to integer it rounds towards zero, and wraps
+/// around where it must. To complex the imaginary part is 0; from complex it takes the real part.
+/// To bool it is != 0.
 template <class To, class From>
 constexpr To convert_element(const From& x) {
   if constexpr (std::is_same_v<To, From>) {
@@ -124,7 +124,8 @@ constexpr To convert_element(const From& x) {
   } else if constexpr (is_complex_number<To>) {
     return To(static_cast<typename To::value_type>(x));
   } else if constexpr (std::is_integral_v<To> && is_real_floating<From>) {
-    // What does not fit has no value in C++; NaN is 0 here, the others are the nearest number.
+    // C++ gives no value to numbers that do not fit. Here NaN is 0, and others become the nearest
+    // number.
     const double wide = static_cast<double>(static_cast<Computed<From>>(x));
     constexpr double low = static_cast<double>(std::numeric_limits<To>::min());
     constexpr double high = static_cast<double>(std::numeric_limits<To>::max());
@@ -138,7 +139,7 @@ constexpr To convert_element(const From& x) {
 
 }  // namespace detail
 
-/// Calls `f(T{})` with T the C++ type of `type`, which is not that of strings.
+/// Calls `f(T{})` with the C++ type T of `type`, which must not be string.
 template <class F>
 constexpr decltype(auto) visit_dtype(DType type, F&& f) {
   switch (type) {
@@ -176,8 +177,8 @@ constexpr decltype(auto) visit_dtype(DType type, F&& f) {
 }
 
 namespace detail {
-/// Calls `f(W{})` with W the widest number of the type's kind: fewer instantiations where numbers
-/// are fitted to their type afterwards.
+/// Calls `f(W{})` with the widest number type W of the type's kind. Saves instantiations where
+/// numbers are fitted to their type afterwards.
 template <class F>
 constexpr decltype(auto) visit_widest(DType type, F&& f) {
   if (is_complex(type)) return f(std::complex<double>{});

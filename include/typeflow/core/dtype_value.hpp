@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Element types as values: DType, as graphs and runners have them. dtype.hpp has them as C++ types,
-// for which it includes <complex>; this includes next to nothing.
+// Element types as values: DType, for graphs and runners. dtype.hpp has them as C++ types and
+// includes <complex>; this header includes next to nothing.
 
 #include <cstdint>
 #include <string_view>
@@ -28,14 +28,14 @@ enum class DType : std::uint8_t {
   float64,
   complex64,   ///< two floats
   complex128,  ///< two doubles
-  string,      ///< bytes, any number of them: std::string_view
+  string,      ///< any number of bytes: std::string_view
 };
 
 }  // namespace typeflow
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Of numbers and booleans, which visit_dtype visits: the first ones of DType.
+/// The number of types that visit_dtype visits, numbers and booleans. They stand first in DType.
 inline constexpr int dtype_count = 15;
 
 namespace detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Errors, and how their sentences write element types and shapes.
+// Errors, and how their sentences show element types and shapes.
 
 #include <string>
 

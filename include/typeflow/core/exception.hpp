@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The exception of the library: one sentence, made of the thing, what was expected and what came.
+// The library's exception: one sentence with the thing, what was expected and what was given.
 
 #include <cstddef>
 #include <cstring>
@@ -14,8 +14,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-inline std::string mismatch(const std::string& operation, const std::string& expected,
-                            const std::string& given) {
+TYPEFLOW_COLD inline std::string mismatch(const std::string& operation, const std::string& expected,
+                                          const std::string& given) {
   return operation + ": expected " + expected + ", got " + given;
 }
 inline std::string part_of(const char* text, std::size_t first, std::size_t size) {
@@ -33,17 +33,18 @@ class Error : public std::runtime_error {
  public:
   /// `what()` is "<operation>: expected <expected>, got <given>".
   template <class Here = detail::Target>
-  Error(const std::string& operation, const std::string& expected, const std::string& given)
+  TYPEFLOW_COLD Error(const std::string& operation, const std::string& expected,
+                      const std::string& given)
       : std::runtime_error(detail::mismatch(operation, expected, given)),
         operation_(operation.size()),
         expected_{operation.size() + std::strlen(": expected "), expected.size()},
         given_{expected_.first + expected.size() + std::strlen(", got "), given.size()} {}
-  /// For errors that are no mismatch: `what()` is "<operation>: <sentence>".
+  /// For errors without an expectation: `what()` is "<operation>: <sentence>".
   template <class Here = detail::Target>
-  Error(const std::string& operation, const std::string& sentence)
+  TYPEFLOW_COLD Error(const std::string& operation, const std::string& sentence)
       : std::runtime_error(operation + ": " + sentence), operation_(operation.size()) {}
   template <class Here = detail::Target>
-  explicit Error(const std::string& sentence) : std::runtime_error(sentence) {}
+  TYPEFLOW_COLD explicit Error(const std::string& sentence) : std::runtime_error(sentence) {}
 
   TYPEFLOW_EXCHANGED Error(const Error&) = default;
   TYPEFLOW_EXCHANGED Error& operator=(const Error&) = default;
@@ -60,7 +61,8 @@ class Error : public std::runtime_error {
   }
 
  private:
-  // The parts are places in what(): strings as members would need a destructor with code.
+  // The parts are places in what(), because members that are strings would need a destructor with
+  // code.
   struct Part {
     std::size_t first = 0;
     std::size_t size = 0;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Extents: how long an axis is.
+// Extents: the lengths of axes.
 //
-// Every extent is known to the compiler but for four symbols, whose values the feeds of a run give:
+// The compiler knows every extent, except for four symbols, whose values a run's feeds give:
 // tf::batch, and tf::symbol<"time">, <"height"> and <"width"> (core/symbol.hpp). An extent is an
-// integer n >= 0 or k times a product of different symbols. It is one integer either way, so that
-// shapes are lists of plain integers, in types as in error messages, and tell it in digits: k *
-// batch is -k, and of others the digits in front of k's fourteen are one for each symbol, width to
-// batch:
+// integer n >= 0, or k times a product of different symbols.
+//
+// It is one integer in both cases, so that shapes are lists of plain integers, in types and in
+// error messages. k * batch is -k. Other products have one digit for each symbol, from width to
+// batch, in front of the fourteen digits of k:
 //
 //   Shape<-1, 784>               [batch, 784]
 //   Shape<-4, 10>                [4*batch, 10]
@@ -25,13 +26,13 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 using Extent = std::int64_t;
 
-/// The run-time extents that a program can have.
+/// The symbols that a program can have.
 inline constexpr int max_symbols = 4;
 inline constexpr const char* symbol_names[max_symbols] = {"batch", "time", "height", "width"};
 
 namespace detail {
 
-/// Extents of other symbols than batch alone are their digits times this, plus k.
+/// The unit of the symbols' digits in extents with other symbols than batch alone; k is added.
 inline constexpr Extent symbol_unit = 100'000'000'000'000;
 
 /// The digit of a symbol: batch 1, time 10, height 100, width 1000.
@@ -40,10 +41,10 @@ constexpr int digit_of(int symbol) {
   for (int i = 0; i < symbol; ++i) digit *= 10;
   return digit;
 }
-/// How often a symbol occurs in a product of them.
+/// How often a symbol occurs in a product of symbols.
 constexpr int power_of(int symbol, int powers) { return powers / digit_of(symbol) % 10; }
 
-/// Whether each symbol occurs once at most: what an extent can be.
+/// Whether each symbol occurs at most once, as an extent needs.
 constexpr bool are_distinct(int powers) {
   for (; powers > 0; powers /= 10) {
     if (powers % 10 > 1) return false;
@@ -54,8 +55,8 @@ constexpr bool are_distinct(int powers) {
 [[noreturn]] inline void refuse_factor() {
   throw std::out_of_range("typeflow: the factor of a symbol must be in [0, 10^14)");
 }
-/// A factor times symbols. One that is not in [0, 10^14) would change the symbols: it is no
-/// constant expression, and std::out_of_range at run time.
+/// A factor times symbols. A factor outside of [0, 10^14) would change the symbols: it is
+/// std::out_of_range at run time, and no constant expression.
 constexpr Extent extent_from(Extent factor, int symbols) {
   if (factor < 0 || factor >= symbol_unit) refuse_factor();
   if (factor == 0) return 0;
@@ -64,15 +65,15 @@ constexpr Extent extent_from(Extent factor, int symbols) {
 
 }  // namespace detail
 
-/// k times a product of symbols. Converts to an Extent; other arithmetic than products with
-/// integers and with other symbols does not compile.
+/// k times a product of symbols. Converts to an Extent. Only products with integers and with other
+/// symbols compile.
 template <int Powers>
 struct Symbols {
   Extent factor = 1;
   constexpr operator Extent() const { return detail::extent_from(factor, Powers); }
 };
 
-/// The run-time extent of most models: `placeholder<float, tf::batch, 784>`, `4 * tf::batch`.
+/// The symbol of most models: `placeholder<float, tf::batch, 784>`, `4 * tf::batch`.
 inline constexpr Symbols<1> batch{};
 
 template <std::integral I, int P>
@@ -104,39 +105,38 @@ void operator/(Symbols<P>, T) = delete;
 template <int P>
 void operator-(Symbols<P>) = delete;
 
-/// Whether the extent is known in a run only.
+/// Whether only a run knows the extent.
 constexpr bool is_symbolic(Extent extent) { return extent < 0; }
 
-/// The symbols of an extent in digits: 1 of 3*batch, 11 of batch*time, 0 of a number.
+/// The symbols of an extent as digits: 1 for 3*batch, 11 for batch*time, 0 for a number.
 constexpr int symbols_of(Extent extent) {
   if (extent >= 0) return 0;
   return extent > -detail::symbol_unit ? 1 : static_cast<int>(-extent / detail::symbol_unit);
 }
-/// The number in front of an extent's symbols, or the number that it is.
+/// The number in front of an extent's symbols; of a number, the number.
 constexpr Extent factor_of(Extent extent) {
   if (extent >= 0) return extent;
   return extent > -detail::symbol_unit ? -extent : -extent % detail::symbol_unit;
 }
-/// The factor, negative in front of symbols. Along one axis such numbers add up, as extents of
-/// batch do.
+/// The factor, negative in front of symbols. Along one axis such numbers can be added.
 constexpr Extent signed_factor(Extent extent) {
   return is_symbolic(extent) ? -factor_of(extent) : extent;
 }
-/// An extent of the same symbols with another factor: extents of parts of an axis.
+/// An extent with the same symbols and another factor, as for a part of an axis.
 constexpr Extent with_factor(Extent extent, Extent factor) {
   return is_symbolic(extent) ? detail::extent_from(factor, symbols_of(extent)) : factor;
 }
 
-/// An extent n times as long.
+/// n times the extent.
 constexpr Extent times(Extent extent, std::int64_t n) {
   return with_factor(extent, factor_of(extent) * n);
 }
 
-/// Stands for a number of elements that is no extent: batch * batch.
+/// Stands for a number of elements that is no extent, as batch * batch.
 inline constexpr Extent no_extent = INT64_MIN;
 
-/// Whether one can be said to be longer than the other, or one to be a part of the other: numbers,
-/// or multiples of the same symbols. 0 is a multiple of all.
+/// Whether two extents can be compared, or one can be a part of the other: numbers, or multiples of
+/// the same symbols. 0 is a multiple of all.
 constexpr bool are_comparable(Extent a, Extent b) {
   return a == 0 || b == 0 || symbols_of(a) == symbols_of(b);
 }
@@ -146,27 +146,26 @@ constexpr Extent sum_of(Extent a, Extent b) {
   return a == 0 ? b : with_factor(a, factor_of(a) + factor_of(b));
 }
 
-/// A number of elements or bytes that 63 bits can't hold, or the largest that they can: what
-/// checked_product and checked_sum give then. No machine has so much memory, so it is always an
-/// error.
+/// The result of checked_product and checked_sum for a number that 63 bits cannot hold: the largest
+/// that they can. No machine has so much memory, so it always leads to an error.
 inline constexpr std::int64_t too_many = INT64_MAX;
 
-/// a * b, of numbers >= 0; too_many instead of what overflows.
+/// a * b, of numbers >= 0; too_many instead of overflowing.
 constexpr std::int64_t checked_product(std::int64_t a, std::int64_t b) {
   if ((a | b) >> 31 == 0) return a * b;
   return b != 0 && a > too_many / b ? too_many : a * b;
 }
-/// a + b, of numbers >= 0; too_many instead of what overflows.
+/// a + b, of numbers >= 0; too_many instead of overflowing.
 constexpr std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
   return a > too_many - b ? too_many : a + b;
 }
 
-/// What the symbols are in a run; those that no feed gives are 1.
+/// The values of the symbols in a run; 1 for those that no feed gives.
 struct SymbolSizes {
   std::int64_t of[max_symbols] = {1, 1, 1, 1};
 
   constexpr SymbolSizes() = default;
-  /// Of a program whose only symbol is tf::batch.
+  /// For a program whose only symbol is tf::batch.
   constexpr SymbolSizes(std::int64_t batch_size) : of{batch_size, 1, 1, 1} {}  // NOLINT
 
   /// sizes[tf::batch] = 32
@@ -176,8 +175,8 @@ struct SymbolSizes {
     return of[P == 1 ? 0 : P == 10 ? 1 : P == 100 ? 2 : 3];
   }
 
-  /// The product of symbols that these digits tell.
-  constexpr std::int64_t product(int powers) const {
+  /// The product of the symbols in these digits.
+  [[gnu::noinline]] constexpr std::int64_t product(int powers) const {
     std::int64_t size = 1;
     for (int i = 0; powers > 0; ++i, powers /= 10) {
       for (int k = powers % 10; k > 0; --k) size = checked_product(size, of[i]);
@@ -187,8 +186,8 @@ struct SymbolSizes {
   constexpr bool operator==(const SymbolSizes&) const = default;
 };
 
-/// A constant in a run: the value times symbols; or where their powers are negative, 1 over that,
-/// so that 1/N is what it is where N is a number.
+/// A constant in a run: the value times symbols. Negative powers are 1 over the product, so that
+/// 1/N has the same bits as if N were a number.
 constexpr double resolve(double value, int powers, const SymbolSizes& sizes) {
   if (powers == 0) return value;
   const double product = static_cast<double>(sizes.product(powers < 0 ? -powers : powers));
@@ -201,9 +200,9 @@ constexpr std::int64_t resolve(Extent extent, const SymbolSizes& sizes) {
   return checked_product(factor_of(extent), sizes.product(symbols_of(extent)));
 }
 
-/// A number of elements: the coefficient times symbols, whose powers are digits as in extents; of a
-/// constant that divides by it they are negative. A tensor's axes give a symbol a power of 8 at
-/// most. Products are checked ones.
+/// A number of elements: a coefficient times powers of symbols, as digits like those of extents.
+/// The powers are negative in a constant that divides by the number. The axes of a tensor give a
+/// symbol a power of at most 8. Products are checked.
 struct Count {
   std::int64_t coefficient = 1;
   int powers = 0;
@@ -225,7 +224,7 @@ struct Count {
 /// An extent as a count.
 constexpr Count count_of(Extent extent) { return {factor_of(extent), symbols_of(extent)}; }
 
-/// The count as the extent of one axis; no_extent if it is none: batch * batch.
+/// A count as the extent of one axis; no_extent for others, as batch * batch.
 constexpr Extent extent_of(const Count& count) {
   if (count.powers == 0) return count.coefficient;
   if (count.coefficient == 0) return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a kernel finds wrong with its data, as numbers: not every processor can throw an exception
-// or write text. The operation, on the host, says what they mean.
+// Failure: the error that a kernel found in its data, as numbers, because not every processor can
+// throw an exception or write text. On the host the operation says what they mean.
 
 #include <cstdint>
 
@@ -11,9 +11,9 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct Failure {
-  std::int32_t what = 0;        ///< which mistake of those that the operation knows; 0: none
-  std::int64_t number[4] = {};  ///< what there is to say of it
-  std::int32_t step = -1;       ///< of the program; KernelCall::fail sets it
+  std::int32_t what = 0;        ///< which of the operation's mistakes; 0: none
+  std::int64_t number[4] = {};  ///< numbers for its message
+  std::int32_t step = -1;       ///< the program's step; KernelCall::fail sets it
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

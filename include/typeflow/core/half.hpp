@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Floating-point numbers of 16 bits, for storage: IEEE 754's binary16 and Google's bfloat16, the
-// upper half of a float. Arithmetic is float's; a result becomes 16 bits again, rounded to the
-// nearest with ties to even, when it is converted back.
+// 16-bit floating-point numbers, for storage: IEEE 754's binary16, and Google's bfloat16, the upper
+// half of a float. Arithmetic is done in float. Converting a result back rounds it to the nearest,
+// ties to even.
 
 #include <bit>
 #include <cstdint>
@@ -94,7 +94,8 @@ struct bfloat16 {
   }
 
  private:
-  /// The upper half of a float; without branches, so that loops over it become vectors.
+  /// The upper half of a float, rounded; without branches, so that the compiler can vectorise loops
+  /// over it.
   static constexpr std::uint16_t round(std::uint32_t x) {
     const bool is_nan = (x & 0x7FFFFFFFu) > 0x7F800000u;
     const std::uint32_t rounded = (x + 0x7FFFu + (x >> 16 & 1u)) >> 16;
@@ -104,7 +105,7 @@ struct bfloat16 {
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
 
-/// What code that is generic in the element type asks of numbers.
+/// Members of std::numeric_limits that generic code uses.
 template <>
 struct std::numeric_limits<typeflow::float16> : std::numeric_limits<float> {
   static constexpr int digits = 11;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How far apart two names are, for "did you mean".
+// The distance between two names, for "did you mean".
 
 #include <array>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {
 
-/// Levenshtein's distance of two short texts.
+/// Levenshtein's distance between two short texts.
 constexpr int distance(std::string_view a, std::string_view b) {
   constexpr std::size_t longest = 63;
   if (a.size() > longest || b.size() > longest) return 1000;
@@ -30,7 +30,7 @@ constexpr int distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The same of two names with scopes: scopes that one of them lacks in front count as one letter.
+/// The same for names with scopes: scopes that one of them lacks in front count as one letter.
 constexpr int path_distance(std::string_view a, std::string_view b) {
   if (a.size() < b.size()) return path_distance(b, a);
   const std::size_t more = a.size() - b.size();

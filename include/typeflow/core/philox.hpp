@@ -4,8 +4,8 @@
 // Random numbers by counting: Philox4x32-10. Source: Salmon et al., "Parallel random numbers: as
 // easy as 1, 2, 3", SC 2011.
 //
-// Element i of a draw is a pure function of (key, draw, i), so any thread or device can make any
-// element, and nothing has a state but the number of the draw.
+// Element i of a draw is a pure function of (key, draw, i), so any thread or device can compute any
+// element. The only state is the number of the draw.
 
 #include <cstdint>
 #include <limits>
@@ -51,13 +51,13 @@ constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t path) {
   return z ^ (z >> 31);
 }
 
-/// The number of an iteration's draw: one of its own for each, of each draw around it.
+/// The number of the draw in an iteration. It differs for each iteration of each draw around it.
 constexpr std::uint64_t draw_of_iteration(std::uint64_t draw, std::int64_t iteration) {
   return random_key(draw, static_cast<std::uint64_t>(iteration) + 1);
 }
 
-/// Element `index` of a draw, uniform in [0, 1): as many random bits as the type has digits, of a
-/// word of its own (a double: of two).
+/// Element `index` of a draw, uniform in [0, 1). It has as many random bits as the type has digits,
+/// from a word of its own (two words for double).
 template <class T>
 constexpr T uniform_element(std::uint64_t key, std::uint64_t draw, std::uint64_t index) {
   if constexpr (sizeof(T) <= 4) {
@@ -81,9 +81,9 @@ constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
   return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
 }
 
-/// Element `index` of a draw, uniform in [0, range): a fraction of 128 random bits times the range,
-/// so that probabilities are equal but for less than one part in 2^64. Source: Lemire, "Fast random
-/// integer generation in an interval", ACM TOMACS 29 (2019), without its last step.
+/// Element `index` of a draw, uniform in [0, range): a fraction of 128 random bits times the range.
+/// Probabilities are equal up to one part in 2^64. Source: Lemire, "Fast random integer generation
+/// in an interval", ACM TOMACS 29 (2019), without its last step.
 constexpr std::uint64_t integer_element(std::uint64_t key, std::uint64_t draw, std::uint64_t index,
                                         std::uint64_t range) {
   const Philox words = Philox::generate(key, index, draw);
@@ -94,7 +94,8 @@ constexpr std::uint64_t integer_element(std::uint64_t key, std::uint64_t draw, s
   return multiply_high(high, range) + carry;
 }
 
-/// One element's uniform numbers, one after the other: for what draws until a number will do.
+/// The uniform numbers of one element, one after the other, for methods that draw until a number is
+/// accepted.
 class ElementStream {
  public:
   constexpr ElementStream(std::uint64_t key, std::uint64_t draw, std::uint64_t index)

@@ -3,10 +3,10 @@
 
 // A growable array for constant evaluation.
 //
-// Graphs are traced and rewritten while the compiler runs, and there std::vector costs five
-// times as much as a plain array: every access is several evaluated calls. A Pool holds trivial
-// records (no member initialisers: an uninitialised `new T[n]` is free), grows by doubling and
-// hands out its pointer for loops.
+// Graphs are traced and rewritten while the compiler runs. There std::vector costs five times as
+// much as a plain array, because every access is several evaluated calls. A Pool holds trivial
+// records: without member initialisers, an uninitialised `new T[n]` is free. It grows in few
+// large steps, and gives its pointer to loops.
 
 #include <type_traits>
 #include <utility>
@@ -19,12 +19,19 @@ template <class T>
 class Pool {
   static_assert(std::is_trivially_default_constructible_v<T> && std::is_trivially_copyable_v<T>,
                 "Pool<T>: T must be a trivial record");
+  /// A number by value, which is cheaper to evaluate, and a record by reference.
+  using Given = std::conditional_t<std::is_scalar_v<T>, T, const T&>;
 
  public:
+  /// The elements. Public, since to read one by a function costs the compiler twice as much, and
+  /// the loops of the passes do so for every node. Where f may grow the pool, write neither
+  /// items[f()] nor items[i] = f(): g++ 12 reads the pointer first.
+  T* items = nullptr;
+
   constexpr Pool() = default;
   constexpr Pool(const Pool& other) { assign(other); }
   constexpr Pool(Pool&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)),
+      : items(std::exchange(other.items, nullptr)),
         size_(std::exchange(other.size_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
   constexpr Pool& operator=(const Pool& other) {
@@ -32,22 +39,22 @@ class Pool {
     return *this;
   }
   constexpr Pool& operator=(Pool&& other) noexcept {
-    std::swap(data_, other.data_);
+    std::swap(items, other.items);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
     return *this;
   }
-  constexpr ~Pool() { delete[] data_; }
+  constexpr ~Pool() { delete[] items; }
 
   /// `count` copies of `value`.
   constexpr Pool(int count, const T& value) {
     reserve(count);
-    for (int i = 0; i < count; ++i) data_[i] = value;
+    for (int i = 0; i < count; ++i) items[i] = value;
     size_ = count;
   }
 
-  /// `count` elements that hold nothing yet: to be written before they are read. As long as one is
-  /// not, the pool can't grow beyond `capacity`: growing copies all.
+  /// `count` uninitialised elements. Write them before you read them. Until all are written, the
+  /// pool must not grow beyond `capacity`, because growing copies all.
   static constexpr Pool uninitialized(int count, int capacity = 0) {
     Pool pool;
     pool.reserve(capacity > count ? capacity : count);
@@ -58,21 +65,20 @@ class Pool {
   constexpr int size() const { return size_; }
   constexpr int capacity() const { return capacity_; }
   constexpr bool empty() const { return size_ == 0; }
-  constexpr T* data() { return data_; }
-  constexpr const T* data() const { return data_; }
-  constexpr T& operator[](int i) { return data_[i]; }
-  constexpr const T& operator[](int i) const { return data_[i]; }
-  constexpr T* begin() { return data_; }
-  constexpr T* end() { return data_ + size_; }
-  constexpr const T* begin() const { return data_; }
-  constexpr const T* end() const { return data_ + size_; }
-  constexpr T& back() { return data_[size_ - 1]; }
+  constexpr T* data() { return items; }
+  constexpr const T* data() const { return items; }
+  constexpr T& operator[](int i) { return items[i]; }
+  constexpr const T& operator[](int i) const { return items[i]; }
+  constexpr T* begin() { return items; }
+  constexpr T* end() { return items + size_; }
+  constexpr const T* begin() const { return items; }
+  constexpr const T* end() const { return items + size_; }
+  constexpr T& back() { return items[size_ - 1]; }
 
-  /// Appends a copy and returns its index. The storage grows by four: while compiling, what is
-  /// outgrown is kept by the compiler to the end, so that few large steps cost it the least.
-  constexpr int push(const T& value) {
-    if (size_ == capacity_) reserve(capacity_ < 16 ? 32 : 4 * capacity_);
-    data_[size_] = value;
+  /// Appends a copy and returns its index.
+  constexpr int push(Given value) {
+    if (size_ == capacity_) reserve(grown_capacity());
+    items[size_] = value;
     return size_++;
   }
   /// Makes room for `count` more and returns the first of them, for the caller to fill.
@@ -81,34 +87,39 @@ class Pool {
     size_ += count;
     if (size_ > capacity_) {
       size_ = first;
-      reserve(first + count > 4 * capacity_ ? first + count + 32 : 4 * capacity_);
+      reserve(first + count > grown_capacity() ? first + count + 32 : grown_capacity());
       size_ = first + count;
     }
-    return data_ + first;
+    return items + first;
   }
   constexpr void pop() { --size_; }
-  /// Drops all from `size` on.
+  /// Drops all elements from `size` on.
   constexpr void shrink(int size) { size_ = size; }
   constexpr void clear() { size_ = 0; }
 
   constexpr void reserve(int capacity) {
     if (capacity <= capacity_) return;
     T* const grown = new T[static_cast<unsigned long>(capacity)];
-    for (int i = 0; i < size_; ++i) grown[i] = data_[i];
-    delete[] data_;
-    data_ = grown;
+    for (int i = 0; i < size_; ++i) grown[i] = items[i];
+    delete[] items;
+    items = grown;
     capacity_ = capacity;
   }
 
  private:
+  /// A compiler copies element by element, and keeps what is outgrown to the end, while elements
+  /// that nothing was written to cost it nothing: few large steps are cheapest.
+  constexpr int grown_capacity() const {
+    if (capacity_ < 16) return 32;
+    return (std::is_constant_evaluated() && capacity_ < (1 << 20) ? 16 : 4) * capacity_;
+  }
   constexpr void assign(const Pool& other) {
     size_ = 0;
     reserve(other.size_);
-    for (int i = 0; i < other.size_; ++i) data_[i] = other.data_[i];
+    for (int i = 0; i < other.size_; ++i) items[i] = other.items[i];
     size_ = other.size_;
   }
 
-  T* data_ = nullptr;
   int size_ = 0;
   int capacity_ = 0;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Shapes twice: Shape<...> is a type, for the user and the compiler's checks; Dims is the same as
-// a value, for graphs and passes. A shape rule is written once, on Dims; types are computed from
-// it by shape_of.
+// Shapes in two forms. Shape<...> is a type, for the user and the compiler's checks. Dims is a
+// value, for graphs and passes. A shape rule is written once, on Dims; shape_of_t computes types
+// from it.
 
 #include <cstddef>
 #include <utility>
@@ -19,7 +19,7 @@ inline constexpr int max_rank = 8;
 
 namespace typeflow {
 
-/// A shape as a value. Rank -1 means that a rule found none ("these shapes do not fit").
+/// A shape as a value. Rank -1 means that a rule found none: the shapes do not fit.
 struct Dims {
   int rank;
   Extent extent[max_rank];
@@ -46,7 +46,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 inline constexpr Dims no_dims{-1, {}};
 
-/// A shape as a type: Shape<100, 10>, Shape<tf::batch, 784>, Shape<> of a scalar.
+/// A shape as a type: Shape<100, 10>, Shape<tf::batch, 784>, Shape<> for a scalar.
 template <Extent... D>
 struct Shape {
   static_assert(sizeof...(D) <= max_rank, "Shape<...>: more axes than tf::max_rank");
@@ -74,7 +74,7 @@ constexpr Count count_of(const Dims& dims) {
   return count;
 }
 
-/// The shape in a run: every extent a plain number.
+/// The shape in a run: every extent is a plain number.
 constexpr Dims resolve(const Dims& dims, const SymbolSizes& sizes) {
   Dims out = dims;
   for (int i = 0; i < out.rank; ++i) out.extent[i] = resolve(out.extent[i], sizes);
@@ -91,7 +91,7 @@ constexpr bool is_static(const Dims& dims) {
 }
 }  // namespace detail
 
-/// Axis counted from the end if negative; -1 if there is no such axis.
+/// An axis, counted from the end if negative; -1 if there is no such axis.
 constexpr int normalize_axis(int axis, int rank) {
   if (axis < 0) axis += rank;
   return axis < 0 || axis >= rank ? -1 : axis;
@@ -117,7 +117,7 @@ constexpr Dims broadcast(const Dims& a, const Dims& b) {
   return out;
 }
 
-/// A reduction's result: the axes of `axes` (bit i for axis i) dropped, or kept with extent 1.
+/// A reduction's result: the axes in `axes` (bit i for axis i) are dropped, or kept with extent 1.
 constexpr Dims reduced(const Dims& x, unsigned axes, bool keep_dims) {
   Dims out{};
   for (int i = 0; i < x.rank; ++i) {
@@ -137,8 +137,8 @@ constexpr Dims without_last(const Dims& x, int count) {
   return out;
 }
 
-/// [..., M,K] x [..., K,N] -> [..., M,N], each matrix read transposed if its flag is set; the axes
-/// in front broadcast.
+/// [..., M,K] x [..., K,N] -> [..., M,N]. A matrix is read transposed if its flag is set. Leading
+/// axes broadcast.
 constexpr Dims matrix_product(const Dims& a, bool transpose_a, const Dims& b, bool transpose_b) {
   if (a.rank < 2 || b.rank < 2) return no_dims;
   const Extent* const of_a = a.extent + a.rank - 2;
@@ -161,7 +161,7 @@ constexpr Dims permuted(const Dims& x, const int* permutation) {
   return out;
 }
 
-/// The shape without its axes of extent 1: two shapes that agree in it index memory alike.
+/// The shape without its axes of extent 1. Two shapes with equal results index memory alike.
 constexpr Dims squeezed(const Dims& x) {
   Dims out{};
   for (int i = 0; i < x.rank; ++i) {

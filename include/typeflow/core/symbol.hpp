@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Run-time extents by name.
+// Symbols by name.
 
 #include <cstdint>
 #include <string_view>
@@ -25,16 +25,16 @@ concept is_batch_time_height_or_width = symbol_number(Name.view()) >= 0;
 
 }  // namespace detail
 
-/// A run-time extent: tf::symbol<"time">, <"height">, <"width">; <"batch"> is tf::batch. Others
-/// than these four do not compile: an extent is one integer, in which each has a digit of its own.
-/// What a model calls them is its own affair: `constexpr auto words = tf::symbol<"time">;`.
+/// A symbol, whose value a run gives: tf::symbol<"time">, <"height">, <"width">; <"batch"> is
+/// tf::batch. No others compile, because an extent is one integer, in which each symbol has a
+/// digit. A model may give them its own names: `constexpr auto words = tf::symbol<"time">;`.
 ///
 ///   placeholder<float, tf::batch, tf::symbol<"time">, 64>(g, "x")
 template <Text Name>
   requires detail::is_batch_time_height_or_width<Name>
 inline constexpr Symbols<detail::digit_of(detail::symbol_number(Name.view()))> symbol{};
 
-/// What is known of the symbols while feeds tell of them.
+/// The values of symbols that are known while feeds are read.
 class KnownSymbols {
  public:
   enum class Found : std::uint8_t { fits, solved, open, wrong };
@@ -48,9 +48,9 @@ class KnownSymbols {
     return true;
   }
 
-  /// Takes that a count is `given` in this run. `solved`: it told of symbols what they are; `open`:
-  /// it has some that are unknown, and tells of none, as 6 = batch * time does.
-  constexpr Found take(const Count& count, std::int64_t given) {
+  /// Uses that a count is `given` in this run. `solved`: this gave the value of symbols. `open`:
+  /// the count has several unknown symbols and gives none of them, as 6 = batch * time.
+  [[gnu::noinline]] constexpr Found take(const Count& count, std::int64_t given) {
     std::int64_t known = count.coefficient;
     int unknown = -1;
     int unknowns = 0;
@@ -81,7 +81,7 @@ class KnownSymbols {
     return Found::solved;
   }
 
-  /// What is not known is 1.
+  /// Unknown symbols are 1.
   constexpr SymbolSizes sizes() const {
     SymbolSizes sizes;
     for (int i = 0; i < max_symbols; ++i) {
@@ -91,7 +91,7 @@ class KnownSymbols {
   }
 
  private:
-  /// The n of which x is a power; -1 if there is none.
+  /// The n for which x = n^power; -1 if there is none.
   static constexpr std::int64_t root_of(std::int64_t x, int power) {
     if (power == 1) return x;
     std::int64_t low = 0;

@@ -2,19 +2,19 @@
 #pragma once
 
 // TYPEFLOW_TARGET: a name for the instruction set that this translation unit is compiled for. All
-// of typeflow is in an inline namespace of this name, so that units built for different
-// instruction sets share no code: the linker would otherwise be free to take the AVX2 form of an
-// inline function where a baseline unit calls it.
+// of typeflow is in an inline namespace of this name, so that units built for different instruction
+// sets share no code. Otherwise the linker could take the AVX2 form of an inline function where a
+// baseline unit calls it.
 //
-// On x86-64 it is the ABI's level, x86_v1 to x86_v4, where that says all, otherwise x86_ and a bit
-// for each extension that compilers use unasked. On ARM it is aarch64_ and such bits. On other
+// On x86-64 it is the ABI's level, x86_v1 to x86_v4, if that says all. Otherwise it is x86_ and a
+// bit for each extension that compilers use unasked. On ARM it is aarch64_ and such bits. On other
 // processors all units are one target.
 //
 // What units exchange is outside, in typeflow itself: Variables and Error, and the Dims and DType
-// that they speak of. Of these no function is compiled on its own, but where its symbol has the
-// target in a template argument, or where there is nothing in it that depends on a target.
+// that they use. None of their functions is compiled on its own, unless its symbol has the target
+// in a template argument, or nothing in it depends on a target.
 
-/// A member of a type that units exchange: inlined everywhere, without optimisation too.
+/// A member of a type that units exchange: always inlined, also without optimisation.
 #define TYPEFLOW_EXCHANGED [[gnu::always_inline]]
 
 // TYPEFLOW_ISA_BIT(__AVX__): 1 if the compiler defines __AVX__ as 1, otherwise 0.
@@ -97,8 +97,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {
 
-/// Puts the target into the symbol of an exchanged type's member:
-/// `template <class Here = detail::Target>`.
+/// Puts the target into the symbol of a member of an exchanged type: `template <class Here =
+/// detail::Target>`.
 struct Target;
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::detail

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Text that lives in constant evaluation: literals as template arguments (Text), a small builder
-// for messages (Message), and the hash by which names are compared.
+// Text in constant evaluation: literals as template arguments (Text), a small builder for messages
+// (Message), and the hash by which names are compared.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,14 +26,15 @@ struct Text {
   constexpr std::string_view view() const { return {characters, N - 1}; }
 };
 
-/// A literal as a type: lists of names are lists of types, which every compiler can take apart.
+/// A literal as a type. Lists of names are then lists of types, which every compiler can take
+/// apart.
 template <Text T>
 struct NameOf {
   static constexpr std::string_view view() { return T.view(); }
 };
 
-/// FNV-1a. Streams: hash(b, hash(a)) is the hash of a followed by b, so the hash of a path
-/// grows with its parts and never needs the composed text.
+/// The hash FNV-1a. It can be continued: hash(b, hash(a)) is the hash of a followed by b. So a
+/// path's hash grows with its parts, and needs no composed text.
 inline constexpr std::uint64_t hash_seed = 14695981039346656037ull;
 constexpr std::uint64_t hash(char c, std::uint64_t state) {
   return (state ^ static_cast<unsigned char>(c)) * 1099511628211ull;
@@ -47,7 +48,7 @@ constexpr std::uint64_t hash(const char* text, int length, std::uint64_t state) 
 constexpr std::uint64_t hash(std::string_view text, std::uint64_t state = hash_seed) {
   return hash(text.data(), static_cast<int>(text.size()), state);
 }
-/// The hash of "_7" appended.
+/// The hash after appending "_7".
 constexpr std::uint64_t hash_suffix(int number, std::uint64_t state) {
   state = hash('_', state);
   int digits = 1;
@@ -58,7 +59,7 @@ constexpr std::uint64_t hash_suffix(int number, std::uint64_t state) {
   return state;
 }
 
-/// A message under construction: text of bounded length, cut at its end if too long.
+/// A message under construction. Its length is bounded; a longer text is cut.
 struct Message {
   static constexpr int capacity = 384;
   char text[capacity];
@@ -71,12 +72,12 @@ struct Message {
     if (length < capacity) text[length++] = c;
     return *this;
   }
-  constexpr Message& operator<<(std::string_view piece) {
+  TYPEFLOW_COLD constexpr Message& operator<<(std::string_view piece) {
     for (const char c : piece) *this << c;
     return *this;
   }
   constexpr Message& operator<<(const char* piece) { return *this << std::string_view(piece); }
-  constexpr Message& operator<<(std::int64_t number) {
+  TYPEFLOW_COLD constexpr Message& operator<<(std::int64_t number) {
     if (number < 0) *this << '-';
     std::uint64_t rest =
         number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
@@ -92,7 +93,7 @@ struct Message {
   constexpr Message& operator<<(int number) { return *this << static_cast<std::int64_t>(number); }
   constexpr Message& operator<<(DType type) { return *this << name_of(type); }
   /// [batch, 784]
-  constexpr Message& operator<<(const Dims& dims) {
+  TYPEFLOW_COLD constexpr Message& operator<<(const Dims& dims) {
     *this << '[';
     for (int i = 0; i < dims.rank; ++i) {
       if (i > 0) *this << ", ";
@@ -102,7 +103,7 @@ struct Message {
   }
 
   /// 784, 2*batch, batch*time
-  constexpr Message& append_extent(Extent extent) {
+  TYPEFLOW_COLD constexpr Message& append_extent(Extent extent) {
     if (!is_symbolic(extent)) return *this << extent;
     const Extent factor = factor_of(extent);
     const char* between = "";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Windows that move along the axes of an image: how many places they have, and how much padding
-// that needs. Convolutions and pools ask here, when they are checked and when they run.
+// Windows that move along the axes of an image: the number of their places, and the padding.
+// Convolutions and pools use this when they are checked and when they run.
 
 #include <cstdint>
 
@@ -10,23 +10,23 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What lies around an image. `same`: as much padding as ceil(extent / stride) places need, the
-/// odd one at the end (below, on the right), as in TensorFlow. `valid`: none. `given`: what
-/// `pads` says, {before, after} for each axis.
+/// The padding around an image. `same`: as much as ceil(extent / stride) places need; an odd
+/// element goes to the end (below, on the right), as in TensorFlow. `valid`: none. `given`: as in
+/// `pads`, {before, after} for each axis.
 enum class Padding : std::uint32_t { same, valid, given };
 
 /// The most axes that a window moves along: depth, height and width.
 inline constexpr int max_window_rank = 3;
 
-/// One axis of a window: its elements lie `dilation` apart, its places `stride`.
+/// One axis of a window. Its elements lie `dilation` apart, its places `stride`.
 struct WindowAxis {
   std::int64_t size = 1;
   std::int64_t stride = 1;
   std::int64_t dilation = 1;
   std::int64_t before = 0;  ///< padding in front of the first element
-  std::int64_t after = 0;   ///< and behind the last
+  std::int64_t after = 0;   ///< padding behind the last element
 
-  /// How far a window reaches: 3 elements with one left out between any two reach over 5.
+  /// The extent that a window covers: 3 elements with one left out between any two cover 5.
   constexpr std::int64_t span() const { return (size - 1) * dilation + 1; }
 
   /// The number of places along an axis of this extent; 0 if the window is longer.
@@ -36,8 +36,8 @@ struct WindowAxis {
   }
 };
 
-/// The axis with the padding that a rule gives an axis of this extent; `before` and `after` count
-/// for Padding::given alone.
+/// The axis with its padding for an axis of this extent. `before` and `after` are used for
+/// Padding::given only.
 constexpr WindowAxis padded(WindowAxis axis, Padding padding, std::int64_t extent) {
   if (padding == Padding::given) return axis;
   axis.before = 0;

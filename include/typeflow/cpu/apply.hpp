@@ -19,10 +19,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// Which element an operation is at, and what it draws from.
+/// The element of an operation, and its source of random numbers.
 struct ElementContext {
   RandomState random;
-  std::int64_t index = 0;  ///< of the first lane, in row-major order
+  std::int64_t index = 0;  ///< the first lane's, in row-major order
 };
 
 /// A conversion of the element type.
@@ -62,12 +62,12 @@ TYPEFLOW_INLINE auto call(const ops::Fma&, const xsimd::batch<T, A>& a, const xs
 template <class T, class A>
 TYPEFLOW_INLINE auto call(const ops::Fms&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
                           const xsimd::batch<T, A>& c) {
-  return simd::fma(a, b, -c);
+  return simd::fma(a, b, math::neg(c));
 }
 template <class T, class A>
 TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
                           const xsimd::batch<T, A>& b, const xsimd::batch<T, A>& c) {
-  return simd::fma(-a, b, c);
+  return simd::fma(math::neg(a), b, c);
 }
 
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
@@ -127,7 +127,7 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
   }
 }
 
-/// The first `count` elements of x, and `rest` in the others.
+/// The first `count` elements of x; `rest` in the others.
 template <class L, class T>
 TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::template of<T>& x,
                                                           int count, T rest) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The inside of a fused kernel: what is loaded, evaluated, folded and stored of registers.
+// The inside of a fused kernel: loading, evaluating, folding and storing registers.
 //
-// Registers are one flat struct that compilers keep in SIMD registers; a pass over the elements
-// evaluates only the operations that its folds or stores need. Loops around it are those of
-// rows.hpp, columns.hpp and contraction.hpp.
+// Registers are one flat struct, which compilers keep in SIMD registers. A pass over the elements
+// evaluates only the operations that its folds or stores need. rows.hpp, columns.hpp and
+// contraction.hpp have the loops around it.
 
 #include <array>
 #include <cstdint>
@@ -123,15 +123,15 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return n;
   }();
 
-  // What passes need. A value that several passes need, and that costs more to compute than to
-  // keep, may be kept from the first of them on, and is then reloaded by the others.
+  // The values that passes need. A value that several passes need can be kept by the first of them,
+  // and reloaded by the others, if computing it costs more.
 
   static constexpr int most_kept = 2;  ///< values of a row
   static constexpr int costly = 12;    ///< flops of an element that are worth a store and a load
   struct Kept {
     int count = 0;
     int value[most_kept] = {};
-    int pass[most_kept] = {};  ///< that computes it
+    int pass[most_kept] = {};  ///< the pass that computes it
 
     constexpr void add(int v, int p) {
       value[count] = v;
@@ -145,7 +145,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     }
   };
 
-  /// Values that a pass needs of every element.
+  /// The values that a pass needs of every element.
   using Needs = std::array<bool, values + 1>;
   static constexpr Needs needs_of(int pass, const Kept& chosen) {
     Needs need{};
@@ -164,7 +164,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     }
     return need;
   }
-  /// What all passes together compute of an element.
+  /// The values that all passes together compute of an element.
   static constexpr int flops_of(const Kept& chosen) {
     int flops = 0;
     for (int p = 0; p < passes; ++p) {
@@ -189,7 +189,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     }
     return passes;
   }
-  /// The values whose keeping saves most.
+  /// The values that save most if they are kept.
   static constexpr Kept kept = [] {
     Kept best{};
     int sum = 0;
@@ -224,8 +224,8 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   template <int P, int V, bool Reload = false>
   static constexpr bool needs = needed<P, Reload>[static_cast<std::size_t>(V)];
 
-  /// Calls f.operator()<K, V>() for kept value number K, which is V, if pass P computes or, with
-  /// Reload, reloads it.
+  /// Calls f.operator()<K, V>() for kept value number K, which is value V, if pass P computes it
+  /// or, with Reload, reloads it.
   template <int P, bool Reload, class F>
   TYPEFLOW_INLINE static void each_kept(const F& f) {
     [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
@@ -257,7 +257,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     using type = Slots<typename L::template of<ElementOf<kept.value[K]>>[Vectors]...>;
   };
 
-  /// Where an operand is in KernelCall::operands: indices have no memory.
+  /// The number of an operand in KernelCall::operands; indices have no memory.
   static constexpr auto operand_numbers = [] {
     constexpr bool is_index[] = {In::is_index..., false};
     std::array<int, inputs + 1> number{};
@@ -270,7 +270,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return operand_numbers[static_cast<std::size_t>(input)];
   }
   static constexpr int first_store = operand_numbers[inputs];
-  /// Of the inputs before this one, those that lie in larger tensors.
+  /// The number of inputs before this one that lie in larger tensors.
   static constexpr int windows_before(int input) {
     constexpr bool is_window[] = {In::is_window..., false};
     int count = 0;
@@ -278,7 +278,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return count;
   }
 
-  /// The same of all inputs and the stores before this one.
+  /// The same for all inputs, and the stores before this one.
   static constexpr int windows_before_store(int store) {
     constexpr bool is_window[] = {St::is_window..., false};
     int count = windows_before(inputs);
@@ -293,7 +293,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return ops;
   }
 
-  /// Evaluates the operations that pass P needs of the elements whose inputs, and with Reload kept
+  /// Evaluates the operations that pass P needs for elements whose inputs, and with Reload kept
   /// values, are in `r`.
   template <int P, bool Reload = false>
   TYPEFLOW_INLINE static void evaluate(Registers& r, const Ops& ops, const ElementContext& at) {
@@ -302,7 +302,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     }(ItemNumbers{});
   }
 
-  /// Evaluates the row values of a phase, folds excepted.
+  /// Evaluates the row values of a phase, except folds.
   template <int Phase>
   TYPEFLOW_INLINE static void evaluate_rows(Registers& r, const Ops& ops,
                                             const ElementContext& at) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What kernels of the CPU are called with besides a KernelCall: threads, and operands as tensors.
+// Further arguments of CPU kernels besides KernelCall: threads, and operands as tensors.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// The queue of kernels of the CPU (null: one thread). Runs parts of a range, maybe at the same
-/// time. Which parts depends on the grain alone, never on the number of threads.
+/// The queue of CPU kernels (null: one thread). Runs parts of a range, possibly at the same time.
+/// Only the grain decides the parts, never the number of threads.
 class Executor : public Queue {
  public:
   using Task = void (*)(void* context, std::int64_t begin, std::int64_t end);
@@ -41,7 +41,7 @@ void parallel(const KernelCall& call, std::int64_t count, std::int64_t grain, F&
           &f);
 }
 
-/// An operand of an operation that has a kernel of its own.
+/// An operand of an operation with a kernel of its own.
 struct Tensor {
   void* data;
   DType dtype;
@@ -54,14 +54,14 @@ struct Tensor {
   }
 };
 
-/// The CPU kernel of a custom operation O: specialise it with
+/// The CPU kernel of a custom operation O. Specialise it with
 ///   template <class Arch>
 ///   static void run(const O& op, const Tensor* inputs, const Tensor* outputs, const KernelCall&);
-/// or with template <class Arch, class T>, T being the element type of the first input: then it is
-/// compiled for no other. If it needs KernelCall::workspace, it also has
+/// or with template <class Arch, class T>, where T is the element type of the first input; it is
+/// then compiled for this type only. If it needs KernelCall::workspace, it also has
 ///   static std::int64_t workspace(const std::int64_t* extents);
-/// the bytes for these extents (of the inputs, then of the outputs; no fewer for a larger batch).
-/// Data that is wrong is reported by KernelCall::fail.
+/// which returns the bytes for these extents (of the inputs, then of the outputs); a larger batch
+/// must not need fewer. It reports wrong data by KernelCall::fail.
 template <class O>
 struct kernel_of {
   template <class Arch>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Folds over an axis that has another one inside of it: column sums, gradients of biases, a
-// softmax over an outer axis. SIMD lanes run along the inner axis, so every lane folds its own
-// column in order.
+// Folds over an axis that has another one inside of it: column sums, gradients of biases, a softmax
+// over an outer axis. SIMD lanes run along the inner axis, so every lane folds its own column in
+// order.
 
 #include <algorithm>
 
@@ -20,9 +20,9 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   using States = typename M::States;
   static constexpr int N = L::size;
   static constexpr int many = 16;  ///< vectors of columns in a block
-  static constexpr int few = 4;    ///< the same where there are not many
-  /// Vectors that go down the rows together. If there is one pass, adjacent blocks do, so that what
-  /// is read of a row is one long piece; several passes find a narrow block in the cache again.
+  static constexpr int few = 4;    ///< the same if there are few
+  /// Vectors that go down the rows together. In a single pass adjacent blocks do, so that each row
+  /// is read in one long piece. Several passes find a narrow block in the cache again.
   static constexpr int most = M::passes > 1 ? many : 4 * many;
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
   static constexpr unsigned fold_bit = 1u << Outer;  ///< the axis that is folded
@@ -38,8 +38,8 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     for (int k = 0; k < Outer; ++k) outer *= call.extents[k];
     [&]<int... I>(std::integer_sequence<int, I...>)
         TYPEFLOW_INLINE_LAMBDA { (find_strides<I>(call, g), ...); }(typename M::InputNumbers{});
-    // Wide blocks read more of a row at once, narrow ones leave more for threads. What a column
-    // folds to does not depend on it.
+    // Wide blocks read more of a row at a time, narrow ones leave more for threads. The result of a
+    // column does not depend on that.
     const std::int64_t block = N * (g.width >= 8 * many * N ? many : few);
     const std::int64_t blocks = (g.width + block - 1) / block;
     const std::int64_t size = std::max<std::int64_t>(1, g.length * std::min(block, g.width));
@@ -120,7 +120,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     }
   }
 
-  /// Vectors of columns from j on; of the last, `rest` columns.
+  /// Vectors of columns from j on; the last has `rest` columns.
   TYPEFLOW_INLINE static void fold_columns(const KernelCall& call, const Geometry& g,
                                            const Ops& ops, Place& p, std::int64_t j, int vectors,
                                            int rest) {
@@ -207,7 +207,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     }
   }
 
-  /// Value V of a column, if pass P needs it for its elements.
+  /// Value V of a column, if pass P needs it for the column's elements.
   template <int P, int V>
   TYPEFLOW_INLINE static void take(Registers& r, const Registers& of_columns) {
     if constexpr (M::template needs<P, V>) {
@@ -241,7 +241,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
         if constexpr (!inner) {
           get<I>(r) = L::template broadcast<T>(*at);
         } else {
-          // Rows lie far apart, and what is read of each is short: processors do not foresee it.
+          // Rows lie far apart and little of each is read, so processors do not prefetch them.
           if constexpr (Folded) __builtin_prefetch(at + j + p.ahead * g.stride[I][Outer]);
           get<I>(r) = count == N ? L::load(at + j) : L::load(at + j, count);
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Contractions: sums of products in a register tile (cpu/tile.hpp), and what follows them on the
-// tile while it is in cache.
+// Contractions: sums of products in a register tile (cpu/tile.hpp), and the epilogue, which follows
+// on the tile while it is in cache.
 //
-// The loops are the operation's own, simd::contraction_of<O>: they know how its operands lie in
-// memory, gather them for the tile, and call E::finish for every tile that is done.
+// The loops are the operation's own, simd::contraction_of<O>. They know how its operands lie in
+// memory, gather them for the tile, and call E::finish for every finished tile.
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::simd {
 ///   template <class E> static std::int64_t workspace(const std::int64_t* extents);
 ///   template <class E> static void run(const KernelCall& call);
 /// where E is an Epilogue. Extents are the rows, the columns, the depth, those outside of the
-/// matrices, and the further ones that the operation describes.
+/// matrices, and the operation's further extents.
 template <class O>
 struct contraction_of {
   template <class E>
@@ -33,7 +33,7 @@ struct contraction_of {
   static void run(const KernelCall&) {}
 };
 
-/// A kernel of operation O but for its loops: what follows the products of a tile.
+/// The epilogue of a kernel of operation O: the operations that follow the products on a tile.
 template <class O, DType D, unsigned Variant, int Outer, class B, class A>
 class Epilogue {
   using L = Lanes<size_of(D) == 8, A>;
@@ -54,7 +54,7 @@ class Epilogue {
   static O operation(const KernelCall& call) { return decode<O>(call.words); }
   static Ops operations(const KernelCall& call) { return M::decode(call.words + word_count<O>); }
 
-  // The axes outside of the matrices. A matrix is one of the result's.
+  // The axes outside of the matrices. The result has a matrix for each of their indices.
 
   static constexpr unsigned outer_axes = (1u << Outer) - 1u;
   template <int I>
@@ -67,7 +67,7 @@ class Epilogue {
     return count;
   }
 
-  /// The number of input I's part that belongs to a matrix, among those along its own outer axes.
+  /// The number of input I's part for a matrix, among its parts along its own outer axes.
   template <int I>
   static std::int64_t part(const std::int64_t* extents, std::int64_t matrix) {
     constexpr unsigned along = outer_of<I>;
@@ -90,10 +90,10 @@ class Epilogue {
     }
   }
 
-  /// Where the matrix at hand and its parts of the inputs begin.
+  /// The beginnings of the current matrix and of its parts of the inputs.
   struct Place {
     std::int64_t first = 0;
-    std::array<std::int64_t, M::inputs> inputs{};  ///< of an index along an outer axis: the index
+    std::array<std::int64_t, M::inputs> inputs{};  ///< for an index along an outer axis: the index
   };
   template <int I>
   static std::int64_t start(const std::int64_t* extents, std::int64_t matrix) {
@@ -120,15 +120,15 @@ class Epilogue {
       return false;
     }
   }();
-  /// Where the result has an element of the matrix at hand.
+  /// The place of an element of the current matrix in the result.
   static T* result(const KernelCall& call, const Place& place, std::int64_t row,
                    std::int64_t column) {
     const std::int64_t first = Outer == 0 ? 0 : place.first;
     return call.operand<T>(M::first_store) + first + row * call.extents[1] + column;
   }
 
-  /// What follows the products of a tile: `count` rows with these numbers, from column `column` up
-  /// to `last`.
+  /// Runs the epilogue on a tile: `count` rows with these numbers, from column `column` up to
+  /// `last`.
   [[gnu::flatten]] static void finish(const KernelCall& call, const Ops& ops, const Place& place,
                                       const T* tile, const std::int64_t* rows, int count,
                                       std::int64_t column, std::int64_t last) {
@@ -200,6 +200,17 @@ class Epilogue {
     }
   }
 };
+
+/// The epilogue of a tile that belongs to one matrix, as a function. Loops that call it are the
+/// same code for all kernels of an element type. See Epilogue::finish.
+template <class T>
+using FinishTile = void (*)(const KernelCall& call, const T* tile, const std::int64_t* rows,
+                            int count, std::int64_t column, std::int64_t last);
+template <class E>
+void finish_tile(const KernelCall& call, const typename E::T* tile, const std::int64_t* rows,
+                 int count, std::int64_t column, std::int64_t last) {
+  E::finish(call, E::operations(call), {}, tile, rows, count, column, last);
+}
 
 template <class O, DType D, unsigned Variant, int Outer, class B, class A>
 struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>, A> {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations with a kernel of their own: the call of kernel_of<O>, and the library's ones.
+// Operations with a kernel of their own: the call of kernel_of<O>, and the library's kernels.
 
 #include <cstring>
 
+#include "typeflow/core/characters.hpp"  // of kernels for strings: call.characters
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/custom.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// The code of a custom operation's kernel that K has, as kernel_of has it: for targets with
-/// another kernel for an operation than the CPU's.
+/// The code of a custom operation's kernel K, which has the form of kernel_of. For targets whose
+/// kernel for an operation differs from the CPU's.
 template <class K, class Kernel, class A>
 struct CustomCode;
 template <class K, class O, class... In, class... Out, class A>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Folds of SIMD values. A fold's lanes are folded on their own, then with one another: always in
-// the same order. Elements of 16 bits are folded in float; the result is rounded once.
+// Folds of SIMD values. A fold's lanes are folded by themselves, then with one another, always in
+// the same order. 16-bit elements are folded in float; the result is rounded once.
 
 #include <cstdint>
 #include <limits>
@@ -24,12 +24,12 @@ struct FoldState {
   TYPEFLOW_INLINE void step(const V& x, std::int64_t) {
     value = apply_lanes<L, C, C, C>(O{}, ElementContext{}, value, x);
   }
-  /// Of the first `count` lanes.
+  /// For the first `count` lanes.
   TYPEFLOW_INLINE void step(const V& x, std::int64_t at, int count) {
     step(first_elements<L, C>(x, count, O::template identity<C>()), at);
   }
   TYPEFLOW_INLINE void merge(const FoldState& other) { step(other.value, 0); }
-  /// The fold over the lanes, in all lanes.
+  /// The fold over the lanes, in all of them.
   TYPEFLOW_INLINE void finish() {
     const auto lanes = L::template elements<C>(value);
     C total = lanes.v[0];
@@ -39,8 +39,8 @@ struct FoldState {
   TYPEFLOW_INLINE const V& result() const { return value; }
 };
 
-/// Vectors in which elements of T are compared: floating-point numbers as themselves, integers as
-/// signed ones as wide as the lanes, which have the same order.
+/// The type in which elements of T are compared: floating-point numbers as they are, integers as
+/// signed integers of the lanes' width, which have the same order.
 template <class L, class A, class T>
 using Comparable = std::conditional_t<
     is_batch<T>, xsimd::batch<std::conditional_t<is_batch<T>, Computed<T>, float>, A>,
@@ -64,7 +64,7 @@ TYPEFLOW_INLINE Comparable<L, A, T> compared(const typename L::template of<T>& x
 template <class O>
 concept ArgFold = requires { typename O::better; };
 
-/// argmax and argmin: per lane the best element so far and where it was.
+/// argmax and argmin: for each lane the best element so far, and its position.
 template <bool Wide, class A, ArgFold O, class T>
 struct FoldState<Lanes<Wide, A>, O, T> {
   using L = Lanes<Wide, A>;
@@ -73,10 +73,10 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   using C = typename Values::value_type;
   using I = std::conditional_t<sizeof(C) == 8, std::int64_t, std::int32_t>;
   using Positions = xsimd::batch<I, A>;
-  /// Where nothing was taken: all elements were `worst`, or there was none.
+  /// If nothing was taken: all elements were `worst`, or there were none.
   static constexpr I nowhere = -1;
   Values best;
-  Positions place;  ///< where the vector began; after finish(), or of columns, where the element is
+  Positions place;  ///< beginning of the vector; after finish(), or for columns, of the element
 
   TYPEFLOW_INLINE void reset() {
     best = compared<L, A, T>(L::template broadcast<T>(worst<T>()));
@@ -90,12 +90,12 @@ struct FoldState<Lanes<Wide, A>, O, T> {
     using E = std::conditional_t<is_batch<T>, C, T>;
     step(first_elements<L, E>(x, count, worst<E>()), at);
   }
-  /// The first of equals: places of one lane are in the order of its elements.
+  /// The first of equal elements: the positions in one lane are in order.
   TYPEFLOW_INLINE void merge(const FoldState& other) {
     const auto sooner = condition(other.best == best) & (other.place < place);
     take(better(other.best, best) | sooner, other.best, other.place);
   }
-  /// The fold over the lanes, in all lanes.
+  /// The fold over the lanes, in all of them.
   TYPEFLOW_INLINE void finish() {
     Array<C, static_cast<int>(Values::size)> value;
     Array<I, static_cast<int>(Values::size)> position;
@@ -124,7 +124,7 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   }
 
  private:
-  /// What no element is worse than. If nothing is better, it is in the first place, too.
+  /// A value that is no better than any element. If no element is better, the first one counts.
   template <class E>
   static constexpr E worst() {
     if constexpr (is_batch<T>) {
@@ -133,7 +133,7 @@ struct FoldState<Lanes<Wide, A>, O, T> {
       return O::extreme::template identity<E>();
     }
   }
-  /// Of values, for a selection between places.
+  /// A mask for a selection between positions, from one of values.
   TYPEFLOW_INLINE static auto condition(const xsimd::batch_bool<C, A>& x) {
     if constexpr (is_batch<T>) {
       return xsimd::bool_cast(x);
@@ -141,7 +141,7 @@ struct FoldState<Lanes<Wide, A>, O, T> {
       return x;
     }
   }
-  /// Whether x is the better one, or a number instead of NaN.
+  /// Whether x is better, or a number while the other is NaN.
   TYPEFLOW_INLINE static auto better(const Values& x, const Values& y) {
     const auto is_better = typename O::better{}(x, y);
     if constexpr (is_batch<T>) {

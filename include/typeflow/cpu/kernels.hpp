@@ -8,34 +8,25 @@
 #include "typeflow/cpu/columns.hpp"
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/custom.hpp"
-#include "typeflow/cpu/ops/bitcast.hpp"
 #include "typeflow/cpu/ops/check.hpp"
 #include "typeflow/cpu/ops/conv.hpp"
 #include "typeflow/cpu/ops/conv_filter_gradient.hpp"
-#include "typeflow/cpu/ops/counting.hpp"
 #include "typeflow/cpu/ops/depthwise.hpp"
-#include "typeflow/cpu/ops/dynamic_slice.hpp"
 #include "typeflow/cpu/ops/gather.hpp"
-#include "typeflow/cpu/ops/lrn.hpp"
 #include "typeflow/cpu/ops/matmul.hpp"
 #include "typeflow/cpu/ops/movement.hpp"
 #include "typeflow/cpu/ops/numerics.hpp"
 #include "typeflow/cpu/ops/pool.hpp"
-#include "typeflow/cpu/ops/pool_argmax.hpp"
-#include "typeflow/cpu/ops/reverse_sequence.hpp"
 #include "typeflow/cpu/ops/scan.hpp"
 #include "typeflow/cpu/ops/scatter.hpp"
-#include "typeflow/cpu/ops/segment_folds.hpp"
 #include "typeflow/cpu/ops/selection.hpp"
-#include "typeflow/cpu/ops/shuffle.hpp"
 #include "typeflow/cpu/ops/sort.hpp"
-#include "typeflow/cpu/ops/stitch.hpp"
 #include "typeflow/cpu/ops/unique.hpp"
 #include "typeflow/cpu/rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// Code with these functions as a table has it.
+/// The entry in the table for code with these functions.
 template <class C>
 inline constexpr KernelEntry entry_of{&C::run, &C::workspace};
 template <class C>

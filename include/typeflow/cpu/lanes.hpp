@@ -3,11 +3,11 @@
 
 // SIMD values: N elements of any element type, N fixed by the widest type of a kernel.
 //
-// float and double are xsimd batches, bool is a batch_bool, integers and complex numbers are small
-// arrays over which loops run (their operations are exact, or sequences of exactly rounded ones, so
-// how they are computed changes no bit). Numbers of 16 bits are batches of floats whose values they
-// can hold: operations compute in float and round. In a kernel of 8-byte lanes a float fills the
-// lower half of a batch of floats: the same functions compute it there, so it has the same bits as
+// float and double are xsimd batches, bool is a batch_bool. Integers and complex numbers are small
+// arrays with loops over them; their operations are exact, or sequences of exactly rounded ones, so
+// the way of computing changes no bit. 16-bit numbers are batches of floats that hold only their
+// values: operations compute in float and round. In a kernel of 8-byte lanes a float fills the
+// lower half of a batch of floats. The same functions compute it there, so it has the same bits as
 // in a kernel of 4-byte lanes.
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// a * b + c with one rounding, where the instruction set has it. (xsimd 8 multiplies and adds on
-/// AVX-512.)
+/// a * b + c, with one rounding where the instruction set has it. (On AVX-512, xsimd 8 multiplies
+/// and adds.)
 template <class T, class A>
 TYPEFLOW_INLINE xsimd::batch<T, A> fma(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
                                        const xsimd::batch<T, A>& c) {
@@ -44,7 +44,7 @@ struct Array {
   T v[N];
 };
 
-/// Elements that are kept in xsimd batches: of T, or of float for those of 16 bits.
+/// The type of elements in xsimd batches: T, or float for 16-bit types.
 template <class T>
 inline constexpr bool is_batch = detail::is_real_floating<T>;
 template <class T>
@@ -165,7 +165,7 @@ struct Lanes {
     return r;
   }
 
-  /// The elements in an array of `size`, and back.
+  /// Copies the elements to an array of `size`, and back.
   template <class T>
   TYPEFLOW_INLINE static Array<T, size> elements(const of<T>& x) {
     if constexpr (is_batch<T>) {
@@ -201,7 +201,7 @@ struct Lanes {
     }
   }
 
-  /// A batch's values rounded to what T can hold.
+  /// A batch's values, rounded to values of T.
   template <class T>
   TYPEFLOW_INLINE static of<T> rounded(const of<T>& x) {
     if constexpr (detail::is_half<T>) {
@@ -235,7 +235,7 @@ struct Lanes {
   }
 
  private:
-  // Parts of vectors by the instruction set's masks, where it has them.
+  // Parts of vectors, by the instruction set's masks where it has them.
 #if defined(__AVX512F__)
   template <class T>
   static constexpr bool is_masked =

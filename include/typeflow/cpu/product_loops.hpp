@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Products of matrices on the register tile: one code for all kernels of an element type. What a
-// kernel has of its own, how operands repeat and what follows the products, it says in a
-// ProductKernel.
+// Matrix products on the register tile, with the same code for all kernels of an element type. A
+// ProductKernel says what is special about a kernel: how operands repeat, and its epilogue.
 //
-// A task is some rows of a and a panel of b, a few vectors of its columns. It goes along the depth
-// in blocks, so that a block of the panel stays in cache while all of the task's rows are
-// multiplied with it; sums wait in memory in between, which changes none of their bits. Rows of a
-// large transposed a, whose neighbours in a row lie pages apart, are copied a block at a time. See
-// Goto, van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
+// A task is some rows of a, and a panel of b: a few vectors of its columns. It goes along the depth
+// in blocks, so that a block of the panel stays in cache while all rows of the task are multiplied
+// by it. Between blocks the sums wait in memory, which changes none of their bits. Rows of a large
+// transposed a, whose neighbours in a row lie pages apart, are copied a block at a time. See Goto,
+// van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,8 +21,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// Copies a W x W block of elements, transposed, W elements being 16 bytes; false if the back end
-/// has no such registers.
+/// Copies a block of W x W elements transposed, where W elements are 16 bytes. False if the back
+/// end has no such registers.
 template <class T>
 TYPEFLOW_INLINE bool transpose_block(const T* from, std::int64_t pitch, T* to,
                                      std::int64_t to_pitch) {
@@ -67,7 +66,7 @@ template <class T>
   }
 }
 
-/// The same of a b whose transpose, columns x depth, is in memory.
+/// The same for a b whose transpose, columns x depth, is in memory.
 template <class T>
 [[gnu::noinline]] void pack_transposed_panel(const T* b, std::int64_t depth, std::int64_t first,
                                              std::int64_t last, std::int64_t width, T* panel) {
@@ -97,19 +96,19 @@ template <class T>
   }
 }
 
-/// What a kernel of products has of its own.
+/// The parts of a product kernel that its loops take at run time: see ProductLoops.
 template <class T>
 struct ProductKernel {
   bool transposed_a;
   bool transposed_b;
-  bool shared_b;       ///< whether all matrices are products with the same b
+  bool shared_b;       ///< whether all matrices have the same b
   bool is_result;      ///< whether nothing follows the products
-  std::int64_t count;  ///< of the matrices
-  /// Which matrix of an operand belongs to one of the result's.
+  std::int64_t count;  ///< the number of matrices
+  /// The number of the operand's matrix for a matrix of the result.
   std::int64_t (*part_of_a)(const std::int64_t* extents, std::int64_t matrix);
   std::int64_t (*part_of_b)(const std::int64_t* extents, std::int64_t matrix);
-  /// What follows the products of rows [first, last) and columns [column, last_column) of a matrix;
-  /// their tiles lie one after the other.
+  /// The epilogue for rows [first, last) and columns [column, last_column) of a matrix. Their tiles
+  /// lie one after the other.
   void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
                  std::int64_t last, std::int64_t column, std::int64_t last_column);
 };
@@ -122,7 +121,7 @@ class ProductLoops {
   static constexpr int panels_of_task = 4;  // at most
   static constexpr std::int64_t rows_of_task = tiles_of_task * S::rows;
   static constexpr std::int64_t block_depth = 1024;
-  static constexpr std::int64_t strip_depth = 192;  // of a block for which a is copied
+  static constexpr std::int64_t strip_depth = 192;  // depth of a block for which a is copied
 
  public:
   static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
@@ -130,17 +129,12 @@ class ProductLoops {
                            sizeof(T));
   }
 
-  [[gnu::noinline]] static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
-    const std::int64_t at_once = kernel.shared_b ? kernel.count : slots(kernel, call.extents);
-    for (std::int64_t first = 0; first < kernel.count; first += at_once) {
-      ProductLoops(call, kernel).multiply(first, std::min(at_once, kernel.count - first));
-    }
-  }
+  static void run(const KernelCall& call, const ProductKernel<T>& kernel);
 
  private:
-  /// Whether all panels of b are copied, so that their rows lie side by side: a transposed one's
-  /// must be, and many rows of a make it worth its time, unless all of b stays in the first cache.
-  /// Else the last is, if it is not full.
+  /// Whether all panels of b are copied, so that their rows lie side by side. A transposed b must
+  /// be copied. Otherwise copying pays for many rows of a, unless all of b stays in the first
+  /// cache. If not all are copied, the last panel is, if it is not full.
   static bool copies_all(const ProductKernel<T>& kernel, const std::int64_t* extents) {
     constexpr std::int64_t small = (std::int64_t{1} << 15) / sizeof(T);
     return kernel.transposed_b ||
@@ -152,7 +146,7 @@ class ProductLoops {
         copies_all(kernel, extents) ? Panels<S>(extents[1]).padded() : S::width;
     return checked_product(width, extents[2]);
   }
-  /// How many b are copied at a time: about as many as stay in cache until they are read.
+  /// How many b's are copied at a time: about as many as stay in cache until they are read.
   static std::int64_t slots(const ProductKernel<T>& kernel, const std::int64_t* extents) {
     if (kernel.shared_b) return 1;
     constexpr std::int64_t elements = (std::int64_t{1} << 20) / sizeof(T);
@@ -178,13 +172,13 @@ class ProductLoops {
   const T* b_of(std::int64_t matrix) const {
     return call.operand<const T>(1) + kernel.part_of_b(call.extents, matrix) * depth * columns;
   }
-  /// Where the copy of panel p is.
+  /// The place of the copy of panel p.
   T* copy_of(std::int64_t slot, std::int64_t p) const {
     return packed + (kernel.shared_b ? 0 : slot * packed_pitch) +
            (all_copied ? panels.first(p) * depth : 0);
   }
 
-  /// The products from matrix `first_matrix` on.
+  /// Computes the products from matrix `first_matrix` on.
   void multiply(std::int64_t first_matrix, std::int64_t matrices) const {
     if (last_copied) {
       const std::int64_t copies = all_copied ? panels.count : 1;
@@ -201,8 +195,8 @@ class ProductLoops {
     const std::int64_t groups = (rows + rows_of_task - 1) / rows_of_task;
     const std::int64_t of_task =
         std::min(rows_of_task, rows) * std::min<std::int64_t>(S::width, columns);
-    // What is read of a serves several panels, if b is too large to stay in cache, or if a is
-    // copied; as many as stay there themselves, and as leave enough tasks.
+    // One reading of a serves several panels, if b is too large to stay in cache, or if a is
+    // copied. There are as many as stay in cache themselves, and leave enough tasks.
     constexpr std::int64_t cached = (std::int64_t{1} << 20) / sizeof(T);
     const bool b_stays = columns * depth <= cached;
     const std::int64_t of_panel = S::width * std::clamp<std::int64_t>(depth, 1, block_depth);
@@ -244,7 +238,7 @@ class ProductLoops {
     const std::int64_t last = std::min(first + rows_of_task, rows);
     const T* const a = call.operand<const T>(0) +
                        kernel.part_of_a(call.extents, matrix) * rows * depth + first * a_row;
-    // Whole tiles that nothing follows are written where they belong.
+    // Whole tiles without an epilogue are written directly to the result.
     T* const result =
         kernel.is_result ? call.operand<T>(2) + (matrix * rows + first) * columns : nullptr;
     const auto direct = [&](std::int64_t p) {
@@ -297,8 +291,8 @@ class ProductLoops {
     }
   }
 
-  /// `count` columns of a, from memory where its rows are side by side: strips of a tile's rows, of
-  /// which those of one step lie side by side.
+  /// Copies `count` columns of a from memory where its rows are side by side, to strips for the
+  /// rows of a tile. The strips' elements of one step lie side by side.
   void pack_strips(const T* a, std::int64_t count, std::int64_t length, T* strips) const {
     for (std::int64_t k = 0; k < length; ++k) {
       const T* const from = a + k * rows;
@@ -325,5 +319,18 @@ class ProductLoops {
   T* const packed;
   const std::int64_t packed_pitch;
 };
+
+template <class T, class A>
+void ProductLoops<T, A>::run(const KernelCall& call, const ProductKernel<T>& kernel) {
+  const std::int64_t at_once = kernel.shared_b ? kernel.count : slots(kernel, call.extents);
+  for (std::int64_t first = 0; first < kernel.count; first += at_once) {
+    ProductLoops(call, kernel).multiply(first, std::min(at_once, kernel.count - first));
+  }
+}
+
+#ifdef TYPEFLOW_COMPILED
+extern template class ProductLoops<float, DefaultArch>;
+extern template class ProductLoops<double, DefaultArch>;
+#endif
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -3,10 +3,10 @@
 
 // Random numbers on SIMD values: the words of core/philox.hpp, a register full at a time.
 //
-// A block of Philox is four words, and makes four neighbouring floats. A register holds the blocks
-// one after the other, as memory would: its 128-bit parts are counters that become blocks, and a
-// multiplication of even words is both products of a round. So the numbers of a vector are those
-// that the scalar generator gives, in order, whatever the width.
+// A block of Philox is four words, which make four neighbouring floats. A register holds blocks one
+// after the other, as memory would: its 128-bit parts are counters that become blocks, and a
+// multiplication of even words computes both products of a round. So a vector has the scalar
+// generator's numbers, in order, for any width.
 
 #include <cstdint>
 #include <limits>
@@ -18,8 +18,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// As many words as a batch of floats has elements. An instruction set may be narrower than that of
-/// the file.
+/// As many words as a batch of floats has elements. The instruction set may be narrower than the
+/// file's.
 template <class A>
 struct PhiloxLanes {
   static constexpr int size = static_cast<int>(xsimd::batch<float, A>::size);
@@ -166,7 +166,7 @@ struct PhiloxLanes<A> {
 };
 #endif
 
-/// The words of a draw from number `first` on, which begins no block.
+/// The words of a draw from number `first` on, which may lie inside of a block.
 template <class A>
 [[gnu::noinline]] typename PhiloxLanes<A>::Words words_within(std::uint64_t key, std::uint64_t draw,
                                                               std::uint64_t first) {

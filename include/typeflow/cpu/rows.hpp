@@ -3,12 +3,11 @@
 
 // Loops over rows: elementwise kernels, and folds over the innermost axis with what follows them.
 //
-// A row is passed over as often as its folds ask for: a softmax with its gradient takes three
-// passes. What several of them need of an element is computed again, which most often costs less
-// than memory; but values of costly functions are kept from the first pass that computes them, as
-// many of a row as a buffer holds. They are the same bits as if they were computed again. Folds run
-// in four SIMD accumulators over chunks of a fixed size, so that the bits of a result depend on the
-// extents alone.
+// There are as many passes over a row as its folds need: a softmax with its gradient takes three. A
+// value that several passes need is computed again, which usually costs less than memory. But
+// values of costly functions are kept by the first pass that computes them, for as much of a row as
+// a buffer holds. They have the same bits as if they were computed again. Folds run in four SIMD
+// accumulators, over chunks of a fixed size, so the bits of a result depend on extents alone.
 
 #include <algorithm>
 
@@ -20,17 +19,17 @@ namespace typeflow::inline TYPEFLOW_TARGET::simd {
 template <class Kernel, class A>
 struct Code;
 
-/// Elements that are worth a task of their own, and that one chunk of a fold has.
+/// The number of elements that is worth a task, and that one chunk of a fold has.
 inline constexpr std::int64_t chunk_size = 16384;
 
-/// By axis of the space, how far apart the elements of input I are; gives where it begins.
+/// The strides of input I, by axis of the space; returns the beginning.
 template <class M, int I, int Rank>
 std::int64_t operand_layout(const std::int64_t* extents, std::int64_t* stride) {
   constexpr unsigned Axes = M::template Input<I>::axes;
   if constexpr (M::template Input<I>::is_window) {
     const std::int64_t* const window =
         extents + Rank + M::windows_before(I) * ir::window_extents(Rank);
-    bool empty = false;  // then the operand may be null, to which nothing can be added
+    bool empty = false;  // the operand may be null, and must not be advanced
     for (int k = 0; k < Rank; ++k) empty |= (Axes >> k & 1u) != 0 && extents[k] == 0;
     for (int k = 0; k < Rank; ++k) stride[k] = (Axes >> k & 1u) != 0 && !empty ? window[2 + k] : 0;
     return empty ? 0 : window[0] + window[1];
@@ -100,7 +99,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   /// A row's operands.
   struct Row {
     const void* in[M::inputs + 1];
-    std::int64_t position[M::inputs + 1];  // of indices along outer axes
+    std::int64_t position[M::inputs + 1];  // positions along outer axes
     void* out[M::stores + 1];
     Kept* kept;
     ElementContext at;
@@ -244,8 +243,8 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA { get<I>(state).reset(); });
   }
 
-  /// Elements [i, end): U vectors at a time, each with an accumulator of its own; what is left goes
-  /// to the last. With Reload, what was kept of them is reloaded.
+  /// Elements [i, end): U vectors at a time, each with its own accumulator; the rest goes to the
+  /// last one. With Reload, kept values are reloaded.
   template <int P, int U, bool Reload>
   TYPEFLOW_INLINE static void loop(Registers& r, const Ops& ops, Row& p, std::int64_t base,
                                    typename M::States* state, std::int64_t i, std::int64_t end) {

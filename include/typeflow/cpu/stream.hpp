@@ -3,9 +3,9 @@
 
 // Copies past the caches.
 //
-// Before a processor writes to a line of memory, it reads it. A streamed store does not, which
-// saves a third of what a copy moves; but then the line is in no cache. So this is for results of
-// which little would be left in a cache anyway by the time that they are read.
+// Before a processor writes to a line of memory, it reads the line. A streamed store does not,
+// which saves a third of a copy's traffic. But then the line is in no cache. So streaming is for
+// results that would have left the cache anyway before they are read.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// Results of so many bytes are streamed: with fewer, copying and reading the copy take longer.
-/// (Measured: at 8 MiB it is the same, on a core with 2 MiB of its own.)
+/// Results with at least so many bytes are streamed. For smaller ones, copying and then reading the
+/// copy takes longer. (Measured: at 8 MiB both are equal, on a core with 2 MiB of its own.)
 inline constexpr std::int64_t streamed_bytes = std::int64_t{16} << 20;
 
-/// A register's bytes, and a store of them that goes past the caches.
+/// A register's bytes, and a store of them past the caches.
 struct Streamed {
 #if defined(__AVX512F__)
   static constexpr std::size_t width = 64;
@@ -44,10 +44,10 @@ struct Streamed {
 #endif
 };
 
-/// What memcpy does. Others see it after end_streams() alone.
+/// Like memcpy, but others see the copy only after end_streams().
 inline void stream_copy(void* to, const void* from, std::size_t bytes) {
   constexpr std::size_t width = Streamed::width;
-  constexpr std::size_t few = 512;  // fewer than it is worth: their lines are not written at once
+  constexpr std::size_t few = 512;  // too few: their lines would not be written at once
   if (width == 1 || bytes < few) {
     std::memcpy(to, from, bytes);
     return;
@@ -61,7 +61,7 @@ inline void stream_copy(void* to, const void* from, std::size_t bytes) {
   std::memcpy(out + i, in + i, bytes - i);
 }
 
-/// Ends what a thread has streamed: what it does next is seen after it.
+/// Ends the streaming of a thread: its later stores are seen after the streamed ones.
 inline void end_streams() {
 #if defined(__SSE2__)
   _mm_sfence();

@@ -3,9 +3,9 @@
 
 // The register tile of contractions: sums of products of a few rows and a few vectors of columns.
 //
-// Every element is one chain of fused multiply-adds in the order of its depth: its bits depend
-// neither on threads nor on where in the matrix it is. The tile's code is shared by all kernels of
-// an element type.
+// Every element is one chain of fused multiply-adds in the order of its depth. Its bits depend
+// neither on threads nor on its place in the matrix. All kernels of an element type share the
+// tile's code.
 
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct TileShape {
   static constexpr int width = vectors * lanes;
 };
 
-/// The columns of a matrix in panels of whole vectors, as equal as can be.
+/// The columns of a matrix, in panels of whole vectors that are as equal as possible.
 template <class S>
 struct Panels {
   std::int64_t columns;
@@ -45,11 +45,11 @@ struct Panels {
   constexpr std::int64_t last(std::int64_t p) const {
     return std::min(columns, first(p) + width(p));
   }
-  /// Columns with those that no matrix has.
+  /// The number of columns with those added that fill the last vector.
   constexpr std::int64_t padded() const { return vectors() * S::lanes; }
 };
 
-/// f(0), ..., f(N - 1) with constants: the compiler sees which register is meant at -O2, too.
+/// f(0), ..., f(N - 1) with constants, so that the compiler knows each register at -O2, too.
 template <int N, class F>
 TYPEFLOW_INLINE void unrolled(const F& f) {
   [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
@@ -57,7 +57,7 @@ TYPEFLOW_INLINE void unrolled(const F& f) {
   }(std::make_integer_sequence<int, N>{});
 }
 
-/// f(std::integral_constant) of the vectors that hold `width` columns.
+/// Calls f(std::integral_constant) with the number of vectors that hold `width` columns.
 template <class S, class F>
 void with_vectors(std::int64_t width, const F& f) {
   if (width == S::width) {
@@ -69,7 +69,7 @@ void with_vectors(std::int64_t width, const F& f) {
   }
 }
 
-/// Asks memory for the element that lies `ahead` elements behind `at`, which need not exist.
+/// Prefetches the element that lies `ahead` elements behind `at`; it need not exist.
 template <class T>
 TYPEFLOW_INLINE void prefetch(const T* at, std::int64_t ahead) {
   const auto address =
@@ -103,12 +103,12 @@ struct TileSums {
       });
     });
   }
-  /// Adds at[i][k * step] * b[k * pitch + j] for k < depth. If `ahead` is not 0, memory is asked
-  /// for the elements of a that lie so far behind those that are read.
+  /// Adds at[i][k * step] * b[k * pitch + j] for k < depth. If `ahead` is not 0, prefetches
+  /// elements of a that lie so far behind those that are read.
   TYPEFLOW_INLINE void add(const T* const (&at)[R], std::int64_t step, const T* b,
                            std::int64_t pitch, std::int64_t depth, std::int64_t ahead = 0) {
     constexpr std::int64_t line = 64 / sizeof(T);
-    std::int64_t offset = 0;  // one register, where moving the rows' pointers takes many additions
+    std::int64_t offset = 0;  // one register; moving the rows' pointers would take many additions
     for (std::int64_t k = 0; k < depth; ++k) {
       B right[V];
       unrolled<V>([&](auto v)
@@ -129,8 +129,8 @@ struct TileSums {
 };
 
 /// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for i < R rows and j < V
-/// vectors; rows of the tile lie tile_pitch apart. Rows from `rows` on repeat the last. The
-/// products are added to the tile `before`, whose rows lie side by side, if there is one.
+/// vectors. Rows of the tile lie tile_pitch apart. Rows from `rows` on repeat the last one. If
+/// there is a tile `before`, whose rows lie side by side, the products are added to it.
 template <class T, class A, int V, int R = TileShape<T, A>::rows>
 [[gnu::noinline, gnu::flatten]] void product_tile(const T* a, std::int64_t row, std::int64_t step,
                                                   int rows, const T* b, std::int64_t pitch,
@@ -150,8 +150,9 @@ template <class T, class A, int V, int R = TileShape<T, A>::rows>
   sums.store(tile, tile_pitch);
 }
 
-/// The same of operands in pieces: while runs.more(), runs.next(at, b) sets where the rows of a and
-/// of b begin, and gives the number of products; their elements lie runs.step and runs.pitch apart.
+/// The same for operands in pieces. While runs.more(), runs.next(at, b) sets the beginnings of the
+/// rows of a and of b, and returns the number of products. Their elements lie runs.step and
+/// runs.pitch apart.
 template <class T, class A, int V, class Runs>
 [[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
                                                    bool go_on) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// exp, log, sin and others of SIMD batches: what bodies of operations call as math::exp(x).
+// exp, log, sin and others for SIMD batches, which bodies of operations call as math::exp(x).
 //
-// An element's result depends on that element alone, so that it has the same bits in every kernel.
-// Special values are right: NaN, infinities, zeros with their signs, numbers below the smallest
-// normal one. The largest errors seen, in units in the last place, with fused multiply-adds or
-// without (tests/unit/cpu/test_vector_math.cpp):
+// An element's result depends on that element alone, so it has the same bits in every kernel.
+// Special values are right: NaN, infinities, zeros with their signs, subnormal numbers. The largest
+// errors seen, in units in the last place, with or without fused multiply-adds
+// (tests/unit/cpu/test_vector_math.cpp):
 //
 //            exp   expm1  log   log1p  sin   cos   tanh  sigmoid  erf
 //   float    0.94  1.4    0.75  1.3    1.5   1.5   2.0   1.9      1.1
 //   double   0.93  1.8    0.79  1.4    1.4   1.5   2.3   2.1      1.3
 //
-// pow of floats is computed in double, and off by 0.5; of doubles it is the C++ library's.
+// pow of floats is computed in double, with an error of 0.5. pow of doubles is the C++ library's.
 
 #include "typeflow/cpu/vector_math/exponential.hpp"
 #include "typeflow/cpu/vector_math/logarithm.hpp"

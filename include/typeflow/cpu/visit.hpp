@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From what a kernel knows when it runs to what the compiler has to know: the type of indices, the
-// size of what is copied.
+// From facts that a kernel knows when it runs to types that the compiler must know: the type of
+// indices, the size of elements to copy.
 
 #include <cstdint>
 #include <type_traits>
@@ -19,8 +19,8 @@ void visit_integer(DType type, const F& f) {
   });
 }
 
-/// Calls f(constant or number) with the bytes of a piece of memory to be copied: the sizes of
-/// single elements as constants, so that memcpy is a load and a store.
+/// Calls f(constant or number) with the number of bytes to copy. Sizes of single elements are
+/// constants, so that memcpy is a load and a store.
 template <class F>
 void visit_bytes(std::int64_t bytes, const F& f) {
   switch (bytes) {

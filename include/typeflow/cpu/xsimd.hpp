@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// xsimd, without the warnings that its own headers give under ours.
+// xsimd, without the warnings that its headers give under our flags.
 
 #include "typeflow/core/config.hpp"
 
@@ -16,8 +16,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 on AVX-512 intrinsics
 #endif
 #endif
-// Without optimisation g++ has intrinsics as macros, of which these two do not convert their
-// arguments, and so take no xsimd::batch, which xsimd 8.1 gives them.
+// Without optimisation g++ has intrinsics as macros. These two do not convert their arguments, so
+// they do not take the xsimd::batch that xsimd 8.1 gives them.
 #if defined(__AVX512BW__) && !defined(__clang__) && !defined(__OPTIMIZE__)
 #include <immintrin.h>
 #undef _mm512_mask_blend_epi8
@@ -34,8 +34,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// The instruction set that this translation unit is compiled for. It is an argument of every
-/// kernel's type, so that units built for different ones share no symbol.
+/// The instruction set of this translation unit. It is an argument of every kernel's type, so that
+/// units built for different ones share no symbol.
 using DefaultArch = xsimd::default_arch;
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd

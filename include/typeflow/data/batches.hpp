@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Batches of a data set, shuffled anew in each epoch. They follow TensorFlow's DataSet.next_batch:
-// a batch that reaches the end of an epoch takes the rest of it and then the start of the next, so
-// every batch is full and every example comes once in each epoch.
+// Batches of a data set, shuffled anew in each epoch. As in TensorFlow's DataSet.next_batch, a
+// batch at the end of an epoch takes what is left of it, and then the start of the next. So every
+// batch is full, and every example comes once in each epoch.
 //
-// The order of an epoch is a pure function of (seed, epoch), by Philox and integers alone: the same
-// on every platform, which std::shuffle is not.
+// The order of an epoch is a pure function of (seed, epoch). It needs only Philox and integers, so
+// it is the same on every platform. (std::shuffle's order is not.)
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "typeflow/core/error.hpp"
-#include "typeflow/core/philox.hpp"
 #include "typeflow/data/labeled_images.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -28,56 +24,43 @@ struct BatchOptions {
   bool shuffle = true;  ///< false: the order of the data set in every epoch
 };
 
-/// The numbers of the examples in each batch. Use one from one thread at a time.
+namespace detail {
+
+/// Throws Error unless `taken` is a possible number of batches of this size.
+void check_taken(const char* sampler, std::int64_t taken, std::int64_t size);
+
+}  // namespace detail
+
+/// Chooses the examples of each batch. Only one thread at a time may use it.
 class BatchSampler {
  public:
   /// Throws Error if there are no examples or the batch size is below 1.
-  explicit BatchSampler(std::int64_t examples, BatchOptions options = {}) : options_(options) {
-    if (examples < 1) throw Error("batches", "1 example or more", std::to_string(examples));
-    if (options.size < 1) {
-      throw Error("batches", "a batch size of 1 or more", std::to_string(options.size));
-    }
-    order_.resize(static_cast<std::size_t>(examples));
-    batch_.resize(static_cast<std::size_t>(options.size));
-    start_epoch();
-  }
+  explicit BatchSampler(std::int64_t examples, BatchOptions options = {});
 
-  /// The examples of the next batch; the span is valid until the next call.
-  std::span<const std::int64_t> next() {
-    for (std::int64_t& example : batch_) {
-      if (position_ == order_.size()) {
-        ++epochs_completed_;
-        start_epoch();
-      }
-      example = order_[position_++];
-    }
-    return batch_;
-  }
+  /// The numbers of the next batch's examples, (size). The span is valid until the next call.
+  std::span<const std::int64_t> next();
 
-  /// Epochs that batches have gone past. As in TensorFlow, one that ended exactly with a batch
+  /// The number of epochs completed. As in TensorFlow, an epoch that ends exactly with a batch
   /// counts when the next batch is taken.
   std::int64_t epochs_completed() const { return epochs_completed_; }
 
+  /// The number of batches taken so far.
+  std::int64_t taken() const { return taken_; }
+  /// Goes forwards or backwards to the position after `taken` batches. Throws Error if that is
+  /// negative.
+  void seek(std::int64_t taken);
+  /// The settings that decide the order: "55000 examples, batches of 100, shuffled by seed 1".
+  std::string settings() const;
+
  private:
-  void start_epoch() {  // Fisher and Yates's shuffle, from the order of the data set
-    std::iota(order_.begin(), order_.end(), std::int64_t{0});
-    position_ = 0;
-    if (!options_.shuffle) return;
-    constexpr std::uint64_t path = 0x6261746368657321;  // "batches!"
-    const std::uint64_t key = random_key(options_.seed, path);
-    const auto epoch = static_cast<std::uint64_t>(epochs_completed_);
-    for (std::size_t i = order_.size() - 1; i > 0; --i) {
-      const Philox random = Philox::generate(key, i, epoch);
-      const std::uint64_t bits = std::uint64_t{random.word[0]} << 32 | random.word[1];
-      std::swap(order_[i], order_[bits % (i + 1)]);  // the bias is below i / 2^64
-    }
-  }
+  void start_epoch();
 
   BatchOptions options_;
   std::vector<std::int64_t> order_;
   std::vector<std::int64_t> batch_;
   std::size_t position_ = 0;
   std::int64_t epochs_completed_ = 0;
+  std::int64_t taken_ = 0;
 };
 
 /// Copies rows of a row-major array of `width` columns.  // (N,width), (B) -> (B,width)
@@ -98,8 +81,8 @@ struct LabeledBatch {
   std::span<const float> one_hot;        ///< (B,classes)
 };
 
-/// An endless row of batches of a data set, which must outlive it. Use one from one thread at a
-/// time.
+/// An endless sequence of batches of a data set, which must outlive it. Only one thread at a time
+/// may use it.
 class Batches {
  public:
   explicit Batches(const LabeledImages& data, BatchOptions options = {})
@@ -107,16 +90,14 @@ class Batches {
   explicit Batches(LabeledImages&&, BatchOptions = {}) = delete;  // it would dangle
 
   /// The next batch, in buffers that the next call overwrites.
-  LabeledBatch next() {
-    const std::span<const std::int64_t> rows = sampler_.next();
-    copy_rows<float>(data_->images, data_->image(0).size(), rows, images_);
-    copy_rows<std::int32_t>(data_->labels, 1, rows, labels_);
-    copy_rows<float>(data_->one_hot, static_cast<std::size_t>(data_->classes), rows, one_hot_);
-    return {images_, labels_, one_hot_};
-  }
+  LabeledBatch next();
 
   /// See BatchSampler::epochs_completed.
   std::int64_t epochs_completed() const { return sampler_.epochs_completed(); }
+  /// See BatchSampler::taken, seek and settings.
+  std::int64_t taken() const { return sampler_.taken(); }
+  void seek(std::int64_t taken) { sampler_.seek(taken); }
+  std::string settings() const { return sampler_.settings(); }
 
  private:
   const LabeledImages* data_;
@@ -127,3 +108,7 @@ class Batches {
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#ifndef TYPEFLOW_COMPILED_DATA
+#include "typeflow/data/batches.ipp"
+#endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes of a file, plain or gzip, in order.
+// Reads the bytes of a file, plain or gzip, in order.
 //
-// Not zlib's gzread: that passes over whatever follows the compressed data, and tells of a file
-// cut short only when it is closed. A damaged data set must not be trained on.
+// It does not use zlib's gzread. That ignores what follows the compressed data, and reports a
+// truncated file only when it is closed. A model must not be trained on a damaged data set.
 
 #include <zlib.h>
 
@@ -23,7 +23,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::detail {
 
 class ByteReader {
  public:
-  /// Opens the file; what starts with gzip's two magic bytes is unpacked while it is read.
+  /// Opens the file. One that starts with gzip's two magic bytes is unpacked while it is read.
   explicit ByteReader(const std::filesystem::path& path) : path_(path.string()), buffer_(1 << 16) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) throw Error(path_, "a file", "a folder");
@@ -35,7 +35,7 @@ class ByteReader {
     }
     fill();
     if (stream_.avail_in < 2 || buffer_[0] != 0x1f || buffer_[1] != 0x8b) return;
-    if (inflateInit2(&stream_, 15 + 16) != Z_OK) {  // the largest window; a gzip header
+    if (inflateInit2(&stream_, 15 + 16) != Z_OK) {  // 15: the largest window; 16: a gzip header
       throw Error(path_, "zlib cannot start to unpack it");
     }
     gzip_ = true;
@@ -46,7 +46,7 @@ class ByteReader {
     if (gzip_) inflateEnd(&stream_);
   }
 
-  /// Reads up to `count` bytes and returns how many; fewer only at the end of the file. Throws
+  /// Reads up to `count` bytes, fewer only at the end of the file. Returns their number. Throws
   /// Error where compressed data is damaged, ends early, or is followed by something else.
   std::size_t read(void* to, std::size_t count) {
     auto* out = static_cast<unsigned char*>(to);
@@ -80,7 +80,7 @@ class ByteReader {
   }
 
   std::size_t unpack(unsigned char* out, std::size_t count) {
-    if (member_ended_) {  // a gzip file may be several, one after the other
+    if (member_ended_) {  // a gzip file may have several members
       if (*stream_.next_in != 0x1f) throw Error(path_, "there are bytes after the gzip data");
       inflateReset(&stream_);
       member_ended_ = false;

@@ -1,34 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Images with a class each, as contiguous arrays that feeds take as they are.
+// Images with a class each, as contiguous arrays that can be fed without a copy.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "typeflow/core/error.hpp"
+#include "typeflow/core/exception.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Labels as rows of zeros with a one at the label.  // (N) -> (N,classes)
+/// Labels as rows of zeros with a one at the label. (N) -> (N,classes)
 /// Throws Error for a label outside [0, classes).
-inline std::vector<float> one_hot(std::span<const std::int32_t> labels, int classes) {
-  if (classes < 1) throw Error("one_hot", "1 class or more", std::to_string(classes));
-  const auto width = static_cast<std::size_t>(classes);
-  std::vector<float> rows(labels.size() * width);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < 0 || labels[i] >= classes) {
-      throw Error("one_hot: label " + std::to_string(i), "0 to " + std::to_string(classes - 1),
-                  std::to_string(labels[i]));
-    }
-    rows[i * width + static_cast<std::size_t>(labels[i])] = 1.0f;
-  }
-  return rows;
-}
+std::vector<float> one_hot(std::span<const std::int32_t> labels, int classes);
 
 /// N grey images of one size, and their classes.
 struct LabeledImages {
@@ -37,7 +23,7 @@ struct LabeledImages {
   int classes = 0;
   std::vector<float> images;         ///< (N,height*width) row-major, 0 (black) to 1
   std::vector<std::int32_t> labels;  ///< (N), 0 to classes - 1
-  std::vector<float> one_hot;        ///< (N,classes), the same labels as rows of zeros and a one
+  std::vector<float> one_hot;        ///< (N,classes), the labels as rows of zeros with a one
 
   /// The number of images.
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
@@ -48,7 +34,7 @@ struct LabeledImages {
   }
 };
 
-/// The three parts of a data set: to learn from, to choose settings by, to report on.
+/// The three parts of a data set: for training, for choosing settings, for reporting.
 struct Datasets {
   LabeledImages train;
   LabeledImages validation;
@@ -56,3 +42,7 @@ struct Datasets {
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#ifndef TYPEFLOW_COMPILED_DATA
+#include "typeflow/data/labeled_images.ipp"
+#endif

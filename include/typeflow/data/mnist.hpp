@@ -1,155 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// MNIST from its four original files, split as TensorFlow's read_data_sets splits it: of the
-// 60,000 training images the first 5,000 are for validation and the other 55,000 for training; the
-// 10,000 test images stay as they are. Files of the same form (Fashion-MNIST, KMNIST) read as well.
+// Reads MNIST from its four original files, and splits it like TensorFlow's read_data_sets: of the
+// 60,000 training images the first 5,000 are for validation and the other 55,000 for training. The
+// 10,000 test images stay as they are. It also reads files in MNIST's format (Fashion-MNIST,
+// KMNIST).
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <initializer_list>
-#include <span>
 #include <string>
-#include <system_error>
-#include <utility>
 
-#include "typeflow/core/error.hpp"
-#include "typeflow/data/idx.hpp"
 #include "typeflow/data/labeled_images.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Where the data sets are: `given` if not empty (a --data argument), else the environment's
-/// TYPEFLOW_DATA; empty if neither is set.
-inline std::filesystem::path data_folder(const std::filesystem::path& given = {}) {
-  if (!given.empty()) return given;
-  const char* const variable = std::getenv("TYPEFLOW_DATA");
-  return variable != nullptr ? variable : "";
-}
-
-namespace detail {
-
-/// The path of an MNIST file in a folder, packed or not, in either of the two spellings that are
-/// in use; empty if it is not there.  find_idx(folder, "train-images", "idx3-ubyte")
-inline std::filesystem::path find_idx(const std::filesystem::path& folder, const std::string& stem,
-                                      const std::string& kind) {
-  for (const char* const joint : {"-", "."}) {
-    for (const char* const ending : {"", ".gz"}) {
-      const std::filesystem::path path = folder / (stem + joint + kind + ending);
-      std::error_code ignored;
-      if (std::filesystem::exists(path, ignored)) return path;
-    }
-  }
-  return {};
-}
-
-/// Images and labels of one pair of files.
-struct MnistFiles {
-  std::filesystem::path images;
-  std::filesystem::path labels;
-};
-
-inline MnistFiles find_mnist_files(const std::filesystem::path& folder, const std::string& stem) {
-  return {find_idx(folder, stem + "-images", "idx3-ubyte"),
-          find_idx(folder, stem + "-labels", "idx1-ubyte")};
-}
-
-/// The folder itself if it has one of MNIST's files, else its subfolder mnist if that has, else
-/// empty.
-inline std::filesystem::path mnist_folder(const std::filesystem::path& folder) {
-  for (const std::filesystem::path& place : {folder, folder / "mnist"}) {
-    for (const char* const stem : {"train", "t10k"}) {
-      const MnistFiles files = find_mnist_files(place, stem);
-      if (!files.images.empty() || !files.labels.empty()) return place;
-    }
-  }
-  return {};
-}
-
-/// Rows [first, last) of a pair of files as floats.
-inline LabeledImages mnist_rows(std::span<const std::uint8_t> pixels,
-                                std::span<const std::uint8_t> labels, std::size_t first,
-                                std::size_t last) {
-  LabeledImages out{28, 28, 10, {}, {}, {}};
-  constexpr std::size_t image = std::size_t{28} * 28;
-  out.images.reserve((last - first) * image);
-  for (const std::uint8_t pixel : pixels.subspan(first * image, (last - first) * image)) {
-    out.images.push_back(static_cast<float>(pixel) / 255.0f);
-  }
-  const auto part = labels.subspan(first, last - first);
-  out.labels.assign(part.begin(), part.end());
-  out.one_hot = one_hot(out.labels, out.classes);
-  return out;
-}
-
-/// Reads a pair of files and hands its first `count` images and the rest back separately.
-inline std::pair<LabeledImages, LabeledImages> read_mnist_files(const std::filesystem::path& folder,
-                                                                const std::string& stem,
-                                                                std::int64_t count) {
-  const MnistFiles files = find_mnist_files(folder, stem);
-  if (files.images.empty()) {
-    throw Error(folder.string(), stem + "-images-idx3-ubyte or the same with .gz", "no such file");
-  }
-  if (files.labels.empty()) {
-    throw Error(folder.string(), stem + "-labels-idx1-ubyte or the same with .gz", "no such file");
-  }
-  const IdxArray<std::uint8_t, 3> images = read_idx<std::uint8_t, 3>(files.images);
-  const IdxArray<std::uint8_t, 1> labels = read_idx<std::uint8_t, 1>(files.labels);
-  const std::int64_t total = images.extents[0];
-  if (images.extents[1] != 28 || images.extents[2] != 28) {
-    throw Error(files.images.string(), "images of 28 x 28 pixels",
-                std::to_string(images.extents[1]) + " x " + std::to_string(images.extents[2]));
-  }
-  if (labels.extents[0] != total) {
-    throw Error(files.labels.string(),
-                std::to_string(total) + " labels, one for each image of " +
-                    files.images.filename().string(),
-                std::to_string(labels.extents[0]));
-  }
-  for (std::size_t i = 0; i < labels.elements.size(); ++i) {
-    if (labels.elements[i] > 9) {
-      throw Error(files.labels.string(), "labels from 0 to 9",
-                  std::to_string(labels.elements[i]) + " as label " + std::to_string(i));
-    }
-  }
-  if (count < 0 || count > total) {
-    throw Error(files.images.string(),
-                "a validation set of 0 to " + std::to_string(total) + " images",
-                std::to_string(count));
-  }
-  const auto middle = static_cast<std::size_t>(count);
-  const auto end = static_cast<std::size_t>(total);
-  return {mnist_rows(images.elements, labels.elements, 0, middle),
-          mnist_rows(images.elements, labels.elements, middle, end)};
-}
-
-}  // namespace detail
+/// The folder of the data sets: `given` (a --data argument) unless empty, else the environment
+/// variable TYPEFLOW_DATA; empty if neither is set.
+std::string data_folder(const std::string& given = {});
 
 /// Whether a folder, or its subfolder `mnist`, has files of MNIST.
-inline bool has_mnist(const std::filesystem::path& folder) {
-  return !detail::mnist_folder(folder).empty();
-}
+bool has_mnist(const std::string& folder);
 
 struct MnistOptions {
-  std::int64_t validation = 5000;  ///< how many of the training file's images, its first ones
+  std::int64_t validation = 5000;  ///< images for validation: the first of the training file
 };
 
 /// Reads MNIST from a folder, or from its subfolder `mnist`: {train,t10k}-images-idx3-ubyte and
 /// {train,t10k}-labels-idx1-ubyte, gzip (.gz) or not, also spelt `train-images.idx3-ubyte`.
-/// Pixels are divided by 255. Throws Error naming the file that is missing or damaged, or whose
-/// count does not fit its partner's.
-inline Datasets read_mnist(const std::filesystem::path& folder, MnistOptions options = {}) {
-  const std::filesystem::path place = detail::mnist_folder(folder);
-  if (place.empty()) {
-    throw Error(folder.string(), "the files of MNIST (train-images-idx3-ubyte.gz, ...)",
-                "none of them, nor in a subfolder mnist");
-  }
-  auto [validation, train] = detail::read_mnist_files(place, "train", options.validation);
-  auto [nothing, test] = detail::read_mnist_files(place, "t10k", 0);
-  return {std::move(train), std::move(validation), std::move(test)};
-}
+/// Pixels are divided by 255. Throws Error, with the file's name, if a file is missing or damaged,
+/// or if the numbers of images and labels differ.
+Datasets read_mnist(const std::string& folder, MnistOptions options = {});
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#ifndef TYPEFLOW_COMPILED_DATA
+#include "typeflow/data/mnist.ipp"
+#endif

@@ -1,80 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A text for a recurrent net that carries its state from step to step: cut into as many streams as
-// a batch has samples, which are read side by side, some words at a time.
+// A text for a recurrent net that carries its state from batch to batch. The text is cut into
+// streams, one for each sample of a batch. They are read side by side, some words at a time.
 
-#include <cstddef>
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "typeflow/core/error.hpp"
+#include "typeflow/core/exception.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct TextStreamOptions {
   std::int64_t batch = 20;  ///< streams
-  std::int64_t steps = 20;  ///< words of each in a part
+  std::int64_t steps = 20;  ///< words of each stream in a part
 };
 
-/// A part of all streams; valid until the next one is taken. (steps,batch): time comes first, as
-/// dynamic_rnn<tf::time_major> has it.
+/// A part of all streams, (steps,batch): time comes first, as in dynamic_rnn<tf::time_major>. Valid
+/// until the next one is taken.
 struct TextPart {
   std::span<const std::int32_t> words;
   std::span<const std::int32_t> next;  ///< the word that follows each
 };
 
-/// The parts of a text, one after another, and from its beginning again when it ends: stream b
-/// begins at word b * (length / batch). What remains at the streams' ends, fewer than `steps` words
-/// and one to predict, is left out. (As TensorFlow's ptb_producer.) The text must outlive it.
+/// The parts of a text in order, again from the beginning when it ends. Stream b begins at word
+/// b * (length / batch). Words at a stream's end that do not fill a part, with one more to predict,
+/// are left out, as in TensorFlow's ptb_producer. The text must outlive it.
 class TextStreams {
  public:
-  /// Throws Error if a stream has not one part.
-  explicit TextStreams(std::span<const std::int32_t> text, TextStreamOptions options = {})
-      : text_(text), options_(options) {
-    if (options.batch < 1 || options.steps < 1) {
-      throw Error("text streams", "a batch and steps of 1 or more",
-                  std::to_string(options.batch) + " and " + std::to_string(options.steps));
-    }
-    length_ = static_cast<std::int64_t>(text.size()) / options.batch;
-    parts_ = (length_ - 1) / options.steps;
-    if (length_ < 1 || parts_ < 1) {
-      throw Error("text streams",
-                  "at least " + std::to_string(options.steps + 1) + " words for each of " +
-                      std::to_string(options.batch) + " streams",
-                  std::to_string(text.size()) + " words");
-    }
-    const auto size = static_cast<std::size_t>(options.batch * options.steps);
-    words_.resize(size);
-    next_.resize(size);
-  }
+  /// Throws Error if a stream is too short for one part: steps + 1 words.
+  explicit TextStreams(std::span<const std::int32_t> text, TextStreamOptions options = {});
 
-  /// How many parts the text has.
+  template <std::same_as<std::vector<std::int32_t>> Text>
+  explicit TextStreams(Text&&, TextStreamOptions = {}) = delete;  // it would dangle
+
+  /// The number of parts in the text.
   std::int64_t parts() const { return parts_; }
 
-  TextPart next() {
-    for (std::int64_t t = 0; t < options_.steps; ++t) {
-      for (std::int64_t b = 0; b < options_.batch; ++b) {
-        const auto from = static_cast<std::size_t>(b * length_ + part_ * options_.steps + t);
-        const auto to = static_cast<std::size_t>(t * options_.batch + b);
-        words_[to] = text_[from];
-        next_[to] = text_[from + 1];
-      }
-    }
-    part_ = (part_ + 1) % parts_;
-    return {words_, next_};
-  }
+  TextPart next();
+
+  /// The number of parts taken so far.
+  std::int64_t taken() const { return taken_; }
+  /// Goes forwards or backwards to the position after `taken` parts. Throws Error if that is
+  /// negative.
+  void seek(std::int64_t taken);
+  /// The settings that decide the parts, besides the text's words:
+  /// "929589 words, 20 streams, 35 steps".
+  std::string settings() const;
 
  private:
   std::span<const std::int32_t> text_;
   TextStreamOptions options_;
   std::int64_t length_ = 0;
   std::int64_t parts_ = 0;
-  std::int64_t part_ = 0;
+  std::int64_t taken_ = 0;
   std::vector<std::int32_t> words_;
   std::vector<std::int32_t> next_;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#ifndef TYPEFLOW_COMPILED_DATA
+#include "typeflow/data/text_streams.ipp"
+#endif

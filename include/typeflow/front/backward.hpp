@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reverse accumulation: from values of a graph to others, node by node. Branches and loops:
-// control_gradient.hpp.
+// Reverse accumulation from values of a graph to others, node by node. control_gradient.hpp has the
+// gradients of branches and loops.
 
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
@@ -12,25 +12,25 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace detail {
 
 constexpr void print_value(Message& out, const ir::Graph& graph, Id value) {
-  const Id name = graph.values[value].name;
+  const Id name = graph.values.items[value].name;
   if (name != none) {
-    graph.print_name(out, graph.names[name]);
+    graph.print_name(out, graph.names.items[name]);
   } else {
     out << graph.op_of(value).name;
   }
 }
 
-/// Reverse accumulation from values to values of one graph. (Loops here run once a node while the
-/// compiler evaluates: they copy no records and call little.)
+/// Reverse accumulation between values of one graph. Its loops run once for each node while the
+/// compiler evaluates, so they copy no records and call little.
 class Backward {
  public:
-  /// `within`: a region outside of which everything is given; none for no limit.
+  /// `within`: a region; everything outside of it is a constant. None: no limit.
   constexpr Backward(ir::Graph& graph, const Pool<Id>& xs, Id within)
       : graph_(graph),
         within_(within),
         needed_(graph.values.size(), 0),
         adjoint_(graph.values.size(), none) {
-    for (const Id x : xs) needed_[graph.present(x)] = 1;
+    for (const Id x : xs) needed_.items[graph.present(x)] = 1;
     const ir::Node* const nodes = graph.nodes.data();
     const ir::Value* const values = graph.values.data();
     const Id* const operands = graph.operands.data();
@@ -45,23 +45,23 @@ class Backward {
       for (Id k = node.outputs.first; k < node.outputs.first + node.outputs.count; ++k) {
         const bool carries = values[k].type == none
                                  ? node.op->kind == Kind::control
-                                 : is_floating(graph.types[values[k].type].dtype);
+                                 : is_floating(graph.types.items[values[k].type].dtype);
         if (carries) needed[k] = 1;
       }
     }
   }
 
   /// Whether a path leads to the value from one of the xs.
-  constexpr bool reached(Id value) const { return needed_[value] != 0; }
+  constexpr bool reached(Id value) const { return needed_.items[value] != 0; }
 
   constexpr void add(Id value, Id gradient) {
-    if (graph_.values[gradient].type != graph_.values[value].type) {
+    if (graph_.values.items[gradient].type != graph_.values.items[value].type) {
       const Dims dims = graph_.dims_of(value);  // no reference: nodes are added
       gradient = fit_to(AnyExpr{&graph_, gradient}, dims).id;
     }
-    Id& sum = adjoint_[value];
+    Id& sum = adjoint_.items[value];
     sum = sum == none ? gradient : (AnyExpr{&graph_, sum} + AnyExpr{&graph_, gradient}).id;
-    if (graph_.values[value].node > last_) last_ = graph_.values[value].node;
+    if (graph_.values.items[value].node > last_) last_ = graph_.values.items[value].node;
   }
 
   constexpr void run() {
@@ -73,7 +73,7 @@ class Backward {
     const char* const needed = needed_.data();
     Pool<Id> dx(max_inputs(), none);
     for (Id i = last_; i >= 0; --i) {
-      const ir::Node* node = &graph_.nodes[i];
+      const ir::Node* node = &graph_.nodes.items[i];
       const Id inputs = node->inputs.first;
       const Id input_count = node->inputs.count;
       const Id outputs = node->outputs.first;
@@ -86,7 +86,7 @@ class Backward {
       for (Id k = 0; k < node->outputs.count; ++k) arrived |= adjoint[outputs + k] != none;
       if (!arrived || node->op->kind == Kind::result) continue;  // that is its branch's or loop's
       bool wanted = false;
-      for (Id k = 0; k < input_count; ++k) wanted |= needed[graph_.operands[inputs + k]] != 0;
+      for (Id k = 0; k < input_count; ++k) wanted |= needed[graph_.operands.items[inputs + k]] != 0;
       const ir::Op& op = *node->op;
       if (!wanted || op.derivative == Derivative::zero) continue;
       graph_.source = node->source;
@@ -100,11 +100,11 @@ class Backward {
         graph_.fail(message);
         break;
       }
-      for (Id k = 0; k < input_count; ++k) dx[k] = none;
+      for (Id k = 0; k < input_count; ++k) dx.items[k] = none;
       op.gradient(graph_, i, adjoint + outputs, dx.data());  // may move the graph's pools
       for (Id k = 0; k < input_count; ++k) {
-        const Id input = graph_.operands[inputs + k];
-        if (dx[k] != none && needed[input] != 0) add(input, dx[k]);
+        const Id input = graph_.operands.items[inputs + k];
+        if (dx.items[k] != none && needed[input] != 0) add(input, dx.items[k]);
       }
     }
     graph_.scope = scope;
@@ -112,14 +112,43 @@ class Backward {
     graph_.device = device;
   }
 
-  /// The gradient with respect to a value; none if no path led to it.
-  constexpr Id gradient(Id value) const { return adjoint_[value]; }
+  /// The gradient for a value; none if no path led to it.
+  constexpr Id gradient(Id value) const { return adjoint_.items[value]; }
 
  private:
   constexpr bool is_given(const ir::Node& node) const {
     return within_ != none && node.region != within_;
   }
-  constexpr void run_control(Id id);
+  /// A branch or a loop. Its results are nodes of their own.
+  constexpr void run_control(Id id) {
+    const ir::Node node = graph_.nodes.items[id];
+    const Id token = node.outputs.first;
+    if (needed_.items[token] == 0) return;
+    Pool<Id> dy;
+    bool arrived = false;
+    const int known = adjoint_.size();
+    for (Id n = id + 1; n < graph_.nodes.size(); ++n) {
+      const ir::Node& result = graph_.nodes.items[n];
+      if (result.op->kind != Kind::result || graph_.input(result, 0) != token) continue;
+      const Id value = result.outputs.first;
+      if (value >= known || adjoint_.items[value] == none) continue;
+      const int index = static_cast<int>(graph_.words_of(result)[0]);
+      while (dy.size() <= index) dy.push(none);
+      dy[index] = adjoint_.items[value];
+      arrived = true;
+    }
+    if (!arrived) return;
+    Pool<char> wanted;
+    for (Id k = 0; k < node.inputs.count; ++k) wanted.push(needed_.items[graph_.input(node, k)]);
+    graph_.source = node.source;
+    graph_.source.gradient = true;
+    graph_.source.make_part_of(*node.op);
+    graph_.device = node.device;
+    const Pool<Id> dx = graph_.control_gradient(graph_, id, dy, wanted);
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      if (dx.items[k] != none && wanted[k] != 0) add(graph_.input(node, k), dx.items[k]);
+    }
+  }
   constexpr int max_inputs() const {
     Id most = 1;
     for (const ir::Node& node : graph_.nodes)
@@ -134,8 +163,8 @@ class Backward {
   Id last_ = none;  // the last node that a gradient has arrived at
 };
 
-/// The gradients of the sum of ys, each weighted by its dy (none: ones), for each of xs; through
-/// nodes of the region `within` alone, if one is named.
+/// The gradients, for each of xs, of the sum of ys, each weighted by its dy (none: ones). Only
+/// nodes of the region `within` count, if one is named.
 constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
                                 const Pool<Id>& xs, Id within = none) {
   if (within == none && graph.has_primitives()) graph.recognize(graph);

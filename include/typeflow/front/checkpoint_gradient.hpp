@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The gradient of what is computed again (tf::checkpointed): one region that computes the values of
-// the first again, from the same captures, and then their gradients. Nothing of the first region is
-// saved. Passes look at one region at a time, so that nothing makes the two computations one.
+// The gradient of tf::checkpointed: one region that computes the first region's values again, from
+// the same captures, and then their gradients. Nothing of the first region is saved. Passes see one
+// region at a time, so they do not merge the two computations.
 //
 // Source: Chen, Xu, Zhang, Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016.
 
@@ -14,8 +14,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// The gradients for the inputs of a node with ops::Checkpoint; none for some. `dy`: those for its
-/// results, by index, none for some; `wanted`, by input: whether one is wanted.
+/// The gradients for the inputs of a node with ops::Checkpoint; none for some. `dy`: the gradients
+/// of its results, by index, none for some. `wanted`, by input: whether a gradient is wanted.
 constexpr Pool<Id> checkpoint_gradient(ir::Graph& graph, Id owner, const Pool<Id>& dy,
                                        const Pool<char>& wanted) {
   const ir::Node node = graph.nodes[owner];
@@ -61,7 +61,7 @@ constexpr Pool<Id> checkpoint_gradient(ir::Graph& graph, Id owner, const Pool<Id
   ir::close_region(graph, back, computed);
   Pool<Id> regions;
   regions.push(back);
-  // Also if there is nothing to give: a region has an owner.
+  // Also without results, because a region needs an owner.
   const Id token = ir::ControlBuilder(graph, regions).add(ops::Checkpoint{}, {});
   for (int i = 0; i < computed.size(); ++i) {
     dx[of_input[i]] = ir::control_result(graph, token, i, graph.values[computed[i]].type);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reverse accumulation through branches and loops, by regions that go the other way.
+// Reverse accumulation through branches and loops.
 //
-// Of a branch the gradient is a branch: each of its regions is the gradient of one of the first. Of
-// a loop it is a loop that goes from the last iteration to the first; its states are the gradients
-// of the states, and sums of those of what the body reads from outside. What such a region uses of
-// the forward one is saved: it becomes one more result of that, in a loop put together along axis
-// 0.
+// The gradient of a branch is a branch; each of its regions is the gradient of one of the first.
+// The gradient of a loop is a loop from the last iteration to the first. Its states are the
+// gradients of the states, and sums of the captures' gradients. Values of a forward region that a
+// backward region uses are saved: they become further results of the forward one, which a loop
+// stacks along axis 0.
 
 #include "typeflow/front/backward.hpp"
 #include "typeflow/front/checkpoint_gradient.hpp"
@@ -23,8 +23,8 @@ namespace detail {
 /// The gradient of one branch or loop.
 class ControlGradient {
  public:
-  /// `dy`: the gradients for its results, by index, none for some; `wanted`, by input: whether one
-  /// is wanted.
+  /// `dy`: the gradients of its results, by index, none for some. `wanted`, by input: whether a
+  /// gradient is wanted.
   constexpr ControlGradient(ir::Graph& graph, Id owner, const Pool<Id>& dy,
                             const Pool<char>& wanted)
       : graph_(graph), owner_(owner), node_(graph.nodes[owner]), dy_(dy), wanted_(wanted) {}
@@ -62,7 +62,7 @@ class ControlGradient {
     return wanted_[input] != 0 && is_floating_value(graph_.input(node_, input));
   }
 
-  /// Whether the model says how many iterations there may be.
+  /// Whether the model limits the trip count.
   constexpr bool has_bound(const ops::Loop& op) const {
     return node_.regions.count == 1 || op.limited != 0;
   }
@@ -126,7 +126,8 @@ class ControlGradient {
     const Id back = ir::open_region(graph_);
     const Id index = parameter(graph_.values[listed(parameters, 0)].type);
 
-    // The gradients that come: of states as states, of what was put together as slices.
+    // The incoming gradients: those of states become states, those of stacked outputs become
+    // slices.
     Pool<Id> y;
     Pool<Id> dy;
     Pool<Id> states;  // parameters...
@@ -165,7 +166,7 @@ class ControlGradient {
     }
     const Pool<Id> dx = gradients_of(graph_, y, dy, xs, forward);
 
-    // What goes on: the states' gradients, sums for captures; then slices.
+    // The results: the states' gradients, then sums for captures, then slices.
     Pool<Id> given;
     Pool<int> of_input;  // of the forward node, by result
     for (int i = 0; i < state_count; ++i) {
@@ -175,7 +176,7 @@ class ControlGradient {
     SavedValues saved(graph_, owner_);
     for (int i = taken_apart; i < xs.size(); ++i) {
       if (dx[i] == none) continue;
-      // Rows of iterations that did not take place would enter a product.
+      // Stacked rows that no iteration has written would enter a product.
       const Id rest =
           iterations != none ? dx[i] : take_products(op, dx[i], inputs[i], back, forward);
       if (rest == none) continue;
@@ -190,7 +191,8 @@ class ControlGradient {
       given.push(dx[i]);
       of_input.push(inputs[i]);
     }
-    // Factors of products: what the forward loop computed is saved, the others are put together.
+    // The factors of products. Saved values of the forward loop are stacked already; others become
+    // results.
     for (Product& product : products_) {
       for (Factor* const factor : {&product.a, &product.b}) {
         for (int i = 0; i < slices.size(); ++i) {
@@ -211,7 +213,7 @@ class ControlGradient {
       }
     }
 
-    // What it uses of the forward loop.
+    // The values of the forward loop that it uses.
     saved.replace(back, forward, given, [&](Id value) {
       if (value == listed(parameters, 0)) return index;
       const Id slice = parameter(graph_.values[value].type);
@@ -265,22 +267,22 @@ class ControlGradient {
     }
   }
 
-  // A weight's gradient in an iteration is a product of what came in and of the gradient for what
-  // went out, over the rows. Over all iterations it is one product over all of their rows: faster
-  // than a sum of products, each of which writes all of the weight.
+  // In an iteration, a weight's gradient is a product, over rows, of the input and the gradient of
+  // the output. For all iterations together it is one product over all rows. That is faster than a
+  // sum of products, each of which would write the whole weight.
 
   struct Factor {
-    Id value;    ///< in an iteration
-    Id whole;    ///< of all iterations
-    int result;  ///< of the backward loop, which gives the whole; none if another has it
+    Id value;    ///< the value in an iteration
+    Id whole;    ///< the values of all iterations, stacked
+    int result;  ///< the backward loop's result that is the whole; none: another's
   };
   struct Product {
-    int input;  ///< of the forward node
+    int input;  ///< an input of the forward node
     Factor a;
     Factor b;
   };
 
-  /// Takes such products out of a sum. What is left of it; none if nothing is.
+  /// Takes such products out of a sum. Returns the rest of the sum; none if nothing is left.
   constexpr Id take_products(const ops::Loop& op, Id sum, int input, Id back, Id forward) {
     const ir::Node node = graph_.node_of(sum);
     if (node.region != back) return sum;
@@ -312,7 +314,7 @@ class ControlGradient {
     return reshape_to(AnyExpr{&graph_, whole}, ops::MatMul::one_matrix(graph_.dims_of(whole)));
   }
 
-  /// The tensor whose slices are what a value of the forward body was in each iteration.
+  /// The tensor that stacks a forward value's values in all iterations.
   constexpr Id whole_of(SavedValues& saved, const ops::Loop& op, const Range& parameters,
                         Id value) {
     for (int i = 0; i < op.slices; ++i) {
@@ -322,7 +324,7 @@ class ControlGradient {
     }
     return saved.result_of(value, node_.regions.count - 1, op.states, stacked(op, value));
   }
-  /// The type of what a value becomes that is put together along axis 0.
+  /// The type of a value when it is stacked along axis 0.
   constexpr Id stacked(const ops::Loop& op, Id value) {
     const Type type = graph_.type_of(value);
     if (type.dims.rank >= max_rank) {
@@ -350,37 +352,15 @@ class ControlGradient {
   Pool<Product> products_;
 };
 
-constexpr void Backward::run_control(Id id) {
-  const ir::Node node = graph_.nodes[id];
-  const Id token = node.outputs.first;
-  if (needed_[token] == 0) return;
-  Pool<Id> dy;
-  bool arrived = false;
-  const int known = adjoint_.size();
-  for (Id n = id + 1; n < graph_.nodes.size(); ++n) {
-    const ir::Node& result = graph_.nodes[n];
-    if (result.op->kind != Kind::result || graph_.input(result, 0) != token) continue;
-    const Id value = result.outputs.first;
-    if (value >= known || adjoint_[value] == none) continue;
-    const int index = static_cast<int>(graph_.words_of(result)[0]);
-    while (dy.size() <= index) dy.push(none);
-    dy[index] = adjoint_[value];
-    arrived = true;
-  }
-  if (!arrived) return;
-  // A loop carries gradients from all of its states to all.
-  const int states = is<ops::Loop>(*node.op) ? typeflow::decode<ops::Loop>(graph_, node).states : 0;
-  while (dy.size() < states) dy.push(none);
-  Pool<char> wanted;
-  for (Id k = 0; k < node.inputs.count; ++k) wanted.push(needed_[graph_.input(node, k)]);
-  graph_.source = node.source;
-  graph_.source.gradient = true;
-  graph_.source.make_part_of(*node.op);
-  graph_.device = node.device;
-  const Pool<Id> dx = ControlGradient(graph_, id, dy, wanted).run();
-  for (Id k = 0; k < node.inputs.count; ++k) {
-    if (dx[k] != none && wanted[k] != 0) add(graph_.input(node, k), dx[k]);
-  }
+/// See ir::Graph::control_gradient.
+constexpr Pool<Id> control_gradient(ir::Graph& graph, Id owner, const Pool<Id>& dy,
+                                    const Pool<char>& wanted) {
+  const ir::Node& node = graph.nodes[owner];
+  Pool<Id> all = dy;
+  // A loop carries gradients from all of its states to all others.
+  const int states = is<ops::Loop>(*node.op) ? typeflow::decode<ops::Loop>(graph, node).states : 0;
+  while (all.size() < states) all.push(none);
+  return ControlGradient(graph, owner, all, wanted).run();
 }
 
 }  // namespace detail

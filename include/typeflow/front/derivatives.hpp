@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Derivatives made of gradients: forward mode, products with a Hessian; and functions that say
-// their gradient themselves.
+// Derivatives made from gradients: forward mode, products with a Hessian, and functions with a
+// gradient of their own.
 //
 //   auto dy = jvp(y, x, v);                               // how y changes as x moves along v
 //   auto dy = jvp(y, xs(a, b), tangents(u, v));           // as both move
@@ -20,7 +20,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Several tensors that move at once: jvp(y, xs(a, b), tangents(u, v)).
+/// Several tensors that move at the same time: jvp(y, xs(a, b), tangents(u, v)).
 template <TypedExpr... X>
 struct Xs {
   std::tuple<X...> values;
@@ -29,7 +29,7 @@ template <TypedExpr... X>
 constexpr Xs<X...> xs(const X&... x) {
   return {{x...}};
 }
-/// The directions in which they move: each has the type of its x.
+/// The directions in which they move, each with the type of its x.
 template <TypedExpr... V>
 struct Tangents {
   std::tuple<V...> values;
@@ -47,13 +47,13 @@ template <class... X, class... V>
   requires(sizeof...(X) == sizeof...(V))
 inline constexpr bool moves_along<Xs<X...>, Tangents<V...>> = ((X::type == V::type) && ...);
 
-/// The reverse mode's result for y is linear in y's gradient u; differentiated for u, it gives the
-/// forward mode. (Townsend, "A new trick for calculating Jacobian vector products", 2017.) Nothing
-/// of the two reverse passes remains but what the result needs.
+/// The reverse mode's result for y is linear in y's gradient u. Its own gradient for u is the
+/// forward mode. (Townsend, "A new trick for calculating Jacobian vector products", 2017.) Of the
+/// two reverse passes only what the result needs remains.
 constexpr AnyExpr forward(const AnyExpr& y, const Pool<Id>& x, const Pool<Id>& v) {
   ir::Graph& graph = *y.graph;
   const Type type = graph.type_of(y.id);
-  // A node of its own, since constants are shared and u must be what nothing else is.
+  // A node of its own: constants are shared, but nothing else may be equal to u.
   const AnyExpr zero = constant_node(graph, type.dtype, Number{});
   const AnyExpr u = add_node(graph, ops::BroadcastTo{}, &zero.id, 1, type);
   Pool<Id> ys;
@@ -82,8 +82,8 @@ constexpr AnyExpr forward(const AnyExpr& y, const Pool<Id>& x, const Pool<Id>& v
 
 }  // namespace detail
 
-/// The derivative of y as x moves along v, the product of the Jacobian with v: a tensor like y.
-/// (forward mode; costs about two evaluations of y) v has the type of x.
+/// The derivative of y as x moves along v, which is the product of the Jacobian with v: a tensor
+/// like y. v has the type of x. Forward mode; costs about two evaluations of y.
 template <TypedExpr Y, class... X, class... V>
 constexpr auto jvp(const Y& y, const Xs<X...>& x, const Tangents<V...>& v) {
   static_assert(
@@ -105,7 +105,8 @@ constexpr auto jvp(const Y& y, const X& x, const V& v) {
   return jvp(y, xs(x), tangents(v));
 }
 
-/// The Hessian of a scalar for x, times v: a tensor like x. The Hessian itself is never formed.
+/// The product of a scalar's Hessian for x with v: a tensor like x. The Hessian itself is never
+/// computed.
 template <TypedExpr Y, TypedExpr X, TypedExpr V>
 constexpr auto hvp(const Y& y, const X& x, const V& v) {
   static_assert(Y::rank == 0, "hvp(y, x, v): y must be a scalar");
@@ -115,8 +116,8 @@ constexpr auto hvp(const Y& y, const X& x, const V& v) {
 
 namespace ops {
 
-/// Input 0, with the gradient that Rule gives for the N other inputs: those that it was computed
-/// from.
+/// Returns input 0. Its gradient is what Rule gives for the N other inputs, from which it was
+/// computed.
 template <class Rule, int N>
 struct CustomGradient : view {
   static constexpr std::string_view name = detail::type_name<CustomGradient>();
@@ -142,9 +143,9 @@ struct CustomGradient : view {
 
 }  // namespace ops
 
-/// f(x...), whose gradient is what the rule says instead of what f is made of: rule(x..., y, dy)
-/// gives the gradient of x, or a std::array of one for each x. The rule works on untyped tensors
-/// (AnyExpr) with the same functions; it has no captures, so what it needs comes as an x.
+/// f(x...), with a gradient given by a rule instead of f's own: rule(x..., y, dy) returns the
+/// gradient of x, or a std::array with one for each x. The rule works on untyped tensors (AnyExpr)
+/// with the same functions. It has no captures, so values that it needs are passed as an x.
 ///
 ///   // relu whose gradient is clipped to [-1, 1]
 ///   auto y = custom_gradient([](auto x) { return relu(x); },

@@ -3,10 +3,10 @@
 
 // Handles of tensors in a graph under construction.
 //
-// Expr<T, Shape<...>, Device> is what model code holds: two words at run time, everything that
-// the compiler can check in its type. AnyExpr is the same without the types; gradient rules and
-// expansions are written once on it, whatever the shapes. Both are values: copying one copies
-// the reference to the tensor, not the tensor.
+// Expr<T, Shape<...>, Device> is what model code holds. It is two words at run time, and its type
+// has everything that the compiler can check. AnyExpr is the same without the types; gradient rules
+// and expansions are written on it, once for all shapes. Both are values: a copy refers to the same
+// tensor.
 
 #include <concepts>
 #include <source_location>
@@ -28,14 +28,18 @@ constexpr ir::SourceLine source_line(const std::source_location& at) {
 namespace detail {
 
 /// Puts the sentence of the static_assert that follows into g++'s first lines, however deep in
-/// templates the mistake is: g++ ends with an error, and begins with what it instantiates,
-/// requirement<"the sentence">, and with the line that asked for that. clang begins with errors.
+/// templates the mistake is. g++ begins with what it instantiates, requirement<"the sentence">, and
+/// the line that asked for it, and ends with the error. clang begins with the error.
 template <Text Sentence, bool Ok>
 struct requirement {
 #ifndef __clang__
   static_assert(Ok, "the sentence is in the template arguments of requirement<...>");
 #endif
 };
+
+/// As a condition it says that the template that asks is never right.
+template <class...>
+inline constexpr bool never = false;
 
 }  // namespace detail
 
@@ -69,7 +73,7 @@ class Expr {
 
   constexpr Expr() = default;
   constexpr Expr(Graph& graph, Id id) : graph_(&graph), id_(id) {}
-  /// A pinned tensor may stand where an unpinned one is expected.
+  /// A pinned tensor converts to an unpinned one.
   template <DeviceType Other>
     requires(std::same_as<D, Anywhere> && !std::same_as<Other, Anywhere>)
   constexpr Expr(const Expr<T, S, Other>& pinned)  // NOLINT: an implicit conversion by design
@@ -79,12 +83,38 @@ class Expr {
   constexpr Id id() const { return id_; }
   constexpr AnyExpr any() const { return {&ir::records(*graph_), id_}; }
 
-  /// Gives the tensor a name, under which it can be fed, fetched and found in messages. A second
-  /// tensor of the same name in the same scope gets the suffix _1, a third _2.
+  /// Names the tensor. The name can be fed and fetched, and appears in messages. A second tensor of
+  /// the same name in the same scope gets the suffix _1, a third _2.
   constexpr Expr named(Label name,
                        std::source_location at = std::source_location::current()) const {
     any().named(name, at);
     return *this;
+  }
+
+  // A tensor is neither a condition nor a number. These conversions do not compile; they are here
+  // for their sentences.
+
+  /// if (x), x ? a : b, x && y, !x
+  constexpr explicit operator bool() const {
+    (void)sizeof(detail::requirement<
+                 "a tensor is not a condition, its value is known only in a run: use cond(x, f, g) "
+                 "or where(x, a, b), logical_and(x, y), logical_or(x, y), logical_not(x)",
+                 detail::never<T>>);
+    static_assert(detail::never<T>,
+                  "a tensor is not a condition, its value is known only in a run: use cond(x, f, "
+                  "g) or where(x, a, b), logical_and(x, y), logical_or(x, y), logical_not(x)");
+    return false;
+  }
+  /// float y = x, and std::exp(x)
+  constexpr operator double() const {  // NOLINT: implicit, as the mistake is
+    (void)sizeof(
+        detail::requirement<"a tensor is not a number, its value is known only in a run: fetch it "
+                            "with session.run<\"name\">(), and use tf::exp(x), not std::exp(x)",
+                            detail::never<T>>);
+    static_assert(detail::never<T>,
+                  "a tensor is not a number, its value is known only in a run: fetch it with "
+                  "session.run<\"name\">(), and use tf::exp(x), not std::exp(x)");
+    return 0;
   }
 
  private:
@@ -106,7 +136,7 @@ std::false_type derived_from_expr(const void*);
 template <class X>
 concept TypedExpr = decltype(detail::derived_from_expr(static_cast<X*>(nullptr)))::value;
 
-/// AnyExpr; as a concept, so that functions of it are templates, instantiated only when used.
+/// AnyExpr as a concept: functions of it are then templates, instantiated only when used.
 template <class X>
 concept UntypedExpr = std::same_as<X, AnyExpr>;
 
@@ -114,7 +144,7 @@ concept UntypedExpr = std::same_as<X, AnyExpr>;
 template <class X>
 concept Tensor = TypedExpr<X> || UntypedExpr<X>;
 
-/// A C++ number: takes the element type of the tensors that it meets.
+/// A C++ number. It takes the element type of the tensors in the same operation.
 template <class X>
 concept Literal = std::is_arithmetic_v<X>;
 
@@ -138,8 +168,8 @@ constexpr Extent extent(const X&) {
   return X::shape::dims.extent[axis < 0 ? 0 : axis];
 }
 
-/// Something that a run does rather than computes: an assignment, a training step. Effects add
-/// up: `effect += assign(...)`. A default effect does nothing.
+/// Something that a run does rather than computes: an assignment, a training step. Effects add up:
+/// `effect += assign(...)`. A default effect does nothing.
 class Effect {
  public:
   constexpr Effect() = default;
@@ -149,7 +179,7 @@ class Effect {
   constexpr Id token() const { return token_; }
   constexpr bool empty() const { return token_ == none; }
 
-  /// Gives the effect a name, under which it can be run.
+  /// Names the effect. A run can execute it by this name.
   constexpr Effect named(Label name,
                          std::source_location at = std::source_location::current()) const {
     if (empty()) throw Error("named", "an effect that does nothing can't have a name");
@@ -169,6 +199,9 @@ constexpr void Graph::add_update(const Effect& update) {
 
 template <class L>
 constexpr L Graph::add_loss(const L& loss) {
+  (void)sizeof(
+      detail::requirement<"g.add_loss(loss): the loss must be a scalar tensor; take mean(loss)",
+                          (TypedExpr<L> && L::rank == 0)>);
   static_assert(TypedExpr<L> && L::rank == 0,
                 "g.add_loss(loss): the loss must be a scalar tensor; take mean(loss)");
   records_.losses.push(ir::LossRecord{loss.id(), records_.scope});
@@ -176,7 +209,8 @@ constexpr L Graph::add_loss(const L& loss) {
 }
 constexpr AnyExpr LossList::operator[](int i) const { return {&ir::records(*graph), values[i]}; }
 
-/// A setting that is a number or a scalar tensor: a learning rate. Never part of a kernel's type.
+/// A setting that is a number or a scalar tensor, such as a learning rate. It is never part of a
+/// kernel's type.
 class Scalar {
  public:
   constexpr Scalar(double value) : value_(value) {}  // NOLINT: .rate = 0.5

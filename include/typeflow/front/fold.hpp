@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A loop over constants in which the type changes from step to step, where a plain `for` over
-// layers can't be used:
+// A loop over constants in which the type changes from step to step, where a plain `for` is
+// impossible:
 //
 //   auto h = fold<Stage{64, 3}, Stage{128, 4}>(x, [&]<Stage S>(auto in) {
 //     return stage<S>(g, in);

@@ -2,8 +2,8 @@
 #pragma once
 
 // Reverse-mode gradients. They extend the graph while the model is traced: each operation's rule
-// adds nodes, and where a tensor has several uses the parts are added up. The result consists of
-// ordinary expressions, of which gradients can be taken again.
+// adds nodes. If a tensor has several uses, their gradients are added. The results are ordinary
+// expressions, which have gradients again.
 //
 //   auto dx = gradients(loss, x);                          // an expression like x
 //   auto [dW, db] = gradients(loss, W, b);                 // a tuple
@@ -15,7 +15,7 @@
 #include <tuple>
 #include <utility>
 
-#include "typeflow/front/control_gradient.hpp"
+#include "typeflow/front/backward.hpp"
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/variables.hpp"
 
@@ -29,6 +29,23 @@ constexpr void fail_unreached(ir::Graph& graph, Id x) {
   print_value(message, graph, x);
   graph.fail(message << "' to y");
 }
+/// The mistake of a call that has no variable to take the gradient of y for.
+TYPEFLOW_COLD constexpr void fail_of_no_variable(ir::Graph& graph, const char* call, Id y,
+                                                 const VariableList& list, bool strict) {
+  Message message{};
+  message << call;
+  if (strict) {
+    message << ": the list has no variable";
+    if (!list.path.empty()) message << "; the model has none below '" << list.path << "'";
+  } else {
+    message << ": '";
+    print_value(message, graph, y);
+    message << "' at ";
+    print_place(message, graph.node_of(y).source);
+    message << " depends on no trainable variable";
+  }
+  graph.fail(message);
+}
 
 }  // namespace detail
 
@@ -41,7 +58,7 @@ template <TypedExpr... Y>
 constexpr Ys<Y...> ys(const Y&... y) {
   return {{y...}};
 }
-/// The gradients of the ys, given from outside: they have the types of the ys.
+/// The given gradients of the ys, with the types of the ys.
 template <TypedExpr... DY>
 struct GradYs {
   std::tuple<DY...> values;
@@ -62,26 +79,28 @@ struct GradientRecord {
   Id gradient;  ///< a value
 };
 
-/// Gradients for a list of variables: what optimisers apply. In a loop over them each is a
-/// VariableGradient: for (const auto& [v, dv] : gradients(loss)).
+/// The gradients for a list of variables, as optimisers apply them. A loop over them sees
+/// VariableGradients: for (const auto& [v, dv] : gradients(loss)).
 struct Gradients {
   Graph* graph = nullptr;
   Pool<GradientRecord> items;
+  /// True if other runs computed these gradients, and made the updates that layers registered.
+  bool updated = false;
 
   constexpr int size() const { return items.size(); }
   constexpr VariableGradient operator[](int i) const {
     ir::Graph& records = *graph;
-    return {{*graph, records.variable_records[items[i].variable].value},
+    return {{*graph, records.variable_records.items[items[i].variable].value},
             {&records, items[i].gradient}};
   }
   constexpr ListPlace<Gradients> begin() const { return {this, 0}; }
   constexpr ListPlace<Gradients> end() const { return {this, size()}; }
 
-  /// The same with f(variable, gradient) for each gradient: clipped, say. What f gives has the
+  /// The result of f(variable, gradient) for each gradient, such as a clipped one. It must have the
   /// element type and shape of the variable.
   template <class F>
   constexpr Gradients map(const F& f) const {
-    Gradients out{graph, {}};
+    Gradients out{graph, {}, updated};
     for (int i = 0; i < size(); ++i) {
       const VariableGradient item = (*this)[i];
       const AnyExpr mapped = f(item.variable, item.gradient);
@@ -131,15 +150,16 @@ constexpr auto gradients_typed(const Y& y, const DY& dy, const X&... x) {
   }
 }
 
-/// Those of the list that a path leads to; with `strict`, one that none leads to is an error.
+/// The gradients for the variables of a list that y depends on. With `strict`, a variable that y
+/// does not depend on is an error, which names the call.
 template <class Y, class DY>
-constexpr Gradients gradients_of_list(const Y& y, const DY& dy, const VariableList& list,
-                                      bool strict) {
+constexpr Gradients gradients_of_list(const char* call, const Y& y, const DY& dy,
+                                      const VariableList& list, bool strict) {
   Graph& of = std::get<0>(y.values).graph();
   ir::Graph& graph = of;
   const auto [from, weights] = start(y, dy);
   Pool<Id> to;
-  for (const Id variable : list.variables) to.push(graph.variable_records[variable].value);
+  for (const Id variable : list.variables) to.push(graph.variable_records.items[variable].value);
   const Pool<Id> result = gradients_of(graph, from, weights, to);
   Gradients gradients{&of, {}};
   for (int i = 0; i < result.size(); ++i) {
@@ -150,8 +170,7 @@ constexpr Gradients gradients_of_list(const Y& y, const DY& dy, const VariableLi
     }
   }
   if (gradients.items.empty()) {
-    Message message{};
-    graph.fail(message << "gradients(y, variables): y depends on no variable of the list");
+    fail_of_no_variable(graph, call, from[0], list, strict);
   }
   return gradients;
 }
@@ -170,17 +189,21 @@ inline constexpr bool all_floating = (is_real_floating<typename X::element> && .
 
 }  // namespace detail
 
-/// The gradients of a scalar with respect to each x: of one an expression like it, of several a
-/// tuple. An x that y does not depend on is a compile error that names it.
+/// The gradients of a scalar for each x. For one x the result is an expression like x, for several
+/// a tuple. It is a compile error, which names x, if y does not depend on x.
 template <TypedExpr Y, TypedExpr... X>
 constexpr auto gradients(const Y& y, const X&... x) {
+  (void)sizeof(detail::requirement<
+               "gradients(y, x): y must be a scalar; for other shapes give its gradient, "
+               "gradients(y, grad_ys(dy), x)",
+               (Y::rank == 0)>);
   static_assert(Y::rank == 0,
                 "gradients(y, x): y must be a scalar; for other shapes give its gradient, "
                 "gradients(y, grad_ys(dy), x)");
   static_assert(detail::all_floating<Y, X...>, "gradients(y, x): y and x must be floating-point");
   return detail::gradients_typed<false>(ys(y), grad_ys(), x...);
 }
-/// The same, of the sum of several scalars.
+/// The same for the sum of several scalars.
 template <TypedExpr... Y, TypedExpr... X>
 constexpr auto gradients(const Ys<Y...>& y, const X&... x) {
   static_assert(detail::all_scalar<Ys<Y...>>,
@@ -204,7 +227,7 @@ constexpr auto gradients(const Ys<Y...>& y, const GradYs<DY...>& dy, const X&...
                 "the element type and shape of its y");
   return detail::gradients_typed<false>(y, dy, x...);
 }
-/// The gradients of a scalar; zeros for an x that it does not depend on.
+/// The gradients of a scalar; zeros for an x on which it does not depend.
 template <TypedExpr Y, TypedExpr... X>
 constexpr auto gradients_or_zero(const Y& y, const X&... x) {
   static_assert(Y::rank == 0, "gradients_or_zero(y, x): y must be a scalar");
@@ -213,18 +236,20 @@ constexpr auto gradients_or_zero(const Y& y, const X&... x) {
   return detail::gradients_typed<true>(ys(y), grad_ys(), x...);
 }
 
-/// The gradients of a scalar for a list of variables. One that it does not depend on is a compile
-/// error that names it.
+/// The gradients of a scalar for a list of variables. It is a compile error, which names the
+/// variable, if the scalar does not depend on one of them.
 template <TypedExpr Y>
-constexpr Gradients gradients(const Y& y, const VariableList& list) {
+constexpr auto gradients(const Y& y, const VariableList& list) {  // Gradients
+  (void)sizeof(detail::requirement<"gradients(y, variables): y must be a scalar", (Y::rank == 0)>);
   static_assert(Y::rank == 0, "gradients(y, variables): y must be a scalar");
-  return detail::gradients_of_list(ys(y), grad_ys(), list, true);
+  return detail::gradients_of_list("gradients(y, variables)", ys(y), grad_ys(), list, true);
 }
-/// The gradients of a scalar for those trainable variables that it depends on.
+/// The gradients of a scalar for the trainable variables on which it depends.
 template <TypedExpr Y>
-constexpr Gradients gradients(const Y& y) {
+constexpr auto gradients(const Y& y) {  // Gradients
+  (void)sizeof(detail::requirement<"gradients(y): y must be a scalar", (Y::rank == 0)>);
   static_assert(Y::rank == 0, "gradients(y): y must be a scalar");
-  return detail::gradients_of_list(ys(y), grad_ys(), y.graph().trainable(), false);
+  return detail::gradients_of_list("gradients(y)", ys(y), grad_ys(), y.graph().trainable(), false);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How variables get their first values. Random ones draw from the session's seed and the
-// variable's path, so they depend on no other variable; with `.with_seed(9)` from 9 and the path.
+// Initial values of variables. Random ones depend on the session's seed and the variable's path,
+// and on no other variable. `.with_seed(9)` replaces the session's seed by 9.
 
 #include <cstdint>
 
@@ -40,8 +40,8 @@ constexpr Initializer truncated_normal(double standard_deviation = 1, double mea
 }
 
 /// Variance scale / fan. For a weight [.., in, out] the fans are `in` and `out`, each times the
-/// product of the leading axes (a convolution's window); a vector's are its length. A truncated
-/// normal distribution is widened, so that the variance is that after truncation.
+/// product of the leading axes (a convolution's window). Both fans of a vector are its length. A
+/// truncated normal distribution is widened, so that the variance after truncation is right.
 /// Source: He et al., arXiv:1502.01852.
 constexpr Initializer variance_scaling(
     double scale = 2, Initializer::Fan fan = Initializer::Fan::in,
@@ -53,9 +53,9 @@ constexpr Initializer variance_scaling(
 /// Source: Glorot and Bengio, AISTATS 2010.
 inline constexpr Initializer glorot_uniform =
     variance_scaling(1, Initializer::Fan::average, Initializer::Distribution::uniform);
-/// The same variance, truncated normal.
+/// The same variance, with a truncated normal distribution.
 inline constexpr Initializer glorot_normal = variance_scaling(1, Initializer::Fan::average);
-/// Variance 2 / in, for layers that relu follows. Source: He et al., arXiv:1502.01852.
+/// Variance 2 / in, for layers before relu. Source: He et al., arXiv:1502.01852.
 inline constexpr Initializer he_normal = variance_scaling(2, Initializer::Fan::in);
 inline constexpr Initializer he_uniform =
     variance_scaling(2, Initializer::Fan::in, Initializer::Distribution::uniform);
@@ -64,9 +64,9 @@ inline constexpr Initializer lecun_normal = variance_scaling(1, Initializer::Fan
 inline constexpr Initializer lecun_uniform =
     variance_scaling(1, Initializer::Fan::in, Initializer::Distribution::uniform);
 
-/// `gain` times an orthogonal matrix, each as likely as another: the last axis is the columns, the
-/// others are the rows. Of rows and columns, the fewer are orthonormal. Of a vector, one of length
-/// `gain`. Takes rows x columns x the fewer multiplications. Source: Saxe et al., arXiv:1312.6120.
+/// `gain` times a uniformly distributed orthogonal matrix. The last axis is the columns, the other
+/// axes are the rows; whichever are fewer are orthonormal. A vector has length `gain`. Takes rows x
+/// columns x min(rows, columns) multiplications. Source: Saxe et al., arXiv:1312.6120.
 constexpr Initializer orthogonal(double gain = 1) {
   return detail::initializer(Initializer::Kind::orthogonal, gain, 0);
 }

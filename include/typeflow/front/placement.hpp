@@ -6,8 +6,8 @@
 //   auto h = on<tf::Gpu<1>>(g, [&] { return relu(matmul(x, W)); });   // Expr<..., Gpu<1>>
 //   auto y = on(g, tf::gpu(i), [&] { return tower(xs[i]); });         // the types stay unpinned
 //
-// Every node that the function makes is pinned, and so are the nodes of its gradients.
-// Operations on pinned tensors are free again. Edges between devices become transfers.
+// Every node that the function makes is pinned, and so are the nodes of its gradients. Operations
+// on pinned tensors are not pinned themselves.
 
 #include <array>
 #include <tuple>
@@ -39,7 +39,7 @@ constexpr auto pinned(const std::tuple<R...>& results) {
   return std::apply([](const R&... r) { return std::tuple{pinned<D>(r)...}; }, results);
 }
 
-/// Sets the graph's device for a while.
+/// Sets the graph's device until the end of its life.
 class DeviceGuard {
  public:
   constexpr DeviceGuard(ir::Graph& graph, Device device) : graph_(graph), outer_(graph.device) {
@@ -56,7 +56,7 @@ class DeviceGuard {
 
 }  // namespace detail
 
-/// Calls `f()` and pins every node that it makes to D; the tensors that it returns (one, an array
+/// Calls `f()` and pins every node that it makes to D. The tensors that it returns (one, an array
 /// or a tuple) carry D in their types.
 template <DeviceType D, class F>
 constexpr auto on(Graph& graph, F&& f) {
@@ -68,7 +68,7 @@ constexpr auto on(Graph& graph, F&& f) {
   }
 }
 
-/// The same with a device chosen while tracing: the types stay unpinned, so that loops and arrays
+/// The same for a device that is chosen while tracing. The types stay unpinned, so loops and arrays
 /// stay plain.
 template <class F>
 constexpr auto on(Graph& graph, Device device, F&& f) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a region computes, once more: copies of its nodes in the current region of the same graph.
+// Copies of a region's nodes, in the current region of the same graph.
 
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/control/region.hpp"
@@ -10,7 +10,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// Copies nodes, and the regions inside of them. Random numbers are the same ones, since their keys
+/// Copies nodes, and the regions inside of them. Random numbers stay the same, because their keys
 /// are attributes.
 class RegionCopy {
  public:
@@ -21,7 +21,7 @@ class RegionCopy {
         copy_of_(graph.values.size(), none),
         region_of_(graph.regions.size(), none) {}
 
-  /// What the region captures by the name of `captured` is `value` now.
+  /// The copy reads `value` where the region captures `captured`.
   constexpr void give(Id captured, Id value) { copy_of_[captured] = value; }
 
   constexpr void run() {
@@ -41,7 +41,7 @@ class RegionCopy {
     graph_.region = current;
   }
 
-  /// What stands for a value of the region; itself for an outer one.
+  /// The copy of a value of the region; an outer value itself.
   constexpr Id operator()(Id value) {
     if (value == none || value >= copy_of_.size()) return value;
     if (copy_of_[value] == none) {
@@ -58,7 +58,7 @@ class RegionCopy {
   constexpr bool is_inside(const ir::Node& node) const {
     return node.region < region_of_.size() && region_of_[node.region] != none;
   }
-  /// The regions inside, whose numbers are greater than their parents'.
+  /// Makes the regions inside; their numbers are greater than their parents'.
   constexpr void add_regions() {
     region_of_[region_] = graph_.region;
     for (Id id = region_ + 1; id < region_of_.size(); ++id) {
@@ -68,7 +68,7 @@ class RegionCopy {
           graph_.regions.push(ir::Region{parent, none, graph_.nodes.size(), {}, {}, {}, {}});
     }
   }
-  /// Once all values are there.
+  /// Sets the regions' values, when all exist.
   constexpr void fill_regions() {
     for (Id id = region_ + 1; id < region_of_.size(); ++id) {
       if (region_of_[id] == none) continue;

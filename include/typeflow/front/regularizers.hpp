@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Regularisers: what a variable's size adds to the loss. They are the default of a scope or belong
-// to one variable, and count once total_loss or regularization_loss sums them up
-// (losses/collection.hpp).
+// Regularisers: penalties on a variable's size, which are added to the loss. A scope gives the
+// default, a variable can have its own. They count once total_loss or regularization_loss adds them
+// up (losses/collection.hpp).
 //
 //   tf::Scope in(g, "net", {.regularizer = tf::l2_regularizer(1e-4)});
 //   regularize(w, tf::l1_regularizer(0.01));
@@ -15,19 +15,19 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// scale sum(|w|), TensorFlow's contrib.layers.l1_regularizer.
+/// scale sum(|w|), as TensorFlow's contrib.layers.l1_regularizer.
 constexpr Regularizer l1_regularizer(double scale) { return {true, scale, 0}; }
 
-/// scale sum(w^2) / 2, TensorFlow's contrib.layers.l2_regularizer. (Keras's l2 has no half.)
+/// scale sum(w^2) / 2, as TensorFlow's contrib.layers.l2_regularizer. (Keras's l2 does not halve.)
 constexpr Regularizer l2_regularizer(double scale) { return {true, 0, scale}; }
 
-/// The sum of the two, which elastic nets have.
+/// The sum of both, as in elastic nets.
 constexpr Regularizer l1_l2_regularizer(double l1, double l2) { return {true, l1, l2}; }
 
-/// For a variable or scope inside of one that has a regulariser.
+/// No regulariser, for a variable or scope inside of one that has one.
 inline constexpr Regularizer no_regularizer{true, 0, 0};
 
-/// Gives a variable its regulariser, in place of the one that it had from its scope.
+/// Gives a variable a regulariser, instead of its scope's.
 constexpr void regularize(const AnyVariable& variable, const Regularizer& regularizer,
                           std::source_location at = std::source_location::current()) {
   ir::Graph& graph = variable.graph();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the gradient of a branch or loop needs of the forward one.
+// Values of a forward branch or loop that its gradient needs.
 
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/control/region.hpp"
@@ -10,18 +10,18 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// What regions of a backward branch or loop use of the forward ones.
+/// Makes values of forward regions available to the regions of a backward branch or loop.
 class SavedValues {
  public:
   /// `owner`: the forward node.
   constexpr SavedValues(ir::Graph& graph, Id owner) : graph_(graph), owner_(owner) {}
 
-  /// Calls `replacement(value)` for each value of region `from` that nodes and results of region
-  /// `in` use, and puts what it gives in the value's place.
+  /// Finds each value of region `from` that nodes and results of region `in` use, and replaces it
+  /// by replacement(value).
   template <class F>
   constexpr void replace(Id in, Id from, Pool<Id>& results, const F& replacement) {
     Pool<Id> known(graph_.values.size(), none);
-    // What the forward node captured may have got another one's place since.
+    // The forward node's captures may have been replaced in the meantime.
     const ir::Node owner = graph_.nodes[owner_];
     const Range captures = graph_.regions[from].captures;
     for (Id k = 0; k < captures.count; ++k) {
@@ -48,8 +48,8 @@ class SavedValues {
     for (Id& result : results) result = replaced(result);
   }
 
-  /// The tensor that the forward node gives for a value of its region number `region`: one of its
-  /// results, or one more. `type`: a number in Graph::types.
+  /// The tensor that the forward node gives for a value of its region number `region`: an existing
+  /// result or a new one. `type` is a number in Graph::types.
   constexpr Id result_of(Id value, int region, int first, Id type) {
     const ir::Node node = graph_.nodes[owner_];
     const Id id = graph_.lists[node.regions.first + region];

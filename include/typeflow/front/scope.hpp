@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Name scopes, TensorFlow's pair: Scope prefixes the names of operations and variables, NameScope
-// those of operations (and fresh_variable) only.
+// Name scopes, as TensorFlow's pair: Scope prefixes the names of operations and variables,
+// NameScope those of operations (and fresh_variable) only.
 //
 //   tf::Scope in(g, "block", i);        // block_3/...
 //   tf::NameScope in(g, "tower", i);
-//   tf::Scope in(g, v);                 // of a variable's path, wherever it stands: fc/W/...
+//   tf::Scope in(g, v);                 // the variable's path, wherever this is: fc/W/...
 //
-// A scope lasts until the end of the C++ block. Guards are built in place: a guard returned from
-// a function would end with that function when the model is traced by the compiler.
+// A scope lasts until the end of the C++ block. Guards are built in place: when the compiler traces
+// the model, a guard that a function returns would end with that function.
 
 #include "typeflow/front/initializers.hpp"
 #include "typeflow/front/regularizers.hpp"
@@ -18,11 +18,11 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What a Scope says for the variables in it and in scopes inside it.
+/// The settings of a Scope. They hold for the variables in it and in scopes inside of it.
 struct ScopeOptions {
   Reuse reuse = Reuse::inherit;
-  Initializer initializer{};  ///< of variables that name none
-  Regularizer regularizer{};  ///< of trainable variables that name none: tf::l2_regularizer(1e-4)
+  Initializer initializer{};  ///< for variables that name none
+  Regularizer regularizer{};  ///< for trainable variables that name none
 };
 
 class [[nodiscard]] Scope {
@@ -35,7 +35,7 @@ class [[nodiscard]] Scope {
   template <std::size_t N>
   constexpr Scope(Graph& graph, const char (&literal)[N], int index, ScopeOptions options = {})
       : Scope(graph, Label(literal, index), options) {}
-  /// For what belongs to a variable: names in it are below the variable's path.
+  /// For things that belong to a variable: names in it are below the variable's path.
   constexpr Scope(Graph& graph, const AnyVariable& variable) : graph_(graph), outer_(graph_.scope) {
     graph_.scope = graph_.add_scope(variable.name_record());
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where tensors come from: placeholder, variable, fresh_variable, state, constant.
+// The sources of tensors: placeholder, variable, fresh_variable, state, constant.
 
 #include <array>
 #include <bit>
@@ -25,7 +25,7 @@ struct source : operation_base {
   static constexpr int flops = 0;
 };
 
-/// A tensor that each run feeds. With a default, a scalar that a run may leave out.
+/// A tensor that each run feeds. A scalar with a default may be left out.
 struct Placeholder : source {
   static constexpr Builtin builtin = Builtin::placeholder;
   static constexpr std::string_view name = "Placeholder";
@@ -35,15 +35,16 @@ struct Placeholder : source {
   std::uint32_t high;
 };
 
-/// A tensor that outlives runs: its value when the run starts.
+/// A tensor that outlives runs. Its value is the one at the start of the run.
 struct Variable : source {
   static constexpr Builtin builtin = Builtin::variable;
   static constexpr std::string_view name = "Variable";
   std::int32_t index;  ///< in ir::Graph::variable_records
 };
 
-/// An array of constants; the attributes are two words an element, as in Constant. Of a string they
-/// are where its bytes begin and how many they are; all bytes follow behind the last element's.
+/// An array of constants. The attributes are two words for each element, as in Constant. For a
+/// string they are the beginning and the length of its bytes; all bytes follow behind the last
+/// element.
 struct ConstantArray : source {
   static constexpr std::string_view name = "ConstArray";
   static constexpr Number evaluate(const ir::EvaluateCall& call) {
@@ -67,7 +68,7 @@ constexpr Expr<T, Shape<D...>> placeholder(
   return {g, x.id};
 }
 
-/// A scalar with a value for the runs that don't feed it: placeholder<float>(g, "rate", 0.1f).
+/// A scalar with a default for runs that do not feed it: placeholder<float>(g, "rate", 0.1f).
 template <Element T>
 constexpr Expr<T> placeholder(Graph& g, Label name, std::type_identity_t<T> value,
                               std::source_location at = std::source_location::current()) {
@@ -84,15 +85,15 @@ constexpr Expr<T> placeholder(Graph& g, Label name, std::type_identity_t<T> valu
   return {g, x.id};
 }
 
-/// A variable's handle: an expression that is the value when the run starts. assign() and read()
-/// take it.
+/// A variable's handle: an expression whose value is the variable's at the start of the run.
+/// assign() and read() take it.
 template <Element T, class S = Shape<>>
 class Variable : public Expr<T, S> {
  public:
   constexpr Variable() = default;
   constexpr Variable(Graph& graph, Id id) : Expr<T, S>(graph, id) {}
-  /// The value at this point of the model's statements, as those that a run executes have made it;
-  /// see ops/state/assign.hpp.
+  /// The value at this point of the model's statements, after the earlier ones that the run
+  /// executes; see ops/state/assign.hpp.
   constexpr Expr<T, S> read(std::source_location at = std::source_location::current()) const;
 };
 
@@ -101,14 +102,15 @@ namespace detail {
 constexpr Id add_variable(ir::Graph& graph, const Type& type, Initializer initializer,
                           bool trainable, bool state) {
   if (initializer.kind == Initializer::Kind::unset) {
-    initializer = graph.scopes[graph.scope].initializer;
+    initializer = graph.scopes.items[graph.scope].initializer;
   }
   if (initializer.kind == Initializer::Kind::unset) initializer = glorot_uniform;
-  const Id index = graph.variable_records.push(ir::VariableRecord{
-      none, none, initializer, trainable ? graph.scopes[graph.scope].regularizer : Regularizer{},
-      trainable, state, false});
+  const Id index = graph.variable_records.push(
+      ir::VariableRecord{none, none, initializer,
+                         trainable ? graph.scopes.items[graph.scope].regularizer : Regularizer{},
+                         trainable, state, false});
   const Id value = add_node(graph, ops::Variable{{}, index}, nullptr, 0, type).id;
-  graph.variable_records[index].value = value;
+  graph.variable_records.items[index].value = value;
   return index;
 }
 
@@ -116,27 +118,27 @@ constexpr void print_place(Message& out, const ir::SourceLine& source) {
   out << file_name(source.file) << ':' << source.line;
 }
 
-/// The variable of this name if the scope says to share it; else a new one.
+/// The variable of this name, if the scope says to share it; otherwise a new one.
 constexpr Id get_variable(ir::Graph& graph, const Label& label, const Type& type,
                           const Initializer& initializer, bool trainable, bool state) {
-  const Reuse reuse = graph.scopes[graph.scope].reuse;
+  const Reuse reuse = graph.scopes.items[graph.scope].reuse;
   const std::uint64_t path = graph.path_hash(graph.scope, label, true);
   const Id found = graph.find_name(path);
   if (found == none) {
     const Id index = add_variable(graph, type, initializer, trainable, state);
-    const Id value = graph.variable_records[index].value;
+    const Id value = graph.variable_records.items[index].value;
     const Id name = graph.add_unique_name(
         label, 0, state ? ir::NameKind::state : ir::NameKind::variable, true, value, path);
-    graph.variable_records[index].name = name;
+    graph.variable_records.items[index].name = name;
     if (reuse == Reuse::reuse) {
       Message message{};
       message << "variable '";
-      graph.print_name(message, graph.names[name]);
+      graph.print_name(message, graph.names.items[name]);
       graph.fail(message << "' does not exist, and its scope says to reuse it");
     }
     return value;
   }
-  const ir::Name& name = graph.names[found];
+  const ir::Name& name = graph.names.items[found];
   Message message{};
   if (name.kind != ir::NameKind::variable && name.kind != ir::NameKind::state) {
     message << "variable '";
@@ -161,14 +163,15 @@ constexpr Id get_variable(ir::Graph& graph, const Label& label, const Type& type
   } else {
     return name.value;
   }
-  return graph.variable_records[add_variable(graph, type, initializer, trainable, state)].value;
+  const Id index = add_variable(graph, type, initializer, trainable, state);
+  return graph.variable_records.items[index].value;
 }
 
 }  // namespace detail
 
 /// A trainable variable: variable<float, 784, 10>(g, "W", tf::zeros). Its full name is the path of
-/// the enclosing Scopes and this label; a second one of that name is an error unless the scope
-/// says to reuse. Without an initialiser, the scope's; without that, glorot_uniform.
+/// the enclosing Scopes and this label. A second variable of that name is an error, unless the
+/// scope says to reuse it. The default initialiser is the scope's, otherwise glorot_uniform.
 template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> variable(
     Graph& g, Label name, Initializer initializer = {}, bool trainable = true,
@@ -181,8 +184,8 @@ constexpr Variable<T, Shape<D...>> variable(
                                   trainable && detail::is_real_floating<T>, false)};
 }
 
-/// TensorFlow's Variable: always a new one, its name made unique by a suffix, and prefixed by
-/// NameScopes too.
+/// TensorFlow's Variable: always a new one. A suffix makes its name unique, and NameScopes prefix
+/// it, too.
 template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> fresh_variable(
     Graph& g, Label name, Initializer initializer = {}, bool trainable = true,
@@ -193,13 +196,13 @@ constexpr Variable<T, Shape<D...>> fresh_variable(
   graph.source = source_line(at);
   const Id index = detail::add_variable(graph, Expr<T, Shape<D...>>::type, initializer,
                                         trainable && detail::is_real_floating<T>, false);
-  ir::VariableRecord& record = graph.variable_records[index];
+  ir::VariableRecord& record = graph.variable_records.items[index];
   record.name = graph.add_name(name, ir::NameKind::variable, record.value);
   return {g, record.value};
 }
 
-/// A variable of the session, not of the variable store: not shared, not saved, set back by
-/// Session::reset(). For what is carried from run to run, like a recurrent net's state.
+/// A variable of the session, not of the variable store: not shared, not saved, reset by
+/// Session::reset(). For values that runs carry on, such as a recurrent net's state.
 template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> state(
     Graph& g, Label name, Initializer initializer = zeros,
@@ -214,7 +217,7 @@ constexpr Variable<T, Shape<D...>> state(
 
 namespace detail {
 
-/// The words of constant strings, as ops::ConstantArray has them.
+/// The words of constant strings, in the form of ops::ConstantArray.
 constexpr Pool<std::uint32_t> words_of_strings(const std::string_view* values, std::size_t count) {
   Pool<std::uint32_t> words;
   std::uint32_t begin = 0;

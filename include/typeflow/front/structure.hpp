@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Several tensors as one value: what branches give and loops carry.
+// Several tensors as one value, for results of branches and states of loops.
 //
-// A structure is a tensor; a std::tuple, std::pair or std::array of structures; or a struct of up
-// to eight members that are structures, as a recurrent cell's state is:
+// A structure is a tensor, or a std::tuple, std::pair or std::array of structures, or a struct with
+// up to eight members that are structures, such as a recurrent cell's state:
 //
 //   struct LstmState { tf::Expr<float, tf::Shape<20, 200>> c, h; };
 
@@ -29,7 +29,7 @@ inline constexpr bool is_tuple_like<std::pair<A, B>> = true;
 template <class E, std::size_t N>
 inline constexpr bool is_tuple_like<std::array<E, N>> = true;
 
-/// Converts to whatever a struct's member is.
+/// Converts to the type of any struct member.
 struct AnyMember {
   template <class T>
   constexpr operator T() const;
@@ -111,7 +111,7 @@ constexpr bool is_structure() {
   }
 }
 
-/// The structure that stands for S inside a body: handles of variables and pinned tensors become
+/// The structure type that replaces S inside a body: handles of variables and pinned tensors become
 /// plain tensors.
 template <class S>
 struct PlainOf {
@@ -136,8 +136,8 @@ struct PlainOf<std::array<E, N>> {
 template <class S>
 using plain_t = typename PlainOf<std::remove_cvref_t<S>>::type;
 
-/// Whether no tensor of A is pinned to another device than the one of B in its place, A and B being
-/// of one structure.
+/// Whether tensors of A and B in the same place are pinned to the same device, if both are pinned.
+/// A and B have the same structure.
 template <class A, class B>
 constexpr bool devices_agree() {
   if constexpr (TypedExpr<A> && TypedExpr<B>) {
@@ -170,7 +170,7 @@ constexpr Pool<Id> ids_of(const S& s) {
   return ids;
 }
 
-/// A structure of the type S, of these values.
+/// A structure of type S with these values.
 template <class S>
 constexpr S structure_of(Graph& graph, const Id* values) {
   S s{};

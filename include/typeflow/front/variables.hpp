@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Variables whose element type and shape are values: those of lists. An optimiser is written with
-// them; see docs/guide.md, Writing an optimiser.
+// Variables whose element type and shape are values, for lists. Optimisers are written with them;
+// see docs/guide.md, Writing an optimiser.
 //
 //   for (const tf::AnyVariable v : g.trainable("net")) ...
 //   for (const auto& [v, dv] : gradients(loss)) ...         // tf::AnyVariable, tf::AnyExpr
@@ -33,16 +33,17 @@ class AnyVariable {
   constexpr DType dtype() const { return any().dtype(); }
   constexpr Dims dims() const { return any().dims(); }
 
-  /// Its value when the run starts.
+  /// Its value at the start of the run.
   constexpr AnyExpr any() const { return {&records(), id_}; }
-  /// Its value at this point of the model's statements, as those that a run executes have made it.
+  /// Its value at this point of the model's statements, after the earlier ones that the run
+  /// executes.
   constexpr AnyExpr read() const {
     return add_node(records(), ops::Read{}, &id_, 1, records().values[id_].type);
   }
 
-  /// Its path, as the store has it: name().view() == "fc/W".
+  /// Its path, as in the store: name().view() == "fc/W".
   constexpr Message name() const { return records().text_of(name_record()); }
-  /// What that is made of.
+  /// The parts of its path.
   constexpr const ir::Name& name_record() const {
     const ir::Graph& graph = records();
     return graph.names[graph.variable_records[graph.variable_index(id_)].name];
@@ -62,7 +63,8 @@ constexpr AnyVariable VariableList::operator[](int i) const {
 
 // Types.
 
-/// The shape of a tensor or variable, to make another of: as a type of a typed one, else Dims.
+/// The shape of a tensor or variable, for making another one: a type for a typed tensor, otherwise
+/// Dims.
 template <TypedExpr X>
 constexpr auto shape_of(const X&) {
   return typename X::shape{};
@@ -74,7 +76,7 @@ constexpr Dims shape_of(const AnyVariable& x) { return x.dims(); }
 constexpr Type type_of(const AnyExpr& x) { return x.graph->type_of(x.id); }
 constexpr Type type_of(const AnyVariable& x) { return type_of(x.any()); }
 
-/// Untyped: a variable of this element type and shape, otherwise as variable<T, D...>(g, name).
+/// Untyped: a variable with this element type and shape; otherwise as variable<T, D...>(g, name).
 template <std::same_as<Type> S>
 constexpr AnyVariable variable(Graph& g, Label name, const S& type, Initializer initializer = {},
                                bool trainable = true,
@@ -111,7 +113,7 @@ constexpr Variable<T, S> variable(Graph& g, Label name, const S&, Initializer in
                                   trainable && detail::is_real_floating<T>, false)};
 }
 
-/// A number or scalar tensor as a tensor of this element type, to compute with where the type is a
+/// A number or scalar tensor as a tensor of this element type, for code in which the type is a
 /// value: setting(g, rate, v.dtype()) * dv.
 constexpr AnyExpr setting(ir::Graph& graph, const Scalar& scalar, DType type) {
   if (scalar.is_expression()) return cast_to(scalar.expression(), type);
@@ -120,8 +122,8 @@ constexpr AnyExpr setting(ir::Graph& graph, const Scalar& scalar, DType type) {
 
 // Statements.
 
-/// Untyped: variable := value. The value has the variable's element type and shape, or broadcasts
-/// to it.
+/// Untyped: variable := value. The value has the variable's element type; it has the shape, or
+/// broadcasts to it.
 template <Operand V>
 constexpr Effect assign(const AnyVariable& variable, const V& value,
                         std::source_location at = std::source_location::current()) {
@@ -139,14 +141,14 @@ constexpr Effect assign(const AnyVariable& variable, const V& value,
   return {variable.graph(),
           detail::assign_node(graph, variable.id(), broadcast_to(x, type.dims).id)};
 }
-/// Untyped: variable := variable + value, as the variable is at this point.
+/// Untyped: variable := variable + value, with the variable as it is at this point.
 template <Operand V>
 constexpr Effect assign_add(const AnyVariable& variable, const V& value,
                             std::source_location at = std::source_location::current()) {
   detail::mark(at, variable.any());
   return assign(variable, detail::present_value(variable.graph(), variable.id()) + value, at);
 }
-/// Untyped: variable := variable - value, as the variable is at this point.
+/// Untyped: variable := variable - value, with the variable as it is at this point.
 template <Operand V>
 constexpr Effect assign_sub(const AnyVariable& variable, const V& value,
                             std::source_location at = std::source_location::current()) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How many iterations the gradient of a loop has: as many as the loop did. The gradient of a loop
-// with a condition is one whose number of iterations is a tensor, which the first loop gives; so is
-// the gradient of that.
+// The trip count of a loop's gradient, which equals the loop's. If the loop has a condition, it
+// gives its trip count as a tensor, and so does its gradient, for a gradient of that.
 
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/control/region.hpp"
@@ -12,7 +11,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// How many iterations a loop did, an int32 scalar; none if the model says it. `owner`: its node.
+/// The trip count of a loop, an int32 scalar; none if the model gives it as a number. `owner`: the
+/// loop's node.
 constexpr Id given_iterations(ir::Graph& graph, Id owner, const ops::Loop& op) {
   const ir::Node node = graph.nodes[owner];
   if (node.regions.count == 1) {

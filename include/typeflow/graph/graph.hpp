@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The graph as a value: plain arrays that a model function appends to, in constant evaluation
-// or at run time alike. Models see less of it (graph/model.hpp).
+// The graph as a value: plain arrays, to which a model function appends, in constant evaluation or
+// at run time. Models see less of it (graph/model.hpp).
 //
-// Nodes are made in an order in which every value stands before its uses; passes keep it so.
-// The graph keeps the first mistake that the model made as text (`error`); a session turns it
-// into a compile error, and at run time it is thrown at once.
+// Nodes are made in an order in which every value stands before its uses; passes keep this order.
+// The graph keeps the text of the model's first mistake (`error`). A session turns it into a
+// compile error; at run time it is thrown at once.
 
 #include <cstdint>
 #include <string>
@@ -22,9 +22,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// How a model is traced: for training (dropout drops, batch norm updates) or for inference;
-/// with `debug`, a session keeps every node's value (see Session::value). `read_only` is of
-/// sessions alone, and no model sees it.
+/// How a model is traced: for training (dropout drops, batch norm updates) or for inference. With
+/// `debug`, a session keeps every node's value (see Session::value). `read_only` concerns sessions
+/// only; no model sees it.
 enum class Mode : unsigned { training = 0, inference = 1, debug = 2, read_only = 4 };
 constexpr Mode operator|(Mode a, Mode b) {
   return static_cast<Mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -38,7 +38,7 @@ constexpr Mode without(Mode mode, Mode flag) {
 inline constexpr Mode training = Mode::training;
 inline constexpr Mode inference = Mode::inference;
 inline constexpr Mode debug = Mode::debug;
-/// Of sessions: they never write the store, which may be const.
+/// For sessions: they never write to the store, which may be const.
 inline constexpr Mode read_only = Mode::read_only;
 
 /// A name as users write it: a literal, or a literal and a number, {"unit", 3} for "unit_3".
@@ -57,7 +57,7 @@ struct Label {
   constexpr explicit Label(const ir::Name& name)
       : text(name.text), length(name.length), index(name.index) {}
 
-  /// The label "", for no name where one may be left out.
+  /// The label "" means no name, where a name is optional.
   constexpr bool empty() const { return length == 0 && index == none; }
 };
 
@@ -65,7 +65,7 @@ struct Label {
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// The records of a graph, and what adds to them.
+/// The records of a graph, and the functions that add to them.
 class Graph {
  public:
   constexpr explicit Graph(Mode mode = typeflow::training) : mode_(mode) {
@@ -91,17 +91,25 @@ class Graph {
   Pool<Name> names;
   Pool<VariableRecord> variable_records;
   Pool<Id> constants;      ///< values of scalar constants, each once
-  Pool<Id> update_tokens;  ///< of the updates that layers registered, for `minimize`
+  Pool<Id> update_tokens;  ///< of the updates that layers registered, for optimisers
   Pool<LossRecord> losses;
 
-  // Of primitives of control flow (ops/control/primitives.hpp), if there are any: in `lists`, since
+  // For the primitives of control flow (ops/control/primitives.hpp). They are ranges in `lists`:
   // with more pools in this class nvcc 13's front end loses allocations.
-  Range frames{};      ///< two entries each: see frame
-  Range back_edges{};  ///< two entries each: see back_edge
-  Range recognized{};  ///< by value: the one that has its place since; none if none has
-  void (*recognize)(Graph&) = nullptr;  ///< makes branches and loops of them; set with the first
+  Range frames{};                       ///< two entries each: see frame
+  Range back_edges{};                   ///< two entries each: see back_edge
+  Range recognized{};                   ///< by value: the one that replaced it; none if none has
+  void (*recognize)(Graph&) = nullptr;  ///< makes branches and loops; set with the first primitive
+  bool primitives = false;              ///< whether there are any: no comparison of `recognize`
+                                        ///< with null, which g++ 12's sanitizer can't evaluate
 
-  // Where the next node goes.
+  /// The gradients for the inputs of a branch or loop, none for some, given those of its results.
+  /// `wanted`, by input: whether a gradient is wanted. Set with the first branch or loop, so that
+  /// other graphs need no code for it.
+  Pool<Id> (*control_gradient)(Graph&, Id owner, const Pool<Id>& dy,
+                               const Pool<char>& wanted) = nullptr;
+
+  // The place of the next node.
   Id scope = 0;
   Id region = 0;
   Device device{};
@@ -110,8 +118,8 @@ class Graph {
   /// The first mistake; empty if there is none.
   Message error{};
 
-  /// Adds a node with `count` inputs; the caller adds the values of its outputs. (The functions
-  /// here run for every node while the compiler evaluates, hence their plainness.)
+  /// Adds a node with `count` inputs; the caller adds the values of its outputs. (These functions
+  /// run for every node while the compiler evaluates, so they are plain.)
   constexpr Id add_node(const Op& op, const Id* inputs, int count, int output_count,
                         const std::uint32_t* words, int word_count) {
     const Node node{&op,
@@ -135,12 +143,13 @@ class Graph {
     }
     return nodes.push(node);
   }
-  /// Adds a node with one output, whose type is a number in `types`; returns the value. Type
-  /// `none` makes a token. While values are shared, an equal node that exists is returned.
+  /// Adds a node with one output and returns the value. `type` is a number in `types`; `none` makes
+  /// a token. While equal nodes are shared, returns the value of an equal node that exists.
   constexpr Id add_value(const Op& op, const Id* inputs, int count, Id type,
                          const std::uint32_t* words = nullptr, int word_count = 0) {
     const Id value = values.size();
-    values.push(Value{add_node(op, inputs, count, 1, words, word_count), 0, type, none});
+    const Value added{add_node(op, inputs, count, 1, words, word_count), 0, type, none};
+    values.push(added);
     if (writes_variable(op.kind)) mark_written(inputs[0]);
     if (shared_buckets_.empty()) return value;
     const Id known = share(value);
@@ -154,53 +163,56 @@ class Graph {
     return known;
   }
 
-  /// From now on, nodes that compute the same from the same become one (common subexpressions);
-  /// random and stateful ones never.
+  /// From now on, equal nodes are merged (common subexpressions), but never random or stateful
+  /// ones.
   constexpr void share_values() { shared_buckets_ = Pool<Id>(shared_bucket_count, none); }
 
-  /// The first value that equals this one, by the operation, inputs, attributes, type, region and
-  /// device of its node.
+  /// The first value that equals this one: its node has the same operation, inputs, attributes,
+  /// type, region and device.
   constexpr Id share(Id value) {
-    const Value shared = values[value];
-    const Node node = nodes[shared.node];
-    if (node.op->effect != SideEffect::pure || shared.type == none || node.controls.count != 0 ||
+    const Id type = values.items[value].type;
+    const Node node = nodes.items[values.items[value].node];
+    if (node.op->effect != SideEffect::pure || type == none || node.controls.count != 0 ||
         node.outputs.count != 1) {
       return value;
     }
     // Keys stay small: in constant evaluation g++ keeps a table of all integers that ever occur.
-    unsigned key = node.op->key + static_cast<unsigned>(shared.type);
-    const Id* const inputs = operands.data() + node.inputs.first;
-    const int input_count = node.inputs.count;
-    for (int i = 0; i < input_count; ++i) {
-      key = (key * 31u + static_cast<unsigned>(inputs[i])) & key_mask;
+    unsigned key = node.op->key + static_cast<unsigned>(type);
+    const Id last = node.inputs.first + node.inputs.count;
+    for (Id k = node.inputs.first; k < last; ++k) {
+      key = (key * 31u + static_cast<unsigned>(operands.items[k])) & key_mask;
     }
-    const int word_count = node.attributes.count;
-    if (word_count > 0) {
-      const std::uint32_t* const words = attributes.data() + node.attributes.first;
-      for (int i = 0; i < word_count; ++i) key = (key * 31u + (words[i] & key_mask)) & key_mask;
+    const Id last_word = node.attributes.first + node.attributes.count;
+    for (Id k = node.attributes.first; k < last_word; ++k) {
+      key = (key * 31u + (attributes.items[k] & key_mask)) & key_mask;
     }
-    Id& bucket = shared_buckets_.data()[key & key_mask];
-    const Shared* const chain = shared_.data();
+    Id& bucket = shared_buckets_.items[key & key_mask];
+    const Shared* const chain = shared_.items;
     for (Id i = bucket; i != none; i = chain[i].next) {
-      if (is_same(chain[i].value, node, shared.type)) return chain[i].value;
+      if (is_same(chain[i].value, node, type)) return chain[i].value;
     }
     bucket = shared_.push(Shared{value, bucket});
     return value;
   }
 
-  constexpr const Type& type_of(Id value) const { return types[values[value].type]; }
-  constexpr const Dims& dims_of(Id value) const { return type_of(value).dims; }
-  constexpr DType dtype_of(Id value) const { return type_of(value).dtype; }
-  constexpr bool is_token(Id value) const { return values[value].type == none; }
-  constexpr const Op& op_of(Id value) const { return *nodes[values[value].node].op; }
-  constexpr const Node& node_of(Id value) const { return nodes[values[value].node]; }
-  constexpr Id input(const Node& node, int i) const { return operands[node.inputs.first + i]; }
-  constexpr const std::uint32_t* words_of(const Node& node) const {
-    return attributes.data() + node.attributes.first;
+  constexpr const Type& type_of(Id value) const { return types.items[values.items[value].type]; }
+  constexpr const Dims& dims_of(Id value) const {
+    return types.items[values.items[value].type].dims;
   }
-  /// The number, in `variable_records`, of the variable that the value is.
+  constexpr DType dtype_of(Id value) const { return types.items[values.items[value].type].dtype; }
+  constexpr bool is_token(Id value) const { return values.items[value].type == none; }
+  constexpr const Op& op_of(Id value) const { return *nodes.items[values.items[value].node].op; }
+  constexpr const Node& node_of(Id value) const { return nodes.items[values.items[value].node]; }
+  constexpr Id input(const Node& node, int i) const {
+    return operands.items[node.inputs.first + i];
+  }
+  constexpr const std::uint32_t* words_of(const Node& node) const {
+    return attributes.items + node.attributes.first;
+  }
+  /// The number of a variable in `variable_records`, by its value.
   constexpr Id variable_index(Id value) const {
-    return static_cast<Id>(words_of(node_of(value))[0]);
+    return static_cast<Id>(
+        attributes.items[nodes.items[values.items[value].node].attributes.first]);
   }
 
   constexpr Range append(const Id* ids, int count) {
@@ -210,9 +222,9 @@ class Graph {
   }
 
   constexpr Id intern(const Type& type) {
-    Id& bucket = type_buckets_[static_cast<int>(type.key >> 58)];
-    for (Id i = bucket; i != none; i = type_chain_[i]) {
-      if (types[i].key == type.key && types[i] == type) return i;
+    Id& bucket = type_buckets_.items[static_cast<int>(type.key >> 58)];
+    for (Id i = bucket; i != none; i = type_chain_.items[i]) {
+      if (types.items[i].key == type.key && types.items[i] == type) return i;
     }
     if (type.dtype == DType::string) has_strings_ = true;
     type_chain_.push(bucket);
@@ -222,20 +234,20 @@ class Graph {
 
   // Names.
 
-  /// The hash of `label` under a scope's operations (or variables) path.
+  /// The hash of `label` below a scope's path for operations, or for variables.
   constexpr std::uint64_t path_hash(Id in, const Label& label, bool of_variable) const {
     const ScopeRecord& outer = scopes[in];
     return label_hash(label, of_variable ? outer.variable_hash : outer.hash);
   }
 
   constexpr Id find_name(std::uint64_t path) const {
-    Id i = buckets_[static_cast<int>(path % static_cast<unsigned>(bucket_count))];
-    while (i != none && names[i].hash != path) i = chain_[i];
+    Id i = buckets_.items[static_cast<int>(path % static_cast<unsigned>(bucket_count))];
+    while (i != none && names.items[i].hash != path) i = chain_.items[i];
     return i;
   }
 
-  /// Names a value (or effect) under the current scope, made unique by a suffix if the name is
-  /// taken. Returns the name.
+  /// Names a value or effect in the current scope. A suffix makes the name unique if it is taken.
+  /// Returns the name.
   constexpr Id add_name(const Label& label, NameKind kind, Id value) {
     const std::uint64_t base = path_hash(scope, label, false);
     const Id first = find_name(base);
@@ -259,9 +271,9 @@ class Graph {
     return id;
   }
 
-  /// The path from which a random operation's numbers derive: the current scope's and the label,
-  /// which must be free and is to become the result's name; without a label, the scope's and how
-  /// many of this kind it had before.
+  /// The path from which a random operation's numbers derive. With a label it is the current
+  /// scope's path and the label, which must be free and will be the result's name. Otherwise it is
+  /// the scope's path and how many unlabelled operations of this kind the scope had before.
   constexpr std::uint64_t add_random_path(const Label& kind, const Label& label) {
     if (!label.empty()) {
       const std::uint64_t path = path_hash(scope, label, false);
@@ -275,7 +287,7 @@ class Graph {
       }
       return path;
     }
-    // '\0': no label has this path.
+    // '\0', so that no label has this path.
     const std::uint64_t base = label_hash(kind, hash('\0', scopes[scope].hash));
     const Id first = find_name(base);
     if (first == none) {
@@ -299,7 +311,7 @@ class Graph {
                     regularizer.set ? regularizer : outer.regularizer});
   }
 
-  /// Makes a scope whose paths are that of a variable.
+  /// Makes a scope whose paths are a variable's path.
   constexpr Id add_scope(const Name& name) {
     const Id parent = name.variable_path ? name.scope : add_variable_scope(name.scope);
     const ScopeRecord outer = scopes[parent];
@@ -330,13 +342,13 @@ class Graph {
     return text.starts_with(path) && (text.size() == path.size() || text[path.size()] == '/');
   }
 
-  /// Names a value, which comes from this place of the user's program.
+  /// Names a value, and gives the place in the user's program that it comes from.
   constexpr void name_value(const Label& label, NameKind kind, Id value, const SourceLine& at) {
     add_name(label, kind, value);
     nodes[values[value].node].source = at;
   }
 
-  /// Records a mistake of the model. The first one counts; at run time it is thrown.
+  /// Records a mistake of the model. Only the first one counts. At run time it is thrown.
   constexpr void fail(const Message& message) {
     if (!std::is_constant_evaluated()) throw Error(std::string(message.view()));
     if (error.empty()) error = message;
@@ -344,8 +356,8 @@ class Graph {
 
   // Primitives of control flow.
 
-  constexpr bool has_primitives() const { return recognize != nullptr; }
-  /// The value that has this one's place since primitives were recognized.
+  constexpr bool has_primitives() const { return primitives; }
+  /// The value that replaced this one when primitives were recognized.
   constexpr Id present(Id value) const {
     if (value >= recognized.count) return value;
     const Id now = lists[recognized.first + value];
@@ -379,7 +391,7 @@ class Graph {
   }
 
  private:
-  /// A list with two more entries.
+  /// Extends a list by two entries.
   constexpr Range longer(const Range& list, Id a, Id b) {
     Pool<Id> entries;
     for (Id k = 0; k < list.count; ++k) entries.push(lists[list.first + k]);
@@ -387,11 +399,12 @@ class Graph {
     entries.push(b);
     return append_list(entries);
   }
-  /// Sources are the whole graph's, wherever a model asks for them; but for parameters.
+  /// Sources belong to the whole graph, wherever a model asks for them; parameters of regions do
+  /// not.
   static constexpr bool belongs_outside(const Op& op) {
     return op.kind == Kind::source && op.builtin != Builtin::block_input;
   }
-  /// A mistake if one of the inputs has strings.
+  /// Records a mistake if one of the inputs has strings.
   constexpr void refuse_strings(const Op& op, const Id* inputs, int count) {
     for (int i = 0; i < count; ++i) {
       if (is_token(inputs[i]) || dtype_of(inputs[i]) != DType::string) continue;
@@ -405,7 +418,7 @@ class Graph {
     variable_records[variable_index(target)].written = true;
   }
 
-  /// A scope of the same path that prefixes the names of variables in all its parts.
+  /// A scope of the same path, all of whose parts prefix the names of variables.
   constexpr Id add_variable_scope(Id of) {
     ScopeRecord copy = scopes[of];
     if (copy.parent == none) return of;
@@ -421,17 +434,18 @@ class Graph {
   };
 
   constexpr bool is_same(Id value, const Node& b, Id type) const {
-    const Node a = nodes[values[value].node];
-    if (a.op->id != b.op->id || values[value].type != type || a.inputs.count != b.inputs.count ||
-        a.attributes.count != b.attributes.count || a.region != b.region ||
-        !(a.device == b.device)) {
+    const Node& a = node_of(value);
+    if (a.op->id != b.op->id || values.items[value].type != type ||
+        a.inputs.count != b.inputs.count || a.attributes.count != b.attributes.count ||
+        a.region != b.region || !(a.device == b.device)) {
       return false;
     }
     for (int i = 0; i < a.inputs.count; ++i) {
-      if (operands[a.inputs.first + i] != operands[b.inputs.first + i]) return false;
+      if (operands.items[a.inputs.first + i] != operands.items[b.inputs.first + i]) return false;
     }
     for (int i = 0; i < a.attributes.count; ++i) {
-      if (attributes[a.attributes.first + i] != attributes[b.attributes.first + i]) return false;
+      if (attributes.items[a.attributes.first + i] != attributes.items[b.attributes.first + i])
+        return false;
     }
     return true;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Layouts: where the elements of a tensor are that lies in another one's memory.
+// Layouts: where the elements of a tensor lie in another tensor's memory.
 //
-// A slice, a reversal or a transpose moves nothing if those who read it know where its elements
-// are in its operand. Such operations have a rule that says so (Op::layout).
+// A slice, a reversal or a transpose moves nothing if its readers know where its elements lie in
+// its operand. Such operations have a rule that says so (Op::layout).
 
 #include <cstdint>
 
@@ -13,7 +13,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// A number of elements from one place in memory to another: a Count that may be negative.
+/// The distance between two elements in memory, in elements: a Count that may be negative.
 struct Stride {
   std::int64_t coefficient;
   int powers;
@@ -25,8 +25,8 @@ struct Layout {
   Stride begin[2];  ///< a number and a multiple of symbols, which add up
   Stride stride[max_rank];
 
-  /// Moves the begin by n elements along an axis. False if it is no such sum then: of batch and
-  /// time.
+  /// Moves the beginning by n elements along an axis. False if the result is no such sum, as one of
+  /// batch and time.
   constexpr bool skip(Extent n, const Stride& along) {
     const int powers = along.powers + symbols_of(n);
     Stride& part = begin[powers == 0 ? 0 : 1];
@@ -36,8 +36,8 @@ struct Layout {
   }
 };
 
-/// The layout of a tensor in its own memory. (Its coefficients, and sums of products of them with
-/// positions in it, fit into 63 bits if the tensor's size does.)
+/// The layout of a tensor in its own memory. (If the tensor's size fits into 63 bits, so do the
+/// layout's coefficients, and sums of their products with positions.)
 constexpr Layout row_major(const Dims& dims) {
   Layout layout{};
   Count size{};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The graph as a model sees it. What it is made of, and how nodes get into it, is ir::Graph
-// (graph/graph.hpp): a Graph is one to whoever asks for one, so that the functions of the library
-// take either, and an operation's author reaches the records by ir::Graph& graph = x.graph().
+// The graph as a model sees it. ir::Graph (graph/graph.hpp) has the records and adds nodes. A Graph
+// converts to it, so the library's functions take either. An operation's author gets the records by
+// ir::Graph& graph = x.graph().
 
 #include <string_view>
 #include <utility>
@@ -19,7 +19,7 @@ class AnyVariable;
 class Effect;
 struct AnyExpr;
 
-/// A place in a list, for range-based loops over list[0], list[1]...
+/// An iterator over a list: list[0], list[1]...
 template <class List>
 struct ListPlace {
   const List* list;
@@ -44,7 +44,7 @@ struct VariableList {
   constexpr ListPlace<VariableList> end() const { return {this, size()}; }
 };
 
-/// Some of the losses that a model added, scalars, in the order in which it did.
+/// Some of the losses that a model added: scalars, in the order in which it added them.
 struct LossList {
   Graph* graph = nullptr;
   Pool<Id> values;
@@ -55,7 +55,7 @@ struct LossList {
   constexpr ListPlace<LossList> end() const { return {this, size()}; }
 };
 
-/// The graph that a model adds to, by functions: void model(tf::Graph& g).
+/// The graph that a model function adds to: void model(tf::Graph& g).
 class Graph {
  public:
   constexpr explicit Graph(Mode mode = typeflow::training) : records_(mode) {}
@@ -64,20 +64,24 @@ class Graph {
   constexpr bool training() const { return records_.training(); }
   constexpr Mode mode() const { return records_.mode(); }
 
-  /// The trainable variables whose path is `path` or lies below it; all without a path.
+  /// The trainable variables whose path is `path` or lies below it; all of them without a path.
   constexpr VariableList trainable(std::string_view path = {}) { return select(path, true); }
-  /// The same of all variables, states excepted.
+  /// The same for all variables, except states.
   constexpr VariableList variables(std::string_view path = {}) { return select(path, false); }
 
-  /// Registers what a layer changes in each step of training, beside what optimisers do: `minimize`
-  /// includes it in its effect.
+  /// Registers an update that a layer makes in each training step, beside the optimiser's. The
+  /// optimisers' effects, `minimize` and `apply`, include the updates that were registered before
+  /// them.
   constexpr void add_update(const Effect& update);  // front/expr.hpp
+  /// All updates that are registered so far, as one effect; empty if there are none. For training
+  /// steps that no optimiser of the library makes.
+  constexpr Effect updates();  // ops/state/assign.hpp
 
   /// Adds a scalar to the model's losses, and returns it: g.add_loss(mean(x)).named("loss"). It
-  /// belongs to the name scope in which this is called.
+  /// belongs to the current name scope.
   template <class L>
   constexpr L add_loss(const L& loss);  // front/expr.hpp
-  /// The losses added in the name scope `path` and in scopes inside it; all without a path.
+  /// The losses that were added in the name scope `path` or below it; all of them without a path.
   constexpr LossList losses(std::string_view path = {}) {
     LossList list{this, {}};
     for (const ir::LossRecord& loss : records_.losses) {
@@ -90,7 +94,7 @@ class Graph {
     return list;
   }
 
-  /// The records, for the library and for operations that add nodes of their own.
+  /// The records, for the library and for operations that add nodes themselves.
   constexpr operator ir::Graph&() & { return records_; }               // NOLINT
   constexpr operator const ir::Graph&() const& { return records_; }    // NOLINT
   constexpr operator ir::Graph&&() && { return std::move(records_); }  // NOLINT
@@ -113,7 +117,7 @@ class Graph {
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// What a model's graph is made of.
+/// The records of a model's graph.
 constexpr Graph& records(typeflow::Graph& graph) { return graph; }
 constexpr const Graph& records(const typeflow::Graph& graph) { return graph; }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Names as text, for messages: of graphs and of programs, whose tables of scopes differ in type.
+// Names as text, for messages about graphs and about programs, whose tables of scopes have
+// different types.
 
 #include <string_view>
 
@@ -11,13 +12,14 @@
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// "unit_3"
-constexpr void print_label(Message& out, const char* text, int length, int index) {
+TYPEFLOW_COLD constexpr void print_label(Message& out, const char* text, int length, int index) {
   out << std::string_view(text, static_cast<std::size_t>(length));
   if (index != none) out << '_' << index;
 }
-/// "block_2/unit_3/"; only the parts that prefix variables, if asked.
+/// "block_2/unit_3/"; on request only the parts that prefix variables.
 template <class Scopes>
-constexpr void print_scope(Message& out, const Scopes& scopes, Id id, bool of_variable) {
+TYPEFLOW_COLD constexpr void print_scope(Message& out, const Scopes& scopes, Id id,
+                                         bool of_variable) {
   const ScopeRecord& scope = scopes[id];
   if (scope.parent == none) return;
   print_scope(out, scopes, scope.parent, of_variable);
@@ -27,7 +29,7 @@ constexpr void print_scope(Message& out, const Scopes& scopes, Id id, bool of_va
   out << '/';
 }
 template <class Scopes>
-constexpr void print_name(Message& out, const Scopes& scopes, const Name& name) {
+TYPEFLOW_COLD constexpr void print_name(Message& out, const Scopes& scopes, const Name& name) {
   print_scope(out, scopes, name.scope, name.variable_path);
   print_label(out, name.text, name.length, name.index);
   if (name.suffix > 0) out << '_' << name.suffix;

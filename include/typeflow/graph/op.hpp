@@ -4,14 +4,14 @@
 // Operations: what a node does.
 //
 // An operation is a C++ type (ops::MatMul, acme::Swish) whose data members are the node's
-// attributes. The graph refers to it by an Op, the record that make_op derives from the type:
-// its name, its kind and its rules as function pointers. The set is open: any header can add a
-// type, and nothing registers at run time.
+// attributes. The graph refers to it by an Op. make_op derives this record from the type: its name,
+// its kind, and its rules as function pointers. The set is open: any header can add a type, and
+// nothing is registered at run time.
 //
-// The way back, from a record to its type, is what turns a kernel described by data into a
-// kernel that is a type. It goes through a friend function that record<O> defines (see op_type):
-// by the object itself, never by a hash of its name, so two operations of one name in two
-// translation units can't be taken for one another.
+// A kernel that is described by data becomes a type through the way back, from a record to its
+// type. record<O> defines a friend function for that (see op_type). It goes by the record's
+// address, never by a hash of its name, so two operations of one name in two translation units are
+// never mistaken for each other.
 
 #include <bit>
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Node;
 using Id = std::int32_t;
 inline constexpr Id none = -1;
 
-/// What passes and lowering have to know of an operation.
+/// The kinds of operations, for passes and lowering.
 enum class Kind : std::uint8_t {
   source,       ///< placeholder, variable, constant, index: no tensor inputs
   elementwise,  ///< one scalar function, inputs broadcast
@@ -51,11 +51,11 @@ enum class Kind : std::uint8_t {
   group,        ///< joins effects, computes nothing
   control,      ///< runs regions: a branch, a loop; its output is a token
   result,       ///< one of the tensors that a node of kind `control` gives
-  primitive,    ///< Switch, Merge and their like: regions take their place before all passes
+  primitive,    ///< Switch, Merge and the like: regions replace them before all passes
 };
 
-/// What passes, lowering and printing treat in ways of its own. What an operation is the same as is
-/// no matter of theirs: it has a rule (Op::simplify).
+/// Operations that passes, lowering or printing treat in a special way. Whether a result equals
+/// another tensor is not among these ways: that is a rule of the operation (Op::simplify).
 enum class Builtin : std::uint8_t {
   other,
   constant,      ///< a number: folded, and a scalar operand of kernels
@@ -65,8 +65,8 @@ enum class Builtin : std::uint8_t {
   broadcast_to,  ///< elementwise operations do it by themselves
   transpose,     ///< printed with its permutation
   after,         ///< fused with nothing
-  print,         ///< its steps tell the session
-  block_input,   ///< what a region is given: a parameter, or in its own graph a captured value
+  print,         ///< the session prints its lines
+  block_input,   ///< a region's parameter; in a region's own graph also a captured value
 };
 
 enum class SideEffect : std::uint8_t {
@@ -88,22 +88,22 @@ enum class Derivative : std::uint8_t {
 };
 
 /// One number of any element type: `real` for floating-point types, `real` and `imaginary` for
-/// complex ones, `integer` for the others (the bits of an uint64).
+/// complex ones, `integer` for the others (for uint64, its bits).
 struct Number {
   double real = 0;
   std::int64_t integer = 0;
   double imaginary = 0;
 };
 
-/// A number of this type from the two words in which attributes keep it: the bits of a double (of
-/// a complex number without imaginary part, too), or of a 64-bit integer.
+/// A number of this type from the two words that attributes keep: the bits of a double (also of a
+/// complex number without imaginary part), or of a 64-bit integer.
 constexpr Number number_of(DType type, std::uint32_t low, std::uint32_t high) {
   const std::uint64_t bits = std::uint64_t{high} << 32 | low;
   return is_floating(type) || is_complex(type) ? Number{std::bit_cast<double>(bits), 0}
                                                : Number{0, static_cast<std::int64_t>(bits)};
 }
 
-/// What random operations draw from: a session's seed and the number of the draw.
+/// The source of random numbers: a session's seed and the number of the draw.
 struct RandomState {
   std::uint64_t seed = 0;
   std::uint64_t draw = 0;
@@ -111,14 +111,14 @@ struct RandomState {
 
 /// The most results that an operation can have.
 inline constexpr int max_outputs = 4;
-/// The most inputs of one that is not variadic.
+/// The most inputs of an operation that is not variadic.
 inline constexpr int max_arity = 8;
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// One element of an elementwise operation, as the interpreter and constant folding ask for it.
+/// One element of an elementwise operation, for the interpreter and constant folding.
 struct EvaluateCall {
   const Graph& graph;
   const Node& node;
@@ -138,8 +138,8 @@ struct Op {
   Derivative derivative;
   bool inferable;  ///< `infer` gives the output types
   bool foldable;   ///< `evaluate` is a constant expression for constant inputs
-  /// `simplify` is there. (The sanitizer of undefined behaviour lets g++ 12 compare no pointer to a
-  /// function with null in constant evaluation.)
+  /// `simplify` exists. (A flag, because with its sanitizer of undefined behaviour g++ 12 cannot
+  /// compare a pointer to a function with null in constant evaluation.)
   bool simplifies;
   bool moves;          ///< `layout` is there
   bool holds_inputs;   ///< `input_layout` is there
@@ -151,22 +151,22 @@ struct Op {
   bool (*infer)(const Graph&, const Node&, Type* out);
   /// `dx[i]` := gradient for input i, given `dy[o]` for output o (either may be none).
   void (*gradient)(Graph&, Id node, const Id* dy, Id* dx);
-  /// The value that stands for the node's result: itself, another of the graph, or that of nodes
-  /// that it adds. Null for an operation without such a rule.
+  /// The value that equals the node's result: the result itself, another value of the graph, or a
+  /// value of nodes that the rule adds. Null for an operation without such a rule.
   Id (*simplify)(Graph&, const Node&);
-  /// Where the result's elements are in input 0; false if no Layout says it. Null for an operation
-  /// without such a rule.
+  /// Where the result's elements lie in input 0; false if no Layout expresses it. Null for an
+  /// operation without such a rule.
   bool (*layout)(const Graph&, const Node&, Layout&);
-  /// Where the elements of an input are in the result; false if they are not there, or no Layout
-  /// says it. Null for an operation without such a rule.
+  /// Where an input's elements lie in the result; false if they do not, or if no Layout expresses
+  /// it. Null for an operation without such a rule.
   bool (*input_layout)(const Graph&, const Node&, int input, Layout&);
   /// Composite operations: the same result from other operations.
   Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs);
   /// Elementwise operations: one element.
   Number (*evaluate)(const EvaluateCall&);
-  /// All others: plain loops over whole tensors; may be null for composite ones.
+  /// Other operations: plain loops over whole tensors; may be null for composite ones.
   void (*interpret)(InterpretCall&);
-  /// Contractions: what passes and kernels have to know of them (ops/contraction.hpp).
+  /// Contractions: their description for passes and kernels (ops/contraction.hpp).
   const ContractionRules* contraction;
 };
 

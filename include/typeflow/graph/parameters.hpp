@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How many trainable numbers a model has, and in which variables:
+// The number of trainable parameters of a model, and their variables:
 //
 //   static_assert(tf::parameters<softmax_regression>() == 7850);
 //   std::cout << tf::parameters<softmax_regression>();
 //
-// Only the model is traced for it; nothing is lowered or compiled.
+// This only traces the model; nothing is lowered or compiled.
 
 #include <algorithm>
 #include <concepts>
@@ -31,8 +31,8 @@ struct Parameter {
   std::int64_t elements;
 };
 
-/// The trainable variables of a model, in the order in which it made them; as a number, how many
-/// elements they have together.
+/// The trainable variables of a model, in the order in which it made them. Converts to the total
+/// number of their elements.
 class ParameterTable {
  public:
   template <std::same_as<ir::Graph> Records>
@@ -80,8 +80,8 @@ constexpr ParameterTable parameters(const G& graph) {
   return ParameterTable(ir::records(graph));
 }
 
-/// Those of a model: parameters<mlp>(). A mistake of the model is an Error, which ends constant
-/// evaluation; what is wrong, a Session of the model says.
+/// The trainable variables of a model: parameters<mlp>(). A mistake of the model is an Error, which
+/// ends constant evaluation; a Session of the model says what is wrong.
 template <auto Model, Mode M = training, class G = Graph>  // G: nothing is made before a call
 constexpr ParameterTable parameters() {
   G graph(M);
@@ -91,7 +91,7 @@ constexpr ParameterTable parameters() {
   return parameters(graph);
 }
 
-/// A line for each variable with its path, shape and number of elements, and one for all together.
+/// A line for each variable with its path, shape and number of elements, and a line with the total.
 template <std::same_as<ParameterTable> Table>
 std::ostream& operator<<(std::ostream& out, const Table& table) {
   const auto shape_of_row = [](const Parameter& parameter) {

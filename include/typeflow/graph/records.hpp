@@ -37,7 +37,7 @@ struct Type {
   }
 };
 
-/// How a variable gets its first value; made by the functions of front/initializers.hpp.
+/// How a variable gets its initial value; made by the functions of front/initializers.hpp.
 struct Initializer {
   enum class Kind : std::uint8_t {
     unset,
@@ -67,7 +67,8 @@ struct Initializer {
     copy.seed = own;
     return copy;
   }
-  /// What a variable of this initialiser and path starts with, for another one of its shape.
+  /// The initial value of a variable with this initialiser and path, for another variable of its
+  /// shape.
   constexpr Initializer as_of(std::uint64_t its_path) const {
     Initializer copy = *this;
     if (copy.path == 0) copy.path = its_path;
@@ -75,10 +76,10 @@ struct Initializer {
   }
 };
 
-/// What a variable's size adds to the loss, l1 sum(|w|) + l2 sum(w^2) / 2; made by the functions of
-/// front/regularizers.hpp.
+/// A penalty on a variable's size, which is added to the loss: l1 sum(|w|) + l2 sum(w^2) / 2. Made
+/// by the functions of front/regularizers.hpp.
 struct Regularizer {
-  bool set;  ///< whether one was named; where not, the scope's counts
+  bool set;  ///< whether one was named; if not, the scope's is used
   double l1;
   double l2;
 };
@@ -101,7 +102,8 @@ struct Range {
   Id count;
 };
 
-/// A size for passes, which only compare: with symbols as 64, and so small that sums of some fit.
+/// A size for passes, which only compare it. Symbols count as 64; sizes are so small that sums of
+/// some fit.
 inline constexpr SymbolSizes typical_sizes = [] {
   SymbolSizes sizes;
   for (std::int64_t& size : sizes.of) size = 64;
@@ -114,7 +116,7 @@ constexpr std::int64_t typical_bytes(const Type& type) {
   return bytes < most ? bytes : most;
 }
 
-/// A place in the user's program, and what was asked for there.
+/// A place in the user's program, and the operation that was asked for there.
 struct SourceLine {
   const char* file;
   int line;
@@ -122,7 +124,7 @@ struct SourceLine {
   bool within;    ///< ...or of another operation...
   const Op* op;   ///< ...of this one. (Under sanitizers g++ can't tell a constant that it is null.)
 
-  /// What is made from here on is a part of this operation, if not of one around it.
+  /// Nodes made from here on are parts of this operation, unless they are parts of one around it.
   constexpr void make_part_of(const Op& other) {
     if (within) return;
     within = true;
@@ -150,9 +152,9 @@ struct Node {
   SourceLine source;
 };
 
-/// A part of the graph with values of its own: the whole graph, a branch, a loop's body. Its
-/// values leave it only through `results`; what it reads of outer ones are its owner's `captures`.
-/// Ranges are in Graph::lists.
+/// A part of the graph with values of its own: the whole graph, a branch, a loop's body. Its values
+/// leave it only through `results`. Outer values that it reads are its owner's `captures`. Ranges
+/// are in Graph::lists.
 struct Region {
   Id parent;
   Id owner;          ///< the node; none of the whole graph
@@ -163,8 +165,8 @@ struct Region {
   Range accesses;    ///< of variables as they are then, and of what is outside; see Access
 };
 
-/// That a region reads or writes a variable as it is when a node of it runs, or has an effect
-/// outside, as one number.
+/// That a region reads or writes a variable's present value, or has another effect: encoded as one
+/// number.
 struct Access {
   static constexpr Id outside = -1;
   Id variable;  ///< in Graph::variable_records
@@ -178,10 +180,10 @@ struct Access {
 
 /// A frame of primitives of control flow (ops/control/primitives.hpp): all iterations of one loop.
 struct FrameRecord {
-  std::int64_t max_iterations;  ///< 0: no limit
+  std::int64_t max_iterations;  ///< 0: unlimited
 };
-/// What the next iteration has in place of a Merge's input. It is made after that Merge, hence no
-/// input of its node.
+/// The value that replaces a Merge's input in the next iteration. It is made after the Merge, so it
+/// is no input of the Merge's node.
 struct BackEdge {
   Id merge;  ///< a value
   Id next;   ///< that of a NextIteration
@@ -197,7 +199,8 @@ enum class NameKind : std::uint8_t {
   key  ///< no name for users: counts a scope's random operations of a kind that have no label
 };
 
-/// A name that the user gave: {literal, scope, suffix}; the text is composed only when printed.
+/// A name that the user gave: {literal, scope, suffix}. Its text is composed only when it is
+/// printed.
 struct Name {
   const char* text;
   int length;

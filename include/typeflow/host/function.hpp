@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a host function is called with, and what the model says of it.
+// The arguments of host functions, and their traits.
 //
 // A model is a constant, so it can hold a function but no object: a lambda without captures, a
 // class without data members, or a function by its name, function<f>.
@@ -23,9 +23,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// A tensor's elements as a host function sees them, in row-major order: a range, which is a
-/// std::span<T>, too. T is const for an input; strings are std::string_view there, and std::string
-/// in a result. A scalar is its element.
+/// A tensor's elements for a host function, in row-major order: a range, which converts to a
+/// std::span<T>. T is const for an input. Strings are std::string_view in an input and std::string
+/// in a result. The view of a scalar converts to its element.
 template <class T, int Rank>
 class HostView {
  public:
@@ -103,15 +103,15 @@ struct PureFunction {};
 template <class F, class G>
 struct DifferentiableFunction {};
 
-/// f, which depends on nothing but its inputs and changes nothing but its results: equal calls are
+/// Declares that f depends only on its inputs and changes only its results. Equal calls are then
 /// made once, and runs call it in any order with other effects.
 template <class F>
 constexpr PureFunction<F> pure(const F&) {
   return {};
 }
 
-/// f with a gradient. gradient(x..., y..., dy..., dx...) is a host function, too: it is given what
-/// f was and what f gave, for each result the gradient dy, and fills the gradient dx for each
+/// f with a gradient. gradient(x..., y..., dy..., dx...) is a host function, too. It gets f's
+/// inputs x, f's results y and the gradient dy of each result, and fills the gradient dx of each
 /// floating-point input.
 template <class F, class G>
 constexpr DifferentiableFunction<F, G> differentiable(const F&, const G&) {
@@ -120,7 +120,7 @@ constexpr DifferentiableFunction<F, G> differentiable(const F&, const G&) {
 
 namespace detail {
 
-/// What pure and differentiable say of a function.
+/// The declarations of pure and differentiable.
 template <class F>
 struct HostTraits {
   using Called = F;
@@ -136,8 +136,8 @@ struct HostTraits<DifferentiableFunction<F, G>> : HostTraits<F> {
   using Gradient = G;
 };
 
-/// Whether the name that the compiler gives a function's type is its alone. g++ calls two lambdas
-/// of one function the same, unless a parameter is auto.
+/// Whether no other function has the name that the compiler gives a function's type. g++ gives two
+/// lambdas in one function the same name, unless a parameter is auto.
 template <class F>
 constexpr bool has_own_name() {
   constexpr std::string_view name = type_name<F>();
@@ -154,7 +154,7 @@ inline constexpr bool is_stateless = std::is_empty_v<F> && std::is_default_const
 template <class T>
 using HostResult = std::conditional_t<is_string<T>, std::string, T>;
 
-/// How a function may take tensors of these types, and give tensors of those.
+/// How a function with inputs and results of these types is called.
 template <class F, class Inputs, class Results>
 struct HostCall;
 template <class F, class... In, class... Out>

@@ -36,7 +36,7 @@ auto input(const Tensor& x) {
   return HostView<const T, rank>(static_cast<const T*>(x.data), extents_of<rank>(x));
 }
 
-/// A result while it is computed: zeros in place, or strings that the run takes over.
+/// A result while it is computed: zeros in its memory, or strings that the run takes over.
 template <class R>
 class Output {
   using T = typename R::element;

@@ -24,7 +24,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// What messages call the operation of a host function; no node is one.
+/// The name of a host function's operation in messages; no node has this operation.
 struct HostFunction : custom {
   static constexpr std::string_view name = "Host";
 };
@@ -33,7 +33,7 @@ struct HostFunction : custom {
 
 namespace detail {
 
-/// A name of its own for the operation O: "Host#" and the hash of its type's name.
+/// A unique name for the operation O: "Host#" and the hash of its type's name.
 template <class O>
 struct HostName {
   static constexpr std::array<char, 21> text = [] {
@@ -44,7 +44,7 @@ struct HostName {
   }();
 };
 
-/// Calls f(), and throws what it throws as an Error with the same text.
+/// Calls f(), and rethrows its exceptions as an Error with the same text.
 template <class F>
 void call_host(const F& f) {
   try {
@@ -95,7 +95,7 @@ struct HostBuffer {
 
 namespace ops {
 
-/// What Self, a Host of the function F, is but for its gradient.
+/// A Host of the function F, without its gradient; Self is that Host.
 template <class Self, class F, bool IsPure, class Inputs, class Results>
 struct host_base;
 
@@ -123,8 +123,8 @@ struct host_base<Self, F, IsPure, std::tuple<In...>, std::tuple<Out...>> : custo
   }
 };
 
-/// Calls F with tensors of the types of Inputs, for those of Results; without any it gives a token.
-/// G is the function that gives its gradient, or void. Both tuples are of Result<T, D...>.
+/// Calls F with tensors of the types Inputs and Results; without results it gives a token. G is the
+/// gradient's function, or void. Both tuples are of Result<T, D...>.
 template <class F, class G, bool IsPure, class Inputs, class Results>
 struct Host;
 template <class F, bool IsPure, class Inputs, class Results>
@@ -146,7 +146,7 @@ constexpr std::array<AnyExpr, sizeof...(Out)> add_host(ir::Graph& graph, const I
   }
 }
 
-/// Those of Result types that are floating-point, as a tuple.
+/// The floating-point ones of Result types, as a tuple.
 template <class... In>
 using FloatingOf =
     decltype(std::tuple_cat(std::declval<std::conditional_t<is_real_floating<typename In::element>,
@@ -217,7 +217,7 @@ struct ResultLike<std::pair<T, Shape<D...>>> {
 template <class X>
 using InputOf = typename ResultLike<std::pair<typename X::element, typename X::shape>>::type;
 
-/// host() of functions whose uses have been checked.
+/// host() for functions whose use has been checked.
 template <class... R, class F, class... X>
 constexpr auto host_node(const F&, const X&... x) {
   using Traits = HostTraits<F>;
@@ -290,18 +290,19 @@ constexpr auto checked_host(const F& f, const X&... x) {
 ///     for (std::int64_t i = 0; i < y.size(); ++i) y[i] = score(x(i, 0), x(i, 1));
 ///   }, x);                                                        // (batch,2) -> (batch)
 ///
-/// f is given a HostView<const T, rank> for each x, and then a HostView<T, rank> of zeros for each
-/// result, which it fills. It may return its result instead, if that is one scalar. Without
-/// results, host(f, x...) is an Effect; with several, a std::tuple. Symbols (tf::batch) in a
-/// result's shape are those of the run.
+/// f gets a HostView<const T, rank> for each x, then a HostView<T, rank> of zeros for each result,
+/// which it fills. If the only result is a scalar, f may return it instead. Without results,
+/// host(f, x...) is an Effect; with several, a std::tuple. Symbols (tf::batch) in a result's shape
+/// have the values of the run.
 ///
-/// f has no captures and no data members; a function is given as function<f>. It is called on the
-/// thread that runs, and by runs at the same time if there are such. What it throws ends the run
-/// with an Error of the same text.
+/// f has no captures and no data members; pass a function as function<f>. It is called on the
+/// thread of the run, by simultaneous runs at the same time. Its exceptions end the run with an
+/// Error of the same text.
 ///
-/// It is an effect: calls that a run executes are never shared, and stay in the model's order with
-/// checks and other effects outside of variables. pure(f) says that it is none, differentiable(f,
-/// df) that it has a gradient; custom_gradient gives one that is made of operations.
+/// It is an effect: calls that a run executes are never merged, and stay in the model's order,
+/// together with checks and other effects that concern no variable. pure(f) declares that it is no
+/// effect; differentiable(f, df) gives it a gradient; custom_gradient gives it one that is made of
+/// operations.
 template <class... R, class F, class X>
 constexpr auto host(const F& f, const X& x,
                     std::source_location at = std::source_location::current()) {

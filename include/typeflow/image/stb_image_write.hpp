@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#pragma GCC system_header  // stb's warnings are not ours to mend
+#pragma GCC system_header  // stb's warnings are not ours
 
-// The one place that includes stb_image_write. It goes into a namespace of ours, with internal
-// linkage and its macros put back, so that a program may have its own copy of stb besides, in the
-// same translation unit or another.
+// The only place that includes stb_image_write. It goes into a namespace of ours, with internal
+// linkage, and its macros are restored. So a program may have its own copy of stb, in the same
+// translation unit or another.
 
-#include <assert.h>  // what stb includes: here, so that none of it lands in our namespace
+#include <assert.h>  // stb's includes, here so that none of them lands in our namespace
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@
 #define STBI_WRITE_NO_STDIO
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail::stb {
-using ::abs;  // what it calls, and typeflow has functions on tensors of that name
+using ::abs;  // called by stb; typeflow has tensor functions of that name
 #include <stb/stb_image_write.h>
 }  // namespace typeflow::inline TYPEFLOW_TARGET::detail::stb
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Images made brighter, of more contrast, more colourful, of another hue; the same at random, as
-// training sets are augmented; per_image_standardization. All composed.
+// Changes of brightness, contrast, saturation and hue; the same at random, to augment training
+// sets; per_image_standardization. All are composed.
 //
-// Images of integers are scaled to [0, 1], changed and scaled back (color.hpp). Those of
-// floating-point numbers are changed as they are, so that they may leave [0, 1].
+// Integer images are scaled to [0, 1], changed, and scaled back (color.hpp). Floating-point images
+// are changed directly, so they may leave [0, 1].
 
 #include <source_location>
 
@@ -67,7 +67,7 @@ constexpr auto change(const X& x, const Scalar& amount, Change f) {
       in_unit_range(x.any(), [&](const AnyExpr& v) { return f(v, setting(v, amount)); });
   return detail::same_type(x, y.id);
 }
-/// Each image of x changed by a number that is drawn for it from [low, high).
+/// Each image of x changed by its own number, drawn from [low, high).
 template <TypedExpr X>
 constexpr auto change_at_random(const X& x, const Label& function, const Label& label, double low,
                                 double high, Change f) {
@@ -92,7 +92,7 @@ constexpr auto adjust_brightness(const X& x, const Scalar& delta,
   return images::change(x, delta, images::brighten);
 }
 
-/// (x - mean) factor + mean, the mean being that of the image's channel. (S) -> (S), images
+/// (x - mean) * factor + mean, with the mean of each image's channel. (S) -> (S), images
 template <TypedExpr X>
 constexpr auto adjust_contrast(const X& x, const Scalar& factor,
                                std::source_location at = std::source_location::current()) {
@@ -102,8 +102,8 @@ constexpr auto adjust_contrast(const X& x, const Scalar& factor,
   return images::change(x, factor, images::change_contrast);
 }
 
-/// Red, green and blue in [0, 1] with their saturation (rgb_to_hsv) times a factor, 1 at most.
-/// (..,3) -> (..,3), images
+/// Images of red, green and blue in [0, 1] with their saturation (rgb_to_hsv) multiplied by a
+/// factor, at most 1. (..,3) -> (..,3), images
 template <TypedExpr X>
 constexpr auto adjust_saturation(const X& x, const Scalar& factor,
                                  std::source_location at = std::source_location::current()) {
@@ -118,8 +118,8 @@ constexpr auto adjust_saturation(const X& x, const Scalar& factor,
   }
 }
 
-/// Red, green and blue in [0, 1] with their hue (rgb_to_hsv) turned by delta, of which 1 is a whole
-/// turn. (..,3) -> (..,3), images
+/// Images of red, green and blue in [0, 1] with their hue (rgb_to_hsv) shifted by delta; 1 is a
+/// whole turn. (..,3) -> (..,3), images
 template <TypedExpr X>
 constexpr auto adjust_hue(const X& x, const Scalar& delta,
                           std::source_location at = std::source_location::current()) {
@@ -134,7 +134,7 @@ constexpr auto adjust_hue(const X& x, const Scalar& delta,
   }
 }
 
-/// gain x^gamma: darker for a gamma above 1, brighter below. A gamma below 0 is a mistake of the
+/// gain * x^gamma: darker for gamma above 1, brighter below. A negative gamma is a mistake of the
 /// model. (S) -> (S), images
 template <TypedExpr X>
 constexpr auto adjust_gamma(const X& x, const Scalar& gamma, const Scalar& gain = 1,
@@ -151,8 +151,8 @@ constexpr auto adjust_gamma(const X& x, const Scalar& gamma, const Scalar& gain 
 }
 
 /// adjust_brightness of each image by a number from [-max_delta, max_delta), drawn anew in each
-/// run. The label is the result's name, and what it draws depends on no other operation. A
-/// max_delta below 0 is a mistake of the model. (S) -> (S), images
+/// run. The label is the result's name; with it, the numbers depend on no other operation. A
+/// negative max_delta is a mistake of the model. (S) -> (S), images
 template <TypedExpr X>
 constexpr auto random_brightness(const X& x, double max_delta, Label label = "",
                                  std::source_location at = std::source_location::current()) {
@@ -166,9 +166,9 @@ constexpr auto random_brightness(const X& x, double max_delta, Label label = "",
                                   images::brighten);
 }
 
-/// adjust_contrast of each image by a factor from [lower, upper), drawn anew in each run; as
-/// random_brightness. Other numbers than 0 <= lower <= upper are a mistake of the model.
-/// (S) -> (S), images
+/// adjust_contrast of each image by a factor from [lower, upper), drawn anew in each run; label as
+/// in random_brightness. It is a mistake of the model unless 0 <= lower <= upper. (S) -> (S),
+/// images
 template <TypedExpr X>
 constexpr auto random_contrast(const X& x, double lower, double upper, Label label = "",
                                std::source_location at = std::source_location::current()) {
@@ -182,8 +182,8 @@ constexpr auto random_contrast(const X& x, double lower, double upper, Label lab
                                   images::change_contrast);
 }
 
-/// adjust_saturation of each image by a factor from [lower, upper), drawn anew in each run; as
-/// random_brightness. Other numbers than 0 <= lower <= upper are a mistake of the model.
+/// adjust_saturation of each image by a factor from [lower, upper), drawn anew in each run; label
+/// as in random_brightness. It is a mistake of the model unless 0 <= lower <= upper.
 /// (..,3) -> (..,3), images
 template <TypedExpr X>
 constexpr auto random_saturation(const X& x, double lower, double upper, Label label = "",
@@ -203,7 +203,7 @@ constexpr auto random_saturation(const X& x, double lower, double upper, Label l
 }
 
 /// adjust_hue of each image by a part of a turn from [-max_delta, max_delta), drawn anew in each
-/// run; as random_brightness. A max_delta that is not in [0, 1/2] is a mistake of the model.
+/// run; label as in random_brightness. A max_delta outside of [0, 1/2] is a mistake of the model.
 /// (..,3) -> (..,3), images
 template <TypedExpr X>
 constexpr auto random_hue(const X& x, double max_delta, Label label = "",
@@ -222,9 +222,9 @@ constexpr auto random_hue(const X& x, double max_delta, Label label = "",
   }
 }
 
-/// Each image with mean 0 and standard deviation 1: (x - mean) / max(deviation, 1 / sqrt(n)), n
-/// being H W C, so that an image of one colour becomes zeros. Integers become float.
-/// (N,H,W,C) -> (N,H,W,C), or without N
+/// Each image with mean 0 and standard deviation 1: (x - mean) / max(deviation, 1 / sqrt(n)) with n
+/// = H W C, so an image of one colour becomes zeros. Integers become float. (N,H,W,C) -> (N,H,W,C),
+/// or without N
 template <TypedExpr X>
 constexpr auto per_image_standardization(
     const X& x, std::source_location at = std::source_location::current()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Boxes: those of the highest scores that don't overlap (non_max_suppression), and frames drawn
-// into images (draw_bounding_boxes). A box is (y1, x1, y2, x2), two opposite corners.
+// Boxes: non_max_suppression keeps those with the highest scores that don't overlap;
+// draw_bounding_boxes draws frames into images. A box is (y1, x1, y2, x2), two opposite corners.
 
 #include <algorithm>
 #include <array>
@@ -21,11 +21,11 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Settings of non_max_suppression.
 struct NonMaxSuppression {
-  double iou_threshold = 0.5;  ///< boxes that overlap more than this are one
+  double iou_threshold = 0.5;  ///< of two boxes that overlap more than this, one is dropped
   double score_threshold = -std::numeric_limits<double>::infinity();  ///< scores must be above
 };
 
-/// The boxes that non_max_suppression keeps, `count` of them, then zeros.
+/// Indices of the boxes that non_max_suppression keeps: `count` of them, then zeros.
 template <TypedExpr I>
 struct KeptBoxes {
   I indices;
@@ -34,7 +34,8 @@ struct KeptBoxes {
 
 namespace images {
 
-/// The area that two boxes share over that which they cover together; 0 if one has none.
+/// Intersection over union: the area that two boxes share, over the area that they cover together;
+/// 0 if a box has no area.
 template <class Box>
 constexpr double intersection_over_union(const Box& a, const Box& b) {
   const auto side = [](double from, double to) { return std::max(to - from, 0.0); };
@@ -163,13 +164,15 @@ constexpr AnyExpr draw_boxes(const AnyExpr& x, const AnyExpr& boxes, const AnyEx
 
 }  // namespace images
 
-/// The boxes of the highest scores, but for those of which another one that is kept already covers
-/// more than `iou_threshold` (their intersection over their union): {indices, count}, the indices
-/// in the order of scores, zeros behind `count` of them.
-/// non_max_suppression<100>(boxes, scores, {.iou_threshold = 0.7}): (B,4) x (B) -> (Most) and ()
+/// The boxes with the highest scores, without those that overlap a kept box by more than
+/// `iou_threshold`, an intersection over union:
+/// non_max_suppression<100>(boxes, scores, {.iou_threshold = 0.7}). The result is {indices, count},
+/// with indices in the order of scores and zeros after `count` of them. (B,4) x (B) -> (Most) and
+/// ()
 ///
-/// Boxes are (y1, x1, y2, x2), any two opposite corners. Scores must be above `score_threshold`, of
-/// equal ones the first comes first; a score of NaN is never kept. No gradient flows back.
+/// Boxes are (y1, x1, y2, x2), any two opposite corners. Scores must be above `score_threshold`;
+/// among equal scores the first box comes first; a score of NaN is never kept. No gradient flows
+/// through it.
 template <Extent Most, TypedExpr B, TypedExpr S>
 constexpr auto non_max_suppression(const B& boxes, const S& scores,
                                    const NonMaxSuppression& options = {},
@@ -197,12 +200,12 @@ constexpr auto non_max_suppression(const B& boxes, const S& scores,
   }
 }
 
-/// Frames of one pixel's width around boxes (y1, x1, y2, x2), in which the first row or column is 0
-/// and the last is 1; box b in the color colors[b % K], later ones over earlier ones. Lines outside
-/// of the image are not drawn, and a box with y1 > y2 or x1 > x2 not at all.
+/// Images with frames of one pixel's width around boxes (y1, x1, y2, x2), where 0 is the first row
+/// or column and 1 the last. Box b has the color colors[b % K]; later boxes cover earlier ones.
+/// Lines outside of the image are not drawn, and neither are boxes with y1 > y2 or x1 > x2.
 /// (N,H,W,C) x (N,B,4) x (K,C) -> (N,H,W,C)
 ///
-/// TensorFlow's draw_bounding_boxes. A gradient flows to the pixels that are left, and to the
+/// TensorFlow's draw_bounding_boxes. Gradients flow to the pixels outside of frames, and to the
 /// colors.
 template <TypedExpr X, TypedExpr B, TypedExpr C>
 constexpr auto draw_bounding_boxes(const X& x, const B& boxes, const C& colors,
@@ -237,8 +240,8 @@ constexpr auto draw_bounding_boxes(const X& x, const B& boxes, const C& colors,
   return detail::same_type(x, x.id());
 }
 
-/// The same in TensorFlow's ten colors, which begin with yellow, blue, red and lime; of images with
-/// one channel in white. (N,H,W,C) x (N,B,4) -> (N,H,W,C), C of 1, 3 or 4
+/// The same in TensorFlow's ten colors, which begin with yellow, blue, red and lime; white for
+/// images with one channel. (N,H,W,C) x (N,B,4) -> (N,H,W,C) with C of 1, 3 or 4
 template <TypedExpr X, TypedExpr B>
 constexpr auto draw_bounding_boxes(const X& x, const B& boxes,
                                    std::source_location at = std::source_location::current()) {

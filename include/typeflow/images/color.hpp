@@ -2,10 +2,10 @@
 #pragma once
 
 // Element types and colours of images: convert_image_dtype, rgb_to_hsv, hsv_to_rgb,
-// rgb_to_grayscale, grayscale_to_rgb. All composed.
+// rgb_to_grayscale, grayscale_to_rgb. All are composed.
 //
-// In images of floating-point numbers black is 0 and white is 1, in those of integers white is the
-// largest number of their type.
+// Black is 0. White is 1 in floating-point images, and the largest number of the type in integer
+// images.
 
 #include <cstdint>
 #include <source_location>
@@ -21,13 +21,13 @@ namespace images {
 
 /// Integers below 2^bits are those of this type.
 constexpr int value_bits(DType type) { return 8 * size_of(type) - (is_unsigned(type) ? 0 : 1); }
-/// White: the largest number of an integer type, as near as a double has it.
+/// White: the largest number of an integer type, rounded to a double.
 constexpr double white_of(DType type) {
   double power = 1;
   for (int i = 0; i < value_bits(type); ++i) power *= 2;
   return power - 1;
 }
-/// What numbers of 16 bits are computed in.
+/// The element type for computing with 16-bit numbers.
 constexpr DType computed_type(DType type) {
   return is_half_precision(type) ? DType::float32 : type;
 }
@@ -48,7 +48,8 @@ constexpr AnyExpr convert_to(const AnyExpr& x, DType to) {
   return less < 0 ? y * (std::int64_t{1} << -less) : y;
 }
 
-/// f(x), of integers as numbers in [0, 1] and of those of 16 bits as float; in x's element type.
+/// f(x), with integers as numbers in [0, 1] and 16-bit numbers as float; the result has x's element
+/// type.
 template <class F>
 constexpr AnyExpr in_unit_range(const AnyExpr& x, const F& f) {
   if (is_integer(x.dtype())) return convert_to(f(convert_to(x, DType::float32)), x.dtype());
@@ -96,10 +97,13 @@ constexpr AnyExpr rgb_of(const Hsv& x) {
 
 }  // namespace images
 
-/// Images with elements of type T, from black to white: integers are divided by the largest of
-/// their type to be in [0, 1], and numbers are multiplied by one half more than that to become
-/// integers, which saturate; integers of other sizes are multiplied or divided by a power of 2.
-/// convert_image_dtype<float>(x), tensor of any shape. (S) -> (S)
+/// Images with elements of type T, with black and white of x mapped to those of T:
+/// convert_image_dtype<float>(x), a tensor of any shape. (S) -> (S)
+///
+/// - Integers become floating-point by dividing by the largest number of their type.
+/// - Floating-point numbers become integers by multiplying by (the largest number + 1/2); they
+///   saturate.
+/// - Integers of another size are multiplied or divided by a power of 2.
 ///
 /// TensorFlow's convert_image_dtype with saturate=True.
 template <Element T, TypedExpr X>
@@ -115,8 +119,8 @@ constexpr auto convert_image_dtype(const X& x,
   }
 }
 
-/// Red, green and blue in [0, 1] as hue, saturation and value, all in [0, 1]: red has hue 0, green
-/// 1/3, blue 2/3, and grey 0. (..,3) -> (..,3), images
+/// Hue, saturation and value, all in [0, 1], of red, green and blue in [0, 1]. Red has hue 0, green
+/// 1/3, blue 2/3, grey 0. (..,3) -> (..,3), images
 template <TypedExpr X>
 constexpr auto rgb_to_hsv(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(images::have_channels<X, 3>,

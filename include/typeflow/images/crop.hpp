@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Parts of images: crop_or_pad, central_crop, random_crop, and crop_and_resize, which is made of
-// gathers and of what interpolates between them, so that its gradients are those of the parts.
+// Parts of images: crop_or_pad, central_crop, random_crop, and crop_and_resize, which is composed
+// of gathers and interpolation, so its gradients are those of its parts.
 
 #include <cstdint>
 #include <source_location>
@@ -24,7 +24,8 @@ struct CropAndResize {
 
 namespace images {
 
-/// An axis in the middle cut or padded with zeros to this size; an odd element at the end.
+/// x with an axis cropped or padded with zeros to this size, symmetrically; an odd element is at
+/// the end.
 constexpr AnyExpr fit_centred(const AnyExpr& x, int axis, Extent size) {
   const Extent extent = x.dims().extent[axis];
   if (extent > size) return slice_along(x, axis, (extent - size) / 2, size);
@@ -35,7 +36,7 @@ constexpr AnyExpr fit_centred(const AnyExpr& x, int axis, Extent size) {
   return pad_to(x, window, dims, detail::constant_node(*x.graph, x.dtype(), Number{}));
 }
 
-/// How much central_crop takes off in front and behind.
+/// The number of rows or columns that central_crop cuts off at the start and at the end.
 constexpr Extent margin_of(Extent extent, std::intmax_t numerator, std::intmax_t denominator) {
   return extent * (denominator - numerator) / (2 * denominator);
 }
@@ -50,7 +51,7 @@ struct CentralRule {
   }();
 };
 
-/// A part of each image, from a row and column on that are drawn for it.
+/// A part of each image, from a row and column that are drawn for it.
 constexpr AnyExpr crop_at_random(const AnyExpr& x, Extent height, Extent width,
                                  const Label& label) {
   ir::Graph& graph = *x.graph;
@@ -73,13 +74,13 @@ constexpr AnyExpr crop_at_random(const AnyExpr& x, Extent height, Extent width,
   return detail::labelled(reshape_to(taken, with_sides(dims, height, width)), label);
 }
 
-/// Where the places of a crop lie along an axis of `extent` elements, in those. (B,4) -> (B,size)
+/// Positions of a crop's rows or columns along an axis of `extent` elements. (B,4) -> (B,size)
 constexpr AnyExpr crop_places(const AnyExpr& boxes, int axis, Extent extent, Extent size) {
   const AnyExpr begin = slice_along(boxes, 1, axis, 1);
   const AnyExpr end = slice_along(boxes, 1, axis + 2, 1);
   const auto last = static_cast<double>(extent - 1);
   if (size == 1) return (begin + end) * (0.5 * last);
-  // The share is 1 at the last place, so that the corners of an image are exactly its last pixels.
+  // The share is 1 at the last place, so the corners of a whole image are exactly its last pixels.
   const AnyExpr place = cast_to(index_along(*boxes.graph, Dims{2, {1, size}}, 1), boxes.dtype());
   return begin * last + place / static_cast<double>(size - 1) * ((end - begin) * last);
 }
@@ -93,7 +94,7 @@ constexpr AnyExpr crop_boxes(const AnyExpr& x, const AnyExpr& boxes, const AnyEx
   const Extent channels = dims.extent[3];
   const Extent count = boxes.dims().extent[0];
   const AnyExpr pixels = reshape_to(x, Dims{2, {product_of(dims, 0, 3), channels}});
-  // Looked up among the numbers of all images, where one that is none is found.
+  // Looks the index up among the numbers of all images, so an index outside of the batch is found.
   const AnyExpr images = index_along(*x.graph, Dims{1, {dims.extent[0]}}, 0);
   const AnyExpr chosen = detail::gather_node(images, box_indices, 0, 0, Indexing::crop_and_resize);
   const AnyExpr image = reshape_to(cast_to(chosen, DType::int64), Dims{3, {count, 1, 1}});
@@ -147,10 +148,10 @@ struct CropRule {
 
 }  // namespace images
 
-/// Images of another size about the same centre: cut where they are larger, with zeros around them
+/// Images of another size about the same centre: cropped where they are larger, padded with zeros
 /// where they are smaller. crop_or_pad<224, 224>(x): (N,H,W,C) -> (N,Height,Width,C), or without N.
-/// TensorFlow's resize_image_with_crop_or_pad: of an odd number of rows or columns one more is cut
-/// or added behind.
+/// TensorFlow's resize_image_with_crop_or_pad: of an odd number of rows or columns, the extra one
+/// is at the end.
 template <Extent Height, Extent Width, TypedExpr X>
 constexpr auto crop_or_pad(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(images::have_sides<X>,
@@ -168,8 +169,8 @@ constexpr auto crop_or_pad(const X& x, std::source_location at = std::source_loc
   }
 }
 
-/// The part in the middle of images, as a fraction of their sides: central_crop<7, 8>(x). As many
-/// rows are cut above as below, (H - H fraction) / 2 rounded down, and so are columns.
+/// The middle part of images, a fraction of their sides: central_crop<7, 8>(x). It cuts
+/// (H - H fraction) / 2 rows, rounded down, above and below; likewise columns.
 /// (N,H,W,C) -> (N,H',W',C), or without N
 template <std::intmax_t Numerator, std::intmax_t Denominator, TypedExpr X>
 constexpr auto central_crop(const X& x, std::source_location at = std::source_location::current()) {
@@ -190,9 +191,9 @@ constexpr auto central_crop(const X& x, std::source_location at = std::source_lo
   }
 }
 
-/// A part of each image of this size, from a row and a column on that are drawn for it anew in each
-/// run, every place as likely as another: random_crop<24, 24>(x). The label is the result's name,
-/// and what it draws depends on no other operation. (N,H,W,C) -> (N,Height,Width,C), or without N
+/// A part of each image with this size, from a row and a column drawn for it anew in each run, all
+/// places equally likely: random_crop<24, 24>(x). The label is the result's name; with it, the
+/// places depend on no other operation. (N,H,W,C) -> (N,Height,Width,C), or without N
 ///
 /// (TensorFlow's random_crop draws one place for a whole batch.)
 template <Extent Height, Extent Width, TypedExpr X>
@@ -216,14 +217,14 @@ constexpr auto random_crop(const X& x, Label label = "",
   }
 }
 
-/// Boxes cut out of images and resized: box b of image box_indices[b] between its corners
-/// (y1, x1, y2, x2), in which the first row or column is 0 and the last is 1. A box with y1 > y2 or
-/// x1 > x2 is mirrored. What lies outside of the image is `extrapolation_value`.
-/// crop_and_resize<14, 14>(x, boxes, box_indices): (N,H,W,C) x (B,4) x (B) -> (B,Height,Width,C)
+/// Boxes cut out of images and resized: crop_and_resize<14, 14>(x, boxes, box_indices). Box b is
+/// the part of image box_indices[b] between its corners (y1, x1, y2, x2), where 0 is the first row
+/// or column and 1 the last. A box with y1 > y2 or x1 > x2 is mirrored. Places outside of the image
+/// have `extrapolation_value`. (N,H,W,C) x (B,4) x (B) -> (B,Height,Width,C)
 ///
-/// Row j of a crop is at y1 (H-1) + j (y2-y1) (H-1) / (Height-1), a single one in the middle of its
-/// box (TensorFlow's crop_and_resize). Gradients flow to the images and, of bilinear crops, to the
-/// boxes. A box index outside of [0, N) is an Error of the run.
+/// Row j of a crop is at y1 (H-1) + j (y2-y1) (H-1) / (Height-1); a single row is in the middle of
+/// its box (TensorFlow's crop_and_resize). Gradients flow to the images and, for bilinear crops, to
+/// the boxes. A box index outside of [0, N) is an Error of the run.
 template <Extent Height, Extent Width, CropAndResize Options = CropAndResize{}, TypedExpr X,
           TypedExpr B, TypedExpr I>
 constexpr auto crop_and_resize(const X& x, const B& boxes, const I& box_indices,

@@ -12,7 +12,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace images {
 
-/// x with the axis that is `from_last` mirrored, or each image as it is, with equal chances.
+/// x with the axis `from_last` mirrored, or each image unchanged, with equal chances.
 constexpr AnyExpr flip_at_random(const AnyExpr& x, int from_last, const Label& function,
                                  const Label& label) {
   const AnyExpr u = draw_each(x, function, label, 0, 1);
@@ -38,7 +38,7 @@ struct TurnRule {
 
 }  // namespace images
 
-/// Images with left and right exchanged. (N,H,W,C) -> (N,H,W,C), or without N
+/// Images with left and right swapped. (N,H,W,C) -> (N,H,W,C), or without N
 template <TypedExpr X>
 constexpr auto flip_left_right(const X& x,
                                std::source_location at = std::source_location::current()) {
@@ -48,7 +48,7 @@ constexpr auto flip_left_right(const X& x,
   return detail::same_type(x, reverse_to(x.any(), 1u << (X::rank - 2)).id);
 }
 
-/// Images with top and bottom exchanged. (N,H,W,C) -> (N,H,W,C), or without N
+/// Images with top and bottom swapped. (N,H,W,C) -> (N,H,W,C), or without N
 template <TypedExpr X>
 constexpr auto flip_up_down(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(images::are_images<X>, "flip_up_down(x): x must be images, (N,H,W,C) or (H,W,C)");
@@ -56,8 +56,8 @@ constexpr auto flip_up_down(const X& x, std::source_location at = std::source_lo
   return detail::same_type(x, reverse_to(x.any(), 1u << (X::rank - 3)).id);
 }
 
-/// Every image with left and right exchanged or as it is, with equal chances, drawn for each of a
-/// batch anew in each run. The label is the result's name, and what it draws depends on no other
+/// Each image with left and right swapped, or unchanged, with equal chances, drawn anew in each run
+/// for each image. The label is the result's name; with it, the choice depends on no other
 /// operation. (N,H,W,C) -> (N,H,W,C), or without N
 template <TypedExpr X>
 constexpr auto random_flip_left_right(const X& x, Label label = "",
@@ -79,7 +79,7 @@ constexpr auto random_flip_up_down(const X& x, Label label = "",
   return detail::same_type(x, images::flip_at_random(x.any(), 3, "random_flip_up_down", label).id);
 }
 
-/// Images with rows and columns exchanged. (N,H,W,C) -> (N,W,H,C), or without N
+/// Images with rows and columns swapped. (N,H,W,C) -> (N,W,H,C), or without N
 template <TypedExpr X>
 constexpr auto transpose_image(const X& x,
                                std::source_location at = std::source_location::current()) {
@@ -94,7 +94,7 @@ constexpr auto transpose_image(const X& x,
   }
 }
 
-/// Images turned counter-clockwise by a right angle, `Turns` times; clockwise if it is below 0.
+/// Images turned counter-clockwise by `Turns` right angles; clockwise if negative.
 /// (N,H,W,C) -> (N,W,H,C), or without N
 template <int Turns = 1, TypedExpr X>
 constexpr auto rot90(const X& x, std::source_location at = std::source_location::current()) {

@@ -15,19 +15,20 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// The matrix of weights of a ResizeAxis: every row has a band of them. The memory is the kernel's
-/// workspace.
+/// The matrix of weights of a ResizeAxis, in the kernel's workspace. Every row has a band of
+/// weights.
 class ResizeBands {
  public:
-  /// A row's elements of the operand, from `first` on, and their weights.
+  /// The weights of a row, for elements of the operand from `first` on.
   struct Band {
     std::int64_t first;
     std::int64_t count;
     std::int64_t weights;  ///< where they begin
   };
 
-  /// Bytes for axes of these extents. An element has 4 weights, or those of the elements that it
-  /// covers: 2 more than fit there. Both the matrix and its transposed are needed for a gradient.
+  /// Bytes for axes of these extents. An element of the result has 4 weights, or one for each
+  /// element that it covers, at most 2 more than the ratio of the extents. A gradient needs the
+  /// matrix and its transpose.
   static std::int64_t bytes(std::int64_t n, std::int64_t m) {
     const std::int64_t rows = checked_product(n + m, 1);
     return checked_product(rows, sizeof(Band) + 2 * weights_per_row * sizeof(double));
@@ -70,7 +71,7 @@ class ResizeBands {
       used += band.count;
     }
   }
-  /// Of a band matrix whose bands move to the right: its columns are bands, too.
+  /// Transposes a band matrix. Its bands move to the right, so its columns are bands, too.
   static void transpose(const Band* rows, const double* from, std::int64_t row_count, Band* columns,
                         double* to, std::int64_t column_count) {
     std::fill_n(columns, column_count, Band{nowhere, 0, 0});
@@ -131,7 +132,7 @@ struct kernel_of<ops::ResizeAxis> {
   }
 
  private:
-  /// f(outer, j) for the rows of the result, spread over threads.
+  /// Calls f(outer, j) for the rows of the result, spread over threads.
   template <class F>
   static void each_row(const KernelCall& call, std::int64_t outer, std::int64_t m,
                        std::int64_t inner, const F& f) {
@@ -179,8 +180,8 @@ struct kernel_of<ops::NonMaxSuppression> {
     return checked_product(extents[0], sizeof(std::int32_t));
   }
 
-  /// Each box is compared with those that are kept: in the order of scores, and no more of them
-  /// than it takes.
+  /// Compares boxes, in the order of scores, with the boxes kept so far; stops when enough are
+  /// kept.
   template <class A, class T>
   static void run(const ops::NonMaxSuppression& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {

@@ -2,8 +2,8 @@
 #pragma once
 
 // Windows that move over images: grey-scale dilation and erosion, and the windows themselves as
-// channels (extract_image_patches). Composed of a slice for each of a window's elements, of which
-// dilation makes one chain of maxima.
+// channels (extract_image_patches). Composed of one slice for each element of a window; dilation
+// takes their maxima in one chain.
 
 #include <array>
 #include <cstdint>
@@ -63,7 +63,7 @@ constexpr Windows windows_over(const Dims& x, const Options& options, Extent hei
   return windows;
 }
 
-/// The images with what lies around them.
+/// The images with padding around them.
 constexpr AnyExpr surround(const AnyExpr& x, const Windows& windows, const AnyExpr& border) {
   SliceWindow inside = window_at_start(x.dims());
   Dims size = x.dims();
@@ -73,7 +73,7 @@ constexpr AnyExpr surround(const AnyExpr& x, const Windows& windows, const AnyEx
   }
   return pad_to(x, inside, size, border);
 }
-/// What the window's element (row, column) sees at all places of surrounded images.
+/// The pixels that the window's element (row, column) reads at all places of padded images.
 constexpr AnyExpr seen_by(const AnyExpr& x, const Windows& windows, std::int64_t row,
                           std::int64_t column, const Dims& places) {
   Dims size = places;
@@ -145,11 +145,12 @@ struct PatchesRule {
 
 }  // namespace images
 
-/// Grey-scale dilation: the maximum over a window of x plus the filter, for each channel.
-/// y[n,i,j,c] = max over u, v of x[n, i s + u d, j s + v d, c] + filter[u,v,c], what lies outside
-/// of the image not counting. (N,H,W,C) x (KH,KW,C) -> (N,H',W',C)
+/// Grey-scale dilation: the maximum over a window of x plus the filter, for each channel. Places
+/// outside of the image do not count. (N,H,W,C) x (KH,KW,C) -> (N,H',W',C)
 ///
-/// TensorFlow's dilation2d. Of equal sums the first gets the gradient.
+///   y[n,i,j,c] = max over u, v of x[n, i s + u d, j s + v d, c] + filter[u,v,c]
+///
+/// TensorFlow's dilation2d. Among equal sums the first gets the gradient.
 template <Dilation2d Options = Dilation2d{}, TypedExpr X, TypedExpr F>
 constexpr auto dilation2d(const X& x, const F& filter,
                           std::source_location at = std::source_location::current()) {
@@ -201,7 +202,7 @@ constexpr auto erosion2d(const X& x, const F& filter,
   }
 }
 
-/// The windows of images as channels: pixel by pixel, row by row, with their channels.
+/// Each window of images as channels: row by row, pixel by pixel, with the pixels' channels.
 /// (N,H,W,C) -> (N,H',W',KH*KW*C)
 ///
 /// TensorFlow's extract_image_patches; its rates are `dilations` here.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the operations on images share. Images have three axes, (H,W,C), or four, (N,H,W,C): rows
-// of pixels with their channels last, and their number in front.
+// Shared parts of the operations on images. Images have three axes, (H,W,C), rows of pixels with
+// channels last; or four, (N,H,W,C), with the number of images first.
 
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
@@ -14,7 +14,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace images {
 
-// What static_asserts ask.
+// Conditions for static_asserts.
 
 template <class X>
 inline constexpr bool are_images = X::rank == 3 || X::rank == 4;
@@ -27,7 +27,7 @@ constexpr Extent channels_of(const Dims& x) { return from_end(x, 1); }
 constexpr Extent width_of(const Dims& x) { return from_end(x, 2); }
 constexpr Extent height_of(const Dims& x) { return from_end(x, 3); }
 
-/// Whether height and width are numbers, and there are pixels.
+/// Whether height and width are numbers above 0.
 template <class X>
 inline constexpr bool have_sides = are_images<X> && height_of(X::shape::dims) > 0 &&
                                    width_of(X::shape::dims) > 0;
@@ -58,7 +58,7 @@ struct ChannelsRule {
   static constexpr Dims value = with_channels(S::dims, Channels);
 };
 
-/// The axes `first` to `last` - 1 as one; no_extent if their extents have no product that is one.
+/// The product of the axes `first` to `last` - 1; no_extent if it is no extent.
 constexpr Extent product_of(const Dims& x, int first, int last) {
   Count count{};
   for (int i = first; i < last; ++i) count.multiply(x.extent[i]);

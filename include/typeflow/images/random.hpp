@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What random changes of images draw: each image of a batch its own numbers.
+// Random numbers for changes of images: each image of a batch gets its own.
 
 #include "typeflow/images/pixels.hpp"
 #include "typeflow/ops/random/random.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::images {
 
-/// Uniform in [0, 1), from the path of this function's label, or of its count in the scope.
+/// Uniform in [0, 1), from the path of this function's label, or of its number in the scope.
 constexpr AnyExpr draw(ir::Graph& graph, const Label& function, const Label& label,
                        const Type& type) {
   return detail::uniform_node(graph, graph.add_random_path(function, label), type);
 }
 
-/// A number for each image that broadcasts to it, in [low, high).
+/// A number in [low, high) for each image, which broadcasts to the image.
 constexpr AnyExpr draw_each(const AnyExpr& x, const Label& function, const Label& label, double low,
                             double high) {
   const Dims dims = x.dims();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// resize: images with other sides.
+// resize: images of another size.
 //
-// One operation, ResizeAxis, does it along one axis: every element of the result is a sum of a few
-// neighbours times weights, which depend on the extents alone. All methods are such sums, and the
-// gradient is the same operation with the matrix of weights transposed, so that there are
-// derivatives of any order. Images are resized along one side, then along the other.
+// One operation, ResizeAxis, resizes along one axis. Each element of the result is a weighted sum
+// of a few neighbours; the weights depend on the extents alone. All methods are such sums. The
+// gradient is the same operation with the transposed matrix of weights, so there are derivatives of
+// any order. Images are resized along one side, then along the other.
 //
 // Source of the formulas: TensorFlow's kernels (core/kernels/image/resize_*_op.cc). Positions are
-// fractions of integers here, so that none is rounded; bicubic weights are computed, not looked up
-// in a table of 1024.
+// fractions of integers here, so none is rounded. Bicubic weights are computed, not looked up in a
+// table of 1024.
 
 #include <algorithm>
 #include <array>
@@ -23,23 +23,22 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What a pixel of a resized image is made of.
+/// How a pixel of a resized image is computed.
 enum class Interpolation : std::uint32_t {
   nearest,   ///< one pixel
   bilinear,  ///< 2 x 2 pixels, by their distance
   bicubic,   ///< 4 x 4 pixels, by a cubic convolution (Keys 1981)
-  area       ///< the mean of what the pixel covers
+  area       ///< the mean of the area that the pixel covers
 };
 
-/// Where a pixel of a resized image lies in the image that it is made of. For m of n pixels, pixel
-/// j is at...
+/// The position of a resized image's pixel in the original. For m of n pixels, pixel j is at...
 enum class Sampling : std::uint32_t {
   half_pixel,    ///< (j + 1/2) n/m - 1/2: the centres of pixels meet. TensorFlow 2, PyTorch.
   legacy,        ///< j n/m: TensorFlow 1 without an option
   align_corners  ///< j (n-1)/(m-1): the first and last pixels meet
 };
 
-/// Settings of resize. Of Interpolation::area, half_pixel and legacy are the same.
+/// Settings of resize. For Interpolation::area, half_pixel and legacy are the same.
 struct Resize {
   Interpolation method = Interpolation::bilinear;
   Sampling sampling = Sampling::half_pixel;
@@ -47,7 +46,7 @@ struct Resize {
 
 namespace images {
 
-/// A position between elements: behind element `index` by `part` of a step, in [0, 1).
+/// A position between elements: `part` of a step, in [0, 1), after element `index`.
 struct Position {
   std::int64_t index;
   double part;
@@ -60,7 +59,7 @@ constexpr Position position_at(std::int64_t numerator, std::int64_t denominator)
           static_cast<double>(numerator - index * denominator) / static_cast<double>(denominator)};
 }
 
-/// Which elements element j of a resized axis is made of.
+/// The elements, with weights, from which element j of a resized axis is computed.
 class Taps {
  public:
   constexpr Taps(Resize options, std::int64_t from, std::int64_t to)
@@ -70,7 +69,7 @@ class Taps {
     steps_ = corners ? to - 1 : to;
   }
 
-  /// Calls f(element, weight) for those of element j. An element at the border may come twice.
+  /// Calls f(element, weight) for each of them. An element at the border may come twice.
   template <class F>
   constexpr void of(std::int64_t j, const F& f) const {
     const auto inside = [&](std::int64_t i) { return std::clamp<std::int64_t>(i, 0, from_ - 1); };
@@ -86,7 +85,7 @@ class Taps {
         return tap(at.index + 1, at.part);
       }
       case Interpolation::bicubic: {
-        // Keys' weights, renormalised where the border cuts them off, or those of TensorFlow 1.
+        // Keys' weights, rescaled to a sum of 1 where the border cuts some off, or TensorFlow 1's.
         const bool keys = options_.sampling == Sampling::half_pixel;
         const double a = keys ? -0.5 : -0.75;
         const Position at = position(j);
@@ -144,7 +143,7 @@ class Taps {
 
 namespace ops {
 
-/// The middle one of three axes resized; or the transposed of that, which has its gradient.
+/// Resizes the middle one of three axes; or applies the transposed matrix, for the gradient.
 /// (A,N,B) -> (A,M,B)
 struct ResizeAxis : custom {
   static constexpr std::string_view name = "ResizeAxis";
@@ -199,7 +198,7 @@ namespace images {
 /// x resized along one axis.
 constexpr AnyExpr resize_axis(const AnyExpr& x, int axis, Extent size, Resize options) {
   const Dims from = x.dims();
-  if (from.extent[axis] == size) return x;  // every position is that of an element
+  if (from.extent[axis] == size) return x;  // every position is an element's
   Dims to = from;
   to.extent[axis] = size;
   Dims rows{3,
@@ -219,7 +218,7 @@ constexpr AnyExpr resize_to(const AnyExpr& x, Extent height, Extent width, Resiz
     const Extent h = dims.extent[row];
     const Extent w = dims.extent[row + 1];
     const bool known = !is_symbolic(h) && !is_symbolic(w);
-    if (known && h * width < height * w) {  // what is between has fewer pixels
+    if (known && h * width < height * w) {  // the intermediate image then has fewer pixels
       return resize_axis(resize_axis(v, row + 1, width, options), row, height, options);
     }
     return resize_axis(resize_axis(v, row, height, options), row + 1, width, options);
@@ -228,17 +227,17 @@ constexpr AnyExpr resize_to(const AnyExpr& x, Extent height, Extent width, Resiz
 
 }  // namespace images
 
-/// Images of another size: resize<224, 224>(x), or
-/// resize<224, 224, tf::Resize{.method = tf::Interpolation::bicubic}>(x). Their sides in x may be
-/// symbols. (N,H,W,C) -> (N,Height,Width,C), or without N
+/// Images of another size: resize<224, 224>(x), or resize<224, 224, tf::Resize{.method =
+/// tf::Interpolation::bicubic}>(x). The sides of x may be symbols. (N,H,W,C) -> (N,Height,Width,C),
+/// or without N
 ///
-/// TensorFlow's resize_images. Without settings it is bilinear with half-pixel centres, that of
-/// TensorFlow 2 and of PyTorch's interpolate(align_corners=False). Bicubic weights are those of
-/// Keys (a = -1/2) with half-pixel centres, and those of TensorFlow 1 (a = -3/4) otherwise. When
-/// images become smaller, only `area` looks at all pixels.
+/// TensorFlow's resize_images. By default it is bilinear with half-pixel centres, like TensorFlow 2
+/// and PyTorch's interpolate(align_corners=False). Bicubic weights are Keys' (a = -1/2) with
+/// half-pixel centres, else TensorFlow 1's (a = -3/4). When images become smaller, only `area` uses
+/// all pixels.
 ///
-/// Elements are floating-point numbers; of Interpolation::nearest, of any type. A run with images
-/// that have no pixels is an Error.
+/// Elements are floating-point; Interpolation::nearest takes any type. A run with images that have
+/// no pixels is an Error.
 template <Extent Height, Extent Width, Resize Options = Resize{}, TypedExpr X>
 constexpr auto resize(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(images::are_images<X>,

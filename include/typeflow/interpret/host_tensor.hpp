@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tensors of the interpreter: one Number an element, whatever the element type. Slow and simple
-// on purpose; see interpret/interpret.hpp.
+// Tensors of the interpreter: one Number for each element, whatever the element type. Slow and
+// simple on purpose; see interpret/interpret.hpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -63,7 +63,7 @@ inline HostTensor host_tensor(DType dtype, const Dims& dims) {
   }
 }
 
-/// One node to be interpreted: its inputs, and its outputs to be filled in.
+/// The call of a node: its inputs, and its outputs to be filled in.
 struct InterpretCall {
   const ir::Graph& graph;
   const ir::Node& node;
@@ -72,7 +72,7 @@ struct InterpretCall {
   RandomState random{};
 };
 
-/// Row-major position in `x` of the element that broadcasting puts at `index` of a tensor of
+/// The row-major position in `x` of the element that broadcasting puts at `index` of a tensor of
 /// shape `out`.
 inline std::int64_t broadcast_index(std::int64_t index, const Dims& out, const Dims& x) {
   std::int64_t position = 0;

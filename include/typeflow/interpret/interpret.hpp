@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The interpreter: runs a graph on the host, one plain loop an operation.
+// The interpreter: runs a graph on the host, with one plain loop for each operation.
 //
 // It says what a graph means. Passes are tested by interpreting the graph before and after them,
-// kernels by comparing what they compute with what it computes. So it fuses, orders and reuses
-// nothing, and is as slow as it is simple. Elementwise operations compute in the element type,
-// reductions and matrix products add up in double and round once.
+// kernels by comparing their results with its results. So it fuses, orders and reuses nothing, and
+// is as slow as it is simple. Elementwise operations compute in the element type; reductions and
+// matrix products add up in double and round once.
 //
 //   tf::Graph g;
 //   model(g);
@@ -14,9 +14,6 @@
 //   interpreter.variables = {{"W", w}, {"b", b}};
 //   tf::HostTensor loss = interpreter.run({"loss", "train"}, {{"x", x}, {"y", y}})[0];
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -33,530 +30,127 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Tensors by name: what a run is fed, and the values of variables by their paths.
+/// Tensors by name: the feeds of a run, and the values of variables by their paths.
 using HostTensors = std::map<std::string, HostTensor, std::less<>>;
 
-/// Runs one graph, any number of times. The graph must outlive it and stay as it is.
+/// Runs one graph, any number of times. The graph must outlive it and not change.
 class Interpreter {
  public:
   /// A graph as traced.
-  explicit Interpreter(const ir::Graph& graph) : graph_(graph), traced_(true) {
-    for (Id id = 0; id < graph.nodes.size(); ++id) order_.push(id);
-    for (Id id = 0; id < graph.values.size(); ++id) map_.push(id);
-  }
+  explicit Interpreter(const ir::Graph& graph);
   /// A graph after passes: its live nodes in an order in which they can be computed, and for every
-  /// value of the graph as traced the one that stands for it (Simplified::order and ::map).
+  /// value of the traced graph the value that replaces it (Simplified::order and ::map).
   Interpreter(const ir::Graph& graph, const Pool<Id>& order, const Pool<Id>& map)
       : graph_(graph), order_(order), map_(map), traced_(false) {}
   explicit Interpreter(ir::Graph&&) = delete;
   virtual ~Interpreter() = default;
 
-  HostTensors variables;  ///< as the next run starts; runs change those that their effects assign
+  HostTensors variables;  ///< at the start of the next run; runs assign them by their effects
   RandomState random{};   ///< of the next run; each run draws anew
 
-  /// One run: the values of the tensors among the fetches, in their order. Effects among them are
-  /// executed and give no value; others are executed only if a fetch depends on them. Any named
-  /// tensor but a variable can be fed, and is then not computed. The sizes of symbols are those of
-  /// the feeds.
+  /// One run. Returns the values of the tensors among the fetches, in their order. Effects among
+  /// the fetches are executed; other effects only if a fetch depends on them. Any named tensor but
+  /// a variable can be fed, and is then not computed. The feeds give the values of symbols.
   ///
-  /// Errors: an unknown name; a feed or variable that is missing or of another element type or
-  /// shape; feeds that disagree on a symbol. Variables then are as before the run.
+  /// Errors: an unknown name; a feed or variable that is missing or has another element type or
+  /// shape; feeds that disagree on a symbol. Variables are then as before the run.
   std::vector<HostTensor> run(const std::vector<std::string>& fetches,
-                              const HostTensors& feeds = {}) {
-    std::vector<Id> ids;
-    for (const std::string& name : fetches) ids.push_back(find(name, "fetch").value);
-    return run_values(ids, feeds);
-  }
-  /// The same with numbers of values and tokens of the graph as traced: loss.id().
-  std::vector<HostTensor> run_values(const std::vector<Id>& fetches,
-                                     const HostTensors& feeds = {}) {
-    values_.assign(static_cast<std::size_t>(graph_.values.size()), HostTensor{});
-    known_.assign(values_.size(), false);
-    fed_.clear();
-    symbols_ = {};
-    feed(feeds);
-    start_variables();
-    const std::vector<bool> needed = find_needed(fetches);
-    Pool<Id> nodes;
-    for (const Id id : order_) {
-      if (needed[static_cast<std::size_t>(id)]) nodes.push(id);
-    }
-    run_nodes(graph_, nodes);
-    std::vector<HostTensor> results;
-    for (const Id fetch : fetches) {
-      if (!is_known(map_[fetch])) {
-        throw Error(name_of(graph_, graph_.node_of(map_[fetch])), "has no value: it is dead");
-      }
-      if (!graph_.is_token(map_[fetch])) results.push_back(value(map_[fetch]));
-    }
-    for (const auto& [index, assigned] : assigned_) variables[variable_name(index)] = assigned;
-    ++random.draw;
-    return results;
-  }
+                              const HostTensors& feeds = {});
+  /// The same for numbers of values and tokens of the traced graph: loss.id().
+  std::vector<HostTensor> run_values(const std::vector<Id>& fetches, const HostTensors& feeds = {});
 
  protected:
   // For interpreters that run nodes in another way.
 
-  /// Computes nodes of the graph or of one of its regions, in their order: those that a run needs.
+  /// Computes the nodes of the graph, or of one of its regions, that a run needs, in their order.
   virtual void run_nodes(const ir::Graph& graph, const Pool<Id>& nodes) {
     for (const Id id : nodes) compute(graph, id);
   }
   HostTensor& value(Id id) { return values_[static_cast<std::size_t>(id)]; }
   bool is_known(Id id) const { return known_[static_cast<std::size_t>(id)]; }
-  void set(Id id, HostTensor tensor) {
-    value(id) = std::move(tensor);
-    known_[static_cast<std::size_t>(id)] = true;
-  }
-  std::string name_of(const ir::Graph& graph, const ir::Node& node) const {
-    Message out{};
-    graph.print_scope(out, node.scope, false);
-    out << (node.source.within ? node.source.op->name : node.op->name) << " ("
-        << file_name(node.source.file) << ':' << node.source.line << ')';
-    return std::string(out.view());
-  }
+  void set(Id id, HostTensor tensor);
+  std::string name_of(const ir::Graph& graph, const ir::Node& node) const;
   /// Computes one node, whose inputs are known.
-  void compute(const ir::Graph& graph, Id id) {
-    const ir::Node node = graph.nodes[id];
-    require_given(graph, node);
-    for (Id k = 0; k < node.inputs.count + node.controls.count; ++k) {
-      const Id input = k < node.inputs.count
-                           ? graph.input(node, k)
-                           : graph.operands[node.controls.first + k - node.inputs.count];
-      if (!is_known(input)) throw Error(name_of(graph, node), "an input has not been computed");
-    }
-    for (Id k = 0; k < node.outputs.count; ++k) {
-      const Id output = node.outputs.first + k;
-      set(output, graph.is_token(output) ? HostTensor{} : zeros(graph, node, output));
-    }
-    compute_outputs(graph, node);
-    for (const auto& [fed, tensor] : fed_) {  // one of several results
-      if (graph.values[fed].node == id) value(fed) = *tensor;
-    }
-  }
-  /// What the branch or loop with this token gave.
+  void compute(const ir::Graph& graph, Id id);
+  /// The results of the branch or loop with this token.
   std::vector<HostTensor>& given(Id token) { return given_[token]; }
 
  private:
-  static std::string quoted(const char* what, const std::string& name) {
-    return std::string(what) + " \"" + name + "\"";
-  }
-  static std::string text_of(const HostTensor& tensor) {
-    if (tensor.size() != count_of(tensor.dims).coefficient) {
-      return detail::to_string(tensor.dtype, tensor.dims) + " with " +
-             std::to_string(tensor.size()) + " elements";
-    }
-    return detail::to_string(tensor.dtype, tensor.dims);
-  }
+  static std::string quoted(const char* what, const std::string& name);
+  static std::string text_of(const HostTensor& tensor);
 
-  const ir::Name& find(const std::string& text, const char* what) const {
-    for (const ir::Name& name : graph_.names) {
-      if (name.kind != ir::NameKind::key && graph_.text_of(name).view() == text) return name;
-    }
-    throw Error(quoted(what, text), "the model has nothing of this name");
-  }
-  std::string variable_name(Id index) const {
-    return std::string(graph_.text_of(graph_.names[graph_.variable_records[index].name]).view());
-  }
+  const ir::Name& find(const std::string& text, const char* what) const;
+  std::string variable_name(Id index) const;
 
   // The start of a run.
 
-  void feed(const HostTensors& feeds) {
-    for (const auto& [text, tensor] : feeds) {
-      const ir::Name& name = find(text, "feed");
-      const std::string what = quoted("feed", text);
-      if (name.kind == ir::NameKind::effect) throw Error(what, "an effect can't be fed");
-      if (graph_.op_of(name.value).builtin == Builtin::variable) {
-        throw Error(what, "a variable is set, not fed");
-      }
-      const Id id = map_[name.value];
-      if (!traced_ && graph_.op_of(id).builtin != Builtin::placeholder) {
-        throw Error(what, "the graph was simplified for runs that compute it");
-      }
-      set(id, tensor);
-      fed_.emplace_back(id, &tensor);
-    }
-    find_symbols(feeds);
-  }
+  void feed(const HostTensors& feeds);
 
-  /// What the symbols are by the feeds. A product of several tells of one when others are known.
-  void find_symbols(const HostTensors& feeds) {
-    std::string from[max_symbols];  // the feeds that the symbols are from
-    for (bool told = true; told;) {
-      told = false;
-      for (const auto& [text, tensor] : feeds) {
-        const Type& type = graph_.type_of(find(text, "feed").value);
-        if (!fits(tensor, type)) {
-          std::string expected = detail::to_string(type.dtype, type.dims);
-          for (int i = 0; i < max_symbols; ++i) {
-            if (from[i].empty() || detail::power_of(i, count_of(type.dims).powers) == 0) continue;
-            expected += std::string(" where ") + symbol_names[i] + " is " +
-                        std::to_string(symbols_[i]) + " by feed \"" + from[i] + "\"";
-          }
-          throw Error(quoted("feed", text), expected, text_of(tensor));
-        }
-        for (int i = 0; i < max_symbols; ++i) {
-          if (!from[i].empty() || !symbols_.knows(i)) continue;
-          from[i] = text;
-          told = true;
-        }
-      }
-    }
-    for (const auto& [text, tensor] : feeds) {
-      const Dims& dims = graph_.dims_of(find(text, "feed").value);
-      for (int i = 0; i < dims.rank; ++i) {
-        if (tensor.dims.extent[i] == resolve(dims.extent[i], symbols_.sizes())) continue;
-        require_symbols(quoted("feed", text), symbols_of(dims.extent[i]));
-      }
-    }
-  }
+  /// Finds the symbols' values from the feeds. A product of symbols gives one of them when the
+  /// others are known.
+  void find_symbols(const HostTensors& feeds);
 
-  /// Whether a tensor is of this type, for the symbols known so far; it may tell of others.
-  bool fits(const HostTensor& tensor, const Type& type) {
-    if (tensor.dtype != type.dtype || tensor.dims.rank != type.dims.rank ||
-        tensor.size() != count_of(tensor.dims).coefficient) {
-      return false;
-    }
-    for (int i = 0; i < type.dims.rank; ++i) {
-      const Count size = count_of(type.dims.extent[i]);
-      if (symbols_.take(size, tensor.dims.extent[i]) == KnownSymbols::Found::wrong) return false;
-    }
-    return true;
-  }
+  /// Whether a tensor has this type, with the symbols known so far. It may give the value of
+  /// others.
+  bool fits(const HostTensor& tensor, const Type& type);
 
-  /// Sets the variables' handles: their values now, whatever the run assigns.
-  void start_variables() {
-    assigned_.clear();
-    for (Id index = 0; index < graph_.variable_records.size(); ++index) {
-      const Id id = graph_.variable_records[index].value;
-      const auto found = variables.find(variable_name(index));
-      if (found == variables.end() || is_known(id)) continue;
-      const Type& type = graph_.type_of(id);
-      if (!fits(found->second, type)) {
-        throw Error(quoted("variable", found->first), detail::to_string(type.dtype, type.dims),
-                    text_of(found->second));
-      }
-      set(id, found->second);
-    }
-  }
+  /// Sets the variables' handles to their present values, whatever the run assigns later.
+  void start_variables();
 
-  /// The nodes that the fetches need, effects that they depend on included.
-  std::vector<bool> find_needed(const std::vector<Id>& fetches) const {
-    std::vector<bool> needed(static_cast<std::size_t>(graph_.nodes.size()), false);
-    std::vector<Id> open;
-    const auto need = [&](Id id) {
-      const Id node = graph_.values[id].node;
-      if (is_known(id) || needed[static_cast<std::size_t>(node)]) return;
-      needed[static_cast<std::size_t>(node)] = true;
-      open.push_back(node);
-    };
-    for (const Id fetch : fetches) need(map_[fetch]);
-    while (!open.empty()) {
-      const ir::Node& node = graph_.nodes[open.back()];
-      open.pop_back();
-      for (Id k = 0; k < node.inputs.count; ++k) need(graph_.input(node, k));
-      for (Id k = 0; k < node.controls.count; ++k) {
-        need(graph_.operands[node.controls.first + k]);
-      }
-      for (int i = 0; i < graph_.back_edge_count(); ++i) {
-        const ir::BackEdge edge = graph_.back_edge(i);
-        if (edge.merge == node.outputs.first) need(edge.next);
-      }
-    }
-    return needed;
-  }
+  /// The nodes that the fetches need, with the effects on which they depend.
+  std::vector<bool> find_needed(const std::vector<Id>& fetches) const;
 
   // Nodes.
 
   /// The node's outputs, zero.
-  HostTensor zeros(const ir::Graph& graph, const ir::Node& node, Id id) const {
-    const Type& type = graph.type_of(id);
-    for (int i = 0; i < type.dims.rank; ++i) {
-      if (!is_symbolic(type.dims.extent[i])) continue;
-      require_symbols(name_of(graph, node), symbols_of(type.dims.extent[i]));
-    }
-    return host_tensor(type.dtype, resolve(type.dims, symbols_.sizes()));
-  }
+  HostTensor zeros(const ir::Graph& graph, const ir::Node& node, Id id) const;
   /// Error if a product of symbols is not known.
-  void require_symbols(const std::string& what, int powers) const {
-    for (int i = 0; i < max_symbols; ++i) {
-      if (detail::power_of(i, powers) != 0 && symbols_[i] == 0) return;  // 0, whatever the others
-    }
-    for (int i = 0; i < max_symbols; ++i) {
-      if (detail::power_of(i, powers) == 0 || symbols_.knows(i)) continue;
-      throw Error(what, std::string("the ") + symbol_names[i] + " has no size: no feed tells it");
-    }
-  }
+  void require_symbols(const std::string& what, int powers) const;
 
-  /// A placeholder or variable that comes up for computing was neither fed nor set.
-  void require_given(const ir::Graph& graph, const ir::Node& node) const {
-    const bool is_variable = node.op->builtin == Builtin::variable;
-    const bool is_fed = node.op->builtin == Builtin::placeholder && graph.words_of(node)[0] == 0;
-    if (!is_variable && !is_fed) return;
-    const Id id = node.outputs.first;
-    int i = 0;  // both are named at birth
-    while (graph.names[i].kind == ir::NameKind::key || map_[graph.names[i].value] != id) ++i;
-    throw Error(quoted(is_variable ? "variable" : "feed",
-                       std::string(graph.text_of(graph.names[i]).view())),
-                detail::to_string(graph.dtype_of(id), graph.dims_of(id)), "nothing");
-  }
+  /// Error: a placeholder or variable that has to be computed was neither fed nor set.
+  void require_given(const ir::Graph& graph, const ir::Node& node) const;
 
-  void compute_outputs(const ir::Graph& graph, const ir::Node& node) {
-    HostTensor& out = value(node.outputs.first);
-    switch (node.op->kind) {
-      case Kind::source:
-        return compute_source(graph, node, out);
-      case Kind::elementwise:
-        if (node.op->effect == SideEffect::reads_state) return read(graph, node, out);
-        return compute_elementwise(graph, node, out);
-      case Kind::view:
-        out.elements = value(graph.input(node, 0)).elements;
-        return;
-      case Kind::write:
-        assigned_[graph.variable_index(graph.input(node, 0))] = value(graph.input(node, 1));
-        return;
-      case Kind::group:
-        return;
-      case Kind::control:
-        return is<ops::Loop>(*node.op) ? loop(graph, node, decode<ops::Loop>(graph, node))
-                                       : branch(graph, node);
-      case Kind::result:
-        return pick(graph, node, out);
-      default:
-        return node.op->interpret != nullptr ? call(graph, node) : expand(graph, node);
-    }
-  }
+  void compute_outputs(const ir::Graph& graph, const ir::Node& node);
 
-  void compute_source(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
-    const std::uint32_t* const words = graph.words_of(node);
-    switch (node.op->builtin) {
-      case Builtin::placeholder:
-        out[0] = number_of(out.dtype, words[1], words[2]);
-        return;
-      case Builtin::constant:
-        out[0] = number_of(out.dtype, words[0], words[1]);
-        if (const int powers = static_cast<std::int32_t>(words[2]); powers != 0) {
-          require_symbols(name_of(graph, node), powers < 0 ? -powers : powers);
-          out.set(0, resolve(out.value(0), powers, symbols_.sizes()));
-        }
-        return;
-      case Builtin::index_along:
-        return compute_index(static_cast<int>(words[0]), out);
-      default:
-        return compute_elementwise(graph, node, out);
-    }
-  }
+  void compute_source(const ir::Graph& graph, const ir::Node& node, HostTensor& out);
 
-  static void compute_index(int axis, HostTensor& out) {
-    std::int64_t stride = 1;
-    for (int i = out.dims.rank - 1; i > axis; --i) stride *= out.dims.extent[i];
-    for (std::int64_t i = 0; i < out.size(); ++i) {
-      out[i].integer = i / stride % out.dims.extent[axis];
-    }
-  }
+  static void compute_index(int axis, HostTensor& out);
 
-  void compute_elementwise(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
-    std::vector<Number> inputs(static_cast<std::size_t>(node.inputs.count));
-    for (std::int64_t i = 0; i < out.size(); ++i) {
-      for (Id k = 0; k < node.inputs.count; ++k) {
-        const HostTensor& x = value(graph.input(node, k));
-        inputs[static_cast<std::size_t>(k)] = x[broadcast_index(i, out.dims, x.dims)];
-      }
-      out[i] = node.op->evaluate({graph, node, inputs.data(), i, random});
-    }
-  }
+  void compute_elementwise(const ir::Graph& graph, const ir::Node& node, HostTensor& out);
 
-  /// The variable as it is now: what the run has assigned so far, or what it started with.
-  void read(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
-    const auto found = assigned_.find(graph.variable_index(graph.input(node, 0)));
-    out = found != assigned_.end() ? found->second : value(graph.input(node, 0));
-  }
+  /// The variable as it is now: the value that the run has assigned last, or its initial one.
+  void read(const ir::Graph& graph, const ir::Node& node, HostTensor& out);
 
-  void call(const ir::Graph& graph, const ir::Node& node) {
-    const bool updates = node.op->kind == Kind::update;
-    const auto variable = [&]() -> HostTensor& {  // as it is now
-      const Id start = graph.input(node, 0);
-      return assigned_.emplace(graph.variable_index(start), value(start)).first->second;
-    };
-    HostTensor* const outputs = updates ? &variable() : &value(node.outputs.first);
-    std::vector<const HostTensor*> inputs;
-    for (Id k = updates ? 1 : 0; k < node.inputs.count; ++k) {
-      inputs.push_back(&value(graph.input(node, k)));
-    }
-    InterpretCall call{graph, node, inputs.data(), outputs, random};
-    try {
-      node.op->interpret(call);
-    } catch (const Error& error) {
-      throw Error(name_of(graph, node), error.what());
-    }
-  }
+  void call(const ir::Graph& graph, const ir::Node& node);
 
-  /// An operation that has no loops of its own: what it expands into, in a copy of the graph.
-  void expand(const ir::Graph& graph, const ir::Node& node) {
-    ir::Graph copy = graph;
-    copy.constants.clear();  // they may not have been computed
-    const Id first = copy.nodes.size();
-    const Id result =
-        node.op->kind == Kind::composite
-            ? node.op->expand(copy, graph.words_of(node), graph.operands.data() + node.inputs.first)
-            : none;
-    if (result == none) {
-      throw Error(name_of(graph, node), "the operation can neither be interpreted nor expanded");
-    }
-    const std::size_t outer = values_.size();
-    values_.resize(static_cast<std::size_t>(copy.values.size()));
-    known_.resize(values_.size(), false);
-    for (Id id = first; id < copy.nodes.size(); ++id) compute(copy, id);
-    set(node.outputs.first, value(result));
-    values_.resize(outer);
-    known_.resize(outer);
-  }
+  /// Computes an operation without loops of its own by what it expands into, in a copy of the
+  /// graph.
+  void expand(const ir::Graph& graph, const ir::Node& node);
 
   // Branches and loops.
 
   /// Value i of a list of a region.
-  static Id listed(const ir::Graph& graph, const ir::Range& list, Id i) {
-    return graph.lists[list.first + i];
-  }
-  /// What the regions of a node read from outside, from its inputs: the graph may be one after
-  /// passes, in which others stand for the values that were traced.
-  void give_captures(const ir::Graph& graph, const ir::Node& node, ir::Range captures) {
-    const Id first = node.inputs.count - captures.count;
-    for (Id k = 0; k < captures.count; ++k) {
-      const Id from = graph.input(node, first + k);
-      const Id to = listed(graph, captures, k);
-      if (from != to) set(to, value(from));
-    }
-  }
+  static Id listed(const ir::Graph& graph, const ir::Range& list, Id i);
+  /// The outer values that a node's regions read, from its inputs. After passes, other values
+  /// replace those that were traced.
+  void give_captures(const ir::Graph& graph, const ir::Node& node, ir::Range captures);
   /// Computes a region's nodes.
-  void run_region(const ir::Graph& graph, Id id) {
-    const ir::Region region = graph.regions[id];
-    Pool<Id> nodes;
-    for (Id n = region.first_node; n < graph.nodes.size(); ++n) {
-      const ir::Node& node = graph.nodes[n];
-      if (node.region != id || node.op->builtin == Builtin::block_input) continue;
-      for (Id k = 0; k < node.inputs.count; ++k) make_source(graph, graph.input(node, k));
-      nodes.push(n);
-    }
-    run_nodes(graph, nodes);
-    for (Id k = 0; k < region.results.count; ++k) {
-      if (const Id result = listed(graph, region.results, k); result != none) {
-        make_source(graph, result);
-      }
-    }
-  }
-  /// Constants and positions are no captures, so nothing may have computed them.
-  void make_source(const ir::Graph& graph, Id id) {
-    if (!is_known(id) && ir::is_made_anywhere(graph.op_of(id))) {
-      compute(graph, graph.values[id].node);
-    }
-  }
+  void run_region(const ir::Graph& graph, Id id);
+  /// Constants and positions are no captures, so they may not have been computed yet.
+  void make_source(const ir::Graph& graph, Id id);
 
   /// The number of the region that a branch takes.
-  Id taken_of(const ir::Graph& graph, const ir::Node& node) {
-    if (is<ops::Checkpoint>(*node.op)) return 0;
-    const HostTensor& selector = value(graph.input(node, 0));
-    const std::int64_t last = node.regions.count - 1;
-    const std::int64_t taken = selector[0].integer;
-    if (selector.dtype == DType::boolean) return taken != 0 ? 0 : 1;
-    return static_cast<Id>(taken < 0 || taken > last ? last : taken);
-  }
-  void branch(const ir::Graph& graph, const ir::Node& node) {
-    const Id id = graph.lists[node.regions.first + taken_of(graph, node)];
-    give_captures(graph, node, graph.regions[id].captures);
-    run_region(graph, id);
-    std::vector<HostTensor>& given = given_[node.outputs.first];
-    given.clear();
-    const ir::Range results = graph.regions[id].results;
-    for (Id k = 0; k < results.count; ++k) {
-      const Id result = listed(graph, results, k);
-      given.push_back(result == none ? HostTensor{} : value(result));
-    }
-  }
+  Id taken_of(const ir::Graph& graph, const ir::Node& node);
+  void branch(const ir::Graph& graph, const ir::Node& node);
 
-  void loop(const ir::Graph& graph, const ir::Node& node, const ops::Loop& op) {
-    const bool tests = node.regions.count == 2;
-    const Id body = graph.lists[node.regions.first + node.regions.count - 1];
-    const Id condition = graph.lists[node.regions.first];
-    const RandomState outer = random;
-    give_captures(graph, node, graph.regions[body].captures);
-    std::vector<HostTensor> states;
-    for (Id k = 0; k < op.states; ++k) states.push_back(value(graph.input(node, k)));
-    const ir::Range results = graph.regions[body].results;
-    std::int64_t count = op.limited != 0 ? resolve(op.count, symbols_.sizes()) : -1;
-    if (!tests && op.limited == 0) {
-      count = value(graph.input(node, op.states + op.slices))[0].integer;
-    }
-    std::vector<std::vector<HostTensor>> stacked(
-        static_cast<std::size_t>(results.count - op.states));
-    for (std::vector<HostTensor>& slices : stacked) {
-      slices.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
-    }
-    std::int64_t done = 0;
-    for (; tests || done < count; ++done) {
-      const std::int64_t index = op.reversed != 0 ? count - 1 - done : done;
-      random.draw = draw_of_iteration(outer.draw, index);
-      give_parameters(graph, node, condition, op, states, index);
-      if (tests) {
-        run_region(graph, condition);
-        if (value(listed(graph, graph.regions[condition].results, 0))[0].integer == 0) break;
-        if (count >= 0 && done == count) {
-          throw Error(name_of(graph, node), "its condition holds after " + std::to_string(count) +
-                                                " iterations, the most that max_iterations allows");
-        }
-        give_parameters(graph, node, body, op, states, index);
-      }
-      run_region(graph, body);
-      for (Id k = 0; k < op.states; ++k) {
-        states[static_cast<std::size_t>(k)] = value(listed(graph, results, k));
-      }
-      for (std::size_t k = 0; k < stacked.size(); ++k) {
-        stacked[k][static_cast<std::size_t>(index)] =
-            value(listed(graph, results, op.states + static_cast<Id>(k)));
-      }
-    }
-    random = outer;
-    done_[node.outputs.first] = done;
-    std::vector<HostTensor>& given = given_[node.outputs.first];
-    given = states;
-    for (const std::vector<HostTensor>& slices : stacked) given.push_back(put_together(slices));
-  }
+  void loop(const ir::Graph& graph, const ir::Node& node, const ops::Loop& op);
   void give_parameters(const ir::Graph& graph, const ir::Node& node, Id region, const ops::Loop& op,
-                       const std::vector<HostTensor>& states, std::int64_t index) {
-    const ir::Range parameters = graph.regions[region].parameters;
-    HostTensor number = host_tensor(DType::int32, Dims{0, {}});
-    number[0].integer = index;
-    set(listed(graph, parameters, 0), number);
-    for (Id k = 0; k < op.states; ++k) {
-      set(listed(graph, parameters, 1 + k), states[static_cast<std::size_t>(k)]);
-    }
-    for (Id k = 1 + op.states; k < parameters.count; ++k) {
-      const HostTensor& x = value(graph.input(node, k - 1));
-      const Id slice = listed(graph, parameters, k);
-      HostTensor taken = host_tensor(x.dtype, resolve(graph.dims_of(slice), symbols_.sizes()));
-      for (std::int64_t i = 0; i < taken.size(); ++i) taken[i] = x[index * taken.size() + i];
-      set(slice, taken);
-    }
-  }
-  /// Slices behind one another; the shape is that of the result that takes it.
-  static HostTensor put_together(const std::vector<HostTensor>& slices) {
-    HostTensor all;
-    for (const HostTensor& slice : slices) {
-      all.elements.insert(all.elements.end(), slice.elements.begin(), slice.elements.end());
-    }
-    return all;
-  }
-  /// One of the tensors that a branch or a loop gave; zeros where a branch left it open, and behind
-  /// the slices of iterations that did not take place.
-  void pick(const ir::Graph& graph, const ir::Node& node, HostTensor& out) {
-    const Id token = graph.input(node, 0);
-    const std::uint32_t index = graph.words_of(node)[0];
-    if (static_cast<std::int32_t>(index) == ops::Result::iterations) {
-      out[0].integer = done_[token];
-      return;
-    }
-    const HostTensor& given = given_[token][index];
-    std::copy(given.elements.begin(), given.elements.end(), out.elements.begin());
-  }
+                       const std::vector<HostTensor>& states, std::int64_t index);
+  /// Stacks slices; the shape is that of the result.
+  static HostTensor put_together(const std::vector<HostTensor>& slices);
+  /// One of the results of a branch or loop. Zeros where a branch left it open, and for iterations
+  /// that a loop did not do.
+  void pick(const ir::Graph& graph, const ir::Node& node, HostTensor& out);
 
   const ir::Graph& graph_;
   Pool<Id> order_;
@@ -573,23 +167,12 @@ class Interpreter {
   KnownSymbols symbols_;
 };
 
-/// Every tensor that the model names, computed in one run.
-inline HostTensors interpret(const ir::Graph& graph, const HostTensors& feeds,
-                             const HostTensors& variables = {}, RandomState random = {}) {
-  Interpreter interpreter(graph);
-  interpreter.variables = variables;
-  interpreter.random = random;
-  std::vector<Id> ids;
-  std::vector<std::string> names;
-  for (const ir::Name& name : graph.names) {
-    if (name.kind != ir::NameKind::value) continue;
-    ids.push_back(name.value);
-    names.emplace_back(graph.text_of(name).view());
-  }
-  const std::vector<HostTensor> values = interpreter.run_values(ids, feeds);
-  HostTensors results;
-  for (std::size_t i = 0; i < names.size(); ++i) results[names[i]] = values[i];
-  return results;
-}
+/// Computes every tensor that the model names, in one run.
+HostTensors interpret(const ir::Graph& graph, const HostTensors& feeds,
+                      const HostTensors& variables = {}, RandomState random = {});
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#ifndef TYPEFLOW_COMPILED_TESTING
+#include "typeflow/interpret/interpret.ipp"
+#endif

@@ -16,7 +16,8 @@ struct Cholesky : custom {
     return {a.dtype,
             linalg::is_lapack_type(a.dtype) && linalg::are_square(a.dims) ? a.dims : no_dims};
   }
-  /// S = L^-T Phi(L^T dL) L^-1, were the elements of A free (Murray 2016, equation 10).
+  /// If all elements of A were independent, the gradient would be S = L^-T Phi(L^T dL) L^-1 (Murray
+  /// 2016, equation 10).
   static constexpr AnyExpr gradient(Cholesky, auto, auto l, auto dl) {
     const AnyExpr inner = linalg::lower_and_half_diagonal(matmul(l, dl, true, false));
     const AnyExpr left = matrix_triangular_solve(l, inner, Triangle::lower, true);
@@ -48,11 +49,11 @@ struct Cholesky : custom {
 
 }  // namespace ops
 
-/// The lower triangle L of each symmetric positive definite matrix A = L L^T, zeros above it.
-/// (...,N,N) -> (...,N,N)
+/// The lower triangle L of each symmetric positive definite matrix A = L L^T, with zeros above the
+/// diagonal. (...,N,N) -> (...,N,N)
 ///
 /// Only the lower triangle of A is read, so only its elements have a gradient. A matrix that is not
-/// positive definite, or has NaN, is an Error at run time that says where in a it is.
+/// positive definite, or has NaN, is an Error at run time, with its position in a.
 template <Tensor A>
 constexpr auto cholesky(const A& a, std::source_location at = std::source_location::current()) {
   static_assert(linalg::square_matrices<A>,

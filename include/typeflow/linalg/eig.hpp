@@ -20,8 +20,8 @@ struct SelfAdjointEig {
 
 namespace linalg {
 
-/// Jacobi's method: rotations, each of which makes one element off the diagonal of a zero, until
-/// there are none left. The diagonal of a becomes the eigenvalues, the columns of v the vectors.
+/// Jacobi's method: each rotation zeroes one off-diagonal element of a, until none is left. The
+/// diagonal of a then has the eigenvalues, the columns of v the eigenvectors.
 inline void jacobi(HostMatrix& a, HostMatrix& v) {
   const std::int64_t n = a.rows;
   double norm = 0;
@@ -61,9 +61,9 @@ inline void jacobi(HostMatrix& a, HostMatrix& v) {
   }
 }
 
-/// The numbers 0 .. n - 1 in the order of less(i, j), equal ones in their own. By insertion: little
-/// beside the rotations, and NaN can do no harm. (stable_sort of libstdc++ is built on what it has
-/// deprecated, which clang reports.)
+/// The numbers 0 .. n - 1 sorted by less(i, j), stably. Insertion sort: it costs little beside the
+/// rotations, and NaN does no harm. (libstdc++'s stable_sort uses deprecated parts of the library,
+/// which clang reports.)
 template <class Less>
 std::vector<std::int64_t> sorted_indices(std::int64_t n, const Less& less) {
   std::vector<std::int64_t> order;
@@ -88,8 +88,8 @@ struct SelfAdjointEig : custom {
     return {Type(a.dtype, fits ? linalg::leading(a.dims, 1) : no_dims),
             Type(a.dtype, fits ? a.dims : no_dims)};
   }
-  /// S = V (diag(dw) + F * (V^T dV)) V^T, were the elements of A free, where F is 1 / (w_j - w_i)
-  /// off the diagonal, and 0 on it (Giles 2008, section 3.1).
+  /// If all elements of A were independent, the gradient would be S = V (diag(dw) + F * (V^T dV))
+  /// V^T. F is 1 / (w_j - w_i) off the diagonal and 0 on it (Giles 2008, section 3.1).
   static constexpr AnyExpr gradient(SelfAdjointEig, auto a, const std::array<AnyExpr, 2>& y,
                                     const std::array<AnyExpr, 2>& dy) {
     const auto& [w, v] = y;
@@ -146,14 +146,13 @@ struct SelfAdjointEig : custom {
 
 }  // namespace ops
 
-/// Eigenvalues and eigenvectors of each symmetric matrix, A = V diag(w) V^T:
-/// auto [w, v] = self_adjoint_eig(a). (...,N,N) -> values (...,N), vectors (...,N,N)
+/// Eigenvalues and eigenvectors of each symmetric matrix, A = V diag(w) V^T: auto [w, v] =
+/// self_adjoint_eig(a). (...,N,N) -> values (...,N), vectors (...,N,N)
 ///
-/// The values ascend, the columns of V are orthonormal; the sign of each is whatever the algorithm
-/// makes it. Only the lower triangle of A is read, so only its elements have a gradient. A matrix
-/// with NaN or infinity gives NaN. Where eigenvalues are equal, their vectors have no derivative:
-/// what reaches A from the vectors is infinite or NaN there, what reaches it from the values is
-/// not.
+/// The values ascend. The columns of V are orthonormal; their signs depend on the algorithm. Only
+/// the lower triangle of A is read, so only its elements have a gradient. A matrix with NaN or
+/// infinity gives NaN. Eigenvectors of equal eigenvalues have no derivative: their contribution to
+/// the gradient of A is infinite or NaN; the contribution of the values is right.
 template <Tensor A>
 constexpr auto self_adjoint_eig(const A& a,
                                 std::source_location at = std::source_location::current()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Eigenvalues of matrices that need not be symmetric.
+// Eigenvalues of general matrices.
 
 #include <complex>
 
@@ -23,12 +23,13 @@ struct ComplexMatrix {
   }
 };
 
-/// Applies the rotation (c s; -conj(s) c) to rows, or its conjugate transpose to columns, p and q.
+/// Applies the rotation (c s; -conj(s) c) to rows p and q, or its conjugate transpose to columns p
+/// and q.
 struct Rotation {
   double c;
   std::complex<double> s;
 
-  /// The one that makes (x, y) (r, 0).
+  /// The rotation that turns (x, y) into (r, 0).
   static Rotation to_zero(std::complex<double> x, std::complex<double> y) {
     const double length = std::hypot(std::abs(x), std::abs(y));
     if (length == 0 || y == 0.0) return {1, 0};
@@ -53,7 +54,7 @@ struct Rotation {
   }
 };
 
-/// The eigenvalue of the last two rows and columns up to k that is nearer to the last element.
+/// The eigenvalue of the 2 x 2 block that ends at k, the one nearer to its last element.
 inline std::complex<double> wilkinson_shift(ComplexMatrix& a, std::int64_t k) {
   const auto d = a(k, k);
   const auto half = (a(k - 1, k - 1) - d) / 2.0;
@@ -63,8 +64,8 @@ inline std::complex<double> wilkinson_shift(ComplexMatrix& a, std::int64_t k) {
   return far == 0.0 ? d : d - product / far;
 }
 
-/// The QR algorithm: a becomes an upper triangle, whose diagonal are the eigenvalues. False if it
-/// does not get there.
+/// The QR algorithm: a becomes upper triangular, with the eigenvalues on its diagonal. False if it
+/// does not converge.
 inline bool make_triangular(ComplexMatrix& a) {
   for (std::int64_t j = 0; j + 2 < a.n; ++j) {  // to a Hessenberg matrix
     for (std::int64_t i = a.n - 1; i > j + 1; --i) {
@@ -87,7 +88,7 @@ inline bool make_triangular(ComplexMatrix& a) {
       continue;
     }
     if (++steps > 300) return false;
-    // A shift now and then that is none: for matrices that the usual one leaves as they are.
+    // An exceptional shift now and then, for matrices that the usual shift does not change.
     const auto shift = steps % 11 == 10 ? a(k, k) + std::abs(a(k, k - 1)) : wilkinson_shift(a, k);
     for (std::int64_t i = 0; i < a.n; ++i) a(i, i) -= shift;
     std::vector<Rotation> rotations;
@@ -137,10 +138,11 @@ struct Eigvals : custom {
 
 }  // namespace ops
 
-/// The eigenvalues of each matrix, as complex numbers, in no particular order; those of symmetric
-/// matrices are self_adjoint_eig(a), ascending. (...,N,N) -> (...,N)
+/// The eigenvalues of each matrix, as complex numbers, in no particular order. For symmetric
+/// matrices self_adjoint_eig(a) gives them ascending. (...,N,N) -> (...,N)
 ///
-/// A matrix with NaN or infinity gives NaN. Like all that makes complex numbers it has no gradient.
+/// A matrix with NaN or infinity gives NaN. Like all operations with complex results it has no
+/// gradient.
 template <Tensor A>
 constexpr auto eigvals(const A& a, std::source_location at = std::source_location::current()) {
   static_assert(linalg::square_matrices<A>,

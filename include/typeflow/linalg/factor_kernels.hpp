@@ -55,7 +55,7 @@ struct kernel_of<ops::Lu> {
           lapack::fill_with_nan(u[m], u.size());
           continue;
         }
-        int info = 0;  // above 0 if U has a zero on its diagonal, which is no mistake
+        int info = 0;  // above 0 if U has a zero on its diagonal; not a mistake
         std::copy_n(a[m], a.size(), u[m]);
         lapack::transpose_square(u[m], n);
         lapack::getrf(&n, &n, u[m], &n, pivots.data(), &info);
@@ -84,7 +84,7 @@ struct kernel_of<ops::Qr> {
   }
 
  private:
-  /// What gelqf sees is A^T = R^T Q^T: the row-major R and Q are where it leaves its L and Q.
+  /// gelqf sees A^T = R^T Q^T: its L and Q are the row-major R and Q.
   template <class T>
   static void factor(const Tensor& in, const Tensor* out, const KernelCall& call) {
     const lapack::Matrices<const T> a(in);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inverses and determinants, also by their logarithms.
+// Inverses, determinants, and logarithms of determinants.
 
 #include "typeflow/linalg/matrices.hpp"
 
@@ -10,7 +10,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// auto [sign, log] = slogdet(a)
 template <Tensor Sign, Tensor Log>
 struct SignAndLog {
-  Sign sign;  ///< (...), 1 or -1; 0 where the determinant is
+  Sign sign;  ///< (...), 1 or -1; 0 if the determinant is 0
   Log log;    ///< (...), the logarithm of its absolute value
 };
 
@@ -84,7 +84,7 @@ struct LogDeterminant : custom {
     const Type y = MatrixDeterminant::infer({}, a);
     return {y, y};
   }
-  /// dlog A^-T; the sign has none.
+  /// dlog A^-T; the sign has no gradient.
   static constexpr AnyExpr gradient(LogDeterminant, auto a, const std::array<AnyExpr, 2>&,
                                     const std::array<AnyExpr, 2>& dy) {
     if (!dy[1].exists()) return AnyExpr{};
@@ -108,9 +108,9 @@ struct LogDeterminant : custom {
 
 /// The inverse of each matrix. (...,N,N) -> (...,N,N)
 ///
-/// A singular matrix (one that elimination with partial pivoting finds a zero pivot in) is an Error
-/// at run time that says where in a it is; a matrix with NaN has an inverse of NaN. What the
-/// inverse is needed for is cheaper and more exact with matrix_solve(a, b).
+/// A singular matrix, in which elimination with partial pivoting finds a zero pivot, is an Error at
+/// run time, with its position in a. A matrix with NaN has an inverse of NaN. To solve systems of
+/// equations, matrix_solve(a, b) is cheaper and more exact.
 template <Tensor A>
 constexpr auto matrix_inverse(const A& a,
                               std::source_location at = std::source_location::current()) {
@@ -123,9 +123,9 @@ constexpr auto matrix_inverse(const A& a,
 
 /// The determinant of each matrix. (...,N,N) -> (...)
 ///
-/// 0 of a singular matrix, 1 of one without elements, NaN of one with NaN. Over- and underflow
-/// come from the result alone, not from the products on the way. The gradient needs the inverse, so
-/// with it a singular matrix is an Error at run time.
+/// A singular matrix has 0, a matrix without elements 1, a matrix with NaN has NaN. It overflows or
+/// underflows only if the result does, not in intermediate products. The gradient needs the
+/// inverse, so it makes a singular matrix an Error at run time.
 template <Tensor A>
 constexpr auto matrix_determinant(const A& a,
                                   std::source_location at = std::source_location::current()) {
@@ -137,11 +137,11 @@ constexpr auto matrix_determinant(const A& a,
 }
 
 /// Sign and logarithm of the absolute value of each determinant: auto [sign, log] = slogdet(a).
-/// Where matrix_determinant(a) would over- or underflow, these do not.
-/// (...,N,N) -> sign (...), log (...)
+/// They do not overflow or underflow where matrix_determinant(a) does. (...,N,N) -> sign (...), log
+/// (...)
 ///
-/// 0 and -infinity of a singular matrix, 1 and 0 of one without elements, NaN of one with NaN. The
-/// logarithm has a gradient, A^-T, so with it a singular matrix is an Error at run time.
+/// A singular matrix has 0 and -infinity, a matrix without elements 1 and 0, a matrix with NaN has
+/// NaN. The gradient of the logarithm is A^-T, so it makes a singular matrix an Error at run time.
 template <Tensor A>
 constexpr auto slogdet(const A& a, std::source_location at = std::source_location::current()) {
   using O = ops::LogDeterminant;

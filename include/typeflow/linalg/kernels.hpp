@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The CPU kernels of linear algebra: LAPACK's routines, called for each matrix; different matrices
+// The CPU kernels of linear algebra: LAPACK's routines, called for each matrix, different matrices
 // on different threads.
 //
-// What LAPACK sees of a row-major matrix is its transpose. For inverses and determinants that is
-// as good, for symmetric matrices only the name of the triangle changes, and a system A X = B is
+// LAPACK sees a row-major matrix as its transpose. For inverses and determinants this makes no
+// difference. For symmetric matrices only the name of the triangle changes. A system A X = B is
 // solved as X^T A^T = B^T: triangular solves from the right, in the result's own memory.
 //
-// Each is a loop over Matrices around a call or two of LAPACK's, and they read best beside each
-// other; those of lu, qr and eigvals are in factor_kernels.hpp.
+// Each kernel is a loop over Matrices around one or two calls of LAPACK. The kernels of lu, qr and
+// eigvals are in factor_kernels.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::lapack {
 
-/// f(number, determinant) of each matrix.
+/// Calls f(number, determinant) for each matrix.
 template <class T, class F>
 void each_determinant(const Tensor& in, const KernelCall& call, const F& f) {
   const Matrices<const T> a(in);
@@ -141,8 +141,10 @@ struct kernel_of<ops::MatrixSolve> {
   }
 
  private:
-  /// What getrf sees of A is M = A^T = P L U, where P is the product of the exchanges of rows in
-  /// their order. So X^T = B^T U^-1 L^-1 P^-1, and for A^T, X^T = B^T P L^-T U^-T.
+  /// getrf sees M = A^T = P L U, where P is the product of the row exchanges in their order. So
+  ///
+  ///   X^T = B^T U^-1 L^-1 P^-1 for A X = B
+  ///   X^T = B^T P L^-T U^-T    for A^T X = B
   template <class T>
   static void solve(bool transposed, const Tensor& left, const Tensor& right, const Tensor& out,
                     const KernelCall& call) {
@@ -246,7 +248,7 @@ struct kernel_of<ops::Cholesky> {
         }
         int info = 0;
         lapack::potrf("U", &n, y, &n, &info, 1);
-        // Not every LAPACK reports NaN; each has arrived on the diagonal.
+        // Not every LAPACK reports NaN; in all of them it has reached the diagonal.
         for (std::int64_t k = 0; k < n; ++k) info |= !(y[k * (n + 1)] > 0);
         if (info != 0) failure.at(i);
       }
@@ -313,8 +315,8 @@ struct kernel_of<ops::Svd> {
   }
 
  private:
-  /// What gesdd sees is A^T = V diag(s) U^T. Its third result, the column-major U^T, is the
-  /// row-major U; the first is the row-major V^T.
+  /// gesdd sees A^T = V diag(s) U^T. Its third result, the column-major U^T, is the row-major U;
+  /// its first is the row-major V^T.
   template <class T>
   static void decompose(const Tensor& in, const Tensor* out, const KernelCall& call) {
     const lapack::Matrices<const T> a(in);

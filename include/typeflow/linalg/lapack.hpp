@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The routines of LAPACK and BLAS that the kernels call, by their Fortran symbols.
+// The routines of LAPACK and BLAS (basic linear algebra subprograms) that the kernels call, by
+// their Fortran symbols.
 //
 // Matrices are column-major there: a row-major (M,N) tensor is the (N,M) transpose. The kernels
-// choose what they ask for so that this costs no copy, or one of the result.
+// choose their calls so that this costs no copy, or one copy of the result.
 //
-// The declarations are C++ functions with the symbols as assembler names: overloads for float and
-// double, which no other header's declarations of the same symbols (cblas, lapacke, xtensor-blas)
-// contradict. No header of LAPACK's is needed, nor its time to compile. The lengths of strings
-// come last, as Fortran compilers pass them.
+// The declarations are C++ functions with the symbols as assembler names. So there are overloads
+// for float and double, and other headers' declarations of the same symbols (cblas, lapacke,
+// xtensor-blas) do not contradict them. No header of LAPACK is needed, which also saves compile
+// time. The lengths of strings come last, as Fortran compilers pass them.
 
 #include <cstddef>
 #include <cstdint>
@@ -76,7 +77,7 @@ TYPEFLOW_LAPACK_OF(double, d);
 #undef TYPEFLOW_LAPACK_TEXT
 #undef TYPEFLOW_LAPACK_TEXT2
 
-/// An extent as LAPACK takes it.
+/// An extent as an integer of LAPACK.
 inline int to_int(std::int64_t extent) {
   if (extent > std::numeric_limits<int>::max()) {
     throw Error("LAPACK", "extents below 2^31", std::to_string(extent));

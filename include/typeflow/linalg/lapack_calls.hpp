@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the kernels that call LAPACK have in common: the element type, workspaces, the matrices of a
-// tensor, parts of them for threads, and the first one that failed.
+// Common parts of the kernels that call LAPACK: the element type, workspaces, the matrices of a
+// tensor, their distribution over threads, and the first matrix that failed.
 
 #include <algorithm>
 #include <atomic>
@@ -33,7 +33,7 @@ template <class T>
 std::vector<T> buffer(std::int64_t size) {
   return std::vector<T>(static_cast<std::size_t>(std::max<std::int64_t>(size, 1)), T{});
 }
-/// A workspace of the size that a routine asked for, in a T that may have rounded it down.
+/// A workspace of the size that a routine returned as a T, which may have rounded it down.
 template <class T>
 std::vector<T> workspace(T size) {
   return buffer<T>(
@@ -58,8 +58,8 @@ struct Matrices {
   T* operator[](std::int64_t i) const { return data + i * size(); }
 };
 
-/// The first of the matrices for which a routine failed: which one is reported must not depend on
-/// the threads.
+/// The first matrix for which a routine failed. Which one is reported must not depend on the
+/// threads.
 class FirstFailure {
  public:
   void at(std::int64_t index) {
@@ -81,7 +81,7 @@ class FirstFailure {
 /// f(begin, end) for parts of `count` matrices; computing one takes about n^3 operations.
 template <class F>
 void parts_of(const KernelCall& call, std::int64_t count, std::int64_t n, F&& f) {
-  constexpr std::int64_t part = 1 << 17;  // operations that are worth a thread's while
+  constexpr std::int64_t part = 1 << 17;  // operations that are worth starting a thread for
   simd::parallel(call, count,
                  std::max<std::int64_t>(1, part / std::max<std::int64_t>(1, n * n * n)), f);
 }

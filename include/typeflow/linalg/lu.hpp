@@ -98,12 +98,12 @@ struct Lu : custom {
 
 }  // namespace ops
 
-/// Lower and upper triangles whose product is each matrix with its rows exchanged:
-/// auto [l, u, p] = lu(a). Row i of L U is row p(i) of A, p from partial pivoting; the diagonal of
-/// L is ones. (...,N,N) -> l (...,N,N), u (...,N,N), p (...,N)
+/// The LU decomposition of each matrix: auto [l, u, p] = lu(a). Row i of L U is row p(i) of A; L is
+/// lower triangular with ones on the diagonal, U upper triangular; p comes from partial pivoting.
+/// (...,N,N) -> l (...,N,N), u (...,N,N), p (...,N)
 ///
-/// A singular matrix has zeros on the diagonal of U, and an Error at run time as its gradient; one
-/// with NaN gives NaN.
+/// A singular matrix has zeros on the diagonal of U, and its gradient is an Error at run time. A
+/// matrix with NaN gives NaN.
 template <Tensor A>
 constexpr auto lu(const A& a, std::source_location at = std::source_location::current()) {
   static_assert(linalg::square_matrices<A>,

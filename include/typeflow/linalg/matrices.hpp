@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the operations of linear algebra share. Each works on the matrices that a tensor's last two
-// axes make, one for each position along the axes before them, of which there may be none.
+// Shared parts of the operations of linear algebra. Each works on the matrices in a tensor's last
+// two axes, for every position along the other axes, if there are any.
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Which triangle of a matrix is read; the rest counts as zeros. The diagonal is part of both.
+/// The triangle of a matrix that is read, with the diagonal; other elements count as zeros.
 enum class Triangle : std::uint32_t { lower = 0, upper = 1 };
 inline constexpr Triangle lower_triangle = Triangle::lower;
 inline constexpr Triangle upper_triangle = Triangle::upper;
@@ -53,13 +53,14 @@ constexpr Dims leading(const Dims& x, int dropped = 2) {
   return out;
 }
 
-/// (...,N,N) and (...,N,K), the axes before them equal.
+/// (...,N,N) and (...,N,K), with equal leading axes.
 constexpr bool can_solve(const Dims& a, const Dims& b) {
   return are_square(a) && are_matrices(b) && leading(a) == leading(b) &&
          a.extent[a.rank - 1] == b.extent[b.rank - 2];
 }
 
-// What the static_asserts ask. Of an AnyExpr nothing is known while compiling.
+// Conditions for static_asserts. They are true for an AnyExpr, whose type is not known at compile
+// time.
 template <class... X>
 inline constexpr bool lapack_types = [] {
   if constexpr (detail::untyped<X...>) {
@@ -83,8 +84,8 @@ struct OutputRule {
   static constexpr Dims value = O::infer(O{}, X::type...)[I].dims;
 };
 
-/// Adds a node of one result. Where operands do not fit, as the caller has asserted, the result is
-/// a scalar, so that one mistake is one message.
+/// Adds a node with one result. If operands do not fit, as the caller has asserted, the result is a
+/// scalar, so that one mistake gives one message.
 template <class O, Tensor... X>
 constexpr auto apply_to_matrices(const std::source_location& at, const O& op, const X&... x) {
   if constexpr (detail::untyped<X...>) {
@@ -99,7 +100,7 @@ constexpr auto apply_to_matrices(const std::source_location& at, const O& op, co
   }
 }
 
-/// Adds a node of several results that takes one tensor; returns them as a std::tuple.
+/// Adds a node with one input and several results; returns these as a std::tuple.
 template <class O, Tensor A>
 constexpr auto apply_to_one(const std::source_location& at, const A& a) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -134,7 +135,7 @@ constexpr AnyExpr transpose_matrices(const AnyExpr& x) {
 constexpr Dims matrix_of(const Dims& x) {
   return {2, {x.extent[x.rank - 2], x.extent[x.rank - 1]}};
 }
-/// The number of an element's row or column, for the elements of one matrix.
+/// The row or column number of each element of one matrix.
 constexpr AnyExpr rows_of(const AnyExpr& x) {
   return index_along(*x.graph, matrix_of(x.dims()), 0);
 }
@@ -142,7 +143,7 @@ constexpr AnyExpr columns_of(const AnyExpr& x) {
   return index_along(*x.graph, matrix_of(x.dims()), 1);
 }
 
-/// One triangle with the diagonal, zeros elsewhere.
+/// One triangle with the diagonal; zeros elsewhere.
 constexpr AnyExpr triangle_of(const AnyExpr& x, Triangle triangle) {
   const AnyExpr row = rows_of(x);
   const AnyExpr column = columns_of(x);
@@ -150,15 +151,15 @@ constexpr AnyExpr triangle_of(const AnyExpr& x, Triangle triangle) {
                x, 0);
 }
 
-/// Phi of (Murray 2016, section 3.1): the lower triangle, half of the diagonal, zeros above.
+/// Phi of Murray 2016, section 3.1: the lower triangle with half of the diagonal; zeros above.
 constexpr AnyExpr lower_and_half_diagonal(const AnyExpr& x) {
   const AnyExpr row = rows_of(x);
   const AnyExpr column = columns_of(x);
   return where(greater(row, column), x, where(equal(row, column), x * 0.5, 0));
 }
 
-/// The gradient of an operation that reads the lower triangle of a symmetric matrix, from what
-/// dy/dx would be were x's elements free.
+/// The gradient of an operation that reads the lower triangle of a symmetric matrix x, from the
+/// gradient that it would have if all elements of x were independent.
 constexpr AnyExpr gradient_of_lower(const AnyExpr& dx) {
   return lower_and_half_diagonal(dx + transpose_matrices(dx));
 }
@@ -173,8 +174,7 @@ TYPEFLOW_COLD inline Error wrong_matrix(const char* function, const Failure& wro
   return Error(function, "the matrix" + place + " " + what);
 }
 
-/// A product whose factors may be of any size: neither over- nor underflows before its value is
-/// asked for.
+/// A product of factors of any size. It does not overflow or underflow before its value is read.
 class ScaledProduct {
  public:
   explicit ScaledProduct(double factor = 1) { multiply(factor); }
@@ -199,8 +199,8 @@ class ScaledProduct {
   std::int64_t exponent_ = 0;
 };
 
-/// A matrix of the interpreter. Its algorithms are those of a first course, in double, and know
-/// nothing of LAPACK.
+/// A matrix of the interpreter. Its algorithms are those of a first course, in double, without
+/// LAPACK.
 struct HostMatrix {
   std::int64_t rows;
   std::int64_t columns;
@@ -264,8 +264,9 @@ inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 /// The number of matrices in a tensor.
 inline std::int64_t count_matrices(const Dims& x) { return count_of(leading(x)).coefficient; }
 
-/// Brings [a | b] to reduced row echelon form, by Gauss and Jordan with partial pivoting: b becomes
-/// a^-1 b. False, with b in any state, if a is singular. Multiplies `determinant` by that of a.
+/// Brings [a | b] to reduced row echelon form by Gauss-Jordan elimination with partial pivoting: b
+/// becomes a^-1 b. Multiplies `determinant` by that of a. Returns false if a is singular; b is then
+/// unspecified.
 inline bool gauss_jordan(HostMatrix a, HostMatrix& b, ScaledProduct* determinant = nullptr) {
   for (std::int64_t k = 0; k < a.rows; ++k) {
     std::int64_t pivot = k;

@@ -18,7 +18,7 @@ struct Qr {
 
 namespace linalg {
 
-/// Columns of each matrix, from `begin` on; both extents.
+/// Columns of each matrix: `count` of them from `begin` on; both are extents.
 constexpr AnyExpr columns_from(const AnyExpr& x, Extent begin, Extent count) {
   return slice_along(x, x.dims().rank - 1, begin, count);
 }
@@ -32,9 +32,9 @@ inline void reflect(HostMatrix& x, const std::vector<double>& v) {
   }
 }
 
-/// Householder's reflections: a becomes R, q the product of reflections times what it was.
-/// Signs are LAPACK's: a reflection makes the diagonal's sign the opposite of the column's, and
-/// there is none where the column is zero below the diagonal.
+/// Householder's reflections: a becomes R; q is multiplied by the reflections. Signs are LAPACK's:
+/// a reflection gives the diagonal the sign opposite to the column's, and a column that is zero
+/// below the diagonal gets none.
 inline void householder(HostMatrix& a, HostMatrix& q) {
   const std::int64_t p = std::min(a.rows, a.columns);
   std::vector<std::vector<double>> reflections;
@@ -76,7 +76,7 @@ struct Qr : custom {
     r.extent[r.rank - 2] = p;
     return {Type(a.dtype, q), Type(a.dtype, r)};
   }
-  /// Where M < N, A = (X Y) and R = (U V) with X = Q U and V = Q^T Y (Roberts, Roberts, QR and LQ
+  /// If M < N: A = (X Y) and R = (U V) with X = Q U and V = Q^T Y (Roberts, Roberts, QR and LQ
   /// decomposition matrix backpropagation algorithms for square, wide, and deep matrices, 2020).
   static constexpr AnyExpr gradient(Qr, auto a, const std::array<AnyExpr, 2>& y,
                                     const std::array<AnyExpr, 2>& dy) {
@@ -140,12 +140,12 @@ struct Qr : custom {
 
 }  // namespace ops
 
-/// The QR decomposition of each matrix in reduced form, A = Q R: auto [q, r] = qr(a).
-/// (...,M,N) -> q (...,M,P), r (...,P,N), P = min(M, N)
+/// The QR decomposition of each matrix in reduced form, A = Q R: auto [q, r] = qr(a). (...,M,N) ->
+/// q (...,M,P), r (...,P,N), P = min(M, N)
 ///
-/// The columns of Q are orthonormal, R is upper triangular; its diagonal has the signs that
-/// Householder's reflections give it. A matrix with NaN or infinity gives NaN. The gradient needs
-/// that the first P columns of A are independent: else it is an Error at run time.
+/// The columns of Q are orthonormal, R is upper triangular. The signs of R's diagonal are those of
+/// Householder's reflections. A matrix with NaN or infinity gives NaN. The gradient needs linearly
+/// independent first P columns of A; otherwise it is an Error at run time.
 template <Tensor A>
 constexpr auto qr(const A& a, std::source_location at = std::source_location::current()) {
   if constexpr (TypedExpr<A>) {
@@ -161,7 +161,7 @@ constexpr auto qr(const A& a, std::source_location at = std::source_location::cu
 
 namespace linalg {
 
-/// (...,M,N) and (...,M,K), the axes before them equal.
+/// (...,M,N) and (...,M,K), with equal leading axes.
 constexpr bool can_fit(const Dims& a, const Dims& b) {
   return are_matrices(a) && are_matrices(b) && leading(a) == leading(b) &&
          a.extent[a.rank - 2] == b.extent[b.rank - 2];
@@ -175,7 +175,7 @@ struct LeastSquaresRule {
   }();
 };
 
-/// A with sqrt(l2) times the identity below it.
+/// A, with sqrt(l2) times the identity below it.
 constexpr AnyExpr regularized(const AnyExpr& a, double l2) {
   Dims square = a.dims();
   square.extent[square.rank - 2] = square.extent[square.rank - 1];
@@ -187,7 +187,7 @@ constexpr AnyExpr regularized(const AnyExpr& a, double l2) {
   return concat_to(parts, square.rank - 2);
 }
 
-/// Whether least_squares knows how: the shorter side, or the columns.
+/// Whether least_squares has a method: it must know the shorter side, or the number of columns.
 constexpr bool has_known_columns(const Dims& a) {
   return has_shorter_side(a) || (are_matrices(a) && !is_symbolic(a.extent[a.rank - 1]));
 }
@@ -202,8 +202,8 @@ constexpr AnyExpr normal_equations(const AnyExpr& a, const AnyExpr& b, double l2
                                  Triangle::lower, true);
 }
 
-/// R^-1 Q^T B for A = Q R with at least as many rows as columns; for the others Q R^-T B from
-/// A^T = Q R.
+/// R^-1 Q^T B for A = Q R if A has at least as many rows as columns; otherwise Q R^-T B from A^T =
+/// Q R.
 constexpr AnyExpr least_squares(const AnyExpr& a, const AnyExpr& b, double l2) {
   const int rank = a.dims().rank;
   const Extent m = a.dims().extent[rank - 2];
@@ -224,13 +224,13 @@ constexpr AnyExpr least_squares(const AnyExpr& a, const AnyExpr& b, double l2) {
 
 }  // namespace linalg
 
-/// X that makes |A X - B|^2 + l2 |X|^2 smallest, for each two matrices: least squares, which are
-/// regularised if l2 is above 0. Where A has fewer rows than columns and l2 is 0, the smallest X
-/// of A X = B. (...,M,N) x (...,M,K) -> (...,N,K)
+/// Least squares: for each pair of matrices the X that minimises |A X - B|^2 + l2 |X|^2;
+/// regularised if l2 is above 0. If A has fewer rows than columns and l2 is 0, the smallest X with
+/// A X = B. (...,M,N) x (...,M,K) -> (...,N,K)
 ///
-/// By QR decompositions, but where M is of symbols and N a number: there by A^T A, whose condition
-/// is the square of A's, and A must have N rows at least. Without l2, A that has not the full rank
-/// is an Error at run time if the decomposition shows it.
+/// It uses QR decompositions. If M has symbols and N is a number it uses A^T A, whose condition
+/// number is the square of A's, and A must have at least N rows. Without l2, a matrix A without
+/// full rank is an Error at run time if the decomposition shows it.
 template <TypedExpr A, TypedExpr B>
 constexpr auto lstsq(const A& a, const B& b, double l2 = 0,
                      std::source_location at = std::source_location::current()) {

@@ -46,7 +46,7 @@ struct MatrixSolve : custom {
   }
 };
 
-/// The same where A is a triangle.
+/// The same for a triangular A.
 struct MatrixTriangularSolve : custom {
   static constexpr std::string_view name = "MatrixTriangularSolve";
   std::uint32_t triangle;  ///< a Triangle
@@ -55,7 +55,7 @@ struct MatrixTriangularSolve : custom {
   static constexpr Type infer(MatrixTriangularSolve, const Type& a, const Type& b) {
     return MatrixSolve::infer({}, a, b);
   }
-  /// As that of MatrixSolve, for the elements that are read.
+  /// As in MatrixSolve, for the elements that are read.
   static constexpr std::array<AnyExpr, 2> gradient(MatrixTriangularSolve op, auto a, auto, auto x,
                                                    auto dx) {
     const bool transposed = op.transposed != 0;
@@ -113,11 +113,11 @@ constexpr AnyExpr matrix_triangular_solve(const X& a, const X& b, Triangle trian
       b);
 }
 
-/// X of A X = B for each two matrices, or of A^T X = B: matrix_solve<transpose_a>(a, b).
+/// X of A X = B for each pair of matrices, or of A^T X = B: matrix_solve<transpose_a>(a, b).
 /// (...,N,N) x (...,N,K) -> (...,N,K)
 ///
-/// The axes before the last two must be equal. A singular matrix is an Error at run time that says
-/// where in a it is; one with NaN gives NaN.
+/// The leading axes must be equal. A singular matrix is an Error at run time, with its position in
+/// a; a matrix with NaN gives NaN.
 template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
 constexpr auto matrix_solve(const A& a, const B& b,
                             std::source_location at = std::source_location::current()) {
@@ -134,12 +134,12 @@ constexpr auto matrix_solve(const A& a, const B& b,
   return linalg::apply_to_matrices(at, ops::MatrixSolve{{}, T == Transposed::a ? 1u : 0u}, a, b);
 }
 
-/// The same where each A is a triangle, lower_triangle or upper_triangle: what stands in the other
-/// one is not read, and counts as zeros. matrix_triangular_solve<upper_triangle>(a, b);
-/// <lower_triangle, transpose_a> reads the lower triangle of a, and solves A^T X = B.
+/// The same for triangular matrices A, lower_triangle or upper_triangle:
+/// matrix_triangular_solve<upper_triangle>(a, b). The other triangle is not read and counts as
+/// zeros. <lower_triangle, transpose_a> reads the lower triangle of a, and solves A^T X = B.
 /// (...,N,N) x (...,N,K) -> (...,N,K)
 ///
-/// A zero on the diagonal is an Error at run time that says in which matrix of a it is.
+/// A zero on the diagonal is an Error at run time, with the position of the matrix in a.
 template <Triangle Which = Triangle::lower, Transposed T = Transposed::neither, TypedExpr A,
           TypedExpr B>
 constexpr auto matrix_triangular_solve(const A& a, const B& b,

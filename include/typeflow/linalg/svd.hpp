@@ -17,7 +17,7 @@ struct Svd {
 
 namespace linalg {
 
-/// Whether it is known which of the last two axes is the shorter one.
+/// Whether the shorter one of the last two axes is known.
 constexpr bool has_shorter_side(const Dims& a) {
   if (!are_matrices(a)) return false;
   const Extent m = a.extent[a.rank - 2];
@@ -30,8 +30,8 @@ constexpr Extent shorter_side(const Dims& a) {
   return factor_of(m) < factor_of(n) ? m : n;
 }
 
-/// Hestenes' method: Jacobi's rotations from the right until the columns of a are orthogonal; v
-/// gathers the rotations. a has at least as many rows as columns.
+/// Hestenes' method: Jacobi's rotations from the right until the columns of a are orthogonal; v is
+/// the product of the rotations. a has at least as many rows as columns.
 inline void hestenes(HostMatrix& a, HostMatrix& v) {
   for (int sweep = 0; sweep < 60; ++sweep) {
     bool done = true;
@@ -65,8 +65,8 @@ inline void hestenes(HostMatrix& a, HostMatrix& v) {
   }
 }
 
-/// Makes column j of u a unit vector orthogonal to those before it: its own direction, or, where
-/// that has no length, the first axis that has one after Gram and Schmidt.
+/// Makes column j of u a unit vector, orthogonal to the columns before it. It keeps its own
+/// direction; a column without length gets the first axis that has a length after Gram-Schmidt.
 inline void complete_column(HostMatrix& u, std::int64_t j, double length) {
   if (length > 0) {
     for (std::int64_t i = 0; i < u.rows; ++i) u(i, j) /= length;
@@ -150,7 +150,7 @@ struct Svd : custom {
         const double length = lengths[static_cast<std::size_t>(from)];
         for (std::int64_t i = 0; i < left.rows; ++i) u(i, j) = left(i, from);
         for (std::int64_t i = 0; i < p; ++i) v(i, j) = right(i, from);
-        // Columns of rounding errors alone have no direction of their own.
+        // A column that consists of rounding errors has no direction of its own.
         const double largest = lengths[static_cast<std::size_t>(order[0])];
         if (!std::isnan(length))
           linalg::complete_column(u, j, length > 1e-14 * largest ? length : 0);
@@ -164,13 +164,12 @@ struct Svd : custom {
 
 }  // namespace ops
 
-/// The singular value decomposition of each matrix in reduced form, A = U diag(s) V^T:
-/// auto [s, u, v] = svd(a). (...,M,N) -> s (...,P), u (...,M,P), v (...,N,P), P = min(M, N)
+/// The singular value decomposition of each matrix in reduced form, A = U diag(s) V^T: auto [s, u,
+/// v] = svd(a). (...,M,N) -> s (...,P), u (...,M,P), v (...,N,P), P = min(M, N)
 ///
-/// V is not transposed, as in TensorFlow. The singular values descend, the columns of U and V are
-/// orthonormal; the signs of two columns that belong together are whatever the algorithm makes
-/// them. A matrix with NaN or infinity gives NaN. It has no gradient: taking one is a compile
-/// error.
+/// V is not transposed, as in TensorFlow. The singular values descend. The columns of U and V are
+/// orthonormal; the common sign of two corresponding columns depends on the algorithm. A matrix
+/// with NaN or infinity gives NaN. It has no gradient: taking one is a compile error.
 template <Tensor A>
 constexpr auto svd(const A& a, std::source_location at = std::source_location::current()) {
   using O = ops::Svd;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Losses of classes and probabilities: hinge_loss, log_loss, softmax_cross_entropy_loss,
-// sigmoid_cross_entropy_loss, weighted_cross_entropy_loss, kl_divergence; and, of every element
-// without weights or reduction, sigmoid_cross_entropy and weighted_cross_entropy.
+// Losses on classes and probabilities: hinge_loss, log_loss, softmax_cross_entropy_loss,
+// sigmoid_cross_entropy_loss, weighted_cross_entropy_loss, kl_divergence. sigmoid_cross_entropy and
+// weighted_cross_entropy give one loss for each element, without weights or reduction.
 //
 // Weights, reductions and the order of the arguments are those of losses/regression.hpp.
 //
@@ -16,7 +16,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// max(0, 1 - s logit) where s is 1 for the label 1 and -1 for the label 0. (B,...) x (B,...) -> ()
+/// max(0, 1 - s logit); s is 1 for label 1, -1 for label 0. (B,...) x (B,...) -> ()
 template <Reduction R = Reduction::sum_by_nonzero_weights, TypedExpr P, Operand L, Operand W = int>
 constexpr auto hinge_loss(const P& logits, const L& labels, const W& weights = 1,
                           std::source_location at = std::source_location::current()) {
@@ -28,11 +28,11 @@ constexpr auto hinge_loss(const P& logits, const L& labels, const W& weights = 1
 }
 
 struct LogLossOptions {
-  double epsilon = 1e-7;  ///< added to probabilities before their logarithm is taken
+  double epsilon = 1e-7;  ///< added to probabilities before taking logarithms
 };
 
-/// -label log(p + epsilon) - (1 - label) log(1 - p + epsilon) of probabilities p.
-/// (B,...) x (B,...) -> (). Of logits, take sigmoid_cross_entropy_loss.
+/// -label log(p + epsilon) - (1 - label) log(1 - p + epsilon) for probabilities p.
+/// (B,...) x (B,...) -> (). For logits use sigmoid_cross_entropy_loss.
 template <Reduction R = Reduction::sum_by_nonzero_weights, TypedExpr P, Operand L, Operand W = int>
 constexpr auto log_loss(const P& predictions, const L& labels, const W& weights = 1,
                         LogLossOptions options = {},
@@ -47,8 +47,8 @@ constexpr auto log_loss(const P& predictions, const L& labels, const W& weights 
 
 namespace detail {
 
-/// (1 - y) softplus(x) + q y softplus(-x). Neither term is a difference of large numbers, and the
-/// gradient at 0 is that of the formula.
+/// (1 - y) softplus(x) + q y softplus(-x). No term is a difference of large numbers. The gradient
+/// at 0 is that of the formula.
 template <Operand Q>
 constexpr AnyExpr logistic_loss(const AnyExpr& x, const AnyExpr& y, const Q& q) {
   const AnyExpr positive = greater_equal(x, 0);
@@ -58,7 +58,7 @@ constexpr AnyExpr logistic_loss(const AnyExpr& x, const AnyExpr& y, const Q& q) 
   return (1 - y) * of_0 + q * (y * of_1);
 }
 
-/// The same by typed operands, the positive class times q.
+/// The weighted and reduced loss for typed operands; the positive class is multiplied by q.
 template <Reduction R, TypedExpr P, Operand L, Operand Q, Operand W>
 constexpr auto logistic_loss_of(const P& logits, const L& labels, const Q& q, const W& weights,
                                 double smoothing, const std::source_location& at) {
@@ -79,8 +79,8 @@ inline constexpr bool class_weights_fit =
 
 }  // namespace detail
 
-/// The cross entropy between sigmoid(logit) and a label in [0, 1], of every element:
-/// label softplus(-x) + (1 - label) softplus(x). (...) x (...) -> (...)
+/// The cross entropy between sigmoid(logit) and a label in [0, 1], for each element: label
+/// softplus(-x) + (1 - label) softplus(x). (...) x (...) -> (...)
 template <TypedExpr P, Operand L>
 constexpr auto sigmoid_cross_entropy(const P& logits, const L& labels,
                                      std::source_location at = std::source_location::current()) {
@@ -90,9 +90,9 @@ constexpr auto sigmoid_cross_entropy(const P& logits, const L& labels,
   return detail::logistic_loss_of<Reduction::unreduced>(logits, labels, 1, 1, 0, at);
 }
 
-/// The same with the term of the label 1 times pos_weight, a number or a tensor that broadcasts to
-/// the logits (one weight a class): label pos_weight softplus(-x) + (1 - label) softplus(x).
-/// (...) x (...) -> (...)
+/// The same, with the term of label 1 multiplied by pos_weight: label pos_weight softplus(-x) +
+/// (1 - label) softplus(x). pos_weight is a number or a tensor that broadcasts to the logits (one
+/// weight for each class). (...) x (...) -> (...)
 template <TypedExpr P, Operand L, Operand Q>
 constexpr auto weighted_cross_entropy(const P& logits, const L& labels, const Q& pos_weight,
                                       std::source_location at = std::source_location::current()) {
@@ -104,7 +104,7 @@ constexpr auto weighted_cross_entropy(const P& logits, const L& labels, const Q&
 }
 
 struct CrossEntropyOptions {
-  double label_smoothing = 0;  ///< how far labels move towards even chances, from 0 to 1
+  double label_smoothing = 0;  ///< moves labels towards even chances, from 0 (not) to 1
 };
 
 namespace detail {
@@ -115,8 +115,8 @@ constexpr void check_smoothing(ir::Graph& graph, const char* call, double smooth
 }
 }  // namespace detail
 
-/// sigmoid_cross_entropy, weighted and reduced. With label_smoothing s the labels are
-/// label (1 - s) + s / 2. (B,...) x (B,...) -> ()
+/// sigmoid_cross_entropy, weighted and reduced. label_smoothing s changes labels to label (1 - s) +
+/// s / 2. (B,...) x (B,...) -> ()
 template <Reduction R = Reduction::sum_by_nonzero_weights, TypedExpr P, Operand L, Operand W = int>
 constexpr auto sigmoid_cross_entropy_loss(
     const P& logits, const L& labels, const W& weights = 1, CrossEntropyOptions options = {},
@@ -143,11 +143,11 @@ constexpr auto weighted_cross_entropy_loss(
   return detail::logistic_loss_of<R>(logits, labels, pos_weight, weights, 0, at);
 }
 
-/// softmax_cross_entropy along an axis, the last unless one is named, weighted and reduced. Labels
-/// are probabilities or, as integers, classes: (B,N) x (B,N) or (B) -> (), the losses (B). With
-/// label_smoothing s and N classes the labels are label (1 - s) + s / N.
+/// softmax_cross_entropy along an axis, by default the last, weighted and reduced. Labels are
+/// probabilities (B,N), or classes as integers (B). label_smoothing s with N classes changes labels
+/// to label (1 - s) + s / N. (B,N) x (B,N) or (B) -> (); the losses are (B)
 ///
-/// An integer that is no class gives NaN, also where its weight is 0.
+/// An integer that is not a class gives NaN, even if its weight is 0.
 template <Reduction R = Reduction::sum_by_nonzero_weights, int Axis = -1, TypedExpr P, TypedExpr L,
           Operand W = int>
 constexpr auto softmax_cross_entropy_loss(
@@ -171,13 +171,13 @@ constexpr auto softmax_cross_entropy_loss(
 }
 
 struct KlDivergenceOptions {
-  double epsilon = 1e-7;  ///< the least probability; smaller ones count as this
+  double epsilon = 1e-7;  ///< the smallest probability; smaller ones count as this
 };
 
-/// The Kullback-Leibler divergence of predicted distributions from those of the labels,
-/// sum(label log(label / prediction)) along an axis, the last unless one is named; both are held
-/// within [epsilon, 1]. (B,N) x (B,N) -> (), the losses (B).
-/// Source: Keras's kullback_leibler_divergence.
+/// The Kullback-Leibler divergence of predicted distributions from the labels' distributions,
+/// sum(label log(label / prediction)), along an axis, by default the last. Both are clipped to
+/// [epsilon, 1]. (B,N) x (B,N) -> (); the losses are (B). Source: Keras's
+/// kullback_leibler_divergence.
 template <Reduction R = Reduction::sum_by_nonzero_weights, int Axis = -1, TypedExpr P, Operand L,
           Operand W = int>
 constexpr auto kl_divergence(const P& predictions, const L& labels, const W& weights = 1,

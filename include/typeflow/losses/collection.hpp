@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The sums of what a model collected: the losses that it added, and what its variables'
-// regularisers add to them.
+// Sums of a model's collected losses and of its variables' regularisers.
 //
 //   g.add_loss(mean_squared_error(y, target));
 //   auto loss = tf::total_loss(g).named("loss");
 //
-// Nothing adds a loss to the collection but g.add_loss: a loss that is only looked at counts for
-// nothing. (TensorFlow's tf.losses add what they return.)
+// Only g.add_loss adds to the collection, so a loss that is only reported does not count.
+// (TensorFlow's tf.losses add their results.)
 
 #include <source_location>
 #include <string_view>
@@ -22,7 +21,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// l1 sum(|w|) + l2 sum(w^2) / 2, of this element type; nothing where both are 0.
+/// l1 sum(|w|) + l2 sum(w^2) / 2, of this element type; nothing if both are 0.
 constexpr AnyExpr penalty(const Regularizer& regularizer, const AnyExpr& variable, DType type) {
   const AnyExpr w = cast_to(variable, type);
   AnyExpr of_sizes;
@@ -47,8 +46,8 @@ constexpr AnyExpr sum_of_penalties(Graph& g, std::string_view path, DType type) 
 
 }  // namespace detail
 
-/// The sum of what the regularisers of variables add, each variable's once: of all, or of those
-/// whose path is `path` or lies below it. A scalar, 0 where no variable has one.
+/// The sum of the regularisers' penalties, each variable once. With a `path`, only variables of
+/// this path or below it count. A scalar; 0 if no variable has a regulariser.
 template <Element T = float>
 constexpr Expr<T> regularization_loss(Graph& g, std::string_view path = {},
                                       std::source_location at = std::source_location::current()) {
@@ -59,11 +58,11 @@ constexpr Expr<T> regularization_loss(Graph& g, std::string_view path = {},
   return {g, total.exists() ? total.id : detail::literal_node(graph, dtype_of<T>, 0).id};
 }
 
-/// The sum of g.losses(path) and regularization_loss(g, path), a scalar: tf::total_loss(g). With
-/// neither a loss nor a regulariser there it is a mistake of the model.
+/// The sum of g.losses(path) and regularization_loss(g, path), a scalar: tf::total_loss(g). It is a
+/// mistake of the model if there is neither a loss nor a regulariser.
 ///
-/// The path is both that of name scopes and that of variables. Where towers share variables that
-/// lie elsewhere, add up g.losses("tower_1") and regularization_loss(g).
+/// The path selects losses by name scope, and variables by name. If towers share variables that lie
+/// elsewhere, add up g.losses("tower_1") and regularization_loss(g).
 template <Element T = float>
 constexpr Expr<T> total_loss(Graph& g, std::string_view path = {},
                              std::source_location at = std::source_location::current()) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What becomes of a loss per element: it is multiplied by weights and reduced, with the
+// Weights and reductions: losses per element are multiplied by weights and reduced, with the
 // denominators of TensorFlow 1.x's tf.losses.compute_weighted_loss.
 //
-// Weights are a number, or a tensor whose axes are the losses' from the first on, each extent the
-// losses' or 1: for losses (B,T,C) weights (B), (B,1), (B,T), (1,1,C) or (B,T,C) do. (It is not
-// numpy's rule: weights of one axis belong to the samples of the batch.) Of axes that the losses
-// don't have the extent must be 1: weights (B,1) do for losses (B).
+// Weights are a number or a tensor. The tensor's axes are the first axes of the losses; each extent
+// is the same or 1. Losses (B,T,C) accept weights (B), (B,1), (B,T), (1,1,C) or (B,T,C). Further
+// axes must have extent 1: losses (B) accept weights (B,1). (In numpy's rule axes align at the end;
+// here weights with one axis belong to the samples.)
 
 #include <cstdint>
 #include <source_location>
@@ -17,24 +17,24 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
-#include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
+#include "typeflow/ops/shape/concat.hpp"  // has a simplification rule of sums
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How losses l with weights w become one number.
 enum class Reduction : std::uint8_t {
-  unreduced,                 ///< l w, of the shape of l
+  unreduced,                 ///< l w, with the shape of l
   sum,                       ///< sum(l w)
   mean,                      ///< sum(l w) / sum(w), 0 if that is 0
-  sum_over_batch_size,       ///< sum(l w) / how many elements l has
-  sum_over_nonzero_weights,  ///< TensorFlow's older name of the next
-  sum_by_nonzero_weights,    ///< sum(l w) / how many elements have w != 0; 0 if none has
+  sum_over_batch_size,       ///< sum(l w) / number of elements of l
+  sum_over_nonzero_weights,  ///< TensorFlow's older name for the next one
+  sum_by_nonzero_weights,    ///< sum(l w) / number of elements with w != 0; 0 if there is none
 };
 
 namespace detail {
 
-/// Weights of these extents with trailing axes of 1 appended or taken away, so that they have as
-/// many axes as the losses; no_dims where they don't fit.
+/// The weights' extents with trailing axes of 1 added or removed, to as many axes as the losses
+/// have; no_dims if they don't fit.
 constexpr Dims aligned_weights(const Dims& losses, const Dims& weights) {
   Dims out{};
   for (int i = 0; i < losses.rank; ++i) {
@@ -61,23 +61,23 @@ template <class T, class S, class W>
 inline constexpr bool weights_fit =
     is_of<T, W> && aligned_weights(S::dims, ShapeOf<W>::type::dims).valid();
 
-/// How many elements that is, 1 at least.
+/// `count`, at least 1, as a tensor.
 constexpr AnyExpr one_or_more(ir::Graph& graph, DType type, const Count& count) {
   const auto n = static_cast<double>(count.coefficient);
   if (count.powers == 0) return constant_node(graph, type, Number{n < 1 ? 1 : n, 0});
   return maximum(constant_node(graph, type, Number{n, 0}, count.powers), 1);
 }
 
-/// a / b, and 0 where b is 0.
+/// a / b; 0 where b is 0.
 constexpr AnyExpr divide_or_zero(const AnyExpr& a, const AnyExpr& b) {
   const AnyExpr nothing = equal(b, 0);
   return where(nothing, 0, a / where(nothing, 1, b));
 }
 
-/// The sum of all elements, also of a scalar.
+/// The sum of all elements; x may be a scalar.
 constexpr AnyExpr sum_of_all(const AnyExpr& x) { return x.dims().rank == 0 ? x : sum(x); }
 
-/// The sum of all elements of something of this shape, if x broadcasts to it.
+/// The sum of all elements of x broadcast to this shape.
 constexpr AnyExpr sum_as(const AnyExpr& x, const Dims& shape) {
   Count repeats{};
   for (int i = 0; i < shape.rank; ++i) {
@@ -126,8 +126,8 @@ struct ReducedLoss<Reduction::unreduced, T, S> {
   using type = Expr<T, S>;
 };
 
-/// Calls f(element type to compute in) -> losses of the element type T and shape S, and reduces
-/// them.
+/// Calls f(element type to compute in) and reduces the losses that it returns, of element type T
+/// and shape S.
 template <Reduction R, class T, class S, Operand W, class F>
 constexpr auto loss_of(Graph& g, const W& weights, const std::source_location& at, const F& f) {
   constexpr bool fit = weights_fit<T, S, W>;
@@ -151,10 +151,9 @@ constexpr auto loss_of(Graph& g, const W& weights, const std::source_location& a
 
 }  // namespace detail
 
-/// Losses times weights, reduced: what every loss of this library does with its losses per
-/// element. (B,...) x weights -> (), or (B,...) with Reduction::unreduced. Weights broadcast as
-/// told at the top of losses/reduction.hpp. compute_weighted_loss<tf::Reduction::sum>(losses,
-/// weights)
+/// Losses times weights, reduced: compute_weighted_loss<tf::Reduction::sum>(losses, weights). Every
+/// loss of the library ends with it. The top of losses/reduction.hpp explains how weights
+/// broadcast. (B,...) x weights -> (), or (B,...) with Reduction::unreduced
 template <Reduction R = Reduction::sum_by_nonzero_weights, TypedExpr X, Operand W = int>
 constexpr auto compute_weighted_loss(const X& losses, const W& weights = 1,
                                      std::source_location at = std::source_location::current()) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Losses of numbers: absolute_difference, mean_squared_error, huber_loss, log_poisson_loss,
+// Losses on numbers: absolute_difference, mean_squared_error, huber_loss, log_poisson_loss,
 // cosine_distance, mean_pairwise_squared_error.
 //
 //   mean_squared_error(predictions, labels)
 //   mean_squared_error(predictions, labels, weights)
 //   mean_squared_error<tf::Reduction::sum>(predictions, labels, weights)
 //
-// The predictions come first, as in softmax_cross_entropy(logits, labels); TensorFlow's tf.losses
-// have them second. Labels have the shape of the predictions and don't broadcast, but for a number.
+// Predictions come first, as in softmax_cross_entropy(logits, labels); TensorFlow's tf.losses take
+// them second. Labels have the shape of the predictions, or are one number; they do not broadcast
+// otherwise.
 //
 // Source: TensorFlow 1.x, python/ops/losses/losses_impl.py.
 
@@ -70,7 +71,7 @@ struct HuberOptions {
   double delta = 1;  ///< where the parabola ends; above 0
 };
 
-/// With d = |prediction - label|: d^2 / 2 where d <= delta, delta d - delta^2 / 2 elsewhere.
+/// With d = |prediction - label|: d^2 / 2 if d <= delta, else delta d - delta^2 / 2.
 /// (B,...) x (B,...) -> (). Source: Huber, "Robust estimation of a location parameter", 1964.
 template <Reduction R = Reduction::sum_by_nonzero_weights, TypedExpr P, Operand L, Operand W = int>
 constexpr auto huber_loss(const P& predictions, const L& labels, const W& weights = 1,
@@ -90,9 +91,9 @@ struct LogPoissonOptions {
   bool compute_full_loss = false;  ///< adds Stirling's approximation of log(label!)
 };
 
-/// The negative logarithm of a Poisson distribution's probability of a label, from the logarithm of
-/// its mean: exp(x) - x label. With compute_full_loss, label log(label) - label +
-/// log(2 pi label) / 2 more where the label is above 1. (B,...) x (B,...) -> ()
+/// The negative log likelihood of a label under a Poisson distribution whose mean has the logarithm
+/// x: exp(x) - x label. For labels above 1 compute_full_loss adds label log(label) - label + log(2
+/// pi label) / 2. (B,...) x (B,...) -> ()
 template <Reduction R = Reduction::sum_by_nonzero_weights, TypedExpr P, Operand L, Operand W = int>
 constexpr auto log_poisson_loss(const P& log_input, const L& labels, const W& weights = 1,
                                 LogPoissonOptions options = {},
@@ -104,15 +105,15 @@ constexpr auto log_poisson_loss(const P& log_input, const L& labels, const W& we
     const AnyExpr loss = exp(x) - x * y;
     if (!options.compute_full_loss) return loss;
     const AnyExpr small = logical_and(greater_equal(y, 0), less_equal(y, 1));
-    const AnyExpr z = where(small, 1, y);  // so that log(0) is nowhere, nor in the gradient
+    const AnyExpr z = where(small, 1, y);  // so that log(0) never occurs, not even in the gradient
     const AnyExpr stirling = z * log(z) - z + 0.5 * log((2 * std::numbers::pi) * z);
     return loss + where(small, 0, stirling);
   });
 }
 
-/// 1 - sum(prediction * label) along an axis, for vectors that have length 1. The losses keep the
-/// axis, with extent 1. (B,D) x (B,D) -> (), the losses (B,1).
-/// cosine_distance<tf::Reduction::unreduced, 1>(predictions, labels)
+/// 1 - sum(prediction * label) along an axis, for vectors of length 1:
+/// cosine_distance<tf::Reduction::unreduced, 1>(predictions, labels). The losses keep the axis,
+/// with extent 1. (B,D) x (B,D) -> (); the losses are (B,1)
 template <Reduction R = Reduction::sum_by_nonzero_weights, int Axis = -1, TypedExpr P, Operand L,
           Operand W = int>
 constexpr auto cosine_distance(const P& predictions, const L& labels, const W& weights = 1,
@@ -143,13 +144,13 @@ struct OneASampleRule {
 };
 }  // namespace detail
 
-/// The mean squared difference between the differences of two predictions of a sample and those of
-/// their labels, over all pairs; summed over the samples, each times its weight. So for one sample
-/// with predictions x, y, z and labels a, b, c it is
-/// (((a-b)-(x-y))^2 + ((a-c)-(x-z))^2 + ((b-c)-(y-z))^2) / 3. 0 for samples of one element.
+/// For each sample, the mean of ((y_i - y_j) - (t_i - t_j))^2 over all pairs of elements, with
+/// predictions y and labels t. A sample with predictions x, y, z and labels a, b, c gives
+/// (((a-b)-(x-y))^2 + ((a-c)-(x-z))^2 + ((b-c)-(y-z))^2) / 3. Samples of one element give 0.
 /// (B,...) x (B,...) x weights (), (B) or (B,1...) -> ()
 ///
-/// As in TensorFlow it is a sum over the batch: there is no reduction to choose.
+/// The result is the weighted sum over the samples, as in TensorFlow: there is no reduction to
+/// choose.
 template <TypedExpr P, Operand L, Operand W = int>
 constexpr auto mean_pairwise_squared_error(
     const P& predictions, const L& labels, const W& weights = 1,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The whole way of a graph to a program: recognize primitives of control flow, verify, place,
+// All stages from a graph to a program: recognize primitives of control flow, verify, place,
 // simplify, fuse, recompute, find windows and parts, order, lower.
 //
-// A model is compiled once for everything that it names: its effects, its named values, its
-// variables. A named value that a kernel swallows has no memory then; a run that asks for it, or
-// feeds a value that is no placeholder, is compiled for itself. What is fetched has the same bits
-// either way; what follows a fed value may be contracted (fma) differently.
+// A model is compiled once for everything that it names: effects, named values, variables. A named
+// value that a kernel swallows then has no memory. A run that asks for such a value, or feeds a
+// value that is no placeholder, is compiled for itself. Fetched values have the same bits in both
+// cases. Values that follow a fed value may be contracted (fma) differently.
 
 #include "typeflow/lower/lower.hpp"
 #include "typeflow/lower/verify.hpp"
@@ -23,24 +23,31 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// What a program is compiled for. Names are those of ProgramName::name, by number.
+/// The purpose of a program. Names are numbers of ProgramName::name.
 struct Request {
-  bool everything = true;  ///< all that the model names; else `fetches`
+  bool everything = true;  ///< all that the model names; otherwise `fetches`
   Pool<Id> fetches;        ///< names
   Pool<Id> feeds;          ///< names of values that are fed, besides placeholders
 };
 
-/// What a graph names, in the order of ProgramView::names.
+/// The values that a graph names, in the order of ProgramView::names.
 struct NamedRoots {
   Roots roots;
-  Pool<Id> stored;  ///< of the values, those that must have memory of their own
+  Pool<Id> stored;  ///< the values that must have memory of their own
 };
 
-/// `nothing`: what takes the place of values inside of branches and loops, which are no roots.
+/// `nothing` stands in for values inside regions, which cannot be roots.
 constexpr NamedRoots named_roots(const Graph& graph, const Request& request, Id nothing = none) {
   NamedRoots named;
-  Pool<char> used(graph.values.size(), 0);
-  for (const Id operand : graph.operands) used[operand] = 1;
+  Pool<char> used;  // by value; empty until one asks
+  const auto is_used = [&](Id value) {
+    if (used.empty()) {
+      used = Pool<char>(graph.values.size(), 0);
+      const int operands = graph.operands.size();
+      for (int i = 0; i < operands; ++i) used.items[graph.operands.items[i]] = 1;
+    }
+    return used.items[value] != 0;
+  };
   for (const Name& name : graph.names) {
     if (name.kind == NameKind::key) continue;
     if (region_of(graph, name.value) != 0) {
@@ -51,24 +58,24 @@ constexpr NamedRoots named_roots(const Graph& graph, const Request& request, Id 
     named.roots.values.push(name.value);
     const bool token = graph.is_token(name.value);
     const bool result = name.kind == NameKind::value && request.everything &&
-                        (graph.dims_of(name.value).rank == 0 || used[name.value] == 0);
+                        (graph.dims_of(name.value).rank == 0 || !is_used(name.value));
     named.roots.kept.push(token || result ? 1 : 0);
     if (result) named.stored.push(name.value);
   }
   for (const Id name : request.fetches) {
-    const Id value = graph.names[name].value;
+    const Id value = graph.names.items[name].value;
     if (!graph.is_token(value)) named.stored.push(value);
   }
   return named;
 }
 
-/// A sentence if the request names what a run can't reach.
+/// A sentence if the request names a value that a run can't reach.
 constexpr Message unreachable(const Graph& graph, const Pool<Id>& names) {
   Message out{};
   for (const Id name : names) {
-    if (region_of(graph, graph.names[name].value) == 0 || !out.empty()) continue;
+    if (region_of(graph, graph.names.items[name].value) == 0 || !out.empty()) continue;
     out << '\'';
-    graph.print_name(out, graph.names[name]);
+    graph.print_name(out, graph.names.items[name]);
     out << "' is computed inside of a branch or a loop: to fetch it, have the branch or the body "
            "give "
            "it as a result";
@@ -88,8 +95,8 @@ constexpr ProgramPools internal_error(const char* stage, const Message& what) {
   return failed(message);
 }
 
-/// The results of a region as values that are each in memory of their own, which iterations can
-/// exchange: what is none is copied.
+/// Gives every region result its own buffer, so that iterations can swap them. Copies results that
+/// alias another value.
 constexpr Pool<Id> results_in_memory(Simplified& simplified, const Pool<Id>& results) {
   Graph& graph = simplified.graph;
   Pool<Id> out;
@@ -118,11 +125,11 @@ constexpr Pool<Id> results_in_memory(Simplified& simplified, const Pool<Id>& res
     graph.region = 0;
     const Id copy = graph.values.size();
     graph.values.push(Value{graph.add_node(record<ops::After>, &value, 1, 1, nullptr, 0), 0,
-                            graph.values[value].type, none});
-    simplified.order.push(graph.values[copy].node);
+                            graph.values.items[value].type, none});
+    simplified.order.push(graph.values.items[copy].node);
     out.push(copy);
   }
-  // What results are, by values of the graph as it is now.
+  // The map of results refers to values of the graph as it is now.
   const int traced = simplified.map.size();
   for (Id value = traced; value < graph.values.size(); ++value) simplified.map.push(value);
   return out;
@@ -188,19 +195,19 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
       graph.regions.size() > 1 ? detail::constant_node(graph, DType::float32, Number{}).id : none;
   NamedRoots named = named_roots(graph, request, nothing);
   Pool<Id> cuts;
-  for (const Id name : request.feeds) cuts.push(graph.names[name].value);
+  for (const Id name : request.feeds) cuts.push(graph.names.items[name].value);
   Pool<Id> requested;
-  for (const Id name : request.fetches) requested.push(graph.names[name].value);
+  for (const Id name : request.fetches) requested.push(graph.names.items[name].value);
 
   place(graph);
   Simplified simplified = simplify(std::move(graph), named.roots.values, cuts);
   if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
-  if (!std::is_constant_evaluated()) {  // tests do; a compiler's time is dear
+  if (!std::is_constant_evaluated()) {  // in tests only, to save the compiler's time
     wrong = verify(simplified);
     if (!wrong.empty()) return internal_error("simplify", wrong);
   }
 
-  // A run of all that a program is for needs no telling apart, nor do kernels of one operation.
+  // A run of everything in the program needs no telling apart, nor do kernels of one operation.
   if (!request.everything) named.roots.values = requested;
   if (!request.everything || keep_all) named.roots.kept.clear();
   Fused fused = fuse(simplified, named.roots, !keep_all, limits);

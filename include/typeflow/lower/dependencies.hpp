@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which steps a step must wait for: what a scheduler of concurrent steps needs. (Runs take steps in
-// the program's order, which respects all of it.)
+// The steps for which a step must wait, for a scheduler of concurrent steps. (Runs take steps in
+// the program's order, which respects all of them.)
 
 #include <algorithm>
 #include <vector>
@@ -12,9 +12,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// For each step the earlier steps that must have run: those that write what it reads, the readers
-/// of a variable that it writes and the variable's last writer, and the effects that it follows.
-/// Each is listed once, in order; the size of a list is the step's dependency count.
+/// For each step, the earlier steps that must have run: the writers of what it reads, the readers
+/// and the last writer of a variable that it writes, and the effects that it follows. Each is
+/// listed once, in order. The size of a list is the step's dependency count.
 inline std::vector<std::vector<Id>> dependencies_of(const ProgramView& program) {
   std::vector<std::vector<Id>> waits(static_cast<std::size_t>(program.steps.size));
   AccessOrder accesses(program.slots.size);

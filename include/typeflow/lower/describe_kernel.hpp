@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the kernel of a cluster is: the body, and a collapsed space.
+// The kernel of a cluster: its body, and its collapsed space.
 //
 // The space of a loop is collapsed first: adjacent axes along which all operands run alike become
-// one. Extents, words and slots go to the program, all else to the description.
+// one. Extents, words and slots go to the program, everything else to the description.
 
 #include <cstdint>
 
@@ -37,7 +37,7 @@ class KernelDescriber : protected KernelInputs {
     int kind;  ///< row_bit, window_bit
     int dtype;
     Id slot;
-    const Part* part;  ///< what it is of a larger tensor; null for most
+    const Part* part;  ///< its place in a larger tensor; null for most
   };
 
   constexpr void lower_loop(Id id, const Cluster& cluster) {
@@ -45,8 +45,8 @@ class KernelDescriber : protected KernelInputs {
     push_body(id, cluster);
     const Dims& space = types_[cluster.space].dims;
     const int rank = space.rank;
-    // Axis i goes on in the loop of axis i - 1 if all operands run along both or neither, and
-    // both are reduced or neither.
+    // Axes i - 1 and i share a loop if all operands run along both or neither, and both are reduced
+    // or neither.
     const unsigned whole = (1u << rank) - 1u;
     unsigned differs = cluster.reduced ^ cluster.reduced << 1;
     for (int k = 0; k < input_count_; ++k) {
@@ -77,7 +77,7 @@ class KernelDescriber : protected KernelInputs {
     }
     const bool folds = (reduced >> (axes - 1) & 1u) != 0;
     const bool columns = reduced != 0 && !folds;
-    // One loop folds, and at most one is inside of it: what kernels have.
+    // One loop folds, and at most one is inside of it; kernels have no more.
     if (reduced != 0 && reduced != 1u << (axes - (columns ? 2 : 1))) {
       fail(cluster, "a reduction's axes do not collapse to those of a kernel");
     }
@@ -94,7 +94,8 @@ class KernelDescriber : protected KernelInputs {
     push_windows(last, axes);
     push_inputs();
   }
-  /// Axes as those of the kernel, each of which begins at an axis of `starts`.
+  /// The kernel's axes for these axes of the space. Each of the kernel's begins at an axis of
+  /// `starts`.
   static constexpr unsigned collapsed(unsigned along, unsigned starts, int rank) {
     unsigned result = 0;
     int axis = -1;
@@ -109,16 +110,14 @@ class KernelDescriber : protected KernelInputs {
   /// The items and stores of a cluster.
   constexpr void push_body(Id id, const Cluster& cluster) {
     const unsigned whole = (1u << cluster.rank) - 1u;
-    int* at = spec_ + size_;
-    int* const count = at++;
+    const int count = size_++;
     int items = 0;
     for (Id m = cluster.first; m != none; m = next_[m]) {
       const Node node = nodes_[m];
       const Op& op = *node.op;
       const bool row = is_row_[m] != 0;
       const Id result = node.outputs.first;
-      // Called after the last operation, of those of the model if there are such: a user knows
-      // them.
+      // Named after the last operation, if possible one of the model, because a user knows those.
       if (m == cluster.first || (op.kind != Kind::write &&
                                  (!node.source.gradient || nodes_[labelled_].source.gradient))) {
         labelled_ = m;
@@ -136,20 +135,15 @@ class KernelDescriber : protected KernelInputs {
         number_of_[result] = product_number;
       } else {
         const Id type = type_of(result);
-        at[0] = operation(op);
-        at[1] = (op.kind == Kind::reduction ? 1 : 0) | (row ? 2 : 0) | fused_.phase.data()[m] << 2;
-        at[2] = static_cast<int>(types_[type].dtype);
-        at[3] = node.inputs.count;
-        at += 4;
-        const Id last = node.inputs.first + node.inputs.count;
-        for (Id k = node.inputs.first; k < last; ++k) {
-          const Id value = operands_[k];
+        spec_[size_++] = item_word(
+            operation(op), (op.kind == Kind::reduction ? 1 : 0) | (row ? 2 : 0),
+            fused_.phase.items[m], static_cast<int>(types_[type].dtype), node.inputs.count);
+        for (Id k = 0; k < node.inputs.count; ++k) {
+          const Id value = operands_[node.inputs.first + k];
           const Id storage = storage_[value];
-          if (cluster_of_[values_[storage].node] == id) {
-            *at++ = number_of_[storage];
-          } else {
-            *at++ = input(cluster, storage, axes_of(cluster, node, row, value));
-          }
+          push_argument(k, cluster_of_[values_[storage].node] == id
+                               ? number_of_[storage]
+                               : input(cluster, storage, axes_of(cluster, node, row, value)));
         }
         number_of_[result] = first_item + items++;
         if (op.kind == Kind::elementwise && node.attributes.count > 0) {
@@ -163,14 +157,11 @@ class KernelDescriber : protected KernelInputs {
             Store{number_of_[result], kind, dtype_of(result), temporary(result), part};
       }
     }
-    *count = items;
-    *at++ = store_count_;
-    for (int i = 0; i < store_count_; ++i, at += 3) {
-      at[0] = stores_[i].number;
-      at[1] = stores_[i].kind;
-      at[2] = stores_[i].dtype;
+    spec_[count] = items;
+    spec_[size_++] = store_count_;
+    for (int i = 0; i < store_count_; ++i) {
+      spec_[size_++] = store_word(stores_[i].number, stores_[i].kind, stores_[i].dtype);
     }
-    size_ = static_cast<int>(at - spec_);
   }
 
   // Contractions.
@@ -182,8 +173,8 @@ class KernelDescriber : protected KernelInputs {
     const Dims& dims = types_[type_of(node.outputs.first)].dims;
     const Contraction contraction = node.op->contraction->describe(graph_, node);
     push_words(node.attributes);  // in front of those of the body
-    // The operands of the product are inputs 0 and 1 and no values of the body; what follows and
-    // reads one of them, too, has it as another input.
+    // The product's operands are inputs 0 and 1, and no values of the body. If the epilogue reads
+    // one of them, too, it is another input.
     constexpr unsigned operand_axes = 1u << 31;
     inputs_[0] = Input{storage_[a], operand_axes};
     inputs_[1] = Input{storage_[b], operand_axes};
@@ -204,8 +195,8 @@ class KernelDescriber : protected KernelInputs {
     push_inputs();
   }
 
-  /// The extents and the inputs' axes of a contraction that is one matrix: all axes but the last
-  /// are rows, along all of which an input runs or along none.
+  /// The extents and input axes of a contraction that is one matrix. All axes but the last are
+  /// rows; an input runs along all of them or none.
   constexpr void place_rows(const Dims& dims, const Contraction& contraction) {
     Count rows{};
     int row_axes = 0;  // of the space, which has none of extent 1
@@ -226,10 +217,9 @@ class KernelDescriber : protected KernelInputs {
     }
   }
 
-  /// The same of one that has axes outside of its matrices. Adjacent ones along which all operands
-  /// run alike become one; those that a and what follows run along as along the rows, and b does
-  /// not, are rows. So (B,M,K) x (K,N) is one product of matrices, and the kernel is that of
-  /// matrices.
+  /// The same for a contraction with axes outside of its matrices. Adjacent axes along which all
+  /// operands run alike become one. Axes along which a and the epilogue run as along rows, and b
+  /// does not run, are rows. So (B,M,K) x (K,N) is one product of matrices, and has that kernel.
   constexpr void place_axes(const Dims& dims, const Contraction& contraction) {
     Extent extents[max_rank] = {};  // of the space, less the columns
     int rank = 0;
@@ -267,7 +257,7 @@ class KernelDescriber : protected KernelInputs {
       while (i < rank && (starts >> i & 1u) == 0);
       const StepExtent extent{count.coefficient, count.powers};
       from[axes] = 1u << first;
-      // Without an axis of rows, that of several a of one row each.
+      // Without an axis of rows: the axis of several a's of one row each.
       if (i == rank && (rows || (contraction.rows_of_a && (along_b >> first & 1u) == 0))) {
         to[axes] = 1u;
         row_extent = extent;
@@ -299,20 +289,19 @@ class KernelDescriber : protected KernelInputs {
   constexpr void lower_single(const Cluster& cluster) {
     const Node& node = nodes_[cluster.first];
     labelled_ = cluster.first;
-    int* at = spec_;
     push_words(node.attributes);  // before those of constants, whose slots may be made below
-    *at++ = static_cast<int>(KernelKind::custom);
-    *at++ = operation(*node.op);
+    spec_[size_++] = static_cast<int>(KernelKind::custom);
+    spec_[size_++] = operation(*node.op);
     const bool updates = node.op->kind == Kind::update;  // input 0, the variable, is written
     const int first = updates ? 1 : 0;
     if (node.inputs.count - first > KernelSpec::max_inputs) {
       fail(cluster, "more operands than a kernel can have");
       return;
     }
-    *at++ = node.inputs.count - first;
+    spec_[size_++] = node.inputs.count - first;
     const auto describe = [&](Id value) {
-      *at++ = dtype_of(value);
-      *at++ = types_[type_of(value)].dims.rank;
+      spec_[size_++] = dtype_of(value);
+      spec_[size_++] = types_[type_of(value)].dims.rank;
       push_extents(type_of(value));
     };
     for (Id k = first; k < node.inputs.count; ++k) {
@@ -320,21 +309,20 @@ class KernelDescriber : protected KernelInputs {
       describe(value);
       out_.operands.push(slot(storage_[value]));
     }
-    int* const outputs = at++;
-    *outputs = 0;
+    int& outputs = spec_[size_++];
+    outputs = 0;
     if (updates) {
       const Id variable = operands_[node.inputs.first];
-      ++*outputs;
+      ++outputs;
       describe(variable);
       stores_[store_count_++] = Store{0, 0, 0, slot(storage_[variable]), nullptr};
     }
     for (Id value = node.outputs.first; value < node.outputs.first + node.outputs.count; ++value) {
       if (type_of(value) == none) continue;  // a token is no tensor
-      ++*outputs;
+      ++outputs;
       describe(value);
       stores_[store_count_++] = Store{0, 0, 0, temporary(value), nullptr};
     }
-    size_ = static_cast<int>(at - spec_);
   }
 
   const Id* cluster_of_;

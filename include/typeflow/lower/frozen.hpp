@@ -3,9 +3,9 @@
 
 // A compiled model as constants.
 //
-// Lowering<Model, Mode, Request> evaluates a model once, into a record of fixed capacity (what a
-// constant evaluation allocates can't outlive it), and copies the record's tables to arrays of
-// their exact sizes, which are what a program holds at run time.
+// Lowering<Model, Mode, Request> evaluates a model once, into a record of fixed capacity, because
+// memory that constant evaluation allocates can't outlive it. It then copies the record's tables to
+// arrays of their exact sizes, which the program has at run time.
 
 #include <array>
 #include <cstddef>
@@ -22,9 +22,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// What fetches and feeds a program is compiled for: everything that the model names...
+/// The fetches and feeds that a program is compiled for: everything that the model names...
 struct Everything {};
-/// ...or these names, and these fed besides placeholders.
+/// ...or these fetches, with these feeds besides placeholders.
 template <class... N>  // NameOf<...>
 struct Names {};
 template <class Fetches, class Feeds>
@@ -70,8 +70,8 @@ constexpr Request make_request(const Graph&, std::type_identity<Everything>) { r
 
 template <auto Model, Mode M, class R>
 constexpr Frozen freeze() {
-  // All in one function: clang evaluates a local variable's initialiser an extra time where that
-  // stands for itself, as a call without local arguments does.
+  // All in one function. clang evaluates a local variable's initialiser a second time if it stands
+  // alone, as a call without local arguments does.
   typeflow::Graph graph(M);
   Model(graph);
   const Request request = make_request(graph, std::type_identity<R>{});
@@ -90,10 +90,10 @@ constexpr Frozen freeze() {
   return f;
 }
 
-// Whether the compiler can evaluate a model is asked before it must, so that its user is told in a
-// sentence: `frozen` is evaluated once either way. A constant is no constexpr variable for clang
-// but a reference, which may be dynamic; g++ knows the result of a call that it evaluated before.
-// nvcc does neither, and isn't asked.
+// Whether the compiler can evaluate a model is asked before anything needs it, so that the user
+// gets one sentence. `frozen` is evaluated once in both cases: for clang the constant is no
+// constexpr variable but a reference, which may be dynamic, and g++ knows the result of a call that
+// it evaluated before. nvcc does neither, so it is not asked.
 #if defined(__clang__) && !defined(__CUDACC__)
 template <auto Model, Mode M, class R>
 inline const Frozen& frozen = freeze<Model, M, R>();
@@ -111,7 +111,7 @@ concept Evaluated = requires { typename std::bool_constant<(freeze<Model, M, R>(
 #endif
 #endif
 
-/// Whether a model of this type takes the graph by reference; true where that can't be seen.
+/// Whether a model of this type takes the graph by reference; true if that can't be seen.
 template <class F>
 inline constexpr bool takes_reference = true;
 template <class R, class... A, bool N>
@@ -150,7 +150,7 @@ constexpr TableSizes sizes_of(const Frozen& f) {
 template <auto Model, Mode M, class R>
 inline constexpr TableSizes sizes = sizes_of(frozen<Model, M, R>);
 
-/// A table in its exact size. Its number tells it from others of the same records.
+/// A table in its exact size. The number makes tables of equal records different types.
 template <std::size_t Number, class Record, int Size>
 struct ExactTable {
   std::array<Record, static_cast<std::size_t>(Size)> records;
@@ -163,8 +163,8 @@ struct ExactTable {
   }
 };
 
-/// A program's tables in their exact sizes. (nvcc copies the whole of Frozen for every constant
-/// that reads it, so few do.)
+/// A program's tables in their exact sizes. (nvcc copies all of Frozen for every constant that
+/// reads it, so few do.)
 template <class... Exact>
 struct ExactTables : Exact... {};
 
@@ -186,7 +186,7 @@ constexpr ProgramView view_of(const ExactTables<Exact...>& tables) {
             static_cast<int>(static_cast<const Exact&>(tables).records.size())}...}};
 }
 
-/// What only the compiler needs.
+/// Only the compiler needs these.
 template <TableSizes S>
 struct Descriptions {
   ExactTable<0, KernelSpec, S.specs> kernels;
@@ -211,7 +211,7 @@ class Lowering {
 
  public:
   static constexpr int kernel_count = sizes.specs;
-  /// Nodes of the graph as the model made it, gradients included.
+  /// The number of nodes in the graph that the model made, gradients included.
   static constexpr int node_count = descriptions.nodes;
   /// The model's mistake, if it has one.
   static constexpr Message error = descriptions.error;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a program calls a kernel, whatever processor it is for: one signature for all, so that a
-// program is a table.
+// The call of a kernel, for any processor. All kernels have one signature, so a program is a table.
 
 #include <cstdint>
 
@@ -14,21 +13,21 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 class Characters;
 
-/// What all kernels of a target are called with. A run calls them one after the other; they may
-/// return before they have computed anything, if those that are called after them find their
-/// results all the same. Before a run itself looks at results, it calls finish(). Runs may overlap.
+/// The queue that a target's kernels are called with. A run calls kernels one after the other. A
+/// kernel may return before it has computed anything, if the kernels after it still find its
+/// results. Before a run looks at results itself, it calls finish(). Runs may overlap.
 class Queue {
  public:
-  /// Returns when every kernel that has been called is done: by default, at once.
+  /// Returns when every kernel that was called is done. The default: at once.
   virtual void finish() noexcept {}
 
  protected:
   ~Queue() = default;
 };
 
-/// What a kernel gets. Operands are pointers to contiguous row-major tensors, first those that are
-/// read, then those that are written. Their array is there until the kernel returns, all else until
-/// the queue is finished.
+/// A kernel's arguments. Operands are pointers to contiguous row-major tensors, first those to
+/// read, then those to write. The array of pointers lives until the kernel returns, everything else
+/// until the queue is finished.
 struct KernelCall {
   void* const* operands;
   const std::int64_t* extents;
@@ -41,10 +40,10 @@ struct KernelCall {
   std::int32_t step = -1;             ///< of the program
   Characters* characters = nullptr;   ///< the run's, for strings that the kernel makes
 
-  /// The data is wrong: ends the run, as soon as the kernel has returned, with the Error that
-  /// O::explain makes of this. To be called by the thread that called the kernel, or in
-  /// Queue::finish: the engine reads it in between. Which of several mistakes is reported must not
-  /// depend on threads.
+  /// Reports that the data is wrong. The run ends when the kernel has returned, with the Error that
+  /// O::explain makes of the report. Call it in the thread that called the kernel, or in
+  /// Queue::finish, because the engine reads it in between. Threads must not decide which of
+  /// several mistakes is reported.
   void fail(const Failure& found) const {
     if (failure->what != 0) return;
     *failure = found;
@@ -57,12 +56,12 @@ struct KernelCall {
   }
 };
 
-/// A kernel as a program's table holds it.
+/// A kernel in a program's table.
 struct KernelEntry {
   void (*run)(const KernelCall&);
   std::int64_t (*workspace)(const std::int64_t* extents);  ///< bytes
-  const void* description = nullptr;  ///< what the function has to know besides, if anything
-  /// What KernelCall::failure means; operands are not read. Null: no kernel that fails.
+  const void* description = nullptr;  ///< further data for the function, if it needs any
+  /// The meaning of KernelCall::failure; operands are not read. Null: the kernel never fails.
   Error (*explain)(const KernelCall&) = nullptr;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a kernel reads: operands, along which axes of its space they run, and where they are if they
-// are windows of other tensors.
+// The inputs of a kernel: operands, the axes of its space along which they run, and for windows the
+// place in other tensors.
 
 #include <cstdint>
 
@@ -24,7 +24,7 @@ class KernelInputs : protected KernelWords {
     Id storage;
     unsigned axes;
   };
-  /// The number of an operand from outside that runs along these axes.
+  /// The number of an outside operand that runs along these axes.
   constexpr int input(const Cluster& cluster, Id storage, unsigned axes) {
     for (int i = 0; i < input_count_; ++i) {
       if (inputs_[i].storage == storage && inputs_[i].axes == axes) return i;
@@ -39,24 +39,22 @@ class KernelInputs : protected KernelWords {
 
   /// Describes the inputs and appends their slots to the operands.
   constexpr void push_inputs() {
-    int* at = spec_ + size_;
-    *at++ = input_count_;
-    for (int k = 0; k < input_count_; ++k, at += 3) {
+    spec_[size_++] = input_count_;
+    for (int k = 0; k < input_count_; ++k) {
       const Id storage = inputs_[k].storage;
       const Window* const window = fused_.window(storage);
       const bool is_index = nodes_[values_[storage].node].op->builtin == Builtin::index_along;
-      at[0] = dtype_of(storage);
-      at[1] = (is_index ? index_bit : 0) | (window != nullptr ? window_bit : 0);
-      at[2] = static_cast<int>(inputs_[k].axes);
+      spec_[size_++] = input_word(dtype_of(storage),
+                                  (is_index ? index_bit : 0) | (window != nullptr ? window_bit : 0),
+                                  inputs_[k].axes);
       if (!is_index) out_.operands.push(slot(window == nullptr ? storage : window->base));
     }
-    size_ += 1 + 3 * input_count_;
   }
 
   // Windows.
 
-  /// Finds how windows lie in the space of a loop, which they may cut: gives the axes that do not
-  /// go on where the axis before them ends, as bits.
+  /// Finds how windows lie in the space of a loop. They may cut it: returns, as bits, the axes that
+  /// do not continue where the axis before them ends.
   constexpr unsigned place_windows(const Dims& space) {
     unsigned starts = 0;
     window_count_ = 0;
@@ -70,15 +68,16 @@ class KernelInputs : protected KernelWords {
     }
     return starts;
   }
-  /// The same of a result that a loop writes into a larger one; windows that are read come first.
+  /// The same for a result that a loop writes into a larger tensor. Windows that are read come
+  /// first.
   constexpr unsigned place_part(const Part& part, const Dims& space) {
     WindowAxes& along = windows_[window_count_++];
     along = window_axes(part.layout, types_[type_of(part.operand)].dims, space,
                         (1u << space.rank) - 1u);
     return along.starts;
   }
-  /// Appends to the extents where each begins, and how far apart its neighbours along the axes of
-  /// the kernel are, of which `last` are the innermost ones of the space. A scalar has one.
+  /// Appends, for each window, its beginning and the strides along the kernel's axes to the
+  /// extents. `last` of these axes are the innermost of the space. A scalar has one stride.
   constexpr void push_windows(const int* last, int axes) {
     for (int i = 0; i < window_count_; ++i) {
       const WindowAxes& along = windows_[i];
@@ -92,7 +91,7 @@ class KernelInputs : protected KernelWords {
     out_.extents.push(StepExtent{stride.coefficient, stride.powers});
   }
 
-  /// Along which axes of the cluster's space an operand of a member runs.
+  /// The axes of the cluster's space along which a member's operand runs.
   constexpr unsigned axes_of(const Cluster& cluster, const Node& node, bool row, Id value) const {
     const unsigned whole = (1u << cluster.rank) - 1u;
     if (node.op->kind == Kind::reduction || node.op->kind == Kind::write) return whole;
@@ -101,13 +100,13 @@ class KernelInputs : protected KernelWords {
     const Node& from = nodes_[values_[storage_[value]].node];
     unsigned axes = 0;
     if (from.op->builtin == Builtin::index_along) {
-      axes =
-          position_axes(types_[in].dims, static_cast<int>(graph_.attributes[from.attributes.first]),
-                        types_[out].dims);
+      axes = position_axes(types_[in].dims,
+                           static_cast<int>(graph_.attributes.items[from.attributes.first]),
+                           types_[out].dims);
     } else if (in == out && !row) {
       return whole;
     } else {
-      const std::uint16_t known = fused_.axes.data()[in * fused_.type_count + out];
+      const std::uint16_t known = fused_.axes.items[in * fused_.type_count + out];
       axes = known != 0 ? known - 1u : broadcast_axes(types_[in].dims, types_[out].dims);
     }
     return row ? spread_axes(axes, cluster.reduced, cluster.rank) : axes;

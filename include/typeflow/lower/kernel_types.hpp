@@ -3,9 +3,9 @@
 
 // A kernel's description as a type, which a back end turns into code.
 //
-// A kernel type holds ranks, operations and element types, never extents, constants or names. The
-// numbers in it are those of KernelSpec: values are counted from the inputs on, then a
-// contraction's product, then the items.
+// A kernel type holds ranks, operations and element types, never extents, constants or names. Its
+// numbers are those of KernelSpec: values are counted from the inputs on, then a contraction's
+// product, then the items.
 
 #include <cstddef>
 #include <utility>
@@ -15,8 +15,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// An operand that is read, along the axes whose bits are set, maybe out of a larger tensor; or the
-/// position along one.
+/// An operand that is read along the axes whose bits are set, possibly as a window of a larger
+/// tensor. Or the position along one axis.
 template <DType D, bool IsIndex, unsigned Axes, bool IsWindow = false>
 struct Load {
   static constexpr DType dtype = D;
@@ -37,7 +37,7 @@ struct Let {
   static constexpr int arguments[sizeof...(Arguments) + 1] = {Arguments..., -1};
 };
 
-/// A value that goes to memory, maybe into a larger tensor.
+/// A value that is written to memory, possibly into a larger tensor.
 template <int Value, bool IsRow, DType D, bool IsWindow = false>
 struct Store {
   static constexpr int value = Value;
@@ -51,7 +51,7 @@ struct List {
   static constexpr int size = sizeof...(T);
 };
 
-/// What a kernel computes for an element: loads, operations, stores.
+/// The computation of a kernel for one element: loads, operations, stores.
 template <class Inputs, class Items, class Stores>
 struct Body;
 
@@ -65,7 +65,7 @@ template <class O, class Inputs, class Outputs>
 struct CustomKernel;
 struct ControlKernel;
 
-// Class templates, and no functions that return types: nvcc 13 crashes on those.
+// Class templates instead of functions that return types, because nvcc 13 crashes on those.
 
 template <int N>
 using Numbers = std::make_integer_sequence<int, N>;

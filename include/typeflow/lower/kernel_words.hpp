@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Descriptions of kernels as words, which are cheaper to compare than records while the compiler
-// evaluates: each becomes a KernelSpec when the first of its kind is met.
+// Descriptions of kernels as words, which are cheaper to compare than records in constant
+// evaluation. The first one of a kind becomes a KernelSpec. Each step of a program is described and
+// compared, so words are few: they hold several numbers each.
 
 #include <cstdint>
 
@@ -18,21 +19,45 @@ class KernelWords : protected ProgramBuilder {
   // Arguments in descriptions: inputs from 0 on, a contraction's product, items.
   static constexpr int product_number = 32;
   static constexpr int first_item = 33;
-  // What an input is besides an element type and axes, and a store besides a value and a type.
+  // Flags of an input besides its element type and axes, and of a store besides its value and type.
   static constexpr int index_bit = 1;
   static constexpr int row_bit = 1;
   static constexpr int window_bit = 2;
-  // A description is a head, the body, and the inputs, which are known when the body is.
+  // A description is a head, the body, and the inputs, which are known after the body. Where the
+  // numbers are in a word, by bits:
+  //
+  //   an item    fold, row value; phase from 2 on; element type 6; arguments 11; operation 15
+  //   arguments  four to a word, 8 bits each
+  //   a store    value; kind from 8 on; element type 10
+  //   an input   element type; kind from 6 on; axes 8
   static constexpr int head_size = 5;
+  static constexpr int item_word(int operation, int flags, int phase, int dtype, int arguments) {
+    return flags | phase << 2 | dtype << 6 | arguments << 11 | operation << 15;
+  }
+  static constexpr int store_word(int value, int kind, int dtype) {
+    return value | kind << 8 | dtype << 10;
+  }
+  static constexpr int input_word(int dtype, int kind, unsigned axes) {
+    return dtype | kind << 6 | static_cast<int>(axes) << 8;
+  }
+  constexpr void push_argument(int i, int number) {
+    if (i % 4 == 0) {
+      spec_[size_++] = number;
+    } else {
+      spec_[size_ - 1] |= number << 8 * (i % 4);
+    }
+  }
+  static_assert(dtype_count < 32 && FusionLimits::most_phases < 16 && max_arity < 16 &&
+                first_item + KernelSpec::max_items < 128);
 
   /// The number of an operation in this program's descriptions.
   constexpr int operation(const Op& op) {
     const int place = static_cast<int>(op.id & 63u);
-    if (op_number_[place] != 0 && ops_[op_number_[place] - 1].op->id == op.id) {
+    if (op_number_[place] != 0 && ops_.items[op_number_[place] - 1].op->id == op.id) {
       return op_number_[place] - 1;
     }
     int number = 0;
-    while (number < ops_.size() && ops_[number].op->id != op.id) ++number;
+    while (number < ops_.size() && ops_.items[number].op->id != op.id) ++number;
     if (number == ops_.size()) ops_.push(Operation{&op});
     op_number_[place] = number + 1;
     return number;
@@ -43,9 +68,9 @@ class KernelWords : protected ProgramBuilder {
     const int* const spec = spec_;
     const int size = size_;
     unsigned key = static_cast<unsigned>(size);
-    for (int i = 0; i < size; i += 3) key = (key * 31u + static_cast<unsigned>(spec[i])) & 0xffffu;
+    for (int i = 0; i < size; i += 2) key = (key * 31u + static_cast<unsigned>(spec[i])) & 0xffffu;
     for (int k = known_.size() - 1; k >= 0; --k) {
-      const Known known = known_.data()[k];
+      const Known known = known_.items[k];
       if (known.key != key || known.words.count != size) continue;
       const int* const words = all_words_.data() + known.words.first;
       int i = 0;
@@ -108,23 +133,23 @@ class KernelWords : protected ProgramBuilder {
     push(k.items);
     for (int i = 0; i < k.items; ++i) {
       const ItemSpec& item = k.item[i];
-      push(operation(*item.op));
-      push(int{item.is_fold} | int{item.is_row} << 1 | item.phase << 2);
-      push(item.dtype);
-      push(item.count);
-      for (int a = 0; a < item.count; ++a) push(code(item.arguments[a]));
+      push(item_word(operation(*item.op), int{item.is_fold} | int{item.is_row} << 1, item.phase,
+                     static_cast<int>(item.dtype), item.count));
+      for (int a = 0; a < item.count; ++a) push_argument(a, code(item.arguments[a]));
     }
     push(k.stores);
     for (int i = 0; i < k.stores; ++i) {
-      push(code(k.store[i].value));
-      push((k.store[i].is_row ? row_bit : 0) | (k.store[i].is_window ? window_bit : 0));
-      push(k.store[i].dtype);
+      const StoreSpec& store = k.store[i];
+      push(store_word(code(store.value),
+                      (store.is_row ? row_bit : 0) | (store.is_window ? window_bit : 0),
+                      static_cast<int>(store.dtype)));
     }
     push(k.inputs);
     for (int i = 0; i < k.inputs; ++i) {
-      push(k.input[i].dtype);
-      push((k.input[i].is_index ? index_bit : 0) | (k.input[i].is_window ? window_bit : 0));
-      push(k.input[i].axes);
+      const InputSpec& input = k.input[i];
+      push(input_word(static_cast<int>(input.dtype),
+                      (input.is_index ? index_bit : 0) | (input.is_window ? window_bit : 0),
+                      input.axes));
     }
   }
 
@@ -167,24 +192,31 @@ class KernelWords : protected ProgramBuilder {
     k.items = *at++;
     for (int i = 0; i < k.items; ++i) {
       ItemSpec& item = k.item[i];
-      item.op = ops_[at[0]].op;
-      item.is_fold = (at[1] & 1) != 0;
-      item.is_row = (at[1] & 2) != 0;
-      item.phase = at[1] >> 2;
-      item.dtype = static_cast<DType>(at[2]);
-      item.count = at[3];
-      at += 4;
-      for (int a = 0; a < item.count; ++a) item.arguments[a] = number(*at++);
+      const int word = *at++;
+      item.op = ops_.items[word >> 15].op;
+      item.is_fold = (word & 1) != 0;
+      item.is_row = (word & 2) != 0;
+      item.phase = word >> 2 & 15;
+      item.dtype = static_cast<DType>(word >> 6 & 31);
+      item.count = word >> 11 & 15;
+      for (int a = 0; a < item.count; ++a) {
+        item.arguments[a] = number(at[a / 4] >> 8 * (a % 4) & 127);
+      }
+      at += (item.count + 3) / 4;
     }
     k.stores = *at++;
-    for (int i = 0; i < k.stores; ++i, at += 3) {
-      k.store[i] = {number(at[0]), (at[1] & row_bit) != 0, (at[1] & window_bit) != 0,
-                    static_cast<DType>(at[2])};
+    for (int i = 0; i < k.stores; ++i) {
+      const int word = *at++;
+      const int bits = word >> 8 & 3;
+      k.store[i] = {number(word & 127), (bits & row_bit) != 0, (bits & window_bit) != 0,
+                    static_cast<DType>(word >> 10)};
     }
     k.inputs = *at++;
-    for (int i = 0; i < k.inputs; ++i, at += 3) {
-      k.input[i] = {static_cast<DType>(at[0]), (at[1] & index_bit) != 0, (at[1] & window_bit) != 0,
-                    static_cast<unsigned>(at[2])};
+    for (int i = 0; i < k.inputs; ++i) {
+      const int word = *at++;
+      const int bits = word >> 6 & 3;
+      k.input[i] = {static_cast<DType>(word & 31), (bits & index_bit) != 0,
+                    (bits & window_bit) != 0, static_cast<unsigned>(word >> 8)};
     }
     return k;
   }

@@ -3,8 +3,8 @@
 
 // From clusters to a program: every cluster becomes a step and the description of its kernel.
 //
-// A description holds no names, extents or constants, so the equal layers of a deep net have
-// equal descriptions, and are one kernel.
+// A description holds no names, extents or constants, so equal layers of a deep net have equal
+// descriptions, and share one kernel.
 
 #include <utility>
 #include <vector>
@@ -21,7 +21,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Compiles a region of a graph. `wanted`, by result: whether it is.
+/// Compiles a region of a graph. `wanted`, by result: whether the result is wanted.
 using CompileRegion = ProgramPools (*)(const Graph&, Id region, const Pool<char>& wanted,
                                        const FusionLimits&);
 
@@ -36,7 +36,8 @@ class Lowerer : KernelDescriber {
         limits_(limits),
         step_of_(fused.clusters.size(), none) {}
 
-  /// `keep`: values (of the original) that must be in memory at the end; all, if `keep_all`.
+  /// `keep`: values (of the original graph) that must be in memory at the end; with `keep_all`, all
+  /// of them.
   constexpr ProgramPools run(const Pool<Id>& keep, bool keep_all) {
     out_.types = graph_.types;
     out_.scopes = graph_.scopes;
@@ -47,7 +48,7 @@ class Lowerer : KernelDescriber {
     add_placeholders();
     blocks_.finish(out_);
     for (Id s = main_steps_; s < out_.steps.size(); ++s) {
-      Id& name = out_.steps[s].label.name;  // until now the graph's
+      Id& name = out_.steps.items[s].label.name;  // until now the graph's
       if (name != none) name = name_of_[name];
     }
     for (Id value = 0; value < map_.size() && keep_all; ++value) {
@@ -58,7 +59,7 @@ class Lowerer : KernelDescriber {
     return std::move(out_);
   }
 
-  /// The program of a region: `inputs` and `results` (none for some) are values of its graph, the
+  /// The program of a region. `inputs` and `results` (none for some) are values of its graph, the
   /// results as simplified.
   constexpr ProgramPools run_region(const Pool<Id>& inputs, const Pool<Id>& results) {
     out_.types = graph_.types;
@@ -85,9 +86,10 @@ class Lowerer : KernelDescriber {
     out_.steps.reserve(order_.size());
     out_.slots.reserve(2 * order_.size());
     find_control_results();
-    for (const Id cluster : order_) {
-      step_of_[cluster] = out_.steps.size();
-      lower(cluster, fused_.clusters[cluster]);
+    for (int i = 0; i < order_.size(); ++i) {
+      const Id cluster = order_.items[i];
+      step_of_.items[cluster] = out_.steps.size();
+      lower(cluster, fused_.clusters.items[cluster]);
     }
     main_steps_ = out_.steps.size();
     if (out_.error.empty()) add_controls();
@@ -96,7 +98,9 @@ class Lowerer : KernelDescriber {
   /// Values that leave the cluster that computes them.
   constexpr void mark_stored(const Pool<Id>& keep, bool keep_all) {
     char* const stored = stored_;
-    for (const Cluster& c : fused_.clusters) {
+    const int clusters = fused_.clusters.size();
+    for (Id id = 0; id < clusters; ++id) {
+      const Cluster& c = fused_.clusters.items[id];
       const int inputs = c.inputs;
       for (int i = 0; i < inputs; ++i) stored[c.input[i]] = 1;
       if (c.kind != ClusterKind::single || c.merged) continue;
@@ -166,7 +170,8 @@ class Lowerer : KernelDescriber {
   constexpr void find_control_results() {
     if (graph_.regions.size() == 1) return;
     for (const Id id : fused_.order) {
-      const bool live = nodes_[id].op->kind == Kind::result && fused_.needs[id] != NeedSets::nobody;
+      const bool live =
+          nodes_[id].op->kind == Kind::result && fused_.needs.items[id] != NeedSets::nobody;
       if (live) control_results_.push(nodes_[id].outputs.first);
     }
   }
@@ -178,7 +183,8 @@ class Lowerer : KernelDescriber {
   }
   constexpr void lower_control(const Cluster& cluster) {
     const Node& node = nodes_[cluster.first];
-    const Region& last = graph_.regions[graph_.lists[node.regions.first + node.regions.count - 1]];
+    const Region& last =
+        graph_.regions.items[graph_.lists.items[node.regions.first + node.regions.count - 1]];
     const bool is_loop = is<ops::Loop>(*node.op);
     const ops::Loop loop =
         is_loop ? typeflow::decode<ops::Loop>(graph_, node) : ops::Loop{{}, 0, 0, 0, 0, 0};
@@ -195,7 +201,7 @@ class Lowerer : KernelDescriber {
                          {},
                          none,
                          none};
-    // Results by index: those that are wanted; a loop's states in any case.
+    // Wanted results by index; a loop's states always count as wanted.
     Pool<Id> results(last.results.count, none);
     for (const Id value : control_results_) {
       if (operands_[nodes_[values_[value].node].inputs.first] != node.outputs.first) continue;
@@ -215,7 +221,7 @@ class Lowerer : KernelDescriber {
     Pool<Id> blocks;
     bool reads_index = false;
     for (Id k = 0; k < node.regions.count && out_.error.empty(); ++k) {
-      const Id region = graph_.lists[node.regions.first + k];
+      const Id region = graph_.lists.items[node.regions.first + k];
       const bool tests = record.kind == ControlKind::tested && k == 0;
       const Pool<char> condition(1, 1);  // no ?: of pools: g++ 12 destroys them twice in constants
       const ProgramPools program =
@@ -227,7 +233,7 @@ class Lowerer : KernelDescriber {
       const Id block = merge(program);
       blocks.push(block);
       const Range inputs = out_.blocks[block].inputs;
-      reads_index = reads_index || (is_loop && out_.operands[inputs.first] != none);
+      reads_index = reads_index || (is_loop && out_.operands.items[inputs.first] != none);
     }
     record.blocks = push_operands(blocks);
     record.results = push_operands(results);
@@ -269,7 +275,7 @@ class Lowerer : KernelDescriber {
     if (record.done != none) slots.push(record.done);
     for (const Id variable : written) slots.push(variable);
     for (int i = inputs; i < slots.size(); ++i) {
-      Slot& slot = out_.slots[slots[i]];
+      Slot& slot = out_.slots.items[slots[i]];
       if (slot.kind == SlotKind::temporary) slot.step = out_.steps.size();
     }
     const Id word = out_.words.size();
@@ -289,7 +295,7 @@ class Lowerer : KernelDescriber {
                          cluster.device,
                          label_of(node)});
   }
-  constexpr Id variable_slot(Id index) { return slot(graph_.variable_records[index].value); }
+  constexpr Id variable_slot(Id index) { return slot(graph_.variable_records.items[index].value); }
 
   /// Takes over a region's program. The number of its block.
   constexpr Id merge(const ProgramPools& program) {
@@ -300,7 +306,7 @@ class Lowerer : KernelDescriber {
                          [this](Id variable) { return variable_slot(variable); });
   }
 
-  /// Steps that compute what has a name, in a region: the name's number in the graph.
+  /// Records the steps of a region that compute named values: the name's number in the graph.
   constexpr void name_steps() {
     for (Id value = 0; value < map_.size(); ++value) {
       const Id name = values_[value].name;
@@ -308,16 +314,16 @@ class Lowerer : KernelDescriber {
       const Id storage = storage_[map_[value]];
       if (nodes_[values_[storage].node].op->kind == Kind::source) continue;
       const Id slot = slot_of_[storage];
-      if (slot != none && out_.slots[slot].step != none) {
-        out_.steps[out_.slots[slot].step].label.name = name;
+      if (slot != none && out_.slots.items[slot].step != none) {
+        out_.steps.items[out_.slots.items[slot].step].label.name = name;
       }
     }
   }
 
   // Needs.
 
-  /// The sets of names that need the members of a cluster, each once; none if all are needed by the
-  /// same names: who reaches such a step needs all of it.
+  /// The sets of names that need the members of a cluster, each once. None if the same names need
+  /// all members: then every run that takes the step needs all of it.
   constexpr Range push_needs(const Cluster& cluster) {
     const Id first = out_.operands.size();
     const Id* const needs = fused_.needs.data();
@@ -327,7 +333,7 @@ class Lowerer : KernelDescriber {
     for (Id m = cluster.first; m != none && mixed; m = next_[m]) {
       const Id set = need_set(needs[m]);
       int i = first;
-      while (i < out_.operands.size() && out_.operands[i] != set) ++i;
+      while (i < out_.operands.size() && out_.operands.items[i] != set) ++i;
       if (i == out_.operands.size()) out_.operands.push(set);
     }
     return {first, out_.operands.size() - first};
@@ -347,18 +353,18 @@ class Lowerer : KernelDescriber {
 
   // Tables.
 
-  /// Steps whose nodes have control inputs, with the steps of those effects.
+  /// Lists the steps whose nodes have control inputs, with the steps of those effects.
   constexpr void add_controls() {
     if (fused_.first_controlled == none) return;
     for (Id c = fused_.first_controlled; c < fused_.clusters.size(); ++c) {
       if (step_of_[c] == none) continue;
       const Id first = out_.operands.size();
       begin_effect();
-      for (Id m = fused_.clusters[c].first; m != none; m = next_[m]) {
+      for (Id m = fused_.clusters.items[c].first; m != none; m = next_[m]) {
         const Range controls = nodes_[m].controls;
         for (Id k = 0; k < controls.count; ++k) push_effect_steps(operands_[controls.first + k]);
       }
-      out_.steps[step_of_[c]].after = {first, out_.operands.size() - first};
+      out_.steps.items[step_of_[c]].after = {first, out_.operands.size() - first};
     }
   }
 
@@ -392,8 +398,8 @@ class Lowerer : KernelDescriber {
         begin_effect();
         if (in_program(value)) push_effect_steps(value);
         record.steps.count = out_.operands.size() - record.steps.first;
-        if (record.steps.count == 1) {  // that writes nothing: the effect is all that it does
-          Step& step = out_.steps[out_.operands[record.steps.first]];
+        if (record.steps.count == 1) {  // it writes nothing: its effect is all that it does
+          Step& step = out_.steps.items[out_.operands.items[record.steps.first]];
           if (step.operands.count == step.inputs) step.label.name = out_.names.size();
         }
       } else {
@@ -402,8 +408,8 @@ class Lowerer : KernelDescriber {
           const Id storage = storage_[value];
           const bool source = nodes_[values_[storage].node].op->kind == Kind::source;
           record.slot = source ? slot(storage) : slot_of_[storage];
-          if (!source && record.slot != none && out_.slots[record.slot].step != none) {
-            out_.steps[out_.slots[record.slot].step].label.name = out_.names.size();
+          if (!source && record.slot != none && out_.slots.items[record.slot].step != none) {
+            out_.steps.items[out_.slots.items[record.slot].step].label.name = out_.names.size();
           }
         }
       }
@@ -411,7 +417,7 @@ class Lowerer : KernelDescriber {
     }
   }
 
-  /// What users named by a second name: a placeholder or a variable, too.
+  /// Second names that users gave to a value, also to a placeholder or a variable.
   constexpr NameKind kind_of(Id traced) const {
     const Builtin builtin = nodes_[values_[traced].node].op->builtin;
     return builtin == Builtin::placeholder ? NameKind::placeholder
@@ -428,27 +434,27 @@ class Lowerer : KernelDescriber {
     }
   }
 
-  /// Placeholders, and values that are fed as if they were.
+  /// Lists placeholders, and values that are fed like them.
   constexpr void add_placeholders() {
     for (Id i = 0; i < graph_.names.size(); ++i) {
-      const Name& name = graph_.names[i];
+      const Name& name = graph_.names.items[i];
       if (name_of_[i] == none || name.kind == NameKind::effect) continue;
       const Id value = map_[name.value];
       if (!in_program(value) || nodes_[values_[value].node].op->builtin != Builtin::placeholder) {
         continue;
       }
       const Id slot = slot_of_[value];
-      if (slot == none || out_.slots[slot].index != none) continue;
+      if (slot == none || out_.slots.items[slot].index != none) continue;
       const std::uint32_t* const words =
           graph_.attributes.data() + nodes_[values_[value].node].attributes.first;
-      out_.slots[slot].index = out_.placeholders.push(
+      out_.slots.items[slot].index = out_.placeholders.push(
           ProgramPlaceholder{name_of_[i], slot, words[0] != 0, words[1], words[2]});
     }
   }
 
   /// Whether the value is part of the program.
   constexpr bool in_program(Id value) const {
-    return value != none && fused_.needs[values_[value].node] != NeedSets::nobody;
+    return value != none && fused_.needs.items[values_[value].node] != NeedSets::nobody;
   }
 
   const Pool<Id>& map_;

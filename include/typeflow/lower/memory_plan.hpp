@@ -13,46 +13,45 @@
 // loop has while it runs; their results are where that one wants them, in another place each time.
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "typeflow/core/pool.hpp"
 #include "typeflow/lower/program.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 /// Offsets in bytes, multiples of `memory_alignment`.
 struct MemoryPlan {
-  std::vector<std::int64_t> offset;  ///< by slot; -1 for what is no temporary
-  std::int64_t bytes = 0;            ///< of the arena; too_many if 63 bits can't count them
+  Pool<std::int64_t> offset;  ///< by slot; -1 for what is no temporary
+  std::int64_t bytes = 0;     ///< of the arena; too_many if 63 bits can't count them
 };
 
 inline constexpr std::int64_t memory_alignment = 64;
 
-/// Bytes, rounded up to a multiple of `memory_alignment`; too_many if that is no number of 63 bits.
+/// Bytes, rounded up to a multiple of `memory_alignment`; too_many if 63 bits cannot count them.
 constexpr std::int64_t aligned_size(std::int64_t bytes) {
   const std::int64_t padded = checked_sum(bytes, memory_alignment - 1);
   return padded == too_many ? too_many : padded / memory_alignment * memory_alignment;
 }
 
-/// Plans the memory of one program's temporaries. Those of a block live in a part of the memory
-/// that its branch or loop has while it runs; branches of one step share theirs.
+/// Plans the memory of one program's temporaries. Those of a block live in memory that its branch
+/// or loop has while it runs. The branches of one step share theirs.
 class MemoryPlanner {
  public:
   TYPEFLOW_COLD MemoryPlanner(const ProgramView& program, const SymbolSizes& sizes, bool keep_all)
       : program_(program),
         sizes_(sizes),
         keep_all_(keep_all),
-        last_(static_cast<std::size_t>(program.slots.size), none),
-        buffer_of_(static_cast<std::size_t>(program.slots.size), none),
-        moves_(static_cast<std::size_t>(program.slots.size), false) {
-    plan_.offset.assign(static_cast<std::size_t>(program.slots.size), -1);
+        last_(program.slots.size, none),
+        buffer_of_(program.slots.size, none),
+        moves_(program.slots.size, 0) {
+    plan_.offset = Pool<std::int64_t>(program.slots.size, -1);
     for (const ControlRecord& control : program.controls) find_moving(control);
   }
 
   TYPEFLOW_COLD MemoryPlan run() {
-    plan_.bytes = plan_steps(0, main_steps(program_), nullptr).bytes;
+    plan_.bytes = plan_steps(0, main_steps(program_), nullptr);
     return std::move(plan_);
   }
 
@@ -63,17 +62,15 @@ class MemoryPlanner {
     Id last;
     std::int64_t offset;
   };
-  /// What a list of steps takes, and its slots, with offsets from where that begins.
-  struct Planned {
-    std::int64_t bytes = 0;
-    std::vector<Id> slots;
+  /// The slots of the blocks of a step: slots_[first] and those behind it, with offsets from the
+  /// beginning of their buffer.
+  struct Inner {
+    Id buffer;
+    int first;
+    int last;
   };
-  template <class V>
-  static auto& at(V& v, Id i) {
-    return v[static_cast<std::size_t>(i)];
-  }
 
-  /// Results of blocks are where their branch or loop wants them, but for a loop's condition.
+  /// Results of blocks are where their branch or loop wants them, except a loop's condition.
   TYPEFLOW_COLD void find_moving(const ControlRecord& control) {
     const int first = control.kind == ControlKind::tested ? 1 : 0;
     for (int k = first; k < control.blocks.count; ++k) {
@@ -81,14 +78,13 @@ class MemoryPlanner {
       for (const Range& slots : {block.results, block.parts}) {
         for (int i = 0; i < slots.count; ++i) {
           const Id slot = program_.operands[slots.first + i];
-          if (slot != none) moves_[static_cast<std::size_t>(slot)] = true;
+          if (slot != none) moves_[slot] = 1;
         }
       }
     }
   }
   bool has_memory(Id slot) const {
-    return program_.slots[slot].kind == SlotKind::temporary &&
-           !moves_[static_cast<std::size_t>(slot)];
+    return program_.slots[slot].kind == SlotKind::temporary && moves_[slot] == 0;
   }
   std::int64_t bytes_of(Id slot) const {
     const Type& type = program_.type_of(slot);
@@ -96,57 +92,59 @@ class MemoryPlanner {
     return aligned_size(checked_product(elements, size_of(type.dtype)));
   }
 
-  /// Plans steps from `first` on; `block`: what they belong to, null for the program itself.
-  TYPEFLOW_COLD Planned plan_steps(Id first, int count, const Block* block) {
+  /// Plans steps from `first` on. `block` is their block; null for the program itself. Returns the
+  /// bytes that they take. Appends their slots to slots_, with offsets from the beginning of these
+  /// bytes.
+  TYPEFLOW_COLD std::int64_t plan_steps(Id first, int count, const Block* block) {
     for (Id s = first; s < first + count; ++s) {
       const Step& step = program_.steps[s];
       for (int i = 0; i < step.operands.count; ++i) {
-        at(last_, program_.operands[step.operands.first + i]) = s;
+        last_[program_.operands[step.operands.first + i]] = s;
       }
     }
     for (int i = 0; block != nullptr && i < block->results.count; ++i) {
       const Id slot = program_.operands[block->results.first + i];
-      if (slot != none) at(last_, slot) = first + count;
+      if (slot != none) last_[slot] = first + count;
     }
-    std::vector<Buffer> buffers;
-    Planned planned;
-    std::vector<std::pair<Id, Planned>> inner;  // with the buffer that it is in
+    Pool<Buffer> buffers;
+    Pool<Id> own;
+    Pool<Inner> inner;
     for (Id s = first; s < first + count; ++s) {
       const Step& step = program_.steps[s];
       if (program_.kernels[step.kernel].kind == KernelKind::control) {
-        Planned blocks = plan_blocks(control_of(program_, step));
-        inner.emplace_back(static_cast<Id>(buffers.size()), std::move(blocks));
-        buffers.push_back({inner.back().second.bytes, s, keep_all_ ? program_.steps.size : s, 0});
+        const int begin = slots_.size();
+        const std::int64_t bytes = plan_blocks(control_of(program_, step));
+        inner.push({buffers.size(), begin, slots_.size()});
+        buffers.push({bytes, s, keep_all_ ? program_.steps.size : s, 0});
       }
-      place_outputs(s, step, buffers, planned.slots);
+      place_outputs(s, step, buffers, own);
     }
-    planned.bytes = find_offsets(buffers);
-    for (const Id slot : planned.slots) {
-      at(plan_.offset, slot) = at(buffers, at(buffer_of_, slot)).offset;
+    const std::int64_t bytes = find_offsets(buffers);
+    for (const Id slot : own) {
+      plan_.offset[slot] = buffers[buffer_of_[slot]].offset;
+      slots_.push(slot);
     }
-    for (const auto& [buffer, blocks] : inner) {
-      for (const Id slot : blocks.slots) {
-        std::int64_t& offset = at(plan_.offset, slot);
-        offset = checked_sum(offset, at(buffers, buffer).offset);
-        planned.slots.push_back(slot);
+    for (const Inner& blocks : inner) {
+      for (int i = blocks.first; i < blocks.last; ++i) {
+        std::int64_t& offset = plan_.offset[slots_[i]];
+        offset = checked_sum(offset, buffers[blocks.buffer].offset);
       }
     }
-    return planned;
+    return bytes;
   }
-  TYPEFLOW_COLD Planned plan_blocks(const ControlRecord& control) {
-    Planned all;
+  /// The bytes of a step's blocks, which share one buffer.
+  TYPEFLOW_COLD std::int64_t plan_blocks(const ControlRecord& control) {
+    std::int64_t most = 0;
     for (int k = 0; k < control.blocks.count; ++k) {
       const Block& block = program_.blocks[program_.operands[control.blocks.first + k]];
-      const Planned one = plan_steps(block.first, block.count, &block);
-      all.bytes = std::max(all.bytes, one.bytes);
-      all.slots.insert(all.slots.end(), one.slots.begin(), one.slots.end());
+      most = std::max(most, plan_steps(block.first, block.count, &block));
     }
-    return all;
+    return most;
   }
 
-  /// Buffers for what a step writes: that of an operand that dies with it, where it may have that.
-  TYPEFLOW_COLD void place_outputs(Id s, const Step& step, std::vector<Buffer>& buffers,
-                                   std::vector<Id>& slots) {
+  /// Finds buffers for a step's results. A result takes the buffer of an operand that dies with it,
+  /// if that is possible.
+  TYPEFLOW_COLD void place_outputs(Id s, const Step& step, Pool<Buffer>& buffers, Pool<Id>& slots) {
     const KernelSummary& kernel = program_.kernels[step.kernel];
     const Id* const operands = program_.operands.data + step.operands.first;
     unsigned taken = 0;
@@ -154,68 +152,93 @@ class MemoryPlanner {
       const Id out = operands[o];
       if (!has_memory(out)) continue;
       if (const Id whole = program_.slots[out].within; whole != none) {
-        if (at(buffer_of_, whole) == none) {
+        if (buffer_of_[whole] == none) {
           add_buffer(whole, s, buffers, slots);
         }
-        if (at(buffer_of_, out) == none) slots.push_back(out);
-        at(buffer_of_, out) = at(buffer_of_, whole);
+        if (buffer_of_[out] == none) slots.push(out);
+        buffer_of_[out] = buffer_of_[whole];
       }
       const bool per_element = (kernel.element_stores >> (o - step.inputs) & 1u) != 0;
-      const bool is_new = at(buffer_of_, out) == none;
+      const bool is_new = buffer_of_[out] == none;
       for (int i = 0; i < step.inputs && i < 32 && per_element && is_new && !keep_all_; ++i) {
         const Id in = operands[i];
-        bool usable = has_memory(in) && at(last_, in) == s && at(buffer_of_, in) != none &&
+        bool usable = has_memory(in) && last_[in] == s && buffer_of_[in] != none &&
                       bytes_of(in) == bytes_of(out) &&
                       size_of(program_.type_of(in).dtype) == size_of(program_.type_of(out).dtype) &&
                       (taken >> i & 1u) == 0;
         for (int k = 0; k < step.inputs && usable; ++k) {
           if (operands[k] == in && (k >= 32 || (kernel.aligned >> k & 1u) == 0)) usable = false;
         }
-        // An operand that shares its memory with one that lives on is not free.
-        if (!usable || at(buffers, at(buffer_of_, in)).last != s) continue;
+        // An operand that shares its memory with another one that lives on is not free.
+        if (!usable || buffers[buffer_of_[in]].last != s) continue;
         for (int k = 0; k < step.inputs && k < 32; ++k) {
           if (operands[k] == in) taken |= 1u << k;
         }
-        at(buffer_of_, out) = at(buffer_of_, in);
-        slots.push_back(out);
+        buffer_of_[out] = buffer_of_[in];
+        slots.push(out);
         break;
       }
-      if (at(buffer_of_, out) == none) add_buffer(out, s, buffers, slots);
-      Buffer& buffer = at(buffers, at(buffer_of_, out));
-      buffer.last = std::max(buffer.last, keep_all_ ? program_.steps.size : at(last_, out));
+      if (buffer_of_[out] == none) add_buffer(out, s, buffers, slots);
+      Buffer& buffer = buffers[buffer_of_[out]];
+      buffer.last = std::max(buffer.last, keep_all_ ? program_.steps.size : last_[out]);
     }
   }
-  TYPEFLOW_COLD void add_buffer(Id slot, Id step, std::vector<Buffer>& buffers,
-                                std::vector<Id>& slots) {
-    at(buffer_of_, slot) = static_cast<Id>(buffers.size());
-    buffers.push_back({bytes_of(slot), step, step, 0});
-    slots.push_back(slot);
+  TYPEFLOW_COLD void add_buffer(Id slot, Id step, Pool<Buffer>& buffers, Pool<Id>& slots) {
+    buffer_of_[slot] = buffers.size();
+    buffers.push({bytes_of(slot), step, step, 0});
+    slots.push(slot);
   }
 
-  /// Offsets by first fit, the largest first. The bytes of all.
-  TYPEFLOW_COLD static std::int64_t find_offsets(std::vector<Buffer>& buffers) {
-    std::vector<Id> order(buffers.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<Id>(i);
-    std::sort(order.begin(), order.end(), [&](Id a, Id b) {
-      return std::pair(-at(buffers, a).bytes, a) < std::pair(-at(buffers, b).bytes, b);
-    });
+  /// The numbers of the buffers by size, the largest first, equal ones in order. A merge sort,
+  /// whose code is a fraction of std::sort's.
+  TYPEFLOW_COLD static Pool<Id> largest_first(const Pool<Buffer>& buffers) {
+    const int count = buffers.size();
+    Pool<Id> order = Pool<Id>::uninitialized(count);
+    Pool<Id> merged = Pool<Id>::uninitialized(count);
+    for (int i = 0; i < count; ++i) order[i] = i;
+    for (int width = 1; width < count; width *= 2) {
+      for (int begin = 0; begin < count; begin += 2 * width) {
+        const int middle = std::min(begin + width, count);
+        const int end = std::min(begin + 2 * width, count);
+        int left = begin;
+        int right = middle;
+        for (int i = begin; i < end; ++i) {
+          const bool from_left = left < middle && (right == end || buffers[order[left]].bytes >=
+                                                                       buffers[order[right]].bytes);
+          merged[i] = order[from_left ? left++ : right++];
+        }
+      }
+      std::swap(order, merged);
+    }
+    return order;
+  }
+
+  /// Finds offsets by first fit, the largest first. Returns the bytes of all.
+  TYPEFLOW_COLD static std::int64_t find_offsets(Pool<Buffer>& buffers) {
     std::int64_t bytes = 0;
-    std::vector<Id> placed;  // by offset
-    for (const Id id : order) {
-      Buffer& buffer = at(buffers, id);
+    Pool<Id> placed;  // by offset
+    for (const Id id : largest_first(buffers)) {
+      Buffer& buffer = buffers[id];
       std::int64_t offset = 0;
+      int place = 0;  // behind buffers with a smaller or equal offset
       for (const Id other : placed) {
-        const Buffer& p = at(buffers, other);
+        const Buffer& p = buffers[other];
         if (p.last < buffer.first || buffer.last < p.first) continue;
         if (checked_sum(offset, buffer.bytes) <= p.offset) break;
         offset = std::max(offset, checked_sum(p.offset, p.bytes));
       }
       buffer.offset = offset;
       bytes = std::max(bytes, checked_sum(offset, buffer.bytes));
-      const auto where = std::upper_bound(placed.begin(), placed.end(), id, [&](Id a, Id b) {
-        return at(buffers, a).offset < at(buffers, b).offset;
-      });
-      placed.insert(where, id);
+      for (int end = placed.size(); place < end;) {
+        const int middle = place + (end - place) / 2;
+        if (buffers[placed[middle]].offset <= offset) {
+          place = middle + 1;
+        } else {
+          end = middle;
+        }
+      }
+      for (int i = placed.push(id); i > place; --i) placed[i] = placed[i - 1];
+      placed[place] = id;
     }
     return bytes;
   }
@@ -224,12 +247,13 @@ class MemoryPlanner {
   const SymbolSizes& sizes_;
   const bool keep_all_;
   MemoryPlan plan_;
-  std::vector<Id> last_;       // by slot: the last step that has it
-  std::vector<Id> buffer_of_;  // by slot: of the list of steps that it is in
-  std::vector<bool> moves_;    // by slot
+  Pool<Id> slots_;      // that have offsets
+  Pool<Id> last_;       // by slot: the last step that has it
+  Pool<Id> buffer_of_;  // by slot: of the list of steps that it is in
+  Pool<char> moves_;    // by slot
 };
 
-/// Plans the temporaries of a program for runs of these sizes. With `keep_all`, none shares memory.
+/// Plans a program's temporaries for runs of these sizes. With `keep_all`, they share no memory.
 TYPEFLOW_COLD inline MemoryPlan plan_memory(const ProgramView& program, const SymbolSizes& sizes,
                                             bool keep_all = false) {
   return MemoryPlanner(program, sizes, keep_all).run();

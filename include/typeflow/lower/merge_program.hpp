@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The programs of regions become blocks of the program that runs them: their tables go behind its
-// own, and all numbers in them with them. Their steps follow when its own are there.
+// The programs of regions become blocks of the program that runs them. Their tables go behind its
+// own, with shifted numbers. Their steps follow when the program's own steps are there.
 
 #include "typeflow/lower/program.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// The number of a type in a program, which gets it if it has not.
+/// The number of a type in a program. Adds the type if it is new.
 constexpr Id type_number(ProgramPools& program, const Type& type) {
   for (Id i = 0; i < program.types.size(); ++i) {
     if (program.types[i] == type) return i;
@@ -18,16 +18,16 @@ constexpr Id type_number(ProgramPools& program, const Type& type) {
 
 class BlockMerger {
  public:
-  /// Block 0, of the steps that the program has itself.
+  /// Block 0, for the program's own steps.
   constexpr void add_main(ProgramPools& out) { out.blocks.push(Block{0, 0, {}, {}, {}, false}); }
 
-  /// A slot that the step at hand writes, besides those of values.
+  /// A slot that the current step writes, besides those of values.
   constexpr Id add_slot(ProgramPools& out, Device device, Id type) {
     return out.slots.push(Slot{SlotKind::temporary, device, type, none, none, none});
   }
 
-  /// Adds a region's program; `kernels` are the numbers of its kernels here, `variable_slot(index)`
-  /// is the slot of a variable. The number of its block.
+  /// Adds a region's program and returns the number of its block. `kernels` are the numbers of its
+  /// kernels here; `variable_slot(index)` is the slot of a variable.
   template <class F>
   constexpr Id merge(ProgramPools& out, const ProgramPools& program, const Pool<Id>& kernels,
                      const F& variable_slot) {
@@ -44,7 +44,7 @@ class BlockMerger {
     for (const std::uint32_t word : program.words) out.words.push(word);
     const auto moved = [](Range range, Id by) { return Range{range.first + by, range.count}; };
 
-    // Slots of variables are those that the program has; the others are its own.
+    // Variables use the slots that the program has; the other slots are new.
     Pool<Id> slots;
     for (const Slot& slot : program.slots) {
       if (slot.kind == SlotKind::variable) {
@@ -54,7 +54,7 @@ class BlockMerger {
       Slot copy = slot;
       copy.type = types[slot.type];
       if (slot.kind == SlotKind::constant) copy.index += constants;
-      if (slot.step != none) copy.step += steps;  // of those in steps_, until they are placed
+      if (slot.step != none) copy.step += steps;  // a number in steps_, until its steps are placed
       slots.push(out.slots.push(copy));
       placed_later_.push(slots.back());
     }
@@ -66,7 +66,7 @@ class BlockMerger {
       out.constants.push(ConstantRecord{slots[c.slot], c.is_array, moved(c.words, words)});
     }
 
-    // Operands are slots, but where a range of them is of steps or of blocks.
+    // Operands are slots, except in ranges that belong to steps or blocks.
     for (const Id operand : program.operands) {
       out.operands.push(operand >= 0 && operand < slots.size() ? slots[operand] : operand);
     }

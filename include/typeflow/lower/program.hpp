@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is left of a model when the compiler is done with it: plain tables.
+// Programs: the plain tables that the compiler leaves of a model.
 //
-// A program is a list of steps. A step calls one kernel with operands, which are slots (memory
-// that holds a tensor), extents and a few numbers. Kernels are described by values (KernelSpec);
-// equal ones are one, and only they become types and code (lower/kernel_types.hpp).
+// A program is a list of steps. A step calls one kernel with operands, which are slots (memory that
+// holds a tensor), extents and a few numbers. Kernels are described by values (KernelSpec). Equal
+// kernels are merged, and only they become types and code (lower/kernel_types.hpp).
 
 #include <cstdint>
 
@@ -23,13 +23,13 @@ enum class KernelKind : std::uint8_t {
   loop,         ///< elementwise, and folds over the innermost axis
   columns,      ///< folds over an axis that has others inside of it
   contraction,  ///< sums of products and what follows on their tile
-  custom,       ///< an operation's own kernel; that of an update changes its output in place
+  custom,       ///< an operation's own kernel; an update's changes its output in place
   control       ///< none: the engine runs blocks
 };
 
-/// An operand that a kernel loads: along which of its axes it runs (bit i for axis i; the others
-/// repeat), or the position along an axis itself. A contraction's axes are the rows, the columns,
-/// and those outside of the matrices, along which its operands run, too.
+/// An operand that a kernel loads. Bit i is set if it runs along axis i; it repeats along the other
+/// axes. Or the position along an axis. A contraction's axes are the rows, the columns, and those
+/// outside of the matrices, along which its operands run, too.
 struct InputSpec {
   DType dtype;
   bool is_index;
@@ -37,8 +37,8 @@ struct InputSpec {
   unsigned axes;
 };
 
-/// One operation of a kernel's body. Its arguments are numbers of values: first come the inputs,
-/// in a contraction then the product, then the items.
+/// One operation of a kernel's body. Its arguments are numbers of values: the inputs come first, in
+/// a contraction then the product, then the items.
 struct ItemSpec {
   static constexpr int max_arguments = max_arity;
   const Op* op;
@@ -79,13 +79,13 @@ struct KernelSpec {
   StoreSpec store[max_stores];
 };
 
-/// What the run time knows of a kernel.
+/// A kernel's properties that the engine needs.
 struct KernelSummary {
   KernelKind kind;
   int outer;  ///< as in KernelSpec
-  /// Operands and results that lie in larger tensors. Behind the extents of its loops a step has
-  /// for each, in order, two numbers whose sum is where it begins, and how far apart its elements
-  /// are along each axis of the loops: numbers of elements, which may be negative.
+  /// Operands and results that lie in larger tensors. Behind the extents of its loops, a step has
+  /// for each window, in order, two numbers whose sum is its beginning, and its stride along each
+  /// axis of the loops. These are numbers of elements, and may be negative.
   int windows;
   bool random;              ///< draws random numbers
   bool prints;              ///< ops::Print
@@ -140,24 +140,25 @@ enum class SlotKind : std::uint8_t {
   placeholder,
   variable,
   constant,
-  block_input  ///< a tensor that a block is given: the memory of another slot, or a slice of it
+  block_input  ///< an input of a block: the memory of another slot, or a slice of it
 };
 
 /// Memory that holds a tensor.
 struct Slot {
   SlotKind kind;
-  /// Where the memory is. Any, of what the host gives (placeholders, constants): with each device
-  /// that reads it.
+  /// The device that has the memory. Any, for tensors from the host (placeholders, constants): they
+  /// are with each device that reads them.
   Device device;
   Id type;   ///< in ProgramView::types
   Id index;  ///< of the placeholder, variable, constant or input
-  Id step;   ///< that writes it; none for all but temporaries
-  /// The slot of a tensor in whose memory it is computed, as a window of that (passes/parts.hpp);
-  /// none for most.
+  Id step;   ///< the step that writes it; none unless a temporary
+  /// The slot of a tensor in whose memory this one is computed, as a window of it
+  /// (passes/parts.hpp); none for most.
   Id within;
 };
 
-/// A constant's place: `words` of a scalar are {low, high, powers}, of an array {low, high} each.
+/// A constant's place. Its `words` are {low, high, powers} for a scalar, and {low, high} for each
+/// element of an array.
 struct ConstantRecord {
   Id slot;
   bool is_array;
@@ -183,10 +184,10 @@ struct OperationName {
   constexpr std::string_view view() const { return {data, static_cast<std::size_t>(size)}; }
 };
 
-/// Which node a step computes, for messages.
+/// The node that a step computes, for messages.
 struct StepLabel {
   OperationName operation;  ///< of the node
-  OperationName called;     ///< that the user called: the node's, or one that it is a part of
+  OperationName called;     ///< the operation that the user called: the node's, or one around it
   Id scope;
   Id name;           ///< in ProgramView::names, if the result has one
   const char* file;  ///< where the user called it
@@ -207,40 +208,42 @@ struct Step {
 
 // Blocks.
 
-/// A straight list of steps. Of a program that has branches or loops block 0 are its own steps; the
-/// others belong to steps that run them.
+/// A straight list of steps. In a program with branches or loops, block 0 has the program's own
+/// steps. The others belong to steps that run them.
 struct Block {
   Id first;  ///< step
   int count;
   Range inputs;   ///< in ProgramView::operands: slots, none for those that no step reads
   Range results;  ///< in ProgramView::operands: slots, none for those that nobody wants
   Range parts;    ///< in ProgramView::operands: slots that lie within results
-  bool draws;     ///< has steps that draw random numbers, in blocks that they run, too
+  bool draws;     ///< has steps that draw random numbers, also in blocks that these run
 };
 
 enum class ControlKind : std::uint8_t {
   once,     ///< runs its block
-  branch,   ///< runs the block that its first operand says
-  counted,  ///< runs its block so many times
+  branch,   ///< runs the block that its first operand selects
+  counted,  ///< runs its block a number of times
   given,    ///< runs its block as many times as an operand says
-  tested    ///< runs its second block as long as its first says
+  tested    ///< runs its second block while its first one gives true
 };
 
-/// What a step of KernelKind::control does; its first word is the number of this. Ranges are in
-/// ProgramView::operands. The step's operands are: of a branch the selector; of a loop the states'
-/// first values, what is taken apart, and of a given one the number of iterations; then what the
-/// blocks read from outside. It writes (and a plan has memory for) all slots below.
+/// A step of KernelKind::control; the step's first word is the record's number. Ranges are in
+/// ProgramView::operands.
+///
+/// A branch's operands are the predicate, then captures. A loop's operands are the initial states,
+/// the stacked inputs, the trip count if it is `given`, then captures. The step writes all slots
+/// below, and the plan has memory for them.
 struct ControlRecord {
   ControlKind kind;
   bool reversed;
   int states;
-  int slices;        ///< tensors that are taken apart
-  StepExtent count;  ///< of iterations; of a given loop at most; of a tested one, too, or negative
+  int slices;        ///< stacked inputs
+  StepExtent count;  ///< trip count; the most of a given or tested loop, or negative
   Range blocks;
-  Range results;  ///< slots, none for those that nobody wants; states first
-  Range others;   ///< a second slot for each state
+  Range results;  ///< slots, none for unwanted ones; states first
+  Range others;   ///< the second buffer of each state
   Id index;       ///< slot of the iteration's number; none if no block reads it
-  Id done;        ///< slot of how many iterations there were; none if nobody wants it
+  Id done;        ///< slot of the trip count; none if it is unwanted
 };
 
 /// A name that a run can use.
@@ -279,12 +282,12 @@ struct Table {
   constexpr const T* end() const { return data + size; }
 };
 
-/// The tables of a program: the one list of them. Kept<Record, PerSixteenSteps> is how one is kept,
-/// by default a table; while a program grows it is a pool (ProgramPools), and constant evaluation
-/// hands it on with room for so many records for every 16 steps (lower/frozen.hpp).
+/// The tables of a program, listed once. Kept<Record, PerSixteenSteps> says how a table is kept.
+/// The default is a Table. While a program grows it is a pool (ProgramPools). Constant evaluation
+/// returns it with room for so many records for every 16 steps (lower/frozen.hpp).
 ///
-/// A new table is a line here, and a name in with_tables below, which all that copies, freezes and
-/// views a program goes by.
+/// A new table is a line here, and a name in with_tables below. Everything that copies, freezes and
+/// views a program uses that.
 template <template <class Record, int PerSixteenSteps> class Kept>
 struct ProgramTables {
   Kept<Type, 2> types;
@@ -299,7 +302,7 @@ struct ProgramTables {
   Kept<ProgramVariable, 16> variables;
   Kept<ProgramPlaceholder, 2> placeholders;
   Kept<KernelSummary, 1> kernels;
-  /// Sets of names, as bits: bit i stands for names[i]. As many words each as the names take.
+  /// Sets of names, as bits: bit i stands for names[i]. Each has as many words as the names need.
   Kept<std::uint32_t, 64> need_sets;
   Kept<Block, 4> blocks;
   Kept<ControlRecord, 2> controls;
@@ -324,17 +327,17 @@ inline constexpr int table_count =
                 [](const auto&... table) { return static_cast<int>(sizeof...(table)); });
 static_assert(sizeof(ProgramTables<KeptAsByte>) == table_count, "with_tables lacks a table");
 
-/// A program while it grows, and what only its compiler needs.
+/// A program while it grows, with data that only its compiler needs.
 struct ProgramPools : ProgramTables<KeptAsPool> {
   Pool<KernelSpec> specs;  ///< by kernel
-  Pool<Id> slot_of_value;  ///< by value of the traced graph; only of a program for debugging
+  Pool<Id> slot_of_value;  ///< by value of the traced graph; only in programs for debugging
   Pool<Id> block_inputs;   ///< of a region's program: slots, as in Block
   Pool<Id> block_results;
   int nodes = 0;  ///< of the graph as traced
   Message error{};
 };
 
-/// A program as it is run.
+/// A program as the runtime sees it.
 struct ProgramView : ProgramTables<KeptAsTable> {
   constexpr const Type& type_of(Id slot) const { return types[slots[slot].type]; }
 };
@@ -345,20 +348,20 @@ constexpr ProgramView view_of(const ProgramPools& program) {
       program, [](const auto&... pool) { return ProgramView{{{pool.data(), pool.size()}...}}; });
 }
 
-/// How many steps the program itself has, those of branches and loops not counted.
+/// The number of the program's own steps, without those of branches and loops.
 constexpr int main_steps(const ProgramView& program) {
   return program.blocks.size > 0 ? program.blocks[0].count : program.steps.size;
 }
 
-/// What a step of KernelKind::control does.
+/// The record of a step of KernelKind::control.
 constexpr const ControlRecord& control_of(const ProgramView& program, const Step& step) {
   return program.controls[static_cast<int>(program.words[step.words.first])];
 }
 
-/// How many of a step's extents say where a window is, if it has loops over so many axes.
+/// The number of a step's extents that say where a window is, for loops over this many axes.
 constexpr int window_extents(int rank) { return 2 + rank; }
 
-/// How many of a step's extents are those of its loops; others may be behind them.
+/// The number of a step's extents that belong to its loops; others may follow.
 constexpr int loop_extents(const KernelSummary& kernel, const Step& step) {
   switch (kernel.kind) {
     case KernelKind::loop:
@@ -374,7 +377,7 @@ constexpr int loop_extents(const KernelSummary& kernel, const Step& step) {
   }
 }
 
-/// What a step costs in a run.
+/// The cost of a step in a run.
 struct StepCost {
   std::int64_t flops;
   std::int64_t bytes;  ///< read and written
@@ -404,7 +407,7 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, const S
     if (!is_there) cost.bytes = checked_sum(cost.bytes, bytes);
     if (elements(slot) > space) space = elements(slot);
   }
-  if (kernel.updates) {  // of the output as many elements as the largest input has, to and fro
+  if (kernel.updates) {  // reads and writes as many elements as the largest input has
     const Id output = program.operands[step.operands.first + step.inputs];
     const std::int64_t bytes = checked_product(space, 2 * size_of(program.type_of(output).dtype));
     cost.bytes = checked_sum(cost.bytes, bytes);
@@ -438,14 +441,15 @@ constexpr Id find_name(const ProgramView& program, std::string_view path) {
   }
   return none;
 }
-/// The placeholder that a name feeds; none if no step of the program reads it.
+/// The placeholder that a name feeds; none if no step reads it.
 constexpr Id placeholder_of(const ProgramView& program, Id name) {
   const Id slot = program.names[name].slot;
   const bool placeholder = slot != none && program.slots[slot].kind == SlotKind::placeholder;
   return placeholder ? program.slots[slot].index : none;
 }
 /// "fc2/MatMul (mlp.cpp:14)", "gradients/MatMul (mlp.cpp:14)": the operation that the user called.
-constexpr void print_step(Message& out, const ProgramView& program, const Step& step) {
+TYPEFLOW_COLD constexpr void print_step(Message& out, const ProgramView& program,
+                                        const Step& step) {
   if (step.label.name != none) {
     print_name(out, program, step.label.name);
   } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which steps of a program a run takes: those that what it names depends on.
+// The steps that a run takes: those on which its names depend.
 
 #include "typeflow/core/pool.hpp"
 #include "typeflow/lower/program.hpp"
@@ -27,12 +27,12 @@ constexpr bool is_needed(const ProgramView& program, Id set, const Id* names, in
   return false;
 }
 
-/// What a run of these names (ProgramView::names; tensors must have a slot) takes.
+/// The steps for a run of these names (ProgramView::names; tensors must have a slot).
 constexpr Selection select_steps(const ProgramView& program, const Id* names, int name_count) {
   Selection out;
   out.steps = Pool<char>(program.steps.size, 0);
   out.placeholders = Pool<char>(program.placeholders.size, 0);
-  // For every step while the compiler evaluates, hence the plainness.
+  // Runs for every step while the compiler evaluates, so it is plain.
   char* const steps = out.steps.data();
   char* const placeholders = out.placeholders.data();
   const Slot* const slots = program.slots.data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A program while clusters are lowered: the slots of values, and the extents and words of steps.
+// A program during lowering: the slots of values, and the extents and words of steps.
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/program.hpp"
@@ -44,14 +44,14 @@ class ProgramBuilder {
     if (node.op->kind == Kind::source) {
       if (node.op->builtin == Builtin::variable) {
         record.kind = SlotKind::variable;
-        record.index = static_cast<Id>(graph_.attributes[words.first]);
+        record.index = static_cast<Id>(graph_.attributes.items[words.first]);
       } else if (node.op->builtin == Builtin::placeholder) {
         record.kind = SlotKind::placeholder;
         record.device = {};
       } else if (node.op->builtin == Builtin::block_input) {
         record.kind = SlotKind::block_input;
         record.device = {};
-        record.index = static_cast<Id>(graph_.attributes[words.first]);
+        record.index = static_cast<Id>(graph_.attributes.items[words.first]);
       } else {
         record.device = {};
         record.kind = SlotKind::constant;
@@ -67,13 +67,13 @@ class ProgramBuilder {
   }
   constexpr void push_words(Range words) {
     for (Id k = words.first; k < words.first + words.count; ++k) {
-      out_.words.push(graph_.attributes[k]);
+      out_.words.push(graph_.attributes.items[k]);
     }
   }
-  /// The slot of a value that the step at hand writes.
+  /// The slot of a value that the current step writes.
   constexpr Id temporary(Id value) {
     const Id id = slot(value);
-    out_.slots[id].step = out_.steps.size();
+    out_.slots.items[id].step = out_.steps.size();
     return id;
   }
 
@@ -86,7 +86,7 @@ class ProgramBuilder {
     for (int i = 0; i < dims.rank; ++i) push_extent(dims.extent[i]);
   }
 
-  /// A mistake of a pass: what is lowered is not what kernels are.
+  /// Reports a mistake of a pass: no kernel can compute what is lowered.
   constexpr void fail(const Cluster& cluster, const char* what) {
     if (!out_.error.empty()) return;
     const Node& node = nodes_[cluster.first];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What holds for every program: checked by tests and by models that are compiled at run time.
+// Checks that hold for every program. Tests run them, and models that are compiled at run time.
 
 #include "typeflow/core/text.hpp"
 #include "typeflow/lower/program.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Calls fail() if a window that is read or written goes beyond its tensor where all symbols are 3.
+/// Calls fail() if a window that is read or written leaves its tensor when all symbols are 3.
 template <class F>
 constexpr void check_windows(const ProgramPools& program, const Step& step,
                              const KernelSpec& kernel, int rank, const F& fail) {

@@ -12,12 +12,12 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {
 
-/// Whether it is true, or a number other than 0.
+/// Whether x is true, or nonzero.
 constexpr AnyExpr is_true(const AnyExpr& x) {
   return x.dtype() == DType::boolean ? x : not_equal(x, 0);
 }
 
-/// The sum of the weights of the predictions that are `predicted` where the label is `labelled`.
+/// The sum of weights where the prediction is `predicted` and the label is `labelled`.
 template <TypedExpr P, TypedExpr L, Operand W>
 constexpr AnyExpr sum_of_pairs(const P& predictions, bool predicted, const L& labels, bool labelled,
                                const W& weights) {
@@ -33,7 +33,7 @@ inline constexpr bool truths_fit =
     P::shape::dims == L::shape::dims && !is_string<typename P::element> &&
     !is_string<typename L::element>;
 
-/// The metric of such a sum.
+/// The metric of sum_of_pairs.
 template <TypedExpr P, TypedExpr L, Operand W>
 constexpr metrics::Metric<double> count_of_pairs(Graph& g, Label name, const P& predictions,
                                                  bool predicted, const L& labels, bool labelled,
@@ -47,7 +47,7 @@ constexpr metrics::Metric<double> count_of_pairs(Graph& g, Label name, const P& 
   return metric_of<double>(g, count + 0, update, at);
 }
 
-/// Of true positives and one kind of mistakes, the share of the former.
+/// True positives / (true positives + one kind of mistakes).
 template <TypedExpr P, TypedExpr L, Operand W>
 constexpr metrics::Metric<float> share_of_hits(Graph& g, Label name, const P& predictions,
                                                const L& labels, const W& weights, Label mistakes,
@@ -67,8 +67,8 @@ constexpr metrics::Metric<float> share_of_hits(Graph& g, Label name, const P& pr
 
 namespace typeflow::inline TYPEFLOW_TARGET::metrics {
 
-/// How many predictions are true where the label is; the sum of their weights. Predictions and
-/// labels are booleans, or numbers that are true where they are not 0. (S) x (S) -> ()
+/// The number of elements whose prediction and label are both true, or the sum of their weights.
+/// Predictions and labels are booleans, or numbers, where nonzero is true. (S) x (S) -> ()
 template <TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto true_positives(Graph& g, Label name, const P& predictions, const L& labels,
                               const W& weights = 1,
@@ -78,7 +78,7 @@ constexpr auto true_positives(Graph& g, Label name, const P& predictions, const 
                 "numbers of one shape");
   return detail::count_of_pairs(g, name, predictions, true, labels, true, weights, at);
 }
-/// How many are false where the label is.
+/// The number of elements whose prediction and label are both false.
 template <TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto true_negatives(Graph& g, Label name, const P& predictions, const L& labels,
                               const W& weights = 1,
@@ -88,7 +88,7 @@ constexpr auto true_negatives(Graph& g, Label name, const P& predictions, const 
                 "numbers of one shape");
   return detail::count_of_pairs(g, name, predictions, false, labels, false, weights, at);
 }
-/// How many are true where the label is false.
+/// The number of elements whose prediction is true and whose label is false.
 template <TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto false_positives(Graph& g, Label name, const P& predictions, const L& labels,
                                const W& weights = 1,
@@ -98,7 +98,7 @@ constexpr auto false_positives(Graph& g, Label name, const P& predictions, const
                 "numbers of one shape");
   return detail::count_of_pairs(g, name, predictions, true, labels, false, weights, at);
 }
-/// How many are false where the label is true.
+/// The number of elements whose prediction is false and whose label is true.
 template <TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto false_negatives(Graph& g, Label name, const P& predictions, const L& labels,
                                const W& weights = 1,
@@ -109,7 +109,7 @@ constexpr auto false_negatives(Graph& g, Label name, const P& predictions, const
   return detail::count_of_pairs(g, name, predictions, false, labels, true, weights, at);
 }
 
-/// Of the predictions that are true, the share whose label is. (S) x (S) -> ()
+/// The share of true predictions whose label is true. (S) x (S) -> ()
 template <TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto precision(Graph& g, Label name, const P& predictions, const L& labels,
                          const W& weights = 1,
@@ -119,7 +119,7 @@ constexpr auto precision(Graph& g, Label name, const P& predictions, const L& la
                 "numbers of one shape");
   return detail::share_of_hits(g, name, predictions, labels, weights, "false_positives", true, at);
 }
-/// Of the labels that are true, the share that was predicted. (S) x (S) -> ()
+/// The share of true labels whose prediction is true. (S) x (S) -> ()
 template <TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto recall(Graph& g, Label name, const P& predictions, const L& labels,
                       const W& weights = 1,
@@ -156,9 +156,10 @@ inline constexpr bool classes_fit =
 
 namespace typeflow::inline TYPEFLOW_TARGET::metrics {
 
-/// How often a label (row) was predicted as what (column); sums of weights:
+/// How often each label (row) was predicted as each class (column), or sums of weights:
 /// confusion_matrix<classes>(g, name, predictions, labels). (S) x (S) -> (classes,classes)
-/// One that is not in [0, classes) is an error of the run.
+///
+/// A class outside of [0, classes) is an error of the run.
 template <Extent Classes, TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto confusion_matrix(Graph& g, Label name, const P& predictions, const L& labels,
                                 const W& weights = 1,
@@ -173,10 +174,11 @@ constexpr auto confusion_matrix(Graph& g, Label name, const P& predictions, cons
   return detail::metric_of<double, Shape<Classes, Classes>>(g, matrix + 0, update, at);
 }
 
-/// The mean over classes of how many of the elements that have the class as label or prediction
-/// have it as both, "intersection over union". Classes that were neither are left out:
-/// mean_iou<classes>(g, name, predictions, labels). (S) x (S) -> ()
-/// One that is not in [0, classes) is an error of the run.
+/// Intersection over union, the mean over classes: mean_iou<classes>(g, name, predictions, labels).
+/// For a class it is the number of elements with the class as label and prediction, over the number
+/// with the class as label or prediction. Classes that do not occur are left out. (S) x (S) -> ()
+///
+/// A class outside of [0, classes) is an error of the run.
 template <Extent Classes, TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto mean_iou(Graph& g, Label name, const P& predictions, const L& labels,
                         const W& weights = 1,

@@ -74,8 +74,8 @@ constexpr auto root_mean_squared_error(Graph& g, Label name, const P& prediction
       [](const AnyExpr& mean) { return sqrt(mean); });
 }
 
-/// The mean of |prediction - label| / normalizer, an element of which counts as 0 where the
-/// normalizer is 0. (S) x (S) x (S) -> ()
+/// The mean of |prediction - label| / normalizer; an element counts as 0 where the normalizer is 0.
+/// (S) x (S) x (S) -> ()
 template <TypedExpr P, Operand L, Operand N, Operand W = int>
 constexpr auto mean_relative_error(Graph& g, Label name, const P& predictions, const L& labels,
                                    const N& normalizer, const W& weights = 1,
@@ -94,8 +94,8 @@ constexpr auto mean_relative_error(Graph& g, Label name, const P& predictions, c
       detail::as_it_is);
 }
 
-/// 1 - the mean of sum(prediction * label) along an axis, for vectors that have length 1; 1 where
-/// nothing was seen. Weights are those of the vectors, (B) or (B,1). (B,D) x (B,D) -> ()
+/// 1 - the mean of sum(prediction * label) along an axis, for vectors of length 1; 1 before the
+/// first update. Weights belong to vectors, (B) or (B,1). (B,D) x (B,D) -> ()
 template <int Axis = -1, TypedExpr P, Operand L, Operand W = int>
 constexpr auto mean_cosine_distance(Graph& g, Label name, const P& predictions, const L& labels,
                                     const W& weights = 1,

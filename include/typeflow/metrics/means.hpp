@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Streaming means of values, and of being right: mean, percentage_below, accuracy, top_k_accuracy,
-// recall_at_k. Predictions come before labels, as in losses. See metrics/streaming.hpp for how a
-// metric is used.
+// Streaming means of values, and shares of right predictions: mean, percentage_below, accuracy,
+// top_k_accuracy, recall_at_k. Predictions come before labels, as in losses. See
+// metrics/streaming.hpp for how a metric is used.
 
 #include <source_location>
 
@@ -51,8 +51,8 @@ constexpr auto accuracy(Graph& g, Label name, const P& predictions, const L& lab
   });
 }
 
-/// The share of rows whose label is among the k classes with the largest predictions, as
-/// in_top_k(predictions, labels, k) says. (..,C) x (..) -> ()
+/// The share of rows whose label is among the k classes with the largest predictions, by
+/// in_top_k(predictions, labels, k). (..,C) x (..) -> ()
 template <TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto top_k_accuracy(Graph& g, Label name, const P& predictions, const L& labels, int k,
                               const W& weights = 1,
@@ -62,9 +62,9 @@ constexpr auto top_k_accuracy(Graph& g, Label name, const P& predictions, const 
   });
 }
 
-/// Of all true classes of all rows, the share that is among its row's k largest predictions; the
-/// first of equals count. A row has one label or several, each another; one that is no class is not
-/// found. Weights are those of rows. (B,C) x (B) or (B,L) -> ()
+/// The share of labels that are among the k largest predictions of their row. Of equal predictions
+/// the first ones count. A row has one label or several distinct ones. A label that is not a class
+/// is never found. Weights belong to rows. (B,C) x (B) or (B,L) -> ()
 template <int K, TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto recall_at_k(Graph& g, Label name, const P& predictions, const L& labels,
                            const W& weights = 1,

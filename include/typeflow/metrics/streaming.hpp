@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What streaming metrics share. A metric is two things: an effect, `update`, that takes a batch
-// into account, and `value`, the metric of all batches so far.
+// Shared parts of streaming metrics. A metric has two parts: `update`, an effect that adds a batch,
+// and `value`, the metric of all batches so far.
 //
 //   auto accuracy = tf::metrics::accuracy(g, "accuracy", argmax<1>(logits), labels);
 //
@@ -10,10 +10,10 @@
 //   for (...) session.run<"accuracy/update">(feeds...);
 //   const float result = session.run<"accuracy/value">();
 //
-// The states belong to the session and are doubles, so that counts stay exact. A value is that of
-// the run's start: run together with the update it doesn't have the batch yet. Weights broadcast as
-// those of losses do (losses/reduction.hpp). Where nothing was seen that a value could be divided
-// by, it is 0, as in TensorFlow.
+// The states belong to the session and are doubles, so counts stay exact. A value has the batches
+// before the run: fetched with its update, it does not include that run's batch. Weights broadcast
+// as those of losses do (losses/reduction.hpp). A value is 0 if its denominator is 0, as in
+// TensorFlow.
 //
 // Source: TensorFlow 1.x, python/ops/metrics_impl.py.
 
@@ -26,22 +26,22 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::metrics {
 
-/// A streaming metric: NAME/value and NAME/update of the model.
+/// A streaming metric: NAME/value and NAME/update in the model.
 template <Element T, class S = Shape<>>
 struct Metric {
   Expr<T, S> value;  ///< of the batches before this run
-  Effect update;     ///< takes this run's batch into account
+  Effect update;     ///< adds this run's batch
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::metrics
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {
 
-/// What a metric of values of type T is computed in, and is: double of doubles, else float.
+/// The element type of a metric of values of type T: double for double, else float.
 template <class T>
 using MetricElement = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// Whether two tensors have one element type and one shape.
+/// Whether two tensors have the same element type and shape.
 template <class P, class L>
 inline constexpr bool alike_in_type = [] {
   if constexpr (TypedExpr<P> && TypedExpr<L>) {
@@ -51,7 +51,7 @@ inline constexpr bool alike_in_type = [] {
   }
 }();
 
-/// Sums over the batches: a state of zeros.
+/// Sums over the batches: a state, initially zeros.
 template <Extent... D>
 constexpr AnyExpr running_sum(Graph& g, Label name, const std::source_location& at) {
   return state<double, D...>(g, name, zeros, at).any();
@@ -70,7 +70,7 @@ constexpr metrics::Metric<T, S> metric_of(Graph& g, const AnyExpr& value, const 
   return {typed.named("value", at), update.named("update", at)};
 }
 
-/// Says in a sentence what weights of values of the shape S must be.
+/// Checks that weights broadcast to values of shape S; else fails with a sentence.
 template <class S, Operand W>
 constexpr void check_metric_weights() {
   constexpr bool fit = [] {
@@ -89,7 +89,7 @@ constexpr void check_metric_weights() {
                 "axes from the first on, each extent the values' or 1");
 }
 
-/// Weights as a scalar, or a tensor of as many axes as the values have.
+/// Weights as a scalar, or as a tensor with as many axes as the values.
 template <Operand W>
 constexpr AnyExpr metric_weights(ir::Graph& graph, const W& weights, const Dims& shape,
                                  DType type) {
@@ -113,8 +113,8 @@ constexpr AnyExpr sum_of_weights(ir::Graph& graph, const W& weights, const Dims&
   }
 }
 
-/// The weighted mean of values of the shape S, computed as T: f() -> values, and finish(mean) ->
-/// the metric.
+/// The weighted mean of values of shape S, computed as T: f() gives the values, finish(mean) the
+/// metric.
 template <Element T, class S, Operand W, class F, class Finish>
 constexpr metrics::Metric<T> streaming_mean(Graph& g, Label name, const W& weights,
                                             const std::source_location& at, const F& f,

@@ -4,10 +4,10 @@
 // Streaming metrics of probabilities, from counts at many thresholds: auc,
 // specificity_at_sensitivity, sensitivity_at_specificity.
 //
-// With N thresholds, 200 unless another number is named, these are -1e-7, i / (N - 1) for i from 1
-// to N - 2, and 1 + 1e-7; a prediction above a threshold counts as positive there. So results are
-// TensorFlow's, and near those of all thresholds (scikit-learn's) if predictions spread over [0,
-// 1]. A batch costs N comparisons a prediction.
+// There are N thresholds, by default 200: -1e-7, then i / (N - 1) for i from 1 to N - 2, then
+// 1 + 1e-7. A prediction above a threshold counts as positive there. So results equal TensorFlow's.
+// They are close to those of all thresholds (scikit-learn's) if predictions spread over [0, 1]. A
+// batch costs N comparisons for each prediction.
 //
 // Predictions come before labels, as in losses. See metrics/streaming.hpp for how a metric is used.
 
@@ -20,15 +20,15 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::metrics {
 
-/// What is under the curve.
+/// The curve whose area is computed.
 enum class Curve : std::uint8_t {
-  roc,  ///< recall over the false positives' share
+  roc,  ///< recall over the false positive rate
   pr,   ///< precision over recall
 };
 /// How the area between two thresholds is estimated.
 enum class Summation : std::uint8_t {
   trapezoidal,
-  careful_interpolation,  ///< of Curve::pr, Davis and Goadrich's; of Curve::roc, trapezoidal
+  careful_interpolation,  ///< Curve::pr: Davis and Goadrich's; Curve::roc: trapezoids
   minoring,               ///< from below
   majoring,               ///< from above
 };
@@ -85,7 +85,7 @@ constexpr ThresholdCounts counts_at_thresholds(Graph& g, Effect& update, const P
   add_to(update, g, alarms, reduce<ops::Sum>(where(above, negative, 0), 2u, false));
   add_to(update, g, positives, sum(positive));
   add_to(update, g, negatives, sum(negative));
-  // Sums of weights that are no whole numbers are rounded: no count shall be below 0.
+  // Sums of fractional weights are rounded, so this keeps counts from falling below 0.
   return {hits, alarms, maximum(negatives - alarms, 0), maximum(positives - hits, 0)};
 }
 
@@ -93,8 +93,9 @@ constexpr ThresholdCounts counts_at_thresholds(Graph& g, Effect& update, const P
 constexpr AnyExpr first_ones(const AnyExpr& x) { return slice_along(x, 0, 0, x.dims()[0] - 1); }
 constexpr AnyExpr last_ones(const AnyExpr& x) { return slice_along(x, 0, 1, x.dims()[0] - 1); }
 
-/// The area under the curve of precision over recall where both change linearly with the counts.
-/// Source: Davis and Goadrich, "The relationship between precision-recall and ROC curves", 2006.
+/// The area under the precision-recall curve if precision and recall change linearly with the
+/// counts. Source: Davis and Goadrich, "The relationship between precision-recall and ROC curves",
+/// 2006.
 constexpr AnyExpr interpolated_pr_auc(const ThresholdCounts& c) {
   const AnyExpr hits = last_ones(c.true_positives);
   const AnyExpr gained = first_ones(c.true_positives) - hits;
@@ -139,8 +140,8 @@ constexpr AnyExpr area_under(const ThresholdCounts& c, const metrics::AucOptions
   }
 }
 
-/// `result` at the threshold where `share` is nearest to `target`: the first one of equals, or the
-/// last.
+/// `result` at the threshold whose `share` is nearest to `target`. Of equally near ones it takes
+/// the first, or the last.
 constexpr AnyExpr at_nearest(const AnyExpr& share, double target, const AnyExpr& result,
                              bool first) {
   const AnyExpr distance = abs(share - target);
@@ -156,9 +157,9 @@ constexpr AnyExpr at_nearest(const AnyExpr& share, double target, const AnyExpr&
 
 namespace typeflow::inline TYPEFLOW_TARGET::metrics {
 
-/// The area under the curve of predictions in [0, 1] for labels, booleans or numbers that are true
-/// where they are not 0: auc(g, name, predictions, labels, 1, {.curve = tf::metrics::Curve::pr}),
-/// auc<1000>(...) for 1000 thresholds. (S) x (S) -> ()
+/// The area under a curve of predictions in [0, 1]: auc(g, name, predictions, labels, 1, {.curve =
+/// tf::metrics::Curve::pr}), or auc<1000>(...) for 1000 thresholds. Labels are booleans, or
+/// numbers, where nonzero is true. (S) x (S) -> ()
 template <int N = 200, TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto auc(Graph& g, Label name, const P& predictions, const L& labels,
                    const W& weights = 1, AucOptions options = {},
@@ -173,8 +174,9 @@ constexpr auto auc(Graph& g, Label name, const P& predictions, const L& labels,
   return detail::metric_of<float>(g, detail::area_under(counts, options), update, at);
 }
 
-/// The share of negative labels that is predicted so, at the threshold where the share of positive
-/// ones that is found is nearest to `sensitivity`; the highest of equals. (S) x (S) -> ()
+/// The specificity, the share of negative labels that are predicted negative, at the threshold
+/// whose recall is nearest to `sensitivity`. Of equally near thresholds the highest counts.
+/// (S) x (S) -> ()
 template <int N = 200, TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto specificity_at_sensitivity(
     Graph& g, Label name, const P& predictions, const L& labels, double sensitivity,
@@ -194,8 +196,9 @@ constexpr auto specificity_at_sensitivity(
                                   at);
 }
 
-/// The share of positive labels that is found, at the threshold where the share of negative ones
-/// that is predicted so is nearest to `specificity`; the lowest of equals. (S) x (S) -> ()
+/// The recall, the share of positive labels that are predicted positive, at the threshold whose
+/// specificity is nearest to `specificity`. Of equally near thresholds the lowest counts.
+/// (S) x (S) -> ()
 template <int N = 200, TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto sensitivity_at_specificity(
     Graph& g, Label name, const P& predictions, const L& labels, double specificity,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Scaled dot-product attention, and the layer of several heads that is made of it. Source: Vaswani
-// et al., Attention is all you need, 2017.
+// Scaled dot-product attention, and a multi-head layer made of it. Source: Vaswani et al.,
+// Attention is all you need, 2017.
 //
-// Composed of two products and a softmax: scale and masks are computed on the first product's
-// tiles, and the gradient is that of the parts.
+// Attention is two products and a softmax. Scale and masks are computed on the first product's
+// tiles. The gradient is that of the parts.
 
 #include <limits>
 #include <source_location>
@@ -17,13 +17,15 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct AttentionOptions {
-  bool causal = false;  ///< whether query t sees the keys 0 to t alone
-  double scale = 0;     ///< of the scores q k^T; 0 stands for 1 / sqrt(D)
+  /// Query t sees keys 0 to t only. Both are counted from 0: if S - T keys precede the T queries,
+  /// use a mask.
+  bool causal = false;
+  double scale = 0;  ///< factor of the scores q k^T; 0: 1 / sqrt(D)
 };
 
 namespace detail {
 
-/// 1 / sqrt(d), by Newton's method; std::sqrt is not for constant evaluation.
+/// 1 / sqrt(d), by Newton's method, because std::sqrt is no constant expression.
 constexpr double attention_scale(Extent d) {
   const double x = static_cast<double>(d < 1 ? 1 : d);
   double root = x;
@@ -31,8 +33,8 @@ constexpr double attention_scale(Extent d) {
   return 1 / root;
 }
 
-/// softmax(q k^T * scale) over the keys that each query sees; 0 for those that it does not, and for
-/// all if it sees none.
+/// The softmax of q k^T * scale over the keys that each query sees. Hidden keys get 0, whatever
+/// their scores. A query that sees no key gets zeros.
 constexpr AnyExpr attention_weights(const UntypedExpr auto& q, const UntypedExpr auto& k,
                                     const UntypedExpr auto& mask, const AttentionOptions& options) {
   auto& graph = *q.graph;
@@ -54,14 +56,9 @@ constexpr AnyExpr attention_weights(const UntypedExpr auto& q, const UntypedExpr
                                  index_along(graph, dims, dims.rank - 2));
     visible = visible.exists() ? logical_and(visible, past) : past;
   }
-  if (!visible.exists()) return softmax_along(scores, static_cast<unsigned>(dims.rank - 1));
-  // Not -inf: of a row of those softmax is NaN, and so is its gradient.
-  const double lowest = scores.dtype() == DType::float64 ? std::numeric_limits<double>::lowest()
-                                                         : std::numeric_limits<float>::lowest();
-  const AnyExpr weights =
-      softmax_along(where(visible, scores, lowest), static_cast<unsigned>(dims.rank - 1));
-  // A causal query sees itself: what it does not see has the weight 0 already.
-  return mask.exists() ? where(visible, weights, 0) : weights;
+  const auto axis = static_cast<unsigned>(dims.rank - 1);
+  if (!visible.exists()) return softmax_along(scores, axis);
+  return masked_softmax_along(scores, visible, axis, mask.exists());  // causal: a query sees itself
 }
 
 constexpr AnyExpr attention(const UntypedExpr auto& q, const UntypedExpr auto& k,
@@ -91,7 +88,7 @@ struct AttentionRule {
   static constexpr Dims value = product.valid() ? product : Q::dims;
 };
 
-/// Whether a mask is boolean or numbers of q's type, and broadcasts to the scores.
+/// Whether a mask is boolean, or has q's element type.
 template <class Q, class M>
 inline constexpr bool mask_has_type = std::is_same_v<M, bool> || std::is_same_v<M, Q>;
 
@@ -124,8 +121,8 @@ constexpr auto checked_attention(const Q& q, const K& k, const V& v, const AnyEx
 
 }  // namespace detail
 
-/// softmax(q k^T / sqrt(D)) v: for each of T queries a mean of S values, weighted by how well their
-/// keys fit. The axes in front, batches and heads, broadcast. Numbers of 16 bits are computed in
+/// softmax(q k^T / sqrt(D)) v: each of the T queries gives a mean of the S values, weighted by how
+/// well its keys fit. The leading axes (batches, heads) broadcast. 16-bit numbers are computed in
 /// float and rounded once. (..,T,D) x (..,S,D) x (..,S,E) -> (..,T,E)
 template <TypedExpr Q, TypedExpr K, TypedExpr V>
 constexpr auto attention(const Q& q, const K& k, const V& v, AttentionOptions options = {},
@@ -133,8 +130,10 @@ constexpr auto attention(const Q& q, const K& k, const V& v, AttentionOptions op
   return detail::checked_attention(q, k, v, AnyExpr{}, options, at);
 }
 
-/// The same with a mask that broadcasts to (..,T,S): booleans, true where a query sees a key, or
-/// numbers to add to the scores, -inf where it does not. A query that sees no key gives 0.
+/// The same with a mask that broadcasts to (..,T,S). A boolean mask is true where a query sees a
+/// key. A mask of numbers is added to the scores; -inf hides a key, a finite number does not. With
+/// `causal`, a query sees only keys that both allow. Hidden keys never count, whatever their
+/// scores; a query that sees no key gives 0.
 template <TypedExpr Q, TypedExpr K, TypedExpr V, TypedExpr M>
 constexpr auto attention(const Q& q, const K& k, const V& v, const M& mask,
                          AttentionOptions options = {},
@@ -149,7 +148,7 @@ constexpr auto attention(const Q& q, const K& k, const V& v, const M& mask,
 
 namespace detail {
 
-/// The shapes of multi_head_attention of x, (B,T,C).
+/// The shapes inside multi_head_attention for x (B,T,C).
 template <int Heads, class S>
 struct HeadsRule {
   static constexpr bool has_rank = S::rank == 3;
@@ -158,7 +157,7 @@ struct HeadsRule {
                                              channels % (Heads < 1 ? 1 : Heads) == 0);
   static constexpr Extent all = has_rank ? extent_of(count_of(without_last(S::dims, 1))) : 0;
   static constexpr bool has_rows = all != no_extent;
-  /// All positions as rows.
+  /// All positions of all samples, as rows.
   static constexpr Dims value = Dims{2, {has_rows ? all : 1, fits ? channels : 1}};
   static constexpr Dims split = [] {
     Dims d = S::dims;
@@ -170,7 +169,7 @@ struct HeadsRule {
   }();
 };
 
-/// Attention of x to itself by Heads heads, from its dense layers. x and they fit together.
+/// Self-attention of x with Heads heads, from its dense layers, which fit x.
 template <int Heads, TypedExpr X, class Part>
 constexpr auto attend_by_heads(const X& x, const AnyExpr& mask, const AttentionOptions& options,
                                const Part& query, const Part& key, const Part& value,
@@ -232,9 +231,9 @@ inline constexpr bool mask_fits_heads = [] {
 
 }  // namespace detail
 
-/// Attention of x to itself by Heads heads, each with its part of the channels: queries, keys and
-/// values are x times new variables name/query/W, name/key/W, name/value/W, (C,C), plus biases
-/// name/query/b..., (C), and the heads' results side by side go through name/output/W and
+/// Self-attention of x with Heads heads; each head has its part of the channels. Queries, keys and
+/// values are x times new variables name/query/W, name/key/W, name/value/W (C,C), plus biases
+/// name/query/b... (C). The heads' results, side by side, go through name/output/W and
 /// name/output/b. (B,T,C) -> (B,T,C)
 template <int Heads, TypedExpr X>
 constexpr auto multi_head_attention(Graph& graph, Label name, const X& x,
@@ -243,7 +242,7 @@ constexpr auto multi_head_attention(Graph& graph, Label name, const X& x,
   return detail::multi_head_attention<Heads>(graph, name, x, AnyExpr{}, options, at);
 }
 
-/// The same with a mask, as attention has it, that broadcasts to (B,Heads,T,T).
+/// The same with a mask that broadcasts to (B,Heads,T,T); see attention.
 template <int Heads, TypedExpr X, TypedExpr M>
 constexpr auto multi_head_attention(Graph& graph, Label name, const X& x, const M& mask,
                                     AttentionOptions options = {},
@@ -257,9 +256,12 @@ constexpr auto multi_head_attention(Graph& graph, Label name, const X& x, const 
   return detail::multi_head_attention<Heads>(graph, name, x, mask.any(), options, at);
 }
 
-/// The same as an object, callable many times, whose variables are made once:
-/// tf::MultiHeadAttention<4, 64> attend(g, "attend"); attend(x). C are the channels of x, T is its
-/// element type.
+/// The same as an object that can be called many times; it makes its variables once.
+///
+///   tf::MultiHeadAttention<4, 64> attend(g, "attend");
+///   auto y = attend(x);
+///
+/// C is the number of channels of x, T its element type.
 template <int Heads, Extent C, Element T = float>
 class MultiHeadAttention {
  public:
@@ -276,7 +278,7 @@ class MultiHeadAttention {
                             std::source_location at = std::source_location::current()) const {
     return attended(x, AnyExpr{}, options, at);
   }
-  /// The same with a mask, as attention has it, that broadcasts to (B,Heads,T,T).
+  /// The same with a mask that broadcasts to (B,Heads,T,T); see attention.
   template <TypedExpr X, TypedExpr M>
   constexpr auto operator()(const X& x, const M& mask, AttentionOptions options = {},
                             std::source_location at = std::source_location::current()) const {

@@ -5,9 +5,9 @@
 // training by reducing internal covariate shift, 2015.
 //
 // Composed of other operations: the gradient runs through mean and variance, and everything fuses.
-// The variance is the mean of (x - mean)^2, in a pass of its own, so that a large mean costs it no
-// digits. It is the biased one, which divides by N, in the moving average as well; TensorFlow's
-// fused kernel averages N / (N - 1) of it.
+// The variance is the mean of (x - mean)^2, computed after the mean, so that a large mean costs no
+// digits. It is the biased variance, which divides by N, also in the moving average. (TensorFlow's
+// fused kernel multiplies that average by N / (N - 1).)
 
 #include <source_location>
 #include <type_traits>
@@ -23,15 +23,18 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct BatchNormOptions {
-  double decay = 0.999;    ///< of the moving averages: decay * old + (1 - decay) * new
+  /// The decay of the moving averages: decay * old + (1 - decay) * new. They start at 0 and 1, and
+  /// reach the batches' values after some 3 / (1 - decay) steps: 3,000 by default. For short
+  /// training take 0.9 to 0.99. (PyTorch's momentum, 0.1 by default, is 1 - decay.)
+  double decay = 0.999;
   double epsilon = 0.001;  ///< added to the variance
   bool center = true;      ///< whether there is a `beta` to add
   bool scale = true;       ///< whether there is a `gamma` to multiply by
 };
 
-/// A layer with variables gamma, beta, moving_mean and moving_variance, (C) each; callable many
-/// times, its variables are made once: tf::BatchNorm<64> norm(g, "norm"); norm(x). T is the type of
-/// the variables, float for images of 16 bits.
+/// A layer with variables gamma, beta, moving_mean and moving_variance, (C) each. It can be called
+/// many times, and makes its variables once: tf::BatchNorm<64> norm(g, "norm"); norm(x). T is the
+/// element type of the variables: float for 16-bit images.
 template <Extent C, Element T = float>
 class BatchNorm {
  public:
@@ -45,10 +48,11 @@ class BatchNorm {
     moving_variance_ = variable<T, C>(graph, "moving_variance", ones, false, at);
   }
 
-  /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over all axes but
-  /// the last; in inference with the moving averages of them. (..,C) -> (..,C)
+  /// (x - mean) / sqrt(variance + epsilon) * gamma + beta. In training, mean and variance are those
+  /// of x over all axes but the last; in inference, the moving averages. (..,C) -> (..,C)
   ///
-  /// In training, each call registers a step of the moving averages, which `minimize` includes.
+  /// In training, each call registers an update of the moving averages, which optimisers' effects
+  /// include. An empty batch changes neither the averages, nor gamma and beta.
   template <TypedExpr X>
   constexpr auto operator()(const X& x,
                             std::source_location at = std::source_location::current()) const {
@@ -78,18 +82,35 @@ class BatchNorm {
       }(std::make_integer_sequence<int, (X::rank > 0 ? X::rank - 1 : 0)>{});
       mean = of_batch.mean.any();
       variance = of_batch.variance.any();
-      graph.add_update(step(moving_mean_, mean));
-      graph.add_update(step(moving_variance_, variance));
+      const AnyExpr empty = is_empty<X>(graph);
+      graph.add_update(step(moving_mean_, mean, empty));
+      graph.add_update(step(moving_variance_, variance, empty));
+      // The variance of an empty batch is NaN, and gamma's gradient would be 0 times that.
+      if (empty.exists()) variance = where(empty, 1, variance);
     }
     AnyExpr factor = rsqrt(variance + options_.epsilon);
     if (options_.scale) factor = factor * gamma_.any();
     const AnyExpr y = (x.any() - mean) * factor;
     return detail::same_type(x, options_.center ? (y + beta_.any()).id : y.id);
   }
-  /// The effect of moving an average towards `value`, from what it is when that happens.
-  constexpr Effect step(const Variable<T, Shape<C>>& average, const AnyExpr& value) const {
+  /// Whether x has no samples: a boolean; no expression if it always has some.
+  template <TypedExpr X>
+  static constexpr AnyExpr is_empty(Graph& graph) {
+    constexpr Count samples = count_of(without_last(X::shape::dims, 1));
+    if constexpr (samples.powers == 0 && samples.coefficient != 0) {
+      return {};
+    } else {
+      const auto coefficient = static_cast<double>(samples.coefficient);
+      return equal(
+          detail::constant_node(graph, dtype_of<T>, Number{coefficient, 0}, samples.powers), 0);
+    }
+  }
+  /// The effect that moves an average from its present value towards `value`.
+  constexpr Effect step(const Variable<T, Shape<C>>& average, const AnyExpr& value,
+                        const AnyExpr& empty) const {
     const AnyExpr now = detail::present_value(average.graph(), average.id());
-    const AnyExpr next = options_.decay * now + (1 - options_.decay) * value;
+    AnyExpr next = options_.decay * now + (1 - options_.decay) * value;
+    if (empty.exists()) next = where(empty, now, next);
     return {average.graph(), detail::assign_node(average.graph(), average.id(), next.id)};
   }
 

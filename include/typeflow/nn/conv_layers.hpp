@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Convolutions as layers, with variables of their own: as functions where a layer is used once, as
-// objects where it is used several times.
+// Convolutions as layers with variables: functions for layers used once, objects for layers used
+// several times.
 //
 //   conv2d<64, 3>(g, "conv1", x)                                 // 64 filters of (3,3)
-//   conv2d<64, 3, 2>(g, "conv2", x, {.activation = tf::relu})    // every second place
+//   conv2d<64, 3, 2>(g, "conv2", x, {.activation = tf::relu})    // stride 2
 //   conv2d<64, tf::Kernel2d{1, 7}, tf::Conv2d{.padding = tf::Padding::valid}>(g, "conv3", x)
-//   tf::Conv2dLayer<3, 64, 3> shared(g, "shared");               // of images of 3 channels
+//   tf::Conv2dLayer<3, 64, 3> shared(g, "shared");               // for images of 3 channels
 
 #include <array>
 #include <concepts>
@@ -21,7 +21,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The extents of a convolution's kernel: 3 for the same along all axes, tf::Kernel2d{1, 7}.
+/// The extents of a convolution's kernel: 3 along all axes, or tf::Kernel2d{1, 7}.
 template <int Rank>
 struct KernelSize {
   std::array<int, static_cast<std::size_t>(Rank)> extent{};
@@ -29,7 +29,7 @@ struct KernelSize {
   constexpr KernelSize(int all) {  // NOLINT: conv2d<64, 3>
     for (int& one : extent) one = all;
   }
-  /// nvcc writes template arguments so, as their members.
+  /// nvcc writes these members for template arguments.
   constexpr explicit KernelSize(const std::array<int, static_cast<std::size_t>(Rank)>& extents)
       : extent(extents) {}
   template <std::same_as<int>... I>
@@ -42,7 +42,7 @@ using Kernel3d = KernelSize<3>;
 
 namespace detail {
 
-/// A layer's settings: those of the convolution, or its stride along all axes.
+/// A layer's settings: a convolution's settings, or its stride along all axes.
 template <int Rank>
 constexpr ConvOptions<Rank> conv_settings(const ConvOptions<Rank>& settings) {
   return settings;
@@ -54,7 +54,7 @@ constexpr ConvOptions<Rank> conv_settings(std::same_as<int> auto stride) {
   return settings;
 }
 
-/// The shape of a layer's weights: kernel, then two more extents.
+/// The shape of a layer's weights: the kernel's extents, then two more.
 template <auto Kernel, Extent A, Extent B>
 struct KernelRule {
   static constexpr Dims value = [] {
@@ -70,12 +70,12 @@ using KernelShape = shape_of_t<KernelRule<Kernel, A, B>>;
 
 template <class X, int Rank>
 inline constexpr bool is_image = X::rank == Rank + 2;
-/// Of an image, its channels; 1 if it is none.
+/// The channels of an image; 1 if x is no image.
 template <class X, int Rank>
 inline constexpr Extent channels_of =
     is_image<X, Rank> ? X::shape::dims.extent[is_image<X, Rank> ? Rank + 1 : 0] : 1;
 
-/// A convolution over Rank axes with weights and bias. The aliases below have names for it.
+/// A convolution over Rank axes with weights and bias. Use it by the aliases below.
 template <int Rank, Extent In, Extent Filters, KernelSize<Rank> Kernel, ConvOptions<Rank> Settings,
           Element T>
 class ConvLayer {
@@ -105,7 +105,7 @@ class ConvLayer {
   }
 
   constexpr const Variable<T, WeightShape>& weights() const { return variables_.weights(); }
-  /// Without a bias, a handle of nothing.
+  /// A handle of nothing if there is no bias.
   constexpr const Variable<T, Shape<Filters>>& bias() const { return variables_.bias(); }
 
  private:
@@ -134,7 +134,7 @@ class ConvTransposeLayer {
   }
 
   constexpr const Variable<T, WeightShape>& weights() const { return variables_.weights(); }
-  /// Without a bias, a handle of nothing.
+  /// A handle of nothing if there is no bias.
   constexpr const Variable<T, Shape<Filters>>& bias() const { return variables_.bias(); }
 
  private:
@@ -160,7 +160,7 @@ class DepthwiseLayer {
   }
 
   constexpr const Variable<T, WeightShape>& weights() const { return variables_.weights(); }
-  /// Without a bias, a handle of nothing.
+  /// A handle of nothing if there is no bias.
   constexpr const Variable<T, Shape<In * Multiplier>>& bias() const { return variables_.bias(); }
 
  private:
@@ -186,7 +186,7 @@ class InPlaneLayer {
   }
 
   constexpr const Variable<T, WeightShape>& weights() const { return variables_.weights(); }
-  /// Without a bias, a handle of nothing.
+  /// A handle of nothing if there is no bias.
   constexpr const Variable<T, Shape<In>>& bias() const { return variables_.bias(); }
 
  private:
@@ -209,11 +209,11 @@ class SeparableLayer {
     return pointwise_.finish(separable_conv2d<Settings>(x, depthwise_, weights(), at), at);
   }
 
-  /// Of the convolution of each channel by itself.
+  /// The weights of the depthwise convolution.
   constexpr const auto& depthwise_weights() const { return depthwise_; }
-  /// Of the channels that it makes, pixel by pixel.
+  /// The weights of the 1x1 convolution of its channels.
   constexpr const auto& weights() const { return pointwise_.weights(); }
-  /// Without a bias, a handle of nothing.
+  /// A handle of nothing if there is no bias.
   constexpr const Variable<T, Shape<Filters>>& bias() const { return pointwise_.bias(); }
 
  private:
@@ -230,7 +230,7 @@ class SeparableLayer {
   Weights<T, Shape<1, 1, In * Multiplier, Filters>, Filters> pointwise_;
 };
 
-/// A layer used once.
+/// Makes a layer and calls it once.
 template <class Layer, TypedExpr X>
 constexpr auto apply_once(Graph& graph, Label name, const X& x, const LayerOptions& options,
                           const std::source_location& at) {
@@ -241,9 +241,10 @@ constexpr auto apply_once(Graph& graph, Label name, const X& x, const LayerOptio
 
 }  // namespace detail
 
-/// A convolution layer with weights W (K..,In/groups,Filters) and bias b (Filters); callable many
-/// times, its variables are made once. Settings are a stride or a tf::Conv2d (which is no layer):
-/// tf::Conv2dLayer<3, 64, 7, 2> root(g, "root"); root(x). (N,H,W,In) -> (N,H',W',Filters)
+/// A convolution layer with weights W (K..,In/groups,Filters) and bias b (Filters). It can be
+/// called many times, and makes its variables once: tf::Conv2dLayer<3, 64, 7, 2> root(g, "root");
+/// root(x). Settings are a stride or a tf::Conv2d (which is no layer). (N,H,W,In) ->
+/// (N,H',W',Filters)
 template <Extent In, Extent Filters, Kernel2d Kernel, auto Settings = 1, Element T = float>
 using Conv2dLayer =
     detail::ConvLayer<2, In, Filters, Kernel, detail::conv_settings<2>(Settings), T>;
@@ -255,32 +256,32 @@ using Conv1dLayer =
 template <Extent In, Extent Filters, Kernel3d Kernel, auto Settings = 1, Element T = float>
 using Conv3dLayer =
     detail::ConvLayer<3, In, Filters, Kernel, detail::conv_settings<3>(Settings), T>;
-/// A transposed convolution, which enlarges images by its stride, with weights W
-/// (KH,KW,Filters/groups,In), as TensorFlow has them, and bias b (Filters).
-/// (N,H',W',In) -> (N,H,W,Filters)
+/// A transposed convolution, which enlarges images by its stride. Weights W
+/// (KH,KW,Filters/groups,In), in TensorFlow's layout, and bias b (Filters). (N,H',W',In) ->
+/// (N,H,W,Filters)
 template <Extent In, Extent Filters, Kernel2d Kernel, auto Settings = 1, Element T = float>
 using Conv2dTransposeLayer =
     detail::ConvTransposeLayer<In, Filters, Kernel, detail::conv_settings<2>(Settings), T>;
-/// Multiplier filters for each channel by itself, with weights W (KH,KW,In,Multiplier) and bias b
+/// Multiplier filters for each channel, with weights W (KH,KW,In,Multiplier) and bias b
 /// (In*Multiplier). (N,H,W,In) -> (N,H',W',In*Multiplier)
 template <Extent In, Extent Multiplier, Kernel2d Kernel, auto Settings = 1, Element T = float>
 using DepthwiseConv2dLayer =
     detail::DepthwiseLayer<In, Multiplier, Kernel, detail::conv_settings<2>(Settings), T>;
-/// One filter for all channels, each by itself, with weights W (KH,KW,1,1) and bias b (In).
-/// (N,H,W,In) -> (N,H',W',In)
+/// The same filter for each channel, with weights W (KH,KW,1,1) and bias b (In). (N,H,W,In) ->
+/// (N,H',W',In)
 template <Extent In, Kernel2d Kernel, auto Settings = 1, Element T = float>
 using Conv2dInPlaneLayer = detail::InPlaneLayer<In, Kernel, detail::conv_settings<2>(Settings), T>;
-/// DepthwiseConv2dLayer with a convolution of its channels, pixel by pixel: weights depthwise
-/// (KH,KW,In,Multiplier) and W (1,1,In*Multiplier,Filters), and bias b (Filters).
-/// (N,H,W,In) -> (N,H',W',Filters)
+/// A DepthwiseConv2dLayer, then a 1x1 convolution of its channels. Weights depthwise
+/// (KH,KW,In,Multiplier) and W (1,1,In*Multiplier,Filters), and bias b (Filters). (N,H,W,In) ->
+/// (N,H',W',Filters)
 template <Extent In, Extent Filters, Kernel2d Kernel, auto Settings = 1, Extent Multiplier = 1,
           Element T = float>
 using SeparableConv2dLayer =
     detail::SeparableLayer<In, Filters, Kernel, detail::conv_settings<2>(Settings), Multiplier, T>;
 
-/// A layer used once: conv2d<64, 3>(g, "conv1", x) convolves with 64 filters of 3x3, and has the
-/// variables conv1/W (3,3,C,64) and conv1/b (64). Settings are a stride or a tf::Conv2d.
-/// (N,H,W,C) -> (N,H',W',Filters)
+/// A layer used once: conv2d<64, 3>(g, "conv1", x) convolves with 64 filters of 3x3. It has the
+/// variables conv1/W (3,3,C,64) and conv1/b (64). Settings are a stride or a tf::Conv2d. (N,H,W,C)
+/// -> (N,H',W',Filters)
 template <Extent Filters, Kernel2d Kernel, auto Settings = 1, TypedExpr X>
 constexpr auto conv2d(Graph& graph, Label name, const X& x, LayerOptions options = {},
                       std::source_location at = std::source_location::current()) {
@@ -313,9 +314,9 @@ constexpr auto conv3d(Graph& graph, Label name, const X& x, LayerOptions options
       Conv3dLayer<detail::channels_of<X, 3>, Filters, Kernel, Settings, typename X::element>;
   return detail::apply_once<Layer>(graph, name, x, options, at);
 }
-/// A transposed convolution used once: conv2d_transpose<32, 4, 2>(g, "up", y) enlarges images to
-/// twice their height and width; variables up/W (4,4,32,F) and up/b (32).
-/// (N,H',W',F) -> (N,H,W,Filters)
+/// A transposed convolution used once: conv2d_transpose<32, 4, 2>(g, "up", y) doubles the height
+/// and width of images. It has the variables up/W (4,4,32,F) and up/b (32). (N,H',W',F) ->
+/// (N,H,W,Filters)
 template <Extent Filters, Kernel2d Kernel, auto Settings = 1, TypedExpr Y>
 constexpr auto conv2d_transpose(Graph& graph, Label name, const Y& y, LayerOptions options = {},
                                 std::source_location at = std::source_location::current()) {
@@ -354,8 +355,8 @@ constexpr auto separable_conv2d(Graph& graph, Label name, const X& x, LayerOptio
                                      Multiplier, typename X::element>;
   return detail::apply_once<Layer>(graph, name, x, options, at);
 }
-/// Each channel convolved with the same filter: conv2d_in_plane<3>(g, "blur", x) has the variables
-/// blur/W (3,3,1,1) and blur/b (C). (N,H,W,C) -> (N,H',W',C)
+/// The same filter for each channel: conv2d_in_plane<3>(g, "blur", x) has the variables blur/W
+/// (3,3,1,1) and blur/b (C). (N,H,W,C) -> (N,H',W',C)
 template <Kernel2d Kernel, auto Settings = 1, TypedExpr X>
 constexpr auto conv2d_in_plane(Graph& graph, Label name, const X& x, LayerOptions options = {},
                                std::source_location at = std::source_location::current()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fully connected layers: x W + b. As a function where a layer is used once, as an object that
-// owns its variables where it is used several times.
+// Fully connected layers, x W + b: a function for a layer used once, an object that owns its
+// variables for a layer used several times.
 
 #include <source_location>
 
@@ -13,11 +13,11 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
-/// x as rows and the result of a dense layer, for x of more axes than two.
+/// The shapes of a dense layer for x with more than two axes: x as rows, and the result.
 template <class S, Extent Out>
 struct DenseRule {
   static constexpr Extent rows = S::rank > 0 ? extent_of(count_of(without_last(S::dims, 1))) : 0;
-  /// Not of an x whose axes in front are multiples of one symbol, as (batch,batch,In).
+  /// False if the leading axes repeat a symbol, as in (batch,batch,In): there is no such extent.
   static constexpr bool has_rows = rows != no_extent;
   static constexpr Dims value = [] {
     Dims d = S::dims;
@@ -27,8 +27,8 @@ struct DenseRule {
 };
 }  // namespace detail
 
-/// A layer with weights W (In,Out) and bias b (Out); callable many times, its variables are made
-/// once: tf::Dense<784, 300> hidden(g, "hidden"); hidden(x).
+/// A layer with weights W (In,Out) and bias b (Out). It can be called many times, and makes its
+/// variables once: tf::Dense<784, 300> hidden(g, "hidden"); hidden(x).
 template <Extent In, Extent Out, Element T = float>
 class Dense {
  public:
@@ -56,7 +56,7 @@ class Dense {
   }
 
   constexpr const Variable<T, Shape<In, Out>>& weights() const { return variables_.weights(); }
-  /// Without a bias, a handle of nothing.
+  /// A handle of nothing if there is no bias.
   constexpr const Variable<T, Shape<Out>>& bias() const { return variables_.bias(); }
 
  private:

@@ -19,7 +19,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// The scalar itself; an error if it is not in (0, 1].
+/// Returns the scalar; a run fails if it is not in (0, 1].
 struct CheckKeep : custom {
   static constexpr std::string_view name = "Dropout";
   static constexpr Type infer(CheckKeep, const Type& x) {
@@ -52,13 +52,14 @@ constexpr AnyExpr check_keep(const AnyExpr& keep) {
 }  // namespace detail
 
 struct DropoutOptions {
-  Scalar keep = 0.5;  ///< the probability, in (0, 1], to stay; a number or a scalar expression
-  Label name = "";  ///< of the result; without one, the first, second... of its scope draws as such
+  Scalar keep = 0.5;  ///< probability, in (0, 1], that an element stays; may be an expression
+  Label name = "";    ///< of the result; unnamed ones draw by their order in the scope
 };
 
-/// In training, each element of x times 1 / keep with probability `keep`, else 0; drawn anew in
-/// each run. In inference x itself. Names do not depend on which it is. A `keep` that is no such
-/// probability is a mistake of the model, a fed one an Error of the run.
+/// In training, multiplies each element by 1 / keep with probability `keep`, and sets it to 0
+/// otherwise; each run draws anew. In inference, returns x. Names are the same in both. A number
+/// `keep` outside of (0, 1] is a mistake of the model; a `keep` that a run computes is an Error of
+/// the run.
 template <TypedExpr X>
 constexpr auto dropout(const X& x, DropoutOptions options = {},
                        std::source_location at = std::source_location::current()) {

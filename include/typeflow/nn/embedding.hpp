@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A table of embeddings as a layer: a vector for each of a vocabulary's ids, learned.
+// An embedding table as a layer: a learned vector for each id of a vocabulary.
 
 #include <source_location>
 
@@ -15,8 +15,8 @@ struct EmbeddingLayerOptions {
   Regularizer regularizer{};  ///< of W; without one, the scope's
 };
 
-/// A layer with weights W (Vocabulary,Width); callable many times, its variable is made once:
-/// tf::Embedding<10000, 128> words(g, "words"); words(ids).
+/// A layer with weights W (Vocabulary,Width). It can be called many times, and makes its variable
+/// once: tf::Embedding<10000, 128> words(g, "words"); words(ids).
 template <Extent Vocabulary, Extent Width, Element T = float>
 class Embedding {
  public:
@@ -27,8 +27,8 @@ class Embedding {
                                                                    options.regularizer, at);
   }
 
-  /// The rows of W that ids name; an id outside of [0, Vocabulary) is an error of the run.
-  /// (I...) -> (I...,Width)
+  /// The rows of W for these ids. An id outside of [0, Vocabulary) is an error of the run. (I...)
+  /// -> (I...,Width)
   template <TypedExpr I>
   constexpr auto operator()(const I& ids,
                             std::source_location at = std::source_location::current()) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Images as rows, for the dense layers behind convolutions.
+// Images as rows, for dense layers after convolutions.
 
 #include <source_location>
 
@@ -25,7 +25,7 @@ struct FlattenRule {
 };
 }  // namespace detail
 
-/// x with all axes behind the first as one, in row-major order. (N,A,B,..) -> (N,A*B*..)
+/// x with all axes after the first as one, in row-major order. (N,A,B,..) -> (N,A*B*..)
 template <TypedExpr X>
 constexpr auto flatten(const X& x, std::source_location at = std::source_location::current()) {
   using Rule = detail::FlattenRule<typename X::shape>;

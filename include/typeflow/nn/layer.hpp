@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What layers with weights have in common: their options, and weights and bias as variables.
+// What layers with weights share: their options, and weights and bias as variables.
 
 #include <concepts>
+#include <cstddef>
 #include <source_location>
 #include <type_traits>
 
@@ -14,23 +15,24 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What a layer applies to its result, if anything: a function of a tensor, tf::relu, or a lambda
-/// without captures, [](auto x) { return leaky_relu(x, 0.1); }. It keeps element type and shape.
+/// A function that a layer applies to its result: tf::relu, or a lambda without captures, [](auto
+/// x) { return leaky_relu(x, 0.1); }. Its result has the element type and shape of its argument.
+/// The default applies none.
 class Activation {
  public:
   using Function = AnyExpr (*)(const AnyExpr&, std::source_location);
 
   constexpr Activation() = default;
   constexpr Activation(Function f) : function_(f) {}  // NOLINT: .activation = tf::relu
+  constexpr Activation(std::nullptr_t) {}             // NOLINT: none
   template <class F>
     requires(std::is_empty_v<F> && std::default_initializable<F> &&
              std::same_as<std::invoke_result_t<F, const AnyExpr&>, AnyExpr>)
   constexpr Activation(F)  // NOLINT: an implicit conversion by design
       : function_([](const AnyExpr& x, std::source_location) { return F{}(x); }) {}
 
-  /// f(x), or x itself without a function.
+  /// f(x); x itself if there is no function.
   constexpr AnyExpr operator()(const AnyExpr& x, const std::source_location& at) const {
-    if (function_ == nullptr) return x;
     const AnyExpr y = function_(x, at);
     if (y.dtype() == x.dtype() && y.dims() == x.dims()) return y;
     Message message{};
@@ -40,7 +42,11 @@ class Activation {
   }
 
  private:
-  Function function_ = nullptr;
+  static constexpr AnyExpr nothing(const AnyExpr& x, std::source_location) { return x; }
+
+  // Not a null pointer: with -fsanitize=undefined, g++ 12 can't compare a function with one in
+  // constant evaluation.
+  Function function_ = &nothing;
 };
 
 /// Settings of a layer with weights and a bias: dense<300>(g, "fc", x, {.activation = tf::relu}).
@@ -55,7 +61,7 @@ struct LayerOptions {
 
 namespace detail {
 
-/// A layer's variable, with its regulariser if it names one.
+/// Makes a variable of a layer, with its regulariser if the options name one.
 template <Element T, class S>
 constexpr Variable<T, S> layer_variable(Graph& graph, Label name, Initializer initializer,
                                         const Regularizer& regularizer,
@@ -65,7 +71,7 @@ constexpr Variable<T, S> layer_variable(Graph& graph, Label name, Initializer in
   return made;
 }
 
-/// The variables W, of shape S, and b, (Out), of a layer whose results have Out as their last axis.
+/// The variables W, of shape S, and b (Out) of a layer whose results have Out as their last axis.
 template <Element T, class S, Extent Out>
 class Weights {
  public:

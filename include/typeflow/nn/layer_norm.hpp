@@ -2,16 +2,16 @@
 #pragma once
 
 // Normalization of each sample by itself: layer_norm, group_norm, instance_norm. They differ in the
-// axes that a mean and a variance are of. Sources: Ba, Kiros and Hinton, Layer normalization, 2016;
-// Wu and He, Group normalization, 2018; Ulyanov, Vedaldi and Lempitsky, Instance normalization: the
-// missing ingredient for fast stylization, 2016.
+// axes over which mean and variance are taken. Sources: Ba, Kiros and Hinton, Layer normalization,
+// 2016; Wu and He, Group normalization, 2018; Ulyanov, Vedaldi and Lempitsky, Instance
+// normalization: the missing ingredient for fast stylization, 2016.
 //
 //   layer_norm(x)               zero mean and unit variance along the last axis
 //   layer_norm<1, 2>(x)         over two axes
 //   layer_norm(g, "norm", x)    times a new variable norm/gamma, plus norm/beta
 //
-// The variance is the mean of (x - mean)^2, in a pass of its own, so that a large mean costs it no
-// digits; it is the biased one, which divides by N.
+// The variance is the mean of (x - mean)^2, computed after the mean, so that a large mean costs no
+// digits. It is the biased variance, which divides by N.
 
 #include <cstdint>
 #include <source_location>
@@ -24,7 +24,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Of layers that normalize each sample by itself.
+/// Settings of layers that normalize each sample by itself.
 struct NormOptions {
   double epsilon = 1e-5;  ///< added to the variance
   bool center = true;     ///< whether there is a `beta` to add
@@ -33,15 +33,15 @@ struct NormOptions {
 
 namespace ops {
 
-/// (x - mean) / sqrt(variance + epsilon), both over axes. Composite for its gradient, in which the
-/// terms through mean and variance are two means over the same axes.
+/// (x - mean) / sqrt(variance + epsilon), both over `axes`. An operation for the sake of its
+/// gradient: the terms through mean and variance are two means over the same axes.
 struct Standardize : composite {
   static constexpr std::string_view name = "Standardize";
   static constexpr Domain domain = Domain::floating;
   std::uint64_t axes;
   double epsilon;
 
-  /// What forward and backward share, so that common subexpressions make it one.
+  /// Shared by forward and backward, so that common subexpressions are merged.
   struct Parts {
     AnyExpr centred;
     AnyExpr factor;
@@ -70,7 +70,7 @@ struct Standardize : composite {
 
 namespace detail {
 
-/// gamma and beta of a layer, as options ask for them: float for x of 16 bits.
+/// A layer's gamma and beta, as the options ask: float for 16-bit x.
 struct NormVariables {
   AnyExpr gamma{};
   AnyExpr beta{};
@@ -82,7 +82,7 @@ struct NormVariables {
     if (options.scale) gamma = variable<T, D...>(graph, "gamma", ones, true, at).any();
     if (options.center) beta = variable<T, D...>(graph, "beta", zeros, true, at).any();
   }
-  /// y * gamma + beta, with the variables in a shape that broadcasts to y's.
+  /// y * gamma + beta; `shape` broadcasts to y's.
   constexpr AnyExpr scaled(AnyExpr y, const Dims& shape) const {
     if (gamma.exists()) y = y * reshape_to(gamma, shape);
     return beta.exists() ? y + reshape_to(beta, shape) : y;
@@ -94,7 +94,7 @@ constexpr AnyExpr standardize_over(unsigned axes, double epsilon, const UntypedE
   return in_float(x, [&](const auto& v) { return apply(op, v); });
 }
 
-/// What layer_norm<Axes...> is of: the last axis if none is named.
+/// The axes of layer_norm<Axes...>: the last one if none is named.
 template <class S, int... Axes>
 struct LayerNormRule {
   static constexpr bool has_axes = sizeof...(Axes) > 0 ? axes_exist<S::rank, Axes...> : S::rank > 0;
@@ -105,10 +105,10 @@ struct LayerNormRule {
       return axis_bits<S::rank, -1>();
     }
   }();
-  /// Of gamma and beta: the extents of the axes.
+  /// The shape of gamma and beta: the extents of the axes.
   static constexpr Dims value =
       has_axes ? reduced(S::dims, all_axes(S::rank) & ~axes, false) : Dims{};
-  /// As they broadcast to x: with 1 between the axes.
+  /// Their shape to broadcast to x: with 1 between the axes.
   static constexpr Dims shape = [] {
     if (!has_axes) return Dims{};
     const bool last = (axes & (axes + (1u << (S::rank - value.rank)))) == 0;
@@ -122,7 +122,7 @@ constexpr unsigned inner_axes() {
   return S::rank > 2 ? all_axes(S::rank) & ~1u & ~(1u << (S::rank - 1)) : 0;
 }
 
-/// x's channels, its last axis, as (Groups, channels / Groups).
+/// The shape of x with its channels, the last axis, as (Groups, channels / Groups).
 template <class S, int Groups>
 struct GroupNormRule {
   static constexpr Extent channels =
@@ -148,7 +148,7 @@ constexpr AnyExpr standardize_groups(double epsilon, const AnyExpr& x) {
   return reshape_to(standardize_over(axes, epsilon, reshape_to(x, Rule::split)), S::dims);
 }
 
-/// The type of gamma and beta of a layer of x; `Rule::value` is their shape.
+/// The type of gamma and beta of a layer for x. `Rule::value` is their shape.
 template <class X, class Rule>
 using NormVariableOf = std::type_identity<Expr<Computed<typename X::element>, shape_of_t<Rule>>>;
 
@@ -160,8 +160,8 @@ struct ChannelsRule {
 
 }  // namespace detail
 
-/// (x - mean) / sqrt(variance + epsilon), mean and variance over axes, the last if none is named:
-/// layer_norm(x), layer_norm<1, 2>(x). Rows of equal elements give 0. (..,N) -> (..,N)
+/// (x - mean) / sqrt(variance + epsilon), with mean and variance over the axes, by default the
+/// last: layer_norm(x), layer_norm<1, 2>(x). Rows of equal elements give 0. (..,N) -> (..,N)
 template <int... Axes, TypedExpr X>
 constexpr auto layer_norm(const X& x, double epsilon = NormOptions{}.epsilon,
                           std::source_location at = std::source_location::current()) {
@@ -173,8 +173,8 @@ constexpr auto layer_norm(const X& x, double epsilon = NormOptions{}.epsilon,
   return detail::same_type(x, detail::standardize_over(Rule::axes, epsilon, x.any()).id);
 }
 
-/// The same times gamma plus beta, new variables name/gamma, of ones, and name/beta, of zeros, of
-/// the extents of the axes. (..,N) -> (..,N)
+/// The same times gamma plus beta, new variables with the extents of the axes: name/gamma, ones,
+/// and name/beta, zeros. (..,N) -> (..,N)
 template <int... Axes, TypedExpr X>
 constexpr auto layer_norm(Graph& graph, Label name, const X& x, NormOptions options = {},
                           std::source_location at = std::source_location::current()) {
@@ -200,9 +200,9 @@ constexpr auto layer_norm(Graph& graph, Label name, const X& x, NormOptions opti
   }
 }
 
-/// layer_norm(g, name, x) of the last axis as an object, callable many times: its variables are
-/// made once. tf::LayerNorm<64> norm(g, "norm"); norm(x). T is the type of the variables, float for
-/// x of 16 bits. (..,N) -> (..,N)
+/// layer_norm(g, name, x) over the last axis as an object. It can be called many times, and makes
+/// its variables once: tf::LayerNorm<64> norm(g, "norm"); norm(x). T is the element type of the
+/// variables: float for 16-bit x. (..,N) -> (..,N)
 template <Extent N, Element T = float>
 class LayerNorm {
  public:
@@ -233,8 +233,9 @@ class LayerNorm {
   detail::NormVariables variables_;
 };
 
-/// (x - mean) / sqrt(variance + epsilon), mean and variance for each sample over Groups parts of
-/// its channels, the last axis, and all axes between: group_norm<32>(x). (N,..,C) -> (N,..,C)
+/// (x - mean) / sqrt(variance + epsilon): group_norm<32>(x). Mean and variance are taken for each
+/// sample and each of Groups parts of its channels (the last axis), over the axes between. (N,..,C)
+/// -> (N,..,C)
 template <int Groups, TypedExpr X>
 constexpr auto group_norm(const X& x, double epsilon = NormOptions{}.epsilon,
                           std::source_location at = std::source_location::current()) {
@@ -249,8 +250,8 @@ constexpr auto group_norm(const X& x, double epsilon = NormOptions{}.epsilon,
       x, detail::standardize_groups<Groups, typename X::shape>(epsilon, x.any()).id);
 }
 
-/// The same times gamma plus beta, new variables name/gamma, of ones, and name/beta, of zeros, (C)
-/// each. (N,..,C) -> (N,..,C)
+/// The same times gamma plus beta, new variables (C): name/gamma, ones, and name/beta, zeros.
+/// (N,..,C) -> (N,..,C)
 template <int Groups, TypedExpr X>
 constexpr auto group_norm(Graph& graph, Label name, const X& x, NormOptions options = {},
                           std::source_location at = std::source_location::current()) {
@@ -275,9 +276,9 @@ constexpr auto group_norm(Graph& graph, Label name, const X& x, NormOptions opti
   return detail::same_type(x, y.id);
 }
 
-/// group_norm<Groups>(g, name, x) as an object, callable many times: its variables are made once.
-/// tf::GroupNorm<32, 256> norm(g, "norm"); norm(x). T is the type of the variables, float for x of
-/// 16 bits. (N,..,C) -> (N,..,C)
+/// group_norm<Groups>(g, name, x) as an object. It can be called many times, and makes its
+/// variables once: tf::GroupNorm<32, 256> norm(g, "norm"); norm(x). T is the element type of the
+/// variables: float for 16-bit x. (N,..,C) -> (N,..,C)
 template <int Groups, Extent C, Element T = float>
 class GroupNorm {
  public:
@@ -310,8 +311,8 @@ class GroupNorm {
   detail::NormVariables variables_;
 };
 
-/// (x - mean) / sqrt(variance + epsilon), mean and variance for each sample and channel, the first
-/// and the last axis, over all axes between. (N,H,W,C) -> (N,H,W,C)
+/// (x - mean) / sqrt(variance + epsilon), with mean and variance for each sample and channel (the
+/// first and the last axis), over the axes between. (N,H,W,C) -> (N,H,W,C)
 template <TypedExpr X>
 constexpr auto instance_norm(const X& x, double epsilon = NormOptions{}.epsilon,
                              std::source_location at = std::source_location::current()) {
@@ -324,9 +325,9 @@ constexpr auto instance_norm(const X& x, double epsilon = NormOptions{}.epsilon,
   return detail::same_type(x, detail::standardize_over(axes, epsilon, x.any()).id);
 }
 
-/// instance_norm(g, name, x) as an object, callable many times: its variables are made once.
-/// tf::InstanceNorm<64> norm(g, "norm"); norm(x). T is the type of the variables, float for x of 16
-/// bits. (N,H,W,C) -> (N,H,W,C)
+/// instance_norm(g, name, x) as an object. It can be called many times, and makes its variables
+/// once: tf::InstanceNorm<64> norm(g, "norm"); norm(x). T is the element type of the variables:
+/// float for 16-bit x. (N,H,W,C) -> (N,H,W,C)
 template <Extent C, Element T = float>
 class InstanceNorm {
  public:
@@ -357,8 +358,8 @@ class InstanceNorm {
   detail::NormVariables variables_;
 };
 
-/// The same used once: instance_norm(x) times gamma plus beta, new variables name/gamma, of ones,
-/// and name/beta, of zeros, (C) each. (N,H,W,C) -> (N,H,W,C)
+/// A layer used once: instance_norm(x) times gamma plus beta, new variables (C): name/gamma, ones,
+/// and name/beta, zeros. (N,H,W,C) -> (N,H,W,C)
 template <TypedExpr X>
 constexpr auto instance_norm(Graph& graph, Label name, const X& x, NormOptions options = {},
                              std::source_location at = std::source_location::current()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Layers of one kind behind each other, each with variables of its own:
+// Layers of one kind in a row, each with variables of its own:
 //
 //   auto h = repeat<3>(g, "conv3", x, [](tf::Graph& in, tf::Label name, auto v) {
 //     return conv2d<256, 3>(in, name, v);                    // conv3/conv3_1/W ... conv3/conv3_3/W
@@ -19,13 +19,13 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// "conv3" as "conv3_2"; of {"conv", 3}, whose number stands in the scope's name, "conv_2".
+/// "conv3" becomes "conv3_2". {"conv", 3} becomes "conv_2": its number is in the scope's name.
 constexpr Label numbered(Label name, int number) {
   name.index = number;
   return name;
 }
 
-/// The layers from number First on. From where the type stays, a plain loop.
+/// The layers from number First on. Once the type stays the same, a plain loop.
 template <int First, int Last, TypedExpr X, class F>
 constexpr auto repeat_from(Graph& graph, const Label& name, const X& x, const F& layer) {
   auto y = layer(graph, numbered(name, First), x);
@@ -51,8 +51,8 @@ constexpr auto stack_from(Graph& graph, const Label& name, const X& x, const F& 
 
 }  // namespace detail
 
-/// layer(g, name, x) N times, each of the result before: in the scope `name`, and called name_1,
-/// name_2... there, as TensorFlow's slim.repeat calls them.
+/// Applies layer(g, name, x) N times. The layers stand in the scope `name` and are called name_1,
+/// name_2..., as in TensorFlow's slim.repeat.
 template <int N, TypedExpr X, class F>
 constexpr auto repeat(Graph& graph, Label name, const X& x, const F& layer) {
   static_assert(N >= 1, "repeat<N>(g, name, x, layer): N must be 1 or more");
@@ -62,8 +62,9 @@ constexpr auto repeat(Graph& graph, Label name, const X& x, const F& layer) {
   return detail::repeat_from<1, (N < 1 ? 1 : N)>(graph, name, x, layer);
 }
 
-/// layer.operator()<Item>(g, name, x) for each of Items, widths or settings, in turn: in the scope
-/// `name`, and called name_1, name_2... there, as TensorFlow's slim.stack calls them.
+/// Applies layer.operator()<Item>(g, name, x) for each of Items (widths or settings) in turn. The
+/// layers stand in the scope `name` and are called name_1, name_2..., as in TensorFlow's
+/// slim.stack.
 template <auto... Items, TypedExpr X, class F>
 constexpr auto stack(Graph& graph, Label name, const X& x, const F& layer) {
   static_assert(sizeof...(Items) > 0, "stack<items...>(g, name, x, layer): needs an item at least");

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Contractions: operations whose result is matrices of sums of products. What an operation says
-// here is all that passes and lowering know of it; how its loops gather the operands for the
-// register tile is simd::contraction_of<O> (cpu/contraction.hpp).
+// Contractions: operations whose results are matrices of sums of products. Passes and lowering know
+// only what an operation says here. simd::contraction_of<O> (cpu/contraction.hpp) has its loops,
+// which gather the operands for the register tile.
 //
-// It has two operands, a and b; they and the result are of one type, float or double. The result's
-// last axis is the columns; whole_rows says what the others are. Besides `infer` and `interpret`, a
-// contraction has
+// A contraction has two operands, a and b. They and the result have one type, float or double. The
+// result's last axis is the columns; whole_rows says what the others are. Besides `infer` and
+// `interpret`, a contraction has
 //
 //   static describe(op, Type a, Type b, Type y)        a Contraction
-//   static shapes(op, further, rows, columns, depth)   std::array<Dims, 3>: of a, b and y in a run,
-//                                                      for one matrix; `further` are its extents
-//                                                      that a Contraction has besides
+//   static shapes(op, further, rows, columns, depth)   std::array<Dims, 3>: the shapes of a, b, y
+//                                                      in a run, for one matrix; `further` are the
+//                                                      Contraction's further extents
 
 #include <array>
 #include <cstdint>
@@ -26,26 +26,27 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 struct Contraction {
   static constexpr int max_further = 8;
 
-  Count depth{};         ///< products that an element is the sum of
-  unsigned variant = 0;  ///< what of the attributes the kernel's type has
-  /// Axes of the result, outside of its matrices, along which a runs, as bits...
+  Count depth{};         ///< an element is the sum of so many products
+  unsigned variant = 0;  ///< attributes that the kernel's type has
+  /// Axes of the result outside of its matrices, as bits, along which a runs...
   unsigned outside_a = 0;
   unsigned outside_b = 0;  ///< ...and b
-  bool rows_of_a = false;  ///< a's rows go on from the axes outside, as one longer axis
-  int further = 0;         ///< extents that the kernel needs besides
+  bool rows_of_a = false;  ///< a's rows continue the axes outside, as one longer axis
+  int further = 0;         ///< the number of further extents that the kernel needs
   Extent extents[max_further] = {};
 };
 
-/// Sums of products, on a tile of which the elementwise operations behind it go on.
+/// Base of operations that are sums of products; elementwise operations may follow on a tile of
+/// them.
 struct contraction : operation_base {
   static constexpr Kind kind = Kind::contraction;
-  /// All axes of the result but the last are rows of one matrix; what follows on the tile runs
-  /// along all of them or none. If false, the last two are rows and columns, and the others lie
-  /// outside of the matrices.
+  /// If true, all axes of the result but the last are rows of one matrix, and operands that follow
+  /// on the tile run along all of them or none. If false, the last two axes are rows and columns,
+  /// and the others lie outside of the matrices.
   static constexpr bool whole_rows = true;
 };
 
-/// What of a contraction an Op points to.
+/// The functions of a contraction to which an Op points.
 struct ContractionRules {
   bool whole_rows;
   Contraction (*describe)(const ir::Graph&, const ir::Node&);

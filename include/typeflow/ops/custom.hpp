@@ -2,7 +2,7 @@
 #pragma once
 
 // apply for operations with a kernel of their own (base `custom`) and for those that expand into
-// others (base `composite`); print, which is one of the former.
+// others (base `composite`); and print, a custom operation.
 
 #include <source_location>
 #include <type_traits>
@@ -14,8 +14,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// What O::infer makes of the operands' types. An operation's type rule sees default data members,
-/// since the result's type can't depend on what a function call gives.
+/// The result of O::infer for the operands' types. An operation's type rule sees default data
+/// members, because the result's type can't depend on a function's arguments.
 template <class O, class... X>
 struct InferRule {
   static constexpr bool takes = arity<O> == static_cast<int>(sizeof...(X));
@@ -35,9 +35,9 @@ inline constexpr bool is_applied =
 
 }  // namespace detail
 
-/// Adds a node of an operation that has a kernel of its own, is a contraction, or expands into
-/// others: apply(acme::Reverse{}, x). The result has the type that O::infer gives; an invalid one
-/// there (tf::no_dims) is an error here.
+/// Adds a node of an operation that is custom, a contraction or composite: apply(acme::Reverse{},
+/// x). O::infer gives the result's type; if it returns an invalid one (tf::no_dims), this is a
+/// compile error.
 template <class O, TypedExpr... X>
   requires(detail::is_applied<O>)
 constexpr auto apply(const O& op, const X&... x) {
@@ -57,7 +57,7 @@ constexpr auto apply(const O& op, const X&... x) {
   }
   return E(to, add_node(graph, op, ids, static_cast<int>(sizeof...(X)), E::type).id);
 }
-/// The same in gradient rules; an array for an operation with several results.
+/// The same in gradient rules; returns an array for an operation with several results.
 template <class O, UntypedExpr... X>
   requires(detail::is_applied<O>)
 constexpr typename detail::ResultsOf<O::outputs>::type apply(const O& op, const X&... x) {
@@ -68,7 +68,8 @@ constexpr typename detail::ResultsOf<O::outputs>::type apply(const O& op, const 
 }
 
 namespace detail {
-/// A tensor whose element type is a class template of std, in whose namespace calls look as well.
+/// A tensor whose element type is a class template of std, so that calls look into namespace std as
+/// well.
 template <class X>
 inline constexpr bool has_std_element = false;
 template <TypedExpr X>
@@ -76,8 +77,8 @@ inline constexpr bool has_std_element<X> =
     is_complex_number<typename X::element> || is_string<typename X::element>;
 }  // namespace detail
 
-/// apply(op, x) of complex numbers or strings: preferred to std::apply(function, tuple), which such
-/// a call finds too.
+/// apply(op, x) for complex numbers and strings. It is preferred to std::apply(function, tuple),
+/// which such a call finds, too.
 template <class O, class X>
   requires(detail::has_std_element<std::remove_cvref_t<X>> &&
            (detail::is_applied<std::remove_cvref_t<O>> ||
@@ -102,8 +103,8 @@ struct Print : custom {
 
 }  // namespace ops
 
-/// x itself. When a run computes it, the session's `print` gets a line with name, shape, smallest,
-/// mean and largest element and the first ones: h = print(h, "hidden").
+/// Returns x. When a run computes it, the session's `print` gets a line with its name and shape,
+/// its smallest, mean and largest element, and the first ones: h = print(h, "hidden").
 template <TypedExpr X>
 constexpr auto print(const X& x, Label name,
                      std::source_location at = std::source_location::current()) {

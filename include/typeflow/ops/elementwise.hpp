@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Elementwise application: how an operation type meets expressions, numbers and broadcasting.
+// Elementwise application: how an operation is applied to expressions and numbers, with
+// broadcasting.
 
 #include <bit>
 #include <cstdint>
@@ -14,8 +15,8 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
-/// One number of any shape-less tensor; times symbols, or 1 over that, whose powers are digits as
-/// in Count. So a mean's 1/N is exact, while N is known only at run time.
+/// One number for any shape, possibly times symbols, or times 1 over them; the symbols' powers are
+/// digits as in Count. So a mean's 1/N is exact even if only a run knows N.
 struct Constant : operation_base {
   static constexpr Builtin builtin = Builtin::constant;
   static constexpr std::string_view name = "Const";
@@ -34,10 +35,16 @@ struct Constant : operation_base {
 };
 }  // namespace ops
 
+/// Whether a tensor is a scalar constant without symbols.
+constexpr bool is_constant(const AnyExpr& x) {
+  const ir::Graph& graph = *x.graph;
+  const ir::Node& node = graph.nodes.items[graph.values.items[x.id].node];
+  return node.op->builtin == Builtin::constant && decode<ops::Constant>(graph, node).powers == 0;
+}
 /// Whether a tensor is a scalar constant of this number.
 constexpr bool is_constant(const AnyExpr& x, int number) {
   const ir::Graph& graph = *x.graph;
-  const ir::Node& node = graph.nodes.data()[graph.values.data()[x.id].node];
+  const ir::Node& node = graph.nodes.items[graph.values.items[x.id].node];
   if (node.op->builtin != Builtin::constant) return false;
   const ops::Constant constant = decode<ops::Constant>(graph, node);
   const DType type = graph.dtype_of(x.id);
@@ -60,13 +67,15 @@ constexpr NumberWords words_of(DType type, const Number& value) {
   return {static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)};
 }
 
-/// A scalar constant of the given element type, from a value of it. Equal constants are one node.
+/// A scalar constant of this element type, from a value of it. Equal constants share one node.
 constexpr AnyExpr constant_node(ir::Graph& graph, DType type, const Number& value, int powers = 0) {
   const NumberWords words = words_of(type, value);
-  for (const Id id : graph.constants) {
-    const std::uint32_t* const known = graph.words_of(graph.node_of(id));
-    if (known[0] == words.low && known[1] == words.high &&
-        known[2] == static_cast<std::uint32_t>(powers) && graph.dtype_of(id) == type) {
+  const std::uint32_t* const attributes = graph.attributes.items;
+  for (int i = 0; i < graph.constants.size(); ++i) {  // most differ in the upper word
+    const Id id = graph.constants.items[i];
+    const Id known = graph.nodes.items[graph.values.items[id].node].attributes.first;
+    if (attributes[known + 1] == words.high && attributes[known] == words.low &&
+        attributes[known + 2] == static_cast<std::uint32_t>(powers) && graph.dtype_of(id) == type) {
       return {&graph, id};
     }
   }
@@ -80,8 +89,8 @@ constexpr AnyExpr constant_node(ir::Graph& graph, DType type, const Number& valu
   return constant;
 }
 
-/// A C++ number as a tensor's element type takes it: floating types round, integers must be
-/// exact.
+/// A C++ number as an element of a tensor. It is rounded to a floating type; an integer must fit
+/// exactly.
 template <Literal L>
 constexpr AnyExpr literal_node(ir::Graph& graph, DType type, L value) {
   return visit_dtype(type, [&](auto zero) {
@@ -105,7 +114,7 @@ struct BroadcastRule {
     ((dims = broadcast(dims, S::dims)), ...);
     return dims;
   }();
-  /// Of shapes that don't fit the first of those with the most axes: one mistake, one message.
+  /// For shapes that do not fit, the first one with the most axes: one mistake, one message.
   static constexpr Dims value = [] {
     Dims dims = common;
     if (!dims.valid()) ((dims = S::dims.rank > dims.rank ? S::dims : dims), ...);
@@ -140,11 +149,11 @@ inline constexpr bool literal_fits =
     !(is_string<T> && Literal<X>) &&
     (!std::is_floating_point_v<X> || is_real_floating<T> || is_complex_number<T>);
 
-/// Whether an AnyExpr is among the operands, of which nothing is known while compiling.
+/// Whether an AnyExpr, about which nothing is known while compiling, is among the operands.
 template <class... X>
 inline constexpr bool untyped = (std::same_as<X, AnyExpr> || ...);
 
-// What the static_asserts of elementwise operations ask.
+// Conditions for the static_asserts of elementwise operations.
 template <class... X>
 inline constexpr bool same_elements = [] {
   if constexpr (untyped<X...>) {
@@ -198,7 +207,7 @@ constexpr auto& graph_of(const First& first, const Rest&... rest) {
     return graph_of(rest...);
   }
 }
-/// The element type of the first tensor among operands, which is that of the numbers.
+/// The element type of the first tensor among the operands, which numbers take.
 template <Operand First, Operand... Rest>
 constexpr DType element_type(const First& first, const Rest&... rest) {
   if constexpr (TypedExpr<First>) {
@@ -221,7 +230,7 @@ constexpr Id operand_id(ir::Graph& graph, DType type, const X& x) {
   }
 }
 
-/// Marks where in the user's program the next nodes come from.
+/// Records the place in the user's program from which the next nodes come.
 template <Operand... X>
 constexpr void mark(const std::source_location& at, const X&... x) {
   ir::Graph& graph = graph_of(x...);
@@ -235,15 +244,15 @@ constexpr AnyExpr apply_untyped(const O& op, const X&... x) {
   const DType element = element_type(x...);
   constexpr std::size_t count = sizeof...(X);
   const Id ids[] = {operand_id(graph, element, x)...};
-  // The usual case: all operands have the result's type, or are scalars of its elements.
-  Id type = graph.values[ids[0]].type;
+  // The usual case: all operands have the result's type, or are scalars of its element type.
+  Id type = graph.values.items[ids[0]].type;
   bool alike = O::result(element) == element;
   for (std::size_t i = 1; i < count && alike; ++i) {
-    const Id other = graph.values[ids[i]].type;
+    const Id other = graph.values.items[ids[i]].type;
     if (other == type) continue;
-    const bool scalar = graph.types[type].dims.rank == 0;
-    alike = (scalar || graph.types[other].dims.rank == 0) &&
-            graph.types[other].dtype == graph.types[type].dtype;
+    const bool scalar = graph.types.items[type].dims.rank == 0;
+    alike = (scalar || graph.types.items[other].dims.rank == 0) &&
+            graph.types.items[other].dtype == graph.types.items[type].dtype;
     if (scalar) type = other;
   }
   if (alike) return add_node(graph, op, ids, static_cast<int>(count), type);
@@ -255,7 +264,7 @@ constexpr AnyExpr apply_untyped(const O& op, const X&... x) {
 template <class E, class First, class... Rest>
 constexpr Id find_type(ir::Graph& graph, const First& first, const Rest&... rest) {
   if constexpr (TypedExpr<First>) {
-    if constexpr (First::type == E::type) return graph.values[first.id()].type;
+    if constexpr (First::type == E::type) return graph.values.items[first.id()].type;
   }
   if constexpr (sizeof...(Rest) > 0) {
     return find_type<E>(graph, rest...);
@@ -264,7 +273,7 @@ constexpr Id find_type(ir::Graph& graph, const First& first, const Rest&... rest
   }
 }
 
-/// Adds one elementwise node of typed operands. The caller has asserted that they fit.
+/// Adds one elementwise node with typed operands. The caller has asserted that they fit.
 template <class O, Operand... X>
 constexpr auto apply_typed(const O& op, const X&... x) {
   using T = typename FirstElement<X...>::type;
@@ -277,8 +286,8 @@ constexpr auto apply_typed(const O& op, const X&... x) {
            add_node(graph, op, ids, static_cast<int>(sizeof...(X)), find_type<E>(graph, x...)).id);
 }
 
-/// Adds one elementwise node that comes from this place of the user's program. (What gradient
-/// rules add comes from where the node that they are of comes from.)
+/// Adds one elementwise node that comes from this place of the user's program. (Nodes of gradient
+/// rules come from the place of the node whose gradient they are.)
 template <class O, Operand... X>
 constexpr auto apply_at(const std::source_location& at, const O& op, const X&... x) {
   if constexpr (untyped<X...>) {
@@ -292,19 +301,20 @@ constexpr auto apply_at(const std::source_location& at, const O& op, const X&...
 }  // namespace detail
 
 namespace detail {
-/// Whether an operation takes this many inputs; what is none is another mistake.
+/// Whether an operation takes this many inputs; true if its arity is wrong, which is another
+/// mistake.
 template <class O, std::size_t Count>
 inline constexpr bool takes_count = arity<O> < 0 || arity<O> == static_cast<int>(Count);
 }  // namespace detail
 
-/// Operands of which one at least is a typed expression and none is an AnyExpr.
+/// Operands with at least one typed expression and no AnyExpr.
 template <class... X>
 concept TypedOperands =
     (Operand<X> && ...) && (TypedExpr<X> || ...) && !(std::same_as<X, AnyExpr> || ...);
-/// Operands of which one at least is an AnyExpr: those of gradient rules.
+/// Operands with at least one AnyExpr, as in gradient rules.
 template <class... X>
 concept UntypedOperands = (Operand<X> && ...) && (std::same_as<X, AnyExpr> || ...);
-/// Either: what functions of several tensors and numbers take.
+/// Either of both, for functions of several tensors and numbers.
 template <class... X>
 concept Operands = (Operand<X> && ...) && (Tensor<X> || ...);
 

@@ -3,43 +3,43 @@
 
 // How a C++ type becomes an operation.
 //
-// An operation type derives from one of the bases below, has a `name`, and what of these its
-// kind needs:
+// An operation type derives from one of the bases below. It has a `name`, and these members, as its
+// kind needs them:
 //
 //   data members                      the node's attributes: 4- or 8-byte numbers, no padding
-//   V operator()(V x...) const        elementwise: the kernel body, V a SIMD batch or a number;
-//                                     that calls math::exp(x) and the like
+//   V operator()(V x...) const        elementwise: the kernel body; V is a SIMD batch or a number,
+//                                     and it calls math::exp(x) and the like
 //                                     (ops/elementwise/functions.hpp); reduction: one step of the
 //                                     fold
 //   scalar_body                       true: operator() takes numbers only, kernels loop over lanes
 //   static infer(op, Type x...)       the result's type; elementwise operations have none
-//   static gradient(op, x..., y, dy)  one AnyExpr, or a std::array of them, one an input
-//   outputs                           how many results, if not one: infer then gives a std::array
-//                                     of types, gradient takes std::arrays for y and dy, in which
-//                                     a dy may not exist
-//   variadic                          true: any number of inputs, not max_arity at most;
+//   static gradient(op, x..., y, dy)  an AnyExpr, or a std::array with one for each input
+//   outputs                           the number of results, if not one: infer then returns a
+//                                     std::array of types, gradient takes std::arrays for y and dy,
+//                                     in which a dy may not exist
+//   variadic                          true: any number of inputs, not at most max_arity;
 //                                     infer(op, span<const Type>),
 //                                     gradient(op, span<const AnyExpr> x, y, dy, AnyExpr* dx)
-//   static simplify(op, x..., y)      the tensor that y is the same as, bit for bit; y itself if
-//   none
-//                                     is known. If variadic: simplify(op, span<const AnyExpr> x, y)
+//   static simplify(op, x..., y)      a tensor that equals y bit for bit; y itself if none is
+//                                     known. If variadic: simplify(op, span<const AnyExpr> x, y)
 //   static layout(op, Dims x, Dims y, Layout&)
-//                                     custom, of one input: where the elements of y are in x, if
-//                                     all of them are there; false if no Layout says it. Kernels
-//                                     that read y then may read x
+//                                     custom, of one input: where y's elements lie in x, if all of
+//                                     them do; false if no Layout expresses it. Kernels that read y
+//                                     then may read x
 //   static input_layout(op, const ir::Graph&, const ir::Node&, int input, Layout&)
-//                                     custom, of one result: where the elements of an input are in
-//                                     it; false if they are not, or no Layout says it. Then who
-//                                     computes that input may write it there: the kernel is given
-//                                     the result's memory as the input's, and leaves what is there
+//                                     custom, of one result: where an input's elements lie in it;
+//                                     false if they do not, or if no Layout expresses it. The
+//                                     kernel that computes the input may then write it there: this
+//                                     kernel gets the result's memory as the input's, and leaves it
+//                                     alone
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; elementwise operations need none
 //   static explain(op, const Failure&, span<const Dims>)
-//                                     the Error for what its kernel has found wrong with the data,
+//                                     the Error for a mistake that the kernel found in the data,
 //                                     from the extents of inputs and outputs in the run
 //
-// All take as many inputs. well_formed.hpp checks that, record.hpp makes the Op of it, and
-// apply(op, x...) adds a node. See docs/design.md, Operations.
+// All of them take the same number of inputs, which well_formed.hpp checks. record.hpp makes the
+// Op, and apply(op, x...) adds a node. See docs/design.md, Operations.
 
 #include <array>
 #include <bit>
@@ -57,7 +57,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 enum class Domain : std::uint8_t {
   any,       ///< all but strings, unless the operation takes_strings
   numbers,   ///< all but booleans
-  real,      ///< integers and floating: what can be ordered
+  real,      ///< integers and floating: types with an order
   inexact,   ///< floating and complex
   floating,  ///< real floating-point types
   complex,
@@ -87,7 +87,7 @@ constexpr bool contains(Domain domain, DType type) {
   return false;
 }
 
-// Bases. What they declare, an operation may declare again.
+// Bases. An operation may redeclare what they declare.
 
 struct operation_base {
   static constexpr Builtin builtin = Builtin::other;
@@ -100,7 +100,7 @@ struct operation_base {
   static constexpr bool foldable = false;
   /// Elements may be strings: it moves or compares them (or has a kernel for them).
   static constexpr bool takes_strings = false;
-  // Rules that it does not have.
+  // Missing rules.
   static constexpr std::nullptr_t infer = nullptr;
   static constexpr std::nullptr_t gradient = nullptr;
   static constexpr std::nullptr_t simplify = nullptr;
@@ -114,11 +114,11 @@ struct operation_base {
 struct elementwise : operation_base {
   static constexpr Kind kind = Kind::elementwise;
   static constexpr Domain domain = Domain::real;
-  /// Input 0 is a boolean, whatever the element type of the others: where.
+  /// Input 0 is a boolean, whatever the other inputs' element type is, as in where.
   static constexpr bool condition_first = false;
-  /// result(op, element) if it depends on the attributes: cast.
+  /// result(op, element), if the element type depends on attributes, as in cast.
   static constexpr DType result(DType element) { return element; }
-  /// The result's type is no function of those of the inputs: broadcasts, random numbers.
+  /// The result's type does not follow from the inputs' types: broadcasts, random numbers.
   static constexpr bool own_type = false;
 };
 
@@ -138,10 +138,10 @@ struct custom : operation_base {
   static constexpr Kind kind = Kind::custom;
 };
 
-/// Changes a variable in place, and only parts of it. Inputs: the variable, then what to change it
-/// with; output: a token. It has a kernel of its own: a specialisation of simd::kernel_of, whose
-/// inputs are those after the variable and whose output is the variable as it is at this point of
-/// the model's statements. The same holds for `interpret`.
+/// Changes parts of a variable in place. Inputs: the variable, then the data of the change. Output:
+/// a token. It has a kernel of its own, a specialisation of simd::kernel_of. The kernel's inputs
+/// are those after the variable; its output is the variable, as it is at this point of the model's
+/// statements. The same holds for `interpret`.
 struct update : operation_base {
   static constexpr Kind kind = Kind::update;
   static constexpr SideEffect effect = SideEffect::writes;
@@ -155,7 +155,7 @@ inline constexpr int word_count = std::is_empty_v<O> ? 0 : static_cast<int>(size
 template <class O>
 using Words = std::array<std::uint32_t, static_cast<std::size_t>(word_count<O>)>;
 
-/// The operation's data members as a node keeps them.
+/// The operation's data members, in the form that a node keeps.
 template <class O>
 constexpr Words<O> encode(const O& op) {
   if constexpr (std::is_empty_v<O>) {
@@ -171,8 +171,11 @@ constexpr O decode(const std::uint32_t* words) {
   if constexpr (std::is_empty_v<O>) {
     return O{};
   } else {
-    Words<O> copy{};
-    for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = words[i];
+    // No std::array, each access to which is two evaluated calls.
+    struct Copy {
+      std::uint32_t words[static_cast<std::size_t>(word_count<O>)];
+    } copy{};
+    for (int i = 0; i < word_count<O>; ++i) copy.words[i] = words[i];
     return std::bit_cast<O>(copy);
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The record of an operation: the Op that nodes point to, with the rules of a C++ type as function
-// pointers; the way back from a record to its type; and nodes: how they are added, and what rules
-// ask of them.
+// The record of an operation: the Op that nodes point to, with a C++ type's rules as function
+// pointers. The way back from a record to its type. Adding nodes, and what rules can ask about
+// them.
 
 #include <array>
 #include <complex>
@@ -49,7 +49,7 @@ constexpr bool set_types(const std::array<Type, N>& types, Type* out) {
   return types[0].dims.valid();
 }
 
-/// The number as an element of this type holds it: integers wrap around, others are rounded.
+/// The number as an element of this type: integers wrap around, others are rounded.
 constexpr Number fitted(const Number& x, DType type) {
   switch (type) {
     case DType::int8:
@@ -79,7 +79,7 @@ constexpr Number fitted(const Number& x, DType type) {
   }
 }
 
-/// O's rules as the functions of an Op, I... for each of its inputs.
+/// O's rules as the functions of an Op; I... for each of its inputs.
 template <class O, class Inputs = InputsOf<O>>
 struct Rules;
 template <class O, std::size_t... I>
@@ -103,7 +103,7 @@ struct Rules<O, std::index_sequence<I...>> {
           set_types(O::infer(decode<O>(graph, node),
                              graph.type_of(graph.input(node, static_cast<int>(I)))...),
                     out);
-      if constexpr (O::kind == Kind::contraction) {  // what a register tile computes
+      if constexpr (O::kind == Kind::contraction) {  // the types that a register tile computes
         const DType type = out->dtype;
         return fits && (type == DType::float32 || type == DType::float64) &&
                ((graph.dtype_of(graph.input(node, static_cast<int>(I))) == type) && ...);
@@ -113,7 +113,7 @@ struct Rules<O, std::index_sequence<I...>> {
   }
 
   static constexpr void gradient(ir::Graph& graph, Id id, const Id* dy, Id* dx) {
-    const ir::Node node = graph.nodes[id];
+    const ir::Node node = graph.nodes.items[id];
     if constexpr (!HasGradient<O>) {
       return;
     } else if constexpr (O::variadic) {
@@ -170,8 +170,8 @@ struct Rules<O, std::index_sequence<I...>> {
     }
   }
 
-  /// One element. All integers are computed in 64 bits and wrapped: that is what arithmetic of
-  /// fewer bits gives, for fewer instantiations.
+  /// One element. All integers are computed in 64 bits and wrapped, which equals arithmetic with
+  /// fewer bits and needs fewer instantiations.
   static constexpr Number evaluate(const ir::EvaluateCall& call) {
     if constexpr (Evaluates<O>) {
       return O::evaluate(call);
@@ -242,7 +242,7 @@ struct Rules<O, std::index_sequence<I...>> {
   }
 };
 
-/// Its rule for what the result is the same as; null if it has none.
+/// O's rule `simplify`; null if it has none.
 template <class O>
 constexpr auto simplify_of() -> Id (*)(ir::Graph&, const ir::Node&) {
   if constexpr (Simplifies<O>) {
@@ -252,7 +252,7 @@ constexpr auto simplify_of() -> Id (*)(ir::Graph&, const ir::Node&) {
   }
 }
 
-/// Its rule for where the result is in its input; null if it has none.
+/// O's rule `layout`; null if it has none.
 using LayoutRule = bool (*)(const ir::Graph&, const ir::Node&, Layout&);
 template <class O>
 inline constexpr LayoutRule layout_of = nullptr;
@@ -263,7 +263,7 @@ inline constexpr LayoutRule layout_of<O> =
                        graph.dims_of(node.outputs.first), layout);
     };
 
-/// Its rule for where an input is in the result; null if it has none.
+/// O's rule `input_layout`; null if it has none.
 using InputLayoutRule = bool (*)(const ir::Graph&, const ir::Node&, int, Layout&);
 template <class O>
 inline constexpr InputLayoutRule input_layout_of = nullptr;
@@ -300,7 +300,7 @@ constexpr const ContractionRules* contraction_rules_of() {
 template <class O>
 constexpr ir::Op make_op() {
   if constexpr (!well_formed<O>()) {
-    return ir::Op{};  // a sentence has said why
+    return ir::Op{};  // well_formed has said why
   } else {
     using Rules = detail::Rules<O>;
     return ir::Op{hash(O::name),
@@ -353,7 +353,7 @@ template <class O>
 inline constexpr ir::Op record = make_op<O>();
 
 namespace detail {
-/// Instantiated with record<O>'s first use; defines the way back from the record to O.
+/// Instantiated with the first use of record<O>; defines the way back from the record to O.
 template <class O>
 struct BindOp {
   friend constexpr auto type_of_op(OpTag<record<O>>) { return std::type_identity<O>{}; }
@@ -367,7 +367,7 @@ struct BindOp {
 #pragma GCC diagnostic pop
 #endif
 
-/// The type of an operation, from its record as a constant: op_type<*graph.nodes[3].op>.
+/// The type of an operation, from its record as a constant: op_type<*graph.nodes.items[3].op>.
 template <const ir::Op& R>
 using op_type = typename decltype(type_of_op(detail::OpTag<R>{}))::type;
 
@@ -376,31 +376,31 @@ constexpr bool is(const ir::Op& op) {
   return op.id == record<O>.id;
 }
 
-// What rules ask of a tensor.
+// Questions of rules about a tensor.
 
-/// Whether it is the result of an O.
+/// Whether the tensor is the result of an O.
 template <class O>
 constexpr bool made_by(const AnyExpr& x) {
   const ir::Graph& graph = *x.graph;  // asked of every operand: as few calls as can be
-  return graph.nodes.data()[graph.values.data()[x.id].node].op->id == record<O>.id;
+  return graph.nodes.items[graph.values.items[x.id].node].op->id == record<O>.id;
 }
-/// The O that it is the result of, with its data members.
+/// The O whose result the tensor is, with its data members.
 template <class O>
 constexpr O operation_of(const AnyExpr& x) {
   return decode<O>(*x.graph, x.graph->node_of(x.id));
 }
-/// Input i of the operation that it is the result of.
+/// Input i of the operation whose result the tensor is.
 constexpr AnyExpr input_of(const AnyExpr& x, int i) {
   return {x.graph, x.graph->input(x.graph->node_of(x.id), i)};
 }
-/// Whether two tensors have one element type and shape.
+/// Whether two tensors have the same element type and shape.
 constexpr bool alike(const AnyExpr& x, const AnyExpr& y) {
-  return x.graph->values[x.id].type == y.graph->values[y.id].type;
+  return x.graph->values.items[x.id].type == y.graph->values.items[y.id].type;
 }
 
 // Adding nodes.
 
-/// Adds a node with one output of the type with this number (ir::Graph::types).
+/// Adds a node with one output, whose type is a number in ir::Graph::types.
 template <class O>
 constexpr AnyExpr add_node(ir::Graph& graph, const O& op, const Id* inputs, int count, Id type) {
   (void)sizeof(detail::BindOp<O>);
@@ -416,7 +416,7 @@ constexpr AnyExpr add_node(ir::Graph& graph, const O& op, const Id* inputs, int 
                            const Type& type) {
   return add_node(graph, op, inputs, count, graph.intern(type));
 }
-/// Adds a node with several outputs, of these types.
+/// Adds a node with several outputs of these types.
 template <class O, std::size_t N>
 constexpr std::array<AnyExpr, N> add_node(ir::Graph& graph, const O& op, const Id* inputs,
                                           int count, const std::array<Type, N>& types) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Whether a C++ type is an operation: well_formed<O>() says in sentences what is missing or
-// contradicts. It is asked once, when the record is made (record.hpp), and relies on nothing but
-// what the bases declare: what a data member is called has no meaning.
+// Whether a C++ type is an operation. well_formed<O>() says in sentences what is missing or
+// contradicts. It is called once, when the record is made (record.hpp). It relies only on what the
+// bases declare; names of data members have no meaning.
 //
-// arity<O> is the number of inputs, found in one of the rules. All others, the kernel and the
-// interpreter take as many.
+// arity<O> is the number of inputs, found in one of the rules. All other rules, the kernel and the
+// interpreter must take as many.
 
 #include <array>
 #include <complex>
@@ -40,7 +40,7 @@ struct ResultsOf<1> {
   using type = AnyExpr;
 };
 
-// Which rules an operation has, of whatever form.
+// Whether an operation has a rule, of any form.
 template <class T>
 concept NoRule = std::is_same_v<T, const std::nullptr_t>;
 template <class O>
@@ -59,7 +59,7 @@ concept Expands = !requires { requires NoRule<decltype(O::expand)>; };
 template <class O>
 concept Evaluates = requires(const ir::EvaluateCall& call) { O::evaluate(call); };
 
-/// The result's type is no function of the inputs' types.
+/// The result's type does not follow from the inputs' types.
 template <class O>
 inline constexpr bool own_type = false;
 template <class O>
@@ -78,7 +78,7 @@ template <std::size_t>
 using AlwaysAny = AnyExpr;
 template <std::size_t>
 using AlwaysType = Type;
-/// What input I of an elementwise operation on V is.
+/// The type of input I of an elementwise operation on V.
 template <class O, class V, std::size_t I>
 using NumberOf = std::conditional_t<O::condition_first && I == 0, bool, V>;
 
@@ -88,7 +88,7 @@ constexpr bool takes_numbers(std::index_sequence<I...>) {
   return requires(const O& op) { op(NumberOf<O, V, I>{}...); };
 }
 
-/// What of an operation takes N inputs.
+/// Which rules of an operation take N inputs.
 template <class O, class Inputs>
 struct Takes;
 template <class O, std::size_t... I>
@@ -103,7 +103,7 @@ struct Takes<O, std::index_sequence<I...>> {
   static constexpr bool expand = requires(O op) { O::expand(op, AlwaysAny<I>{}...); };
 };
 
-/// Whether the rule that says how many inputs there are takes N.
+/// Whether the rule that gives the number of inputs takes N.
 template <class O, std::size_t N>
 constexpr bool rule_takes() {
   using With = Takes<O, std::make_index_sequence<N>>;
@@ -134,7 +134,7 @@ constexpr int find_arity() {
 
 }  // namespace detail
 
-/// How many inputs an operation takes; -1 if any number (variadic), or if no rule says it.
+/// The number of inputs of an operation; -1 for any number (variadic), or if no rule gives it.
 template <class O>
 inline constexpr int arity = detail::find_arity<O>();
 
@@ -154,7 +154,7 @@ template <class O>
 concept VariadicSimplify =
     requires(O op, std::span<const AnyExpr> x, AnyExpr y) { O::simplify(op, x, y); };
 
-/// What the base declares is a constant of the same type, not an attribute.
+/// A declaration of the base is a constant of the same type, not an attribute.
 template <class O>
 constexpr bool constants_fit() {
   return std::is_same_v<decltype(O::kind), const Kind> &&
@@ -176,7 +176,7 @@ constexpr bool derivative_fits() {
   }
 }
 
-/// Passes read a reduction's axes in its first word, and whether they stay in the second.
+/// Passes read a reduction's axes in its first word, and in the second whether they stay.
 template <class O>
 constexpr bool axes_first() {
   if constexpr (requires(O op) {
@@ -193,7 +193,7 @@ constexpr bool axes_first() {
   }
 }
 
-/// What passes and kernels ask of a contraction is there.
+/// Whether a contraction has what passes and kernels need.
 template <class O>
 concept describes_itself =
     requires(O op, Type t, const std::int64_t* e, std::int64_t n, InterpretCall& call) {
@@ -315,7 +315,7 @@ constexpr bool rules_fit() {
 
 }  // namespace detail
 
-/// Whether O is an operation; if not, a sentence says what is wrong.
+/// Whether O is an operation. If not, a sentence says what is wrong.
 template <class O>
 constexpr bool well_formed() {
   static_assert(std::is_base_of_v<operation_base, O>,

@@ -11,7 +11,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// sum := sum + gradient^2; variable := variable - rate * gradient / sqrt(sum). The sum starts at
 /// `initial`, above 0: there is no epsilon, as in TensorFlow's AdagradOptimizer.
 ///
-/// Slot: sum. Of a sparse gradient the rows that it has.
+/// Slot: sum. A sparse gradient changes only its rows.
 struct Adagrad {
   Scalar rate = 0.01;
   double initial = 0.1;
@@ -23,7 +23,7 @@ struct Adagrad {
     return assign(sum, total) + assign(v, v.read() - v.setting(rate) * dv / sqrt(total));
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {

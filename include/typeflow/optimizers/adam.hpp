@@ -10,14 +10,14 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// What all variables of a step of Adam share: 1 - beta1^t and 1 - beta2^t of step t = 1, 2...,
+/// What all variables of an Adam step share: 1 - beta1^t and 1 - beta2^t for step t = 1, 2..., as
 /// doubles, and the effect that counts the step.
 struct AdamStep {
   AnyExpr remaining1;
   AnyExpr remaining2;
   Effect effect;
 };
-/// The powers are kept, so that a beta may change from run to run.
+/// The powers themselves are kept, so a beta may change from run to run.
 constexpr AdamStep begin_adam(const auto& first, const Scalar& beta1, const Scalar& beta2) {
   ir::Graph& graph = first.variable().graph();
   const auto power1 = first.number("beta1_power", ones);
@@ -27,7 +27,7 @@ constexpr AdamStep begin_adam(const auto& first, const Scalar& beta1, const Scal
   return {1 - next1, 1 - next2, assign(power1, next1) + assign(power2, next2)};
 }
 
-/// Moving averages of the gradient and of its square, and the effect that keeps them.
+/// Moving averages of the gradient and of its square, and the effect that updates them.
 struct Moments {
   AnyExpr mean;
   AnyExpr square;
@@ -41,7 +41,7 @@ constexpr Moments update_moments(const auto& v, const auto& dv, const Scalar& be
   const auto squares = s.read() + v.one_minus(beta2) * (typeflow::square(dv) - s.read());
   return {mean, squares, assign(m, mean) + assign(s, squares)};
 }
-/// The rate of Adam's step with the corrections of both averages' biases.
+/// The rate of an Adam step, corrected for the bias of both averages.
 constexpr AnyExpr corrected_rate(const auto& remaining1, const auto& remaining2,
                                  const Scalar& rate) {
   const auto plain = setting(*remaining1.graph, rate, DType::float64);
@@ -50,14 +50,16 @@ constexpr AnyExpr corrected_rate(const auto& remaining1, const auto& remaining2,
 
 }  // namespace detail
 
-/// m := beta1 m + (1 - beta1) gradient; v := beta2 v + (1 - beta2) gradient^2; in step t the
-/// variable moves by -rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon):
-/// TensorFlow's form, whose epsilon is the paper's "epsilon hat". (PyTorch's step is that with
-/// epsilon * sqrt(1 - beta2^t).)
+/// m := beta1 m + (1 - beta1) gradient
+/// v := beta2 v + (1 - beta2) gradient^2
+/// variable := variable - rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon) in step t
+///
+/// This is TensorFlow's form; its epsilon is the paper's "epsilon hat". (PyTorch's step has
+/// epsilon * sqrt(1 - beta2^t) in its place.)
 ///
 /// Slots: m, v, and below the first variable beta1_power and beta2_power. A sparse gradient moves
-/// all rows, as its zeros do, like TensorFlow's; with `lazy` only its rows and their slots change
-/// (as TensorFlow's LazyAdamOptimizer).
+/// all rows, because the others have a gradient of zero, as in TensorFlow. With `lazy` only its
+/// rows and their slots change, as in TensorFlow's LazyAdamOptimizer.
 struct Adam {
   Scalar rate = 0.001;
   Scalar beta1 = 0.9;
@@ -75,7 +77,7 @@ struct Adam {
     return moments.effect + assign(v, v.read() - size * direction);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
@@ -85,12 +87,12 @@ struct Adam {
   }
 };
 
-/// Adam, and variable := variable - rate * decay * variable beside it. As PyTorch's AdamW, with
-/// Adam's epsilon; `decay` is of all variables, so give biases a step of their own if they have
-/// none.
+/// Adam, and beside it variable := variable - rate * decay * variable. As PyTorch's AdamW, with
+/// Adam's epsilon. `decay` applies to all variables; give biases a step of their own to leave them
+/// out.
 ///
-/// Slots as Adam's. Of a sparse gradient the rows that it has decay, while Adam moves all, as
-/// TensorFlow's AdamWOptimizer does.
+/// Slots: Adam's. A sparse gradient moves all rows, but only its own rows decay, as in TensorFlow's
+/// AdamWOptimizer.
 struct AdamW {
   Scalar rate = 0.001;
   Scalar decay = 0.01;
@@ -111,7 +113,7 @@ struct AdamW {
     return moments.effect + assign(v, v.read() - shrinks * v.read() - size * direction);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {

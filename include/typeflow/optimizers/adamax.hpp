@@ -9,12 +9,12 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// m := beta1 m + (1 - beta1) gradient; largest := max(beta2 largest, |gradient|); in step t
-/// variable
-/// := variable - rate / (1 - beta1^t) m / (largest + epsilon). As TensorFlow's AdaMaxOptimizer.
+/// m := beta1 m + (1 - beta1) gradient
+/// largest := max(beta2 largest, |gradient|)
+/// variable := variable - rate / (1 - beta1^t) m / (largest + epsilon) in step t
 ///
-/// Slots: m, largest, and below the first variable beta1_power and beta2_power (as Adam's). Of a
-/// sparse gradient the rows that it has.
+/// As TensorFlow's AdaMaxOptimizer. Slots: m, largest, and below the first variable beta1_power and
+/// beta2_power, as Adam's. A sparse gradient changes only its rows.
 struct Adamax {
   Scalar rate = 0.001;
   Scalar beta1 = 0.9;
@@ -34,7 +34,7 @@ struct Adamax {
            assign(v, v.read() - corrected * mean / (size + v.setting(epsilon)));
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
@@ -44,13 +44,13 @@ struct Adamax {
   }
 };
 
-/// Adam's direction with decay, r = m' / (sqrt(v') + epsilon) + decay variable, where m' and v' are
-/// the averages without their bias; variable := variable - rate |variable| / |r| r, with 1 instead
-/// of a ratio of which one of the norms is 0. As LAMB of TensorFlow's addons; there decay is 0 by
-/// default.
+/// r = m' / (sqrt(v') + epsilon) + decay variable, where m' and v' are Adam's averages without
+/// their bias
+/// variable := variable - rate |variable| / |r| r; the ratio is 1 if one of the norms is 0
 ///
-/// Slots as Adam's. A sparse gradient moves all rows, as its zeros do. The norms are those of a
-/// whole variable: its step is more than one loop.
+/// As LAMB of TensorFlow's addons, where decay is 0 by default. Slots: Adam's. A sparse gradient
+/// moves all rows. The norms are those of whole variables, so a variable's step takes more than one
+/// loop.
 struct Lamb {
   Scalar rate = 0.001;
   Scalar decay = 0.01;
@@ -73,7 +73,7 @@ struct Lamb {
     return moments.effect + assign(v, v.read() - v.setting(rate) * ratio * r);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {

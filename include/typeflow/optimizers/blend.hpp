@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Variables that follow others slowly, as a target network does its online network.
+// Variables that follow others slowly, as a target network follows its online network.
 
 #include <concepts>
 #include <source_location>
@@ -15,8 +15,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// Whether a variable of the list belongs to another of it, as an optimiser's slots do: it is named
-/// in a scope of that variable's path.
+/// Whether a variable belongs to another of the list, as an optimiser's slots do: its name is in a
+/// scope of that variable's path.
 template <std::same_as<VariableList> List>
 constexpr bool is_slot(const List& list, const AnyVariable& variable) {
   const ir::Graph& graph = *list.graph;
@@ -38,7 +38,7 @@ constexpr Pool<Id> values_without_slots(const List& list) {
   return values;
 }
 
-/// A variable's path below that of its list.
+/// A variable's path relative to its list's path.
 struct PathBelow {
   Message path;
   int prefix;
@@ -50,7 +50,7 @@ struct PathBelow {
   }
 };
 
-/// Records that a variable has no counterpart.
+/// Records the mistake that a variable has no counterpart.
 constexpr void fail_unpaired(const VariableList& list, Id value, const VariableList& others,
                              const char* which) {
   ir::Graph& graph = *list.graph;
@@ -75,12 +75,16 @@ constexpr AnyExpr blended(const List& list, Id target, Id source, const Scalar& 
 
 }  // namespace detail
 
-/// target := (1 - tau) * target + tau * source for each of the targets and the source that has the
-/// same path below its list's: blend(g.variables("target"), g.variables("online"), 0.001). Targets
-/// are taken as they are at this point of the model's statements, sources as they are when the run
-/// starts: to follow what a run has trained, blend in the next. A variable that belongs to another,
-/// as an optimiser's slots do, is left out. A variable without a counterpart, or of another element
-/// type or shape, is a mistake of the model. The lists' paths must outlive the call.
+/// target := (1 - tau) * target + tau * source, for each target and the source of the same path
+/// relative to its list: blend(g.variables("target"), g.variables("online"), 0.001). Variables that
+/// belong to another, such as an optimiser's slots, are left out.
+///
+/// Targets are read at this point of the model's statements, sources at the start of the run. To
+/// follow what a run has trained, blend in the next run.
+///
+/// A variable without a counterpart, or with one of another element type or shape, is a mistake of
+/// the model. The lists' paths must outlive the call. 16-bit targets are rounded in each run: with
+/// a small tau they stop before they reach their sources.
 template <std::same_as<VariableList> List>
 constexpr Effect blend(const List& targets, const List& sources, const Scalar& tau,
                        std::source_location at = std::source_location::current()) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gradients limited or scaled before an optimiser applies them:
+// Limiting or scaling gradients before an optimiser applies them:
 //
 //   tf::Adam{}.apply(clip_by_global_norm(gradients(loss), 5))
 //
-// A sparse gradient stays sparse, unless its slices can't be made one list while the model is
-// traced: those of a batch and of 5 indices. What a row was read for several times is added up
-// first, so that norms are those of the gradient: see gradient_norms.hpp.
+// A sparse gradient stays sparse, if its slices can be one list (see gradient_norms.hpp). Slices of
+// the same row are added first, so that norms are those of the gradient.
 
 #include <concepts>
 #include <limits>
@@ -20,7 +19,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// limit / max(norm, limit). A limit that is not above 0 is a mistake of the model.
+/// limit / max(norm, limit). The limit must be above 0; otherwise it is a mistake of the model.
 constexpr AnyExpr shrinking(const UntypedExpr auto& norm, const Scalar& limit) {
   if (!limit.is_expression() && !(limit.value() > 0)) {
     Message message{};
@@ -36,7 +35,8 @@ constexpr AnyExpr scaled(const UntypedExpr auto& gradient, const AnyExpr& factor
 
 }  // namespace detail
 
-/// Every element limited to [low, high], which hold 0. (Other numbers are a mistake of the model.)
+/// Limits every element to [low, high]. The interval must contain 0; otherwise it is a mistake of
+/// the model.
 constexpr Gradients clip_by_value(const std::same_as<Gradients> auto& gradients, const Scalar& low,
                                   const Scalar& high) {
   const bool holds_zero =
@@ -54,7 +54,7 @@ constexpr Gradients clip_by_value(const std::same_as<Gradients> auto& gradients,
   });
 }
 
-/// Each gradient scaled down to the norm `limit` if its own is larger.
+/// Scales each gradient whose norm is larger than `limit` down to it.
 constexpr Gradients clip_by_norm(const std::same_as<Gradients> auto& gradients,
                                  const Scalar& limit) {
   return gradients.map([&](const AnyVariable&, const AnyExpr& gradient) {
@@ -63,7 +63,7 @@ constexpr Gradients clip_by_norm(const std::same_as<Gradients> auto& gradients,
   });
 }
 
-/// The same where the norm divided by the variable's number of elements is larger.
+/// The same for the norm divided by the variable's number of elements.
 constexpr Gradients clip_by_average_norm(const std::same_as<Gradients> auto& gradients,
                                          const Scalar& limit) {
   return gradients.map([&](const AnyVariable& variable, const AnyExpr& gradient) {
@@ -74,9 +74,9 @@ constexpr Gradients clip_by_average_norm(const std::same_as<Gradients> auto& gra
   });
 }
 
-/// All gradients scaled by limit / max(norm, limit), with the norm of all together, as
-/// global_norm(gradients) is. (Pascanu, Mikolov and Bengio, 2013.) If that is NaN or infinite, all
-/// become NaN, as TensorFlow's: a step with them is no small one that hides the mistake.
+/// Scales all gradients by limit / max(norm, limit), where norm is that of all together,
+/// global_norm(gradients). (Pascanu, Mikolov and Bengio, 2013.) If it is NaN or infinite, all
+/// gradients become NaN, as in TensorFlow, so that a mistake is not hidden in a small step.
 constexpr Gradients clip_by_global_norm(const std::same_as<Gradients> auto& gradients,
                                         const Scalar& limit) {
   const Gradients rows = detail::distinct_rows_of_all(gradients);
@@ -89,7 +89,7 @@ constexpr Gradients clip_by_global_norm(const std::same_as<Gradients> auto& grad
   });
 }
 
-/// The gradients of these variables multiplied by a factor: a rate of their own.
+/// Multiplies the gradients of these variables by a factor, which gives them a rate of their own.
 constexpr Gradients multiply(const std::same_as<Gradients> auto& gradients,
                              const VariableList& variables, const Scalar& factor) {
   return gradients.map([&](const AnyVariable& variable, const AnyExpr& gradient) {

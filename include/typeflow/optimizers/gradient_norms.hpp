@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Norms of gradients. That of a sparse gradient costs what its rows do, unless its slices can't be
-// made one list while the model is traced: those of a batch and of 5 indices. What a row was read
-// for several times is added up first, so that the norm is that of the gradient. (TensorFlow takes
-// the norm of the parts: where a row was read twice it has another number.)
+// Norms of gradients. The norm of a sparse gradient costs as much as its rows, unless its slices
+// can't be one list. (Slices of lengths batch and 5 cannot: batch + 5 is no extent.) Slices of the
+// same row are added first, so that the norm is that of the gradient. (TensorFlow takes the norm of
+// the slices: it differs where a row was read twice.)
 
 #include <concepts>
 
@@ -16,14 +16,15 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// A gradient, and of a sparse one which elements of its values count: (n,1...) or (N,1...).
+/// A gradient. If it is sparse, `used` says which elements of its values count: (n,1...) or
+/// (N,1...).
 struct DistinctRows {
   AnyExpr gradient;
   AnyExpr used{};
 };
 
-/// A sparse gradient as slices of which no two have the same row, but for some that are zero and
-/// not used; a dense one as it is.
+/// A sparse gradient with distinct rows, behind which may stand unused rows of zeros. A dense
+/// gradient as it is.
 template <UntypedExpr X>
 constexpr DistinctRows split_rows(const X& gradient) {
   const Pool<Slices> slices = slices_of(gradient);
@@ -36,7 +37,7 @@ constexpr DistinctRows split_rows(const X& gradient) {
   const X values = rows.values;
   const Extent n = indices.dims().extent[0];
   const auto [ids, group, count] = unique(indices, n);
-  // Behind the distinct rows the sums are zeros: of the first row.
+  // Behind the distinct rows the sums are zeros; they point to the first row.
   const X place = index_along(*gradient.graph, indices.dims(), 0);
   const X used = less(place, X{count});
   Dims columns{};
@@ -51,18 +52,18 @@ constexpr AnyExpr distinct_rows(const UntypedExpr auto& gradient) {
   return split_rows(gradient).gradient;
 }
 
-/// The sum of the squares of a gradient of distinct rows, computed in this type.
+/// The sum of squares of a gradient with distinct rows, computed in this type.
 constexpr AnyExpr sum_of_squares(const UntypedExpr auto& gradient, DType type) {
   const Pool<Slices> slices = slices_of(gradient);
   const AnyExpr x = slices.empty() ? gradient : AnyExpr{gradient.graph, slices[0].values};
   return sum(square(cast_to(x, type)));
 }
-/// The norm of a gradient of distinct rows: a double of doubles, else a float.
+/// The norm of a gradient with distinct rows: double for doubles, otherwise float.
 constexpr AnyExpr norm_of_rows(const UntypedExpr auto& gradient) {
   const bool wide = gradient.dtype() == DType::float64;
   return sqrt(sum_of_squares(gradient, wide ? DType::float64 : DType::float32));
 }
-/// The same of all gradients together, a double if one of them is of doubles.
+/// The norm of all gradients together: double if one of them is of doubles.
 constexpr AnyExpr norm_of_rows(const std::same_as<Gradients> auto& gradients) {
   DType type = DType::float32;
   for (const auto& [variable, gradient] : gradients) {
@@ -81,8 +82,8 @@ constexpr Gradients distinct_rows_of_all(const std::same_as<Gradients> auto& gra
 
 }  // namespace detail
 
-/// The norm of all gradients of a list together, an untyped scalar: a float, or a double if one of
-/// them is.
+/// The norm of all gradients of a list together, an untyped scalar: double if one of them is of
+/// doubles, otherwise float.
 constexpr AnyExpr global_norm(const std::same_as<Gradients> auto& gradients) {
   return detail::norm_of_rows(detail::distinct_rows_of_all(gradients));
 }

@@ -11,7 +11,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// by rate * (gradient + momentum * m) instead. As TensorFlow's MomentumOptimizer and PyTorch's
 /// SGD.
 ///
-/// Slot: m. Of a sparse gradient the rows that it has.
+/// Slot: m. A sparse gradient changes only its rows.
 struct Momentum {
   Scalar rate = 0.01;
   Scalar momentum = 0.9;
@@ -25,7 +25,7 @@ struct Momentum {
     return assign(m, sum) + assign(v, v.read() - v.setting(rate) * direction);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {

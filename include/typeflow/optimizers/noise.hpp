@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Noise added to gradients before an optimiser applies them:
+// Adding noise to gradients before an optimiser applies them:
 //
 //   tf::Adam{}.apply(add_noise(gradients(loss), 0.01))
 //
@@ -15,11 +15,12 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Each gradient with `scale` times standard normal numbers added, drawn anew in each run. A sparse
-/// gradient gets noise in the rows that it has, once a row, and stays sparse as in clip.hpp.
+/// Adds `scale` times standard normal numbers to each gradient; each run draws anew. A sparse
+/// gradient gets noise in its rows, once for each row, and stays sparse under the conditions of
+/// clip.hpp.
 ///
-/// TensorFlow's contrib.layers.optimize_loss(gradient_noise_scale) draws normal numbers within two
-/// deviations, and adds them to all rows of a sparse gradient.
+/// TensorFlow's contrib.layers.optimize_loss(gradient_noise_scale) draws within two standard
+/// deviations, and adds noise to all rows of a sparse gradient.
 constexpr Gradients add_noise(const std::same_as<Gradients> auto& gradients, const Scalar& scale) {
   return gradients.map([&](const AnyVariable& variable, const AnyExpr& gradient) {
     const Scope below(variable.graph(), variable);  // what is drawn depends on the variable's path

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What optimisers share. An optimiser says what a step makes of one variable and of what it keeps
-// beside it, its slots:
+// The common parts of optimisers. An optimiser defines the step of one variable and of its slots,
+// the values that it keeps beside the variable:
 //
 //   struct Momentum {
 //     tf::Scalar rate = 0.01, momentum = 0.9;
@@ -16,10 +16,10 @@
 //   };
 //   minimize(Momentum{.rate = 0.1}, loss).named("train");
 //
-// The same words are the dense and the sparse step. Of a gradient that is zero but for slices, that
-// of a table of embeddings, `v` and its slots are the rows that were read, and dv is theirs, what a
-// row has been read for several times added up. Where a step must reach all rows, as Adam's does,
-// the optimiser says so: constexpr bool every_row() const.
+// One definition serves dense and sparse gradients. For a sparse gradient, such as that of an
+// embedding table, `v` and its slots are the rows that were read, and dv is their gradient; slices
+// of the same row are added first. An optimiser whose step must reach all rows, as Adam's, says so:
+// constexpr bool every_row() const.
 
 #include <concepts>
 #include <vector>
@@ -36,10 +36,10 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// The rows of a sparse gradient. Either `indices` (n) and for each of them in `values` (n,R...)
-/// the sum of all values of its index; or, where the numbers of indices can't be added up while the
-/// model is traced, those of a batch and 5, the dense gradient and in `touched` (N,1...) which rows
-/// it is of.
+/// The rows of a sparse gradient, in one of two forms. With `indices` (n), `values` (n,R...) has
+/// for each index the sum of all its slices. Without, `values` is the dense gradient, and `touched`
+/// (N,1...) says which rows have slices: the slices are no list of a length that is an extent, as
+/// batch + 5.
 struct SummedRows {
   AnyExpr values;
   AnyExpr indices{};
@@ -47,7 +47,7 @@ struct SummedRows {
   Indexing indexing = Indexing::gather;
 };
 
-/// Which rows of a gradient (N,R...) its slices have: bool (N,1...).
+/// Which rows of a gradient (N,R...) have slices: bool (N,1...).
 constexpr AnyExpr touched_rows(const UntypedExpr auto& gradient, const Pool<Slices>& slices) {
   ir::Graph& graph = *gradient.graph;
   Dims rows = gradient.dims();
@@ -62,8 +62,8 @@ constexpr AnyExpr touched_rows(const UntypedExpr auto& gradient, const Pool<Slic
   return reshape_to(greater(count, 0), rows);
 }
 
-/// The slices of a gradient as one list of rows (n) and (n,R...); no indices where they can't be.
-/// (X for AnyExpr: clang instantiates what is called here when it is used, not where it is read.)
+/// The slices of a gradient as one list of rows, (n) and (n,R...); without indices if that is
+/// impossible. (X instead of AnyExpr: clang then instantiates the calls at their use, not here.)
 template <UntypedExpr X>
 constexpr SummedRows listed_rows(const X& gradient, const Pool<Slices>& slices) {
   ir::Graph& graph = *gradient.graph;
@@ -99,27 +99,27 @@ constexpr SummedRows summed_rows(const X& gradient, const Pool<Slices>& slices) 
 
 }  // namespace detail
 
-/// A variable, or a slot, in an optimiser's step: all of it, or the rows that a sparse gradient
-/// has. 16-bit numbers are computed with, and their slots kept, as float.
+/// A variable or a slot in an optimiser's step: all of it, or the rows of a sparse gradient. 16-bit
+/// variables are computed in float, and their slots are float.
 class Rows {
  public:
   /// All rows. `owner` is the optimiser's name.
   constexpr Rows(const AnyVariable& variable, const Label& owner)
       : variable_(variable), owner_(owner) {}
-  /// Those of a sparse gradient.
+  /// The rows of a sparse gradient.
   constexpr Rows(const AnyVariable& variable, const Label& owner, const detail::SummedRows& rows)
       : Rows(variable, owner) {
     rows_ = rows;
   }
 
   constexpr const AnyVariable& variable() const { return variable_; }
-  /// What the step computes in.
+  /// The element type in which the step computes.
   constexpr DType dtype() const {
     const DType type = variable_.dtype();
     return is_half_precision(type) ? DType::float32 : type;
   }
 
-  /// The rows as they are at this point of the model's statements.
+  /// The rows at this point of the model's statements.
   constexpr AnyExpr read() const {
     ir::Graph& graph = variable_.graph();
     AnyExpr now = detail::present_value(graph, variable_.id());
@@ -129,24 +129,24 @@ class Rows {
     return cast_to(now, dtype());
   }
 
-  /// The same rows of a variable of this shape that the optimiser keeps: fc/W/<owner>/<name>. It is
-  /// not trained, and saved with the model.
+  /// The same rows of a slot, a variable of this shape that the optimiser keeps:
+  /// fc/W/<owner>/<name>. It is not trained, and is saved with the model.
   constexpr Rows slot(Label name, Initializer initializer = zeros) const {
     Rows slot = *this;
     slot.variable_ = make_slot(name, Type(dtype(), variable_.dims()), initializer);
     return slot;
   }
-  /// A number that the optimiser keeps for all its variables, a double, below the first one's path.
+  /// A double that the optimiser keeps for all of its variables, below the path of the first one.
   constexpr AnyVariable number(Label name, Initializer initializer = zeros) const {
     return make_slot(name, Type(DType::float64, {}), initializer);
   }
 
-  /// A setting, or another scalar, to compute with.
+  /// A setting, or another scalar, in the element type of the step.
   constexpr AnyExpr setting(const Scalar& scalar) const {
     return typeflow::setting(variable_.graph(), scalar, dtype());
   }
   constexpr AnyExpr setting(const AnyExpr& scalar) const { return cast_to(scalar, dtype()); }
-  /// 1 - setting: of a number as precise as a double is.
+  /// 1 - setting; computed in double if the setting is a number.
   constexpr AnyExpr one_minus(const std::same_as<Scalar> auto& scalar) const {
     if (scalar.is_expression()) return 1 - setting(scalar);
     return setting(Scalar(1 - scalar.value()));
@@ -191,11 +191,11 @@ class Rows {
   detail::SummedRows rows_{};
 };
 
-/// rows := x, of which the variable's other rows keep their values. x has the shape of the rows.
+/// rows := x; other rows of the variable keep their values. x has the shape of the rows.
 constexpr Effect assign(const Rows& rows, const UntypedExpr auto& x) { return rows.set(x); }
 
 namespace detail {
-/// The token of an optimiser's step of one variable.
+/// The token of an optimiser's step for one variable.
 template <class Optimizer, UntypedExpr X, class... Begun>
 constexpr Id step_of(const Optimizer& optimizer, const AnyVariable& variable, const X& gradient,
                      const Begun&... begun) {
@@ -211,13 +211,14 @@ constexpr Id step_of(const Optimizer& optimizer, const AnyVariable& variable, co
 }
 }  // namespace detail
 
-/// The effect of an optimiser's step for each of these gradients. It changes variables and slots as
-/// they are at this point of the model's statements, by gradients at their values when the run
-/// starts. Slots of a name that is taken are an error of the model.
+/// The effect of an optimiser's step for these gradients, without the updates that layers
+/// registered (see minimize). It changes variables and slots at this point of the model's
+/// statements, by gradients at their values at the start of the run. A slot name that is taken is
+/// an error of the model.
 ///
-/// The step of a variable is optimizer.step(v, dv). Of an optimiser with begin(v), which is called
-/// once, with the first of the variables, it is optimizer.step(v, dv, x) with the x that this
-/// gives; x.effect is a part of the step, too.
+/// It calls optimizer.step(v, dv) for each variable. If the optimiser has begin(v), that is called
+/// once, with the first variable, and each step gets its result: optimizer.step(v, dv, x). x.effect
+/// is part of the effect, too.
 template <class Optimizer>
 constexpr Effect apply_gradients(const Optimizer& optimizer, const Gradients& gradients) {
   if (gradients.size() == 0) {  // a mistake that is recorded already; the effect can have a name
@@ -238,9 +239,37 @@ constexpr Effect apply_gradients(const Optimizer& optimizer, const Gradients& gr
   return detail::group_node(*gradients.graph, tokens.data(), tokens.size());
 }
 
+namespace detail {
+
+/// `step` and the updates that layers have registered so far, in one group. Returns `step` itself
+/// if it has them, or if other runs computed the gradients (Gradients::updated).
+constexpr Effect with_updates(const Effect& step, const Gradients& gradients) {
+  if (step.empty() || gradients.updated) return step;
+  const ir::Graph& graph = *gradients.graph;
+  if (graph.update_tokens.empty()) return step;
+  const ir::Node& node = graph.nodes[graph.values[step.token()].node];
+  const Id last = graph.update_tokens[graph.update_tokens.size() - 1];
+  for (int i = 0; i < node.inputs.count; ++i) {
+    if (graph.input(node, i) == last) return step;
+  }
+  Pool<Id> tokens;
+  tokens.push(step.token());
+  for (const Id token : graph.update_tokens) tokens.push(token);
+  return group_node(*gradients.graph, tokens.data(), tokens.size());
+}
+/// The library's optimisers' apply(gradients).
+template <class Optimizer>
+constexpr Effect apply_with_updates(const Optimizer& optimizer, const Gradients& gradients) {
+  return with_updates(apply_gradients(optimizer, gradients), gradients);
+}
+
+}  // namespace detail
+
 /// The optimiser's step for these gradients, together with the updates that layers registered
-/// (batch norm's moving averages): minimize(optimizer, gradients(loss)). An optimiser has `step`,
-/// or as one that does all by itself, apply(gradients).
+/// (batch norm's moving averages): minimize(optimizer, gradients(loss)). The optimiser has `step`,
+/// or apply(gradients) if it does everything itself.
+///
+/// If a run has several steps, as for two nets, each update happens once.
 template <class Optimizer>
 constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients) {
   Effect step;
@@ -249,30 +278,37 @@ constexpr Effect minimize(const Optimizer& optimizer, const Gradients& gradients
   } else {
     step = apply_gradients(optimizer, gradients);
   }
-  const ir::Graph& graph = *gradients.graph;
-  for (const Id token : graph.update_tokens) step += Effect(*gradients.graph, token);
-  return step;
+  return detail::with_updates(step, gradients);
 }
 namespace detail {
+template <class L>
+concept ScalarLoss = requires { requires L::rank == 0; };
 /// Whether what is to be minimised is a scalar. Optimisers' own minimize ask it too: what the
 /// compiler says then begins with the caller's line.
 template <class L, class... More>
-inline constexpr bool is_scalar_loss = requires { requires L::rank == 0; };
+inline constexpr bool is_scalar_loss =
+    sizeof(
+        requirement<"minimize(loss): the loss must be a scalar; take mean(loss)", ScalarLoss<L>>) >
+        0 &&
+    ScalarLoss<L>;
 }  // namespace detail
 
 /// One step down the gradient of a scalar loss, for all trainable variables that it depends on.
 template <class Optimizer, TypedExpr L>
 constexpr Effect minimize(const Optimizer& optimizer, const L& loss) {
-  static_assert(L::rank == 0, "minimize(loss): the loss must be a scalar; take mean(loss)");
-  return minimize(optimizer,
-                  detail::gradients_of_list(ys(loss), grad_ys(), loss.graph().trainable(), false));
+  static_assert(detail::is_scalar_loss<L>,
+                "minimize(loss): the loss must be a scalar; take mean(loss)");
+  return minimize(optimizer, detail::gradients_of_list("minimize(loss)", ys(loss), grad_ys(),
+                                                       loss.graph().trainable(), false));
 }
 /// The same for a list of variables: minimize(optimizer, loss, g.trainable("online")).
 template <class Optimizer, TypedExpr L>
 constexpr Effect minimize(const Optimizer& optimizer, const L& loss,
                           const VariableList& variables) {
-  static_assert(L::rank == 0, "minimize(loss): the loss must be a scalar; take mean(loss)");
-  return minimize(optimizer, detail::gradients_of_list(ys(loss), grad_ys(), variables, true));
+  static_assert(detail::is_scalar_loss<L>,
+                "minimize(loss): the loss must be a scalar; take mean(loss)");
+  return minimize(optimizer, detail::gradients_of_list("minimize(loss, variables)", ys(loss),
+                                                       grad_ys(), variables, true));
 }
 /// The same, and step := step + 1: minimize(optimizer, loss, global_step(g)).
 template <class Optimizer, TypedExpr L, Element T>

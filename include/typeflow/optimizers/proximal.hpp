@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Optimisers with L1 and L2 penalties of their own, which make variables exactly zero: proximal
-// gradient descent and proximal Adagrad (Duchi and Singer, 2009), FTRL-proximal (McMahan et al.,
-// 2013).
+// Optimisers with L1 and L2 penalties, which make variables exactly zero: proximal gradient descent
+// and proximal Adagrad (Duchi and Singer, 2009), FTRL-proximal, "follow the regularised leader"
+// (McMahan et al., 2013).
 
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
@@ -13,17 +13,19 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
-/// The point that a penalty l1 |x| + l2/2 x^2 pulls z to, with a rate for each element or for all:
-/// sign(z) max(|z| - rate l1, 0) / (1 + rate l2).
+/// Where a penalty l1 |x| + l2/2 x^2 pulls z, with one rate or a rate for each element: sign(z)
+/// max(|z| - rate l1, 0) / (1 + rate l2).
 constexpr AnyExpr shrunk(const UntypedExpr auto& z, const AnyExpr& rate, const AnyExpr& l1,
                          const AnyExpr& l2) {
   return sign(z) * maximum(abs(z) - rate * l1, 0) / (1 + rate * l2);
 }
 }  // namespace detail
 
-/// z = variable - rate gradient; variable := sign(z) max(|z| - rate l1, 0) / (1 + rate l2). As
-/// TensorFlow's ProximalGradientDescentOptimizer. No slots; of a sparse gradient the rows that it
-/// has.
+/// z = variable - rate gradient
+/// variable := sign(z) max(|z| - rate l1, 0) / (1 + rate l2)
+///
+/// As TensorFlow's ProximalGradientDescentOptimizer. No slots. A sparse gradient changes only its
+/// rows.
 struct ProximalGradientDescent {
   Scalar rate = 0.01;
   Scalar l1 = 0.0;
@@ -35,7 +37,7 @@ struct ProximalGradientDescent {
     return assign(v, detail::shrunk(v.read() - size * dv, size, v.setting(l1), v.setting(l2)));
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
@@ -45,9 +47,9 @@ struct ProximalGradientDescent {
   }
 };
 
-/// Adagrad with a penalty: sum := sum + gradient^2, and the step of ProximalGradientDescent with
-/// the rate rate / sqrt(sum) for each element. As TensorFlow's ProximalAdagradOptimizer. Slot: sum,
-/// which starts at `initial`, above 0; of a sparse gradient the rows that it has.
+/// Adagrad with a penalty: sum := sum + gradient^2, then the step of ProximalGradientDescent with
+/// rate / sqrt(sum) for each element. As TensorFlow's ProximalAdagradOptimizer. Slot: sum, which
+/// starts at `initial`, above 0. A sparse gradient changes only its rows.
 struct ProximalAdagrad {
   Scalar rate = 0.01;
   Scalar l1 = 0.0;
@@ -63,7 +65,7 @@ struct ProximalAdagrad {
            assign(v, detail::shrunk(v.read() - size * dv, size, v.setting(l1), v.setting(l2)));
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
@@ -73,12 +75,14 @@ struct ProximalAdagrad {
   }
 };
 
-/// With p(x) = x^-rate_power: linear := linear + gradient - (p(sum + gradient^2) - p(sum)) / rate
-/// variable; sum := sum + gradient^2; variable := 0 where |linear| <= l1, and else (sign(linear) l1
-/// - linear) / (p(sum) / rate + 2 l2). As TensorFlow's FtrlOptimizer; l2_shrinkage adds 2
-/// l2_shrinkage variable to the gradient that linear gets.
+/// With p(x) = x^-rate_power:
+/// linear := linear + gradient - (p(sum + gradient^2) - p(sum)) / rate variable
+/// sum := sum + gradient^2
+/// variable := 0 if |linear| <= l1, else (sign(linear) l1 - linear) / (p(sum) / rate + 2 l2)
 ///
-/// Slots: sum, which starts at `initial`, and linear. Of a sparse gradient the rows that it has.
+/// As TensorFlow's FtrlOptimizer. l2_shrinkage adds 2 l2_shrinkage variable to the gradient in
+/// `linear`. Slots: sum, which starts at `initial`, and linear. A sparse gradient changes only its
+/// rows.
 struct Ftrl {
   Scalar rate = 0.001;
   double rate_power = -0.5;  ///< at most 0
@@ -103,7 +107,7 @@ struct Ftrl {
     return assign(sum, total) + assign(linear, line) + assign(v, -beyond / curvature);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {

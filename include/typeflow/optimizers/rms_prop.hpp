@@ -9,13 +9,16 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// rms := decay rms + (1 - decay) gradient^2; move := momentum move + rate gradient / sqrt(rms +
-/// epsilon); variable := variable - move. Centred, the square of a moving average of the gradient
-/// is taken from rms: an estimate of the variance. rms starts at 1 and epsilon is inside of the
-/// root, as in TensorFlow's RMSPropOptimizer.
+/// rms := decay rms + (1 - decay) gradient^2
+/// move := momentum move + rate gradient / sqrt(rms + epsilon)
+/// variable := variable - move
 ///
-/// Slots: rms; `move`, unless momentum is the number 0; `mean`, if centred. Of a sparse gradient
-/// the rows that it has.
+/// If centred, the square of a moving average of the gradient is subtracted from rms, which gives
+/// an estimate of the variance. rms starts at 1, and epsilon is inside of the root, as in
+/// TensorFlow's RMSPropOptimizer.
+///
+/// Slots: rms; `move`, unless momentum is the number 0; `mean`, if centred. A sparse gradient
+/// changes only its rows.
 struct RMSProp {
   Scalar rate = 0.001;
   Scalar decay = 0.9;
@@ -44,7 +47,7 @@ struct RMSProp {
     return effect + assign(v, v.read() - move);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {
@@ -54,11 +57,13 @@ struct RMSProp {
   }
 };
 
-/// sum := decay sum + (1 - decay) gradient^2; move = sqrt(moves + epsilon) / sqrt(sum + epsilon)
-/// gradient; moves := decay moves + (1 - decay) move^2; variable := variable - rate move. As
-/// TensorFlow's AdadeltaOptimizer and PyTorch's Adadelta (whose rate is 1 by default, the paper's).
+/// sum := decay sum + (1 - decay) gradient^2
+/// move = sqrt(moves + epsilon) / sqrt(sum + epsilon) gradient
+/// moves := decay moves + (1 - decay) move^2
+/// variable := variable - rate move
 ///
-/// Slots: sum, moves. Of a sparse gradient the rows that it has.
+/// As TensorFlow's AdadeltaOptimizer and PyTorch's Adadelta (where the rate is 1 by default, as in
+/// the paper). Slots: sum, moves. A sparse gradient changes only its rows.
 struct Adadelta {
   Scalar rate = 0.001;
   Scalar decay = 0.95;
@@ -76,7 +81,7 @@ struct Adadelta {
            assign(v, v.read() - v.setting(rate) * move);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
-    return apply_gradients(*this, gradients);
+    return detail::apply_with_updates(*this, gradients);
   }
   template <class... What>
   constexpr Effect minimize(const What&... what) const {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rates that follow from a step's number, TensorFlow's, and the variable that counts steps:
+// Rates that depend on the number of the step, as TensorFlow's, and the variable that counts steps:
 //
 //   auto step = global_step(g);
 //   auto rate = exponential_decay(step, {.rate = 0.1, .steps = 1000, .decay = 0.96});
 //   tf::GradientDescent{.rate = rate}.minimize(loss, step).named("train");
 //
-// The step is any scalar number, mostly the count of the steps that were taken before. Schedules
-// compute in double and are floats.
+// The step is a scalar of any number type, usually the count of steps taken before. Schedules
+// compute in double and give floats.
 
 #include <concepts>
 #include <cstddef>
@@ -23,8 +23,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The variable "global_step" (int64, from 0, not trained), made if the model has none yet.
-/// minimize(loss, global_step(g)) counts in it.
+/// The variable "global_step" (int64, initially 0, not trained). Made if the model has none yet.
+/// minimize(loss, global_step(g)) increments it.
 constexpr Variable<std::int64_t> global_step(
     Graph& g, std::source_location at = std::source_location::current()) {
   ir::Graph& graph = g;
@@ -52,7 +52,7 @@ constexpr Expr<float> rate_at(const Step& step, const AnyExpr& rate) {
   return {step.graph(), cast_to(rate, DType::float32).id};
 }
 
-/// step / steps. No steps are a mistake of the model.
+/// step / steps. 0 steps are a mistake of the model.
 constexpr AnyExpr part_of(const AnyExpr& step, double steps) {
   if (!(steps > 0)) {
     Message message{};
@@ -61,13 +61,14 @@ constexpr AnyExpr part_of(const AnyExpr& step, double steps) {
   return in_double(step) / steps;
 }
 
-/// The same, or with staircase the whole part of it.
+/// The same; with staircase, rounded down to a whole number.
 constexpr AnyExpr part_of(const AnyExpr& step, double steps, bool staircase) {
   const AnyExpr part = part_of(step, steps);
   return staircase ? floor(part) : part;
 }
 
-/// (1 + cos(pi part)) / 2. (Not cos(...): its type is deduced, and for clang from that of sine's.)
+/// (1 + cos(pi part)) / 2. (Not cos(...): its type is deduced, which for clang depends on that of
+/// sin(...).)
 constexpr AnyExpr half_wave(const UntypedExpr auto& part) {
   return 0.5 * (1 + apply_untyped(ops::Cos{}, std::numbers::pi * part));
 }
@@ -102,9 +103,9 @@ constexpr Expr<float> inverse_time_decay(const Step& step, const ExponentialDeca
   return detail::rate_at(step, start / (1 + o.decay * detail::part_of(x, o.steps, o.staircase)));
 }
 
-/// values[0] until step boundaries[0], this one included; then values[1] until boundaries[1];
-/// behind the last boundary the last value: piecewise_constant(step, {1000, 2000}, {0.1, 0.01,
-/// 0.001}). Boundaries that do not rise are a mistake of the model.
+/// values[0] up to and including step boundaries[0], then values[1] up to boundaries[1]..., and the
+/// last value behind the last boundary: piecewise_constant(step, {1000, 2000}, {0.1, 0.01, 0.001}).
+/// Boundaries must rise; otherwise they are a mistake of the model.
 template <TypedExpr Step, std::size_t N, std::size_t M>
 constexpr Expr<float> piecewise_constant(const Step& step, const double (&boundaries)[N],
                                          const double (&values)[M]) {
@@ -129,10 +130,10 @@ struct PolynomialDecay {
   double steps = 1;
   double end = 0.0001;  ///< the rate after `steps`
   double power = 1;
-  bool cycle = false;  ///< goes up again where it would stay at `end`, for as many steps more
+  bool cycle = false;  ///< at `end`, goes up again and on for as many steps
 };
-/// (rate - end) * (1 - t / steps)^power + end with t = min(step, steps). With cycle t = step, and
-/// steps is multiplied by the smallest whole number, 1 at least, that makes it reach t.
+/// (rate - end) * (1 - t / steps)^power + end with t = min(step, steps). With cycle, t = step, and
+/// steps is multiplied by the smallest whole number >= 1 with which it reaches t.
 template <TypedExpr Step>
 constexpr Expr<float> polynomial_decay(const Step& step, const PolynomialDecay& o) {
   const AnyExpr part = detail::part_of(step.any(), o.steps);
@@ -162,8 +163,8 @@ struct CosineRestarts {
   double lower = 1;   ///< and starts at so many times its rate
   double least = 0;   ///< the smallest rate, as a part of `rate`
 };
-/// Cosine decay that starts anew after each period (Loshchilov and Hutter, 2017): in period i = 0,
-/// 1..., of which a part f is over, rate * ((1 - least) * lower^i * (1 + cos(pi f)) / 2 + least).
+/// Cosine decay that restarts after each period (Loshchilov and Hutter, 2017). In period i = 0,
+/// 1..., of which a part f is over: rate * ((1 - least) * lower^i * (1 + cos(pi f)) / 2 + least).
 template <TypedExpr Step>
 constexpr Expr<float> cosine_decay_restarts(const Step& step, const CosineRestarts& o) {
   const AnyExpr part = detail::part_of(step.any(), o.steps);  // in first periods
@@ -181,7 +182,7 @@ constexpr Expr<float> cosine_decay_restarts(const Step& step, const CosineRestar
   return detail::rate_at(step, start * ((1 - o.least) * wave + o.least));
 }
 
-/// rate * min(step / steps, 1): from 0 to the rate, a number or another schedule, in so many steps.
+/// rate * min(step / steps, 1): rises from 0 to the rate, a number or another schedule.
 template <TypedExpr Step>
 constexpr Expr<float> linear_warmup(const Step& step, const Scalar& rate, double steps) {
   const AnyExpr done = minimum(detail::part_of(step.any(), steps), 1);

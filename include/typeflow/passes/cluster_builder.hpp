@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How clusters come to be and grow: a node is looked at, starts a cluster or is added to one, and a
-// cluster is emptied into another. Which of these happens is fuse.hpp's.
+// How clusters begin and grow: a node is looked at, then starts a cluster or is added to one; a
+// cluster is emptied into another. fuse.hpp decides which.
 //
-// Every cluster has a depth greater than those of the clusters that it reads, or that come before
-// it by their effects, so the clusters never form a cycle.
+// Every cluster is deeper than the clusters that it reads, and than those that come before it by
+// their effects, so clusters never form a cycle.
 
 #include <cstdint>
 #include <utility>
@@ -27,7 +27,7 @@ class ClusterBuilder {
     out_.order = std::move(split.order);
     out_.first_effect = split.first_effect;
     const int node_count = graph_.nodes.size();
-    // Written for every node that is needed, and never read for others. With room for copies.
+    // Written for every node that is needed, never read for others. With room for copies.
     const int room = node_count / 2 + 64;
     out_.cluster_of = Pool<Id>::uninitialized(node_count, node_count + room);
     out_.next = Pool<Id>::uninitialized(node_count, node_count + room);
@@ -52,12 +52,12 @@ class ClusterBuilder {
     kept_ = kept_pool_.data();
   }
 
-  /// Of the names that are kept, those that need a node.
+  /// The kept names that need a node.
   constexpr Id kept_needs(Id node) const { return kept_[needs_[node]]; }
 
   // Types.
 
-  /// What fusion asks of a type.
+  /// Facts about a type that fusion uses.
   struct TypeInfo {
     Id space;        ///< a number that two types share if they index memory alike
     int rank;        ///< of the space
@@ -68,7 +68,7 @@ class ClusterBuilder {
     const int count = graph_.types.size();
     type_info_.reserve(count);
     for (Id i = 0; i < count; ++i) {
-      const Type type = graph_.types[i];
+      const Type type = graph_.types.items[i];
       const Dims dims = squeezed(type.dims);
       const int size = is_complex(type.dtype) ? 0 : size_of(type.dtype);  // no lanes of their own
       type_info_.push(TypeInfo{graph_.intern(Type(DType::boolean, dims)), dims.rank,
@@ -83,27 +83,27 @@ class ClusterBuilder {
 
   /// broadcast_axes of two types, computed once for each pair.
   constexpr unsigned axes_of(Id in, Id out) {
-    std::uint16_t& known = axes_.data()[in * type_count_ + out];
+    std::uint16_t& known = axes_.items[in * type_count_ + out];
     if (known == 0) {
       known = static_cast<std::uint16_t>(
-          broadcast_axes(graph_.types[in].dims, graph_.types[out].dims) + 1u);
+          broadcast_axes(graph_.types.items[in].dims, graph_.types.items[out].dims) + 1u);
     }
     return known - 1u;
   }
   static constexpr unsigned all(int rank) { return (1u << rank) - 1u; }
-  /// Along which axes of the space of type `out` a value runs that broadcasts to it.
+  /// The axes of the space of type `out` along which a value runs that broadcasts to it.
   constexpr unsigned operand_axes(Id value, Id out) {
     const Node& node = nodes_[values_[storage_[value]].node];
     const Id in = values_[value].type;
     if (node.op->builtin == Builtin::index_along) {
-      return position_axes(graph_.types[in].dims,
-                           static_cast<int>(graph_.attributes[node.attributes.first]),
-                           graph_.types[out].dims);
+      return position_axes(graph_.types.items[in].dims,
+                           static_cast<int>(graph_.attributes.items[node.attributes.first]),
+                           graph_.types.items[out].dims);
     }
     return in == out ? all(types_[in].rank) : axes_of(in, out);
   }
 
-  // The node at hand.
+  // The current node.
 
   struct Operand {
     Id storage;
@@ -112,7 +112,7 @@ class ClusterBuilder {
     unsigned axes;
   };
 
-  /// Collects what the questions below need of a node, and how its operands broadcast.
+  /// Collects what the questions below need to know about a node, and how its operands broadcast.
   constexpr void look(const Node& node) {
     const Value* const values = values_;
     const Id* const operands = operands_ + node.inputs.first;
@@ -126,7 +126,7 @@ class ClusterBuilder {
       const Id storage = storage_[value];
       const Id type = values[value].type;
       const Id from = values[storage].node;
-      // As operand_axes, whose usual case is this one.
+      // As operand_axes, of which this is the usual case.
       const bool alike = type == result && nodes_[from].op->builtin != Builtin::index_along;
       look_[k] =
           Operand{storage, from, type, alike ? all(types[type].rank) : operand_axes(value, result)};
@@ -163,7 +163,7 @@ class ClusterBuilder {
     return clusters_[cluster];
   }
 
-  /// Adds the node at hand.
+  /// Adds the current node to a cluster.
   constexpr void add(Id cluster, Id id, const Node& node, bool is_row, int phase) {
     Cluster& c = clusters_[cluster];
     if (c.last == none) {
@@ -181,10 +181,10 @@ class ClusterBuilder {
     if (phase + 1 > c.phases) c.phases = phase + 1;
     const int from = node.op->kind == Kind::write ? 1 : 0;  // the variable itself is not read
     for (int k = from; k < count_; ++k) {
-      const Operand o = look_[k];
-      const Id producer = cluster_of_[o.node];
+      const Id producer = cluster_of_[look_[k].node];
       if (producer == cluster) continue;
-      // A fold reads its operand all over the space, whatever its result is.
+      const Operand o = look_[k];
+      // A fold reads its operand all over the space, whatever its result's shape is.
       const unsigned axes = node.op->kind == Kind::reduction ? all(c.rank)
                             : is_row ? spread_axes(o.axes, c.reduced, c.rank)
                                      : o.axes;
@@ -209,7 +209,7 @@ class ClusterBuilder {
     if (from.depth >= c.depth) c.depth = from.depth + 1;
   }
 
-  /// The node, which is in a cluster now: this comes after those of the effects before it.
+  /// Called when the node is in a cluster: puts it after those of the effects before it.
   constexpr void follow_effects(Id id, const Node& node) {
     if (!effects_.concerns(node)) return;
     const Id cluster = cluster_of_[id];
@@ -246,7 +246,7 @@ class ClusterBuilder {
     }
     return true;
   }
-  /// Whether they fit a geometry.
+  /// Whether all operands fit a geometry.
   constexpr bool inputs_fit(Id cluster, unsigned reduced) const {
     const Cluster& c = clusters_[cluster];
     for (int i = 0; i < c.inputs; ++i) {
@@ -259,7 +259,8 @@ class ClusterBuilder {
     Cluster& a = clusters_[from];
     Cluster& b = clusters_[into];
     for (Id id = a.first; id != none; id = next_[id]) cluster_of_[id] = into;
-    // The members of a, then those of b. Neither reads the other: they were apart, a unread.
+    // The members of a, then those of b. Neither reads the other: they were apart, and a was
+    // unread.
     if (b.kind == ClusterKind::contraction) {  // the product stays first
       next_[a.last] = next_[b.first];
       next_[b.first] = a.first;
@@ -276,7 +277,7 @@ class ClusterBuilder {
       b.rows = a.rows;
     }
     if (a.depth > b.depth) b.depth = a.depth;
-    // The operands of both, less those that have become values of the cluster.
+    // The operands of both, without those that are now values of the cluster.
     const Cluster old = b;
     b.inputs = 0;
     b.tensors = 0;

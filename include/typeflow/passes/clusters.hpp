@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Clusters: the nodes that become one kernel, and what a cluster can hold.
+// Clusters: the nodes that become one kernel, and the limits of a cluster.
 //
-// A cluster's operands run along some of the axes of its space, which are bits of a number; the
-// functions here say which, and whether a kernel has the loops for it.
+// A cluster's operands run along some of the axes of its space, as bits of a number. The functions
+// here say which, and whether a kernel has the loops for them.
 
 #include <cstdint>
 
@@ -14,7 +14,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Not constexpr: that a limit calls it is the compiler's message.
+/// Not constexpr, so that the compiler's message names it when a limit calls it.
 inline void a_limit_of_fusion_is_beyond_what_clusters_and_kernels_hold() {}
 
 /// A number from 1 to Most, or the program does not compile. (The default is a template argument:
@@ -31,7 +31,8 @@ struct Limit {
   constexpr operator int() const { return value; }  // NOLINT: is a number
 };
 
-/// What a cluster may hold, so that a kernel's operands stay in registers; and what it can hold.
+/// Limits of a cluster, so that a kernel's operands stay in registers; and the most that it can
+/// hold.
 struct FusionLimits {
   static constexpr int most_members = 48;
   static constexpr int most_inputs = 16;
@@ -41,7 +42,7 @@ struct FusionLimits {
   Limit<12, most_inputs> tensors{};   ///< operands that are no scalars
   Limit<16, most_inputs> inputs{};    ///< operands
   Limit<4, most_phases> phases{};     ///< loops over a row
-  /// Elements that lie together in a window at least: fewer are cheaper to copy than to begin.
+  /// The fewest elements that lie together in a window; fewer are cheaper to copy.
   Limit<8, 1 << 20> run{};
 };
 
@@ -63,36 +64,36 @@ struct Cluster {
   Id first;  ///< member; the others are linked by Fused::next
   Id last;
   int members;
-  Id needed_by;  ///< of the names that are kept, those that need it: in Fused::need_sets
+  Id needed_by;  ///< the kept names that need it: in Fused::need_sets
   Device device;
   Id region;
   int inputs;
   int tensors;  ///< inputs that are no scalars
-  // What the cluster reads: storage values, and along which axes of the space. One that is read in
-  // two ways is there twice.
+  // The storage values that the cluster reads, and the axes of the space along which they run. A
+  // value that is read in two ways stands here twice.
   Id input[FusionLimits::most_inputs];
   std::uint16_t input_axes[FusionLimits::most_inputs];
 };
 
-/// A value without memory of its own: who reads it reads the base instead (passes/windows.hpp).
+/// A value without memory of its own: readers read the base instead (passes/windows.hpp).
 struct Window {
   Id value;
   Id base;  ///< a storage value
   Layout layout;
 };
 
-/// A value that is computed in the memory of another one (passes/parts.hpp).
+/// A value that is computed in the memory of another value (passes/parts.hpp).
 struct Part {
   Id value;
   Id whole;    ///< a storage value
-  Id operand;  ///< of the operation that gives the whole: the value, or a view of it
+  Id operand;  ///< the value or a view of it, an operand of the whole's operation
   Layout layout;
 };
 
 /// The clusters of a graph.
 struct Fused {
   Pool<Cluster> clusters;
-  // Of nodes and values that are needed (`is_needed`); nothing for others.
+  // For nodes and values that are needed (`is_needed`); nothing for others.
   Pool<Id> cluster_of;   ///< by node; none for sources, views and groups
   Pool<Id> next;         ///< by node: the next member of its cluster
   Pool<char> is_row;     ///< by node: computes a row value
@@ -100,10 +101,10 @@ struct Fused {
   Pool<Id> storage;      ///< by value: the value whose memory it shares (views)
   Pool<Id> order;        ///< nodes: those that follow no effect, then the others
   int first_effect = 0;  ///< where in the order the others begin
-  /// Clusters from this one on have nodes that follow an effect. Such nodes join no earlier ones:
-  /// these may read what the effect overwrites, and so have to come before it.
+  /// From this cluster on, clusters have nodes that follow an effect. Such nodes join no earlier
+  /// cluster: it may read what the effect overwrites, and so has to come before it.
   Id first_late = 0;
-  /// The first cluster with a node that has control inputs; none without one.
+  /// The first cluster with a node that has control inputs; none if there is none.
   Id first_controlled = none;
   NeedSets need_sets;        ///< bits are numbers of Roots::values
   Pool<Id> needs;            ///< by node: the names that need it, in need_sets
@@ -115,17 +116,17 @@ struct Fused {
   Pool<Id> part_of;  ///< by value: in parts, or none; empty if there are no parts
 
   constexpr const Window* window(Id value) const {
-    const bool is_window = value < window_of.size() && window_of.data()[value] != none;
-    return is_window ? &windows.data()[window_of.data()[value]] : nullptr;
+    const bool is_window = value < window_of.size() && window_of.items[value] != none;
+    return is_window ? &windows.items[window_of.items[value]] : nullptr;
   }
   constexpr const Part* part(Id value) const {
-    const bool is_part = value < part_of.size() && part_of.data()[value] != none;
-    return is_part ? &parts.data()[part_of.data()[value]] : nullptr;
+    const bool is_part = value < part_of.size() && part_of.items[value] != none;
+    return is_part ? &parts.items[part_of.items[value]] : nullptr;
   }
 };
 
-/// Which axes of the space of `out` (its axes of extent other than 1), as bits, a tensor of shape
-/// `in` runs along when it broadcasts to it.
+/// The axes of the space of `out` (its axes of extent other than 1), as bits, along which a tensor
+/// of shape `in` runs when it broadcasts to `out`.
 constexpr unsigned broadcast_axes(const Dims& in, const Dims& out) {
   unsigned axes = 0;
   int axis = 0;
@@ -138,7 +139,7 @@ constexpr unsigned broadcast_axes(const Dims& in, const Dims& out) {
   return axes;
 }
 
-/// The same of positions along an axis of a tensor of shape `in`: they run along that axis alone.
+/// The same for positions along an axis of a tensor of shape `in`: they run along that axis only.
 constexpr unsigned position_axes(const Dims& in, int along, const Dims& out) {
   const int axis = along + out.rank - in.rank;
   if (in.extent[along] == 1 || out.extent[axis] == 1) return 0;
@@ -147,7 +148,7 @@ constexpr unsigned position_axes(const Dims& in, int along, const Dims& out) {
   return 1u << before;
 }
 
-/// Axes of the space of a cluster's row values as axes of its space.
+/// The axes of a cluster's row values as axes of its space.
 constexpr unsigned spread_axes(unsigned axes, unsigned reduced, int rank) {
   unsigned spread = 0;
   for (int i = 0; i < rank; ++i) {
@@ -158,8 +159,8 @@ constexpr unsigned spread_axes(unsigned axes, unsigned reduced, int rank) {
   return spread;
 }
 
-/// Whether operands that run along `axes` fit a geometry: along all reduced axes or none, and
-/// along all axes inside of them or none. A kernel has one loop for either.
+/// Whether operands that run along `axes` fit a geometry: along all reduced axes or none, and along
+/// all axes inside of them or none. A kernel has one loop for each of the two.
 constexpr bool fits_geometry(unsigned axes, unsigned reduced, int rank) {
   unsigned inner = 0;
   for (int i = rank - 1; i >= 0 && (reduced >> i & 1u) == 0; --i) inner |= 1u << i;
@@ -168,7 +169,7 @@ constexpr bool fits_geometry(unsigned axes, unsigned reduced, int rank) {
   return reduced_fits && inner_fits;
 }
 
-/// The same of a cluster, whatever its geometry is.
+/// The same for a cluster of any geometry.
 constexpr bool fits_cluster(unsigned axes, const Cluster& c) {
   const unsigned together = axes & c.together;
   return (together == 0 || together == c.together) && fits_geometry(axes, c.reduced, c.rank);

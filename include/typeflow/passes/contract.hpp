@@ -3,17 +3,17 @@
 
 // Contraction: a * b + c becomes fma(a, b, c) where nothing else uses the product.
 //
-// It stands before clusters are chosen, so that a value is rounded alike whichever kernel computes
-// it. Whether a product has another use is known only when dead code is gone: no rule of an
-// operation could ask for it.
+// It runs before clusters are chosen, so that a value is rounded alike in every kernel. Whether a
+// product has another use is known only after dead code is gone, so no operation's rule could do
+// this.
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Contracts sums of products in a graph that holds what is needed alone, its nodes in order.
-/// `uses` counts those of each value; products that have none left go from the order.
+/// Contracts sums of products in a graph without dead code, its nodes in order. `uses` counts the
+/// uses of each value. Products without a use leave the order.
 constexpr void contract(Graph& graph, Pool<Id>& order, Pool<Id>& uses) {
   (void)sizeof(detail::BindOp<ops::Fma>);
   (void)sizeof(detail::BindOp<ops::Fms>);
@@ -30,21 +30,21 @@ constexpr void contract(Graph& graph, Pool<Id>& order, Pool<Id>& uses) {
     const Id id = ids[i];
     Node& sum = nodes[id];
     const std::uint64_t op = sum.op->id;
-    if (op == mul && uses[sum.outputs.first] == 0) continue;
+    if (op == mul && uses.items[sum.outputs.first] == 0) continue;
     ids[--first] = id;
     if (op != add && op != sub) continue;
     const Id type = values[sum.outputs.first].type;
-    if (!is_floating(graph.types[type].dtype)) continue;
+    if (!is_floating(graph.types.items[type].dtype)) continue;
     for (int side = 0; side < 2; ++side) {
       const Id product = graph.input(sum, side);
       const Node& factors = nodes[values[product].node];
-      if (factors.op->id != mul || uses[product] != 1 || values[product].type != type ||
+      if (factors.op->id != mul || uses.items[product] != 1 || values[product].type != type ||
           !(factors.device == sum.device)) {
         continue;
       }
       const Id inputs[] = {graph.input(factors, 0), graph.input(factors, 1),
                            graph.input(sum, 1 - side)};
-      uses[product] = 0;
+      uses.items[product] = 0;
       sum.inputs = graph.append(inputs, 3);
       sum.source.make_part_of(*sum.op);
       sum.op = op == add ? &record<ops::Fma> : side == 0 ? &record<ops::Fms> : &record<ops::Fnma>;

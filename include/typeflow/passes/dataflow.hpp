@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the values of a graph with primitives of control flow live (ops/control/primitives.hpp): in
-// which frame, and on which sides of Switches. Such a place is a Context, and contexts form a tree:
-// a node is in the innermost context of its inputs, which lie on one path. What does not fit is the
-// model's mistake, and said as the edge at fault.
+// Where the values of a graph with primitives of control flow (ops/control/primitives.hpp) live: in
+// which frame, and on which sides of Switches. Such a place is a Context, and contexts form a tree.
+// A node is in the innermost context of its inputs, which must lie on one path of the tree.
+// Otherwise the model has a mistake, and the message names the edge.
 //
-// Where a frame lies depends on all that enters it, which may come later than what leaves it. So
-// the nodes are gone over until nothing changes.
+// The place of a frame depends on everything that enters it, which may come later than what leaves
+// it. So the nodes are visited until nothing changes.
 
 #include <cstdint>
 
@@ -31,16 +31,16 @@ struct Context {
 /// Whether a value is the same in all iterations of its frame.
 enum class Varies : std::uint8_t {
   yes,
-  by_loop,  ///< it is made of what enters as a constant
-  never     ///< it is made of constants, and needs no Enter
+  by_loop,  ///< made from values that enter as constants
+  never     ///< made from constants, which need no Enter
 };
 
-/// What is known of a frame.
+/// Facts about a frame.
 struct FrameUse {
   Id context;    ///< none: nothing enters it
   Id from;       ///< a value that enters it and is no constant
   Id condition;  ///< the value of its LoopCond; none if there is none
-  Id level;      ///< the highest of what enters
+  Id level;      ///< the highest level of what enters
 };
 
 class Dataflow {
@@ -73,11 +73,11 @@ class Dataflow {
   constexpr Id context_of(Id value) const { return context_[value]; }
   constexpr Id context_of_region(Id region) const { return region_context_[region]; }
   constexpr Varies varies(Id value) const { return varies_[value]; }
-  /// How many branches and loops made of primitives one after the other a value depends on: what is
-  /// of one level can be part of one branch.
+  /// The longest chain of branches and loops made of primitives on which a value depends. Values of
+  /// one level can be part of one branch.
   constexpr Id level(Id value) const { return level_[value]; }
   constexpr const FrameUse& frame(Id number) const { return frames_[number]; }
-  /// A side of a predicate inside of a context; none if no Switch leads there.
+  /// One side of a predicate inside of a context; none if no Switch leads there.
   constexpr Id find_side(Id parent, Id predicate, bool side) const {
     for (Id id = 0; id < contexts_.size(); ++id) {
       const Context& c = contexts_[id];
@@ -88,7 +88,7 @@ class Dataflow {
     }
     return none;
   }
-  /// What a Merge has over its back edge; none if nothing is connected.
+  /// The value that a Merge gets over its back edge; none if nothing is connected.
   constexpr Id next_of(Id merge) const {
     for (int i = 0; i < graph_.back_edge_count(); ++i) {
       const BackEdge edge = graph_.back_edge(i);
@@ -105,7 +105,7 @@ class Dataflow {
  private:
   constexpr const Node& maker(Id value) const { return graph_.node_of(value); }
 
-  /// The mistake that an edge is.
+  /// Records the mistake of an edge.
   constexpr void fail(Id value, Id node, const char* sentence) {
     if (!error_.empty()) return;
     error_ << "the edge from ";
@@ -114,7 +114,7 @@ class Dataflow {
     print(error_, graph_.nodes[node]);
     error_ << ": " << sentence;
   }
-  /// The mistake that a node is.
+  /// Records the mistake of a node.
   constexpr void fail(Id node, const char* sentence) {
     if (!error_.empty()) return;
     print(error_, graph_.nodes[node]);
@@ -127,7 +127,7 @@ class Dataflow {
     while (context != none && context != outer) context = contexts_[context].parent;
     return context == outer;
   }
-  /// The context of the frame, or of the region, that a context is part of.
+  /// The context of the frame, or of the region, around a context.
   constexpr Id frame_of(Id context) const {
     while (contexts_[context].kind == Context::Kind::side) context = contexts_[context].parent;
     return context;
@@ -162,7 +162,7 @@ class Dataflow {
     }
   }
 
-  /// What a node's inputs have in common.
+  /// The facts that a node's inputs share.
   struct Common {
     Id context;
     Varies varies;
@@ -178,7 +178,7 @@ class Dataflow {
     for (Id k = 0; k < node.outputs.count; ++k) set_value(node.outputs.first + k, common);
   }
 
-  /// A value from outside of the node's region: that one's owner is given it.
+  /// A value from outside of the node's region: the region's owner captures it.
   constexpr bool is_outer(const Node& node, Id value) const {
     return maker(value).region != node.region && !is_made_anywhere(*maker(value).op);
   }
@@ -216,7 +216,7 @@ class Dataflow {
       fail_dead(value, id, common.from);
     }
   }
-  /// Two inputs of a node are in different frames. At fault is the one from outside, if one is.
+  /// Two inputs of a node are in different frames. If one is from outside, it is at fault.
   constexpr void fail_crossing(Id a, Id id, Id b) {
     if (!error_.empty()) return;
     const bool a_inside = lies_in_context(context_[a], frame_of(context_[b]));
@@ -285,7 +285,7 @@ class Dataflow {
     }
     set(node, common);
   }
-  /// Effects of a region keep their order, so none is of a lower level than those before it.
+  /// A region's effects keep their order, so none has a lower level than those before it.
   constexpr void place_effect(Id id) {
     const Node& node = graph_.nodes[id];
     for (Id k = 0; k < node.inputs.count; ++k) {
@@ -359,7 +359,7 @@ class Dataflow {
     }
     set(node, {use.context, op.constant != 0 ? Varies::by_loop : Varies::yes, common.level, none});
   }
-  /// A frame lies in the innermost of the contexts that it is entered from.
+  /// A frame lies in the innermost of the contexts from which it is entered.
   constexpr void enter(FrameUse& use, Id from, Id value, Id id) {
     const Id parent = contexts_[use.context].parent;
     if (lies_in_context(from, use.context)) {
@@ -404,7 +404,7 @@ class Dataflow {
     }
     known = node.outputs.first;
   }
-  /// Whether a context is what a frame's LoopCond leads to.
+  /// Whether a frame's LoopCond leads to this context.
   constexpr bool is_side_of_loop(Id id, bool side) const {
     const Context& context = contexts_[id];
     if (context.kind != Context::Kind::side || context.side != side) return false;
@@ -472,7 +472,7 @@ class Dataflow {
            "what is inside of them merged";
   }
 
-  /// What shows when all nodes are there.
+  /// Checks that need all nodes.
   constexpr void check_frames() {
     Pool<char> connected(graph_.values.size(), 0);
     for (int i = 0; i < graph_.back_edge_count(); ++i) {
@@ -502,7 +502,7 @@ class Dataflow {
     }
   }
 
-  /// A state's first value is alive exactly where the loop runs.
+  /// A state's initial value must be alive exactly where the loop runs.
   constexpr void check_first_value(Id id) {
     const Node& node = graph_.nodes[id];
     const ops::Enter op = decode<ops::Enter>(graph_, node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The order of effects, which fusing, scheduling and lowering ask.
+// The order of effects, for fusing, scheduling and lowering.
 //
 //   start    What reads a variable by its handle reads the value at the start of the run: it comes
 //            before all that write the variable. Nodes that follow an effect can't: they read a
@@ -11,9 +11,9 @@
 //   after    A node with control inputs comes after all effects that these tokens stand for.
 //   outside  Effects that are no write of a variable stay in the model's order.
 //
-// AccessOrder is the second rule, of anything that is read and written; EffectOrder is all of them
-// but the first, of nodes. Whoever puts nodes into kernels, or kernels into an order, has it answer
-// which nodes come before one.
+// AccessOrder is the second rule, for anything that is read and written. EffectOrder is all rules
+// but the first, for nodes. Passes that put nodes into kernels, or kernels into an order, ask it
+// which nodes come before another.
 
 #include <utility>
 
@@ -23,30 +23,31 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Reads and writes of places, each by someone: places and accessors are numbers.
+/// Reads and writes of places by accessors. Places and accessors are numbers.
 class AccessOrder {
  public:
   constexpr AccessOrder() = default;
   constexpr explicit AccessOrder(int places) : places_(places, Place{none, none}) {}
 
-  /// Calls f for whoever comes before a read of the place: the last to write it.
+  /// Calls f for the accessor before a read of the place: the last one to write it.
   template <class F>
   constexpr void before_read(Id place, const F& f) const {
-    const Id write = places_[place].write;
+    const Id write = places_.items[place].write;
     if (write != none) f(write);
   }
-  /// Calls f for all that come before a write of the place: the last to write it, then those that
-  /// have read it since, the last first.
+  /// Calls f for all accessors before a write of the place: the last one to write it, then those
+  /// that have read it since, the last first.
   template <class F>
   constexpr void before_write(Id place, const F& f) const {
     before_read(place, f);
-    for (Id r = places_[place].readers; r != none; r = readers_[r].next) f(readers_[r].who);
+    for (Id r = places_.items[place].readers; r != none; r = readers_.items[r].next)
+      f(readers_.items[r].who);
   }
 
   constexpr void add_read(Id place, Id who) {
-    places_[place].readers = readers_.push(Reader{who, places_[place].readers});
+    places_.items[place].readers = readers_.push(Reader{who, places_.items[place].readers});
   }
-  constexpr void add_write(Id place, Id who) { places_[place] = Place{who, none}; }
+  constexpr void add_write(Id place, Id who) { places_.items[place] = Place{who, none}; }
 
  private:
   struct Place {
@@ -61,9 +62,9 @@ class AccessOrder {
   Pool<Reader> readers_;
 };
 
-/// Calls f for the nodes of the effects that a token stands for, in order; for one as often as it
-/// is named. (No recursion: `step += ...` in a loop makes groups of groups, as deep as the loop is
-/// long.)
+/// Calls f for the nodes of the effects that a token stands for, in order, and for a node as often
+/// as it is named. (No recursion, because `step += ...` in a loop nests groups as deep as the loop
+/// is long.)
 template <class F>
 constexpr void each_effect(const Graph& graph, Id token, const F& f) {
   const Node* const nodes = graph.nodes.data();
@@ -82,15 +83,15 @@ constexpr void each_effect(const Graph& graph, Id token, const F& f) {
       continue;
     }
     const Range inputs = nodes[id].inputs;
-    for (Id k = inputs.count - 1; k >= 0; --k) pending.push(graph.operands[inputs.first + k]);
+    for (Id k = inputs.count - 1; k >= 0; --k) pending.push(graph.operands.items[inputs.first + k]);
   }
 }
 
-/// Calls f(Access) for what the regions of a branch or a loop read and write.
+/// Calls f(Access) for the reads and writes of the regions of a branch or a loop.
 template <class F>
 constexpr void each_access(const Graph& graph, const Node& node, const F& f) {
-  const Range accesses = graph.regions[graph.lists[node.regions.first]].accesses;
-  for (Id k = 0; k < accesses.count; ++k) f(Access::decode(graph.lists[accesses.first + k]));
+  const Range accesses = graph.regions.items[graph.lists.items[node.regions.first]].accesses;
+  for (Id k = 0; k < accesses.count; ++k) f(Access::decode(graph.lists.items[accesses.first + k]));
 }
 
 /// Calls f(variable) for the variables that a node writes, itself or in its regions.
@@ -105,7 +106,7 @@ constexpr void each_written_variable(const Graph& graph, const Node& node, const
   }
 }
 
-/// Whether a node writes a variable, or reads one as it is then.
+/// Whether a node writes a variable, or reads one's present value.
 constexpr bool is_present_access(const Graph& graph, const Node& node) {
   if (node.op->kind != Kind::control) {
     return writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
@@ -131,19 +132,19 @@ class EffectOrder {
   constexpr explicit EffectOrder(const Graph& graph)
       : graph_(&graph), accesses_(graph.variable_records.size() + 1) {}
 
-  /// Whether there is anything to say of a node.
+  /// Whether a node takes part in this order.
   constexpr bool concerns(const Node& node) const {
     return node.controls.count != 0 || is_present_access(*graph_, node) ||
            is_effect_outside(*graph_, node);
   }
 
-  /// Calls before(n) for the nodes n that come before this one, and has those that are placed later
-  /// come after it where they must. Nodes are placed in the model's order.
+  /// Calls before(n) for the nodes n that come before this one, and records it for those that are
+  /// placed later. Nodes are placed in the model's order.
   template <class F>
   constexpr void place(Id id, const F& before) {
-    const Node& node = graph_->nodes.data()[id];
+    const Node& node = graph_->nodes.items[id];
     for (Id k = 0; k < node.controls.count; ++k) {
-      each_effect(*graph_, graph_->operands[node.controls.first + k], before);
+      each_effect(*graph_, graph_->operands.items[node.controls.first + k], before);
     }
     if (writes_variable(node.op->kind)) {
       write(variable_of(node), id, before);
@@ -159,18 +160,18 @@ class EffectOrder {
     }
   }
 
-  /// Calls before(n) for the nodes n that a write has to come after because of its variable,
-  /// without placing it.
+  /// Calls before(n) for the nodes n that come before a write because of its variable, without
+  /// placing the write.
   template <class F>
   constexpr void before_write(const Node& node, const F& before) const {
     accesses_.before_write(variable_of(node), before);
   }
 
-  /// A node reads the value that a variable has at the start: before any node is placed.
+  /// Records that a node reads a variable's start value, before any node is placed.
   constexpr void read_start(Id variable, Id node) { accesses_.add_read(variable, node); }
 
  private:
-  /// One place for all that is outside.
+  /// One place for everything outside.
   constexpr Id outside() const { return graph_->variable_records.size(); }
   constexpr Id variable_of(const Node& node) const {
     return graph_->variable_index(graph_->input(node, 0));
@@ -193,7 +194,7 @@ class EffectOrder {
 /// An order of nodes in which those that follow an effect come last.
 struct EffectsLast {
   Pool<Id> order;
-  int first_effect = 0;  ///< where in the order they begin
+  int first_effect = 0;  ///< where they begin in the order
 };
 
 class EffectSplitter {
@@ -216,7 +217,7 @@ class EffectSplitter {
     Pool<char> follows_effect(graph_.nodes.size(), 0);
     char* const follows = follows_effect.data();
     Pool<Id> late;
-    bool outside_late = false;  // an effect outside is late: then those behind it are, too
+    bool outside_late = false;  // an effect outside is late, so those behind it are, too
     for (int i = first; i < count; ++i) {
       const Id id = order[i];
       const Node node = nodes[id];
@@ -244,28 +245,29 @@ class EffectSplitter {
   }
 
  private:
-  /// Has nodes that follow effects read copies of the variables that are written.
+  /// Makes nodes that follow effects read copies of the variables that are written.
   constexpr void copy_old_values(const Pool<Id>& late) {
     Pool<char> written(graph_.values.size(), 0);
     for (const Id id : late) {
-      each_written_variable(graph_, graph_.nodes[id], [&](Id variable) {
-        written[graph_.variable_records[variable].value] = 1;
+      each_written_variable(graph_, graph_.nodes.items[id], [&](Id variable) {
+        written[graph_.variable_records.items[variable].value] = 1;
       });
     }
     for (const Id id : late) {
-      const Node node = graph_.nodes[id];
+      const Node node = graph_.nodes.items[id];
       if (node.op->effect == SideEffect::reads_state || node.op->kind == Kind::group) continue;
       for (Id k = writes_variable(node.op->kind) ? 1 : 0; k < node.inputs.count; ++k) {
-        const Id value = graph_.operands[node.inputs.first + k];
+        const Id value = graph_.operands.items[node.inputs.first + k];
         const Id shown = viewed(value);
         if (shown < written.size() && written[shown] != 0) {
-          graph_.operands[node.inputs.first + k] = snapshot(value, node);
+          const Id copy = snapshot(value, node);  // may move the operands
+          graph_.operands.items[node.inputs.first + k] = copy;
         }
       }
     }
   }
 
-  /// What a view of a view of it shows.
+  /// The value that views of views show.
   constexpr Id viewed(Id value) const {
     const Node* node = &graph_.node_of(value);
     while (node->op->kind == Kind::view) {
@@ -275,14 +277,15 @@ class EffectSplitter {
     return value;
   }
 
-  /// A copy of a variable's value, or of a view of it, at the start of the run.
+  /// A copy, made at the start of the run, of a variable's value or of a view of it.
   constexpr Id snapshot(Id variable, const Node& node) {
     graph_.scope = node.scope;
     graph_.source = node.source;
     graph_.device = node.device;
     const Id known = graph_.values.size();
-    const Id copy = add_node(graph_, ops::After{}, &variable, 1, graph_.values[variable].type).id;
-    if (copy == known) out_.order.push(graph_.values[copy].node);  // one for all that need it
+    const Id copy =
+        add_node(graph_, ops::After{}, &variable, 1, graph_.values.items[variable].type).id;
+    if (copy == known) out_.order.push(graph_.values.items[copy].node);  // one for all that need it
     return copy;
   }
 
@@ -290,8 +293,8 @@ class EffectSplitter {
   EffectsLast out_;
 };
 
-/// Puts nodes that follow an effect last. What they read of variables is the value at the start of
-/// the run, so a variable that is written is copied for them first.
+/// Puts nodes that follow an effect last. Their reads of variables mean the start of the run, so a
+/// variable that is written is copied for them first.
 constexpr EffectsLast put_effects_last(Graph& graph, const Pool<Id>& order) {
   return EffectSplitter(graph).run(order);
 }

@@ -3,23 +3,23 @@
 
 // Fusion: which nodes become one kernel.
 //
-// Nodes are visited in order; each joins the cluster of one of its producers where that is legal,
-// merges the clusters of the others into it where that is too, or starts its own. Three kinds:
+// Nodes are visited in order. A node joins the cluster of one of its producers where that is legal,
+// and merges the clusters of the others into it where that is legal, too. Otherwise it starts a
+// cluster. There are three kinds:
 //
-//   loop         elementwise nodes over one space of indices, at most one geometry of reductions
-//                over it, and what follows them: per row (a softmax's sum, its logarithm), and
-//                elementwise again (the division by it), which makes the next phase of the kernel
-//   contraction  sums of products and the elementwise nodes that follow it on its tile
+//   loop         elementwise nodes over one index space, with at most one geometry of reductions
+//                over it, and what follows these: per row (a softmax's sum, its logarithm), then
+//                elementwise again (the division by it), which is the kernel's next phase
+//   contraction  sums of products, and the elementwise nodes that follow on their tile
 //   single       an operation with a kernel of its own; it may change a variable in place
 //
 // A space is a shape without its axes of extent 1. A reduction splits its axes into outer, reduced
-// and inner ones; values per outer (and inner) index are called row values. Every cluster has a
-// depth greater than those of the clusters that it reads, so the clusters never form a cycle.
+// and inner ones. Values for each outer (and inner) index are called row values. Every cluster is
+// deeper than the clusters that it reads, so clusters never form a cycle.
 //
-// Nodes are put together only if the same names need them, of the names that runs will ask for
-// (Roots::kept): so such a run computes nothing, and asks for no feed, that it does not need. A run
-// that asks for another name may find its value in a kernel that does more; it gets a program of
-// its own (lower/selection.hpp).
+// Nodes are put together only if the same kept names need them (Roots::kept). So a run of kept
+// names computes nothing, and asks for no feed, that it does not need. A run of another name may
+// find its value in a kernel that does more; it gets a program of its own (lower/selection.hpp).
 //
 // An assignment joins the cluster that computes its value, which then writes the variable in place.
 
@@ -95,7 +95,7 @@ class Fuser : ClusterBuilder {
   constexpr void start_contraction(Id id, const Node& node) {
     Cluster& c = start(id, node, ClusterKind::contraction, type_);
     if (!node.op->contraction->whole_rows) return;
-    const Dims& dims = graph_.types[type_].dims;
+    const Dims& dims = graph_.types.items[type_].dims;
     const bool columns = dims.rank > 0 && dims.extent[dims.rank - 1] != 1;
     c.together = all(columns ? c.rank - 1 : c.rank);
   }
@@ -112,14 +112,14 @@ class Fuser : ClusterBuilder {
     follow_effects(id, node);
   }
 
-  /// How a node would sit in a cluster.
+  /// How a node would fit into a cluster.
   struct Seat {
     bool fits;
     bool is_row;
     int phase;
   };
 
-  /// Whether the elementwise node at hand may join, by space, geometry, limits and depth.
+  /// Whether the current elementwise node may join, by space, geometry, limits and depth.
   constexpr Seat seat(Id cluster, const Node& node) const {
     const Cluster& c = clusters_[cluster];
     const Id space = types_[result_].space;
@@ -210,8 +210,8 @@ class Fuser : ClusterBuilder {
     add(best, id, node, best_seat.is_row, best_seat.phase);
   }
 
-  /// Makes one of the clusters that the node at hand reads but can't join, where it can: they are
-  /// over one space, and needed by the same names.
+  /// If the clusters that the current node reads cannot take it, merges them where possible: they
+  /// have one space, and the same names need them.
   constexpr void merge_producers() {
     for (int k = 1; k < count_; ++k) {
       const Id a = cluster_of_[look_[k].node];
@@ -240,8 +240,8 @@ class Fuser : ClusterBuilder {
     look(node);
     const Operand x = look_[0];
     const Id rows = types_[type_].space;
-    const unsigned reduced =
-        squeezed_axes(graph_.attributes[node.attributes.first], graph_.types[x.type].dims);
+    const unsigned reduced = squeezed_axes(graph_.attributes.items[node.attributes.first],
+                                           graph_.types.items[x.type].dims);
     const Id producer = cluster_of_[x.node];
     if (fuse_ && producer != none && reduced != 0) {
       Cluster& c = clusters_[producer];
@@ -291,8 +291,8 @@ class Fuser : ClusterBuilder {
     follow_effects(id, node);
   }
 
-  /// Whether a cluster can come after all that a write has to follow: nothing follows it yet, or
-  /// they are less deep.
+  /// Whether a cluster can come after everything before a write: no other cluster reads it yet, or
+  /// it is deeper.
   constexpr bool may_follow(Id cluster, const Node& write) const {
     const Cluster& c = clusters_[cluster];
     bool may = true;
@@ -324,7 +324,7 @@ class Fuser : ClusterBuilder {
       }
       for (Id k = 0; k < member.inputs.count && reads; ++k) {
         if (storage_[inputs[k]] != variable) continue;
-        // The old value is read, too: only at the place that is written, and before it is.
+        // The old value is read, too, but only at the element that is written, and before it is.
         if (member.op->kind != Kind::elementwise || (is_row_[m] != 0) != to_row ||
             (!to_row && c.phases > 1)) {
           return false;

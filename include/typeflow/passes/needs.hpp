@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Who needs a node: sets of the names that a run can ask for.
+// Needs: for each node, the set of names that need it.
 //
-// A kernel that computes two values computes both in every run that asks for either. Whether that
-// is what a run wants is a question about sets of names, of which a graph has few: most nodes are
-// needed by the same names. Each set is kept once, and is a number.
+// A kernel that computes two values computes both in every run that asks for either. Whether a run
+// needs both is a question about sets of names. A graph has few of them, because the same names
+// need most nodes. Each set is stored once, and is a number.
 
 #include <cstdint>
 
@@ -17,9 +17,9 @@ namespace typeflow::inline TYPEFLOW_TARGET::ir {
 /// Sets of names, by number. Bits stand for names.
 class NeedSets {
  public:
-  /// What no name needs.
+  /// The set of nodes that no name needs.
   static constexpr Id nobody = 0;
-  /// What is needed, but by no name that has a bit.
+  /// The set of nodes that are needed, but by no name that has a bit.
   static constexpr Id somebody = 1;
 
   constexpr NeedSets() = default;
@@ -29,13 +29,13 @@ class NeedSets {
     add_empty();
   }
 
-  /// The set of one bit.
+  /// The set with one bit.
   constexpr Id of(int bit) {
     std::uint32_t* const words = add_empty();
     words[bit / 32] = std::uint32_t{1} << (bit % 32);
     return share();
   }
-  /// The bits of both.
+  /// The bits of both sets.
   constexpr Id unite(Id a, Id b) {
     if (a == b || b <= somebody) return a == nobody ? b : a;
     if (a <= somebody) return b;
@@ -47,7 +47,7 @@ class NeedSets {
     last_b_ = b;
     return last_ = share();
   }
-  /// The bits of the first that the second has, too.
+  /// The bits that both sets have.
   constexpr Id intersect(Id a, Id b) {
     add_empty();
     std::uint32_t* const words = words_.data() + count() * width_ - width_;
@@ -72,7 +72,7 @@ class NeedSets {
     for (int i = 0; i < width_; ++i) words[i] = 0;
     return words;
   }
-  /// The number of the set that was added last, which goes if there is an equal one.
+  /// The number of the set that was added last. It is removed again if an equal one exists.
   constexpr Id share() {
     const Id added = count() - 1;
     const std::uint32_t* const words = words_of(added);
@@ -103,28 +103,28 @@ class NeedSets {
   Pool<std::uint32_t> words_;
   Pool<Id> buckets_{bucket_count, none};
   Pool<Entry> chain_;
-  Id last_a_ = nobody;  // of the last union, and what it is
+  Id last_a_ = nobody;  // the last union and its result
   Id last_b_ = nobody;
   Id last_ = nobody;
 };
 
-/// What runs can ask for, as fusing has to know it.
+/// The names of a graph, for fusing.
 struct Roots {
   Pool<Id> values;  ///< values and tokens, by number of the name
-  /// By number: whether a run that asks for it must not cost a program of its own. Kernels are made
-  /// so that it never computes more than it needs. Empty: all runs ask for all.
+  /// By number: whether a run that asks for it must not cost a program of its own. Kernels are then
+  /// made so that such a run computes no more than it needs. Empty: all runs ask for everything.
   Pool<char> kept;
 };
 
-/// Who needs the nodes of a graph.
+/// The names that need a graph's nodes.
 struct NodeNeeds {
   NeedSets sets;   ///< bits are numbers of Roots::values
   Pool<Id> needs;  ///< by node: the names that need it
-  Pool<Id> kept;   ///< by set: of its names, those that are kept
+  Pool<Id> kept;   ///< by set: the kept ones of its names
 };
 
-/// For every node, which names need it. `order` has all that they need, producers first; `map`
-/// gives the values of the roots in this graph.
+/// Finds, for every node, the names that need it. `order` has all nodes that the names need,
+/// producers first. `map` gives the roots' values in this graph.
 constexpr NodeNeeds find_needs(const Graph& graph, const Pool<Id>& nodes_in_order,
                                const Roots& roots, const Pool<Id>& map) {
   NodeNeeds out;

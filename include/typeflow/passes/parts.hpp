@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Parts: values that the loop which computes them writes where they are wanted, into the memory of
-// a tensor that is put together of them.
+// Parts: values that are computed directly in the memory of a tensor that is put together from
+// them.
 //
-// A concatenation computes nothing, nor does a pad inside of its borders. If only it reads an
-// operand, and a loop computes that one, the loop can store its elements where they belong in the
-// result: they are written once. The operation stays a step, for what has no such place: operands
-// that others compute, borders. The result has memory from the first of its parts on.
+// A concatenation computes nothing, nor does a pad inside of its borders. If nothing else reads an
+// operand, and a loop computes it, the loop can store its elements where they belong in the result:
+// they are written once. The operation stays a step, for its borders and for operands that others
+// compute. The result has memory from its first part on.
 
 #include <cstdint>
 
@@ -25,20 +25,20 @@ class PartFinder {
       : graph_(simplified.graph), fused_(fused), limits_(limits) {
     for (const Cluster& c : fused_.clusters) {
       if (c.kind != ClusterKind::single || c.merged) continue;
-      const Node& node = graph_.nodes.data()[c.first];
+      const Node& node = graph_.nodes.items[c.first];
       if (node.op->holds_inputs) wholes_.push(c.first);
     }
     if (wholes_.empty()) return;
     reads_ = Pool<int>(graph_.values.size(), 0);
     count_reads();
-    // What has a name is in memory of its own.
+    // Named values have memory of their own.
     for (const Id value : roots.values) pin(simplified.map[value]);
     for (const Id value : stored) pin(simplified.map[value]);
   }
 
   constexpr void run() {
     for (const Id id : wholes_) {
-      const Node& node = graph_.nodes[id];
+      const Node& node = graph_.nodes.items[id];
       for (int k = 0; k < node.inputs.count; ++k) consider(node, k);
     }
   }
@@ -51,30 +51,32 @@ class PartFinder {
         for (int i = 0; i < c.inputs; ++i) ++reads_[c.input[i]];
         continue;
       }
-      const Node& node = graph_.nodes[c.first];
-      for (Id k = 0; k < node.inputs.count; ++k) ++reads_[fused_.storage[graph_.input(node, k)]];
+      const Node& node = graph_.nodes.items[c.first];
+      for (Id k = 0; k < node.inputs.count; ++k)
+        ++reads_[fused_.storage.items[graph_.input(node, k)]];
     }
-    // An assignment that is in the cluster of its value now may get one of its own.
+    // An assignment in the cluster of its value may still get a cluster of its own.
     for (const Id id : fused_.order) {
-      const Node& node = graph_.nodes.data()[id];
-      if (node.op->kind != Kind::write || fused_.needs[id] == NeedSets::nobody) continue;
-      ++reads_[fused_.storage[graph_.input(node, 1)]];
+      const Node& node = graph_.nodes.items[id];
+      if (node.op->kind != Kind::write || fused_.needs.items[id] == NeedSets::nobody) continue;
+      ++reads_[fused_.storage.items[graph_.input(node, 1)]];
     }
   }
   constexpr void pin(Id value) {
-    if (value == none || fused_.needs[graph_.values[value].node] == NeedSets::nobody) return;
-    ++reads_[fused_.storage[value]];
+    if (value == none || fused_.needs.items[graph_.values.items[value].node] == NeedSets::nobody)
+      return;
+    ++reads_[fused_.storage.items[value]];
   }
 
-  /// Operand k of an operation that puts its operands into its result.
+  /// Considers operand k of an operation that puts its operands into its result.
   constexpr void consider(const Node& node, int k) {
     const Id operand = graph_.input(node, k);
-    const Id value = fused_.storage[operand];
+    const Id value = fused_.storage.items[operand];
     if (reads_[value] != 1) return;
-    const Id producer = graph_.values[value].node;
-    const Id cluster = fused_.cluster_of[producer];
-    if (cluster == none || fused_.is_row[producer] != 0) return;
-    const Cluster& c = fused_.clusters[cluster];
+    const Id producer = graph_.values.items[value].node;
+    const Id cluster = fused_.cluster_of.items[producer];
+    if (cluster == none || fused_.is_row.items[producer] != 0) return;
+    const Cluster& c = fused_.clusters.items[cluster];
     if (c.kind != ClusterKind::loop || !(c.device == node.device)) return;
     const Id whole = node.outputs.first;
     if (!can_index(graph_.dims_of(whole)) || !can_index(graph_.dims_of(operand))) return;
@@ -87,7 +89,7 @@ class PartFinder {
     // Loops that fold over an axis that is not the innermost go down columns.
     if (c.rank == 0 || (c.reduced != 0 && (c.reduced >> (c.rank - 1) & 1u) == 0)) return false;
     const WindowAxes along = window_axes(part.layout, graph_.dims_of(part.operand),
-                                         graph_.types[c.space].dims, (1u << c.rank) - 1u);
+                                         graph_.types.items[c.space].dims, (1u << c.rank) - 1u);
     if (!along.fits || !fits_starts(along.starts, c.reduced, c.rank)) return false;
     const bool is_short = along.run.powers == 0 && along.run.coefficient < limits_.run;
     return along.stride[c.rank - 1] == Stride{1, 0} && !is_short;
@@ -97,11 +99,11 @@ class PartFinder {
   Fused& fused_;
   const FusionLimits limits_;
   Pool<Id> wholes_;  // nodes that put their operands into their results
-  Pool<int> reads_;  // by storage value: who wants it, names among them
+  Pool<int> reads_;  // by storage value: the number of readers, names among them
 };
 
-/// Finds operands that are written into the result which they are a part of.
-/// `stored`: values (of the original) that must be in memory at the end.
+/// Finds operands that can be written into the result of which they are a part. `stored`: values
+/// (of the original) that must be in memory at the end.
 constexpr void find_parts(const Simplified& simplified, Fused& fused, const Roots& roots,
                           const Pool<Id>& stored, const FusionLimits& limits = {}) {
   PartFinder(simplified, fused, roots, stored, limits).run();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Placement: every operation gets a device before anything is shared or fused, so that saying where
-// one runs that would run there anyway changes neither kernels nor bits.
+// Placement: every operation gets a device before anything is shared or fused. So pinning an
+// operation to the device where it would run anyway changes neither kernels nor bits.
 
 #include "typeflow/graph/graph.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Puts what the model leaves open on the first CPU.
+/// Puts operations without a device on the first CPU.
 constexpr void place(Graph& graph) {
   Node* const nodes = graph.nodes.data();
   const int count = graph.nodes.size();

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Primitives of control flow become branches and loops with regions: the same nodes that cond and
-// while_loop make, so that no later stage knows of dead values or frames.
+// Replaces primitives of control flow by branches and loops with regions, the same nodes that cond
+// and while_loop make. So no later stage knows dead values or frames.
 //
 // A Merge of two sides is a result of a Branch by the Switches' predicate; Merges that do not
-// depend on one another share one. A Leave is a result of its frame's Loop: the frame's Merges are
-// the states, what LoopCond is made of is the condition, and what comes over the back edges is the
-// body. What an iteration makes of values alone that enter as constants is computed in front of the
+// depend on one another share one Branch. A Leave is a result of its frame's Loop: the frame's
+// Merges are the states, LoopCond's input is the condition, and the values of the back edges are
+// the body. Computations of an iteration on values that enter as constants are done in front of the
 // loop.
 //
-// Nothing is changed but names, the model's lists and the records of recognized values: what
-// depends on primitives is made once more, behind all nodes, and Graph::recognized says what has
-// the place of what. What stood there before is used by nothing. So a model goes on with its
-// handles.
+// Only names, the model's lists and the records of recognized values change. Everything that
+// depends on primitives is made a second time, behind all nodes, and Graph::recognized maps each
+// replaced value to the new one. Nothing uses the old nodes, but the model's handles stay valid.
 
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
+#include "typeflow/front/control_gradient.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/primitives.hpp"
 #include "typeflow/passes/dataflow.hpp"
@@ -48,7 +48,7 @@ class Recognizer {
   }
 
  private:
-  /// A region that is being filled, and what stands there for values.
+  /// A region that is being filled, and the values that replace those of the graph in it.
   struct Scope {
     Id context;
     Id frame;  ///< of a loop's body: the context of the frame around it; else none
@@ -57,11 +57,11 @@ class Recognizer {
     Pool<Id> map;  ///< by value
   };
 
-  // Where values come from.
+  // The sources of values.
 
   constexpr const Node& maker(Id value) const { return graph_.nodes[graph_.values[value].node]; }
 
-  /// Past primitives that only lead a value to another place.
+  /// Skips primitives that only lead a value to another place.
   constexpr Id origin(Id value) const {
     for (;;) {
       const Node& node = maker(value);
@@ -76,7 +76,7 @@ class Recognizer {
   constexpr static bool is_loop_merge(const Node& node) {
     return is<ops::Merge>(*node.op) && node.inputs.count == 1;
   }
-  /// What stands for a value; none if nothing does yet.
+  /// The value that replaces this one; none if there is none yet.
   constexpr Id find(Id value, const Scope& scope) const {
     if (is_made_anywhere(*maker(value).op)) return value;
     for (const Scope* s = &scope; s != nullptr; s = s->outer) {
@@ -95,7 +95,8 @@ class Recognizer {
     graph_.fail(message);
     return value;
   }
-  /// The context in which a value is made: what is the same in all iterations, outside of the loop.
+  /// The context in which a value is made. Values that are the same in all iterations are made
+  /// outside of the loop.
   constexpr Id home(Id value) const {
     const Id context = dataflow_.context_of(value);
     return dataflow_.varies(value) == Varies::by_loop ? dataflow_.context(context).parent : context;
@@ -105,9 +106,9 @@ class Recognizer {
     return at == scope.context || (scope.frame != none && at == scope.frame);
   }
 
-  // What a scope has to make.
+  // The nodes that a scope has to make.
 
-  /// Makes in a scope what these values need.
+  /// Makes everything in a scope that these values need.
   constexpr void make(Scope& scope, const Pool<Id>& targets) {
     Pool<Id> nodes;
     Pool<char> visited(value_count_, 0);
@@ -132,7 +133,7 @@ class Recognizer {
     }
     make_nodes(scope, nodes);
   }
-  /// The values that a node is made of.
+  /// The values from which a node is made.
   constexpr Pool<Id> needs_of(const Node& node) const {
     if (is<ops::Leave>(*node.op)) {
       const FrameUse& frame = dataflow_.frame(frame_number(node));
@@ -171,7 +172,8 @@ class Recognizer {
     return dataflow_.context(dataflow_.context_of(graph_.input(merge, 0))).key;
   }
 
-  /// Nodes by their level and, within one, branches and loops first, then as they were made.
+  /// Sorts nodes by their level. Within a level branches and loops come first, then the order in
+  /// which they were made.
   constexpr void make_nodes(Scope& scope, const Pool<Id>& nodes) {
     Pool<char> listed(node_count_, 0);
     for (const Id id : nodes) listed[id] = 1;
@@ -206,7 +208,7 @@ class Recognizer {
   }
   constexpr Id level_of(Id id) const { return dataflow_.level(graph_.nodes[id].outputs.first); }
 
-  /// The values that a region has outside of all primitives, and all that they need.
+  /// The values of a region outside of all primitives, with everything that they need.
   constexpr void make_region(Scope& scope, Id region) {
     Pool<Id> targets;
     for (Id id = 0; id < node_count_; ++id) {
@@ -221,7 +223,7 @@ class Recognizer {
     make(scope, targets);
   }
 
-  // Making it.
+  // Making nodes.
 
   constexpr Node standing() const {
     Node node{};
@@ -296,7 +298,7 @@ class Recognizer {
                 Pool<Id>(value_count_, none)};
     const Region record = graph_.regions[from];
     for (Id k = 0; k < record.captures.count; ++k) {
-      // What a region captures may have another's place since (front/control_gradient.hpp).
+      // Another value may have replaced a capture of a region (front/control_gradient.hpp).
       const Id name = graph_.lists[record.captures.first + k];
       const Id given = graph_.input(owner, owner.inputs.count - record.captures.count + k);
       inner.map[name] = resolve(given, scope);
@@ -322,7 +324,7 @@ class Recognizer {
     return graph_.lists[graph_.regions[region].parameters.first + k];
   }
 
-  /// The branch of a Merge, and of those of the same level and predicate.
+  /// Makes the branch of a Merge, and of the other Merges of the same level and predicate.
   constexpr void make_branch(Scope& scope, Id id, const Pool<Id>& candidates) {
     const Node first = graph_.nodes[id];
     if (scope.map[first.outputs.first] != none) return;
@@ -352,7 +354,7 @@ class Recognizer {
       }
     }
   }
-  /// The region of a side: what the Merges have from there, each followed by that input's number.
+  /// Makes the region of a side: the Merges' inputs from there, each followed by its number.
   constexpr Id make_side(Scope& scope, const Pool<Id>& merges, const Node& at, bool side) {
     stand_at(at, scope.region);
     const Id region = open_region(graph_);
@@ -379,7 +381,7 @@ class Recognizer {
     return region;
   }
 
-  /// The loop of a Leave, and of its frame's others.
+  /// Makes the loop of a Leave, and of the other Leaves of its frame.
   constexpr void make_loop(Scope& scope, Id id, const Pool<Id>& candidates) {
     const Node first = graph_.nodes[id];
     if (scope.map[first.outputs.first] != none) return;
@@ -415,7 +417,7 @@ class Recognizer {
       put(scope, node.outputs.first, control_result(graph_, token, k, graph_.values[state].type));
     }
   }
-  /// A region that is given the states of an iteration.
+  /// Makes a region whose parameters are the states of an iteration.
   constexpr Id make_iteration(Scope& scope, Scope inner, const Pool<Id>& merges,
                               const Pool<Id>& targets, const Node& at) {
     stand_at(at, scope.region);
@@ -434,12 +436,12 @@ class Recognizer {
     return region;
   }
 
-  // What the model knows values by.
+  // Names and lists of the model.
 
   constexpr bool lies_inside(Id value) const {
     return dataflow_.context(dataflow_.context_of(value)).kind != Context::Kind::region;
   }
-  /// The value that has the place of one; none and a mistake if it may be dead where it is used.
+  /// The value that replaced this one; none, and a mistake, if it may be dead where it is used.
   constexpr Id moved(Id value, std::string_view what) {
     if (value >= value_count_) return value;
     const bool outside = maker(value).region == 0 && !lies_inside(value);
@@ -477,6 +479,7 @@ constexpr void recognize(Graph& graph) {
     return graph.fail(message << "gradients inside of a branch or a body, of a model with "
                                  "primitives of control flow; expected them outside of it");
   }
+  graph.control_gradient = &detail::control_gradient;
   Recognizer(graph).run();
 }
 

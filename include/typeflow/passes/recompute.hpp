@@ -3,11 +3,11 @@
 
 // Computing a value again where that is cheaper than memory.
 //
-// A value that leaves its cluster is written to memory, and read by each cluster that uses it. If
-// it follows by a few elementwise operations from what the cluster itself reads from memory, or
-// from its row values, all its readers can do these operations, too; then it is not written at all.
-// So a softmax's exponentials are made again from the logits by its gradient, and normalised
-// activations from what was normalised. Values keep their bits: the operations are the same.
+// A value that leaves its cluster is written to memory, and each cluster that uses it reads it. If
+// a few elementwise operations make it from what the cluster itself reads from memory, or from its
+// row values, all its readers can do these operations, too. Then it is not written at all. So its
+// gradient computes a softmax's exponentials again from the logits. Values keep their bits, because
+// the operations are the same.
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/fuse.hpp"
@@ -27,18 +27,22 @@ class Recomputer {
   constexpr void run() {
     const int count = fused_.clusters.size();
     find_readers();
-    // Upstream clusters first: what they read is settled when those that read them are looked at.
+    // Producers come first, because their inputs must be settled when their readers are visited.
     Id deepest = 0;
-    for (const Cluster& c : fused_.clusters) deepest = c.depth > deepest ? c.depth : deepest;
-    Pool<Id> by_depth(deepest + 1, none);
-    Pool<Id> next(count, none);
-    for (Id c = count - 1; c >= 0; --c) {
-      if (fused_.clusters[c].merged) continue;
-      next[c] = by_depth[fused_.clusters[c].depth];
-      by_depth[fused_.clusters[c].depth] = c;
+    const Cluster* const clusters = fused_.clusters.items;
+    for (Id c = 0; c < count; ++c) {
+      if (clusters[c].depth > deepest) deepest = clusters[c].depth;
     }
-    for (const Id first : by_depth) {
-      for (Id c = first; c != none; c = next[c]) visit(c);
+    Pool<Id> by_depth(deepest + 1, none);
+    Pool<Id> next = Pool<Id>::uninitialized(count);
+    for (Id c = count - 1; c >= 0; --c) {
+      if (clusters[c].merged) continue;
+      const Id depth = clusters[c].depth;
+      next.items[c] = by_depth.items[depth];
+      by_depth.items[depth] = c;
+    }
+    for (Id depth = 0; depth <= deepest; ++depth) {
+      for (Id c = by_depth.items[depth]; c != none; c = next.items[c]) visit(c);
     }
   }
 
@@ -53,13 +57,14 @@ class Recomputer {
   };
 
   constexpr void pin(Id value) {
-    if (fused_.needs[graph_.values[value].node] != NeedSets::nobody) {
-      pinned_[fused_.storage[value]] = 1;
+    if (fused_.needs.items[graph_.values.items[value].node] != NeedSets::nobody) {
+      pinned_.items[fused_.storage.items[value]] = 1;
     }
   }
 
-  /// What has to be in memory for those that can't compute it; and who reads the other values that
-  /// loops make. (For every cluster while the compiler evaluates, hence the plainness.)
+  /// Finds the values that must be in memory for readers that can't compute them, and the readers
+  /// of the other values that loops make. (Runs for every cluster while the compiler evaluates, so
+  /// it is plain.)
   constexpr void find_readers() {
     const Cluster* const clusters = fused_.clusters.data();
     const Node* const nodes = graph_.nodes.data();
@@ -90,19 +95,19 @@ class Recomputer {
     }
   }
   constexpr void add_reader(Id value, Id cluster) {
-    readers_[value] = reader_pool_.push(Reader{cluster, readers_[value]});
+    readers_.items[value] = reader_pool_.push(Reader{cluster, readers_.items[value]});
   }
 
-  /// Looks at the values that leave a cluster.
+  /// Visits the values that leave a cluster.
   constexpr void visit(Id id) {
-    const Cluster& cluster = fused_.clusters[id];
+    const Cluster& cluster = fused_.clusters.items[id];
     if (cluster.kind != ClusterKind::loop || id >= fused_.first_late) return;
-    if (graph_.nodes.data()[cluster.first].controls.count != 0) return;  // its readers would run it
+    if (graph_.nodes.items[cluster.first].controls.count != 0) return;  // its readers would run it
     bool changed = false;
     const Id* next = fused_.next.data();
     for (Id m = cluster.first; m != none; m = next[m]) {
-      const Id value = graph_.nodes.data()[m].outputs.first;
-      if (readers_.data()[value] == none || pinned_.data()[value] != 0) continue;
+      const Id value = graph_.nodes.items[m].outputs.first;
+      if (readers_.items[value] == none || pinned_.items[value] != 0) continue;
       if (graph_.is_token(value)) continue;
       parts_ = 0;
       leaves_ = 0;
@@ -111,26 +116,32 @@ class Recomputer {
       if (!collect(id, m)) continue;
       bool all = true;
       int copies = 0;
-      for (Id r = readers_[value]; r != none && all; r = reader_pool_[r].next) {
-        all = can_compute(reader_pool_[r].cluster, value);
+      for (Id r = readers_.items[value]; r != none && all; r = reader_pool_.items[r].next) {
+        all = can_compute(reader_pool_.items[r].cluster, value);
         copies += parts_;
       }
       if (!all || fused_.next.size() + copies > fused_.next.capacity()) continue;
-      for (Id r = readers_[value]; r != none; r = reader_pool_[r].next) {
-        compute_in(reader_pool_[r].cluster, value);
+      for (Id r = readers_.items[value]; r != none; r = reader_pool_.items[r].next) {
+        compute_in(reader_pool_.items[r].cluster, value);
       }
-      readers_[value] = none;
+      readers_.items[value] = none;
       changed = true;
     }
     if (changed) drop_unused(id);
   }
 
-  /// Takes out of a cluster what only others used, and what it read for that.
+  /// Removes members of a cluster that only others used, and operands that only these members read.
   constexpr void drop_unused(Id id) {
-    Cluster& c = fused_.clusters[id];
+    Cluster& c = fused_.clusters.items[id];
+    // As long as there can be values, and written for the cluster's own before they are read.
+    if (used_by_.empty()) {
+      used_by_ = Pool<Id>::uninitialized(graph_.values.size() + fused_.next.capacity());
+    }
     Pool<Id> members;
-    for (Id m = c.first; m != none; m = fused_.next[m]) members.push(m);
-    while (used_by_.size() < graph_.values.size()) used_by_.push(none);
+    for (Id m = c.first; m != none; m = fused_.next.items[m]) {
+      members.push(m);
+      used_by_.items[graph_.nodes.items[m].outputs.first] = none;
+    }
     c.first = none;
     c.last = none;
     c.members = 0;
@@ -138,25 +149,26 @@ class Recomputer {
     c.tensors = 0;
     const unsigned whole = (1u << c.rank) - 1u;
     for (int i = members.size() - 1; i >= 0; --i) {
-      const Id m = members[i];
-      const Node node = graph_.nodes[m];
+      const Id m = members.items[i];
+      const Node node = graph_.nodes.items[m];
       const Id value = node.outputs.first;
       const bool writes = node.op->kind == Kind::write;
-      if (!writes && used_by_[value] != id && readers_[value] == none && pinned_[value] == 0) {
-        fused_.cluster_of[m] = none;
-        fused_.needs[m] = NeedSets::nobody;
+      if (!writes && used_by_.items[value] != id && readers_.items[value] == none &&
+          pinned_.items[value] == 0) {
+        fused_.cluster_of.items[m] = none;
+        fused_.needs.items[m] = NeedSets::nobody;
         continue;
       }
-      fused_.next[m] = c.first;
+      fused_.next.items[m] = c.first;
       if (c.first == none) c.last = m;
       c.first = m;
       ++c.members;
       for (Id k = writes ? 1 : 0; k < node.inputs.count; ++k) {
-        const Id storage = fused_.storage[graph_.input(node, k)];
-        used_by_[storage] = id;
-        if (fused_.cluster_of[graph_.values[storage].node] == id) continue;
+        const Id storage = fused_.storage.items[graph_.input(node, k)];
+        used_by_.items[storage] = id;
+        if (fused_.cluster_of.items[graph_.values.items[storage].node] == id) continue;
         const unsigned axes = axes_of(node, graph_.input(node, k));
-        const bool row = fused_.is_row[m] != 0;
+        const bool row = fused_.is_row.items[m] != 0;
         add_input(c, storage,
                   writes || node.op->kind == Kind::reduction ? whole
                   : row                                      ? spread_axes(axes, c.reduced, c.rank)
@@ -166,24 +178,24 @@ class Recomputer {
     if (c.first == none) c.merged = true;
   }
 
-  /// The operations that lead to a node from what its cluster has in memory, in order, and those
-  /// values. False if there are too many, or others are among them.
+  /// The operations, in order, that make a node from what its cluster has in memory, and those
+  /// values. False if there are too many, or other kinds among them.
   constexpr bool collect(Id cluster, Id node) {
-    const Node& n = graph_.nodes[node];
+    const Node& n = graph_.nodes.items[node];
     for (int i = 0; i < parts_; ++i) {
       if (part_[i] == node) return true;
     }
     if (n.op->kind != Kind::elementwise || n.attributes.count > most_words ||
-        n.op->effect != SideEffect::pure || fused_.is_row[node] != 0 || n.controls.count != 0 ||
-        parts_ == most_operations || flops_ + n.op->flops > most_flops) {
+        n.op->effect != SideEffect::pure || fused_.is_row.items[node] != 0 ||
+        n.controls.count != 0 || parts_ == most_operations || flops_ + n.op->flops > most_flops) {
       return false;
     }
     flops_ += n.op->flops;
     for (Id k = 0; k < n.inputs.count; ++k) {
-      const Id storage = fused_.storage[graph_.input(n, k)];
-      const Id from = graph_.values[storage].node;
-      const bool inside = fused_.cluster_of[from] == cluster;
-      if (inside && fused_.is_row[from] == 0) {
+      const Id storage = fused_.storage.items[graph_.input(n, k)];
+      const Id from = graph_.values.items[storage].node;
+      const bool inside = fused_.cluster_of.items[from] == cluster;
+      if (inside && fused_.is_row.items[from] == 0) {
         if (!collect(cluster, from)) return false;
       } else {
         ++leaf_reads_;
@@ -198,7 +210,7 @@ class Recomputer {
     for (int i = 0; i < leaves_; ++i) {
       if (leaf_[i] == storage) return true;
     }
-    // What a run overwrites may be another value by the time that it is read again.
+    // A value that a run overwrites may have changed when it is read again.
     const Node& node = graph_.node_of(storage);
     if (leaves_ == most_leaves || (node.op->builtin == Builtin::variable && is_written(node))) {
       return false;
@@ -210,43 +222,44 @@ class Recomputer {
     if (written_.empty()) {
       written_ = Pool<char>(graph_.variable_records.size() + 1, 0);
       for (const Id id : fused_.order) {
-        each_written_variable(graph_, graph_.nodes[id], [&](Id written) { written_[written] = 1; });
+        each_written_variable(graph_, graph_.nodes.items[id],
+                              [&](Id written) { written_.items[written] = 1; });
       }
     }
-    return written_[static_cast<Id>(graph_.words_of(variable)[0])] != 0;
+    return written_.items[static_cast<Id>(graph_.words_of(variable)[0])] != 0;
   }
 
-  constexpr Id type_of(Id value) const { return graph_.values[value].type; }
+  constexpr Id type_of(Id value) const { return graph_.values.items[value].type; }
   constexpr std::int64_t bytes_of(Id value) const {
-    return typical_bytes(graph_.types[type_of(value)]);
+    return typical_bytes(graph_.types.items[type_of(value)]);
   }
 
-  /// Whether a cluster that reads the value can compute it, and reads no more then.
+  /// Whether a cluster that reads the value can compute it without reading more.
   constexpr bool can_compute(Id id, Id value) {
-    const Cluster& c = fused_.clusters[id];
+    const Cluster& c = fused_.clusters.items[id];
     if (c.kind == ClusterKind::single || c.closed || id >= fused_.first_late) return false;
     if (!(c.device == graph_.node_of(value).device)) return false;
     const Dims space = squeezed(graph_.dims_of(value));
-    if (!(space == graph_.types[c.space].dims) || c.members + parts_ > limits_.members)
+    if (!(space == graph_.types.items[c.space].dims) || c.members + parts_ > limits_.members)
       return false;
     const unsigned whole = (1u << c.rank) - 1u;
     for (int i = 0; i < c.inputs; ++i) {  // everywhere as itself
       if (c.input[i] == value && c.input_axes[i] != whole) return false;
     }
-    for (Id m = c.first; m != none; m = fused_.next[m]) {
-      const Node& node = graph_.nodes[m];
+    for (Id m = c.first; m != none; m = fused_.next.items[m]) {
+      const Node& node = graph_.nodes.items[m];
       if (node.op->kind == Kind::contraction) continue;
       const int first = node.op->kind == Kind::write ? 1 : 0;
       for (Id k = first; k < node.inputs.count; ++k) {
         const Id operand = graph_.input(node, k);
-        if (fused_.storage[operand] != value) continue;
+        if (fused_.storage.items[operand] != value) continue;
         if (operand != value || node.op->kind == Kind::write) return false;
       }
     }
     unsigned width = c.width;
-    for (int i = 0; i < parts_; ++i) width |= width_of(graph_.nodes[part_[i]]);
+    for (int i = 0; i < parts_; ++i) width |= width_of(graph_.nodes.items[part_[i]]);
     if (width == 3u) return false;
-    // A value goes, leaves come: of these one more tensor at most, and no larger one.
+    // A value goes, leaves come: at most one more tensor than before, and no larger one.
     int inputs = c.inputs - 1;
     int tensors = c.tensors - 1;
     int larger = 0;
@@ -259,10 +272,10 @@ class Recomputer {
       larger += bytes_of(leaf_[i]) > bytes_of(value) ? 2 : 1;
     }
     if (inputs > limits_.inputs || tensors > limits_.tensors || larger > 1) return false;
-    // A leaf that is read along different axes takes several places.
+    // A leaf that is read along different axes takes several operands.
     if (c.inputs - 1 + leaf_reads_ > FusionLimits::most_inputs) return false;
     for (int i = 0; i < parts_; ++i) {
-      const Node& node = graph_.nodes[part_[i]];
+      const Node& node = graph_.nodes.items[part_[i]];
       for (Id k = 0; k < node.inputs.count; ++k) {
         if (!fits_cluster(axes_of(node, graph_.input(node, k)), c)) return false;
       }
@@ -287,7 +300,7 @@ class Recomputer {
     return false;
   }
   constexpr unsigned axes_of(const Node& node, Id operand) const {
-    const Node& from = graph_.node_of(fused_.storage[operand]);
+    const Node& from = graph_.node_of(fused_.storage.items[operand]);
     const Dims& in = graph_.dims_of(operand);
     const Dims& out = graph_.dims_of(node.outputs.first);
     return from.op->builtin == Builtin::index_along
@@ -295,52 +308,54 @@ class Recomputer {
                : broadcast_axes(in, out);
   }
 
-  /// Puts copies of the operations into a cluster, in front of its own, and has them used.
+  /// Puts copies of the operations into a cluster, in front of its own, and uses them there.
   constexpr void compute_in(Id id, Id value) {
     forget_input(id, value);
     Id copies[most_operations] = {};  // values
-    Id last =
-        fused_.clusters[id].kind == ClusterKind::contraction ? fused_.clusters[id].first : none;
+    Id last = fused_.clusters.items[id].kind == ClusterKind::contraction
+                  ? fused_.clusters.items[id].first
+                  : none;
     for (int i = 0; i < parts_; ++i) {
-      const Node original = graph_.nodes[part_[i]];
+      const Node original = graph_.nodes.items[part_[i]];
       const Id copy = copy_node(id, original, copies, i);
-      copies[i] = graph_.nodes[copy].outputs.first;
-      Cluster& c = fused_.clusters[id];
-      Id& link = last == none ? c.first : fused_.next[last];
-      fused_.next[copy] = link;
+      copies[i] = graph_.nodes.items[copy].outputs.first;
+      Cluster& c = fused_.clusters.items[id];
+      Id& link = last == none ? c.first : fused_.next.items[last];
+      fused_.next.items[copy] = link;
       link = copy;
-      if (fused_.next[copy] == none) c.last = copy;
+      if (fused_.next.items[copy] == none) c.last = copy;
       last = copy;
       ++c.members;
       c.width |= width_of(original);
     }
     const Id result = copies[parts_ - 1];
     Id needs = NeedSets::nobody;
-    for (Id m = fused_.next[last]; m != none; m = fused_.next[m]) {
-      const Node node = graph_.nodes[m];
+    for (Id m = fused_.next.items[last]; m != none; m = fused_.next.items[m]) {
+      const Node node = graph_.nodes.items[m];
       bool uses = false;
       for (Id k = node.inputs.first; k < node.inputs.first + node.inputs.count; ++k) {
-        if (graph_.operands[k] != value) continue;
-        graph_.operands[k] = result;
+        if (graph_.operands.items[k] != value) continue;
+        graph_.operands.items[k] = result;
         uses = true;
       }
-      if (uses) needs = fused_.need_sets.unite(needs, fused_.needs[m]);
+      if (uses) needs = fused_.need_sets.unite(needs, fused_.needs.items[m]);
     }
-    for (int i = 0; i < parts_; ++i) fused_.needs[graph_.values[copies[i]].node] = needs;
+    for (int i = 0; i < parts_; ++i)
+      fused_.needs.items[graph_.values.items[copies[i]].node] = needs;
   }
 
   constexpr Id copy_node(Id cluster, const Node& original, const Id* copies, int copied) {
     Id inputs[max_arity] = {};
     for (Id k = 0; k < original.inputs.count; ++k) {
-      const Id operand = graph_.operands[original.inputs.first + k];
+      const Id operand = graph_.operands.items[original.inputs.first + k];
       inputs[k] = operand;
-      const Id from = graph_.values[fused_.storage[operand]].node;
+      const Id from = graph_.values.items[fused_.storage.items[operand]].node;
       int part = 0;
       while (part < copied && part_[part] != from) ++part;
       if (part < copied) {
         inputs[k] = copies[part];
       } else {
-        read(cluster, fused_.storage[operand], axes_of(original, operand));
+        read(cluster, fused_.storage.items[operand], axes_of(original, operand));
       }
     }
     graph_.scope = original.scope;
@@ -363,7 +378,7 @@ class Recomputer {
     return node;
   }
   constexpr void read(Id cluster, Id storage, unsigned axes) {
-    if (add_input(fused_.clusters[cluster], storage, axes)) add_reader(storage, cluster);
+    if (add_input(fused_.clusters.items[cluster], storage, axes)) add_reader(storage, cluster);
   }
   constexpr bool add_input(Cluster& c, Id storage, unsigned axes) {
     for (int i = 0; i < c.inputs; ++i) {
@@ -375,7 +390,7 @@ class Recomputer {
     return true;
   }
   constexpr void forget_input(Id cluster, Id storage) {
-    Cluster& c = fused_.clusters[cluster];
+    Cluster& c = fused_.clusters.items[cluster];
     int kept = 0;
     for (int i = 0; i < c.inputs; ++i) {
       if (c.input[i] == storage) {
@@ -393,13 +408,13 @@ class Recomputer {
   Graph& graph_;
   Fused& fused_;
   const FusionLimits limits_;
-  Pool<char> pinned_;  // by value: in memory whatever becomes of its readers
+  Pool<char> pinned_;  // by value: stays in memory in any case
   Pool<Id> readers_;   // by value that a loop makes: the clusters that read it, in reader_pool_
   Pool<Reader> reader_pool_;
-  Pool<Id> used_by_;    // by value: the last cluster that was found to use it; empty until then
+  Pool<Id> used_by_;    // by value: the last cluster that was found to use it
   Pool<char> written_;  // by variable; empty until it is asked for
 
-  // Of the value at hand.
+  // The current value.
   Id part_[most_operations] = {};  // nodes
   int parts_ = 0;
   Id leaf_[most_leaves] = {};  // storage values
@@ -408,7 +423,7 @@ class Recomputer {
   int flops_ = 0;
 };
 
-/// Has clusters compute what others would have to write to memory for them.
+/// Makes clusters compute values that others would have to write to memory for them.
 constexpr void recompute(Simplified& simplified, Fused& fused, const Roots& roots,
                          const FusionLimits& limits = {}) {
   Recomputer(simplified, fused, roots, limits).run();

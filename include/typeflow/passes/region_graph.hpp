@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A region as a graph of its own, over which passes go as over any other. What it is given, its
-// parameters and then what it reads from outside, are sources of it (ops::BlockInput).
+// A region as a graph of its own, which passes treat like any other. Its parameters and its
+// captures are sources of the graph (ops::BlockInput).
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/region.hpp"
@@ -13,7 +13,7 @@ struct RegionGraph {
   Graph graph;
   Pool<Id> inputs;   ///< parameters, captures
   Pool<Id> results;  ///< none for those that were not wanted, or that the region leaves open
-  Pool<Id> effects;  ///< values of nodes that it runs for what they do
+  Pool<Id> effects;  ///< values of nodes that it runs for their effects
 };
 
 class RegionCopier {
@@ -27,7 +27,7 @@ class RegionCopier {
         type_of_(from.types.size(), none),
         region_of_(from.regions.size(), none) {}
 
-  /// `wanted`, by result: whether it is.
+  /// `wanted`, by result: whether the result is wanted.
   constexpr RegionGraph run(const Pool<char>& wanted) {
     to_.scopes = from_.scopes;
     to_.variable_records = from_.variable_records;
@@ -58,7 +58,7 @@ class RegionCopier {
     return from_.regions[from_.lists[node.regions.first]].accesses.count != 0;
   }
 
-  /// The regions inside, whose numbers are greater than their parents'.
+  /// Adds the regions inside; their numbers are greater than their parents'.
   constexpr void copy_regions() {
     region_of_[region_] = 0;
     for (Id id = region_ + 1; id < from_.regions.size(); ++id) {
@@ -68,8 +68,8 @@ class RegionCopier {
       name_captures(id);
     }
   }
-  /// What a region inside captures, its nodes know by the value that was captured when they were
-  /// made: another may have its place since (front/control_gradient.hpp).
+  /// Nodes of an inner region refer to a capture by the value that was captured when they were
+  /// made. Another value may have replaced it since (front/control_gradient.hpp).
   constexpr void name_captures(Id id) {
     const Range captures = from_.regions[id].captures;
     const Node& owner = from_.nodes[from_.regions[id].owner];
@@ -80,7 +80,7 @@ class RegionCopier {
       if (given != name) stands_for_[name] = given;
     }
   }
-  /// Once all values are there.
+  /// Sets the regions' values, when all exist.
   constexpr void fill_regions() {
     for (Id id = region_ + 1; id < from_.regions.size(); ++id) {
       if (region_of_[id] == none) continue;
@@ -118,8 +118,8 @@ class RegionCopier {
     if (type_of_[number] == none) type_of_[number] = to_.intern(from_.types[number]);
     return type_of_[number];
   }
-  /// What stands for a value; outer ones that are no inputs are constants. What a region inside
-  /// reads may stand behind it (ops/control/loop_operands.hpp).
+  /// The value that replaces this one. Outer values that are no inputs are constants. Values that
+  /// an inner region reads may stand behind it (ops/control/loop_operands.hpp).
   constexpr Id value(Id original) {
     if (value_of_[original] == none) {
       if (!stands_for_.empty() && stands_for_[original] != none) {
@@ -136,7 +136,7 @@ class RegionCopier {
     }
     return value_of_[original];
   }
-  /// The variable that a node writes, or reads as it is then. What reads it by its handle has the
+  /// The variable that a node writes, or whose present value it reads. A read by the handle has the
   /// value at the start of the run, which is a capture.
   constexpr Id variable(Id original) {
     const Id index = from_.variable_index(original);

@@ -3,10 +3,10 @@
 
 // The order of the kernels.
 //
-// Any order is right that computes values before their uses and keeps that of effects
-// (effects.hpp). Among the right ones this takes, step by step, from the first few that are ready,
-// one that frees memory on balance, else the earliest: so updates run as soon as their gradient is
-// there, and activations die early.
+// Any order is right that computes values before their uses and keeps the order of effects
+// (effects.hpp). This one takes, from the first few clusters that are ready, one that frees more
+// memory than it needs, otherwise the earliest. So an update runs as soon as its gradient is there,
+// and activations die early.
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/effects.hpp"
@@ -49,9 +49,9 @@ class Scheduler {
       if (cluster.merged) continue;
       ++count_;
       if (cluster.kind == ClusterKind::single) {
-        const Node& node = graph_.nodes[cluster.first];
+        const Node& node = graph_.nodes.items[cluster.first];
         for (Id k = writes_variable(node.op->kind) ? 1 : 0; k < node.inputs.count; ++k) {
-          add_input_edge(fused_.storage[graph_.input(node, k)], c, effects);
+          add_input_edge(fused_.storage.items[graph_.input(node, k)], c, effects);
         }
       } else {
         const int inputs = cluster.inputs;
@@ -59,27 +59,29 @@ class Scheduler {
       }
     }
     const Node* const nodes = graph_.nodes.data();
-    for (const Id id : fused_.order) {
-      if (!effects.concerns(nodes[id]) || fused_.needs[id] == NeedSets::nobody) continue;
-      const Id cluster = fused_.cluster_of[id];
+    const int node_count = fused_.order.size();
+    for (int i = 0; i < node_count; ++i) {
+      const Id id = fused_.order.items[i];
+      if (!effects.concerns(nodes[id]) || fused_.needs.items[id] == NeedSets::nobody) continue;
+      const Id cluster = fused_.cluster_of.items[id];
       if (cluster == none) continue;
-      effects.place(id, [&](Id before) { add_edge(fused_.cluster_of[before], cluster); });
+      effects.place(id, [&](Id before) { add_edge(fused_.cluster_of.items[before], cluster); });
     }
   }
 
-  /// The cluster reads the storage: it comes after its producer, or before what writes the
+  /// The cluster reads the storage, so it comes after its producer, or before a write of the
   /// variable.
   constexpr void add_input_edge(Id storage, Id cluster, EffectOrder& effects) {
-    const Id node = graph_.values.data()[storage].node;
-    const Id producer = fused_.cluster_of.data()[node];
+    const Id node = graph_.values.items[storage].node;
+    const Id producer = fused_.cluster_of.items[node];
     if (producer != none) {
       edges_.push(Edge{producer, cluster});
       return;
     }
-    if (graph_.nodes.data()[node].op->builtin != Builtin::variable) return;
-    // Later clusters read variables that nothing writes, or as they are then: ordered below.
+    if (graph_.nodes.items[node].op->builtin != Builtin::variable) return;
+    // Later clusters read variables that nothing writes, or present values, ordered below.
     if (cluster >= fused_.first_late) return;
-    effects.read_start(graph_.variable_index(storage), fused_.clusters.data()[cluster].first);
+    effects.read_start(graph_.variable_index(storage), fused_.clusters.items[cluster].first);
   }
 
   constexpr Pool<Id> sort() {
@@ -110,7 +112,7 @@ class Scheduler {
     Pool<Id> order;
     order.reserve(count_);
     for (Id c = clusters - 1; c >= 0; --c) {  // the earliest last, to be taken first
-      if (waiting[c] == 0 && !fused_.clusters[c].merged) ready.push(c);
+      if (waiting[c] == 0 && !fused_.clusters.items[c].merged) ready.push(c);
     }
     while (!ready.empty()) {
       const Id c = take(ready);
@@ -123,28 +125,30 @@ class Scheduler {
     return order;
   }
 
-  // Memory. Of sizes only their order matters.
+  // Memory. Only the order of sizes matters.
 
   constexpr std::int64_t bytes_of(Id value) const {
-    return bytes_.data()[graph_.values.data()[value].type];
+    return bytes_.items[graph_.values.items[value].type];
   }
   constexpr void measure_types() {
     for (const Type& type : graph_.types) bytes_.push(typical_bytes(type));
   }
 
-  /// How many clusters read each value.
+  /// Counts the clusters that read each value.
   constexpr void count_uses() {
     uses_ = Pool<Id>(graph_.values.size(), 0);
     Id* const uses = uses_.data();
-    for (const Cluster& c : fused_.clusters) {
-      const int inputs = c.inputs;
-      for (int i = 0; i < inputs; ++i) ++uses[c.input[i]];
+    const int clusters = fused_.clusters.size();
+    for (Id id = 0; id < clusters; ++id) {
+      const Cluster* const c = fused_.clusters.items + id;
+      const int inputs = c->inputs;
+      for (int i = 0; i < inputs; ++i) ++uses[c->input[i]];
     }
   }
 
-  /// Bytes that come into use less those that fall free.
+  /// The bytes that a cluster takes, less those that it frees.
   constexpr std::int64_t balance(Id cluster) const {
-    const Cluster& c = fused_.clusters.data()[cluster];
+    const Cluster& c = fused_.clusters.items[cluster];
     const Id* const uses = uses_.data();
     const Value* const values = graph_.values.data();
     const Node* const nodes = graph_.nodes.data();
@@ -153,7 +157,7 @@ class Scheduler {
     const int inputs = c.inputs;
     for (int i = 0; i < inputs; ++i) {
       const Id value = c.input[i];
-      if (uses[value] == 1 && fused_.cluster_of.data()[values[value].node] != none) {
+      if (uses[value] == 1 && fused_.cluster_of.items[values[value].node] != none) {
         bytes -= bytes_of(value);
       }
     }
@@ -167,13 +171,13 @@ class Scheduler {
   }
 
   constexpr void release(Id cluster) {
-    const Cluster& c = fused_.clusters.data()[cluster];
+    const Cluster& c = fused_.clusters.items[cluster];
     Id* const uses = uses_.data();
     const int inputs = c.inputs;
     for (int i = 0; i < inputs; ++i) --uses[c.input[i]];
   }
 
-  /// Takes the best of the first few that are ready.
+  /// Takes the best of the first few clusters that are ready.
   constexpr Id take(Pool<Id>& ready) {
     constexpr int window = 8;
     const int size = ready.size();
@@ -181,35 +185,35 @@ class Scheduler {
     if (size > 1) {
       std::int64_t least = 1;
       for (int i = size - 1; i >= 0 && i >= size - window; --i) {
-        const std::int64_t bytes = balance(ready[i]);
-        if (bytes < least || (least > 0 && ready[i] < ready[best])) {
+        const std::int64_t bytes = balance(ready.items[i]);
+        if (bytes < least || (least > 0 && ready.items[i] < ready.items[best])) {
           if (bytes <= 0) least = bytes;
           best = i;
         }
       }
     }
-    const Id cluster = ready[best];
-    for (int i = best + 1; i < size; ++i) ready[i - 1] = ready[i];
+    const Id cluster = ready.items[best];
+    for (int i = best + 1; i < size; ++i) ready.items[i - 1] = ready.items[i];
     ready.pop();
     return cluster;
   }
 
-  /// Gives the assignments among the clusters that could not be ordered clusters of their own.
+  /// Gives assignments in clusters that could not be ordered clusters of their own.
   constexpr bool separate_writes(const Pool<Id>& ordered) {
     Pool<char> done(fused_.clusters.size(), 0);
     for (const Id c : ordered) done[c] = 1;
     bool changed = false;
     for (Id c = 0; c < done.size(); ++c) {
-      if (done[c] != 0 || fused_.clusters[c].merged) continue;
+      if (done[c] != 0 || fused_.clusters.items[c].merged) continue;
       Id before = none;
-      for (Id id = fused_.clusters[c].first; id != none;) {
-        const Id next = fused_.next[id];
-        if (graph_.nodes[id].op->kind != Kind::write || before == none) {
+      for (Id id = fused_.clusters.items[c].first; id != none;) {
+        const Id next = fused_.next.items[id];
+        if (graph_.nodes.items[id].op->kind != Kind::write || before == none) {
           before = id;
         } else {
-          fused_.next[before] = next;
-          if (next == none) fused_.clusters[c].last = before;
-          --fused_.clusters[c].members;
+          fused_.next.items[before] = next;
+          if (next == none) fused_.clusters.items[c].last = before;
+          --fused_.clusters.items[c].members;
           separate(id);
           changed = true;
         }
@@ -219,7 +223,7 @@ class Scheduler {
     return changed;
   }
   constexpr void separate(Id id) {
-    Cluster own = fused_.clusters[fused_.cluster_of[id]];
+    Cluster own = fused_.clusters.items[fused_.cluster_of.items[id]];
     own.kind = ClusterKind::loop;
     own.closed = true;
     own.first = id;
@@ -227,17 +231,17 @@ class Scheduler {
     own.members = 1;
     own.phases = 1;
     own.reduced = 0;
-    if (fused_.is_row[id] != 0) {
+    if (fused_.is_row.items[id] != 0) {
       own.space = own.rows;
-      own.rank = graph_.types[own.rows].dims.rank;
+      own.rank = graph_.types.items[own.rows].dims.rank;
     }
     own.rows = none;
     own.inputs = 1;
-    own.input[0] = fused_.storage[graph_.input(graph_.nodes[id], 1)];
-    fused_.next[id] = none;
-    fused_.is_row[id] = 0;
-    fused_.phase[id] = 0;
-    fused_.cluster_of[id] = fused_.clusters.push(own);
+    own.input[0] = fused_.storage.items[graph_.input(graph_.nodes.items[id], 1)];
+    fused_.next.items[id] = none;
+    fused_.is_row.items[id] = 0;
+    fused_.phase.items[id] = 0;
+    fused_.cluster_of.items[id] = fused_.clusters.push(own);
   }
 
   const Graph& graph_;

@@ -3,13 +3,13 @@
 
 // Simplification: one walk over what the roots need, in place.
 //
-// It drops dead code, folds constants, asks each operation what its result is the same as (its
-// `simplify` rule), expands composite operations and makes equal nodes one. No operation has its
-// identities here. They keep every bit but the sign of a zero; nothing is reassociated. Then it
-// contracts products into sums (contract.hpp).
+// It drops dead code, folds constants, asks each operation which tensor its result equals (the rule
+// `simplify`), expands composite operations and merges equal nodes. The operations' identities are
+// in their rules, not here. They keep every bit but the sign of a zero, and reassociate nothing. At
+// the end it contracts products into sums (contract.hpp).
 //
-// New nodes go to the end of the graph's arrays, so afterwards it is `order`, not the node's
-// number, in which values stand before their uses.
+// New nodes go to the end of the graph's arrays. So afterwards values stand before their uses in
+// `order`, not by the nodes' numbers.
 
 #include <utility>
 
@@ -25,7 +25,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::ir {
 struct Simplified {
   Graph graph;
   Pool<Id> order;  ///< its nodes, values before their uses; none that the roots do not need
-  Pool<Id> map;    ///< value of the original -> the value that stands for it now
+  Pool<Id> map;    ///< value of the original -> the value that replaces it
 };
 
 class Simplifier {
@@ -44,11 +44,11 @@ class Simplifier {
     if (!cuts.empty()) cut_ = Pool<char>(count, 0);
     for (const Id value : cuts) {
       if (builtin(value) == Builtin::placeholder) continue;
-      const AnyExpr fed =
-          add_node(graph_, ops::Placeholder{{}, 0, 0, 0}, nullptr, 0, graph_.values[value].type);
+      const AnyExpr fed = add_node(graph_, ops::Placeholder{{}, 0, 0, 0}, nullptr, 0,
+                                   graph_.values.items[value].type);
       cut_[value] = 1;
       map_[value] = fed.id;
-      order_.push(graph_.values[fed.id].node);
+      order_.push(graph_.values.items[fed.id].node);
     }
   }
 
@@ -60,7 +60,7 @@ class Simplifier {
     order_.reserve(2 * count);
     for (Id id = 0; id < count; ++id) {
       if (alive[id] == 0) continue;
-      const Node node = graph_.nodes.data()[id];
+      const Node node = graph_.nodes.items[id];
       Id* const operands = graph_.operands.data();
       const Id last = node.inputs.first + node.inputs.count;
       for (Id k = node.inputs.first; k < last; ++k) operands[k] = map[operands[k]];
@@ -74,7 +74,7 @@ class Simplifier {
       } else if (node.op->effect == SideEffect::reads_state) {
         result = rewrite_read(node);
       } else if (node.outputs.count == 1 && node.op->builtin != Builtin::variable) {
-        // Rewritten before it is shared: what others are replaced by must be in the order.
+        // Rewritten before it is shared, because a replacement must be in the order.
         result = rewrite(id, node);
         if (result == value) result = graph_.share(value);
       }
@@ -93,7 +93,7 @@ class Simplifier {
   }
 
  private:
-  /// Marks the nodes that the roots need, going back from the last: users come after.
+  /// Marks the nodes that the roots need, from the last to the first, because users come later.
   constexpr Pool<char> mark_live(int count) const {
     const Value* const values = graph_.values.data();
     const Id* const operands = graph_.operands.data();
@@ -118,8 +118,8 @@ class Simplifier {
     }
     return live;
   }
-  /// Takes what rewriting has left without a use out of the order, going back from the last. Counts
-  /// the uses of what stays.
+  /// Removes nodes that rewriting left without a use from the order, from the last to the first.
+  /// Counts the uses of the others.
   constexpr void drop_dead() {
     uses_ = Pool<Id>(graph_.values.size(), 0);
     Id* const uses = uses_.data();
@@ -130,24 +130,24 @@ class Simplifier {
     int first = count;
     for (const Id root : roots_) ++uses[map_[root]];
     for (int i = count - 1; i >= 0; --i) {
-      const Id id = order_.data()[i];
+      const Id id = order_.items[i];
       const Node* const node = nodes + id;
       const Id output = node->outputs.first;
       bool used = uses[output] != 0;
       for (Id k = 1; k < node->outputs.count; ++k) used |= uses[output + k] != 0;
       if (!used) continue;
-      kept.data()[--first] = id;
+      kept.items[--first] = id;
       const Id last = node->inputs.first + node->inputs.count;
       for (Id k = node->inputs.first; k < last; ++k) ++uses[operands[k]];
       const Id last_control = node->controls.first + node->controls.count;
       for (Id k = node->controls.first; k < last_control; ++k) ++uses[operands[k]];
       if (node->op->builtin == Builtin::index_along) has_positions_ = true;
     }
-    for (int i = first; i < count; ++i) order_.data()[i - first] = kept.data()[i];
+    for (int i = first; i < count; ++i) order_.items[i - first] = kept.items[i];
     order_.shrink(count - first);
   }
 
-  /// A variable that no statement has changed yet is as it was when the run started.
+  /// A read of a variable that no statement has changed yet becomes the variable's handle.
   constexpr Id rewrite_read(const Node& node) const {
     const Id variable = input(node, 0);
     const bool written = !written_.empty() && written_[graph_.variable_index(variable)] != 0;
@@ -163,7 +163,7 @@ class Simplifier {
     });
   }
 
-  /// The value that stands for the node's result: its own, or another's.
+  /// The value that replaces the node's result: its own, or another one.
   constexpr Id rewrite(Id id, const Node& node) {
     const Op& op = *node.op;
     const Id value = node.outputs.first;
@@ -183,15 +183,15 @@ class Simplifier {
     return value;
   }
 
-  /// Whether what a rule gave may stand for the value; otherwise the rule is wrong.
+  /// Whether a rule's value may replace the node's; otherwise the rule is wrong.
   constexpr bool has_type_of(Id value, Id same, const Op& op) {
-    if (graph_.values[same].type == graph_.values[value].type) return true;
+    if (graph_.values.items[same].type == graph_.values.items[value].type) return true;
     Message message{};
     graph_.fail(message << op.name << ": simplify must give a tensor of the result's type");
     return false;
   }
 
-  /// Nodes that are added from now on belong where this one does.
+  /// Nodes that are added from now on get this one's scope, device, region and source.
   constexpr void stand_at(const Node& node) {
     graph_.scope = node.scope;
     graph_.device = node.device;
@@ -209,8 +209,8 @@ class Simplifier {
     }
     for (Id id = first; id < end; ++id) {
       if (is_constant(id)) continue;
-      if (!replacements_.empty()) replace_operands(graph_.nodes[id]);
-      const Node node = graph_.nodes[id];
+      if (!replacements_.empty()) replace_operands(graph_.nodes.items[id]);
+      const Node node = graph_.nodes.items[id];
       const Id value = node.outputs.first;
       Id result = value;
       if (node.op->kind == Kind::reduction || node.op->kind == Kind::composite) {
@@ -224,7 +224,7 @@ class Simplifier {
     }
   }
 
-  /// A composite's result from other operations; composites among those are expanded, too.
+  /// Expands a composite into other operations; composites among these are expanded, too.
   constexpr Id expand(const Node& node) {
     Id inputs[max_arity] = {};
     for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
@@ -235,33 +235,34 @@ class Simplifier {
     take_nodes(first);
     return replaced(result);
   }
-  /// What stands for a value that a rule or an expansion added.
+  /// The replacement of a value that a rule or an expansion added.
   constexpr Id replaced(Id value) const {
     const Id added = value - traced_values_;
-    return added < 0 || added >= replacements_.size() ? value : replacements_.data()[added];
+    return added < 0 || added >= replacements_.size() ? value : replacements_.items[added];
   }
   constexpr void replace(Id value, Id result) {
     for (Id id = traced_values_ + replacements_.size(); id <= value; ++id) replacements_.push(id);
     replacements_[value - traced_values_] = result;
   }
   constexpr void replace_operands(const Node& node) {
-    for (Id k = node.inputs.first; k < node.inputs.first + node.inputs.count; ++k) {
-      graph_.operands[k] = replaced(graph_.operands[k]);
+    const Id last = node.inputs.first + node.inputs.count;
+    for (Id k = node.inputs.first; k < last; ++k) {
+      graph_.operands.items[k] = replaced(graph_.operands.items[k]);
     }
   }
 
   constexpr Id input(const Node& node, int k) const {
-    return graph_.operands.data()[node.inputs.first + k];
+    return graph_.operands.items[node.inputs.first + k];
   }
   constexpr Builtin builtin(Id value) const {
-    return graph_.nodes.data()[graph_.values.data()[value].node].op->builtin;
+    return graph_.nodes.items[graph_.values.items[value].node].op->builtin;
   }
   constexpr bool is_constant(Id node) const {
-    return graph_.nodes.data()[node].op->builtin == Builtin::constant;
+    return graph_.nodes.items[node].op->builtin == Builtin::constant;
   }
 
-  /// Takes explicit broadcasts from in front of an elementwise node; whether its inputs are all
-  /// constants.
+  /// Removes explicit broadcasts in front of an elementwise node. Returns whether its inputs are
+  /// all constants.
   constexpr bool prepare_operands(const Node& node) {
     const Value* const values = graph_.values.data();
     const Node* const nodes = graph_.nodes.data();
@@ -274,12 +275,12 @@ class Simplifier {
     }
     return constants && node.op->foldable;
   }
-  /// Elementwise operations broadcast by themselves: an explicit broadcast in front of one goes,
-  /// unless the result's shape comes from it.
+  /// Elementwise operations broadcast by themselves, so an explicit broadcast in front of one is
+  /// removed, unless it gives the result its shape.
   constexpr void skip_broadcast(const Node& node, Id k) {
     const Id source = input(graph_.node_of(input(node, k)), 0);
     if (!node.op->inferable) {  // the shape is the node's own
-      graph_.operands[node.inputs.first] = source;
+      graph_.operands.items[node.inputs.first] = source;
       return;
     }
     Dims dims = graph_.dims_of(source);
@@ -287,11 +288,11 @@ class Simplifier {
       if (other != k) dims = broadcast(dims, graph_.dims_of(input(node, other)));
     }
     if (dims == graph_.dims_of(node.outputs.first)) {
-      graph_.operands[node.inputs.first + k] = source;
+      graph_.operands.items[node.inputs.first + k] = source;
     }
   }
 
-  /// The node's result as a constant, if that is safe to compute in constant evaluation: numbers
+  /// The node's result as a constant, if constant evaluation can compute it safely: the numbers are
   /// so small that nothing overflows.
   constexpr Id fold(const Node& node) {
     const Id value = node.outputs.first;
@@ -317,9 +318,9 @@ class Simplifier {
   }
 
   /// Kernels reduce axes that lie together in memory. A reduction over several groups of such axes
-  /// becomes one over the innermost group, one over the next, and so on.
+  /// becomes one reduction for each group, from the innermost on.
   constexpr void split_reduction(Id id) {
-    const Node node = graph_.nodes[id];
+    const Node node = graph_.nodes.items[id];
     const std::uint32_t all = graph_.words_of(node)[0];
     unsigned axes = all;
     Id x = input(node, 0);
@@ -333,13 +334,13 @@ class Simplifier {
       x = graph_.add_value(*node.op, &x, 1,
                            graph_.intern(Type(type.dtype, reduced(type.dims, group, true))), words,
                            2);
-      if (x == known) order_.push(graph_.values[x].node);
+      if (x == known) order_.push(graph_.values.items[x].node);
       axes &= ~group;
     }
-    if (axes != all) graph_.nodes[id].inputs = graph_.append(&x, 1);
+    if (axes != all) graph_.nodes.items[id].inputs = graph_.append(&x, 1);
   }
-  /// Of the axes to reduce, those after the last axis that is longer than 1 and stays; all of them
-  /// if only the axes in front of it are left.
+  /// The innermost group of the axes to reduce: those behind the last axis that is longer than 1
+  /// and stays, or all if there are none there.
   static constexpr unsigned innermost_group(unsigned axes, const Dims& dims) {
     unsigned group = 0;
     for (int i = dims.rank - 1; i >= 0; --i) {
@@ -358,29 +359,29 @@ class Simplifier {
     return false;
   }
 
-  /// Positions along an axis have no memory: elementwise operations make them up. Where others read
-  /// them, or a run does, they are computed: by a broadcast to their own shape.
+  /// Positions along an axis have no memory, because elementwise operations compute them. If other
+  /// operations or a run read them, a broadcast to their own shape computes them.
   constexpr void compute_positions() {
     if (!has_positions_) return;
     Pool<Id> copies(graph_.values.size(), none);  // by value: what computes it, if it is positions
     Pool<Id> order;
     order.reserve(order_.size());
     const auto computed = [&](Id value) {
-      if (!is_positions(graph_.values[value].node)) return value;
+      if (!is_positions(graph_.values.items[value].node)) return value;
       if (copies[value] == none) {
         stand_at(graph_.node_of(value));
         copies[value] =
-            add_node(graph_, ops::BroadcastTo{}, &value, 1, graph_.values[value].type).id;
-        order.push(graph_.values[copies[value]].node);
+            add_node(graph_, ops::BroadcastTo{}, &value, 1, graph_.values.items[value].type).id;
+        order.push(graph_.values.items[copies[value]].node);
       }
       return copies[value];
     };
     for (const Id id : order_) {
-      const Node node = graph_.nodes[id];
+      const Node node = graph_.nodes.items[id];
       const bool makes_up = node.op->kind == Kind::elementwise;
       for (Id k = node.inputs.first; k < node.inputs.first + node.inputs.count && !makes_up; ++k) {
-        const Id read = computed(graph_.operands[k]);
-        graph_.operands[k] = read;
+        const Id read = computed(graph_.operands.items[k]);
+        graph_.operands.items[k] = read;
       }
       order.push(id);
     }
@@ -391,7 +392,7 @@ class Simplifier {
     order_ = std::move(order);
   }
   constexpr bool is_positions(Id node) const {
-    return graph_.nodes[node].op->builtin == Builtin::index_along;
+    return graph_.nodes.items[node].op->builtin == Builtin::index_along;
   }
 
   Graph graph_;

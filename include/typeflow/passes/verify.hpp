@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The verifier: every pass ends by handing its graph to it. It checks what all later stages rely
-// on and returns a sentence about the first thing that is wrong, an empty message if nothing is.
-// Of a simplified graph such a sentence is a mistake in a pass or in an operation's rule; of a
-// traced one it may be the model's: operands of untyped functions that do not fit.
+// The verifier, to which every pass hands its graph at the end. It checks what later stages rely
+// on. It returns a sentence about the first thing that is wrong, or an empty message. In a
+// simplified graph that is a mistake of a pass or of an operation's rule. In a traced graph it may
+// be the model's mistake: operands of untyped functions that do not fit.
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/region.hpp"
@@ -20,7 +20,7 @@ constexpr Message complaint(const Node& node, std::string_view what) {
 }
 
 /// Operands of types that the operation's rule does not take. Functions of typed tensors refuse
-/// them by sentences of their own; untyped ones, as in gradient rules, leave it to this.
+/// them with sentences of their own; untyped functions, as in gradient rules, leave it to this.
 constexpr Message misfit(const Graph& graph, const Node& node) {
   Message out{};
   out << node.op->name << ": the inputs do not fit:";
@@ -32,7 +32,7 @@ constexpr Message misfit(const Graph& graph, const Node& node) {
   return out;
 }
 
-/// Two operation types of one name in a graph would be taken for one another by passes.
+/// Passes would mistake two operation types of one name in a graph for each other.
 class OperationNames {
  public:
   constexpr bool agree(const Op& op) {
@@ -48,55 +48,48 @@ class OperationNames {
   bool filled_[64] = {};
 };
 
-/// Remembers which nodes look alike: equal layers need to be checked once.
+/// Remembers which nodes look alike, so that equal layers are checked once. Two nodes of one
+/// operation are alike if a hash of 64 bits is equal. A comparison of their types and attributes
+/// costs the compiler more.
 class Seen {
  public:
   /// Whether a node of this operation, types and attributes came before, and was the last of its
-  /// key.
-  constexpr bool before(const Graph& graph, const Node& node, Id id) {
-    const Value* const values = graph.values.data();
-    const Id* const inputs = graph.operands.data() + node.inputs.first;
-    unsigned key = node.op->key + static_cast<unsigned>(values[node.outputs.first].type);
-    for (Id k = 0; k < node.inputs.count; ++k) {
-      key = key * 5u + static_cast<unsigned>(values[inputs[k]].type);
+  /// place.
+  constexpr bool before(const Graph& graph, const Node& node) {
+    const Value* const values = graph.values.items;
+    const Id* const operands = graph.operands.items;
+    std::uint64_t look = node.op->id + static_cast<std::uint64_t>(node.inputs.count) +
+                         (static_cast<std::uint64_t>(node.outputs.count) << 16) +
+                         (static_cast<std::uint64_t>(node.attributes.count) << 32);
+    const Id last_output = node.outputs.first + node.outputs.count;
+    for (Id k = node.outputs.first; k < last_output; ++k) look = mixed(look, values[k].type);
+    const Id last_input = node.inputs.first + node.inputs.count;
+    for (Id k = node.inputs.first; k < last_input; ++k) {
+      look = mixed(look, values[operands[k]].type);
     }
-    Id& place = last_[key % 256u];
-    const bool same = place != none && alike(graph, graph.nodes.data()[place], node);
-    place = id;
-    return same;
-  }
-
-  constexpr Seen() {
-    for (Id& place : last_) place = none;
+    const Id last_word = node.attributes.first + node.attributes.count;
+    for (Id k = node.attributes.first; k < last_word; ++k) {
+      look = mixed(look, static_cast<Id>(graph.attributes.items[k]));
+    }
+    const int place = static_cast<int>(look >> 56);
+    // In this order: for the undefined-behaviour sanitizer of g++ 12 it is no constant whether a
+    // record is at address 0.
+    if (look_[place] == look && op_[place] == node.op) return true;
+    op_[place] = node.op;
+    look_[place] = look;
+    return false;
   }
 
  private:
-  static constexpr bool alike(const Graph& graph, const Node& a, const Node& b) {
-    const Value* const values = graph.values.data();
-    if (a.op->id != b.op->id || a.op != b.op || a.inputs.count != b.inputs.count ||
-        a.attributes.count != b.attributes.count || a.outputs.count != b.outputs.count) {
-      return false;
-    }
-    for (Id k = 0; k < a.outputs.count; ++k) {
-      if (values[a.outputs.first + k].type != values[b.outputs.first + k].type) return false;
-    }
-    const Id* const operands = graph.operands.data();
-    for (Id k = 0; k < a.inputs.count; ++k) {
-      if (values[operands[a.inputs.first + k]].type != values[operands[b.inputs.first + k]].type) {
-        return false;
-      }
-    }
-    const std::uint32_t* const words = graph.attributes.data();
-    for (Id k = 0; k < a.attributes.count; ++k) {
-      if (words[a.attributes.first + k] != words[b.attributes.first + k]) return false;
-    }
-    return true;
+  static constexpr std::uint64_t mixed(std::uint64_t look, Id number) {
+    return (look ^ static_cast<std::uint32_t>(number)) * 0x9E3779B97F4A7C15ull;
   }
 
-  Id last_[256];
+  const Op* op_[256] = {};
+  std::uint64_t look_[256] = {};
 };
 
-/// What a node must be by itself, given that its inputs are defined.
+/// The properties of a node by itself, if its inputs are right.
 constexpr Message verify_node(const Graph& graph, const Node& node, OperationNames& names) {
   const Op& op = *node.op;
   if (!names.agree(op)) return complaint(node, "two operations have this name");
@@ -117,14 +110,14 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
   return {};
 }
 
-/// Whether a node uses what a region computes that it does not lie in.
+/// Whether a node uses a value of a region in which it does not lie.
 constexpr bool leaks(const Graph& graph, const Node& node) {
   const auto is_seen = [&](Id value) {
     if (lies_in(graph, node.region, graph.node_of(value).region)) return true;
     // A captured value is a name for what the region is given.
-    const Range captures = graph.regions[node.region].captures;
+    const Range captures = graph.regions.items[node.region].captures;
     for (Id k = 0; k < captures.count; ++k) {
-      if (graph.lists[captures.first + k] == value) return true;
+      if (graph.lists.items[captures.first + k] == value) return true;
     }
     return false;
   };
@@ -132,7 +125,7 @@ constexpr bool leaks(const Graph& graph, const Node& node) {
     if (!is_seen(graph.input(node, k))) return true;
   }
   for (Id k = 0; k < node.controls.count; ++k) {
-    if (!is_seen(graph.operands[node.controls.first + k])) return true;
+    if (!is_seen(graph.operands.items[node.controls.first + k])) return true;
   }
   return false;
 }
@@ -153,7 +146,7 @@ constexpr Message verify(const Graph& graph) {
     }
     const Id last = node.inputs.first + node.inputs.count;
     for (Id k = node.inputs.first; k < last; ++k) {
-      // What a region is given may stand anywhere.
+      // Inputs of a region may stand anywhere.
       const bool given = operands[k] >= values_so_far && operands[k] < graph.values.size() &&
                          (graph.node_of(operands[k]).region != node.region ||
                           graph.op_of(operands[k]).builtin == Builtin::block_input);
@@ -173,7 +166,7 @@ constexpr Message verify(const Graph& graph) {
                        "it uses what is computed inside of a branch or a loop; have the branch "
                        "or the body give it as a result");
     }
-    if (node.op->kind == Kind::source || seen.before(graph, node, id)) continue;
+    if (node.op->kind == Kind::source || seen.before(graph, node)) continue;
     const Message wrong = verify_node(graph, node, names);
     if (!wrong.empty()) return wrong;
   }
@@ -186,7 +179,7 @@ constexpr Message verify(const Simplified& simplified) {
   Pool<char> defined(graph.values.size(), 0);
   OperationNames names;
   for (const Id id : simplified.order) {
-    const Node& node = graph.nodes[id];
+    const Node& node = graph.nodes.items[id];
     for (Id k = 0; k < node.inputs.count; ++k) {
       const Id input = graph.input(node, k);
       if (input < 0 || input >= graph.values.size() || defined[input] == 0) {
@@ -194,12 +187,12 @@ constexpr Message verify(const Simplified& simplified) {
       }
     }
     for (Id k = 0; k < node.controls.count; ++k) {
-      if (defined[graph.operands[node.controls.first + k]] == 0) {
+      if (defined[graph.operands.items[node.controls.first + k]] == 0) {
         return complaint(node, "a control input does not stand before the node");
       }
     }
     for (Id k = 0; k < node.outputs.count; ++k) {
-      if (graph.values[node.outputs.first + k].node != id) {
+      if (graph.values.items[node.outputs.first + k].node != id) {
         return complaint(node, "its outputs are not its own");
       }
       defined[node.outputs.first + k] = 1;

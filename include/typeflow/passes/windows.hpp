@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Windows: values that those who read them find in another tensor's memory.
+// Windows: values that their readers find in another tensor's memory.
 //
-// A slice, a reversal, a transpose computes nothing. If all who read it are loops that can read its
-// operand where the result's elements lie there, it is no step, has no memory, and its operand
-// lives on until they have run. Loops are cut where neighbours along an axis do not go on in the
-// next row; they stay as long as folds and vectors need them, so every bit stays.
+// A slice, a reversal or a transpose computes nothing. If all its readers are loops that can read
+// its operand instead, it is no step, it has no memory, and its operand lives until they have run.
+// A loop is cut where neighbours along an axis do not continue in the next row. Loops stay as long
+// as folds and vectors need them, so every bit stays.
 
 #include <cstdint>
 
@@ -18,17 +18,17 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// How a window lies along the axes of a space that it runs along.
+/// How a window lies along the axes of a space.
 struct WindowAxes {
-  bool fits;                ///< strides say it
-  unsigned starts;          ///< axes that do not go on where the axis before them ends, as bits
+  bool fits;                ///< whether strides can express it
+  unsigned starts;          ///< axes that do not continue where the axis before ends, as bits
   const Stride* begin;      ///< Layout::begin
-  Count run;                ///< elements of the innermost axes that go on in one another
+  Count run;                ///< elements of the innermost axes, which lie together
   Stride stride[max_rank];  ///< by axis of the space
 };
 
-/// The same for the window of a tensor of shape `value`, which kernels may see as another shape of
-/// as many elements: its axes that go on in one another are one, which is split into those of the
+/// The same for the window of a tensor of shape `value`, which kernels may see with another shape
+/// of as many elements. Axes that continue one another are merged, and split into those of the
 /// space.
 constexpr WindowAxes window_axes(const Layout& layout, const Dims& value, const Dims& space,
                                  unsigned axes) {
@@ -73,8 +73,8 @@ constexpr WindowAxes window_axes(const Layout& layout, const Dims& value, const 
   return out;
 }
 
-/// Whether a kernel of this geometry has a loop for each axis if some are cut from those before
-/// them: one for the reduced axes, and one for those inside of them.
+/// Whether a kernel of this geometry has a loop for each axis if some are cut from those before:
+/// one loop for the reduced axes, and one for those inside of them.
 constexpr bool fits_starts(unsigned starts, unsigned reduced, int rank) {
   unsigned inner = 0;
   for (int i = rank - 1; i >= 0 && reduced != 0 && (reduced >> i & 1u) == 0; --i) inner |= 1u << i;
@@ -95,9 +95,9 @@ class WindowFinder {
                          const Pool<Id>& stored, const FusionLimits& limits)
       : graph_(simplified.graph), map_(simplified.map), fused_(fused), limits_(limits) {
     for (Id c = 0; c < fused_.clusters.size(); ++c) {
-      const Cluster& cluster = fused_.clusters.data()[c];
+      const Cluster& cluster = fused_.clusters.items[c];
       if (cluster.kind != ClusterKind::single || cluster.merged) continue;
-      if (graph_.nodes.data()[cluster.first].op->moves) singles_.push(c);
+      if (graph_.nodes.items[cluster.first].op->moves) singles_.push(c);
     }
     if (singles_.empty()) return;
     pinned_ = Pool<char>(graph_.values.size(), 0);
@@ -127,19 +127,20 @@ class WindowFinder {
  private:
   constexpr void pin(Id traced) {
     const Id value = map_[traced];
-    if (value == none || fused_.needs[graph_.values[value].node] == NeedSets::nobody) return;
-    pinned_[fused_.storage[value]] = 1;
+    if (value == none || fused_.needs.items[graph_.values.items[value].node] == NeedSets::nobody)
+      return;
+    pinned_[fused_.storage.items[value]] = 1;
   }
 
-  /// The result of an operation that moves elements, if nothing but reads need it.
+  /// Considers the result of an operation that moves elements, if only reads need it.
   constexpr void consider(Id cluster) {
-    const Node& node = graph_.nodes[fused_.clusters[cluster].first];
+    const Node& node = graph_.nodes.items[fused_.clusters.items[cluster].first];
     const Id value = node.outputs.first;
     if (pinned_[value] != 0 || node.controls.count != 0) return;
     const Id x = graph_.input(node, 0);
-    const Id base = fused_.storage[x];
+    const Id base = fused_.storage.items[x];
     const Node& from = graph_.node_of(base);
-    // What a run overwrites may be another value by the time that it is read.
+    // A value that a run overwrites may have changed when it is read.
     if (from.op->builtin == Builtin::variable && is_written(from)) return;
     if (!can_index(graph_.dims_of(x)) || !can_index(graph_.dims_of(value))) return;
     Window window{value, base, {}};
@@ -152,7 +153,7 @@ class WindowFinder {
     if (written_.empty()) {
       written_ = Pool<char>(graph_.variable_records.size() + 1, 0);
       for (const Id id : fused_.order) {
-        each_written_variable(graph_, graph_.nodes.data()[id],
+        each_written_variable(graph_, graph_.nodes.items[id],
                               [&](Id written) { written_[written] = 1; });
       }
     }
@@ -162,9 +163,9 @@ class WindowFinder {
   constexpr void check_reads(const Cluster& c) {
     const Id* const candidate_of = candidate_of_.data();
     if (c.kind == ClusterKind::single) {
-      const Range inputs = graph_.nodes.data()[c.first].inputs;
+      const Range inputs = graph_.nodes.items[c.first].inputs;
       for (Id k = inputs.first; k < inputs.first + inputs.count; ++k) {
-        const Id candidate = candidate_of[fused_.storage[graph_.operands[k]]];
+        const Id candidate = candidate_of[fused_.storage.items[graph_.operands.items[k]]];
         if (candidate != none) refused_[candidate] = 1;
       }
       return;
@@ -181,7 +182,7 @@ class WindowFinder {
     if (c.kind != ClusterKind::loop || !(c.device == graph_.node_of(window.value).device)) {
       return false;
     }
-    const Dims& space = graph_.types[c.space].dims;
+    const Dims& space = graph_.types.items[c.space].dims;
     const WindowAxes along = window_axes(window.layout, graph_.dims_of(window.value), space, axes);
     if (!along.fits || !fits_starts(along.starts, c.reduced, c.rank)) return false;
     if (c.rank == 0 || (axes >> (c.rank - 1) & 1u) == 0) return true;  // a number for each row
@@ -192,14 +193,14 @@ class WindowFinder {
   constexpr void take(const Window& window) {
     if (fused_.window_of.empty()) fused_.window_of = Pool<Id>(graph_.values.size(), none);
     fused_.window_of[window.value] = fused_.windows.push(window);
-    const Id node = graph_.values[window.value].node;
-    Cluster& cluster = fused_.clusters[fused_.cluster_of[node]];
+    const Id node = graph_.values.items[window.value].node;
+    Cluster& cluster = fused_.clusters.items[fused_.cluster_of.items[node]];
     cluster.merged = true;
     cluster.first = none;
     cluster.last = none;
     cluster.members = 0;
-    fused_.cluster_of[node] = none;
-    fused_.needs[node] = NeedSets::nobody;
+    fused_.cluster_of.items[node] = none;
+    fused_.needs.items[node] = NeedSets::nobody;
   }
 
   const Graph& graph_;
@@ -207,15 +208,15 @@ class WindowFinder {
   Fused& fused_;
   const FusionLimits limits_;
   Pool<Id> singles_;       // clusters of operations that move elements
-  Pool<Window> found_;     // that may become windows
-  Pool<char> refused_;     // by these: somebody reads the value itself
+  Pool<Window> found_;     // possible windows
+  Pool<char> refused_;     // by possible window: somebody reads the value itself
   Pool<Id> candidate_of_;  // by value: in found_
-  Pool<char> pinned_;      // by value: in memory whoever reads it
+  Pool<char> pinned_;      // by value: stays in memory in any case
   Pool<char> written_;     // by variable; empty until it is asked for
 };
 
-/// Takes out of the clusters what only moves elements, where all that read it can do without.
-/// `stored`: values (of the original) that must be in memory at the end.
+/// Removes operations that only move elements from the clusters, if all their readers can do
+/// without. `stored`: values (of the original) that must be in memory at the end.
 constexpr void find_windows(const Simplified& simplified, Fused& fused, const Roots& roots,
                             const Pool<Id>& stored, const FusionLimits& limits = {}) {
   WindowFinder(simplified, fused, roots, stored, limits).run();

@@ -3,8 +3,8 @@
 
 // Gamma and beta random numbers.
 //
-// A number is drawn until one will do, so it is no smooth function of what was drawn. Its gradient
-// for the shape is that of the quantile it is at: with the distribution function F(x; alpha) held,
+// Numbers are drawn by rejection, so a result is not a smooth function of the draws. Its gradient
+// for the shape is that of its quantile: with the distribution function F(x; alpha) held constant,
 // dx/dalpha = -(dF/dalpha) / (dF/dx). Source: Figurnov, Mohamed and Mnih, "Implicit
 // reparameterization gradients", NeurIPS 2018.
 
@@ -22,9 +22,9 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// A gamma number of scale 1, or its logarithm, which can be told where the number is too small.
-/// Source: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26
-/// (2000); a shape below 1 is that of 1 more, times u^(1 / alpha).
+/// A gamma number of scale 1, or its logarithm, which is finite even if the number underflows. A
+/// shape alpha below 1 uses a number of shape alpha + 1, times u^(1 / alpha). Source: Marsaglia and
+/// Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000).
 template <std::same_as<double> V>
 constexpr V gamma_number(V alpha, bool logarithm, ElementStream& stream) {
   if (!(alpha > 0 && alpha <= std::numeric_limits<double>::max())) {
@@ -44,10 +44,10 @@ constexpr V gamma_number(V alpha, bool logarithm, ElementStream& stream) {
   return logarithm ? std::log(d) + std::log(v) + boost : d * v * std::exp(boost);
 }
 
-/// dx/dalpha of a gamma number x, or of its logarithm. With the series of the incomplete gamma
-/// function, x^alpha e^-x sum x^n / Gamma(alpha + n + 1), it is a sum without cancellation but
-/// where x is out in a tail, which is as rare as it loses digits. From 10000 on, by Cornish and
-/// Fisher's expansion of the quantile (Abramowitz and Stegun, 26.2.49).
+/// dx/dalpha of a gamma number x, or of its logarithm. Below 10000 it uses the series of the
+/// incomplete gamma function, x^alpha e^-x sum x^n / Gamma(alpha + n + 1). This sum cancels only if
+/// x is far out in a tail: the more digits are lost, the rarer is such an x. From 10000 on it uses
+/// Cornish and Fisher's expansion of the quantile (Abramowitz and Stegun, 26.2.49).
 template <std::same_as<double> V>
 constexpr V gamma_slope(V alpha, V number, bool logarithm) {
   const double log_x = logarithm ? number : std::log(number);
@@ -57,7 +57,7 @@ constexpr V gamma_slope(V alpha, V number, bool logarithm) {
   if (alpha >= 1e4) {
     const double root = std::sqrt(alpha);
     double z = (x - alpha) / root;
-    for (int i = 0; i < 5; ++i) {  // each step gains a factor of the root
+    for (int i = 0; i < 5; ++i) {  // each step reduces the error by the factor `root`
       z = (x - alpha - (z * z - 1) / 3 - (z * z * z - 7 * z) / (36 * root) +
            (6 * z * z * z * z + 14 * z * z - 32) / (1620 * alpha)) /
           root;
@@ -138,12 +138,12 @@ constexpr AnyExpr gamma_node(const AnyExpr& alpha, std::uint64_t path, bool loga
 }
 }  // namespace detail
 
-/// A gamma number for each element of alpha, the shape, of scale 1; for another scale multiply by
-/// it, for a rate divide. Drawn anew in each run; a label is the result's name. (S) -> (S)
+/// A gamma number of scale 1 for each element of alpha, the shape. For another scale multiply by
+/// it; for a rate divide by it. Drawn anew in each run; a label is the result's name. (S) -> (S)
 ///
 /// For several numbers of one shape: random_gamma(broadcast_to<100>(alpha)). NaN where alpha is not
-/// a positive number. Its gradient for alpha is that of the number's quantile; of that gradient
-/// none can be taken.
+/// a positive number. Its gradient for alpha is that of the number's quantile; this gradient has no
+/// gradient.
 template <TypedExpr A>
 constexpr auto random_gamma(const A& alpha, Label label = "",
                             std::source_location at = std::source_location::current()) {
@@ -158,9 +158,9 @@ constexpr auto random_gamma(const A& alpha, Label label = "",
   return detail::same_type(alpha, detail::labelled(x, label).id);
 }
 
-/// A beta number for each pair of elements of a and b, which broadcast: x / (x + y) of gamma
-/// numbers of these shapes, computed from logarithms, so that small shapes are no 0 / 0. Drawn anew
-/// in each run; a label is the result's name. (S) x (S) -> (S)
+/// A beta number for each pair of elements of a and b, which broadcast: x / (x + y) for gamma
+/// numbers x and y of these shapes. It is computed from logarithms, so small shapes do not give 0 /
+/// 0. Drawn anew in each run; a label is the result's name. (S) x (S) -> (S)
 ///
 /// NaN where a or b is not a positive number. Gradients for a and b are those of random_gamma.
 template <TypedExpr A, TypedExpr B>

@@ -16,8 +16,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// Below 10 by counting events of an exponential clock (Knuth, The Art of Computer Programming,
-/// vol. 2, 3.4.1), from there by transformed rejection (Hörmann, Insurance: Mathematics and
+/// A rate below 10 counts events of an exponential clock (Knuth, The Art of Computer Programming,
+/// vol. 2, 3.4.1). Larger rates use transformed rejection (Hörmann, Insurance: Mathematics and
 /// Economics 12 (1993), algorithm PTRS).
 template <std::same_as<double> V>
 constexpr V poisson_number(V rate, ElementStream& stream) {
@@ -53,7 +53,7 @@ constexpr V poisson_number(V rate, ElementStream& stream) {
 
 namespace ops {
 
-/// A Poisson number of each rate.
+/// A Poisson number for each rate.
 struct RandomPoisson : random_elements {
   static constexpr std::string_view name = "RandomPoisson";
   static constexpr bool own_type = false;
@@ -78,11 +78,11 @@ struct RandomPoisson : random_elements {
 
 }  // namespace ops
 
-/// A Poisson number for each element of the rate, as a number of its type. Drawn anew in each run;
-/// a label is the result's name. Nothing flows back. (S) -> (S)
+/// A Poisson number for each element of the rate, of the rate's element type. Drawn anew in each
+/// run; a label is the result's name. No gradient flows through it. (S) -> (S)
 ///
-/// For several numbers of one rate: random_poisson(broadcast_to<100>(rate)). NaN where the rate is
-/// negative or no number.
+/// For several numbers with one rate: random_poisson(broadcast_to<100>(rate)). NaN where the rate
+/// is negative or not a number.
 template <TypedExpr R>
 constexpr auto random_poisson(const R& rate, Label label = "",
                               std::source_location at = std::source_location::current()) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Attention of a recurrent net: in each step a decoder looks at all that an encoder said, and reads
-// a mean of it, weighed by how well each part fits what the decoder is at. Sources: Bahdanau et
-// al., arXiv:1409.0473 (additive scores); Luong et al., arXiv:1508.04025 (multiplicative scores,
-// and the attention as the next input).
+// Attention of a recurrent net. In each step a decoder reads a weighted mean of all outputs of an
+// encoder; the weights say how well each output fits the decoder's query. Sources: Bahdanau et al.,
+// arXiv:1409.0473 (additive scores); Luong et al., arXiv:1508.04025 (multiplicative scores, and the
+// attention as the next input).
 //
 //   auto attention = tf::bahdanau_attention<128, 64>(g, "attention", memory, lengths);
 //   tf::AttentionCell decoder(g, "decoder", tf::GRU<32 + 128, 128>(g, "gru"), attention);
 //   auto said = dynamic_rnn(decoder, words);  // words (B,T,32)
 
 #include <concepts>
-#include <limits>
 #include <source_location>
 #include <tuple>
 #include <type_traits>
@@ -25,14 +24,15 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Settings of an attention.
 struct RecurrentAttentionOptions {
-  bool scale = false;         ///< of luong_attention: whether scores are multiplied by a variable
-  Initializer kernel{};       ///< of kernels; without one, the scope's, or glorot_uniform
-  Regularizer regularizer{};  ///< of kernels; without one, the scope's
+  bool scale = false;         ///< luong_attention only: multiplies scores by a variable
+  Initializer kernel{};       ///< of kernels; by default the scope's, or glorot_uniform
+  Regularizer regularizer{};  ///< of kernels; by default the scope's
 };
 
 namespace detail {
 
-/// What an attention looks at, zeros past each sample's length, and which of it may be seen.
+/// The memory of an attention, with zeros past each sample's length, and the positions that may be
+/// seen.
 template <TypedExpr M>
 class AttentionMemory {
   static_assert(M::rank == 3, "an attention's memory must have three axes, (batch, steps, depth)");
@@ -68,13 +68,11 @@ class AttentionMemory {
     const AnyExpr flat = reshape_to(values(), Dims{2, {rows, depth}});
     return reshape_to(matmul(flat, kernel, false, false), Dims{3, {samples, steps, columns}});
   }
-  /// The softmax of scores (B,S) over what may be seen: 0 for the rest, and for all of a sample
-  /// without anything.
+  /// The softmax of scores (B,S) over the positions that may be seen. All others are 0, also where
+  /// a sample has no such position.
   constexpr AnyExpr normalized(const AnyExpr& scores) const {
     if (!visible_.exists()) return softmax_along(scores, 1);
-    // Not -inf: of a row of those softmax is NaN.
-    const double lowest = static_cast<double>(std::numeric_limits<element>::lowest());
-    return where(visible_, softmax_along(where(visible_, scores, lowest), 1), 0);
+    return masked_softmax_along(scores, visible_, 1, true);
   }
   /// The mean of the values by weights. (B,S) -> (B,D)
   constexpr AnyExpr mean_by(const AnyExpr& weights) const {
@@ -87,7 +85,7 @@ class AttentionMemory {
   AnyExpr visible_{};  // (B,S)
 };
 
-/// What all attentions have, of their scores(query), (B,Query) -> (B,S).
+/// Common parts of all attentions, which define scores(query). (B,Query) -> (B,S)
 template <class Derived, Extent Query, TypedExpr M>
 class RecurrentAttention {
  public:
@@ -98,7 +96,7 @@ class RecurrentAttention {
 
   constexpr explicit RecurrentAttention(const Memory& memory) : memory_(memory) {}
 
-  /// How much of each part of the memory is read; rows sum to 1. (B,query) -> (B,S)
+  /// The weight of each part of the memory; rows sum to 1. (B,query) -> (B,S)
   template <TypedExpr Q>
   constexpr auto weights(const Q& query,
                          std::source_location at = std::source_location::current()) const {
@@ -107,7 +105,7 @@ class RecurrentAttention {
     return Expr<element, Shape<Memory::samples, Memory::steps>>(query.graph(),
                                                                 memory_.normalized(scores).id);
   }
-  /// What is read: the mean of the memory by the weights. (B,query) -> (B,depth)
+  /// The attention's result: the mean of the memory by the weights. (B,query) -> (B,depth)
   template <TypedExpr Q>
   constexpr auto context(const Q& query,
                          std::source_location at = std::source_location::current()) const {
@@ -202,10 +200,10 @@ class LuongAttention : public detail::RecurrentAttention<LuongAttention<Query, M
   AnyExpr scale_{};
 };
 
-/// Additive attention over a memory (B,S,D), whose scores of a query (B,Query) are the sums over
-/// units of attention_v tanh(memory memory_layer/kernel + query query_layer/kernel).
+/// Additive attention over a memory (B,S,D). The score of a query (B,Query) is the sum over units
+/// of attention_v tanh(memory memory_layer/kernel + query query_layer/kernel).
 ///
-/// Variables, TensorFlow's: name/memory_layer/kernel (D,Units), name/query_layer/kernel
+/// Variables, as in TensorFlow: name/memory_layer/kernel (D,Units), name/query_layer/kernel
 /// (Query,Units), name/attention_v (Units).
 template <Extent Query, Extent Units, TypedExpr M>
 constexpr auto bahdanau_attention(Graph& g, Label name, const M& memory,
@@ -214,7 +212,7 @@ constexpr auto bahdanau_attention(Graph& g, Label name, const M& memory,
   return BahdanauAttention<Query, Units, M>(g, name, detail::AttentionMemory<M>(memory), options,
                                             at);
 }
-/// The same of memories of several lengths (B): past it nothing is read.
+/// The same for memories with a length for each sample (B), past which nothing is read.
 template <Extent Query, Extent Units, TypedExpr M, TypedExpr Lengths>
 constexpr auto bahdanau_attention(Graph& g, Label name, const M& memory, const Lengths& lengths,
                                   const RecurrentAttentionOptions& options = {},
@@ -223,18 +221,18 @@ constexpr auto bahdanau_attention(Graph& g, Label name, const M& memory, const L
                                             options, at);
 }
 
-/// Multiplicative attention over a memory (B,S,D), whose scores of a query (B,Query) are its
-/// products with memory memory_layer/kernel, times attention_g with the option `scale`.
+/// Multiplicative attention over a memory (B,S,D). The score of a query (B,Query) is its product
+/// with memory memory_layer/kernel, times attention_g with the option `scale`.
 ///
-/// Variables, TensorFlow's: name/memory_layer/kernel (D,Query), name/attention_g, a scalar, 1 at
-/// first.
+/// Variables, as in TensorFlow: name/memory_layer/kernel (D,Query), and with `scale`
+/// name/attention_g, a scalar, initially 1.
 template <Extent Query, TypedExpr M>
 constexpr auto luong_attention(Graph& g, Label name, const M& memory,
                                const RecurrentAttentionOptions& options = {},
                                std::source_location at = std::source_location::current()) {
   return LuongAttention<Query, M>(g, name, detail::AttentionMemory<M>(memory), options, at);
 }
-/// The same of memories of several lengths (B): past it nothing is read.
+/// The same for memories with a length for each sample (B), past which nothing is read.
 template <Extent Query, TypedExpr M, TypedExpr Lengths>
 constexpr auto luong_attention(Graph& g, Label name, const M& memory, const Lengths& lengths,
                                const RecurrentAttentionOptions& options = {},
@@ -243,13 +241,16 @@ constexpr auto luong_attention(Graph& g, Label name, const M& memory, const Leng
                                   at);
 }
 
-/// A cell that attends in each step: the cell reads [x, attention before], its output y is the
-/// query, and the output and the next attention are [y, context] attention_layer/kernel, or the
-/// context itself where Size is 0. (TensorFlow's AttentionWrapper.)
+/// A cell with attention. (TensorFlow's AttentionWrapper.) In each step
 ///
-/// The state is a std::tuple of the cell's and the attention; zeros begin with no attention.
-/// Variable: name/attention_layer/kernel (Cell::outputs+depth,Size). The batch is the memory's.
-/// (B,inputs) -> (B,Size), or (B,depth)
+///   y         = cell([x, attention before]), which is also the query
+///   attention = [y, context] attention_layer/kernel, or context if Size is 0
+///
+/// and the attention is the output, too.
+///
+/// The state is a std::tuple of the cell's state and the attention; zero_state begins with an
+/// attention of zeros. Variable: name/attention_layer/kernel (Cell::outputs+depth,Size). The batch
+/// is the memory's. (B,inputs) -> (B,Size), or (B,depth)
 template <RecurrentCell Cell, class Attention, Extent Size = 0>
 class AttentionCell {
   static constexpr Extent size = Size == 0 ? Attention::depth : Size;

@@ -12,13 +12,13 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// Settings of BasicRNN and GRU.
 struct RnnOptions {
-  Initializer kernel{};       ///< without one, the scope's, or glorot_uniform
-  Regularizer regularizer{};  ///< of kernels; without one, the scope's
+  Initializer kernel{};       ///< by default the scope's, or glorot_uniform
+  Regularizer regularizer{};  ///< of kernels; by default the scope's
   Activation activation = tanh;
 };
 
-/// h' = tanh([x, h] kernel + bias), the output and the state. Variables: name/kernel
-/// (Inputs+Units,Units) and name/bias (Units), zeros at first, as of TensorFlow's BasicRNNCell.
+/// h' = tanh([x, h] kernel + bias) is the output and the next state. Variables, as in TensorFlow's
+/// BasicRNNCell: name/kernel (Inputs+Units,Units), name/bias (Units), initially zeros.
 /// (B,Inputs) -> (B,Units)
 template <Extent Inputs, Extent Units, Element T = float>
 class BasicRNN {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Two cells over a sequence, one of which reads it from its end. Source: Schuster and Paliwal, IEEE
-// Transactions on Signal Processing 45 (1997).
+// Two cells over a sequence, one from its start, one from its end. Source: Schuster and Paliwal,
+// IEEE Transactions on Signal Processing 45 (1997).
 
 #include <source_location>
 
@@ -10,8 +10,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What both cells make of a sequence. Outputs of both stand where their inputs do: the backward
-/// cell's last output is that at position 0.
+/// The results of both cells. Outputs keep the places of their inputs: the backward cell's last
+/// output is at position 0.
 template <class Forward, class Backward>
 struct BidirectionalResult {
   Forward forward;
@@ -34,10 +34,10 @@ constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backwar
 
 }  // namespace detail
 
-/// A cell over sequences (B,T,inputs) from their beginning, another from each one's end, both from
-/// a state on: RnnResults of outputs (B,T,outputs), zero past a sample's length. A length of T or
-/// more is all steps, of 0 or less none. <tf::time_major> and <layout, tf::unrolled> as in
-/// dynamic_rnn. The cells' outputs side by side: concat<2>(result.forward.outputs,
+/// Runs one cell over sequences (B,T,inputs) from their start, another from each one's end, both
+/// from an initial state. The results are RnnResults of outputs (B,T,outputs), zero past a sample's
+/// length. A length above T counts as T, a length below 0 as 0. <tf::time_major> and <layout,
+/// tf::unrolled> as in dynamic_rnn. The outputs side by side are concat<2>(result.forward.outputs,
 /// result.backward.outputs).
 template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Forward,
           class Backward, TypedExpr X, class S, class R, TypedExpr Lengths>
@@ -51,7 +51,7 @@ constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backwar
   return detail::bidirectional_rnn<Layout, Steps>(forward, backward, x, forward_state,
                                                   backward_state, lengths, at);
 }
-/// The same from states of zeros on.
+/// The same from states of zeros.
 template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Forward,
           class Backward, TypedExpr X, TypedExpr Lengths>
 constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backward, const X& x,
@@ -62,7 +62,7 @@ constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backwar
                                           zero_state<samples>(x.graph(), forward),
                                           zero_state<samples>(x.graph(), backward), lengths, at);
 }
-/// The same of sequences that all have T steps.
+/// The same for sequences that all have T steps.
 template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Forward,
           class Backward, TypedExpr X>
 constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backward, const X& x,

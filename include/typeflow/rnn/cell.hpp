@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a recurrent cell is, and what cells have in common. A cell is a value whose variables are
-// made once; called with an input and a state it gives an output and the next state:
+// Recurrent cells: their concept and common parts. A cell is a value that makes its variables once.
+// Called with an input and a state, it returns an output and the next state:
 //
 //   struct Accumulator {                                          // a cell of one's own
 //     using element = float;
@@ -15,8 +15,8 @@
 //     }
 //   };
 //
-// A cell may have its step in two parts, project(x) and step(projected, state), where project is
-// for inputs of any number of leading axes. Then a sequence is projected at once, by one product.
+// A cell may split its step into project(x) and step(projected, state). project takes inputs with
+// any number of leading axes, so that one product projects a whole sequence.
 
 #include <concepts>
 #include <source_location>
@@ -29,7 +29,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What a cell makes of an input and a state.
+/// The result of a cell's step.
 template <TypedExpr Output, class State>
 struct CellStep {
   Output output;  ///< (B,Cell::outputs)
@@ -55,7 +55,7 @@ concept RecurrentCell = requires {
 
 namespace detail {
 
-/// Of x with leading axes (B), or (B,T): the same with another last axis.
+/// The shape (B,In) or (B,T,In) with another last axis.
 template <class S, Extent Last>
 struct LastAxisRule {
   static constexpr Dims value = [] {
@@ -67,7 +67,7 @@ struct LastAxisRule {
 template <class X, Extent Last>
 using WithLast = Expr<typename X::element, shape_of_t<LastAxisRule<typename X::shape, Last>>>;
 
-/// Whether x is numbers of type T, rows of `In` columns.
+/// Whether x has elements of type T and `In` columns.
 template <class X, class T, Extent In>
 constexpr bool is_cell_input() {
   if constexpr (!std::same_as<typename X::element, T> || X::rank < 2) {
@@ -83,8 +83,8 @@ inline constexpr Extent batch_of = X::rank >= 1 ? X::shape::dims.extent[0] : 1;
 template <class Cell, class X, class S>
 inline constexpr bool is_cell_state = std::same_as<StateValues<S>, StateOf<Cell, batch_of<X>>>;
 
-/// The kernel and the bias of a cell, in TensorFlow's layout: the kernel's first In rows are the
-/// input's, the others the state's.
+/// Kernel and bias of a cell, in TensorFlow's layout: the kernel's first In rows belong to the
+/// input, the others to the state.
 template <Element T, Extent In, Extent Recurrent, Extent Out>
 class CellKernel {
  public:
@@ -96,7 +96,7 @@ class CellKernel {
         input_rows_(slice_along(kernel_.any(), 0, 0, In)),
         state_rows_(slice_along(kernel_.any(), 0, In, Recurrent)) {}
 
-  /// The input's part of [x, h] kernel + bias, of all leading axes in one product.
+  /// The input's part of [x, h] kernel + bias, in one product for all leading axes.
   /// (..,In) -> (..,Out)
   constexpr AnyExpr of_input(const AnyExpr& x) const {
     Dims dims = x.dims();
@@ -108,7 +108,7 @@ class CellKernel {
     const AnyExpr flat = reshape_to(x, Dims{2, {rows, In}});
     return reshape_to(matmul(flat, input_rows_, false, false) + bias_.any(), dims);
   }
-  /// The same of an input with a static type, from the user's line.
+  /// The same for an input with a static type, with the user's line.
   template <TypedExpr X>
   constexpr auto project(const X& x, const std::source_location& at) const {
     mark(at, x);
@@ -129,7 +129,7 @@ class CellKernel {
   AnyExpr state_rows_;
 };
 
-/// A kernel and a bias, zeros at first, with a cell's options, in the scope of its name.
+/// Kernel and bias with a cell's options, in the scope of its name; the bias is initially zeros.
 template <class Kernel>
 constexpr Kernel cell_kernel(Graph& g, const Label& name, const auto& options,
                              const std::source_location& at) {
@@ -137,7 +137,7 @@ constexpr Kernel cell_kernel(Graph& g, const Label& name, const auto& options,
   return Kernel(g, options.kernel, zeros, options.regularizer, at);
 }
 
-/// cell(x, state), from the user's line if the cell asks for it.
+/// cell(x, state), with the user's line if the cell takes one.
 template <class Cell, class X, class S>
 constexpr auto call_cell(const Cell& cell, const X& x, const S& state,
                          const std::source_location& at) {
@@ -148,7 +148,7 @@ constexpr auto call_cell(const Cell& cell, const X& x, const S& state,
   }
 }
 
-/// Part i of a row of parts of this size. (B,N*size) -> (B,size)
+/// Part i of rows that have N parts of this size. (B,N*size) -> (B,size)
 constexpr AnyExpr gate(const AnyExpr& z, int i, Extent size) {
   return slice_along(z, 1, i * size, size);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Dropout around a cell. Sources: Zaremba et al., arXiv:1409.2329 (of inputs and outputs); Gal and
+// Dropout around a cell. Sources: Zaremba et al., arXiv:1409.2329 (on inputs and outputs); Gal and
 // Ghahramani, arXiv:1512.05287 (one mask for all steps).
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Probabilities to stay, numbers or scalar expressions; 1: no dropout.
+/// Probabilities to keep an element, numbers or scalar expressions; 1: no dropout.
 struct DropoutCellOptions {
   Scalar input_keep = 1;
   Scalar output_keep = 1;
-  Scalar state_keep = 1;     ///< of states but an LSTM's c
+  Scalar state_keep = 1;     ///< of states, except an LSTM's c
   bool variational = false;  ///< one mask for all steps and samples, instead of one for each
 };
 
-/// A cell with dropout of its inputs, of its outputs and of the state that it leaves, in training.
-/// (TensorFlow's DropoutWrapper.)
+/// A cell that in training drops inputs, outputs and parts of its next state. (TensorFlow's
+/// DropoutWrapper.)
 template <RecurrentCell Cell>
 class DropoutCell {
  public:
@@ -54,7 +54,7 @@ class DropoutCell {
                     dropped_state(now.state, at)};
   }
 
-  /// A sequence at once, or step by step if states are dropped.
+  /// Runs a whole sequence; step by step if states are dropped.
   template <detail::Walk W, TypedExpr X, class S, class Going>
   constexpr auto run(const X& x, const S& initial, const Going& going) const {
     const std::source_location at{};
@@ -83,7 +83,7 @@ class DropoutCell {
     if (!drops(keep)) return {};
     return drop(ones_tensor<element, 1, N>(g, at), keep, at);
   }
-  /// x with the mask, or with one of its own if there is none.
+  /// x with the mask, or with a new mask if there is none.
   template <TypedExpr X, TypedExpr M>
   constexpr auto masked(const X& x, const Scalar& keep, const M& mask,
                         const std::source_location& at) const {
@@ -110,7 +110,7 @@ class DropoutCell {
     }
   };
 
-  /// f of a state's tensors but an LSTM's c.
+  /// f of a state's tensors, except an LSTM's c.
   template <class F, TypedExpr X, TypedExpr... M>
   static constexpr auto of_hidden(const F& f, const X& x, const M&... masks) {
     return f(x, masks...);

@@ -12,12 +12,17 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// TensorFlow's GRUCell. With [r, u] = sigmoid([x, h] gates/kernel + gates/bias) and
-/// c = tanh([x, r h] candidate/kernel + candidate/bias), the output and the state are
-/// h' = u h + (1 - u) c. (PyTorch's GRU multiplies by r behind the product.)
+/// TensorFlow's GRUCell:
 ///
-/// Variables: name/gates/kernel (Inputs+Units,2*Units), name/gates/bias, ones at first,
-/// name/candidate/kernel (Inputs+Units,Units), name/candidate/bias, zeros. (B,Inputs) -> (B,Units)
+///   [r, u] = sigmoid([x, h] gates/kernel + gates/bias)
+///   c = tanh([x, r h] candidate/kernel + candidate/bias)
+///   h' = u h + (1 - u) c, the output and the next state
+///
+/// (PyTorch's GRU multiplies by r after the product.)
+///
+/// Variables: name/gates/kernel (Inputs+Units,2*Units), name/gates/bias, initially ones,
+/// name/candidate/kernel (Inputs+Units,Units), name/candidate/bias, initially zeros.
+/// (B,Inputs) -> (B,Units)
 template <Extent Inputs, Extent Units, Element T = float>
 class GRU {
  public:
@@ -40,7 +45,7 @@ class GRU {
     return step(project(x, at), h, at);
   }
 
-  /// The part that does not depend on the state: of the gates, then of the candidate.
+  /// The part that does not depend on the state: first the gates', then the candidate's.
   /// (..,Inputs) -> (..,3*Units)
   template <TypedExpr X>
   constexpr auto project(const X& x,

@@ -20,10 +20,13 @@ struct BasicLstmOptions {
   Activation activation = tanh;
 };
 
-/// TensorFlow's BasicLSTMCell. With [i, j, f, o] = [x, h] kernel + bias,
-/// c' = sigmoid(f + forget_bias) c + sigmoid(i) tanh(j), h' = sigmoid(o) tanh(c'), the output.
+/// TensorFlow's BasicLSTMCell:
 ///
-/// Variables: name/kernel (Inputs+Units,4*Units) and name/bias (4*Units), zeros at first.
+///   [i, j, f, o] = [x, h] kernel + bias
+///   c' = sigmoid(f + forget_bias) c + sigmoid(i) tanh(j)
+///   h' = sigmoid(o) tanh(c'), the output
+///
+/// Variables: name/kernel (Inputs+Units,4*Units), name/bias (4*Units), initially zeros.
 /// (B,Inputs) -> (B,Units)
 template <Extent Inputs, Extent Units, Element T = float>
 class BasicLSTM {
@@ -92,7 +95,7 @@ class BasicLSTM {
 /// Settings of LSTM.
 struct LstmOptions {
   double forget_bias = 1;      ///< added to the forget gate, which so begins open
-  bool peepholes = false;      ///< whether gates see the cell's memory, too
+  bool peepholes = false;      ///< whether gates also read the cell's memory
   double cell_clip = 0;        ///< c' is kept in [-clip, clip]; 0: it is not
   double projection_clip = 0;  ///< the same of the projected output
   Initializer kernel{};       ///< of kernel, projection and peepholes; without one, the scope's, or
@@ -101,13 +104,15 @@ struct LstmOptions {
   Activation activation = tanh;
 };
 
-/// TensorFlow's LSTMCell. With [i, j, f, o] = [x, h] kernel + bias, and the terms in brackets if it
-/// has peepholes,
-/// c' = sigmoid(f + forget_bias [+ w_f_diag c]) c + sigmoid(i [+ w_i_diag c]) tanh(j), clipped,
-/// m = sigmoid(o [+ w_o_diag c']) tanh(c'), and h' = m, or m projection/kernel, clipped, where
-/// Projection is not 0. The output is h'.
+/// TensorFlow's LSTMCell. Terms in braces exist with peepholes. c' is clipped by cell_clip, a
+/// projected h' by projection_clip:
 ///
-/// Variables: name/kernel (Inputs+Outputs,4*Units), name/bias (4*Units), zeros at first,
+///   [i, j, f, o] = [x, h] kernel + bias
+///   c' = sigmoid(f + forget_bias {+ w_f_diag c}) c + sigmoid(i {+ w_i_diag c}) tanh(j)
+///   m = sigmoid(o {+ w_o_diag c'}) tanh(c')
+///   h' = m, or m projection/kernel if Projection is not 0; the output
+///
+/// Variables: name/kernel (Inputs+Outputs,4*Units), name/bias (4*Units), initially zeros,
 /// name/w_i_diag, w_f_diag and w_o_diag (Units), name/projection/kernel (Units,Projection).
 /// (B,Inputs) -> (B,Units), or (B,Projection)
 template <Extent Inputs, Extent Units, Extent Projection = 0, Element T = float>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Cells on top of each other, and cells whose input is added to their output.
+// Stacks of cells, and cells that add their input to their output.
 
 #include <array>
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Cells of which each has the outputs of the one before as its inputs: tf::MultiRNN cells(a, b).
-/// The state is a std::tuple of theirs. (TensorFlow's MultiRNNCell.)
+/// A stack of cells: each reads the outputs of the one before. tf::MultiRNN cells(a, b); the state
+/// is a std::tuple of their states. (TensorFlow's MultiRNNCell.)
 template <RecurrentCell... Cells>
 class MultiRNN {
   static_assert(sizeof...(Cells) > 0, "MultiRNN(cells...): one cell at least is needed");
@@ -50,7 +50,7 @@ class MultiRNN {
                                                                                        states};
   }
 
-  /// All layers, one after another, over a sequence.
+  /// Runs all layers over a sequence, one layer after another.
   template <detail::Walk W, TypedExpr X, class S, class Going>
   constexpr auto run(const X& x, const S& initial, const Going& going) const {
     return run_from<0, W>(x, initial, going);
@@ -63,7 +63,7 @@ class MultiRNN {
   }
 
  private:
-  /// The cells from number I on: the output of the last, and the tuple of their states.
+  /// A step of the cells from number I on: the output of the last, and the tuple of their states.
   template <std::size_t I, class X, class S>
   constexpr auto step_from(const X& x, const S& before, const std::source_location& at) const {
     const auto now = detail::call_cell(std::get<I>(cells_), x, std::get<I>(before), at);
@@ -90,8 +90,8 @@ class MultiRNN {
   std::tuple<Cells...> cells_;
 };
 
-/// N cells that make(i) makes, on top of each other: their type is one, so each has as many inputs
-/// as outputs. multi_rnn<2>([&](int i) { return tf::GRU<200, 200>(g, {"cell", i}); })
+/// A stack of the N cells make(0), make(1)...: multi_rnn<2>([&](int i) { return tf::GRU<200,
+/// 200>(g, {"cell", i}); }). They have one type, so each has as many inputs as outputs.
 template <std::size_t N, class F>
 constexpr auto multi_rnn(const F& make) {
   static_assert(N > 0, "multi_rnn<n>(make): n must be 1 or more");
@@ -103,7 +103,7 @@ constexpr auto multi_rnn(const F& make) {
   }(std::make_index_sequence<N>());
 }
 
-/// A cell whose input is added to its output: y = cell(x) + x. (TensorFlow's ResidualWrapper.)
+/// A cell that adds its input to its output: y = cell(x) + x. (TensorFlow's ResidualWrapper.)
 template <RecurrentCell Cell>
 class ResidualCell {
  public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A cell whose inputs, states and outputs a function decides on, step by step: a decoder that reads
-// what it has said, a net that stops where it likes. (TensorFlow's raw_rnn.)
+// A cell with a function that decides on inputs, states and outputs at each step: a decoder that
+// reads its own last output, a net that decides when to stop. (TensorFlow's raw_rnn.)
 //
 //   auto result = tf::raw_rnn<20>(cell, tf::RawRnnStart{none_finished, first_input, state},
 //                                 [&](auto time, auto output, auto state, auto) {
@@ -24,26 +24,26 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// How a raw_rnn begins: what TensorFlow's loop_fn gives at time 0.
+/// The start of a raw_rnn: the result of TensorFlow's loop_fn at time 0.
 template <TypedExpr Finished, TypedExpr Input, class State, class LoopState = std::tuple<>>
 struct RawRnnStart {
   Finished finished;       ///< (B), booleans: which samples have no step at all
   Input input;             ///< (B,Cell::inputs), of the first step
   State state;             ///< the cell's
-  LoopState loop_state{};  ///< what else is carried: a structure of tensors
+  LoopState loop_state{};  ///< other carried state: a structure of tensors
 };
 template <class F, class I, class S>
 RawRnnStart(F, I, S) -> RawRnnStart<F, I, S>;
 template <class F, class I, class S, class L>
 RawRnnStart(F, I, S, L) -> RawRnnStart<F, I, S, L>;
 
-/// What the function of a raw_rnn decides on after a step.
+/// The decisions of a raw_rnn's function after a step.
 template <TypedExpr Finished, TypedExpr Input, class State, class Emit,
           class LoopState = std::tuple<>>
 struct RawRnnStep {
-  Finished finished;  ///< (B), booleans: for which samples this was the last step
+  Finished finished;  ///< (B), booleans: the samples whose last step this was
   Input input;        ///< of the next step
-  State state;        ///< the next step's, such as the one that the function was given
+  State state;        ///< the next step's; often the state that the function got
   Emit emit;          ///< the step's output: a tensor (B,..), or a tuple, pair or array of such
   LoopState loop_state{};
 };
@@ -52,10 +52,10 @@ RawRnnStep(F, I, S, E) -> RawRnnStep<F, I, S, E>;
 template <class F, class I, class S, class E, class L>
 RawRnnStep(F, I, S, E, L) -> RawRnnStep<F, I, S, E, L>;
 
-/// What a raw_rnn leaves.
+/// The result of a raw_rnn.
 template <class Outputs, class State, class LoopState>
 struct RawRnnResult {
-  Outputs outputs;  ///< what was emitted, (MaxSteps,B,..)
+  Outputs outputs;  ///< the emitted tensors, (MaxSteps,B,..)
   State state;
   LoopState loop_state;
 };
@@ -64,7 +64,7 @@ RawRnnResult(O, S, L) -> RawRnnResult<O, S, L>;
 
 namespace detail {
 
-/// f(a, b), untyped, of the tensors of two structures of a type.
+/// f(a, b), untyped, for each pair of tensors of two structures of one type.
 template <class S, class F>
 constexpr S zip_tensors(Graph& g, const S& a, const S& b, const F& f) {
   ir::Graph& graph = g;
@@ -90,10 +90,10 @@ inline constexpr bool is_finished = std::same_as<typename X::element, bool> && X
 
 }  // namespace detail
 
-/// A cell at each of at most MaxSteps steps. After each, f(time, output, state, loop_state) gives a
-/// RawRnnStep; time, an int32 scalar, is the number of steps so far. A sample that has finished
-/// keeps its state and emits zeros; when all have, the loop state stays, too. MaxSteps steps are
-/// computed in any case. (B,Cell::inputs) -> (MaxSteps,B,..)
+/// Runs a cell for MaxSteps steps. After each, f(time, output, state, loop_state) gives a
+/// RawRnnStep; time, an int32 scalar, is the number of steps so far. A finished sample keeps its
+/// state and emits zeros. When all are finished, the loop state stays, too; the remaining steps are
+/// still computed. (B,Cell::inputs) -> (MaxSteps,B,..)
 template <Extent MaxSteps, class Cell, class Start, class F>
 constexpr auto raw_rnn(const Cell& cell, const Start& start, const F& f,
                        std::source_location at = std::source_location::current()) {

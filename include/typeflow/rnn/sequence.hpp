@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Cells over sequences: dynamic_rnn of a tensor (B,T,inputs), a loop over its steps; static_rnn of
-// an array of inputs, a copy of the cell for each. Both take lengths: past its length a sample's
-// outputs are zero and its state stays.
+// Cells over sequences: dynamic_rnn takes a tensor (B,T,inputs) and is a loop over its steps;
+// static_rnn takes an array of inputs and makes a copy of the cell for each. Both take lengths:
+// past its length a sample's outputs are zero and its state stays.
 //
-// A sequence goes through a stack of cells layer by layer, not step by step. Nothing else depends
-// on that order, and so all steps of a layer are projected in one product. Inside, time is the
-// first axis: slices along it are what a loop takes apart.
+// A sequence goes through a stack of cells layer by layer, not step by step. The results are the
+// same, and one product projects all steps of a layer. Inside, time is the first axis, because
+// loops slice along it.
 
 #include <array>
 #include <concepts>
@@ -26,18 +26,18 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Which of a sequence's axes come first: (B,T,..) or (T,B,..).
+/// Order of a sequence's axes: (B,T,..) or (T,B,..).
 enum class SequenceLayout { batch_major, time_major };
 inline constexpr SequenceLayout batch_major = SequenceLayout::batch_major;
 inline constexpr SequenceLayout time_major = SequenceLayout::time_major;
 
-/// What the steps of a sequence are in the graph: a loop, which compiles in a time that does not
-/// depend on their number; or as many copies of the cell (Keras' and JAX's `unroll`).
+/// Steps of a sequence in the graph: a loop, whose compile time does not depend on their number, or
+/// one copy of the cell for each (`unroll` in Keras and JAX).
 enum class SequenceSteps { looped, unrolled };
 inline constexpr SequenceSteps looped = SequenceSteps::looped;
 inline constexpr SequenceSteps unrolled = SequenceSteps::unrolled;
 
-/// The outputs of a cell for a sequence, and the state that it leaves.
+/// The outputs of a cell for a sequence, and the last state.
 template <class Outputs, class State>
 struct RnnResult {
   Outputs outputs;
@@ -48,7 +48,7 @@ RnnResult(Outputs, State) -> RnnResult<Outputs, State>;
 
 namespace detail {
 
-/// The axes of a sequence of rank 3; of another, 0.
+/// The axes of a sequence of rank 3; 0 for other ranks.
 template <SequenceLayout L, class X>
 struct SequenceAxes {
   static constexpr bool has_rank = X::rank == 3;
@@ -61,10 +61,11 @@ struct SequenceAxes {
 /// How a cell goes over a sequence whose first axis is time: an argument of a cell's `run`.
 struct Walk {
   SequenceSteps steps = looped;
-  bool reverse = false;  ///< from the last step to the first; outputs stand where their inputs do
+  bool reverse =
+      false;  ///< from the last step to the first; outputs keep the places of their inputs
 };
 
-/// Which samples go on at which step, those whose length is greater. (B) -> (T,B)
+/// Whether each sample has not ended yet at each step: its length is greater. (B) -> (T,B)
 template <Extent T, TypedExpr L>
 constexpr auto going_on(const L& lengths) {
   constexpr Extent samples = L::shape::dims.extent[0];
@@ -73,16 +74,16 @@ constexpr auto going_on(const L& lengths) {
   const AnyExpr row = reshape_to(lengths.any(), Dims{2, {1, samples}});
   return Expr<bool, Shape<T, samples>>(g, less(step, row).id);
 }
-/// Stands for lengths, and for which samples go on, where all do.
+/// Stands for lengths, and for going_on, if all samples have T steps.
 using AllSteps = std::tuple<>;
 
-/// The rows of `yes` where a condition (B) holds, those of `no` elsewhere; `no` may be a number.
+/// Rows of `yes` where a condition (B) is true, else rows of `no`, which may be a number.
 constexpr AnyExpr where_rows(const AnyExpr& condition, const AnyExpr& yes, const auto& no) {
   Dims column = yes.dims();
   for (int i = 1; i < column.rank; ++i) column.extent[i] = 1;
   return where(reshape_to(condition, column), yes, no);
 }
-/// The next state of the samples that go on (B), the state before of those that have ended.
+/// The next state of samples that have not ended (B); the old state of the others.
 template <class Going, class S>
 constexpr S next_state(const Going& going, const S& next, const S& before) {
   if constexpr (std::same_as<Going, AllSteps>) {
@@ -113,7 +114,7 @@ concept RunsSequences = requires(const Cell& cell, const X& x, const S& s, const
   cell.template run<W>(x, s, going);
 };
 
-/// A step as what a loop carries on and what it puts together.
+/// A step as a pair: the carried state and the output to stack.
 template <class S, class F, class X, class Going>
 constexpr auto carry_step(const F& step, const X& x, const S& before, const Going& going) {
   const auto now = step(x, before);
@@ -129,7 +130,7 @@ constexpr auto carry_step(const F& step, const X& x, const S& before, const Goin
   }
 }
 
-/// The steps one after another, in the graph.
+/// All steps as copies in the graph, one after another.
 template <Walk W, class X, class S, class Going, class F>
 constexpr auto unroll_steps(const X& x, const S& initial, const Going& going, const F& step) {
   constexpr Extent count = X::shape::dims.extent[0];
@@ -152,8 +153,8 @@ constexpr auto unroll_steps(const X& x, const S& initial, const Going& going, co
   return RnnResult{stack<0>(outputs), state};
 }
 
-/// step(x_t, state) at each step of a sequence of inputs, or of projected ones. A sequence of one
-/// step needs no loop.
+/// step(x_t, state) at each step of a sequence of inputs, projected or not. A sequence of one step
+/// needs no loop.
 template <Walk W, class X, class S, class Going, class F>
 constexpr auto run_steps(const X& x, const S& initial, const Going& going, const F& step) {
   if constexpr (W.steps == unrolled || X::shape::dims.extent[0] == 1) {
@@ -168,7 +169,7 @@ constexpr auto run_steps(const X& x, const S& initial, const Going& going, const
   }
 }
 
-/// The cell over a sequence (T,B,inputs); outputs past a sample's length are any.
+/// Runs the cell over a sequence (T,B,inputs); outputs past a sample's length are unspecified.
 template <Walk W, class Cell, TypedExpr X, class S, class Going>
 constexpr auto run_cell(const Cell& cell, const X& x, const S& initial, const Going& going) {
   if constexpr (RunsSequences<Cell, W, X, S, Going>) {
@@ -182,8 +183,8 @@ constexpr auto run_cell(const Cell& cell, const X& x, const S& initial, const Go
   }
 }
 
-/// A sequence with time as its first axis, or one with time first as it was. Inputs are transposed,
-/// and not what becomes of them in a cell, which is wider.
+/// Transposes a batch-major sequence to time-major or back; returns a time-major one unchanged. The
+/// inputs are transposed, not their projections, which are wider.
 template <SequenceLayout L, TypedExpr X>
 constexpr auto exchange_axes(const X& x) {
   if constexpr (L == batch_major) {
@@ -237,8 +238,8 @@ inline constexpr bool are_lengths =
 
 }  // namespace detail
 
-/// A cell over sequences, from a state on, with each sample's length: past it the outputs are zero,
-/// and the state stays as it was at the end. A length of T or more is all steps, of 0 or less none.
+/// Runs a cell over sequences from an initial state, with each sample's length: past it outputs are
+/// zero and the state stays. A length above T counts as T, a length below 0 as 0.
 /// (B,T,inputs) -> (B,T,outputs), or with <tf::time_major> (T,B,inputs) -> (T,B,outputs); the time
 /// axis is a number. The steps are a loop, or with <layout, tf::unrolled> copies of the cell.
 template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Cell,
@@ -250,7 +251,7 @@ constexpr auto dynamic_rnn(const Cell& cell, const X& x, const S& initial, const
                 "sample, (batch)");
   return detail::dynamic_rnn<Layout, detail::Walk{Steps}>(cell, x, initial, lengths, at);
 }
-/// The same of sequences that all have T steps.
+/// The same for sequences that all have T steps.
 template <SequenceLayout Layout = batch_major, SequenceSteps Steps = looped, class Cell,
           TypedExpr X, class S>
 constexpr auto dynamic_rnn(const Cell& cell, const X& x, const S& initial,
@@ -266,8 +267,8 @@ constexpr auto dynamic_rnn(const Cell& cell, const X& x,
   return dynamic_rnn<Layout, Steps>(cell, x, zero_state<samples>(x.graph(), cell), at);
 }
 
-/// A cell over T inputs, from a state on, with each sample's length, as in dynamic_rnn: T of
-/// (B,inputs) -> T of (B,outputs). In the graph there are T copies of the cell.
+/// Runs a cell over an array of T inputs (B,inputs) from an initial state, with each sample's
+/// length as in dynamic_rnn; gives T outputs (B,outputs). The graph has T copies of the cell.
 template <class Cell, TypedExpr X, std::size_t T, class S, TypedExpr Lengths>
 constexpr auto static_rnn(const Cell& cell, const std::array<X, T>& x, const S& initial,
                           const Lengths& lengths,
@@ -276,7 +277,7 @@ constexpr auto static_rnn(const Cell& cell, const std::array<X, T>& x, const S& 
       dynamic_rnn<time_major, unrolled>(cell, stack<0>(x, at), initial, lengths, at);
   return RnnResult{unstack<0>(result.outputs, at), result.state};
 }
-/// The same of inputs that all count.
+/// The same for samples that all have T steps.
 template <class Cell, TypedExpr X, std::size_t T, class S>
 constexpr auto static_rnn(const Cell& cell, const std::array<X, T>& x, const S& initial,
                           std::source_location at = std::source_location::current()) {

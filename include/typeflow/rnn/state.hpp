@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The state of recurrent cells: a tensor (B,Units), an LstmState, or a std::tuple of such. A cell
-// says which it is by its member `state<B>`. Everything else that deals with states maps functions
-// over their tensors.
+// The state of recurrent cells: a tensor (B,Units), an LstmState, or a std::tuple of states. A cell
+// names it by its member `state<B>`. All other code on states maps functions over their tensors.
 
 #include <array>
 #include <concepts>
@@ -19,16 +18,16 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The state of an LSTM: what it remembers, and what it said last. (TensorFlow's LSTMStateTuple.)
+/// The state of an LSTM: its memory c and its last output h. (TensorFlow's LSTMStateTuple.)
 template <TypedExpr C, TypedExpr H = C>
 struct LstmState {
   C c;  ///< (B,Units)
-  H h;  ///< (B,Units); of a cell with a projection (B,Projection)
+  H h;  ///< (B,Units), or (B,Projection) if the cell has a projection
 };
 
 namespace detail {
 
-/// f(x, y...) of the tensors of states of one structure, in their order.
+/// f(x, y...) for each tensor of states with one structure, in their order.
 template <class F>
 struct StateMap {
   const F& f;
@@ -78,7 +77,7 @@ struct ToExpr {
     return Expr<typename X::element, typename X::shape>(x.graph(), x.id());
   }
 };
-/// The state with variables' values in place of variables.
+/// The state with variables replaced by their values.
 template <class S>
 constexpr auto state_values(const S& state) {
   return map_state(ToExpr{}, state);
@@ -134,15 +133,15 @@ constexpr S zero_of(Graph& g) {
 template <class Cell, Extent B>
 using StateOf = typename Cell::template state<B>;
 
-/// The state of zeros that sequences begin with: zero_state<tf::batch>(g, cell).
+/// A state of zeros, the usual initial state: zero_state<tf::batch>(g, cell).
 template <Extent B, class Cell>
 constexpr StateOf<Cell, B> zero_state(Graph& g, const Cell&) {
   return detail::zero_of<StateOf<Cell, B>>(g);
 }
 
-/// A state that is carried from run to run: variables of the session (tf::state), zeros at first
-/// and after Session::reset(). They are called name for a tensor, name/c and name/h for an LSTM's,
-/// and name/cell_0... for those of stacked cells. It stands where a state is expected.
+/// A state carried from run to run, usable wherever a state is expected. It consists of variables
+/// of the session (tf::state), which are zeros initially and after Session::reset(). They are
+/// called `name` for a tensor, name/c and name/h for an LSTM, name/cell_0... for stacked cells.
 template <Extent B, class Cell>
 constexpr auto kept_state(Graph& g, Label name, const Cell&) {
   static_assert(!is_symbolic(B),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What stands between a Runner and its model. The code behind it is that of the unit that makes the
-// runner, and is called by units that are built for other instruction sets.
+// The interface between a Runner and its model. The unit that makes the runner implements it. Units
+// that are built for other instruction sets call it.
 
 #include <span>
 #include <string_view>
@@ -12,7 +12,7 @@
 
 namespace typeflow {
 
-/// The results of a run that are its own.
+/// The results of a run that the run owns.
 class RunnerResultsInterface {
  public:
   TYPEFLOW_EXCHANGED RunnerResultsInterface() {}
@@ -20,7 +20,7 @@ class RunnerResultsInterface {
   RunnerResultsInterface& operator=(const RunnerResultsInterface&) = delete;
 
   virtual std::span<const RunnerTensor> tensors() const = 0;
-  /// Error if there is none of the name.
+  /// Error if there is no result of this name.
   virtual const RunnerTensor& tensor(std::string_view name) const = 0;
   virtual void destroy() = 0;
 
@@ -37,7 +37,7 @@ class RunnerInterface {
 
   virtual std::span<const RunnerTensor> inputs() const = 0;
   virtual std::span<const RunnerTensor> outputs() const = 0;
-  /// No fetches stand for all outputs.
+  /// Without fetches it computes all outputs.
   virtual RunnerResultsInterface* run(std::span<const RunnerFeed> feeds,
                                       std::span<const RunnerFetch> fetches) = 0;
   virtual void destroy() = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What goes into a run of a Runner and comes out of it: tensors whose names, element types and
-// shapes are known at run time. Units that are built for different instruction sets exchange these
-// types (core/target.hpp), so they own nothing.
+// Inputs and outputs of a Runner's run: tensors whose names, element types and shapes are known at
+// run time. Units that are built for different instruction sets exchange these types
+// (core/target.hpp), so they own nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,8 @@ struct float16;
 
 namespace detail {
 
-/// Whether T is std::complex<Part>, as its members tell: <complex> takes half a second to include.
+/// Whether T is std::complex<Part>, judged by its members, because including <complex> takes half a
+/// second.
 template <class T, class Part>
 concept ComplexOf = std::is_same_v<typename T::value_type, Part> && sizeof(T) == 2 * sizeof(Part) &&
                     requires(const T& x) {
@@ -32,7 +33,7 @@ concept ComplexOf = std::is_same_v<typename T::value_type, Part> && sizeof(T) ==
                       x.imag();
                     };
 
-/// dtype_of without the includes; -1 of what is no element of a tensor.
+/// dtype_of without its includes; -1 for a type that can't be an element of a tensor.
 template <class T>
 consteval int runner_dtype() {
   constexpr auto number = [](DType type) { return static_cast<int>(type); };
@@ -67,10 +68,10 @@ concept RunnerElement = runner_dtype<T>() >= 0;
 template <RunnerElement T>
 inline constexpr DType runner_dtype_of = static_cast<DType>(runner_dtype<T>());
 
-/// The element of a vector, array or span; const of a constant one.
+/// The element type of a vector, array or span; const for a constant one.
 template <class R>
 using RangeElement = typename decltype(std::span(std::declval<R&>()))::element_type;
-/// A vector, array or span, of what can be elements.
+/// A vector, array or span whose elements a tensor can have.
 template <class R>
 concept RunnerRange = !std::is_convertible_v<const R&, std::string_view> &&
                       RunnerElement<std::remove_cv_t<RangeElement<R>>>;
@@ -81,42 +82,42 @@ concept RunnerRange = !std::is_convertible_v<const R&, std::string_view> &&
 
 namespace typeflow {
 
-/// An input or output of a Runner, or a result of a run. What it refers to lives as long as the
+/// An input or output of a Runner, or a result of a run. Its pointers are valid as long as the
 /// runner, or the result.
 struct RunnerTensor {
   std::string_view name;
   DType dtype;
   bool has_default;  ///< an input that need not be fed
-  /// -1 for an extent that depends on what is fed; `type` tells how.
+  /// -1 for an extent that depends on the feeds; `type` says how.
   std::span<const std::int64_t> shape;
   std::string_view type;       ///< "float [batch, 784]"
-  const void* data = nullptr;  ///< of a result: its elements in row-major order
+  const void* data = nullptr;  ///< a result's elements in row-major order
 };
 
 /// A tensor for a run, made of its name and its values:
 ///
 ///   {"rate", 0.5f}                     a number
 ///   {"word", "cat"}                    a string
-///   {"x", pixels}                      a vector, array or span: elements in row-major order; how
-///                                      many rows they are follows from the model
-///   {"x", pixels, {2, 784}}            the same, and with a shape, which is checked
+///   {"x", pixels}                      a vector, array or span: elements in row-major order; the
+///                                      number of rows follows from the model
+///   {"x", pixels, {2, 784}}            the same with a shape, which is checked
 ///   {"x", pixels.data(), {2, 784}}     a pointer
 ///
-/// It refers to the name, to the bytes of strings, and to the values but for a number. Strings are
-/// std::string_views.
+/// It refers to the name, to the bytes of strings, and to the values; a number is copied. Strings
+/// are std::string_views.
 struct RunnerFeed {
   static constexpr int max_rank = 8;
 
   std::string_view name;
   DType dtype;
   const void* values = nullptr;
-  std::int64_t count = 1;  ///< of elements; -1: as many as the shape has
+  std::int64_t count = 1;  ///< number of elements; -1: as many as the shape has
   int rank = 0;            ///< -1: no shape
   std::int64_t extents[max_rank] = {};
   bool is_scalar = true;  ///< the value is `scalar`
   alignas(16) unsigned char scalar[16] = {};
 
-  /// A tensor of any type; a null `extents` stands for no shape.
+  /// A tensor of any type. A null `extents` means no shape.
   TYPEFLOW_EXCHANGED RunnerFeed(std::string_view name_, DType dtype_, const void* values_,
                                 std::int64_t count_, int rank_, const std::int64_t* extents_)
       : name(name_), dtype(dtype_), values(values_), count(count_), rank(-1), is_scalar(false) {
@@ -167,22 +168,22 @@ struct RunnerFeed {
                    shape) {}
 };
 
-/// What a run is asked for: a name, whose result the run then owns, or a name and memory for the
-/// result, which is a number, or a vector, array or span of the right size. It refers to both.
+/// An output that a run computes: a name, if the run is to own the result; or a name and memory for
+/// the result, which is a number, or a vector, array or span of the right size. It refers to both.
 ///
 ///   {"probabilities", "class"}
 ///   {{"probabilities", buffer}, {"loss", number}}
 struct RunnerFetch {
   std::string_view name;
   bool has_memory = false;
-  DType dtype = DType::boolean;  ///< of the memory
+  DType dtype = DType::boolean;  ///< the memory's element type
   void* memory = nullptr;
   std::int64_t count = 0;
 
   template <class S>
     requires std::is_convertible_v<const S&, std::string_view>
   TYPEFLOW_EXCHANGED RunnerFetch(const S& name_) : name(name_) {}  // NOLINT: {"probabilities"}
-  /// Memory of any type.
+  /// For memory of any type.
   TYPEFLOW_EXCHANGED RunnerFetch(std::string_view name_, DType dtype_, void* memory_,
                                  std::int64_t count_)
       : name(name_), has_memory(true), dtype(dtype_), memory(memory_), count(count_) {}

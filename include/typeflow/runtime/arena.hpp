@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arenas: the memory of runs. A run claims one by an atomic exchange and takes no lock. An arena
-// keeps its memory plan, its extents and its constants for what the symbols were in its last run,
-// so a run in which they are the same allocates nothing.
+// Arenas: the memory of runs. A run claims an arena by an atomic exchange and takes no lock. An
+// arena keeps the memory plan, extents and constants of its last run. A run with the same symbols
+// allocates nothing.
 
 #include <algorithm>
 #include <array>
@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "typeflow/core/characters.hpp"
-#include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
+#include "typeflow/runtime/elements.hpp"
 #include "typeflow/runtime/memory.hpp"
 #include "typeflow/runtime/target.hpp"
 
@@ -30,7 +30,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// Memory of a run.
+/// The memory of one run.
 struct Arena {
   static constexpr SymbolSizes not_yet = [] {
     SymbolSizes sizes;
@@ -40,8 +40,8 @@ struct Arena {
   SymbolSizes sizes = not_yet;
   SymbolSizes planned_for = not_yet;  // the largest of each symbol so far
   std::vector<std::int64_t> extents;
-  /// Of branches and loops, by operand of the program: the bytes of a slot; of one that is taken
-  /// apart or put together, of a slice.
+  /// Sizes in bytes for branches and loops, by operand of the program: of a whole slot, or of one
+  /// slice of a stacked input or output.
   std::vector<std::int64_t> bytes;
   std::vector<void*> slots;      // by slot
   std::vector<void*> own_slots;  // the same, as the plan has them
@@ -54,7 +54,7 @@ struct Arena {
   void*& own_slot(Id id) { return own_slots[static_cast<std::size_t>(id)]; }
 };
 
-/// The arenas of an engine that no run has: as many as run at once, 16 at most.
+/// The free arenas of an engine: as many as have run at once, at most 16.
 class ArenaPool {
  public:
   ArenaPool() = default;
@@ -83,7 +83,7 @@ class ArenaPool {
     if (last_.load() == arena) last_.store(nullptr);
     delete arena;
   }
-  /// That of the run that ended last, if it is still there; else null.
+  /// The arena of the run that ended last; null if it is gone.
   const Arena* last() const { return last_.load(std::memory_order_acquire); }
 
  private:
@@ -91,21 +91,18 @@ class ArenaPool {
   std::atomic<Arena*> last_{nullptr};
 };
 
-/// A constant's words as an element in memory; a floating one may have symbols.
-inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void* out,
-                         int powers = 0, const SymbolSizes& sizes = {}) {
-  const Number number = number_of(type, low, high);
-  visit_dtype(type, [&](auto zero) {
-    using T = decltype(zero);
-    const T value = is_integer(type) || type == DType::boolean
-                        ? convert_element<T>(number.integer)
-                        : convert_element<T>(resolve(number.real, powers, sizes));
-    std::memcpy(out, &value, sizeof value);
-  });
+/// Stores a constant's words as an element in memory; a floating-point constant may have symbols.
+TYPEFLOW_COLD inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void* out,
+                                       int powers = 0, const SymbolSizes& sizes = {}) {
+  Number number = number_of(type, low, high);
+  if (!is_integer(type) && type != DType::boolean) {
+    number.real = resolve(number.real, powers, sizes);
+  }
+  ir::store_number(type, number, out, 0);
 }
 
-/// Element `index` of `count` constant strings, from their words: where the bytes begin and how
-/// many they are, of each; then the bytes.
+/// Element `index` of `count` constant strings. Their words are the beginning and length of each
+/// string, then all bytes.
 inline void store_string(const std::uint32_t* words, std::int64_t count, std::int64_t index,
                          void* out) {
   const char* const bytes = reinterpret_cast<const char*>(words + 2 * count);
@@ -113,10 +110,10 @@ inline void store_string(const std::uint32_t* words, std::int64_t count, std::in
   std::memcpy(out, &value, sizeof value);
 }
 
-/// What makes a program's arenas ready for runs. It holds the constants that they share.
+/// Makes a program's arenas ready for runs, and holds the constants that they share.
 class ArenaPlanner {
  public:
-  /// `variables`: as many as the program has, when an arena is prepared.
+  /// `variables` must have all of the program's variables when an arena is prepared.
   ArenaPlanner(const ir::ProgramView& program, const TargetView& target,
                const std::vector<OpenVariable>& variables, bool keep_all)
       : program_(program),
@@ -162,7 +159,7 @@ class ArenaPlanner {
     arena.sizes = sizes;
   }
 
-  /// Fed tensors in the place of their placeholders; defaults for the others.
+  /// Puts fed tensors in the place of their placeholders, and defaults for the others.
   void place_feeds(Arena& arena, std::span<const FedTensor> feeds) const {
     for (const ir::ProgramPlaceholder& p : program_.placeholders) {
       arena.slot(p.slot) = arena.own_slot(p.slot);
@@ -173,7 +170,7 @@ class ArenaPlanner {
     }
   }
 
-  /// What is computed within other tensors goes where those are now.
+  /// Values that are computed within other tensors go where those are now.
   void place_parts(Arena& arena) const {
     for (const Id part : parts_) arena.slot(part) = arena.slot(program_.slots[part].within);
   }
@@ -184,10 +181,10 @@ class ArenaPlanner {
     return v[static_cast<std::size_t>(i)];
   }
 
-  /// Where the arena's scalar i is.
+  /// The place of the arena's scalar i.
   static std::byte* scalar(const Arena& arena, int i) { return arena.scalars.data() + 16 * i; }
 
-  /// Arena::bytes.
+  /// The value of Arena::bytes.
   TYPEFLOW_COLD void measure_blocks(Arena& arena, const SymbolSizes& sizes) const {
     if (program_.controls.size == 0) return;
     arena.bytes.assign(static_cast<std::size_t>(program_.operands.size), 0);
@@ -251,7 +248,7 @@ class ArenaPlanner {
       void*& place = arena.own_slot(i);
       switch (slot.kind) {
         case ir::SlotKind::temporary:
-          place = at(plan.offset, i) < 0 ? nullptr : arena.temporaries.data() + at(plan.offset, i);
+          place = plan.offset[i] < 0 ? nullptr : arena.temporaries.data() + plan.offset[i];
           break;
         case ir::SlotKind::variable:
           place = at(variables_, slot.index).entry->bytes.data();
@@ -276,7 +273,7 @@ class ArenaPlanner {
     arena.slots = arena.own_slots;
   }
 
-  /// A workspace for the arena's extents, if its own is too small.
+  /// Allocates a workspace for the arena's extents, if its own is too small.
   void make_workspace(Arena& arena) const {
     std::int64_t workspace = 0;
     const ir::Step* largest = nullptr;

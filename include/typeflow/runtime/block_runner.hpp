@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Branches and loops at run time: the blocks of a step, with the memory of the slots that they are
-// given and that they fill. An iteration sets pointers and runs steps; it allocates nothing, takes
-// no lock and looks nothing up.
+// Branches and loops at run time. BlockRunner sets the slots of a step's blocks and runs their
+// steps. An iteration sets pointers and runs steps; it allocates nothing, takes no lock and looks
+// up nothing.
 //
-// A state has two places, between which its values go to and fro; the last is in the result's own.
-// What is taken apart or put together is not copied: its slices are where they are.
+// Carried state is double-buffered; the last iteration writes to the result's buffer. Stacked
+// inputs and outputs are not copied: a slice is a pointer into the whole.
 
 #include <cstdint>
 #include <cstring>
@@ -20,7 +20,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// Steps: run(step, draw) runs one, finish() waits for all.
+/// Steps: run(step, draw) runs one step, finish() waits for all.
 template <class Arena, class Steps>
 class BlockRunner {
  public:
@@ -44,7 +44,7 @@ class BlockRunner {
     return program_.blocks[operands_[control.blocks.first + i]];
   }
   void*& at(Id slot) { return arena_.slot(slot); }
-  /// The slot of input or result i of a list; none if it has none.
+  /// The slot of input or result i of a list; none if that is not used.
   Id listed(const ir::Range& list, int i) const { return operands_[list.first + i]; }
 
   void run_steps(const ir::Block& block, std::uint64_t draw) {
@@ -52,7 +52,8 @@ class BlockRunner {
     for (Id s = block.first; s < end; ++s) steps_.run(s, draw);
   }
 
-  /// Gives a block's inputs from `first` on the memory of the step's operands from `operand` on.
+  /// Gives a block's inputs, from number `first` on, the memory of the step's operands from
+  /// `operand` on.
   void give(const ir::Block& block, int first, const ir::Step& step, int operand) {
     for (int i = first; i < block.inputs.count; ++i, ++operand) {
       const Id slot = listed(block.inputs, i);
@@ -77,7 +78,7 @@ class BlockRunner {
     }
     run_block(step, control, block(control, taken), 1, draw);
   }
-  /// Runs a block once, whose inputs are the step's operands from `first` on.
+  /// Runs a block once. Its inputs are the step's operands from `first` on.
   void run_block(const ir::Step& step, const ir::ControlRecord& control, const ir::Block& chosen,
                  int first, std::uint64_t draw) {
     give(chosen, 0, step, first);
@@ -124,7 +125,7 @@ class BlockRunner {
         }
       }
       place_slices(step, control, body, index);
-      // So that the last of a known number of iterations writes to the result itself.
+      // With a known trip count, the last iteration then writes to the result.
       const bool to_result = tests ? done % 2 == 0 : (count - 1 - done) % 2 == 0;
       for (int i = 0; i < control.states; ++i) {
         const Id slot = listed(to_result ? control.results : control.others, i);
@@ -157,7 +158,7 @@ class BlockRunner {
                 sizeof count);
     return count;
   }
-  /// The rows that no iteration has written, of what is put together.
+  /// Clears the rows of stacked outputs that no iteration has written.
   void clear_rows(const ir::ControlRecord& control, const ir::Block& body, std::int64_t count,
                   std::int64_t most) {
     for (int i = control.states; i < body.results.count; ++i) {
@@ -171,7 +172,7 @@ class BlockRunner {
     }
   }
 
-  /// State i is here now.
+  /// Sets the place of state i.
   void set_state(const ir::ControlRecord& control, int i, void* place) {
     for (int k = 0; k < control.blocks.count; ++k) {
       const Id slot = listed(block(control, k).inputs, 1 + i);
@@ -184,7 +185,7 @@ class BlockRunner {
       if (slot != none) at(slot) = at(control.index);
     }
   }
-  /// What is taken apart and put together, at the place of an iteration.
+  /// Points the slots of stacked inputs and outputs to the slices of an iteration.
   void place_slices(const ir::Step& step, const ir::ControlRecord& control, const ir::Block& body,
                     std::int64_t index) {
     for (int i = 0; i < control.slices; ++i) {
@@ -202,7 +203,7 @@ class BlockRunner {
     }
   }
 
-  /// What lies within the block's results, which are in place.
+  /// Points the slots that lie within the block's results there. The results must be in place.
   void place_parts(const ir::Block& block) {
     for (int i = 0; i < block.parts.count; ++i) {
       const Id slot = listed(block.parts, i);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a run is given, as the engine sees it: tensors that are fed, and buffers for what is
-// fetched. Here is what they say of the symbols, and what can be wrong with them.
+// What fed tensors and result buffers tell about the symbols, and the checks of both.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,32 +14,15 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/symbol.hpp"
 #include "typeflow/lower/program.hpp"
+#include "typeflow/runtime/run_arguments.hpp"
 #include "typeflow/runtime/variables.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// A fed tensor, as the engine sees it. What no step of the program reads is fed all the same: it
-/// may be what gives the batch.
-struct FedTensor {
-  Id name;         ///< in ProgramView::names
-  Id placeholder;  ///< in ProgramView::placeholders; none if the program does not read it
-  const void* data;
-  DType dtype;
-  std::int64_t count;
-  int rank;  ///< -1: no shape was given
-  const std::int64_t* extents;
-};
-
-/// Where a run's result goes.
-struct FetchTarget {
-  Id name;  ///< in ProgramView::names
-  void* data;
-};
-
 namespace detail {
 
-/// A variable of a program: its place in a store; null if no step uses it and the engine was told
-/// not to open such.
+/// A variable of a program: its entry in a store. Null if no step uses it and the engine does not
+/// open unused variables.
 struct OpenVariable {
   Variables::Entry* entry;
 };
@@ -48,7 +30,7 @@ struct OpenVariable {
 // Feeds.
 
 /// "[100, 784]"
-inline std::string text_of(int rank, const std::int64_t* extents) {
+TYPEFLOW_COLD inline std::string text_of(int rank, const std::int64_t* extents) {
   std::string text = "[";
   for (int i = 0; i < std::min(rank, max_rank); ++i) {
     text += (i > 0 ? ", " : "") + std::to_string(extents[i]);
@@ -76,15 +58,15 @@ inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed)
               to_string(type.dtype, type.dims) + expected_more, given);
 }
 
-/// What the feeds say that the symbols are, and which of them said it.
+/// The symbols' values according to the feeds, and the feed that told each.
 class FedSymbols {
  public:
   FedSymbols(const ir::ProgramView& program, std::span<const FedTensor> feeds)
       : program_(program), feeds_(feeds) {}
 
-  /// Error if the feeds disagree, or leave open what a symbol is. One that none has is 1.
+  /// Error if the feeds disagree, or leave a symbol open. A symbol that no feed has is 1.
   SymbolSizes sizes() {
-    // A product of several symbols tells of one when another feed has told of the others.
+    // A product of symbols tells one of them when other feeds have told the others.
     bool open = true;
     for (bool told = true; told && open;) {
       told = false;
@@ -107,7 +89,7 @@ class FedSymbols {
  private:
   using Found = KnownSymbols::Found;
 
-  /// Whether a feed is of its type, with what is known.
+  /// Whether a feed fits its type, with the symbols known so far.
   bool take(const FedTensor& fed, KnownSymbols& known) const {
     const Dims& dims = type_of(program_, fed).dims;
     if (fed.rank < 0) return known.take(count_of(dims), fed.count) != Found::wrong;
@@ -131,7 +113,7 @@ class FedSymbols {
     }
     wrong_feed(program_, fed, others);
   }
-  /// What is open may be 1 only where no feed says otherwise: [0, time].
+  /// A symbol that is still open may be 1, unless a feed contradicts, as with [0, time].
   TYPEFLOW_COLD void refuse_open() const {
     for (const FedTensor& fed : feeds_) {
       const Dims dims = resolve(type_of(program_, fed).dims, known_.sizes());
@@ -149,8 +131,8 @@ class FedSymbols {
   const FedTensor* from_[max_symbols] = {};
 };
 
-/// "batch = 3, time = 7", of the symbols in these digits.
-inline std::string text_of(const SymbolSizes& sizes, int powers) {
+/// "batch = 3, time = 7", for the symbols in these digits.
+TYPEFLOW_COLD inline std::string text_of(const SymbolSizes& sizes, int powers) {
   std::string text;
   for (int i = 0; i < max_symbols; ++i) {
     if (power_of(i, powers) == 0) continue;
@@ -167,7 +149,7 @@ inline std::int64_t bytes_of(const ir::ProgramView& program, Id name, const Symb
   return checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
 }
 
-/// Where a buffer is.
+/// A buffer's place in memory.
 struct BufferBytes {
   const void* data;
   std::int64_t size;
@@ -202,8 +184,8 @@ struct BufferBytes {
   throw Error("into \"" + std::string(fetch.view()) + "\"", std::string(sentence.view()));
 }
 
-/// Refuses buffers that overlap each other or a variable. Whether one overlaps a fed tensor: then
-/// what is computed there would change what is still to be read.
+/// Refuses buffers that overlap each other or a variable. Returns whether one overlaps a fed
+/// tensor: computing in it would change what is still to be read.
 inline bool check_buffers(const ir::ProgramView& program,
                           const std::vector<OpenVariable>& variables, const SymbolSizes& sizes,
                           std::span<const FedTensor> feeds, std::span<const FetchTarget> fetches) {

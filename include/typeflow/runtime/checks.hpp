@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a run checks besides its buffers, and what it tells of a step: devices, sizes that 63 bits
-// can count, memory that isn't there, values that aren't finite, and the lines of tf::print.
+// Checks of a run besides its buffers, and texts about steps: devices, sizes that 63 bits can
+// count, missing memory, values that are not finite, and the lines of tf::print.
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "typeflow/core/error.hpp"
-#include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/buffers.hpp"
+#include "typeflow/runtime/elements.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// A kernel found its data wrong: says which step it was.
+/// Throws for a kernel that found its data wrong; names the step.
 [[noreturn]] TYPEFLOW_COLD inline void fail_step(const ir::ProgramView& program,
                                                  const ir::Step& step, const std::string& what) {
   Message where{};
@@ -31,7 +33,7 @@ namespace detail {
   throw Error(std::string(where.view()), what);
 }
 
-/// Error if a step is pinned to none of these devices.
+/// Error if a step is pinned to a device that is not in the list.
 TYPEFLOW_COLD inline void check_device(const ir::ProgramView& program, const ir::Step& step,
                                        std::span<const Device> devices) {
   const Device device = step.device;
@@ -47,7 +49,7 @@ TYPEFLOW_COLD inline void check_device(const ir::ProgramView& program, const ir:
               std::string(given.view()));
 }
 
-/// Error if a step reads or writes a tensor of another device. (Transfers are no steps yet.)
+/// Error if a step reads or writes a tensor on another device. (There are no transfers yet.)
 TYPEFLOW_COLD inline void check_operands(const ir::ProgramView& program, const ir::Step& step) {
   for (int i = 0; i < step.operands.count; ++i) {
     const ir::Slot& slot = program.slots[program.operands[step.operands.first + i]];
@@ -70,8 +72,8 @@ TYPEFLOW_COLD inline void check_operands(const ir::ProgramView& program, const i
 
 // Sizes.
 
-/// Error if a tensor has more bytes, or a kernel more to compute, than 63 bits can count. An axis
-/// of extent 0 counts as 1, so that products of some of the extents fit as well.
+/// Error if 63 bits cannot count a tensor's bytes or a kernel's elements. An axis of extent 0
+/// counts as 1, so that products of some of the extents fit as well.
 TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, const SymbolSizes& sizes) {
   const auto fits = [&](const Type& type) {
     std::int64_t bytes = size_of(type.dtype);
@@ -127,7 +129,8 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
   return "no memory for the " + std::to_string(bytes) + " bytes of " +
          to_string(type.dtype, type.dims);
 }
-/// The temporaries did not find `bytes`: names the step that writes the largest.
+/// Throws because `bytes` for temporaries could not be allocated; names the step that writes the
+/// largest.
 [[noreturn]] TYPEFLOW_COLD inline void no_memory_for_temporaries(const ir::ProgramView& program,
                                                                  std::int64_t bytes,
                                                                  const SymbolSizes& sizes) {
@@ -157,7 +160,7 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
                   (bytes == too_many ? "more than 63 bits can count" : std::to_string(bytes)));
 }
 
-// Values. `slots` has the memory of each.
+// Values. `slots` points to the memory of each slot.
 
 /// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."
 TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::Step& step,
@@ -183,15 +186,18 @@ TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::
     if (count > 8) line << " ...";
     return take_line(line.view());
   }
-  visit_dtype(type.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    const T* const x = static_cast<const T*>(slots[slot]);
-    if (count == 0) return;
-    double low = convert_element<double>(x[0]);
+  const auto element = [&](std::int64_t i) {
+    const Number n = ir::load_number(type.dtype, slots[slot], i);
+    if (is_floating(type.dtype) || is_complex(type.dtype)) return n.real;
+    return type.dtype == DType::uint64 ? static_cast<double>(static_cast<std::uint64_t>(n.integer))
+                                       : static_cast<double>(n.integer);
+  };
+  if (count > 0) {
+    double low = element(0);
     double high = low;
     double sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
-      const double e = convert_element<double>(x[i]);
+      const double e = element(i);
       low = e < low || e != e ? e : low;
       high = e > high || e != e ? e : high;
       sum += e;
@@ -200,12 +206,41 @@ TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::
     number(", mean ", sum / static_cast<double>(count));
     number(", max ", high);
     line << ':';
-    for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) {
-      number(" ", convert_element<double>(x[i]));
-    }
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) number(" ", element(i));
     if (count > 8) line << " ...";
-  });
+  }
   take_line(line.view());
+}
+
+/// Whether all elements are finite. Only in NaN and infinity are all bits of the exponent ones.
+template <class Bits>
+bool are_finite(const void* data, std::int64_t count, Bits exponent) {
+  const auto* const bytes = static_cast<const std::byte*>(data);
+  bool finite = true;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Bits x;
+    std::memcpy(&x, bytes + i * static_cast<std::int64_t>(sizeof x), sizeof x);
+    finite &= (x & exponent) != exponent;
+  }
+  return finite;
+}
+TYPEFLOW_COLD inline bool are_finite(DType type, const void* data, std::int64_t count) {
+  switch (type) {
+    case DType::float16:
+      return are_finite<std::uint16_t>(data, count, 0x7c00);
+    case DType::bfloat16:
+      return are_finite<std::uint16_t>(data, count, 0x7f80);
+    case DType::float32:
+      return are_finite<std::uint32_t>(data, count, 0x7f800000);
+    case DType::complex64:
+      return are_finite<std::uint32_t>(data, 2 * count, 0x7f800000);
+    case DType::float64:
+      return are_finite<std::uint64_t>(data, count, 0x7ff0000000000000);
+    case DType::complex128:
+      return are_finite<std::uint64_t>(data, 2 * count, 0x7ff0000000000000);
+    default:
+      return true;
+  }
 }
 
 /// Error if a step has just written a NaN or an infinity.
@@ -216,25 +251,16 @@ TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir
     if (program.slots[slot].within != none) continue;  // looked at when the whole is there
     const Type& type = program.type_of(slot);
     if (type.dtype == DType::string) continue;
+    const std::int64_t count = count_of(type.dims).resolve(sizes);
+    if (are_finite(type.dtype, slots[slot], count)) continue;
     std::int64_t nan = 0;
     std::int64_t infinite = 0;
-    visit_dtype(type.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      const T* const x = static_cast<const T*>(slots[slot]);
-      const std::int64_t count = count_of(type.dims).resolve(sizes);
-      for (std::int64_t k = 0; k < count; ++k) {
-        if constexpr (is_complex_number<T>) {
-          const bool is_nan = std::isnan(x[k].real()) || std::isnan(x[k].imag());
-          nan += is_nan;
-          infinite += !is_nan && (std::isinf(x[k].real()) || std::isinf(x[k].imag()));
-        } else if constexpr (is_real_floating<T>) {
-          const auto e = static_cast<Computed<T>>(x[k]);
-          nan += std::isnan(e);
-          infinite += std::isinf(e);
-        }
-      }
-    });
-    if (nan + infinite == 0) continue;
+    for (std::int64_t k = 0; k < count; ++k) {
+      const Number x = ir::load_number(type.dtype, slots[slot], k);
+      const bool is_nan = std::isnan(x.real) || std::isnan(x.imaginary);
+      nan += is_nan;
+      infinite += !is_nan && (std::isinf(x.real) || std::isinf(x.imaginary));
+    }
     Message where{};
     print_step(where, program, step);
     Message what{};

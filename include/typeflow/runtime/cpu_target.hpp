@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The target of sessions that name none: the processor that runs the program.
+// The default target of sessions: the processor that runs the program.
 //
-// TYPEFLOW_SERIAL, which the CMake target typeflow::serial defines, leaves oneTBB out: its sessions
-// run on their caller's thread alone, and link to no shared library of oneTBB's.
+// TYPEFLOW_SERIAL, which the CMake target typeflow::serial defines, leaves oneTBB out. Sessions
+// then run on their caller's thread only, and do not link to oneTBB.
 
 #ifdef TYPEFLOW_SERIAL
 
@@ -29,9 +29,9 @@ using CpuTarget = SerialCpuTarget<Arch>;
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The CPU, with kernels for an instruction set of xsimd's. Steps are called in order on the thread
-/// that runs; kernels spread their loops over `threads`. Another instruction set than the one that
-/// the file is compiled for must be a part of that.
+/// The CPU, with kernels for one of xsimd's instruction sets. The calling thread calls the steps in
+/// order; kernels spread their loops over `threads`. `Arch` must be contained in the instruction
+/// set that the file is compiled for.
 template <class Arch = simd::DefaultArch>
 class CpuTarget {
  public:
@@ -43,7 +43,7 @@ class CpuTarget {
 
   std::span<const Device> devices() const { return TargetView::host_devices; }
   Memory& memory() const { return host_memory; }
-  Queue* queue() const { return threads_.get(); }
+  Queue* queue() const { return threads_ != nullptr ? threads_->executor() : nullptr; }
 
  private:
   std::unique_ptr<ThreadPool> threads_;

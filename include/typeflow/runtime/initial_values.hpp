@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// First values of variables, on the host: what the initialisers of front/initializers.hpp mean.
+// Initial values of variables, computed on the host: the meaning of the initialisers of
+// front/initializers.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {
 
-/// Standard normal number `index` of a sequence, by Box and Muller; `attempt` for redraws.
+/// Standard normal number `index` of a sequence, by the method of Box and Muller. `attempt` counts
+/// redraws.
 inline double normal_element(std::uint64_t key, std::uint64_t index, std::uint64_t attempt) {
   const double u = 1 - uniform_element<double>(key, attempt, 2 * index);  // (0, 1]
   const double v = uniform_element<double>(key, attempt, 2 * index + 1);
@@ -28,7 +30,7 @@ inline double truncated_normal_element(std::uint64_t key, std::uint64_t index) {
   }
 }
 
-/// Element `index` of a variable that is initialised so.
+/// Element `index` of a variable with this initialiser.
 TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& dims,
                                             std::uint64_t key, std::uint64_t index) {
   switch (how.kind) {
@@ -46,7 +48,7 @@ TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& 
     case Initializer::Kind::orthogonal:  // as a whole
       break;
   }
-  // Fans as TensorFlow counts them: the last two axes are in and out, the others a filter's size.
+  // Fans as in TensorFlow: the last two axes are in and out, the others are the filter's size.
   double in = 1;
   double out = 1;
   if (dims.rank == 1) in = out = static_cast<double>(dims.extent[0]);
@@ -68,11 +70,11 @@ TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& 
     case Initializer::Distribution::truncated_normal:
       break;
   }
-  // 0.8796... is the deviation of the standard normal cut at two deviations.
+  // 0.8796... is the standard deviation of a standard normal that is cut at two deviations.
   return std::sqrt(variance) / 0.87962566103423978 * truncated_normal_element(key, index);
 }
 
-/// The sum of products, in an order that compilers can make vectors of.
+/// The sum of products, in an order that compilers can vectorise.
 inline double dot_product(const double* a, const double* b, std::size_t n) {
   double sum[8] = {};
   std::size_t i = 0;
@@ -83,10 +85,10 @@ inline double dot_product(const double* a, const double* b, std::size_t n) {
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-/// The elements of a variable that is `gain` times an orthogonal matrix: normal vectors, each made
-/// orthogonal to those before it, twice, since once leaves rounding errors (Giraud, Langou and
-/// Rozloznik, Comput. Math. Appl. 50 (2005)). That is the factor Q of a normal matrix whose R has a
-/// positive diagonal, which is uniform (Mezzadri, Notices of the AMS 54 (2007)).
+/// The elements of `gain` times an orthogonal matrix. Normal vectors are made orthogonal to those
+/// before, each twice, since one pass leaves rounding errors (Giraud, Langou and Rozloznik, Comput.
+/// Math. Appl. 50 (2005)). The result is the factor Q of a normal matrix whose R has a positive
+/// diagonal. It is uniformly distributed (Mezzadri, Notices of the AMS 54 (2007)).
 TYPEFLOW_COLD inline std::vector<double> orthogonal_matrix(const Dims& dims, std::uint64_t key,
                                                            double gain) {
   const auto columns = static_cast<std::size_t>(dims.rank == 0 ? 1 : dims.extent[dims.rank - 1]);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Memory that targets give, and that frees itself.
+// Memory of targets, which frees itself.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
+#include <utility>
 
 #include "typeflow/core/config.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Where the arenas of a target get their memory from. The host writes to it, too: constants.
+/// The source of memory for a target's arenas. The host can write to it, as for constants.
 class Memory {
  public:
-  /// So many bytes, more than 0: 64-byte aligned, and zero. std::bad_alloc if there are none.
+  /// `bytes` > 0 bytes, zero and aligned to 64 bytes; std::bad_alloc if there are none.
   virtual std::byte* allocate(std::int64_t bytes) = 0;
   virtual void release(std::byte* data, std::int64_t bytes) noexcept = 0;
 
@@ -42,22 +42,33 @@ class HostMemory final : public Memory {
 };
 inline constinit HostMemory host_memory{};
 
-/// Bytes of a memory, which must outlive them.
+/// Bytes from a Memory, which must outlive them.
 class AlignedBytes {
  public:
   AlignedBytes() = default;
   explicit AlignedBytes(std::int64_t size, Memory& memory = host_memory)
-      : data_(size == 0 ? nullptr : memory.allocate(size), Free{&memory, size}) {}
-  std::byte* data() const { return data_.get(); }
-  std::int64_t size() const { return data_.get_deleter().size; }
+      : data_(size == 0 ? nullptr : memory.allocate(size)), size_(size), memory_(&memory) {}
+  AlignedBytes(AlignedBytes&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        memory_(other.memory_) {}
+  AlignedBytes& operator=(AlignedBytes other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~AlignedBytes() {
+    if (data_ != nullptr) memory_->release(data_, size_);
+  }
+
+  std::byte* data() const { return data_; }
+  std::int64_t size() const { return size_; }
 
  private:
-  struct Free {
-    Memory* memory;
-    std::int64_t size;
-    void operator()(std::byte* p) const { memory->release(p, size); }
-  };
-  std::unique_ptr<std::byte, Free> data_;
+  std::byte* data_ = nullptr;
+  std::int64_t size_ = 0;
+  Memory* memory_ = &host_memory;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a run's names mean, found while compiling: which steps it takes, what it must be fed, and
-// the sentences for names and types that don't fit.
+// The meaning of a run's names, found while compiling: the steps that it takes, the feeds that it
+// needs, and the sentences for names and types that do not fit.
 
 #include <algorithm>
 #include <array>
@@ -32,9 +32,13 @@ namespace detail {
 
 // Sentences.
 
+#ifdef __clang__
 inline constexpr std::size_t piece_size = 31;  // clang prints 32 characters of an array
+#else
+inline constexpr std::size_t piece_size = Message::capacity;
+#endif
 
-/// Where piece `index` of a sentence begins: pieces end at spaces, if they have any.
+/// Where piece `index` of a sentence begins. Pieces end at spaces, where there are any.
 constexpr std::size_t piece_start(std::string_view sentence, std::size_t index) {
   std::size_t start = 0;
   for (; index > 0 && start < sentence.size(); --index) {
@@ -64,13 +68,16 @@ constexpr auto piece() {
   return text;
 }
 
-/// Source::message as a condition of a static_assert.
 template <class Source>
 struct Check {
   template <std::size_t... I>
   static auto reason(std::index_sequence<I...>) -> because<piece<Source, I>()...>;
   using Reason = decltype(reason(std::make_index_sequence<piece_count(Source::message.view())>{}));
 };
+/// Source::message as a condition of a static_assert: because_of<Source>::ok. clang prints what an
+/// alias stands for, so its message begins with because<"the sentence">.
+template <class Source>
+using because_of = typename Check<Source>::Reason;
 
 template <class P>
 struct ModelError {
@@ -83,7 +90,8 @@ constexpr Message name_text(const ir::ProgramView& program, Id name) {
   return out;
 }
 
-/// "no tensor 'los'; did you mean 'loss'? The model has: x y logits loss"
+/// "no tensor 'los'; did you mean 'loss'? The model has: x y logits loss". Where no name is near:
+/// "no tensor 'y'; .named("y") gives a tensor this name. The model has: x loss"
 constexpr Message unknown_name(const ir::ProgramView& program, const char* what,
                                std::string_view name) {
   Id nearest = none;
@@ -97,8 +105,13 @@ constexpr Message unknown_name(const ir::ProgramView& program, const char* what,
   }
   Message out{};
   out << what << " '" << name << "'; ";
-  if (nearest != none) out << "did you mean '" << name_text(program, nearest).view() << "'? ";
+  if (nearest != none && 2 * best <= static_cast<int>(name.size()) + 1) {
+    out << "did you mean '" << name_text(program, nearest).view() << "'? ";
+  } else {
+    out << ".named(\"" << name << "\") gives a tensor or an effect this name. ";
+  }
   out << "The model has:";
+  if (program.names.size == 0) out << " no names";
   for (Id i = 0; i < program.names.size; ++i) {
     if (out.length > Message::capacity - 100) {
       out << " ...";
@@ -155,12 +168,12 @@ struct FeedNames {
   using type = typename NamesOf<true, A...>::type;
 };
 
-/// The number of a name in a program; none if it has none of it. Looked up once, however often a
-/// run asks.
+/// The number of a name in a program; none if it has no such name. Each name is looked up only
+/// once.
 template <class P, class N>
 inline constexpr Id name_id = find_name(P::view, N::view());
 
-// Mistakes in a run: a fetch or feed of no tensor, or of another element type.
+// Mistakes in a run: names that are no tensor, and wrong element types.
 
 template <class P, class N>
 constexpr Message check_fetch() {
@@ -322,7 +335,8 @@ struct WriteError<P, Fetches, true> {
 
 // Feeds.
 
-/// The first placeholder that a run needs, has no default, and is not fed; or that is fed twice.
+/// The first placeholder that a run needs but that is not fed and has no default, or one that is
+/// fed twice.
 template <class P, class Fetches, class Feeds>
 struct FeedError;
 template <class P, class Fetches, class... F>

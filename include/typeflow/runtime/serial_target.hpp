@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The processor without threads besides the one that runs.
+// The processor, with the calling thread only.
 
 #include <span>
 
@@ -11,8 +11,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The CPU, on the thread that runs alone, whatever SessionOptions::threads says. Results have the
-/// bits that those of CpuTarget have.
+/// The CPU, with the calling thread only, whatever SessionOptions::threads says. Results have the
+/// same bits as CpuTarget's.
 template <class Arch = simd::DefaultArch>
 class SerialCpuTarget {
  public:

@@ -3,24 +3,20 @@
 
 // Sessions: a compiled model, its variables, and runs by name.
 
+#include <algorithm>
 #include <array>
-#include <atomic>
-#include <cstdio>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <source_location>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "typeflow/core/xtensor.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/frozen.hpp"
+#include "typeflow/runtime/array.hpp"
 #include "typeflow/runtime/cpu_target.hpp"
 #include "typeflow/runtime/engine.hpp"
 #include "typeflow/runtime/feed.hpp"
@@ -29,22 +25,20 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// How a session opens and runs.
+/// Options of a session.
 struct SessionOptions {
-  /// Of initialisers and random operations.
+  /// The seed of initialisers and random operations.
   std::uint64_t seed = 0;
-  /// Initialise the variables that the store lacks; else they are an error.
+  /// Initialise variables that the store lacks. If false, a missing variable is an error.
   bool initialize = true;
   /// Threads that a run may use; 0: as many as the machine has.
   int threads = 0;
-  /// Look for NaN and infinity after every kernel, and throw an Error that names the first.
+  /// Look for NaN and infinity after every kernel; an Error names the first.
   bool check_finite = false;
-  /// Run all the same what the model places on devices that the target has not.
+  /// Also run operations that the model places on devices that the target lacks.
   bool soft_placement = false;
-  /// Takes the lines of tf::print; by default they go to stderr.
-  std::function<void(std::string_view)> print = [](std::string_view line) {
-    std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
-  };
+  /// Receives the lines of tf::print; stderr by default.
+  std::function<void(std::string_view)> print = detail::print_line;
 };
 
 namespace detail {
@@ -52,27 +46,28 @@ namespace detail {
 /// The type of a fetch's result.
 template <DType D, int Rank>
 struct ResultOf {
-  using type = xt::xtensor<element_of<D>, static_cast<std::size_t>(Rank)>;
+  using type = Array<element_of<D>, static_cast<std::size_t>(Rank)>;
 };
 template <DType D>
 struct ResultOf<D, 0> {
   using type = element_of<D>;
 };
 
-/// A result as the caller gets it: strings with bytes of their own.
+/// The result that the caller gets: strings own their bytes.
 template <class R>
 R kept(R& result) {
   return std::move(result);
 }
 inline std::string kept(std::string_view& result) { return std::string(result); }
 template <std::size_t Rank>
-xt::xtensor<std::string, Rank> kept(xt::xtensor<std::string_view, Rank>& result) {
-  auto strings = xt::xtensor<std::string, Rank>::from_shape(result.shape());
-  std::copy(result.data(), result.data() + result.size(), strings.data());
+Array<std::string, Rank> kept(Array<std::string_view, Rank>& result) {
+  Array<std::string, Rank> strings(result.shape());
+  std::copy(result.begin(), result.end(), strings.begin());
   return strings;
 }
 
-/// The result of a run that has been refused. It can be used as any: one mistake, one message.
+/// The result of a refused run. It can be used like any result, so that one mistake gives one
+/// message.
 struct NoResult {
   template <class T>
   operator T() const;  // NOLINT: declared only
@@ -92,11 +87,11 @@ auto no_results() {
 
 }  // namespace detail
 
-/// A model, ready to run: Session<mlp> for training, Session<mlp, tf::inference>. The target is
-/// what it runs on (runtime/target.hpp).
+/// A compiled model, ready to run: Session<mlp> for training, Session<mlp, tf::inference> for
+/// inference. It runs on the target (runtime/target.hpp).
 ///
-/// Thread safety: run() may be called from several threads at once, if no two of the runs assign
-/// one variable, or assign one that the other reads.
+/// Thread safety: several threads may call run() at the same time, unless one of the runs assigns a
+/// variable that another one assigns or reads.
 template <auto Model, Mode M = training, TargetType Target = CpuTarget<>>
 class Session {
   static constexpr bool is_read_only = has(M, read_only);
@@ -107,12 +102,16 @@ class Session {
                                   ir::Lowering<ir::no_model, traced>>;
 
  public:
-  /// Creates and initialises the variables that the store lacks, and checks those that it has;
-  /// overwrites none. One that is read_only makes none, and a missing variable is an Error; what it
-  /// draws at random is numbered in the session. The store must outlive the session.
+  /// Makes and initialises the variables that the store lacks, and checks the others; overwrites
+  /// none. The store must outlive the session.
+  ///
+  /// A read_only session makes no variable: a missing one is an Error. It numbers its random draws
+  /// itself.
   explicit Session(Store& variables, const SessionOptions& options = {},
                    std::source_location at = std::source_location::current())
-      : variables_(variables), options_(options), target_(thread_count(options, at)) {
+      : variables_(variables),
+        options_(options),
+        target_(detail::thread_count(options.threads, "Session", &at)) {
     // Not in the class: clang finds no members of a class that has failed.
     static_assert(Sound::by_reference,
                   "Session<model>: a model takes the graph by reference: void model(tf::Graph& g)");
@@ -122,17 +121,17 @@ class Session {
     if constexpr (Sound::by_reference && !Sound::ok) {  // the compiler's account of why not
       [[maybe_unused]] constexpr int why = ir::freeze<Model, traced, ir::Everything>().nodes;
     }
-    static_assert(detail::Check<detail::ModelError<Main>>::Reason::ok, "the model has a mistake");
+    static_assert(detail::because_of<detail::ModelError<Main>>::ok, "the model has a mistake");
     main_ = make_engine<Main>();
   }
 
-  /// Runs what the fetched names need, and no more. Arguments: feed<"name">(...), and
-  /// into<"name">(buffer) for results that go to memory of the caller's. Returns the value of one
-  /// tensor (a number, or an xt::xtensor), a tuple of several, nothing for effects.
+  /// Computes the fetched names and no more. Arguments are feed<"name">(...), and
+  /// into<"name">(buffer) for results that go to the caller's memory. Returns the value of one
+  /// tensor (a number or an Array), a tuple of several, or nothing for effects.
   ///
-  /// A session that is read_only runs nothing that assigns a variable; that does not compile.
+  /// In a read_only session, a run that assigns a variable does not compile.
   ///
-  /// Throws Error if the shape of a feed or buffer does not fit, or the run finds no memory.
+  /// Throws Error if the shape of a feed or buffer does not fit, or if memory is missing.
   template <Text... N, detail::RunArgument... A>
   auto run(const A&... arguments) {
     using Fetches = typename detail::FetchNames<ir::Names<NameOf<N>...>, A...>::type;
@@ -141,21 +140,21 @@ class Session {
       return detail::no_results<sizeof...(N)>();
     } else {
       using Fit = detail::RunError<Main, Fetches, detail::Arguments<A...>>;
-      static_assert(detail::Check<Fit>::Reason::ok, "this run does not fit the model");
+      static_assert(detail::because_of<Fit>::ok, "this run does not fit the model");
       if constexpr (!Fit::message.empty()) {
         return detail::no_results<sizeof...(N)>();
       } else {
         using Program = typename detail::ProgramFor<Model, traced, Main, Fetches, Feeds>::type;
         // A program of the run's own may be one that can't be made.
-        static_assert(detail::Check<detail::ModelError<Program>>::Reason::ok,
+        static_assert(detail::because_of<detail::ModelError<Program>>::ok,
                       "this run can't be compiled");
         if constexpr (!Program::error.empty()) {
           return detail::no_results<sizeof...(N)>();
         } else {
           using Complete = detail::FeedError<Program, Fetches, Feeds>;
-          static_assert(detail::Check<Complete>::Reason::ok, "a feed is missing");
+          static_assert(detail::because_of<Complete>::ok, "a feed is missing");
           using Written = detail::WriteError<Program, Fetches, is_read_only>;
-          static_assert(detail::Check<Written>::Reason::ok, "a read_only session can't assign");
+          static_assert(detail::because_of<Written>::ok, "a read_only session can't assign");
           if constexpr (!Complete::message.empty() || !Written::message.empty()) {
             return detail::no_results<sizeof...(N)>();
           } else {
@@ -171,61 +170,21 @@ class Session {
 
   /// In a debug session, a tensor of the last run: by name, or by scope and operation
   /// ("fc1/MatMul"). Error if the model has no such tensor.
-  HostTensor value(std::string_view name) {
+  HostTensor value(std::string_view name) const {
     static_assert(has(M, debug), "value(name) needs a debug session: Session<model, tf::debug>");
-    const ir::ProgramView& program = main_->program();
-    Id slot = none;
-    Type type{};
-    const Id id = find_name(program, name);
-    if (id != none && program.names[id].slot != none) {
-      slot = program.names[id].slot;
-      type = program.types[program.names[id].type];
-    }
-    for (Id s = 0; s < program.steps.size && slot == none; ++s) {
-      const ir::Step& step = program.steps[s];
-      Message path{};
-      print_scope(path, program.scopes, step.label.scope, false);
-      path << step.label.operation.view();
-      if (path.view() != name || step.operands.count == step.inputs) continue;
-      slot = program.operands[step.operands.first + step.inputs];
-      type = program.type_of(slot);
-    }
-    if (slot == none) throw Error("value(\"" + std::string(name) + "\")", "no such tensor");
-    if (type.dtype == DType::string) {
-      throw Error("value(\"" + std::string(name) + "\")",
-                  "is a tensor of strings: give it a name, and fetch it");
-    }
-    HostTensor out;
-    main_->visit_last(slot, [&](const void* data, const SymbolSizes& sizes) {
-      out = host_tensor(type.dtype, resolve(type.dims, sizes));
-      visit_dtype(type.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        const T* const x = static_cast<const T*>(data);
-        for (std::int64_t i = 0; i < out.size(); ++i) out[i] = number_from(x[i]);
-      });
-    });
-    return out;
+    return main_->last_value(name);
   }
 
   Store& variables() const { return variables_; }
+  /// The session's states, by their names in the model. Do not change them during a run.
+  Variables& states() { return states_; }
   Target& target() { return target_; }
-  /// The bytes of temporaries that a run with this batch, or with these sizes of symbols, needs.
+  /// The bytes of temporaries for a run with this batch, or with these sizes of symbols.
   std::int64_t arena_bytes(const SymbolSizes& sizes = {}) const {
     return main_->arena_bytes(sizes);
   }
 
  private:
-  static int thread_count(const SessionOptions& options, const std::source_location& at) {
-    if (options.threads < 0) {
-      throw Error("Session (" + std::string(file_name(at.file_name())) + ':' +
-                      std::to_string(at.line()) + ')',
-                  "threads >= 0", std::to_string(options.threads));
-    }
-    return options.threads > 0
-               ? options.threads
-               : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  }
-
   template <class P>
   std::unique_ptr<Engine> make_engine() {
     EngineOptions options;
@@ -239,33 +198,14 @@ class Session {
                                     options);
   }
 
-  /// A program besides the main one.
-  struct Other {
-    const ir::ProgramView* program;
-    std::unique_ptr<Engine> engine;
-    const Other* next;
-  };
-  static Engine* find(const Other* others, const ir::ProgramView* program) {
-    while (others != nullptr && others->program != program) others = others->next;
-    return others != nullptr ? others->engine.get() : nullptr;
-  }
-
-  /// The engine of a program: programs other than the main one are made at their first run, under a
-  /// lock, and found without one from then on.
   template <class P>
   Engine& engine() {
     if constexpr (std::is_same_v<P, Main>) {
       return *main_;
     } else {
-      if (Engine* const known = find(others_.load(std::memory_order_acquire), &P::view)) {
-        return *known;
-      }
-      const std::lock_guard lock(mutex_);
-      const Other* const first = others_.load(std::memory_order_relaxed);
-      if (Engine* const known = find(first, &P::view)) return *known;
-      made_.push_back(std::make_unique<Other>(Other{&P::view, make_engine<P>(), first}));
-      others_.store(made_.back().get(), std::memory_order_release);
-      return *made_.back()->engine;
+      return others_.get(
+          P::view, [](void* session) { return static_cast<Session*>(session)->make_engine<P>(); },
+          this);
     }
   }
 
@@ -320,7 +260,7 @@ class Session {
     }
   }
 
-  /// What an argument does when the run has written its result.
+  /// Completes an argument after the run has written its result.
   template <class A>
   static void finish([[maybe_unused]] const A& argument) {
     if constexpr (requires { argument.finish(); }) argument.finish();
@@ -343,7 +283,7 @@ class Session {
           shape[static_cast<std::size_t>(i)] = static_cast<std::size_t>(run.extent(type, i));
         }
         try {
-          return std::tuple<Result>{Result::from_shape(shape)};
+          return std::tuple<Result>{Result(shape)};
         } catch (const std::bad_alloc&) {
           run.no_memory_for(name);
         }
@@ -363,12 +303,10 @@ class Session {
   Variables states_;
   Target target_;
   std::unique_ptr<Engine> main_;
-  std::atomic<const Other*> others_{nullptr};  // the last that was made
-  std::mutex mutex_;                           // for the making
-  std::vector<std::unique_ptr<Other>> made_;
+  detail::OtherEngines others_;
 };
 
-/// The same as session.run<...>(...), for templates, where the member needs `.template`.
+/// session.run<...>(...) for templates, where the member would need `.template`.
 template <Text... N, class S, class... A>
 auto run(S& session, const A&... arguments) {
   return session.template run<N...>(arguments...);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Targets: what a session's programs run on. A target is a type that gives kernels, memory, and a
-// queue; cpu_target.hpp has that of processors. What engines need of one is a TargetView.
+// Targets: what a session's programs run on. A target is a type that gives kernels, memory and a
+// queue. cpu_target.hpp has the one for processors. Engines see a TargetView.
 
 #include <array>
 #include <concepts>
@@ -17,24 +17,24 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What a session runs on. A target also has code for every kernel type (lower/kernel_types.hpp),
-/// as a constant, which may differ with the kind of device that the model names:
+/// The concept of a target. It also has code for every kernel type (lower/kernel_types.hpp), as a
+/// constant, which may depend on the kind of device that the model names:
 ///   template <class Kernel, DeviceKind D> static constexpr KernelEntry kernel;
-/// A session makes a target from the number of threads that its runs may use, and asks it for what
-/// follows once for each program. What it then gets must stay while the target lives.
+/// A session constructs its target from the number of threads for its runs, and calls the following
+/// functions once for each program. What they return must live as long as the target.
 template <class T>
 concept TargetType = std::constructible_from<T, int> && requires(T& target) {
-  /// The devices that its kernels run on.
+  /// The devices on which its kernels run.
   { target.devices() } -> std::convertible_to<std::span<const Device>>;
-  /// For temporaries, workspace and constants.
+  /// Memory for temporaries, workspace and constants.
   { target.memory() } -> std::convertible_to<Memory&>;
-  /// What kernels are called with; may be null.
+  /// The queue that kernels are called with; may be null.
   { target.queue() } -> std::convertible_to<Queue*>;
 };
 
-/// A target as engines see it, and its kernels for a program.
+/// A target as engines see it, with its kernels for a program.
 struct TargetView {
-  const KernelEntry* kernels;  ///< one for each of the program's
+  const KernelEntry* kernels;  ///< one for each kernel of the program
   std::span<const Device> devices = host_devices;
   Memory* memory = &host_memory;
   Queue* queue = nullptr;

@@ -1,161 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checkpoints: a folder with the last states of a training, which goes on from there.
+// Checkpoints: a folder with the last states of a training run, from which it can resume.
 //
-// A process may be killed at any moment. Each file is replaced as a whole, and the file `latest`,
-// which names the checkpoints, after the checkpoint that it names first and before any is removed:
-// what it names is there.
+// A process may be killed at any moment, so:
+// - Each file is replaced as a whole.
+// - The file `latest` names the checkpoints. It is replaced after a new checkpoint is written, and
+//   before old ones are removed, so the checkpoints that it names exist.
+// - Checkpoints have serial numbers. They show which are newer than `latest`.
+// - `latest` lists the checkpoints that are about to be removed, until they are gone. No other
+//   checkpoint is ever removed.
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <functional>
 #include <optional>
-#include <ratio>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
-#include <vector>
 
-#include "typeflow/core/error.hpp"
 #include "typeflow/runtime/variables.hpp"
-#include "typeflow/saving/files.hpp"
+#include "typeflow/saving/extras.hpp"
 #include "typeflow/saving/load.hpp"
 #include "typeflow/saving/save.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+namespace detail {
+/// Writes a line to stderr.
+void print_checkpoint_line(std::string_view line);
+}  // namespace detail
+
 struct CheckpointOptions {
-  /// Of the files: model-100.safetensors.
+  /// The files' names begin with it: model-100.safetensors.
   std::string name = "model";
-  /// How many are kept, the last ones; 0: all.
+  /// The number of checkpoints to keep, the most recent ones; 0: all.
   int keep = 5;
-  /// Of those that are too many, one is left for good every so many hours of training; 0: none.
+  /// Every so many hours, one checkpoint that would be removed is kept for good; 0: none.
   double every_hours = 0;
-  /// What else is put into them.
+  /// The options of each save.
   SaveOptions save = {};
+  /// Receives warnings, a sentence each: a checkpoint is damaged, or `latest` is missing. By
+  /// default they go to stderr.
+  std::function<void(std::string_view)> report = detail::print_checkpoint_line;
 };
 
-/// The checkpoints of a training in a folder, NAME-STEP.safetensors, and a file `latest` with their
-/// names, a line each, the last one first. The folder is for one Checkpoints at a time.
+/// The checkpoints of a training run in a folder: files NAME-STEP.safetensors, and a file `latest`
+/// with their names, one a line, the most recent first. Only one Checkpoints may use a folder at a
+/// time.
 ///
-/// Thread safety: none; save() reads the variables, so no run may assign them meanwhile.
+/// Thread safety: none. save() reads the variables, so no run may assign them meanwhile.
 class Checkpoints {
  public:
-  /// Makes the folder if there is none, and removes unfinished files of killed processes. Error if
-  /// that fails, or if an option makes no sense.
-  TYPEFLOW_COLD explicit Checkpoints(const std::filesystem::path& folder,
-                                     CheckpointOptions options = {})
-      : folder_(folder), options_(std::move(options)) {
-    if (options_.name.empty() || options_.name.find_first_of("/\n") != std::string::npos) {
-      throw Error("Checkpoints", "the name of a file", detail::in_quotes(options_.name));
-    }
-    if (options_.keep < 0) throw Error("Checkpoints", "keep >= 0", std::to_string(options_.keep));
-    if (!(options_.every_hours >= 0)) {
-      throw Error("Checkpoints", "every_hours >= 0", std::to_string(options_.every_hours));
-    }
-    std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    if (error)
-      throw Error(folder_.string(), "no such folder can be made (" + error.message() + ")");
-    for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
-      const std::string file = entry.path().filename().string();
-      const bool own = file.starts_with(options_.name + "-") || file.starts_with("latest.");
-      if (own && file.ends_with(".tmp")) std::filesystem::remove(entry.path(), error);
-    }
-    if (error) throw Error(folder_.string(), "cannot be read (" + error.message() + ")");
+  /// Creates the folder if it does not exist. Removes what killed processes left: unfinished files,
+  /// and checkpoints that they were about to remove. Throws Error if the folder can't be created or
+  /// read, or if an option is invalid.
+  explicit Checkpoints(const std::string& folder, CheckpointOptions options = {});
+  Checkpoints(Checkpoints&& other) noexcept : parts_(std::exchange(other.parts_, nullptr)) {}
+  Checkpoints& operator=(Checkpoints&& other) noexcept {
+    std::swap(parts_, other.parts_);
+    return *this;
+  }
+  ~Checkpoints();
+
+  /// Saves and restores x with the variables, under a name: a session's states, session.states(),
+  /// or a sampler's position (see Extras). x must outlive this object.
+  template <class X>
+  void include(std::string name, X& x) {
+    extras().add(std::move(name), x);
   }
 
-  /// Saves all variables as the checkpoint of a step, and removes those that are too many. Returns
-  /// the file's path. Error, with all earlier checkpoints in place, if it can't be written.
-  TYPEFLOW_COLD std::filesystem::path save(const Variables& variables, std::int64_t step) {
-    if (step < 0) throw Error("Checkpoints::save", "a step >= 0", std::to_string(step));
-    const std::string file = options_.name + "-" + std::to_string(step) + ".safetensors";
-    std::vector<std::string> files = list();
-    typeflow::save(variables, folder_ / file, options_.save);
-    std::erase(files, file);
-    files.insert(files.begin(), file);
-    const std::size_t kept = options_.keep == 0
-                                 ? files.size()
-                                 : std::min(files.size(), static_cast<std::size_t>(options_.keep));
-    detail::ReplacingFile latest(folder_ / "latest");
-    for (std::size_t i = 0; i < kept; ++i) latest.write(files[i] + "\n");
-    latest.finish();
-    for (std::size_t i = files.size(); i-- > kept;) retire(folder_ / files[i]);  // oldest first
-    return folder_ / file;
-  }
+  /// Saves the variables as the checkpoint of a step, then removes surplus checkpoints. Returns the
+  /// file's path. Throws Error if it can't be written; all earlier checkpoints are then in place.
+  std::string save(const Variables& variables, std::int64_t step);
 
-  /// The path of the last checkpoint; nothing if there is none.
-  TYPEFLOW_COLD std::optional<std::filesystem::path> latest() const {
-    const std::vector<std::string> files = list();
-    if (files.empty()) return std::nullopt;
-    return folder_ / files.front();
-  }
+  /// The path of the most recent undamaged checkpoint; nothing if there is no checkpoint. Reads
+  /// files to find it, and reports those that it skips. Throws Error if all are damaged.
+  std::optional<std::string> latest() const;
 
-  /// Loads the last checkpoint and returns its step; nothing if there is none. Error as load().
-  TYPEFLOW_COLD std::optional<std::int64_t> restore_latest(Variables& variables,
-                                                           const LoadOptions& options = {}) const {
-    const std::vector<std::string> files = list();
-    if (files.empty()) return std::nullopt;
-    load(variables, folder_ / files.front(), options);
-    return step_of(files.front());
-  }
+  /// Loads the most recent undamaged checkpoint and returns its step; nothing if there is no
+  /// checkpoint. Skips damaged and missing ones, and reports them with the one that it loads
+  /// instead. Throws Error if all are damaged, or if the one that it loads does not fit the store
+  /// (see load).
+  std::optional<std::int64_t> restore_latest(Variables& variables, LoadOptions options = {});
 
  private:
-  using Clock = std::filesystem::file_time_type::clock;
+  class Parts;
 
-  /// Removes a checkpoint, or leaves it for good. One that can't be removed costs room: a training
-  /// should not end for it.
-  void retire(const std::filesystem::path& path) {
-    std::error_code error;
-    const auto time = std::filesystem::last_write_time(path, error);
-    const std::chrono::duration<double, std::ratio<3600>> hours = time - last_left_;
-    if (!error && options_.every_hours > 0 && hours.count() >= options_.every_hours) {
-      last_left_ = time;
-    } else {
-      std::filesystem::remove(path, error);
-    }
-  }
+  Extras& extras();
 
-  /// The step in a file's name; -1 if it is not one of ours.
-  std::int64_t step_of(std::string_view file) const {
-    constexpr std::string_view ending = ".safetensors";
-    if (!file.starts_with(options_.name + "-") || !file.ends_with(ending)) return -1;
-    file.remove_prefix(options_.name.size() + 1);
-    file.remove_suffix(ending.size());
-    std::int64_t step = -1;
-    const auto [end, error] = std::from_chars(file.data(), file.data() + file.size(), step);
-    return error == std::errc() && end == file.data() + file.size() ? step : -1;
-  }
-
-  /// What the file `latest` names.
-  std::vector<std::string> list() const {
-    const std::filesystem::path path = folder_ / "latest";
-    if (!std::filesystem::exists(path)) return {};
-    const detail::MappedFile mapped(path);
-    std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()),
-                          mapped.bytes().size());
-    std::vector<std::string> files;
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      files.emplace_back(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
-      if (step_of(files.back()) < 0) {
-        throw Error(path.string(), "names " + detail::in_quotes(files.back()) +
-                                       ", which is no checkpoint of " +
-                                       detail::in_quotes(options_.name));
-      }
-    }
-    return files;
-  }
-
-  std::filesystem::path folder_;
-  CheckpointOptions options_;
-  Clock::time_point last_left_ = Clock::now();  ///< when the last one that is left was written
+  Parts* parts_;  // owned
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#ifndef TYPEFLOW_COMPILED_SAVING
+#include "typeflow/saving/checkpoints.ipp"
+#endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files as saving needs them, on POSIX systems: one that replaces another as a whole or not at all,
-// and one that is read as memory.
+// Files for saving and loading, on POSIX systems: one that replaces another as a whole or not at
+// all, and one that is mapped into memory.
 
 #if !__has_include(<sys/mman.h>)
 #error "typeflow/saving.hpp: files are saved and mapped with POSIX's functions"
@@ -30,7 +30,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {
 
-/// Throws what errno says: "weights.safetensors: cannot be written (No space left on device)".
+/// Throws errno as an Error: "weights.safetensors: cannot be written (No space left on device)".
 [[noreturn]] TYPEFLOW_COLD inline void fail_file(const std::filesystem::path& path,
                                                  const std::string& sentence) {
   const int reason = errno;
@@ -51,14 +51,14 @@ class Descriptor {
     close();
     number_ = number;
   }
-  /// False, with errno, if the system could not write what it held back.
+  /// False, with errno, if the system could not write buffered data.
   bool close() { return number_ < 0 || ::close(std::exchange(number_, -1)) == 0; }
 
  private:
   int number_;
 };
 
-/// A file's bytes, mapped. It must not be cut short while it is read.
+/// A file mapped into memory. Nothing may truncate it meanwhile.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path) {
@@ -87,12 +87,12 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// A file that is written beside the one that it will replace. Until finish() that one is as it
-/// was, whatever happens; after it, the new one is there, and survives a loss of power.
+/// Replaces a file as a whole. The new file is written beside the old one, which stays unchanged
+/// until finish(). After finish() the new one is in place, and survives a loss of power.
 class ReplacingFile {
  public:
   explicit ReplacingFile(const std::filesystem::path& path) : path_(path) {
-    buffer_.reserve(buffer_size);  // nothing may fail once the file is there
+    buffer_.reserve(buffer_size);  // no allocation may fail once the file exists
     std::error_code error;
     const auto status = std::filesystem::status(path, error);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
@@ -124,7 +124,7 @@ class ReplacingFile {
 
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  /// Puts the file in its place.
+  /// Puts the new file in the old one's place.
   void finish() {
     flush();
     if (::fsync(file_.number()) != 0) fail_file(path_, "cannot be written");
@@ -133,7 +133,7 @@ class ReplacingFile {
     finished_ = true;
     const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
     const Descriptor entry(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // EINVAL: a file system that has nothing to do for it.
+    // EINVAL: this file system does not sync folders.
     if (!entry.is_open() || (::fsync(entry.number()) != 0 && errno != EINVAL)) {
       fail_file(path_, "is written, but may not survive a loss of power");
     }

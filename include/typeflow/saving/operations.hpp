@@ -2,7 +2,7 @@
 #pragma once
 
 // Saving and restoring as operations of the graph: save_variables(path, {W, b}), restore_tensor,
-// restore_variable. The path is a string that a run gives.
+// restore_variable. The path is a scalar tensor of strings, so a run can feed it.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,10 +27,10 @@ struct SaveVariables : custom {
   static constexpr int flops = 0;
 };
 
-/// A tensor of a file. Inputs: the path, the tensor's name.
+/// Reads a tensor from a file. Inputs: the path, the tensor's name.
 struct RestoreTensor : custom {
   static constexpr std::string_view name = "RestoreTensor";
-  static constexpr SideEffect effect = SideEffect::writes;  // in the model's order with saving
+  static constexpr SideEffect effect = SideEffect::writes;  // keeps the model's order with saving
   static constexpr bool takes_strings = true;
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr int flops = 0;
@@ -45,10 +45,10 @@ inline constexpr bool is_path = false;
 template <TypedExpr P>
 inline constexpr bool is_path<P> = P::type == Type(DType::string, {});
 
-/// The most variables that one kernel can be given.
+/// The largest number of variables that one kernel can take.
 inline constexpr std::size_t max_saved_variables = 30;
 
-/// A constant (N) of strings, for an N that is a value.
+/// A constant of strings (N), where N is not a template argument.
 constexpr Id constant_strings(ir::Graph& graph, const std::vector<std::string_view>& values) {
   (void)sizeof(BindOp<ops::ConstantArray>);
   const Pool<std::uint32_t> words = words_of_strings(values.data(), values.size());
@@ -57,7 +57,7 @@ constexpr Id constant_strings(ir::Graph& graph, const std::vector<std::string_vi
                          words.size());
 }
 
-/// The first thing that keeps variables of these names from being saved together.
+/// Why variables of these names can't be saved together; empty if they can.
 constexpr Message mistake_in_saving(const std::vector<Message>& names) {
   Message out{};
   if (names.empty()) return out << "save_variables(path, variables): no variable is given";
@@ -90,13 +90,15 @@ constexpr Effect save_node(const AnyExpr& path, const std::vector<AnyVariable>& 
 
 }  // namespace detail
 
-/// Writes variables, as they are at this point of the model's statements, to the safetensors file
-/// of this path, a scalar of strings: save_variables(path, {W, b}).named("save"). They have the
-/// names there that the store has for them, so load() reads the file. It is written as save()
-/// writes: the file of this path is replaced as a whole, or stays. An Error of the run: the file
-/// can't be written. At most 30 variables, of no strings and no complex<double>.
+/// Writes variables to a safetensors file: save_variables(path, {W, b}).named("save"). The path is
+/// a scalar of strings. The variables have their values at this point of the model's statements,
+/// and their names in the store, so load() reads the file. As with save(), the file is replaced as
+/// a whole or stays unchanged.
 ///
-/// An effect. It keeps the model's order with other files' operations, checks and host functions.
+/// At most 30 variables, none of strings or complex<double>. A file that can't be written is an
+/// Error of the run.
+///
+/// An effect. It keeps the model's order with other file operations, checks and host functions.
 template <class P>
 constexpr Effect save_variables(const P& path, std::initializer_list<AnyVariable> variables,
                                 std::source_location at = std::source_location::current()) {
@@ -109,7 +111,7 @@ constexpr Effect save_variables(const P& path, std::initializer_list<AnyVariable
     return {};
   }
 }
-/// The same of a list: save_variables(path, g.trainable()).
+/// The same for a list of variables: save_variables(path, g.trainable()).
 template <class P>
 constexpr Effect save_variables(const P& path, const VariableList& variables,
                                 std::source_location at = std::source_location::current()) {
@@ -125,10 +127,11 @@ constexpr Effect save_variables(const P& path, const VariableList& variables,
   }
 }
 
-/// The tensor of this name in the safetensors file of this path, a scalar of strings:
-/// restore_tensor<float, 784, 10>(path, "fc/W"). An Error of the run: the file is not there or
-/// damaged, lacks the tensor, or has it in another element type or shape; nothing is converted.
-/// Each run that computes it reads the file.
+/// Reads a tensor from a safetensors file: restore_tensor<float, 784, 10>(path, "fc/W"). The path
+/// is a scalar of strings. Each run that computes the tensor reads the file. -> (D...)
+///
+/// These are Errors of the run: the file is missing or damaged, it lacks the tensor, or the tensor
+/// has another element type or shape. Nothing is converted.
 template <Element T, Extent... D, class P>
 constexpr auto restore_tensor(const P& path, std::string_view name,
                               std::source_location at = std::source_location::current()) {
@@ -158,9 +161,8 @@ constexpr auto restore_for(const Variable<T, S>& variable, const P& path, std::s
 }
 }  // namespace detail
 
-/// variable := the tensor of this name in the file of this path; of the variable's own if none is
-/// given: restore_variable(path, W). As restore_tensor has it; the variable keeps its value if
-/// there is an error.
+/// variable := restore_tensor(path, name). Without a name, the tensor has the variable's name:
+/// restore_variable(path, W). After an error the variable keeps its value.
 template <class P, Element T, class S>
 constexpr Assignment<T, S> restore_variable(
     const P& path, const Variable<T, S>& variable, std::string_view name,

@@ -1,47 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The safetensors format (https://github.com/huggingface/safetensors), as a file is read: eight
-// bytes that are the length of a header, the header, and the tensors' elements.
+// Reads the safetensors format (https://github.com/huggingface/safetensors): the header's length in
+// eight bytes, the header, and the tensors' elements.
 //
 // The header is JSON, {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...},
-// with a map of strings under "__metadata__". Files come from elsewhere, so everything in it is
-// checked: what a header says is believed only where the bytes of the file bear it out.
+// with a map of strings under "__metadata__". Files may come from anywhere, so everything that the
+// header says is checked against the bytes of the file.
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "typeflow/core/dtype.hpp"
-#include "typeflow/core/error.hpp"
 #include "typeflow/core/shape.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
-/// What a file says of itself: under "__metadata__" in safetensors files.
+/// Texts about a file, by keys: "__metadata__" in safetensors files.
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
 namespace detail {
 
-/// The format's limit on headers; also against files that only claim to be large.
+/// The format's limit on headers. It also stops files that only claim to be large.
 inline constexpr std::uint64_t max_header_bytes = 100'000'000;
 inline constexpr std::size_t max_saved_rank = 64;
 
-/// An element type of the format. Types of less than a byte are not among those read.
+/// An element type of the format. Types smaller than a byte are not supported.
 struct SavedType {
   std::string_view name;
   int size;
-  DType dtype = DType::string;  ///< string: typeflow has none such
+  DType dtype = DType::string;  ///< string: typeflow has no such type
 };
 inline constexpr SavedType saved_types[] = {
     {"BOOL", 1, DType::boolean},
@@ -63,35 +60,24 @@ inline constexpr SavedType saved_types[] = {
     {"F8_E8M0", 1},
 };
 
-/// A name from a file as messages show it.
-inline std::string in_quotes(std::string_view name) {
-  constexpr std::size_t longest = 200;
-  if (name.size() <= longest) return "'" + std::string(name) + "'";
-  return "'" + std::string(name.substr(0, longest)) + "...'";
-}
+/// A name from a file in quotes, for messages. It is cut after 200 bytes.
+std::string in_quotes(std::string_view name);
 
-/// A tensor of a file.
+/// A tensor in a file.
 struct SavedTensor {
   const SavedType* type = nullptr;
   std::vector<std::uint64_t> shape;
-  std::uint64_t begin = 0;  ///< of its elements, in the file's data
+  std::uint64_t begin = 0;  ///< its first byte in the file's data
   std::uint64_t end = 0;
 
-  /// Whether a variable can have its type and shape; only then there is a dtype() and dims().
+  /// Whether a variable can have its type and shape. Otherwise dtype() and dims() are invalid.
   bool fits_variable() const {
     return type->dtype != DType::string && shape.size() <= static_cast<std::size_t>(max_rank);
   }
   DType dtype() const { return type->dtype; }
-  Dims dims() const {
-    Dims dims{};
-    for (const std::uint64_t extent : shape) dims.append(static_cast<Extent>(extent));
-    return dims;
-  }
+  Dims dims() const;
   /// "float [784, 10]"
-  std::string text() const {
-    if (fits_variable()) return to_string(dtype(), dims());
-    return std::string(type->name) + " with " + std::to_string(shape.size()) + " axes";
-  }
+  std::string text() const;
 };
 
 struct SavedFile {
@@ -104,208 +90,14 @@ struct SavedFile {
   }
 };
 
-/// Takes a header from nlohmann's parser, token by token. That parser is not recursive, and what
-/// stands where the format has nothing of its kind is refused, so nothing can be nested deep.
-class HeaderReader {
-  using Json = nlohmann::json;
-  enum class Place { document, header, metadata, tensor, shape, offsets };
-  enum Field { no_field = 0, dtype = 1, shape = 2, offsets = 4, all_fields = 7 };
-
- public:
-  HeaderReader(SavedFile& out, const std::string& source) : out_(out), source_(source) {}
-
-  void read(std::string_view text) {
-    Json::sax_parse(text.data(), text.data() + text.size(), this);
-  }
-
-  // What the parser calls; true: go on.
-  bool null() { refuse_value("null"); }
-  bool boolean(bool) { refuse_value("a boolean"); }
-  bool number_integer(Json::number_integer_t) { refuse_value("a negative number"); }
-  bool number_float(Json::number_float_t, const std::string&) { refuse_value("a fraction"); }
-  bool binary(Json::binary_t&) { refuse_value("bytes"); }
-  bool number_unsigned(Json::number_unsigned_t number) {
-    if (place_ != Place::shape && place_ != Place::offsets) refuse_value("a number");
-    if (numbers_.size() == max_saved_rank) refuse_value("a list of so many numbers");
-    numbers_.push_back(number);
-    return true;
-  }
-  bool string(std::string& text) {
-    if (place_ == Place::metadata) {
-      out_.metadata.emplace(std::move(key_), std::move(text));
-    } else if (place_ == Place::tensor && field_ == dtype) {
-      const auto type = std::ranges::find(saved_types, text, &SavedType::name);
-      if (type == std::end(saved_types)) {
-        refuse(subject() + " has elements of " + in_quotes(text) + ", a type that is not known");
-      }
-      tensor_->second.type = type;
-    } else {
-      refuse_value("a text");
-    }
-    return true;
-  }
-  bool key(std::string& name) {
-    if (place_ == Place::metadata) {
-      if (out_.metadata.contains(name)) refuse("its metadata has " + in_quotes(name) + " twice");
-      key_ = std::move(name);
-    } else if (place_ == Place::tensor) {
-      field_ = name == "dtype"          ? dtype
-               : name == "shape"        ? shape
-               : name == "data_offsets" ? offsets
-                                        : no_field;
-      if (field_ == no_field) refuse(subject() + " has the unknown property " + in_quotes(name));
-      if ((fields_ & field_) != 0) refuse(subject() + " has its " + name + " twice");
-      fields_ |= field_;
-    } else {
-      at_metadata_ = name == "__metadata__";
-      const bool is_new = at_metadata_ ? !std::exchange(has_metadata_, true)
-                                       : out_.tensors.try_emplace(name).second;
-      if (!is_new) refuse("its header has " + in_quotes(name) + " twice");
-      tensor_ = out_.tensors.find(name);
-    }
-    return true;
-  }
-  bool start_object(std::size_t) {
-    if (place_ == Place::document) {
-      place_ = Place::header;
-    } else if (place_ == Place::header) {
-      place_ = at_metadata_ ? Place::metadata : Place::tensor;
-      fields_ = 0;
-    } else {
-      refuse_value("an object");
-    }
-    return true;
-  }
-  bool end_object() {
-    if (place_ == Place::tensor && fields_ != all_fields) {
-      refuse(subject() + " lacks its dtype, shape or data_offsets");
-    }
-    place_ = place_ == Place::header ? Place::document : Place::header;
-    return true;
-  }
-  bool start_array(std::size_t) {
-    if (place_ != Place::tensor || (field_ != shape && field_ != offsets)) refuse_value("a list");
-    place_ = field_ == shape ? Place::shape : Place::offsets;
-    numbers_.clear();
-    return true;
-  }
-  bool end_array() {
-    SavedTensor& tensor = tensor_->second;
-    if (place_ == Place::shape) {
-      tensor.shape = numbers_;
-    } else if (numbers_.size() == 2) {
-      tensor.begin = numbers_[0];
-      tensor.end = numbers_[1];
-    } else {
-      refuse(subject() + " has data_offsets that are not two numbers");
-    }
-    place_ = Place::tensor;
-    return true;
-  }
-  bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
-    const std::string_view why = error.what();
-    refuse("its header is no JSON (" + std::string(why.substr(0, 200)) + ")");
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& sentence) const {
-    throw Error(source_, "is damaged, or no safetensors file: " + sentence);
-  }
-  [[noreturn]] void refuse_value(std::string_view what) const {
-    refuse(subject() + " has " + std::string(what) + " where the format has something else");
-  }
-  std::string subject() const {
-    if (place_ == Place::document || place_ == Place::header) return "its header";
-    if (place_ == Place::metadata) return "its metadata";
-    return "tensor " + in_quotes(tensor_->first);
-  }
-
-  SavedFile& out_;
-  const std::string& source_;
-  Place place_ = Place::document;
-  std::map<std::string, SavedTensor, std::less<>>::iterator tensor_{};
-  std::string key_;  // of the metadata
-  std::vector<std::uint64_t> numbers_;
-  int field_ = no_field;
-  int fields_ = 0;  // those of the tensor that were there
-  bool at_metadata_ = false;
-  bool has_metadata_ = false;
-};
-
-/// The tensors fill the data without holes and overlaps, each with as many bytes as its type and
-/// shape need.
-inline void check_places(const SavedFile& file, const std::string& source) {
-  const auto refuse = [&](const std::string& name, const std::string& sentence) {
-    throw Error(source, "is damaged, or no safetensors file: tensor " + in_quotes(name) + sentence);
-  };
-  using Entry = std::pair<const std::string, SavedTensor>;
-  std::vector<const Entry*> in_order;
-  for (const Entry& entry : file.tensors) {
-    const auto& [name, tensor] = entry;
-    std::int64_t bytes = tensor.type->size;
-    for (const std::uint64_t extent : tensor.shape) {
-      bytes = extent < static_cast<std::uint64_t>(too_many)
-                  ? checked_product(bytes, static_cast<std::int64_t>(extent))
-                  : too_many;
-      if (bytes == too_many) refuse(name, " has more bytes than 63 bits can count");
-    }
-    if (tensor.begin > tensor.end || tensor.end > file.data.size()) {
-      refuse(name, " is not within the file's " + std::to_string(file.data.size()) +
-                       " bytes of data, but at " + std::to_string(tensor.begin) + " to " +
-                       std::to_string(tensor.end) + ": the file may have been cut short");
-    }
-    if (tensor.end - tensor.begin != static_cast<std::uint64_t>(bytes)) {
-      refuse(name, " has " + std::to_string(tensor.end - tensor.begin) +
-                       " bytes, while its type and shape need " + std::to_string(bytes));
-    }
-    in_order.push_back(&entry);
-  }
-  std::ranges::sort(in_order, {}, [](const Entry* entry) {
-    return std::pair(entry->second.begin, entry->second.end);
-  });
-  std::uint64_t end = 0;
-  for (const Entry* entry : in_order) {
-    if (entry->second.begin < end) refuse(entry->first, " overlaps another");
-    if (entry->second.begin > end) refuse(entry->first, " follows bytes that belong to none");
-    end = entry->second.end;
-  }
-  if (end != file.data.size()) {
-    throw Error(source, "is damaged, or no safetensors file: it has " +
-                            std::to_string(file.data.size() - end) +
-                            " bytes after its last tensor");
-  }
-}
-
-/// Reads the header of a file that is in memory, and checks all of it; the result refers to
-/// `bytes`. Errors begin with `source`.
-TYPEFLOW_COLD inline SavedFile parse_safetensors(std::span<const std::byte> bytes,
-                                                 const std::string& source) {
-  const auto refuse = [&](const std::string& sentence) {
-    throw Error(source, "is damaged, or no safetensors file: " + sentence);
-  };
-  std::uint64_t length = 0;
-  if (bytes.size() < sizeof length) refuse("it has " + std::to_string(bytes.size()) + " bytes");
-  std::memcpy(&length, bytes.data(), sizeof length);
-  bytes = bytes.subspan(sizeof length);
-  if (length > max_header_bytes) {
-    refuse("its header would have " + std::to_string(length) +
-           " bytes, more than the format allows");
-  }
-  if (length > bytes.size()) {
-    refuse("its header would have " + std::to_string(length) + " bytes, where " +
-           std::to_string(bytes.size()) + " follow");
-  }
-  const std::string_view header(reinterpret_cast<const char*>(bytes.data()), length);
-  // The parser would pass over a byte order mark, and take a zero for the end of the text.
-  if (!header.starts_with('{')) refuse("its header does not begin with '{'");
-  if (header.find('\0') != header.npos) refuse("its header has a zero in it");
-  SavedFile file;
-  HeaderReader(file, source).read(header);
-  file.data = bytes.subspan(length);
-  check_places(file, source);
-  return file;
-}
+/// Parses and checks the header of a file in memory. The result refers to `bytes`. Errors begin
+/// with `source`.
+SavedFile parse_safetensors(std::span<const std::byte> bytes, const std::string& source);
 
 }  // namespace detail
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET
+
+#ifndef TYPEFLOW_COMPILED_SAVING
+#include "typeflow/saving/safetensors.ipp"
+#endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// ctc_loss: connectionist temporal classification, the cross entropy of sequences whose labels have
-// no places in time.
+// ctc_loss: connectionist temporal classification, the cross entropy of label sequences whose
+// places in time are unknown.
 
 #include <array>
 #include <cstdint>
@@ -19,22 +19,22 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// As TensorFlow's ctc_loss has them.
+/// The options of TensorFlow's ctc_loss.
 struct CtcOptions {
-  int blank = -1;  ///< the class that stands for no label; negative ones count from the end
+  int blank = -1;  ///< the class for "no label"; negative numbers count from the end
   /// Equal neighbours among the labels count as one, before anything else.
   bool preprocess_collapse_repeated = false;
-  /// Equal neighbours of a path read as one label, so that two equal labels need a blank between
-  /// them. Without it each step that is no blank is a label: not what the paper describes.
+  /// Equal neighbours of a path read as one label, so two equal labels need a blank between them.
+  /// Without it each step that is not a blank is a label, unlike in the paper.
   bool ctc_merge_repeated = true;
-  /// Sequences whose labels don't fit into their time have the loss 0; otherwise an error.
+  /// Sequences whose labels don't fit into their time have loss 0; otherwise they are an error.
   bool ignore_longer_outputs_than_inputs = false;
 };
 
 namespace ops {
 
-/// What the loss and its gradient have in common. Inputs: logits (T,B,C) of float or double, labels
-/// (B,L), their lengths (B) and the logits' (B), all int64.
+/// Common parts of the loss and its gradient. Inputs: logits (T,B,C) of float or double, labels
+/// (B,L), their lengths (B) and the logits' lengths (B), all int64.
 struct ctc_base : custom {
   static constexpr Domain domain = Domain::floating;
 
@@ -65,7 +65,7 @@ struct ctc_base : custom {
                                      " steps, and there are " + text(2));
     }
   }
-  /// Interprets: f(batch, b, logits of it) for each sequence.
+  /// For interpreting: calls f(batch, b, logits of b) for each sequence.
   template <class F>
   static void each_sequence(const InterpretCall& call, const ctc::Rules& rules, const F& f) {
     const auto integers = [](const HostTensor& x) {
@@ -120,8 +120,9 @@ struct CtcLoss : ctc_base {
   }
 };
 
-/// The gradient of each sequence's loss for its logits, (T,B,C): softmax(logits) less the share of
-/// paths that are at a class then; 0 behind a sequence's end, and where no path is possible.
+/// The gradient of each sequence's loss for its logits, (T,B,C): softmax(logits) minus the share of
+/// the paths that have this class at this step. 0 past a sequence's end, and if no path is
+/// possible.
 struct CtcLossGradient : ctc_base {
   static constexpr std::string_view name = "CtcLossGradient";
   std::int32_t blank;
@@ -164,7 +165,7 @@ constexpr std::array<AnyExpr, 4> CtcLoss::gradient(const CtcLoss& op, AnyExpr lo
 }  // namespace ops
 
 namespace detail {
-/// The class that options call the blank; none if there is no such class.
+/// The class of the blank, counted from 0; none if there is no such class.
 constexpr int blank_class(int blank, Extent classes) {
   const Extent at = blank < 0 ? classes + blank : blank;
   return at < 0 || at >= classes ? none : static_cast<int>(at);
@@ -175,14 +176,16 @@ struct SequencesRule {
 };
 }  // namespace detail
 
-/// -log of the probability that a sequence's labels are read from it, for each of B sequences: the
-/// sum over all paths of T classes that become the labels when equal neighbours are merged and
-/// blanks are dropped. The logits are of time steps first, and no probabilities yet; sequence b has
-/// logit_lengths[b] steps, and the first label_lengths[b] of its row are its labels. Infinite where
-/// no path is possible. (T,B,C) x (B,L) x (B) x (B) -> (B)
+/// -log of the probability that a sequence reads as its labels, for each of B sequences. The
+/// probability is the sum over all paths, one class a step, that become the labels when equal
+/// neighbours are merged and then blanks are dropped. (T,B,C) x (B,L) x (B) x (B) -> (B)
 ///
-/// A label that is no class, or the blank, a length out of range, and labels that need more steps
-/// than there are, are Errors of the run.
+/// Logits have time steps first and are not normalised. Sequence b has logit_lengths[b] steps; the
+/// first label_lengths[b] elements of its row are its labels. The loss is infinite if no path is
+/// possible.
+///
+/// These are Errors of the run: a label that is not a class, or is the blank; a length out of
+/// range; labels that need more steps than there are.
 template <TypedExpr X, TypedExpr L, TypedExpr M, TypedExpr N>
 constexpr auto ctc_loss(const X& logits, const L& labels, const M& label_lengths,
                         const N& logit_lengths, CtcOptions options = {},

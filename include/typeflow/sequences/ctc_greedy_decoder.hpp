@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// ctc_greedy_decoder: the labels along the path of each step's best class.
+// ctc_greedy_decoder: the labels that the most probable class of each step gives.
 
 #include <array>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// The labels that paths (T,B) of classes read as, (B,T), -1 behind them, and their numbers (B).
+/// The labels read from paths (T,B) of classes, (B,T), padded with -1; and their numbers (B).
 struct CtcCollapse : custom {
   static constexpr std::string_view name = "CtcCollapse";
   static constexpr int outputs = 2;
@@ -35,7 +35,7 @@ struct CtcCollapse : custom {
     return {Type(DType::int32, Dims{2, {classes.dims.extent[1], classes.dims.extent[0]}}),
             Type(DType::int32, lengths.dims)};
   }
-  /// Of one path: at(t) its classes, put(i, label) for each label; their number.
+  /// For one path with classes at(t): calls put(i, label) for each label; returns their number.
   template <class At, class Put>
   std::int64_t collapse(std::int64_t steps, const At& at, const Put& put) const {
     std::int64_t count = 0;
@@ -71,12 +71,12 @@ struct CtcCollapse : custom {
 
 }  // namespace ops
 
-/// What ctc_greedy_decoder gives.
+/// The result of ctc_greedy_decoder.
 template <TypedExpr D, TypedExpr N, TypedExpr S>
 struct CtcDecoded {
-  D decoded;         ///< labels, -1 behind the last of a sequence
-  N lengths;         ///< how many there are
-  S neg_sum_logits;  ///< -(the largest logits of a sequence's steps, added up)
+  D decoded;         ///< labels, padded with -1
+  N lengths;         ///< number of labels
+  S neg_sum_logits;  ///< minus the sum of the largest logit of each step
 };
 
 namespace detail {
@@ -87,16 +87,16 @@ struct DecodedRule {
 }  // namespace detail
 
 struct CtcDecoderOptions {
-  int blank = -1;              ///< the class that stands for no label; negative: from the end
+  int blank = -1;              ///< the class for "no label"; negative: from the end
   bool merge_repeated = true;  ///< whether equal neighbours are one label
 };
 
-/// The labels that the best class of each step reads as, for logits of time steps first, of which
-/// sequence b has logit_lengths[b]: auto [decoded, lengths, neg_sum_logits] =
-/// ctc_greedy_decoder(logits, logit_lengths). Labels and lengths are int32.
-/// (T,B,C) x (B) -> (B,T), (B), (B)
+/// Takes the most probable class of each step, merges equal neighbours (unless merge_repeated is
+/// false), and drops blanks: auto [decoded, lengths, neg_sum_logits] = ctc_greedy_decoder(logits,
+/// logit_lengths). Logits have time steps first; sequence b has logit_lengths[b] steps. Labels and
+/// lengths are int32. (T,B,C) x (B) -> (B,T), (B), (B)
 ///
-/// A length that is not in [0, T] is an Error of the run.
+/// A length outside of [0, T] is an Error of the run.
 template <TypedExpr X, TypedExpr N>
 constexpr auto ctc_greedy_decoder(const X& logits, const N& logit_lengths,
                                   CtcDecoderOptions options = {},

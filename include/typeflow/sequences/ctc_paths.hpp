@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Connectionist temporal classification of one sequence, in logarithms: all paths through its time
-// steps that read as its labels. Source: Graves et al., Connectionist temporal classification:
-// labelling unsegmented sequence data with recurrent neural networks, 2006; its chapter in Graves,
-// Supervised sequence labelling with recurrent neural networks, has the recursions, (7.5) to
-// (7.14).
+// Connectionist temporal classification of one sequence: sums over all paths through its time steps
+// that read as its labels. Probabilities are logarithms.
+//
+// Source: Graves et al., Connectionist temporal classification: labelling unsegmented sequence data
+// with recurrent neural networks, 2006. The recursions are (7.5) to (7.14) in the chapter on it in
+// Graves, Supervised sequence labelling with recurrent neural networks.
 
 #include <cmath>
 #include <cstddef>
@@ -28,13 +29,13 @@ inline double log_sum(double a, double b) {
 
 /// Which paths read as which labels.
 struct Rules {
-  std::int64_t blank;      ///< the class that stands for no label
+  std::int64_t blank;      ///< the class for "no label"
   bool collapse_repeated;  ///< equal neighbours among the labels count once
-  bool merge_repeated;     ///< and so do those of a path
-  bool ignore_too_long;    ///< labels that no path has time for cost nothing, and are no error
+  bool merge_repeated;     ///< equal neighbours of a path count once
+  bool ignore_too_long;    ///< labels that need too many steps have loss 0, instead of an error
 };
 
-/// What is wrong with a sequence of a batch.
+/// The mistake in a sequence of a batch.
 enum Mistake : std::int32_t {
   no_class = 1,        ///< label, sequence, position, classes
   label_length = 2,    ///< length, sequence, most
@@ -42,7 +43,7 @@ enum Mistake : std::int32_t {
   too_little_time = 4  ///< steps that the labels need, sequence, steps that it has
 };
 
-/// The labels of one sequence with a blank before, between and behind them: the states of a path.
+/// The states of a path: the labels of one sequence, with blanks before, between and after them.
 class States {
  public:
   States(const Rules& rules, const std::int64_t* labels, std::int64_t count)
@@ -57,13 +58,14 @@ class States {
 
   std::size_t size() const { return classes_.size(); }
   std::int64_t operator[](std::size_t u) const { return classes_[u]; }
-  /// The fewest steps of a path: one a label, and a blank between two that would be merged.
+  /// The smallest number of steps of a path: one for each label, and a blank between two labels
+  /// that would be merged.
   std::int64_t least_time() const {
     return static_cast<std::int64_t>(classes_.size() / 2) + repeats_;
   }
-  /// Whether a path can be in a state in two steps that follow one another.
+  /// Whether a path can stay in a state for two successive steps.
   bool may_stay(std::size_t u) const { return merge_ || classes_[u] == blank_; }
-  /// Whether it can come into a state from the label before the last, without a blank.
+  /// Whether a path can enter a state directly from the label before, without a blank.
   bool may_skip_to(std::size_t u) const {
     if (u < 2 || u >= size() || classes_[u] == blank_) return false;
     return !merge_ || classes_[u] != classes_[u - 2];
@@ -83,7 +85,7 @@ class Paths {
   Paths(const States& states, std::int64_t time, const LogY& log_y)
       : states_(states), time_(static_cast<std::size_t>(time)), log_y_(log_y) {}
 
-  /// The logarithm of the probability of all paths together.
+  /// The logarithm of the summed probability of all paths.
   double log_probability() {
     if (time_ == 0) return states_.size() == 1 ? 0 : log_zero;
     const std::size_t count = states_.size();
@@ -102,12 +104,12 @@ class Paths {
     return count > 1 ? log_sum(end[-1], end[-2]) : end[-1];
   }
 
-  /// Calls f(t, class, share) for each step and state: of all paths, the share that is there then.
-  /// After log_probability, which must be above log_zero.
+  /// Calls f(t, class, share) for each step and state, with the share of all paths that are there
+  /// at that step. Call log_probability before; it must be above log_zero.
   template <class F>
   void each_share(double log_probability, const F& f) const {
     const std::size_t count = states_.size();
-    std::vector<double> beta(count, log_zero);  // of the steps behind t
+    std::vector<double> beta(count, log_zero);  // sums over the steps after t
     std::vector<double> next(count);
     for (std::size_t u = count > 1 ? count - 2 : 0; u < count; ++u) beta[u] = 0;
     for (std::size_t t = time_; t-- > 0;) {
@@ -166,8 +168,8 @@ struct Batch {
     }
     return {};
   }
-  /// The loss of sequence b; x(t, k) are its logits. Calls give(t, k, gradient), if it is asked
-  /// for, for all steps and classes of the sequence.
+  /// The loss of sequence b with logits x(t, k). Calls give(t, k, gradient) for all steps and
+  /// classes of the sequence, if the gradient is asked for.
   template <bool Gradient, class X, class Give>
   double loss(const Rules& rules, std::int64_t b, const X& x, const Give& give) const {
     const States path = states(rules, b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// edit_distance, Levenshtein's.
+// edit_distance: the Levenshtein distance.
 
 #include <algorithm>
 #include <cstddef>
@@ -40,8 +40,9 @@ struct EditDistance : custom {
                       truth_lengths == lengths && truths.dims.extent[0] == lengths.dims.extent[0];
     return {DType::float32, fits ? lengths.dims : no_dims};
   }
-  /// The fewest insertions, deletions and substitutions that make one sequence of the other, row
-  /// by row of the table of Wagner and Fischer (1974); divided by the truth's length, if asked for.
+  /// The smallest number of insertions, deletions and substitutions that turn one sequence into the
+  /// other, optionally divided by the truth's length. Computes the table of Wagner and Fischer
+  /// (1974), row by row.
   template <class At>
   float distance(const At& hypothesis, std::int64_t m, const At& truth, std::int64_t n) const {
     std::vector<std::int64_t> row;
@@ -60,7 +61,7 @@ struct EditDistance : custom {
     if (normalize == 0 || edits == 0) return edits;
     return n == 0 ? std::numeric_limits<float>::infinity() : edits / static_cast<float>(n);
   }
-  /// Whether lengths fit into their rows: what is wrong with the first that does not.
+  /// Describes the first length that does not fit into its row.
   template <class Lengths>
   static Failure check(std::int64_t batch_size, const Lengths& lengths, std::int64_t most,
                        std::int32_t which) {
@@ -101,12 +102,12 @@ struct EditDistance : custom {
 
 }  // namespace ops
 
-/// The fewest insertions, deletions and substitutions that make the truth of each hypothesis,
-/// divided by the truth's length: a float for each of B pairs. Of sequence b the first lengths[b]
-/// elements count. Normalized, an empty truth has the distance infinity, of an empty hypothesis 0.
-/// (B,M) x (B) x (B,N) x (B) -> (B)
+/// The smallest number of insertions, deletions and substitutions that turn each hypothesis into
+/// its truth, by default divided by the truth's length. A float for each of B pairs. Only the first
+/// lengths[b] elements of row b count. With the division, the distance to an empty truth is
+/// infinity, or 0 if the hypothesis is empty, too. (B,M) x (B) x (B,N) x (B) -> (B)
 ///
-/// A length that is longer than a row, or negative, is an Error of the run.
+/// A length that is negative, or longer than its row, is an Error of the run.
 template <TypedExpr H, TypedExpr M, TypedExpr T, TypedExpr N>
 constexpr auto edit_distance(const H& hypotheses, const M& lengths, const T& truths,
                              const N& truth_lengths, EditDistanceOptions options = {},

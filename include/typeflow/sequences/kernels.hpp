@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The CPU kernels of sequences: what the operations' headers have, one sequence after the other,
-// different ones on different threads. The recursions are serial, and short beside the net that
-// makes their logits.
+// The CPU kernels of sequences. They call the functions of the operations' headers, with different
+// sequences on different threads. The recursions are serial, and short compared with the net that
+// makes the logits.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,7 @@ inline ctc::Batch batch_of(const Tensor* in) {
   return {in[0].extents[0], in[0].extents[1], in[0].extents[2], in[1].extents[1],
           integers(in[1]),  integers(in[2]),  integers(in[3])};
 }
-/// Calls f(b, logits of b) for all sequences, if nothing is wrong with any.
+/// Calls f(b, logits of b) for all sequences. If one has a mistake, reports it instead.
 template <class T, class F>
 void each_sequence(const ctc::Batch& batch, const ctc::Rules& rules, const Tensor& logits,
                    const KernelCall& call, const F& f) {

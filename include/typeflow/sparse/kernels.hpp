@@ -2,7 +2,7 @@
 #pragma once
 
 // The kernel of sparse/product.hpp. Elements of the sparse matrix come in any order, so threads
-// share out the columns of the result: each element of it adds up in that order.
+// split the result by columns: each element of the result adds up in that order.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The product of a sparse matrix and a dense one. A kernel of its own: made of a gather and sums of
-// segments, it would write a row of the dense matrix for every element of the sparse one.
+// The product of a sparse matrix and a dense one. It has a kernel of its own: composed of a gather
+// and segment sums, it would write a row of the dense matrix for every element of the sparse one.
 
 #include <array>
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// y[row] += value b[column] for every element of a sparse matrix, in order, from zeros on; with
-/// `transposed` the coordinates are (column, row). (N,2) x (N) x (K,P) -> (rows,P)
+/// y[row] += value b[column] for every element of a sparse matrix, in order, starting from zeros.
+/// With `transposed` the coordinates are (column, row). (N,2) x (N) x (K,P) -> (rows,P)
 struct SparseMatMul : custom {
   static constexpr std::string_view name = "SparseMatMul";
   static constexpr Domain domain = Domain::numbers;
@@ -33,7 +33,8 @@ struct SparseMatMul : custom {
                       values.dims.rank == 1 && indices.dims == Dims{2, {values.dims.extent[0], 2}};
     return {b.dtype, fits ? Dims{2, {op.rows, b.dims.extent[1]}} : no_dims};
   }
-  /// To a value dy[row] b[column]; to b the product with the transposed matrix.
+  /// The gradient of a value is dy[row] b[column]; that of b is the product with the transposed
+  /// matrix.
   static constexpr std::array<AnyExpr, 3> gradient(SparseMatMul op, AnyExpr indices, AnyExpr values,
                                                    AnyExpr b, AnyExpr, AnyExpr dy) {
     const auto coordinate = [&](std::int64_t axis) {
@@ -48,7 +49,7 @@ struct SparseMatMul : custom {
     return {AnyExpr{}, reduce<Sum>(rows_of(dy, row) * rows_of(b, column), 2u, false),
             apply(back, indices, values, dy)};
   }
-  /// What is wrong with the first coordinate that is out of range. at(i) is the i-th.
+  /// The mistake in the first coordinate that is out of range. at(i) is coordinate number i.
   template <class At>
   static Failure find_wrong(const SparseMatMul& op, const At& at, std::int64_t count,
                             std::int64_t rows, std::int64_t columns) {
@@ -95,24 +96,12 @@ struct SparseMatMul : custom {
 
 namespace detail {
 
-template <Transposed... Flags>
-inline constexpr bool has_flag_a = ((Flags == transpose_a) || ...);
-template <Transposed... Flags>
-inline constexpr bool has_flag_b = ((Flags == transpose_b) || ...);
-
-template <class S, class B, bool OfA, bool OfB>
+template <class S, class B, Transposed T>
 struct SparseProductRule {
+  static constexpr bool of_a = reads_transposed(T, transpose_a);
+  static constexpr bool of_b = reads_transposed(T, transpose_b);
   static constexpr bool matrices = S::rank == 2 && B::rank == 2;
-  static constexpr Dims value = [] {
-    if constexpr (matrices) {
-      constexpr Dims a = S::dims;
-      constexpr Dims b = B::dims;
-      const bool fits = a.extent[OfA ? 0 : 1] == b.extent[OfB ? 1 : 0];
-      return fits ? Dims{2, {a.extent[OfA ? 1 : 0], b.extent[OfB ? 0 : 1]}} : no_dims;
-    } else {
-      return no_dims;
-    }
-  }();
+  static constexpr Dims value = matrices ? matrix_product(S::dims, of_a, B::dims, of_b) : no_dims;
 };
 
 /// Untyped: the product of a sparse matrix with this many rows and a dense one.
@@ -126,16 +115,15 @@ constexpr AnyExpr sparse_product(const AnyExpr& indices, const AnyExpr& values, 
 }  // namespace detail
 
 /// The product of a sparse matrix and a dense one. (M,K) x (K,P) -> (M,P);
-/// sparse_dense_matmul<transpose_a> reads a as (K,M), sparse_dense_matmul<transpose_b> b as (P,K).
+/// sparse_dense_matmul<transpose_a> reads a as (K,M), sparse_dense_matmul<transpose_b> reads b as
+/// (P,K), and sparse_dense_matmul<transpose_both> both, as with matmul.
 ///
-/// It costs a multiplication for each of a's elements and each column of the result. Gradients flow
-/// to the values of a and to b. A coordinate outside of its axis is an error of the run.
-template <Transposed... Flags, class S, TypedExpr I, TypedExpr V, TypedExpr B>
+/// It costs one multiplication for each of a's elements and each column of the result. Gradients
+/// flow to the values of a and to b. A coordinate outside of its axis is an error of the run.
+template <Transposed T = Transposed::neither, class S, TypedExpr I, TypedExpr V, TypedExpr B>
 constexpr auto sparse_dense_matmul(const SparseTensor<S, I, V>& a, const B& b,
                                    std::source_location at = std::source_location::current()) {
-  constexpr bool of_a = detail::has_flag_a<Flags...>;
-  constexpr bool of_b = detail::has_flag_b<Flags...>;
-  using Rule = detail::SparseProductRule<S, typename B::shape, of_a, of_b>;
+  using Rule = detail::SparseProductRule<S, typename B::shape, T>;
   static_assert(Rule::matrices, "sparse_dense_matmul(a, b): a and b must be matrices, of two axes");
   static_assert(!Rule::matrices || Rule::value.valid(),
                 "sparse_dense_matmul(a, b): the columns of a must equal the rows of b");
@@ -146,9 +134,9 @@ constexpr auto sparse_dense_matmul(const SparseTensor<S, I, V>& a, const B& b,
   using E = Expr<typename B::element, shape_of_t<Rule>>;
   if constexpr (Rule::value.valid()) {
     constexpr int swapped[] = {1, 0};
-    const AnyExpr dense = of_b ? transpose_to(b.any(), swapped) : b.any();
+    const AnyExpr dense = Rule::of_b ? transpose_to(b.any(), swapped) : b.any();
     return E(b.graph(), detail::sparse_product(a.indices.any(), a.values.any(), dense,
-                                               Rule::value.extent[0], of_a)
+                                               Rule::value.extent[0], Rule::of_a)
                             .id);
   } else {
     return E(b.graph(), b.id());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sparse tensor is two tensors, the coordinates of elements and their values, and a shape in its
-// type. It is no tensor of its own: what takes and gives it is made of its two parts, so that
-// gradients flow to the values as to any tensor.
+// A sparse tensor is a pair of tensors, the coordinates of elements and their values, with a shape
+// in its type. It is not a tensor itself. Functions on it are composed of operations on the two
+// tensors, so gradients flow to the values as to any tensor.
 //
-// How many elements there are is a shape too, known before a run; what has fewer is filled up with
-// zeros at the coordinates 0, which add nothing.
+// The number of elements is part of the shape, and known before a run. A tensor with fewer elements
+// is padded with zeros at the coordinates 0, which add nothing.
 
 #include <array>
 #include <cstdint>
@@ -18,9 +18,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The elements of a tensor of shape S that may differ from zero: their coordinates, integers
-/// (N, rank of S), and values (N). Where coordinates occur several times, their values add up; the
-/// order does not matter. Made by sparse_tensor and to_sparse.
+/// The elements of a tensor of shape S that may differ from zero: their coordinates, integers (N,
+/// rank of S), and values (N). Values at equal coordinates add up; the order does not matter. Made
+/// by sparse_tensor and to_sparse.
 template <class S, TypedExpr I, TypedExpr V>
 struct SparseTensor {
   using shape = S;
@@ -30,7 +30,7 @@ struct SparseTensor {
   V values;
 };
 
-/// A sparse tensor, and how many of its elements were found; zeros follow those.
+/// A sparse tensor, and the number of elements found; zeros follow them.
 template <class S, TypedExpr I, TypedExpr V>
 struct SparseElements {
   SparseTensor<S, I, V> tensor;
@@ -39,7 +39,7 @@ struct SparseElements {
 
 namespace detail {
 
-/// Whether tensors are the indices and the values of a sparse tensor of this shape.
+/// Whether I and V can be the indices and values of a sparse tensor of shape S.
 template <class S, class I, class V>
 inline constexpr bool are_sparse_parts = [] {
   if constexpr (S::rank > 0 && are_indices<I> && I::rank == 2 && V::rank == 1) {
@@ -67,8 +67,8 @@ constexpr auto to_sparse_typed(const X& x, const std::source_location& at) {
 }  // namespace detail
 
 /// The sparse tensor of shape [D...] with these elements: sparse_tensor<1000, 50>(indices, values).
-/// (N, rank) x (N). Coordinates have any integer type; what uses them says of one that is out of
-/// range.
+/// (N, rank) x (N). Coordinates have any integer type. Functions that use them report a coordinate
+/// that is out of range.
 template <Extent... D, TypedExpr I, TypedExpr V>
 constexpr auto sparse_tensor(const I& indices, const V& values) {
   static_assert(detail::are_sparse_parts<Shape<D...>, I, V>,
@@ -81,10 +81,10 @@ constexpr auto sparse_tensor(const I& indices, const V& values) {
                                                     Values(values.graph(), values.id())};
 }
 
-/// The elements of x that are not zero, in row-major order: {tensor, count}. Elements after the
-/// count are zeros at the coordinates 0. Gradients flow back to the elements that were found.
-/// There are as many as x has elements; to_sparse<Bound>(x) has at most Bound, and more that are
-/// not zero are an Error of the run.
+/// The nonzero elements of x, in row-major order: {tensor, count}. Elements after the count are
+/// zeros at the coordinates 0. The tensor has room for as many elements as x; to_sparse<Bound>(x)
+/// has room for Bound elements, and more nonzero ones are an Error of the run. Gradients flow back
+/// to the elements that were found.
 template <TypedExpr X>
 constexpr auto to_sparse(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(X::rank > 0 && X::rank < max_rank,
@@ -103,8 +103,8 @@ constexpr auto to_sparse(const X& x, std::source_location at = std::source_locat
   return detail::to_sparse_typed<Bound>(x, at);
 }
 
-/// The tensor with these elements, zero elsewhere; the values of equal coordinates add up, of
-/// booleans one that is true decides. A coordinate outside of its axis is an error of the run.
+/// The dense tensor with these elements, zero elsewhere. Values at equal coordinates add up
+/// (booleans: true if any is true). A coordinate outside of its axis is an error of the run.
 template <class S, TypedExpr I, TypedExpr V>
 constexpr auto to_dense(const SparseTensor<S, I, V>& x,
                         std::source_location at = std::source_location::current()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Between strings and numbers: string_to_number, as_string, and hash buckets.
+// Conversions between strings and numbers: string_to_number, as_string, and hash buckets.
 
 #include <cstdint>
 #include <source_location>
@@ -13,7 +13,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// The number that each string is, of type `to`.
+/// The number that each string spells, of type `to`.
 struct StringToNumber : of_strings {
   static constexpr std::string_view name = "StringToNumber";
   std::uint32_t to;  // a DType
@@ -33,7 +33,7 @@ struct AsString : of_strings {
   }
 };
 
-/// Fingerprint64 modulo the number of buckets, as int64.
+/// Fingerprint64 of each string modulo the number of buckets, as int64.
 struct StringToHashBucketFast : of_strings {
   static constexpr std::string_view name = "StringToHashBucketFast";
   std::int64_t buckets;
@@ -42,7 +42,7 @@ struct StringToHashBucketFast : of_strings {
   }
 };
 
-/// SipHash-2-4 modulo the number of buckets, as int64.
+/// SipHash-2-4 of each string modulo the number of buckets, as int64.
 struct StringToHashBucketStrong : of_strings {
   static constexpr std::string_view name = "StringToHashBucketStrong";
   std::int64_t buckets;
@@ -56,7 +56,7 @@ struct StringToHashBucketStrong : of_strings {
 }  // namespace ops
 
 namespace detail {
-/// A mistake of the model if there are no buckets.
+/// Reports a mistake of the model if the number of buckets is below 1.
 constexpr void check_buckets(ir::Graph& graph, std::string_view function, std::int64_t buckets) {
   if (buckets > 0) return;
   Message message{};
@@ -64,10 +64,12 @@ constexpr void check_buckets(ir::Graph& graph, std::string_view function, std::i
 }
 }  // namespace detail
 
-/// The number that each string is, in decimal: string_to_number<float>(x), of an integer or
-/// floating type. Blanks around it are allowed, a sign, and for floating types an exponent, "inf"
-/// and "nan"; one that is nearer to 0 than any of the type is 0, one that is farther than any is
-/// infinite. Anything else, an integer that does not fit, and "" are an Error of the run.
+/// The number that each string spells in decimal, of an integer or floating type:
+/// string_to_number<float>(x).
+///
+/// Blanks around the number and a sign are allowed; for floating types an exponent, "inf" and
+/// "nan", too. A number too close to 0 for a floating type becomes 0; one too large becomes
+/// infinite. Any other text, an integer that does not fit, and "" are an Error of the run.
 template <Element T = float, StringExpr X>
 constexpr auto string_to_number(const X& x,
                                 std::source_location at = std::source_location::current()) {
@@ -78,8 +80,7 @@ constexpr auto string_to_number(const X& x,
   return Expr<T, typename X::shape>(x.graph(), apply(op, x.any()).id);
 }
 
-/// The text of each number in decimal, the shortest that reads back as the same; of a boolean,
-/// "true" or "false".
+/// The shortest decimal text that reads back as the number; "true" or "false" for a boolean.
 template <TypedExpr X>
 constexpr auto as_string(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::real, X> || detail::in_domain<Domain::booleans, X>,
@@ -88,8 +89,8 @@ constexpr auto as_string(const X& x, std::source_location at = std::source_locat
   return Expr<std::string_view, typename X::shape>(x.graph(), apply(ops::AsString{}, x.any()).id);
 }
 
-/// A bucket in [0, buckets) for each string, as int64: FarmHash's Fingerprint64 modulo their
-/// number, as TensorFlow has it.
+/// A bucket in [0, buckets) for each string, as int64: FarmHash's Fingerprint64 modulo `buckets`,
+/// as in TensorFlow.
 template <TypedExpr X>
 constexpr auto string_to_hash_bucket_fast(
     const X& x, std::int64_t buckets, std::source_location at = std::source_location::current()) {
@@ -101,8 +102,8 @@ constexpr auto string_to_hash_bucket_fast(
       x.graph(), apply(ops::StringToHashBucketFast{{}, buckets}, x.any()).id);
 }
 
-/// The same by SipHash-2-4 with a key: who does not know it cannot choose strings that fall into
-/// one bucket.
+/// The same with SipHash-2-4 and a secret key: without the key nobody can choose strings that fall
+/// into one bucket.
 template <TypedExpr X>
 constexpr auto string_to_hash_bucket_strong(
     const X& x, std::int64_t buckets, const std::uint64_t (&key)[2],

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Hashes of byte strings whose values are fixed by their publication, so that buckets are those of
-// other programs: FarmHash's Fingerprint64 (Pike and Alakuijala, 2014), and SipHash-2-4 (Aumasson
-// and Bernstein, 2012). Two small functions that never change: no library is linked for them.
+// Published hashes of byte strings, so buckets equal those of other programs: FarmHash's
+// Fingerprint64 (Pike and Alakuijala, 2014) and SipHash-2-4 (Aumasson and Bernstein, 2012). They
+// are two small functions that never change, so no library is linked for them.
 
 #include <bit>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// An unsigned number from its bytes, the lowest first.
+/// An unsigned number from little-endian bytes.
 template <class T>
 T little_endian(const char* bytes) {
   T x;
@@ -53,7 +53,7 @@ class Fingerprint {
     Word first = 0;
     Word second = 0;
   };
-  /// What a block of 64 bytes mixes.
+  /// The state of long_string.
   struct State {
     Word x;
     Word y;
@@ -120,7 +120,7 @@ class Fingerprint {
     b += std::rotr(a, 44);
     return {a + at(s + 24), b + c};
   }
-  /// `last` is 9 for the last 64 bytes, 1 before.
+  /// Mixes a block of 64 bytes. `last` is 9 for the last block, else 1.
   static void mix_64(State& t, const char* s, Word factor, Word last) {
     t.x = std::rotr(t.x + t.y + t.v.first + at(s + 8), 37) * factor;
     t.y = std::rotr(t.y + t.v.second + at(s + 48), 42) * factor;
@@ -135,7 +135,7 @@ class Fingerprint {
     constexpr Word seed = 81;
     constexpr Word y = seed * k1 + 113;
     State t{seed * k2 + at(s), y, shift_mix(y * k2 + 113) * k2};
-    const std::size_t rest = (n - 1) % 64;  // and one more, of the last block
+    const std::size_t rest = (n - 1) % 64;  // one less than the bytes of the last block
     const char* const end = s + (n - 1 - rest);
     for (const char* block = s; block != end; block += 64) mix_64(t, block, k1, 1);
     const Word factor = k1 + ((t.z & 0xff) << 1);
@@ -148,7 +148,7 @@ class Fingerprint {
   }
 };
 
-/// SipHash-2-4: without the key nobody can make strings that fall into one bucket.
+/// SipHash-2-4. Without the key nobody can make strings that fall into one bucket.
 class SipHash {
   using Word = std::uint64_t;
 

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The CPU kernels of strings. What they find wrong they throw, with the string in question: they
-// run where strings are, on the host, and look at elements in order, on the thread that called
-// them.
+// The CPU kernels of strings. Kernels that check strings run on the calling thread, in order of the
+// elements. So they can throw an Error with the first wrong string directly.
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "typeflow/core/characters.hpp"
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/graph/number_text.hpp"
+#include "typeflow/ops/operation.hpp"
 #include "typeflow/ops/state/assign.hpp"
 #include "typeflow/strings/convert.hpp"
 #include "typeflow/strings/fingerprint.hpp"
 #include "typeflow/strings/lookup.hpp"
+#include "typeflow/strings/parse.hpp"
 #include "typeflow/strings/pieces.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
@@ -32,12 +33,13 @@ inline const std::string_view* elements(const Tensor& x) {
 }
 inline std::string_view* outputs(const Tensor& y) { return static_cast<std::string_view*>(y.data); }
 
-/// Strings made one after the other, whose bytes then go into one block of the run's.
+/// Builds strings one after the other. finish() puts their bytes into one block of the run's
+/// memory.
 class Builder {
  public:
   void append(std::string_view bytes) { bytes_ += bytes; }
   void end_string() { ends_.push_back(bytes_.size()); }
-  /// The strings as elements of a tensor.
+  /// Writes the strings to the elements of a tensor.
   void finish(std::string_view* out, Characters& characters) const {
     if (ends_.empty()) return;
     char* const block = characters.allocate(bytes_.size());
@@ -54,7 +56,7 @@ class Builder {
   std::vector<std::size_t> ends_;
 };
 
-/// The string as a message shows it, at most 40 bytes of it.
+/// The string in quotes for a message, cut after 40 bytes.
 inline std::string quoted(std::string_view x) {
   constexpr std::size_t most = 40;
   return '"' + std::string(x.substr(0, most)) + (x.size() > most ? "...\"" : "\"");
@@ -70,34 +72,18 @@ void each(const Tensor& x, const Tensor& y, const KernelCall& call, const F& f) 
   });
 }
 
-constexpr bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-/// Whether a number that is no double nor float is too large for one, not too small.
-inline bool is_large(std::string_view text) {
-  const std::size_t exponent = text.find_first_of("eE");
-  if (exponent != std::string_view::npos) return text.substr(exponent + 1).front() != '-';
-  return text.substr(0, text.find('.')).find_first_of("123456789") != std::string_view::npos;
-}
-
-/// Whether all of the text is a number of type T, which then is in y.
+/// Parses the whole text as a number of type T, and stores it in y. False if it is not one.
 template <class T>
 bool parse(std::string_view text, T& y) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
-  const char* const end = text.data() + text.size();
-  if constexpr (std::is_integral_v<T>) {
-    const auto [stop, error] = std::from_chars(text.data(), end, y);
-    return error == std::errc() && stop == end && !text.empty();
-  } else {
+  if constexpr (std::is_floating_point_v<T> || detail::is_real_floating<T>) {
     double value = 0;
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (stop != end || text.empty() || error == std::errc::invalid_argument) return false;
-    if (error == std::errc::result_out_of_range) {
-      value = is_large(text) ? std::numeric_limits<double>::infinity() : 0.0;
-      if (text.front() == '-') value = -value;
-    }
+    if (!parse_real(text, value)) return false;
     y = detail::convert_element<T>(value);
+    return true;
+  } else {
+    std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> value = 0;
+    if (!parse_integer(text, value) || !std::in_range<T>(value)) return false;
+    y = static_cast<T>(value);
     return true;
   }
 }
@@ -250,13 +236,8 @@ struct kernel_of<ops::AsString> {
     strings::Builder builder;
     for (std::int64_t i = 0; i < out->size(); ++i) {
       const T x = static_cast<const T*>(in->data)[i];
-      if constexpr (std::is_same_v<T, bool>) {
-        builder.append(x ? "true" : "false");
-      } else if constexpr (!detail::is_complex_number<T> && !detail::is_string<T>) {
-        char text[64];
-        const auto [end, error] =
-            std::to_chars(text, text + sizeof text, static_cast<detail::Computed<T>>(x));
-        builder.append({text, static_cast<std::size_t>(end - text)});
+      if constexpr (!detail::is_complex_number<T> && !detail::is_string<T>) {
+        builder.append(text_of(in->dtype, number_from(x)));
       }
       builder.end_string();
     }
@@ -290,7 +271,7 @@ struct kernel_of<ops::StringToHashBucketStrong> {
 
 namespace strings {
 
-/// Calls f(place) along the places where a key may be, until it returns true.
+/// Calls f(place) for each place where a key may be, until f returns true.
 template <class F>
 void probe(std::string_view key, std::uint64_t places, const F& f) {
   std::uint64_t place = detail::Fingerprint::of(key) & (places - 1);

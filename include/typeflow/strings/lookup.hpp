@@ -3,9 +3,8 @@
 
 // Tables from strings to numbers or strings: lookup(x, keys, values, default_value).
 //
-// A table is two tensors, K keys and K values, as constants, variables or fed. To find a string,
-// a hash index of the keys is made: a tensor too, so that it can be kept in a state and needs to
-// be made once.
+// A table is two tensors, K keys and K values: constants, variables or fed. A hash index of the
+// keys finds a string. The index is a tensor, too, so it can be made once and kept in a state.
 
 #include <bit>
 #include <cstdint>
@@ -19,14 +18,15 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The extent of the hash index of so many keys: open addressing, at most half of the places taken.
+/// The extent of the hash index of `keys` keys. It uses open addressing, with at most half of the
+/// places taken.
 constexpr Extent string_index_size(Extent keys) {
   return static_cast<Extent>(std::bit_ceil(2 * static_cast<std::uint64_t>(keys > 0 ? keys : 1)));
 }
 
 namespace ops {
 
-/// Where to look for a string of keys (K): a place has 1 + the position of its key, or 0. As int32.
+/// The hash index of keys (K), as int32. A place holds 1 + the position of its key, or 0.
 struct StringIndex : of_strings {
   static constexpr std::string_view name = "StringIndex";
   static constexpr Type infer(const StringIndex&, const Type& keys) {
@@ -36,7 +36,7 @@ struct StringIndex : of_strings {
   }
 };
 
-/// The position of each string among keys (K) by their index, -1 if it is none of them. As int64.
+/// The position of each string among keys (K), found by their index; -1 if absent. As int64.
 struct FindString : of_strings {
   static constexpr std::string_view name = "FindString";
   static constexpr Type infer(const FindString&, const Type& x, const Type& keys,
@@ -70,8 +70,10 @@ struct IndexRule {
 
 }  // namespace detail
 
-/// The hash index of keys, which finds them: (K) -> (2^n, at least 2 K), int32. Two equal keys are
-/// an Error of the run. To make it once, not in every run, assign it to a state:
+/// The hash index of keys, for find_strings and lookup: (K) -> (2^n, at least 2 K), int32. Two
+/// equal keys are an Error of the run. To make it once instead of in every run, assign it to a
+/// state:
+///
 ///   auto index = state<std::int32_t, tf::string_index_size(K)>(g, "index");
 ///   assign(index, string_index(keys)).named("make_index");
 template <StringExpr K>
@@ -84,9 +86,8 @@ constexpr auto string_index(const K& keys,
                                               apply(ops::StringIndex{}, keys.any()).id);
 }
 
-/// The position of each string among the keys, -1 where it is none of them, as int64. `index` is
-/// what string_index made of the same keys; of one of other keys nothing is found that is not
-/// there.
+/// The position of each string among the keys, as int64; -1 if absent. `index` is string_index of
+/// the same keys. With an index of other keys it may miss strings, but finds no wrong ones.
 template <StringExpr X, StringExpr K, TypedExpr I>
 constexpr auto find_strings(const X& x, const K& keys, const I& index,
                             std::source_location at = std::source_location::current()) {
@@ -98,7 +99,7 @@ constexpr auto find_strings(const X& x, const K& keys, const I& index,
   const AnyExpr y = apply(ops::FindString{}, x.any(), keys.any(), index.any());
   return Expr<std::int64_t, typename X::shape>(x.graph(), y.id);
 }
-/// The same with an index that every run makes.
+/// The same without an index: every run makes one.
 template <StringExpr X, StringExpr K>
 constexpr auto find_strings(const X& x, const K& keys,
                             std::source_location at = std::source_location::current()) {
@@ -128,11 +129,11 @@ inline constexpr bool is_default_of = [] {
 }();
 }  // namespace detail
 
-/// The value at the position of each string among the keys, `default_value` where it is none of
-/// them: lookup(words, vocabulary, ids, -1). (I...) x (K) x (K) -> (I...)
+/// The value of each string's key, or `default_value` if it is not among the keys: lookup(words,
+/// vocabulary, ids, -1). (I...) x (K) x (K) -> (I...)
 ///
-/// The values are of any type, strings too; the default is a number (for strings, a text) or a
-/// scalar tensor. `index` as find_strings has it.
+/// Values have any type, strings too. The default is a number (a text for strings) or a scalar
+/// tensor. `index` as in find_strings.
 template <StringExpr X, StringExpr K, TypedExpr V, class D, TypedExpr I>
 constexpr auto lookup(const X& x, const K& keys, const V& values, const D& default_value,
                       const I& index, std::source_location at = std::source_location::current()) {
@@ -151,7 +152,7 @@ constexpr auto lookup(const X& x, const K& keys, const V& values, const D& defau
     return where(less(position, 0), default_value, value);
   }
 }
-/// The same with an index that every run makes.
+/// The same without an index: every run makes one.
 template <StringExpr X, StringExpr K, TypedExpr V, class D>
 constexpr auto lookup(const X& x, const K& keys, const V& values, const D& default_value,
                       std::source_location at = std::source_location::current()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Strings put together and taken apart: string_join, reduce_join, string_split, substr,
-// string_length. Positions and lengths are in bytes.
+// Joining and splitting strings: string_join, reduce_join, string_split, substr, string_length.
+// Positions and lengths are in bytes.
 
 #include <array>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// Its inputs or outputs are strings.
+/// An operation with strings as inputs or outputs.
 struct of_strings : custom {
   static constexpr bool takes_strings = true;
   static constexpr Derivative derivative = Derivative::zero;
@@ -50,8 +50,8 @@ struct ReduceJoin : of_strings {
   }
 };
 
-/// The tokens of each string, "" behind the last, and how many they are: (I...) x () ->
-/// (I...,tokens) and (I...).
+/// The tokens of each string, padded with "", and their number:
+/// (I...) x () -> (I...,tokens), (I...)
 struct StringSplit : of_strings {
   static constexpr std::string_view name = "StringSplit";
   static constexpr int outputs = 2;
@@ -76,7 +76,8 @@ struct Substr : of_strings {
         x.dtype == DType::string && position == Type(DType::int64, x.dims) && length == position;
     return {DType::string, fits ? x.dims : no_dims};
   }
-  /// What may be wrong: 1 is a position, 2 a length; of which element, which, in how many bytes.
+  /// Mistakes: 1 is a position, 2 a length. The numbers are the element, its position or length,
+  /// and the string's bytes.
   TYPEFLOW_COLD static Error explain(const Substr&, const Failure& wrong, std::span<const Dims>) {
     const std::string bytes = std::to_string(wrong.number[2]);
     const std::string element = " of element " + std::to_string(wrong.number[0]);
@@ -87,7 +88,7 @@ struct Substr : of_strings {
   }
 };
 
-/// The bytes of each string, as int32.
+/// The number of bytes in each string, as int32.
 struct StringLength : of_strings {
   static constexpr std::string_view name = "StringLength";
   static constexpr Type infer(const StringLength&, const Type& x) {
@@ -100,7 +101,7 @@ struct StringLength : of_strings {
 /// A tensor of strings: Expr<std::string_view, ...>.
 template <class X>
 concept StringExpr = TypedExpr<X> && detail::is_string<typename X::element>;
-/// One, or a text that stands for a scalar of it.
+/// A tensor of strings, or a text as a scalar.
 template <class X>
 concept StringOperand = StringExpr<X> || std::convertible_to<const X&, std::string_view>;
 
@@ -123,7 +124,7 @@ constexpr AnyExpr string_operand(Graph& g, const X& x) {
   }
 }
 
-/// Integers, or one, as int64 of the shape of x.
+/// Integers, or one integer, as int64 in the shape of x.
 template <StringExpr X, Operand V>
 constexpr AnyExpr integers_for(const X& x, const V& values) {
   ir::Graph& graph = x.graph();
@@ -156,8 +157,8 @@ struct SplitRule {
 
 }  // namespace detail
 
-/// The strings one after the other with a separator in between: string_join("/", folder, file). The
-/// operands are tensors that broadcast, and texts, at least one a tensor.
+/// Joins strings element by element, with a separator between them: string_join("/", folder, file).
+/// The operands are texts and tensors that broadcast; at least one is a tensor.
 template <StringOperand... X>
   requires(StringExpr<X> || ...)
 constexpr auto string_join(std::string_view separator, const X&... x) {
@@ -173,8 +174,8 @@ constexpr auto string_join(std::string_view separator, const X&... x) {
   return E(g, add_node(g, ops::StringJoin{}, ids, static_cast<int>(sizeof...(X)) + 1, E::type).id);
 }
 
-/// The strings along an axis as one, with a separator in between: reduce_join<1>(words, " "). A
-/// negative axis counts from the last. (...,N,...) -> (...,...)
+/// Joins the strings along an axis, with a separator between them: reduce_join<1>(words, " "). A
+/// negative axis counts from the end. (...,N,...) -> (...,...)
 template <int Axis, StringExpr X>
 constexpr auto reduce_join(const X& x, std::string_view separator = "",
                            std::source_location at = std::source_location::current()) {
@@ -188,13 +189,13 @@ constexpr auto reduce_join(const X& x, std::string_view separator = "",
 }
 
 struct StringSplitOptions {
-  bool skip_empty = true;  ///< whether "" between two delimiters is no token
+  bool skip_empty = true;  ///< drops tokens that are ""
 };
 
-/// What lies between delimiters: the tokens of each string and their number, as views of it. Every
-/// byte of `delimiters` is one; without any, every byte of the string is a token. There is room for
-/// Tokens: of a string that has more, the first ones, and the number says how many it has; of one
-/// that has fewer, "" behind them. (I...) -> (I...,Tokens) and (I...), int32
+/// The tokens of each string, as views of it, and their number. Each byte of `delimiters` is a
+/// delimiter; without delimiters, every byte of the string is a token. There is room for Tokens
+/// tokens: shorter lists are padded with "", longer ones keep their first tokens. The number counts
+/// all tokens. (I...) -> (I...,Tokens) and (I...), int32
 template <Extent Tokens, StringExpr X>
 constexpr auto string_split(const X& x, std::string_view delimiters = " ",
                             StringSplitOptions options = {},
@@ -212,10 +213,12 @@ constexpr auto string_split(const X& x, std::string_view delimiters = " ",
   return std::tuple{Token(g, y[0].id), Counts(g, y[1].id)};
 }
 
-/// `length` bytes of each string from `position` on, or as many as there are behind it; a negative
-/// position counts from the end. Both are numbers, or integers that broadcast to the shape of x. An
-/// Error of the run: a position before the string's first byte or behind its end, a negative
-/// length.
+/// `length` bytes of each string, from `position` on; fewer if the string ends before. A negative
+/// position counts from the end. Position and length are numbers, or integer tensors that broadcast
+/// to the shape of x.
+///
+/// These are Errors of the run: a position before the string's first byte or after its end, a
+/// negative length.
 template <StringExpr X, Operand P, Operand L>
 constexpr auto substr(const X& x, const P& position, const L& length,
                       std::source_location at = std::source_location::current()) {
@@ -229,7 +232,7 @@ constexpr auto substr(const X& x, const P& position, const L& length,
                           .id);
 }
 
-/// The bytes of each string, as int32.
+/// The number of bytes in each string, as int32.
 template <TypedExpr X>
 constexpr auto string_length(const X& x,
                              std::source_location at = std::source_location::current()) {

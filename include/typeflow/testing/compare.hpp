@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How far computed tensors are from what is expected, and where most; for check_values.
+// Differences between computed and expected tensors, and where they are largest; for check_values.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <string>
 
+#include "typeflow/graph/number_text.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::testing {
 
-/// What check_values found.
+/// The result of check_values.
 struct ValueCheck {
-  /// |got - expected| / max(1, |expected|) in epsilons of the element type, the largest of all
-  /// elements. Infinite if an integer, a truth value, a NaN, an infinity or a shape is another, or
-  /// if kernels with and without fusion differ.
+  /// The largest |got - expected| / max(1, |expected|) of all elements, in epsilons of the element
+  /// type. Infinite if an integer, a boolean, a NaN, an infinity or a shape differs, or if kernels
+  /// with and without fusion differ.
   double largest_error = 0;
   std::string worst;  ///< "Exp(float [2, 37]) [7], kernel: 2.5, expected 2.4"
-  int elements = 0;   ///< that were compared
+  int elements = 0;   ///< the number of compared elements
 };
 
 namespace detail {
 
-/// |a - b| / max(1, |b|) in epsilons of the type; infinite between numbers that have no distance.
+/// |a - b| / max(1, |b|) in epsilons of the type; infinite for numbers without a distance.
 inline double distance(DType dtype, const Number& a, const Number& b) {
   const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
   if (a.integer == b.integer && same(a.real, b.real) && same(a.imaginary, b.imaginary)) return 0;
@@ -42,21 +42,7 @@ inline double distance(DType dtype, const Number& a, const Number& b) {
   return std::isfinite(error) ? error : infinity;
 }
 
-inline std::string text_of(DType dtype, const Number& x) {
-  char text[80];
-  if (is_complex(dtype)) {
-    std::snprintf(text, sizeof text, "%.9g%+.9gi", x.real, x.imaginary);
-  } else if (is_floating(dtype)) {
-    std::snprintf(text, sizeof text, dtype == DType::float64 ? "%.17g" : "%.9g", x.real);
-  } else if (is_unsigned(dtype)) {
-    return std::to_string(static_cast<std::uint64_t>(x.integer));
-  } else {
-    return std::to_string(x.integer);
-  }
-  return text;
-}
-
-/// Adds what differs between two tensors. With `exactly`, no difference is small.
+/// Adds the differences between two tensors. With `exactly`, every difference is infinite.
 inline void compare(ValueCheck& check, const std::string& call, const std::string& how,
                     const HostTensor& got, const HostTensor& expected, bool exactly = false) {
   const auto note = [&](double error, const std::string& what) {

@@ -8,8 +8,8 @@
 //           [](auto a, auto b) { return matmul(a, b); });
 //   CHECK(check.largest_error < 1e-6);    // check.worst says where
 //
-// The function is traced with tensors of double and run by the interpreter, as it is and
-// simplified. Gradients of gradients are checked alike: give a function that takes gradients.
+// The function is traced with tensors of double. The interpreter runs it as traced and simplified.
+// Gradients of gradients are checked in the same way: give a function that takes gradients.
 
 #include <algorithm>
 #include <cmath>
@@ -29,18 +29,18 @@ namespace typeflow::inline TYPEFLOW_TARGET::testing {
 struct GradientOptions {
   double low = -2;  ///< inputs are uniform in [low, high)
   double high = 2;
-  double clear_of = 0.05;  ///< and no closer to 0 than this, where relu and abs have a kink
+  double clear_of = 0.05;  ///< and no closer to 0, where relu and abs have a kink
   double step = 1e-5;      ///< of the central differences
   std::uint64_t seed = 1;
 };
 
-/// What check_gradients found.
+/// The result of check_gradients.
 struct GradientCheck {
-  /// |gradient - difference| / max(1, |difference|), the largest of all elements; infinite if a
-  /// gradient is NaN, or another after simplification.
+  /// The largest |gradient - difference| / max(1, |difference|) of all elements. Infinite if a
+  /// gradient is NaN, or differs after simplification.
   double largest_error = 0;
   std::string worst;  ///< "x_1 [7]: gradient 2.5, difference 2.4"
-  int elements = 0;   ///< that were compared
+  int elements = 0;   ///< the number of compared elements
 };
 
 namespace detail {
@@ -56,8 +56,8 @@ inline std::string name_of_input(const char* prefix, std::size_t i) {
   return prefix + std::to_string(i);
 }
 
-/// Traces sum(f(x...) * w), "loss", with its gradients "dx_0", "dx_1"... The weights make a scalar
-/// whose gradient has no symmetry to hide behind.
+/// Traces sum(f(x...) * w), "loss", with its gradients "dx_0", "dx_1"... The weights w break
+/// symmetries that could hide a mistake.
 template <class... S, class F, std::size_t... I>
 void trace(Graph& g, const F& f, std::index_sequence<I...>) {
   const std::tuple x{InputOf<S>::make(g, Label("x", static_cast<int>(I)))...};
@@ -145,8 +145,8 @@ inline GradientCheck check_traced(const ir::Graph& g, std::size_t inputs,
 
 }  // namespace detail
 
-/// Compares the gradients of f(x...) for tensors of double of the shapes S with central
-/// differences. Errors of the model (shapes, missing gradients) are thrown as by tracing it.
+/// Compares the gradients of f(x...), for tensors of double with the shapes S, with central
+/// differences. Errors of the model (shapes, missing gradients) are thrown as in tracing it.
 template <class... S, class F>
 GradientCheck check_gradients(const F& f, const GradientOptions& options = {}) {
   Graph g;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Values of a function of tensors against a reference that knows nothing of typeflow.
+// Values of a function of tensors, compared with a reference that does not use typeflow.
 //
 //   const tf::testing::ValueCheck check =
-//       tf::testing::check_values<tf::testing::Elements<float, double>,  // else float
+//       tf::testing::check_values<tf::testing::Elements<float, double>,  // default: float
 //                                 tf::Shape<>, tf::Shape<0, 3>, tf::Shape<2, 37>>(
 //           [](auto x) { return logistic(x); }, [](double x) { return 1 / (1 + std::exp(-x)); });
 //   CHECK(check.largest_error <= 4);    // units in the last place; check.worst says where
 //
-// All calls are traced into one model, which is compiled with fusion and without. Each call's
-// result is compared as the interpreter computes it, as its kernel does alone, and as it does
-// among neighbours that fuse with it.
+// All calls are traced into one model, which is compiled with and without fusion. The interpreter's
+// result of each call is compared, and its kernel's, both alone and fused with its neighbours.
 
 #include <algorithm>
 #include <cmath>
@@ -34,10 +33,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::testing {
 
-/// Element types for check_values, its first argument: every call is made with each of them.
+/// The element types for check_values, its first argument. Every call is made with each of them.
 template <Element... T>
 struct Elements {};
-/// An input of a call that has these elements always, as indices have.
+/// An input of a call that always has these elements, as indices need.
 template <Element T, Extent... D>
 struct Input {
   using element = T;
@@ -46,7 +45,7 @@ struct Input {
 template <class... I>
 struct Inputs {};
 
-/// Numbers from low to high; integers below high, and unsigned ones from 0.
+/// Numbers from low to high. Integers are below high; unsigned ones start at 0.
 struct Range {
   double low = -2;
   double high = 2;
@@ -54,9 +53,9 @@ struct Range {
 
 /// How check_values draws its inputs.
 struct ValueOptions {
-  /// Of each input; those behind the last are drawn from the last.
+  /// The ranges of the inputs; further inputs have the last range.
   std::vector<Range> ranges = {{}};
-  /// Floating inputs begin with these: NaN and infinities, say. Of several inputs, with all
+  /// Floating inputs begin with these, such as NaN and infinities; several inputs with all
   /// combinations.
   std::vector<double> also = {};
   std::int64_t batch = 3;
@@ -67,7 +66,7 @@ namespace detail {
 
 inline constexpr int most_inputs = 8;
 
-/// One call, its element types settled.
+/// One call with its element types.
 template <class... I>
 struct Call {};
 
@@ -95,8 +94,8 @@ constexpr auto make_input(Graph& g, Input<T, D...>, Label name) {
   return placeholder<T, D...>(g, name);
 }
 
-/// Traces f of new placeholders as "alone", and between two selections that keep what there is as
-/// "fused": any element type has them, and kernels fuse with them.
+/// Traces f of new placeholders as "alone", and between two selections that change nothing as
+/// "fused". Any element type has selections, and kernels fuse with them.
 template <class F, class... I, std::size_t... N, class Keep, class Drop>
 constexpr void trace_call(Graph& g, int call, Call<I...>, std::index_sequence<N...>, Keep keep,
                           Drop drop) {
@@ -126,7 +125,7 @@ struct ValuesModel {
 template <auto Model, Mode M>
 HostTensors run_kernels(const HostTensors& feeds) {
   using Program = ir::Lowering<Model, M>;
-  static_assert(typeflow::detail::Check<typeflow::detail::ModelError<Program>>::Reason::ok,
+  static_assert(typeflow::detail::because_of<typeflow::detail::ModelError<Program>>::ok,
                 "check_values: the function has a mistake");
   const ir::ProgramView& program = Program::view;
   const auto name_of = [&](Id i) {
@@ -140,7 +139,7 @@ HostTensors run_kernels(const HostTensors& feeds) {
   options.keep_all = has(M, debug);
   CpuTarget<> cpu;
   Engine engine(program, typeflow::detail::view_of<Program>(cpu), variables, states, options);
-  std::vector<std::vector<std::byte>> memory;  // of feeds, then of results
+  std::vector<std::vector<std::byte>> memory;  // the feeds', then the results'
   const auto allocate = [&](DType type, std::int64_t count) {
     memory.emplace_back(static_cast<std::size_t>(count * size_of(type)));
     return memory.back().data();
@@ -208,7 +207,7 @@ inline HostTensor draw_input(DType dtype, const Dims& dims, std::size_t input, s
   return x;
 }
 
-/// An element as references take it: floating-point numbers as double.
+/// An element in the form that references take: floating-point numbers as double.
 template <class T>
 auto element_for_reference(const Number& x) {
   if constexpr (typeflow::detail::is_complex_number<T>) {
@@ -220,7 +219,7 @@ auto element_for_reference(const Number& x) {
   }
 }
 
-/// What the reference says of these inputs: for tensors, or else element by element.
+/// The reference's result for these inputs, for whole tensors or element by element.
 template <class R, class... I>
 HostTensor expected_values(const R& reference, Call<I...>, DType dtype,
                            const std::vector<HostTensor>& x) {
@@ -315,7 +314,7 @@ struct Calls {};
 template <class... A, class... B>
 Calls<A..., B...> operator+(Calls<A...>, Calls<B...>);
 
-/// All cases with all element types: float, unless the first says others.
+/// All cases with all element types: float, unless the first argument gives others.
 template <class... Cases>
 struct AllCalls {
   using type = Calls<typename CallWith<float, Cases>::type...>;
@@ -329,18 +328,18 @@ struct AllCalls<Elements<T...>, Cases...> {
 
 }  // namespace detail
 
-/// Compares f of each case's inputs with the reference. A case is a Shape or Inputs, whose
-/// elements are float unless Elements come first:
+/// Compares f of each case's inputs with the reference. A case is a Shape or Inputs. The element
+/// type is float, unless Elements come first:
 ///
 ///   check_values<Elements<float, double>, Inputs<Shape<2, 3>, Shape<3>>>(f, reference)
 ///   check_values<Inputs<Shape<4, 3>, Input<std::int32_t, 5>>>(f, reference)
 ///
-/// The reference takes numbers, double for floating-point elements, std::complex<double> for
-/// complex ones, others as they are, and is called for all that broadcasting brings together; or
-/// it takes a const HostTensor& for each input and returns one of f's element type. f must not
-/// capture, since it becomes part of a program that is compiled.
+/// The reference takes numbers: double for floating-point elements, std::complex<double> for
+/// complex ones, others as they are. It is called for all elements that broadcasting combines. Or
+/// it takes a const HostTensor& for each input and returns a tensor of f's element type. f must not
+/// capture, because it becomes part of a compiled program.
 ///
-/// Errors: the model's (shapes, names) as of any that is compiled.
+/// Errors: the model's (shapes, names), as for any compiled model.
 template <class... Cases, class F, class R>
 ValueCheck check_values(const F&, const R& reference, const ValueOptions& options = {}) {
   static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// tf::fit: runs a model's loss and train for so many steps, tells how far it is, and stops early
-// where a validation says that it gets no better.
+// tf::fit: a training loop with a progress line and early stopping.
 
 #include <cmath>
 #include <cstdint>
@@ -22,20 +21,23 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 struct FitOptions {
   std::int64_t epochs = 1;
   std::int64_t steps_per_epoch = 0;  ///< steps of training in an epoch; at least 1
-  std::int64_t batch_size = 0;       ///< samples a step, for the line of progress
+  std::int64_t batch_size = 0;       ///< samples in a step, for the progress line
 
-  /// Called after each step with the number of steps that are done and the last one's loss. To
-  /// stop the training here, return false.
+  /// Called after each step, with the number of steps done and the loss of the last one. Return
+  /// false to stop the training. The progress line on a terminal is not ended before the call; it
+  /// is ended if the call throws.
   std::function<bool(std::int64_t step, double loss)> on_step{};
 
-  /// Called after each epoch; returns what is to fall, as a loss on data that is not trained on.
-  /// For an accuracy, which is to rise, return its negative, or 1 - accuracy.
+  /// Called after each epoch, after the end of the progress line. Returns a figure that should
+  /// fall, such as the loss on a validation set. For an accuracy return 1 - accuracy, or its
+  /// negative.
   std::function<double()> validate{};
-  std::int64_t patience = 0;  ///< epochs in a row without a better one that end it; 0: none do
-  double min_delta = 0;       ///< what a better one is lower by, at least
+  std::int64_t patience =
+      0;                 ///< stops after so many epochs in a row without a better one; 0: never
+  double min_delta = 0;  ///< a better one is lower by at least this
 
-  std::FILE* progress = stdout;       ///< where the line of progress goes; null: nowhere
-  std::int64_t progress_every = 100;  ///< steps between two lines where that is no terminal
+  std::FILE* progress = stdout;       ///< output for the progress line; null: none
+  std::int64_t progress_every = 100;  ///< steps between two lines if the output is no terminal
 };
 
 namespace detail {
@@ -43,7 +45,7 @@ template <class T>
 inline constexpr bool is_tuple = requires { std::tuple_size<std::remove_cvref_t<T>>::value; };
 }  // namespace detail
 
-/// What a training came to.
+/// The result of a training.
 struct FitResult {
   std::int64_t steps = 0;                                            ///< steps done
   std::int64_t epochs = 0;                                           ///< epochs completed
@@ -53,8 +55,8 @@ struct FitResult {
   bool stopped_early = false;   ///< by patience, or by on_step
 };
 
-/// Trains: runs `Loss` and `Train` of the session with what `next_batch()` feeds, a std::tuple of
-/// feeds, for epochs * steps_per_epoch steps.
+/// Trains for epochs * steps_per_epoch steps. Each step runs `Loss` and `Train` of the session with
+/// the feeds that `next_batch()` returns as a std::tuple.
 ///
 ///   const auto next = [&] {
 ///     const tf::LabeledBatch b = batches.next();
@@ -62,9 +64,12 @@ struct FitResult {
 ///   };
 ///   tf::fit(session, next, {.epochs = 5, .steps_per_epoch = 550, .batch_size = 100});
 ///
-/// What is fed must live until next_batch is called again. Throws Error for a loss that is not
-/// finite: the step that made it has changed the variables, so what came before has to be saved if
-/// it is to be had again.
+/// The data of the feeds must live until the step has run. In the example, a batch lives until the
+/// next one is taken. If next_batch() makes vectors of its own, move them into their feeds:
+/// tf::feed<"x">(std::move(x)).
+///
+/// Throws Error if a loss is not finite. That step has already changed the variables, so save them
+/// before if you want to go back.
 template <Text Loss = "loss", Text Train = "train", class S, class F>
 FitResult fit(S& session, F&& next_batch, const FitOptions& options) {
   static_assert(detail::is_tuple<std::invoke_result_t<F&>>,
@@ -90,7 +95,6 @@ FitResult fit(S& session, F&& next_batch, const FitOptions& options) {
           next_batch());
       ++result.steps;
       if (!std::isfinite(result.loss)) {
-        progress.end_line();
         throw Error("fit: the loss of step " + std::to_string(result.steps), "a finite number",
                     std::to_string(result.loss));
       }
@@ -100,7 +104,9 @@ FitResult fit(S& session, F&& next_batch, const FitOptions& options) {
     if (result.stopped_early) break;
     ++result.epochs;
     if (!options.validate) continue;
+    progress.pause();  // validations are no training, and may print
     const double validation = options.validate();
+    progress.resume();
     if (validation < result.best_validation - options.min_delta) {
       result.best_validation = validation;
       result.best_epoch = result.epochs;
@@ -108,7 +114,6 @@ FitResult fit(S& session, F&& next_batch, const FitOptions& options) {
     result.stopped_early =
         options.patience > 0 && result.epochs - result.best_epoch >= options.patience;
   }
-  progress.end_line();
   return result;
 }
 

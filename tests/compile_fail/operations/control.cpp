@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "typeflow/control_flow.hpp"
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;

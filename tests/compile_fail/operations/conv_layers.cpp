@@ -2,6 +2,7 @@
 
 // What layers of convolutions and embeddings, flattening, and objects refuse.
 
+#include "typeflow/attention.hpp"
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;

@@ -2,7 +2,9 @@
 
 // Wrong calls of elementwise functions, each with what the compiler says about it.
 
+#include "typeflow/bits.hpp"
 #include "typeflow/graph.hpp"
+#include "typeflow/special_functions.hpp"
 
 namespace tf = typeflow;
 
@@ -111,6 +113,15 @@ constexpr void model(tf::Graph& g) {
   less_equal(x, d);  // error: less_equal(a, b): the element types must be equal; convert with cast<T>(x)
   greater(x, y);  // error: greater(a, b): the shapes do not broadcast
   greater_equal(x, d);  // error: greater_equal(a, b): the element types must be equal; convert with cast<T>(x)
+  (void)(x == x);  // error: a == b does not compare tensors: use equal(a, b)
+  (void)(x != 1.0f);  // error: a != b does not compare tensors: use not_equal(a, b)
+  (void)(x < x);  // error: a < b does not compare tensors: use less(a, b)
+  (void)(1.0f <= x);  // error: a <= b does not compare tensors: use less_equal(a, b)
+  (void)(x > 0);  // error: a > b does not compare tensors: use greater(a, b)
+  (void)(x >= x);  // error: a >= b does not compare tensors: use greater_equal(a, b)
+  (void)(t && t);  // error: a tensor is not a condition, its value is known only in a run: use cond(x, f, g) or where(x, a, b), logical_and(x, y)
+  (void)(!x);  // error: a tensor is not a condition
+  (void)static_cast<float>(d);  // error: a tensor is not a number
   logical_and(x, x);  // error: logical_and(a, b): a and b must be boolean tensors
   logical_or(x, x);  // error: logical_or(a, b): a and b must be boolean tensors
   bitwise_and(x, x);  // error: bitwise_and(a, b): a and b must be integers; of booleans it is logical_and(a, b)

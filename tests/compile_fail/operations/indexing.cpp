@@ -3,6 +3,7 @@
 // Wrong uses of the operations on indices. Each line below must be an error with the text in its
 // comment; without them (-DCORRECTED) the file compiles.
 
+#include "typeflow/indexing.hpp"
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;

@@ -2,6 +2,7 @@
 
 // What normalization and attention refuse.
 
+#include "typeflow/attention.hpp"
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;

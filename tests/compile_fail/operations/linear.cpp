@@ -2,6 +2,7 @@
 
 // Wrong calls of matrix products and of what is made of them.
 
+#include "typeflow/einsum.hpp"
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;

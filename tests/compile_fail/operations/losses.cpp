@@ -15,6 +15,7 @@ constexpr void model(tf::Graph& g) {
   auto one = tf::placeholder<float, tf::batch>(g, "one");
   auto classes = tf::placeholder<std::int32_t, tf::batch>(g, "classes");
   auto w = tf::placeholder<float, 3>(g, "w");
+  auto wide_y = tf::placeholder<double, tf::batch, 3>(g, "wide_y");
   auto wide_w = tf::placeholder<double, tf::batch>(g, "wide_w");
   g.add_loss(mean_squared_error(x, y, one)).named("right");
 #ifndef CORRECTED
@@ -36,7 +37,9 @@ constexpr void model(tf::Graph& g) {
   weighted_cross_entropy(x, y, one);         // error: weighted_cross_entropy(logits, labels, pos_weight): the logits must be floating-point
   sigmoid_cross_entropy_loss(x, n);          // error: sigmoid_cross_entropy_loss(logits, labels): the logits must be floating-point, and the labels of their element type and shape
   weighted_cross_entropy_loss(x, n, 2);      // error: weighted_cross_entropy_loss(logits, labels, pos_weight): the logits must be floating-point
-  softmax_cross_entropy_loss(x, one);        // error: softmax_cross_entropy(logits, labels): dense labels must have the element type of the logits and broadcast to their shape
+  softmax_cross_entropy_loss(x, one);        // error: softmax_cross_entropy(logits, labels): labels that are classes, one a row, must be integers
+  softmax_cross_entropy_loss(x, wide_w);     // error: softmax_cross_entropy(logits, labels): labels that are classes, one a row, must be integers
+  softmax_cross_entropy_loss(x, wide_y);     // error: softmax_cross_entropy(logits, labels): dense labels must have the element type of the logits and broadcast to their shape
   kl_divergence(x, n);                       // error: kl_divergence(predictions, labels): the predictions must be floating-point, and the labels of their element type and shape
   kl_divergence<tf::Reduction::sum, 2>(x, y);  // error: kl_divergence<reduction, axis>(predictions, labels): the predictions have no such axis
   g.add_loss(x);                             // error: g.add_loss(loss): the loss must be a scalar tensor; take mean(loss)

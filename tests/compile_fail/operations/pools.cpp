@@ -3,6 +3,7 @@
 // What pools, lrn, convolutions of single channels and batch_norm refuse.
 
 #include "typeflow/graph.hpp"
+#include "typeflow/pooling.hpp"
 
 namespace tf = typeflow;
 

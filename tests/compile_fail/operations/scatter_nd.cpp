@@ -4,6 +4,7 @@
 // an error with the text in its comment; without them (-DCORRECTED) the file compiles.
 
 #include "typeflow/graph.hpp"
+#include "typeflow/indexing.hpp"
 
 namespace tf = typeflow;
 

@@ -3,6 +3,7 @@
 // Wrong calls of operations that choose and order rows by data.
 
 #include "typeflow/graph.hpp"
+#include "typeflow/indexing.hpp"
 
 namespace tf = typeflow;
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "typeflow/graph.hpp"
+#include "typeflow/pooling.hpp"
 
 namespace tf = typeflow;
 

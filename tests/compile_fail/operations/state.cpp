@@ -2,6 +2,7 @@
 
 // What sources of tensors, assignments and gradients refuse.
 
+#include "typeflow/derivatives.hpp"
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;

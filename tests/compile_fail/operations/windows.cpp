@@ -3,6 +3,7 @@
 // What max_pool_with_argmax, convolutions made of depthwise ones, and blocks of pixels refuse.
 
 #include "typeflow/graph.hpp"
+#include "typeflow/pooling.hpp"
 
 namespace tf = typeflow;
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/attention.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "support/message_of.hpp"

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <span>
@@ -139,6 +140,36 @@ TEST_CASE("a batch larger than the data set takes several epochs") {
   CHECK(sampler.epochs_completed() == 2);
 }
 
+TEST_CASE("a sampler goes to where it is after any number of batches") {
+  for (const std::int64_t size : {1, 3, 4, 5, 12, 25}) {
+    for (const bool shuffle : {true, false}) {
+      CAPTURE(size);
+      const tf::BatchOptions options{.size = size, .seed = 4, .shuffle = shuffle};
+      tf::BatchSampler whole(12, options);
+      tf::BatchSampler moving(12, options);
+      for (std::int64_t taken = 0; taken < 30; ++taken) {
+        CAPTURE(taken);
+        CHECK(whole.taken() == taken);
+        moving.seek(29 - taken);
+        moving.seek(taken);
+        CHECK(moving.taken() == taken);
+        CHECK(moving.epochs_completed() == whole.epochs_completed());
+        CHECK(take(moving) == take(whole));
+        CHECK(take(moving).size() == static_cast<std::size_t>(size));
+      }
+    }
+  }
+  tf::BatchSampler sampler(12, {.size = 5});
+  CHECK(sampler.settings() == "12 examples, batches of 5, shuffled by seed 1");
+  CHECK(tf::BatchSampler(12, {.shuffle = false}).settings() ==
+        "12 examples, batches of 100, in order");
+  CHECK_THROWS_WITH_AS(sampler.seek(-1),
+                       "batches: seek(taken): expected a number of batches of 0 or more, got -1",
+                       tf::Error);
+  CHECK_THROWS_AS(sampler.seek(std::numeric_limits<std::int64_t>::max() / 2), tf::Error);
+  CHECK(sampler.taken() == 0);
+}
+
 TEST_CASE("a batch has the rows of its examples") {
   const tf::LabeledImages data = five();
   tf::Batches batches(data, {.size = 3, .seed = 9});
@@ -159,6 +190,11 @@ TEST_CASE("a batch has the rows of its examples") {
     }
   }
   CHECK(batches.epochs_completed() == 2);
+  CHECK(batches.taken() == 4);
+  tf::Batches other(data, {.size = 3, .seed = 9});
+  other.seek(4);
+  CHECK(other.next().labels[0] == batches.next().labels[0]);
+  CHECK(other.settings() == sampler.settings());
 }
 
 TEST_CASE("no examples, or no batch, is an error") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <type_traits>
 #include <vector>
 
 #include "typeflow/core/error.hpp"
@@ -66,6 +67,35 @@ TEST_CASE("batches are shuffled anew in each epoch, the same with one seed") {
   CHECK_FALSE(std::equal(one.begin(), one.begin() + 10, one.begin() + 10));
   const std::vector<std::int64_t> plain = order(1, false);
   CHECK(std::is_sorted(plain.begin(), plain.begin() + 10));
+}
+
+TEST_CASE("buckets go to where they are after any number of batches") {
+  const auto sequences = ladder();
+  for (const bool drop : {true, false}) {
+    const tf::BucketOptions options{.bounds = {3, 10}, .size = 2, .seed = 5, .drop_smaller = drop};
+    tf::Buckets<std::int32_t> whole(sequences, options);
+    tf::Buckets<std::int32_t> moving(sequences, options);
+    for (std::int64_t taken = 0; taken < 20; ++taken) {
+      CAPTURE(taken);
+      CHECK(whole.taken() == taken);
+      moving.seek(taken);
+      CHECK(moving.taken() == taken);
+      CHECK(moving.epochs_completed() == whole.epochs_completed());
+      CHECK(std::ranges::equal(moving.next().values, whole.next().values));
+      moving.next();
+    }
+    CHECK(whole.settings() == (drop ? "10 sequences, bounds 3 10, batches of 2 and no smaller "
+                                      "ones, shuffled by seed 5"
+                                    : "10 sequences, bounds 3 10, batches of 2, shuffled by seed "
+                                      "5"));
+    CHECK_THROWS_AS(whole.seek(-1), tf::Error);
+  }
+  // What it would refer to has to live.
+  using Sequences = std::vector<std::vector<std::int32_t>>;
+  using Buckets = tf::Buckets<std::int32_t>;
+  static_assert(!std::is_constructible_v<Buckets, Sequences&&, tf::BucketOptions>);
+  static_assert(std::is_constructible_v<Buckets, Sequences&, tf::BucketOptions>);
+  static_assert(std::is_constructible_v<Buckets, const Sequences&, tf::BucketOptions>);
 }
 
 TEST_CASE("what is less than a batch is left out on request") {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "typeflow/core/error.hpp"
@@ -107,6 +108,14 @@ TEST_CASE("streams are parts of a text, side by side") {
       }
     }
   }
+  CHECK(streams.taken() == 6);
+  streams.seek(4);  // the second part of the second round
+  CHECK(streams.next().words[0] == 3);
+  CHECK(streams.taken() == 5);
+  CHECK(streams.settings() == "24 words, 2 streams, 3 steps");
+  CHECK_THROWS_AS(streams.seek(-1), tf::Error);
+  static_assert(!std::is_constructible_v<tf::TextStreams, Words&&>);
+  static_assert(std::is_constructible_v<tf::TextStreams, Words&>);
   CHECK(tf::TextStreams(text, {.batch = 1, .steps = 23}).parts() == 1);
   CHECK_THROWS_WITH_AS(
       tf::TextStreams(text, {.batch = 1, .steps = 24}),

@@ -61,12 +61,16 @@ TEST_CASE("constants are printed with the digits of their type and the symbols b
   tf::Graph g;
   tf::constant<double>(g, 0.1);
   tf::constant<std::int32_t>(g, -7);
+  tf::constant<tf::bfloat16>(g, tf::bfloat16(0.5f));
+  tf::constant<bool>(g, true);
   auto x = tf::placeholder<float, 2 * tf::batch>(g, "x");
   gradients(mean(x), x);
   const std::string text = tf::describe(g);
   CHECK(text.find("Const 0.1  double []") != std::string::npos);
   CHECK(text.find("Const -7  int []") == std::string::npos);
   CHECK(text.find("Const -7  int32 []") != std::string::npos);
+  CHECK(text.find("Const 0.5  bfloat16 []") != std::string::npos);
+  CHECK(text.find("Const true  bool []") != std::string::npos);
   CHECK(text.find("Const 1 / (2 * batch)  float []") != std::string::npos);
 }
 

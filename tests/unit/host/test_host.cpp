@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/message_of.hpp"
+#include "typeflow/derivatives.hpp"
 #include "typeflow/host.hpp"
 #include "typeflow/interpret/program.hpp"
 #include "typeflow/make_runner.hpp"

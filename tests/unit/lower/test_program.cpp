@@ -26,7 +26,7 @@ struct Program {
   tf::ir::InterpretedProgram program;
   const tf::ir::ProgramPools& pools = program.pools();
 
-  explicit Program(tf::ir::Graph&& graph) : program(tf::ir::compile(std::move(graph))) {}
+  explicit Program(const tf::ir::Graph& graph) : program(graph) {}
   tf::ir::ProgramView view() const { return program.view(); }
 };
 
@@ -54,7 +54,7 @@ std::vector<Life> lives_of(const tf::ir::ProgramView& v, const tf::ir::MemoryPla
       }
     }
     if (life.first == tf::none) continue;
-    life.begin = plan.offset[static_cast<std::size_t>(slot)];
+    life.begin = plan.offset[slot];
     life.end = life.begin + tf::count_of(v.type_of(slot).dims).resolve(batch) *
                                 tf::size_of(v.type_of(slot).dtype);
     lives.push_back(life);

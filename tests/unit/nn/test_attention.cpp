@@ -6,10 +6,13 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
+#include "typeflow/interpret/program.hpp"
 
 namespace {
 
@@ -118,6 +121,62 @@ constexpr void large(tf::Graph& g) {
   attention(q, q, v, {.causal = true}).named("y");
 }
 
+// Scores from outside: a query is 1, a key its score.
+template <class T>
+constexpr void hidden_keys(tf::Graph& g) {
+  auto q = tf::placeholder<T, 3, 1>(g, "q");
+  auto k = tf::placeholder<T, 3, 1>(g, "k");
+  auto v = tf::placeholder<T, 3, 2>(g, "v");
+  auto bias = tf::placeholder<T, 3, 3>(g, "bias");
+  auto seen = tf::placeholder<bool, 3>(g, "seen");
+  attention(q, k, v, {.causal = true, .scale = 1}).named("causal");
+  attention(q, k, v, bias, {.causal = true, .scale = 1}).named("biased");
+  attention(q, k, v, seen, {.scale = 1}).named("seen_keys");
+  gradients(sum(attention(q, k, v, bias, {.causal = true, .scale = 2})), q).named("dq");
+}
+/// What hidden_keys gives for these keys: with two threads, and in double, whose kernels differ
+/// from float's in their numbers alone, by interpreted kernels.
+template <class T>
+test::Outcome with_keys(const std::vector<double>& keys, const std::vector<double>& bias,
+                        const std::vector<double>& seen) {
+  constexpr tf::DType type = tf::dtype_of<T>;
+  const tf::HostTensors feeds = {{"q", test::tensor(type, {3, 1}, {1, 1, 1})},
+                                 {"k", test::tensor(type, {3, 1}, keys)},
+                                 {"v", test::tensor(type, {3, 2}, {1, 1, 1, 3, 1, 5})},
+                                 {"bias", test::tensor(type, {3, 3}, bias)},
+                                 {"seen", test::tensor(tf::DType::boolean, {3}, seen)}};
+  tf::Graph graph;
+  hidden_keys<T>(graph);
+  const tf::HostTensors interpreted = tf::interpret(graph, feeds);
+  const std::vector<std::string> names{"causal", "biased", "seen_keys", "dq"};
+  test::Outcome got;
+  if constexpr (std::is_same_v<T, float>) {
+    got = test::Kernels<hidden_keys<T>>(2).run(feeds);
+  } else {
+    const std::vector<tf::HostTensor> values = tf::ir::ProgramInterpreter(graph).run(names, feeds);
+    for (std::size_t i = 0; i < names.size(); ++i) got[names[i]] = values[i];
+  }
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    REQUIRE(got.count(name) == 1);
+    CHECK(test::difference(got.at(name), interpreted.at(name)) < 1e-6);
+  }
+  return got;
+}
+/// Rows of sums of weights, since the first values are 1, and of means of 1, 3 and 5.
+void check_rows(const tf::HostTensor& got, const std::vector<double>& expected) {
+  REQUIRE(got.size() == static_cast<std::int64_t>(expected.size()));
+  for (std::int64_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    const double wanted = expected[static_cast<std::size_t>(i)];
+    if (std::isnan(wanted)) {
+      CHECK(std::isnan(got.value(i)));
+    } else {
+      CHECK(got.value(i) == doctest::Approx(wanted));
+    }
+  }
+}
+
 constexpr void heads(tf::Graph& g) {
   auto x = tf::placeholder<double, tf::batch, time, 4>(g, "x");
   tf::multi_head_attention<2>(g, "attention", x, {.causal = true}).named("y");
@@ -134,10 +193,86 @@ TEST_CASE("attention: values") {
   check<double>(1, 3, 1e-14);
 }
 
+TEST_CASE("attention: each combination of mask, causality and scale") {
+  enum class Mask { none, seen, bias };
+  test::Random random(4);
+  const auto draw = [&](const std::vector<tf::Extent>& dims) {
+    return test::random_tensor(random, tf::DType::float64, test::dims(dims), -2, 2);
+  };
+  const tf::HostTensors feeds = {
+      {"q", draw({1, 3, 3})},
+      {"k", draw({1, 3, 3})},
+      {"v", draw({1, 3, 3})},
+      {"bias", test::doubles({3, 3}, {0.5, -infinity, 1, -1, 2, -infinity, 0, 0.25, -infinity})},
+      {"seen", test::tensor(tf::DType::boolean, {3, 3}, {1, 1, 0, 0, 1, 1, 1, 0, 1})}};
+  for (const Mask mask : {Mask::none, Mask::seen, Mask::bias}) {
+    for (const bool causal : {false, true}) {
+      for (const double scale : {0.0, 1.5}) {
+        CAPTURE(static_cast<int>(mask));
+        CAPTURE(causal);
+        CAPTURE(scale);
+        tf::Graph g;
+        auto q = tf::placeholder<double, 1, 3, 3>(g, "q");
+        auto k = tf::placeholder<double, 1, 3, 3>(g, "k");
+        auto v = tf::placeholder<double, 1, 3, 3>(g, "v");
+        auto bias = tf::placeholder<double, 3, 3>(g, "bias");
+        auto seen = tf::placeholder<bool, 3, 3>(g, "seen");
+        const tf::AttentionOptions options{.causal = causal, .scale = scale};
+        auto y = mask == Mask::none   ? attention(q, k, v, options)
+                 : mask == Mask::seen ? attention(q, k, v, seen, options)
+                                      : attention(q, k, v, bias, options);
+        y.named("y");
+        const tf::HostTensor expected = attended(
+            feeds.at("q"), feeds.at("k"), feeds.at("v"), scale == 0 ? 1 / std::sqrt(3) : scale,
+            [&](auto, std::int64_t t, std::int64_t s) {
+              if (causal && s > t) return -infinity;
+              if (mask == Mask::bias) return feeds.at("bias").value(t * 3 + s);
+              if (mask == Mask::seen && feeds.at("seen").value(t * 3 + s) == 0) return -infinity;
+              return 0.;
+            });
+        test::check_close("y", tf::Interpreter(g).run({"y"}, feeds)[0], expected, 1e-14);
+        test::check_close("y", tf::ir::ProgramInterpreter(g).run({"y"}, feeds)[0], expected, 1e-14);
+      }
+    }
+  }
+}
+
 TEST_CASE("attention: scores that exp can't hold") {
   test::check_values<large>(
       {{"q", test::floats({2, 1}, {1e18, -1e18})}, {"v", test::floats({2, 1}, {3, 4})}},
       {{"y", test::floats({2, 1}, {3, 4})}});
+}
+
+TEST_CASE("attention: keys that a query does not see never count") {
+  const auto check_type = []<class T>(T) {
+    const double lowest = static_cast<double>(std::numeric_limits<T>::lowest());
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    // Scores and masks of the lowest number: all keys that are seen are equal.
+    const auto low = with_keys<T>({0, 0, 0}, std::vector<double>(9, lowest), {0, 1, 1});
+    check_rows(low.at("causal"), {1, 1, 1, 2, 1, 3});
+    check_rows(low.at("biased"), {1, 1, 1, 2, 1, 3});
+    check_rows(low.at("seen_keys"), {1, 4, 1, 4, 1, 4});
+    check_rows(low.at("dq"), {0, 0, 0});
+    const auto lowest_scores =
+        with_keys<T>({lowest, lowest, 0}, std::vector<double>(9, 0), {1, 1, 0});
+    check_rows(lowest_scores.at("causal"), {1, 1, 1, 2, 1, 5});
+    check_rows(lowest_scores.at("seen_keys"), {1, 2, 1, 2, 1, 2});
+    // A score that overflowed, or is NaN, at a key that is not seen; nothing seen at all.
+    const auto overflow =
+        with_keys<T>({-infinity, 0, nan}, std::vector<double>(9, -infinity), {0, 1, 0});
+    check_rows(overflow.at("causal"), {nan, nan, 1, 3, nan, nan});
+    check_rows(overflow.at("biased"), {0, 0, 0, 0, 0, 0});
+    check_rows(overflow.at("seen_keys"), {1, 3, 1, 3, 1, 3});
+    check_rows(with_keys<T>({1, 2, 3}, std::vector<double>(9, -infinity), {0, 0, 0}).at("dq"),
+               {0, 0, 0});
+    // Infinities that are seen are those of softmax.
+    const auto infinite =
+        with_keys<T>({-infinity, 0, infinity}, std::vector<double>(9, 0), {1, 0, 0});
+    check_rows(infinite.at("seen_keys"), {nan, nan, nan, nan, nan, nan});
+    check_rows(infinite.at("biased"), {nan, nan, 1, 3, nan, nan});
+  };
+  check_type(float{});
+  check_type(double{});
 }
 
 TEST_CASE("multi_head_attention: values") {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/host_tensors.hpp"
+#include "typeflow/optimizers.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace {
@@ -139,7 +140,19 @@ constexpr void own_update(tf::Graph& g) {
   g.add_update(assign_add(steps, 1));
   g.add_update(tf::Effect{});
   auto loss = square(v).named("loss");
-  tf::minimize(tf::GradientDescent{.rate = 0.25}, gradients(loss)).named("train");
+  const tf::Gradients all = gradients(loss);
+  const tf::GradientDescent descent{.rate = 0.25};
+  minimize(descent, all).named("train");
+  const tf::Gradients clipped = clip_by_global_norm(all, 100);
+  descent.apply(clipped).named("apply");
+  tf::Momentum{.rate = 0, .momentum = 0}.apply(clipped).named("momentum");
+  (descent.apply(all) + descent.apply(all)).named("two");
+  apply_gradients(tf::Adagrad{.rate = 0}, all).named("bare");
+  g.updates().named("updates");
+  const tf::GradientSums sums(all);
+  sums.add().named("add");
+  (descent.apply(sums.mean().map([](auto, auto dv) { return 1 * dv; })) + sums.reset())
+      .named("apply_sums");
 }
 
 // Gradients.
@@ -286,13 +299,56 @@ TEST_CASE("batch_norm: a layer that is called twice takes two steps") {
   check_close(variables.get<float>("norm/moving_variance"), variance, 1e-6);
 }
 
-TEST_CASE("what add_update registers happens with every optimiser's step, once") {
+TEST_CASE("batch_norm: a step of training with an empty batch changes nothing") {
+  tf::Variables variables;
+  tf::Session<net> session(variables);
+  session.run<"train">(tf::feed<"x">(random_numbers(5 * 2 * 3, 3)));
+  std::vector<std::vector<double>> before;
+  for (const std::string& name : variables.names()) {
+    const auto v = variables.get<double>(name);
+    before.emplace_back(v.begin(), v.end());
+  }
+  session.run<"train">(tf::feed<"x">(Numbers{}));
+  std::size_t i = 0;
+  for (const std::string& name : variables.names()) {
+    INFO(name);
+    check_close(variables.get<double>(name), before[i++], 0);
+  }
+  CHECK(i == 8);
+  // And the next batch counts as ever.
+  const double loss = session.run<"loss", "train">(tf::feed<"x">(random_numbers(30, 4)));
+  CHECK(std::isfinite(loss));
+}
+
+TEST_CASE(
+    "what add_update registers happens with every optimiser's step, applied or minimised, once") {
   tf::Variables variables;
   tf::Session<own_update> session(variables);
   CHECK(session.run<"loss">() == 1);
   CHECK(variables.get<float>("steps")[0] == 0);
   session.run<"train">();
   session.run<"train">();
-  CHECK(variables.get<float>("steps")[0] == 2);
-  CHECK(variables.get<float>("v")[0] == 0.25f);
+  const float& steps = variables.get<float>("steps")[0];
+  const float& v = variables.get<float>("v")[0];
+  CHECK(steps == 2);
+  CHECK(v == 0.25f);
+  session.run<"apply">();
+  CHECK(steps == 3);
+  CHECK(v == 0.125f);
+  session.run<"momentum">();
+  CHECK(steps == 4);
+  session.run<"two">();  // from the value at the start: v -= 0.25 * 2 * v, twice
+  CHECK(steps == 5);
+  CHECK(v == 0);
+  session.run<"bare">();
+  CHECK(steps == 5);
+  session.run<"updates">();
+  CHECK(steps == 6);
+  variables.set<float>("v", std::vector{1.0f});
+  session.run<"add">();  // the run that sees a batch
+  session.run<"add">();
+  CHECK(steps == 8);
+  session.run<"apply_sums">();
+  CHECK(steps == 8);
+  CHECK(v == 0.5f);
 }

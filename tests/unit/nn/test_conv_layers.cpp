@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/host_tensors.hpp"
+#include "typeflow/einsum.hpp"
 #include "typeflow/testing.hpp"
 
 namespace {

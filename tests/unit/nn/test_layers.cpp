@@ -12,6 +12,7 @@
 
 #include "support/check_gradients.hpp"
 #include "support/host_tensors.hpp"
+#include "typeflow/attention.hpp"
 #include "typeflow/testing.hpp"
 
 namespace {

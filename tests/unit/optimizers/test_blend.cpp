@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/host_tensors.hpp"
+#include "typeflow/einsum.hpp"
 #include "typeflow/testing.hpp"
 #include "typeflow/typeflow.hpp"
 

@@ -34,6 +34,21 @@ TEST_CASE("RMSProp with momentum, centred") {
       });
 }
 
+TEST_CASE("RMSProp centred without momentum, and with momentum alone") {
+  test::check_steps(tf::RMSProp{.rate = 0.05, .decay = 0.8, .epsilon = 1e-2, .centered = true},
+                    {{"rms", 1}, {"mean"}}, false, [](double& w, double d, double* s, int) {
+                      s[0] = 0.8 * s[0] + 0.2 * d * d;
+                      s[1] = 0.8 * s[1] + 0.2 * d;
+                      w -= 0.05 * d / std::sqrt(s[0] - s[1] * s[1] + 1e-2);
+                    });
+  test::check_steps(tf::RMSProp{.rate = 0.05, .decay = 0.8, .momentum = 0.6, .epsilon = 1e-3},
+                    {{"rms", 1}, {"move"}}, false, [](double& w, double d, double* s, int) {
+                      s[0] = 0.8 * s[0] + 0.2 * d * d;
+                      s[1] = 0.6 * s[1] + 0.05 * d / std::sqrt(s[0] + 1e-3);
+                      w -= s[1];
+                    });
+}
+
 TEST_CASE("Adadelta") {
   test::check_steps(tf::Adadelta{.rate = 0.7, .decay = 0.9, .epsilon = 1e-2}, {{"sum"}, {"moves"}},
                     false, [](double& w, double d, double* s, int) {

@@ -8,6 +8,7 @@
 
 #include "typeflow/graph.hpp"
 #include "typeflow/interpret/program.hpp"
+#include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/passes/parts.hpp"
 
 namespace tf = typeflow;
@@ -19,7 +20,7 @@ template <class M>
 std::string steps_of(const M& model, const tf::ir::FusionLimits& limits = {}) {
   tf::Graph g;
   model(g);
-  const tf::ir::InterpretedProgram program(tf::ir::compile(tf::ir::Graph(g), {}, limits));
+  const tf::ir::InterpretedProgram program(g, {}, limits);
   const tf::ir::ProgramView view = program.view();
   std::string out;
   for (const tf::ir::Step& step : view.steps) {
@@ -114,6 +115,6 @@ TEST_CASE("a tensor lives from its first part on, which has no memory besides") 
   const auto x = tf::placeholder<float, 16, 32>(g, "x");
   const auto y = concat<1>(exp(x), tanh(tf::placeholder<float, 16, 32>(g, "z")));
   matmul(y, transpose<1, 0>(y)).named("product");
-  const tf::ir::InterpretedProgram program(tf::ir::compile(tf::ir::Graph(g)));
+  const tf::ir::InterpretedProgram program(g);
   CHECK(tf::ir::plan_memory(program.view(), 1).bytes == (16 * 64 + 16 * 16) * 4);
 }

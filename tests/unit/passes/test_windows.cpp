@@ -19,7 +19,7 @@ template <class M>
 std::string steps_of(const M& model, const tf::ir::FusionLimits& limits = {}) {
   tf::Graph g;
   model(g);
-  const tf::ir::InterpretedProgram program(tf::ir::compile(tf::ir::Graph(g), {}, limits));
+  const tf::ir::InterpretedProgram program(g, {}, limits);
   std::string out;
   for (const tf::ir::Step& step : program.pools().steps) {
     out += (out.empty() ? "" : " ") + std::string(step.label.operation.view());

@@ -9,10 +9,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "support/host_tensors.hpp"
+#include "typeflow/interpret/program.hpp"
 #include "typeflow/rnn.hpp"
 #include "typeflow/typeflow.hpp"
 
@@ -212,6 +215,27 @@ TEST_CASE("attention: a sample without a memory reads zeros") {
       tf::feed<"memory">(made(samples * positions * depth, 0.9)), tf::feed<"lengths">(lengths));
   for (std::size_t i = 0; i < steps * depth; ++i) CHECK(sums.data()[i] == 0);
   for (std::size_t i = 0; i < positions * depth; ++i) CHECK(dmemory.data()[i] == 0);
+}
+
+TEST_CASE("attention: the weights of what is seen sum to 1, whatever the scores") {
+  tf::Graph g;
+  auto memory = tf::placeholder<float, 2, 3, 1>(g, "memory");
+  auto lengths = tf::placeholder<std::int32_t, 2>(g, "lengths");
+  auto query = tf::placeholder<float, 2, 1>(g, "query");
+  tf::luong_attention<1>(g, "a", memory, lengths).weights(query).named("weights");
+  // Two scores of the lowest number, and one. What is past the lengths has a score of 0.
+  const double lowest = static_cast<double>(std::numeric_limits<float>::lowest());
+  const tf::HostTensors feeds = {
+      {"memory", test::floats({2, 3, 1}, {lowest, lowest, 0, lowest, 7, 7})},
+      {"lengths", test::ints({2}, {2, 1})},
+      {"query", test::floats({2, 1}, {1, 1})}};
+  const tf::HostTensors variables = {{"a/memory_layer/kernel", test::floats({1, 1}, {1})}};
+  tf::Interpreter interpreter(g);
+  tf::ir::ProgramInterpreter programs(g);
+  interpreter.variables = programs.variables = variables;
+  const std::vector<double> expected = {0.5, 0.5, 0, 1, 0, 0};
+  CHECK(test::elements(interpreter.run({"weights"}, feeds)[0]) == expected);
+  CHECK(test::elements(programs.run({"weights"}, feeds)[0]) == expected);
 }
 
 TEST_CASE("attention decoders: gradients are central differences") {

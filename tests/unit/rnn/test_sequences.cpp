@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "typeflow/indexing.hpp"
 #include "typeflow/rnn.hpp"
 #include "typeflow/typeflow.hpp"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <typeflow/typeflow.hpp>
+#include <typeflow/xtensor.hpp>
 
 #include "support/message_of.hpp"
 

@@ -7,18 +7,23 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <span>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <typeflow/typeflow.hpp>
+#include <typeflow/xtensor.hpp>
+#include <xtensor/xview.hpp>
 
 #include "support/allocations.hpp"
 #include "support/message_of.hpp"
@@ -77,7 +82,7 @@ TEST_CASE("fetches are bare values, tuples, or nothing") {
   const float loss = session.run<"loss">(tf::feed<"x">(x));
   CHECK(loss == 2 * (2 + 2 + 0 + 0) / 4.0f);
   const auto [y, again] = session.run<"y", "loss">(tf::feed<"x">(x));
-  static_assert(std::is_same_v<decltype(y), const xt::xtensor<float, 2>>);
+  static_assert(std::is_same_v<decltype(y), const tf::Array<float, 2>>);
   CHECK(again == loss);
   CHECK(y.shape()[0] == 2);
   CHECK(y(0, 1) == 4);
@@ -128,6 +133,69 @@ TEST_CASE("feeds come from all kinds of containers") {
   const auto r = session.run<"rows">(tf::feed<"x">(columns));
   CHECK(r(0) == 20);
   CHECK(r(1) == 56);
+}
+
+/// Elements that are gone when their owner is, and show it.
+class Rented {
+ public:
+  explicit Rented(std::span<float> memory) : memory_(memory) {}
+  Rented(Rented&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
+  ~Rented() { std::fill(memory_.begin(), memory_.end(), -1.0f); }
+
+  float* begin() const { return memory_.data(); }
+  float* end() const { return memory_.data() + memory_.size(); }
+  float* data() const { return memory_.data(); }
+  std::size_t size() const { return memory_.size(); }
+
+ private:
+  std::span<float> memory_;
+};
+
+TEST_CASE("a feed of a temporary owns it, one of an lvalue or of a view does not") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const auto loss = [&](const auto& x) { return session.run<"loss">(x); };
+  std::array<float, 3> memory{1, 2, 3};
+  {
+    const auto x = tf::feed<"x">(Rented(memory));
+    CHECK(loss(x) == 10);
+  }
+  CHECK(memory[0] == -1);
+
+  // Under the address sanitizer these tell what has ended.
+  const auto feeds = [&] {
+    std::vector<float> vector{1, 2, 3};
+    const std::vector<float> constant{1, 2, 3};
+    xt::xtensor<float, 2> tensor{{1, 2, 3}};
+    xt::xtensor<float, 2> two{{4, 5, 6}, {1, 2, 3}};
+    std::array<float, 3> array{1, 2, 3};
+    float plain[] = {1, 2, 3};
+    return std::tuple(
+        tf::feed<"x">(std::move(vector)), tf::feed<"x">(std::move(constant)),
+        tf::feed<"x">(std::move(tensor)), tf::feed<"x">(xt::view(std::move(two), xt::range(1, 2))),
+        tf::feed<"x">(std::move(array)), tf::feed<"x">(std::move(plain)),
+        tf::feed<"x">(std::vector<float>{1, 2, 3}), tf::feed<"x">({1.0f, 2.0f, 3.0f}));
+  }();
+  std::apply([&](const auto&... x) { CHECK(((loss(x) == 10) && ...)); }, feeds);
+  for (const std::size_t size :
+       {std::size_t{3}, std::size_t{100}}) {  // a short string lies in the object itself
+    const std::string expected(size, 'a');
+    const auto [text, texts] = [&] {
+      std::string one(size, 'a');
+      std::vector<std::string> two(2, one);
+      return std::tuple(tf::feed<"s">(std::move(one)), tf::feed<"s">(std::move(two)));
+    }();
+    CHECK(*text.data() == expected);
+    CHECK(texts.data()[1] == expected);
+  }
+
+  std::vector<float> vector{1, 2, 3};
+  const xt::xtensor<float, 2> two{{4, 5, 6}, {1, 2, 3}};
+  CHECK(tf::feed<"x">(vector).data() == vector.data());
+  CHECK(tf::feed<"x">(std::span(vector)).data() == vector.data());
+  CHECK(tf::feed<"x">(xt::view(two, xt::range(1, 2))).data() == two.data() + 3);
+  const float* const elements = vector.data();
+  CHECK(tf::feed<"x">(std::move(vector)).data() == elements);  // moved, not copied
 }
 
 constexpr void bits(tf::Graph& g) {
@@ -312,6 +380,30 @@ TEST_CASE("opening a session overwrites nothing, and checks what there is") {
   CHECK_FALSE(store.contains("new"));
 }
 
+TEST_CASE("an unknown variable is an error that names the nearest, or those that there are") {
+  tf::Variables variables;
+  const auto message = [&](const char* name) {
+    return message_of([&] { variables.get<float>(name); });
+  };
+  CHECK(message("W") == "variable 'W': the store has none of this name, and no other");
+  variables.set<float>("fc1/W", std::vector<float>{1}, tf::Dims{1, {1}});
+  variables.set<float>("fc1/b", std::vector<float>{1}, tf::Dims{1, {1}});
+  CHECK(message("fc1/w") ==
+        "variable 'fc1/w': the store has none of this name; did you mean 'fc1/W'?");
+  CHECK(message("b") == "variable 'b': the store has none of this name; did you mean 'fc1/b'?");
+  CHECK(message("momentum") ==
+        "variable 'momentum': the store has none of this name; it has: fc1/W fc1/b");
+  for (char c = 'c'; c <= 'z'; ++c) {
+    variables.set<float>(std::string("fc1/") + c, std::vector<float>{1}, tf::Dims{1, {1}});
+  }
+  CHECK(message("momentum") ==
+        "variable 'momentum': the store has none of this name; it has: fc1/W fc1/b fc1/c fc1/d "
+        "fc1/e fc1/f fc1/g fc1/h ...");
+  CHECK(message_of([&] { variables.dims("fc1/w"); }) == message("fc1/w"));
+  CHECK(message_of([&] { variables.set<float>("fc1/w", std::vector<float>{1}); }) ==
+        message("fc1/w"));
+}
+
 TEST_CASE("shapes that don't fit are errors that name the feed") {
   tf::Variables variables;
   tf::Session<model> session(variables);
@@ -390,7 +482,7 @@ constexpr void dropped(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 8>(g, "x");
   tf::dropout(x, {.keep = 0.5f}).named("y");
 }
-float kept(const xt::xtensor<float, 2>& y) {
+float kept(const tf::Array<float, 2>& y) {
   float n = 0;
   for (const float e : y) n += e != 0;
   return n;

@@ -13,6 +13,7 @@
 
 #include <typeflow/interpret/interpret.hpp>
 #include <typeflow/typeflow.hpp>
+#include <typeflow/xtensor.hpp>
 
 #include <xtensor/xview.hpp>
 

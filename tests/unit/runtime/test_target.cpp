@@ -163,7 +163,7 @@ class CountingQueue final : public tf::simd::Executor {
   explicit CountingQueue(int threads) : threads_(threads) {}
   void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
     ++loops;
-    threads_.run(count, grain, task, context);
+    threads_.executor()->run(count, grain, task, context);
   }
   int kernels = 0;
   int loops = 0;

@@ -58,6 +58,8 @@ theirs["bool"] = np.array([True, False])
 theirs["caf\u00e9 \"x\""] = np.array(0.1)
 theirs["empty"] = np.zeros((2, 0, 3), np.float32)
 save_file(theirs, folder + "/theirs", metadata={"from": "Python"})
+with safetensors.safe_open(folder + "/ours", "np") as file:
+    save_file(load_file(folder + "/ours"), folder + "/copied", metadata=file.metadata())
 )";
 
 template <class T>
@@ -146,4 +148,12 @@ TEST_CASE("Python's safetensors package reads our files, and we read its") {
   CHECK(theirs.names().size() == 14);
   const std::string path = (folder / "theirs").string();
   CHECK(session.run<"float64">(tf::feed<"path">(std::string_view(path)))(1, 2) == 5);
+
+  // A program that writes our metadata into another file has to leave out the checksum.
+  tf::Variables copied;
+  CHECK_THROWS_WITH_AS(load(copied, folder / "copied"),
+                       doctest::Contains("must leave out the metadata 'typeflow.crc32'"),
+                       tf::Error);
+  load(copied, folder / "copied", {.checksum = false});
+  check_counting<double>(copied, "float64");
 }

@@ -12,12 +12,14 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -39,6 +41,18 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
+
+/// CRC-32 as its standard says, bit by bit (ISO/IEC 8802-3, reflected: 0xedb88320), in hexadecimal.
+std::string crc32_of(std::string_view bytes) {
+  std::uint32_t crc = 0xffffffff;
+  for (const char byte : bytes) {
+    crc ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = crc % 2 == 1 ? crc / 2 ^ 0xedb88320u : crc / 2;
+  }
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(~crc));
+  return text;
+}
 
 /// A variable whose elements are all bit patterns of small types, and many of large ones.
 template <class T>
@@ -75,7 +89,7 @@ TEST_CASE("every element type and shape comes back with the same bits") {
   save(saved, folder / "all.safetensors", {.model = "mlp", .metadata = {{"note", "\"x\"\n"}}});
 
   tf::Variables loaded;
-  const tf::Metadata metadata = load(loaded, folder / "all.safetensors");
+  tf::Metadata metadata = load(loaded, folder / "all.safetensors");
   CHECK(loaded.names() == saved.names());
   for (const std::string& name : saved.names()) {
     const tf::VariableEntry& a = *saved.find(name);
@@ -86,6 +100,7 @@ TEST_CASE("every element type and shape comes back with the same bits") {
     CHECK(std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end()));
   }
   CHECK(loaded.draws() == saved.draws());
+  CHECK(metadata.erase("typeflow.crc32") == 1);
   CHECK(metadata == tf::Metadata{{"format", "typeflow"},
                                  {"note", "\"x\"\n"},
                                  {"typeflow.draws", "18446744073709551615"},
@@ -104,12 +119,58 @@ TEST_CASE("the file is the format's: a padded header, and aligned data, large el
   std::memcpy(&length, file.data(), sizeof length);
   CHECK((8 + length) % 64 == 0);
   const std::string header = file.substr(8, length);
+  std::string cleared = file;
+  const std::string digits = header.substr(header.find("crc32\":\"") + 8, 8);
+  cleared.replace(cleared.find(digits), 8, "00000000");
+  CHECK(digits == crc32_of(cleared));
   CHECK(header.substr(0, header.find_last_not_of(' ') + 1) ==
-        R"({"__metadata__":{"format":"pt","typeflow.draws":"0","typeflow.version":")" + version +
+        R"({"__metadata__":{"format":"pt","typeflow.crc32":")" + digits +
+            R"(","typeflow.draws":"0","typeflow.version":")" + version +
             R"("},)"
             R"("a":{"data_offsets":[8,9],"dtype":"U8","shape":[]},)"
             R"("b":{"data_offsets":[0,8],"dtype":"F32","shape":[1,2]}})");
   CHECK(file.substr(8 + length) == std::string("\0\0\x80\x3f\0\0\0\xc0\x07", 9));
+}
+
+TEST_CASE("a checksum shows any change of a bit, unless it is left out") {
+  CHECK(crc32_of("123456789") == "cbf43926");  // the published check value
+  const Folder folder;
+  tf::Variables variables;
+  variables.set<float>("fc/W", std::vector<float>{1, -2, 3}, {1, {3}});
+  save(variables, folder / "x");
+  const std::string file = text_of(folder / "x");
+  const std::size_t key = file.find("typeflow.crc32");
+  const auto load_bytes = [](const std::string& bytes, const tf::LoadOptions& options = {}) {
+    tf::Variables loaded;
+    load(loaded, std::as_bytes(std::span(bytes)), options);
+    return loaded.get<float>("fc/W")[2];
+  };
+  int taken = 0;
+  for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
+    if (bit / 8 >= key && bit / 8 < key + 14) continue;  // that there is a checksum at all
+    std::string changed = file;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ 1 << bit % 8);
+    try {
+      load_bytes(changed);
+      ++taken;
+    } catch (const tf::Error&) {
+    }
+  }
+  CHECK(taken == 0);
+
+  std::string changed = file;
+  changed.back() = '\0';  // 3 becomes 1.2e-38
+  CHECK_THROWS_AS(load_bytes(changed), tf::Error);
+  CHECK(load_bytes(changed, {.checksum = false}) < 1e-30f);
+  save(variables, folder / "without", {.checksum = false});
+  CHECK_FALSE(has(text_of(folder / "without"), "crc32"));
+  changed = text_of(folder / "without");
+  changed.back() = '\0';
+  CHECK(load_bytes(changed) < 1e-30f);
+  // Another program's layout of the same metadata: the checksum is not that of this file.
+  changed = text_of(folder / "x");
+  changed.replace(changed.find("crc32\":\""), 8, "crc32\": \"").erase(changed.find("}}") + 2, 1);
+  CHECK(load_bytes(changed) == 3);
 }
 
 TEST_CASE("a store without variables can be saved") {

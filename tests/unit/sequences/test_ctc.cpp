@@ -13,6 +13,7 @@
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
 #include "support/message_of.hpp"
+#include "typeflow/interpret/program.hpp"
 #include "typeflow/sequences.hpp"
 
 namespace {
@@ -190,6 +191,97 @@ constexpr void checked(tf::Graph& g) {
 TEST_CASE("ctc_loss: values") {
   check_losses<double>(1e-13);
   check_losses<float>(1e-6);
+}
+
+TEST_CASE("ctc_loss: each combination of options") {
+  // Labels, 2 of which may be equal neighbours, and steps: those of the last row are too few for
+  // three labels, and for one label they are enough.
+  const std::vector<Labels> rows = {{0, 1, 0}, {1, 1, 0}, {0, 0, 0}, {1, 1, 1}};
+  const std::vector<std::int64_t> lengths = {5, 5, 5, 2};
+  test::Random random(12);
+  const tf::HostTensor logits =
+      test::random_tensor(random, tf::DType::float64, test::dims({steps, 4, classes}), -2, 2);
+  for (int i = 0; i < 16; ++i) {
+    const bool collapse = i % 2 != 0;
+    const bool merge = i / 2 % 2 != 0;
+    const bool ignore = i / 4 % 2 != 0;
+    const int blank = i / 8 != 0 ? 0 : -1;
+    CAPTURE(collapse);
+    CAPTURE(merge);
+    CAPTURE(ignore);
+    CAPTURE(blank);
+    const std::int64_t shift = blank == 0 ? 1 : 0;
+    tf::HostTensors feeds = {{"logits", logits},
+                             {"labels", tf::host_tensor(tf::DType::int32, test::dims({4, 3}))},
+                             {"lengths", test::ints({4}, {5, 5, 5, 2})}};
+    tf::HostTensor expected = tf::host_tensor(tf::DType::float64, test::dims({4}));
+    bool longer = false;
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      Labels read_as;
+      std::int64_t repeats = 0;
+      for (std::size_t k = 0; k < 3; ++k) {
+        const std::int64_t label = rows[b][k] + shift;
+        feeds.at("labels").set(static_cast<std::int64_t>(b * 3 + k), static_cast<double>(label));
+        const bool repeated = k > 0 && rows[b][k] == rows[b][k - 1];
+        if (repeated && collapse) continue;
+        repeats += repeated;
+        read_as.push_back(label);
+      }
+      const auto least = static_cast<std::int64_t>(read_as.size()) + (merge ? repeats : 0);
+      const bool fits = least <= lengths[b];
+      longer = longer || !fits;
+      const auto row = static_cast<std::int64_t>(b);
+      if (!fits) continue;
+      expected.set(row, loss_of_all_paths(logits, row, lengths[b], read_as,
+                                          blank == 0 ? 0 : classes - 1, merge));
+    }
+    tf::Graph g;
+    auto x = tf::placeholder<double, steps, 4, classes>(g, "logits");
+    auto labels = tf::placeholder<std::int32_t, 4, 3>(g, "labels");
+    auto of_time = tf::placeholder<std::int32_t, 4>(g, "lengths");
+    auto counts = tf::constant<std::int32_t, 4>(g, {3, 3, 3, 3});
+    tf::ctc_loss(x, labels, counts, of_time,
+                 {.blank = blank,
+                  .preprocess_collapse_repeated = collapse,
+                  .ctc_merge_repeated = merge,
+                  .ignore_longer_outputs_than_inputs = ignore})
+        .named("loss");
+    CHECK(longer == !collapse);
+    if (longer && !ignore) {
+      CHECK_THROWS_AS(tf::Interpreter(g).run({"loss"}, feeds), tf::Error);
+      CHECK_THROWS_AS(tf::ir::ProgramInterpreter(g).run({"loss"}, feeds), tf::Error);
+    } else {
+      test::check_close("loss", tf::Interpreter(g).run({"loss"}, feeds)[0], expected, 1e-13);
+      test::check_close("loss", tf::ir::ProgramInterpreter(g).run({"loss"}, feeds)[0], expected,
+                        1e-13);
+    }
+  }
+}
+
+TEST_CASE("ctc_greedy_decoder: each combination of options") {
+  const Labels path = {2, 2, 0, 0, 2, 1};
+  tf::HostTensor logits = tf::host_tensor(tf::DType::float32, test::dims({6, 1, 3}));
+  for (std::int64_t t = 0; t < 6; ++t) logits.set(t * 3 + path[static_cast<std::size_t>(t)], 1);
+  for (const bool merge : {false, true}) {
+    for (const int blank : {0, -1, 1}) {
+      CAPTURE(merge);
+      CAPTURE(blank);
+      tf::Graph g;
+      auto x = tf::placeholder<float, 6, 1, 3>(g, "logits");
+      auto length = tf::constant<std::int32_t, 1>(g, {6});
+      tf::ctc_greedy_decoder(x, length, {.blank = blank, .merge_repeated = merge})
+          .decoded.named("decoded");
+      Labels expected = read(path, blank < 0 ? 2 : blank, merge);
+      expected.resize(6, -1);
+      for (const tf::HostTensor& got :
+           {tf::Interpreter(g).run({"decoded"}, {{"logits", logits}})[0],
+            tf::ir::ProgramInterpreter(g).run({"decoded"}, {{"logits", logits}})[0]}) {
+        for (std::int64_t t = 0; t < 6; ++t) {
+          CHECK(got[t].integer == expected[static_cast<std::size_t>(t)]);
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("ctc_loss: what no path reads as, and what lies behind a sequence's end") {

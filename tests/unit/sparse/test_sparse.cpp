@@ -17,6 +17,8 @@ constexpr void model(tf::Graph& g) {
   auto tall = tf::placeholder<float, 6, 19>(g, "tall");
   auto short_one = tf::placeholder<float, 5, 3>(g, "short");
   auto wide = tf::placeholder<float, 19, 6>(g, "wide");
+  auto narrow = tf::placeholder<float, 3, 5>(g, "narrow");
+  auto square_one = tf::placeholder<float, 6, 6>(g, "square");
   auto cube = tf::placeholder<double, 2, tf::batch, 3>(g, "cube");
   const auto a = tf::sparse_tensor<5, 6>(indices, values);
   to_dense(a).named("dense");
@@ -24,6 +26,13 @@ constexpr void model(tf::Graph& g) {
   sparse_dense_matmul(a, tall).named("product");
   tf::sparse_dense_matmul<tf::transpose_a>(a, short_one).named("product_ta");
   tf::sparse_dense_matmul<tf::transpose_b>(a, wide).named("product_tb");
+  tf::sparse_dense_matmul<tf::transpose_both>(a, narrow).named("product_tt");
+  // Shapes that any flags fit.
+  const auto s = tf::sparse_tensor<6, 6>(indices, values);
+  sparse_dense_matmul(s, square_one).named("square_nn");
+  tf::sparse_dense_matmul<tf::transpose_a>(s, square_one).named("square_tn");
+  tf::sparse_dense_matmul<tf::transpose_b>(s, square_one).named("square_nt");
+  tf::sparse_dense_matmul<tf::transpose_both>(s, square_one).named("square_tt");
   const auto [all, count] = to_sparse(cube);
   all.indices.named("indices_of_cube");
   all.values.named("values_of_cube");
@@ -43,6 +52,8 @@ tf::HostTensors feeds_of(std::int64_t batch) {
                        {"tall", numbers(tf::DType::float32, {6, 19})},
                        {"short", numbers(tf::DType::float32, {5, 3})},
                        {"wide", numbers(tf::DType::float32, {19, 6})},
+                       {"narrow", numbers(tf::DType::float32, {3, 5})},
+                       {"square", numbers(tf::DType::float32, {6, 6})},
                        {"cube", numbers(tf::DType::float64, {2, batch, 3})}};
   for (std::int64_t i = 0; i < batch; ++i) {
     f.at("indices").set(2 * i, random.below(5));
@@ -55,9 +66,9 @@ tf::HostTensors feeds_of(std::int64_t batch) {
   }
   return f;
 }
-/// The matrix (5,6) with these elements.
-tf::HostTensor dense(const tf::HostTensor& indices, const tf::HostTensor& values) {
-  tf::HostTensor y = tf::host_tensor(values.dtype, test::dims({5, 6}));
+/// The matrix (rows,6) with these elements.
+tf::HostTensor dense(const tf::HostTensor& indices, const tf::HostTensor& values, int rows = 5) {
+  tf::HostTensor y = tf::host_tensor(values.dtype, test::dims({rows, 6}));
   for (std::int64_t i = 0; i < values.size(); ++i) {
     const auto at = static_cast<std::int64_t>(indices.value(2 * i) * 6 + indices.value(2 * i + 1));
     y.set(at, y.value(at) + values.value(i));
@@ -88,12 +99,19 @@ void check(const std::vector<std::string>& names) {
     CAPTURE(batch);
     const tf::HostTensors f = feeds_of(batch);
     const tf::HostTensor a = dense(f.at("indices"), f.at("values"));
+    const tf::HostTensor s = dense(f.at("indices"), f.at("values"), 6);
+    const tf::HostTensor& square = f.at("square");
     const tf::HostTensor& cube = f.at("cube");
     test::Outcome all = {{"dense", a},
                          {"dense_flags", dense(f.at("indices"), f.at("flags"))},
                          {"product", product(a, f.at("tall"), false, false)},
                          {"product_ta", product(a, f.at("short"), true, false)},
                          {"product_tb", product(a, f.at("wide"), false, true)},
+                         {"product_tt", product(a, f.at("narrow"), true, true)},
+                         {"square_nn", product(s, square, false, false)},
+                         {"square_tn", product(s, square, true, false)},
+                         {"square_nt", product(s, square, false, true)},
+                         {"square_tt", product(s, square, true, true)},
                          {"again", a},
                          {"cube_again", cube}};
     tf::HostTensor indices = tf::host_tensor(tf::DType::int32, test::dims({cube.size(), 3}));
@@ -144,7 +162,10 @@ TEST_CASE("to_dense: values") { check({"dense", "dense_flags"}); }
 TEST_CASE("to_sparse: values") {
   check({"indices_of_cube", "values_of_cube", "count", "again", "cube_again"});
 }
-TEST_CASE("sparse_dense_matmul: values") { check({"product", "product_ta", "product_tb"}); }
+TEST_CASE("sparse_dense_matmul: values") {  // with each combination of flags
+  check({"product", "product_ta", "product_tb", "product_tt"});
+  check({"square_nn", "square_tn", "square_nt", "square_tt"});
+}
 
 TEST_CASE("to_dense: gradient") {
   test::check_gradients<tf::Shape<4>>(
@@ -165,7 +186,7 @@ TEST_CASE("sparse_dense_matmul: gradient") {
     return square(sparse_dense_matmul(tf::sparse_tensor<3, 3>(coordinates_for(v), v), b));
   });
   test::check_gradients<tf::Shape<4>, tf::Shape<2, 3>>([](auto v, auto b) {
-    return square(tf::sparse_dense_matmul<tf::transpose_a, tf::transpose_b>(
+    return square(tf::sparse_dense_matmul<tf::transpose_both>(
         tf::sparse_tensor<3, 4>(coordinates_for(v), v), b));
   });
 }

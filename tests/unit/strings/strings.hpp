@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "typeflow/core/xtensor.hpp"
+#include "typeflow/runtime/array.hpp"
 
 using Strings = std::vector<std::string>;
 
 template <class T, std::size_t Rank>
-std::vector<T> flat(const xt::xtensor<T, Rank>& x) {
-  return std::vector<T>(x.data(), x.data() + x.size());
+std::vector<T> flat(const typeflow::Array<T, Rank>& x) {
+  return std::vector<T>(x.begin(), x.end());
 }

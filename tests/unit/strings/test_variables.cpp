@@ -13,6 +13,7 @@
 #include "typeflow/interpret/interpret.hpp"
 #include "typeflow/strings.hpp"
 #include "typeflow/typeflow.hpp"
+#include "typeflow/xtensor.hpp"
 #include "unit/strings/strings.hpp"
 
 namespace tf = typeflow;

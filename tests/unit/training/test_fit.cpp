@@ -3,13 +3,22 @@
 // tf::fit beside the loop that it stands for, and its line of progress.
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -17,6 +26,14 @@
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
+
+// The clocks, which a test sets forward.
+static ::time_t ahead = 0;
+extern "C" int clock_gettime(::clockid_t clock, ::timespec* time) noexcept {
+  const auto result = static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
+  time->tv_sec += ahead;
+  return result;
+}
 
 namespace {
 
@@ -54,6 +71,47 @@ std::string written(std::FILE* file) {
 struct File {
   std::FILE* file = std::tmpfile();
   ~File() { std::fclose(file); }
+};
+
+/// A terminal, and what is written on it.
+class Terminal {
+ public:
+  Terminal() {
+    REQUIRE(::grantpt(master_) == 0);
+    REQUIRE(::unlockpt(master_) == 0);
+    const int end = ::open(::ptsname(master_), O_RDWR | O_NOCTTY);
+    REQUIRE(end >= 0);
+    ::termios settings{};
+    REQUIRE(::tcgetattr(end, &settings) == 0);
+    ::cfmakeraw(&settings);
+    REQUIRE(::tcsetattr(end, TCSANOW, &settings) == 0);
+    file = ::fdopen(end, "w");
+  }
+  ~Terminal() {
+    std::fclose(file);
+    ::close(master_);
+  }
+
+  /// Its lines as they stand there in the end: a line that is begun again is not kept.
+  std::string text() const {
+    std::fputc(end_of_text, file);  // what is written arrives in pieces
+    std::fflush(file);
+    std::string all;
+    for (char c = 0; ::read(master_, &c, 1) == 1 && c != end_of_text;) all += c;
+    constexpr std::string_view again = "\r\x1b[K";
+    for (std::size_t at = all.find(again); at != all.npos; at = all.find(again)) {
+      const std::size_t line = at == 0 ? 0 : all.rfind('\n', at - 1) + 1;
+      all.erase(line, at + again.size() - line);
+    }
+    return all;
+  }
+
+  std::FILE* file = nullptr;
+
+ private:
+  static constexpr char end_of_text = '\3';
+
+  int master_ = ::posix_openpt(O_RDWR | O_NOCTTY);
 };
 
 std::string error_of(const auto& f) {
@@ -196,6 +254,100 @@ TEST_CASE("fit refuses what it can't do") {
       tf::fit<"error", "step">(session, next, {.epochs = 0, .steps_per_epoch = 1});
   CHECK(nothing.steps == 0);
   CHECK(std::isnan(nothing.loss));
+}
+
+TEST_CASE("a terminal's line shows an epoch's last step and ends before a validation") {
+  tf::Variables variables;
+  tf::Session<line> session(variables);
+  Data data;
+  const Terminal terminal;
+  tf::FitOptions options{.epochs = 2,
+                         .steps_per_epoch = 30,
+                         .validate =
+                             [&] {
+                               std::fprintf(terminal.file, "validated\n");
+                               return 0.0;
+                             },
+                         .progress = terminal.file};
+  tf::fit<"error", "step">(session, [&] { return data.next(); }, options);
+  const std::string text = terminal.text();
+  CAPTURE(text);
+  const std::size_t first = text.find("\nvalidated\n");
+  REQUIRE(first != text.npos);
+  CHECK(text.starts_with("step 30 of 60 "));
+  CHECK(text.find('\n') == first);
+  CHECK(text.substr(first + 11).starts_with("step 60 of 60 "));
+  CHECK(text.ends_with("/s\nvalidated\n"));
+}
+
+TEST_CASE("a terminal's line ends where a training does") {
+  tf::Variables variables;
+  tf::Session<line> session(variables);
+  Data data;
+  const Terminal terminal;
+  tf::FitOptions options{.epochs = 1, .steps_per_epoch = 60, .progress = terminal.file};
+  const auto next = [&] { return data.next(); };
+  SUBCASE("when on_step throws") {
+    options.on_step = [](std::int64_t step, double) {
+      if (step == 7) throw std::runtime_error("seven");
+      return true;
+    };
+    CHECK_THROWS_WITH((tf::fit<"error", "step">(session, next, options)), "seven");
+  }
+  SUBCASE("when next_batch throws") {
+    const auto eighth = [&] {
+      if (data.count == 4 * 7) throw std::runtime_error("eight");
+      return data.next();
+    };
+    CHECK_THROWS_WITH((tf::fit<"error", "step">(session, eighth, options)), "eight");
+  }
+  SUBCASE("when on_step stops it") {
+    options.on_step = [](std::int64_t step, double) { return step < 7; };
+    tf::fit<"error", "step">(session, next, options);
+  }
+  const std::string text = terminal.text();
+  CAPTURE(text);
+  CHECK(text.starts_with("step 7 of 60 "));
+  CHECK(text.find('\n') == text.size() - 1);
+}
+
+TEST_CASE("where there is no terminal, the last step has a line too if the training is stopped") {
+  tf::Variables variables;
+  tf::Session<line> session(variables);
+  Data data;
+  const File out;
+  tf::fit<"error", "step">(session, [&] { return data.next(); },
+                           {.steps_per_epoch = 60,
+                            .on_step = [](std::int64_t step, double) { return step < 25; },
+                            .progress = out.file,
+                            .progress_every = 20});
+  const std::string text = written(out.file);
+  CHECK(text.starts_with("step 20 of 60 "));
+  CHECK(text.find("\nstep 25 of 60 ") != text.npos);
+}
+
+TEST_CASE("the time of validations is no time of training") {
+  tf::Variables variables;
+  tf::Session<line> session(variables);
+  Data data;
+  const File out;
+  tf::fit<"error", "step">(session, [&] { return data.next(); },
+                           {.epochs = 3,
+                            .steps_per_epoch = 2,
+                            .validate =
+                                [] {
+                                  ahead += 1'000'000;
+                                  return 0.0;
+                                },
+                            .progress = out.file,
+                            .progress_every = 4});
+  const std::string text = written(out.file);  // steps 4 and 6
+  CAPTURE(text);
+  CHECK(ahead == 3'000'000);
+  const std::size_t rate = text.find("   ", text.find("loss"));
+  REQUIRE(rate != text.npos);
+  CHECK(std::stod(text.substr(rate)) > 1e-3);  // 4e-6 steps/s with one of them
+  CHECK(text.find("   0:") != text.npos);      // left of the first line
 }
 
 TEST_CASE("the line of progress") {

@@ -2,14 +2,14 @@
 
 # cmake -DINCLUDE=include -P check_namespaces.cmake
 #
-# Asserts that all headers open the namespace with the target in it, but those of the types that
+# Asserts that all headers and .ipp files open the namespace with the target in it, but those of the types that
 # units for different instruction sets exchange.
 
 cmake_minimum_required(VERSION 3.25)
 
 set(exchanged core/dtype_value.hpp core/exception.hpp core/shape.hpp runner.hpp runner/interface.hpp
     runner/tensors.hpp runtime/variables.hpp)
-file(GLOB_RECURSE headers RELATIVE "${INCLUDE}/typeflow" "${INCLUDE}/typeflow/*.hpp")
+file(GLOB_RECURSE headers RELATIVE "${INCLUDE}/typeflow" "${INCLUDE}/typeflow/*.[hi]pp")
 set(plain "")
 foreach(header IN LISTS headers)
   file(STRINGS "${INCLUDE}/typeflow/${header}" lines REGEX "^namespace typeflow[ :]")

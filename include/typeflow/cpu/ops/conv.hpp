@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The loops of Conv and ConvInputGradient (ops/nn/conv_operations.hpp): implicit matrix products.
-// No window is copied but where few channels meet padding: a register tile reads the pixels of its
-// rows where they lie, and zeros in the padding.
+// The loops of Conv and ConvInputGradient (ops/nn/conv_operations.hpp): implicit matrix products. A
+// register tile reads the pixels of its rows in place, and zeros in the padding. Windows are only
+// copied if few channels meet padding.
 //
-// A row is a place of the result, a column a channel of it. The gradient for x is a convolution of
-// dy, for every phase of the strides one with a part of the taps. A window's taps that lie side by
-// side along the width are one run of products.
+// A row is a place of the result, a column one of its channels. The gradient for x is a convolution
+// of dy for each phase of the strides, with a part of the taps. Taps that lie side by side along
+// the width are one run of products.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
 /// How the places of a result read an image along one axis.
 struct GatherAxis {
-  std::int64_t places;       ///< of this phase
-  std::int64_t first_place;  ///< in the result
+  std::int64_t places;       ///< places of this phase
+  std::int64_t first_place;  ///< first place in the result
   std::int64_t place_step;
   std::int64_t step;    ///< pixels from a place to the next
-  std::int64_t offset;  ///< of the first tap's pixel at the first place
+  std::int64_t offset;  ///< the first tap's pixel at the first place
   std::int64_t taps;
   std::int64_t tap_step;     ///< pixels from a tap to the next; 1 or more
-  std::int64_t first_tap;    ///< in w
+  std::int64_t first_tap;    ///< first tap in w
   std::int64_t weight_step;  ///< taps of w from a tap to the next
-  std::int64_t extent;       ///< of the image that is read
+  std::int64_t extent;       ///< extent of the image that is read
   std::int64_t result;       ///< extent of the result
 };
 
@@ -39,8 +39,9 @@ inline GatherAxis forward_axis(const WindowAxis& window, std::int64_t image) {
   return {places,          0, 1, window.stride, -window.before, window.size,
           window.dilation, 0, 1, image,         places};
 }
-/// The same of its gradient for x: the places of the image whose number is `phase` modulo the
-/// stride. A tap k of w meets a place of dy there if k * dilation is phase + before modulo it.
+/// The same for its gradient for x: the places of the image whose number is `phase` modulo the
+/// stride. A tap k of w meets a place of dy if k * dilation equals phase + before modulo the
+/// stride.
 inline GatherAxis backward_axis(const WindowAxis& window, std::int64_t image, std::int64_t phase) {
   const std::int64_t stride = window.stride;
   const std::int64_t common = std::gcd(stride, window.dilation);
@@ -60,21 +61,19 @@ inline GatherAxis backward_axis(const WindowAxis& window, std::int64_t image, st
   axis.taps = first < weight_step && first < window.size
                   ? (window.size - first + weight_step - 1) / weight_step
                   : 0;
-  // Later taps meet earlier places: taken from the last one on.
+  // Later taps meet earlier places, so taps are taken from the last one on.
   axis.first_tap = first + std::max<std::int64_t>(axis.taps - 1, 0) * weight_step;
   axis.weight_step = -weight_step;
   axis.offset = (phase + window.before - axis.first_tap * window.dilation) / stride;
   return axis;
 }
 
-/// Conv and, if Backward, ConvInputGradient.
-template <class E, bool Backward>
+/// The loops of Conv and, with Backward, of ConvInputGradient.
+template <class T, class A, bool Backward>
 class WindowProduct {
-  using T = typename E::T;
-  using A = typename E::Arch;
-  using S = typename E::Tile;
+  using S = TileShape<T, A>;
   static constexpr int row_group = 8;               ///< row blocks of a task
-  static constexpr std::int64_t most_copied = 512;  ///< elements of a window
+  static constexpr std::int64_t most_copied = 512;  ///< elements of a copied window
 
  public:
   static std::int64_t workspace(const std::int64_t* extents) {
@@ -85,27 +84,10 @@ class WindowProduct {
     return checked_product(checked_sum(weights, zeros), sizeof(T));
   }
 
-  static void run(const KernelCall& call) {
-    const auto op = E::operation(call);
-    const Sizes z(call.extents);
-    const Panels<S> panels(z.columns);
-    T* const packed = static_cast<T*>(call.workspace);
-    const std::int64_t of_group = z.taps * z.depth * panels.padded();
-    T* const zeros = packed + z.groups * of_group;
-    std::fill(zeros, zeros + z.taps * z.depth, T(0));
-    for (std::int64_t g = 0; g < z.groups; ++g) {
-      T* weights = packed + g * of_group;
-      each_phase(op, [&](const GatherAxis* axes) {
-        const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
-        pack(call, op, z, axes, g, weights);
-        multiply(call, z, axes, g, weights, zeros);
-        weights += taps * z.depth * panels.padded();
-      });
-    }
-  }
+  static void run(const KernelCall& call, const ops::ConvAttributes& op, FinishTile<T> finish);
 
  private:
-  /// Numbers of elements. `depth` and `columns` are those of a group, of one tap.
+  /// Numbers of elements. `depth` and `columns` are those of one group and one tap.
   struct Sizes {
     std::int64_t samples, channels, filters, groups, taps, depth, columns;
     explicit Sizes(const std::int64_t* extents) {
@@ -120,8 +102,8 @@ class WindowProduct {
     }
   };
 
-  template <class O, class F>
-  static void each_phase(const O& op, const F& f) {
+  template <class F>
+  static void each_phase(const ops::ConvAttributes& op, const F& f) {
     GatherAxis axes[max_window_rank];
     if constexpr (!Backward) {
       for (int i = 0; i < max_window_rank; ++i) {
@@ -143,10 +125,9 @@ class WindowProduct {
     }
   }
 
-  /// Copies the weights of a phase: a panel after the other, its rows in the order of the products.
-  template <class O>
-  static void pack(const KernelCall& call, const O& op, const Sizes& z, const GatherAxis* axes,
-                   std::int64_t group, T* to) {
+  /// Copies the weights of a phase: panel by panel, with rows in the order of the products.
+  static void pack(const KernelCall& call, const ops::ConvAttributes& op, const Sizes& z,
+                   const GatherAxis* axes, std::int64_t group, T* to) {
     const Panels<S> panels(z.columns);
     const std::int64_t per_group = z.channels / z.groups;
     const std::int64_t first_filter = group * (z.filters / z.groups);
@@ -191,17 +172,18 @@ class WindowProduct {
     }
   }
 
-  /// The rows of a block: where their windows begin in the image, and what they are of the result.
+  /// The rows of a block: where their windows begin in the image, and their places in the result.
   struct Block {
-    std::int64_t pixel[S::rows];  ///< of the first tap, maybe outside
+    std::int64_t pixel[S::rows];  ///< the first tap's pixel, possibly outside
     std::int64_t at[S::rows][max_window_rank];
     std::int64_t result[S::rows];
-    bool inside;         ///< all taps of all rows
-    bool inside_widths;  ///< all along the width
+    bool inside;         ///< whether all taps of all rows are inside
+    bool inside_widths;  ///< whether all are inside along the width
   };
 
-  static void multiply(const KernelCall& call, const Sizes& z, const GatherAxis* axes,
-                       std::int64_t group, const T* weights, const T* zeros) {
+  static void multiply(const KernelCall& call, FinishTile<T> finish, const Sizes& z,
+                       const GatherAxis* axes, std::int64_t group, const T* weights,
+                       const T* zeros) {
     const Panels<S> panels(z.columns);
     const std::int64_t rows = z.samples * axes[0].places * axes[1].places * axes[2].places;
     const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
@@ -210,11 +192,10 @@ class WindowProduct {
     const std::int64_t tasks = (rows + of_task - 1) / of_task;
     const std::int64_t work = 2 * of_task * S::width * (depth + 1);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
-    // All panels for some rows, if they stay in cache; else all rows for a panel.
+    // All panels for some rows, if the panels stay in cache; otherwise all rows for one panel.
     constexpr std::int64_t cached = (std::int64_t{1} << 19) / sizeof(T);
     const bool rows_first = depth * panels.padded() <= cached;
     parallel(call, panels.count * tasks, grain, [&](std::int64_t begin, std::int64_t end) {
-      const auto ops = E::operations(call);
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t p = rows_first ? task % panels.count : task / tasks;
         const std::int64_t first = (rows_first ? task / panels.count : task % tasks) * of_task;
@@ -230,8 +211,8 @@ class WindowProduct {
             tile_of<vectors()>(z, axes, block, image, zeros, panel, width, tile);
           });
           const std::int64_t column = group * z.columns;
-          E::finish(call, ops, {}, tile, block.result, count, column + panels.first(p),
-                    column + panels.last(p));
+          finish(call, tile, block.result, count, column + panels.first(p),
+                 column + panels.last(p));
         }
       }
     });
@@ -268,17 +249,17 @@ class WindowProduct {
     }
   }
 
-  /// The pieces of the products of a block.
+  /// The runs of products of a block.
   struct Runs {
     const GatherAxis* axes;
     const Block* block;
     const T* image;
     const T* zeros;
     const T* b;
-    std::int64_t channels;  ///< of the image
+    std::int64_t channels;  ///< channels of the image
     std::int64_t pitch;
     std::int64_t piece;  ///< products of a run
-    bool whole;          ///< a run is all taps along the width
+    bool whole;          ///< whether a run has all taps along the width
     std::int64_t count;
     std::int64_t k[max_window_rank] = {};
     static constexpr std::int64_t step = 1;
@@ -316,7 +297,8 @@ class WindowProduct {
     static bool is_in(std::int64_t at, std::int64_t extent) { return at >= 0 && at < extent; }
   };
 
-  /// A row's window with zeros in the padding, where the runs of few channels would be too short.
+  /// Copies a row's window, with zeros in the padding. Otherwise the runs of few channels would be
+  /// too short.
   static void copy_window(const Sizes& z, const GatherAxis* axes, const std::int64_t* from,
                           std::int64_t pixel, const T* image, T* to) {
     const std::int64_t channels = z.depth * z.groups;
@@ -370,26 +352,55 @@ class WindowProduct {
   }
 };
 
+template <class T, class A, bool Backward>
+void WindowProduct<T, A, Backward>::run(const KernelCall& call, const ops::ConvAttributes& op,
+                                        FinishTile<T> finish) {
+  const Sizes z(call.extents);
+  const Panels<S> panels(z.columns);
+  T* const packed = static_cast<T*>(call.workspace);
+  const std::int64_t of_group = z.taps * z.depth * panels.padded();
+  T* const zeros = packed + z.groups * of_group;
+  std::fill(zeros, zeros + z.taps * z.depth, T(0));
+  for (std::int64_t g = 0; g < z.groups; ++g) {
+    T* weights = packed + g * of_group;
+    each_phase(op, [&](const GatherAxis* axes) {
+      const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
+      pack(call, op, z, axes, g, weights);
+      multiply(call, finish, z, axes, g, weights, zeros);
+      weights += taps * z.depth * panels.padded();
+    });
+  }
+}
+
+#ifdef TYPEFLOW_COMPILED
+extern template class WindowProduct<float, DefaultArch, false>;
+extern template class WindowProduct<float, DefaultArch, true>;
+extern template class WindowProduct<double, DefaultArch, false>;
+extern template class WindowProduct<double, DefaultArch, true>;
+#endif
+
 template <>
 struct contraction_of<ops::Conv> {
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
-    return WindowProduct<E, false>::workspace(extents);
+    return WindowProduct<typename E::T, typename E::Arch, false>::workspace(extents);
   }
   template <class E>
   static void run(const KernelCall& call) {
-    WindowProduct<E, false>::run(call);
+    WindowProduct<typename E::T, typename E::Arch, false>::run(call, E::operation(call),
+                                                               &finish_tile<E>);
   }
 };
 template <>
 struct contraction_of<ops::ConvInputGradient> {
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
-    return WindowProduct<E, true>::workspace(extents);
+    return WindowProduct<typename E::T, typename E::Arch, true>::workspace(extents);
   }
   template <class E>
   static void run(const KernelCall& call) {
-    WindowProduct<E, true>::run(call);
+    WindowProduct<typename E::T, typename E::Arch, true>::run(call, E::operation(call),
+                                                              &finish_tile<E>);
   }
 };
 }  // namespace typeflow::inline TYPEFLOW_TARGET::simd

@@ -2,13 +2,13 @@
 #pragma once
 
 // The loops of ConvFilterGradient (ops/nn/conv_operations.hpp): an implicit matrix product. A row
-// is a channel of x at a tap, a column a filter; the depth are the places. It is cut into parts by
-// the extents alone, whose sums are added in order; so threads share it, and bits are equal for any
+// is a channel of x at a tap, a column is a filter, and the depth is the places. Extents alone cut
+// it into parts, whose sums are added in order. So threads share it, and bits are equal for any
 // number of them.
 //
-// Rows are read where they lie in x. With as many channels as a tile has rows, or more, a tile
-// belongs to one tap, and places that see padding through it are left out. With fewer, a tile has
-// rows of several taps: windows that see padding are copied, with zeros, and only these.
+// Rows are read in place from x. If there are at least as many channels as a tile has rows, a tile
+// belongs to one tap, and places where that tap sees padding are left out. Otherwise a tile has
+// rows of several taps. Windows that see padding are then copied, with zeros.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,12 +19,10 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// ConvFilterGradient.
-template <class E>
+/// The loops of ConvFilterGradient.
+template <class T, class A>
 class FilterProduct {
-  using T = typename E::T;
-  using A = typename E::Arch;
-  using S = typename E::Tile;
+  using S = TileShape<T, A>;
   static constexpr std::int64_t of_tile = std::int64_t{S::rows} * S::width;
 
  public:
@@ -35,47 +33,20 @@ class FilterProduct {
     return checked_product(checked_sum(sums, copies), sizeof(T));
   }
 
-  static void run(const KernelCall& call) {
-    const auto op = E::operation(call);
-    const Sizes z(call.extents);
-    T* const sums = static_cast<T*>(call.workspace);
-    T* const copies = sums + z.parts * z.tiles() * of_tile;
-    parallel(call, z.tasks(), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t part = task / z.units();
-        const std::int64_t unit = task % z.units();
-        sum_part(call, op, z, part, unit,
-                 sums + (part * z.tiles() + unit * z.tiles_of_unit()) * of_tile,
-                 copies + task * z.copy_size());
-      }
-    });
-    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (of_tile * z.parts));
-    parallel(call, z.tiles(), grain, [&](std::int64_t begin, std::int64_t end) {
-      const auto ops = E::operations(call);
-      for (std::int64_t t = begin; t < end; ++t) {
-        alignas(64) T tile[of_tile];
-        std::copy_n(sums + t * of_tile, of_tile, tile);
-        for (std::int64_t part = 1; part < z.parts; ++part) {
-          const T* const other = sums + (part * z.tiles() + t) * of_tile;
-          for (std::int64_t i = 0; i < of_tile; ++i) tile[i] += other[i];
-        }
-        finish(call, ops, z, t, tile);
-      }
-    });
-  }
+  static void run(const KernelCall& call, const ops::ConvAttributes& op, FinishTile<T> finish);
 
  private:
-  /// The product as it is cut: into parts of the places, units of the rows (a tap in a group, or a
-  /// whole group if x is copied), and tiles of these. By the extents alone.
+  /// The parts of the product: parts of the places, units of the rows (one tap of a group, or a
+  /// whole group if x is copied), and tiles of these. Extents alone decide them.
   struct Sizes {
     std::int64_t samples, channels, filters, groups, taps;
     std::int64_t depth;  ///< places of all samples
-    std::int64_t of_x;   ///< channels of a group
+    std::int64_t of_x;   ///< channels of x in a group
     std::int64_t of_y;   ///< filters of a group
-    bool copies_x;       ///< windows are copied: too few channels to fill a tile's rows
-    std::int64_t rows;   ///< of a unit
+    bool copies_x;       ///< windows are copied, because few channels do not fill a tile's rows
+    std::int64_t rows;   ///< rows of a unit
     std::int64_t parts;
-    std::int64_t chunk;  ///< places that are read before the next tile is looked at
+    std::int64_t chunk;  ///< places that are read for one tile before the next
     Panels<S> panels;
 
     explicit Sizes(const std::int64_t* extents)
@@ -104,22 +75,21 @@ class FilterProduct {
     std::int64_t tasks() const { return parts * units(); }
     bool copies_y() const { return panels.padded() != of_y; }
     std::int64_t x_pitch() const { return blocks() * S::rows; }
-    /// Elements of a task's copies of x and of the last panel of dy.
+    /// The elements of a task's copies of x and of the last panel of dy.
     std::int64_t copy_size() const {
       return chunk * ((copies_x ? x_pitch() : 0) + (copies_y() ? S::width : 0));
     }
   };
 
-  /// The sums of a unit's tiles over the places of a part.
-  template <class O>
-  static void sum_part(const KernelCall& call, const O& op, const Sizes& z, std::int64_t part,
-                       std::int64_t unit, T* tiles, T* copies) {
+  /// Adds the products of a part's places to a unit's tiles.
+  static void sum_part(const KernelCall& call, const ops::ConvAttributes& op, const Sizes& z,
+                       std::int64_t part, std::int64_t unit, T* tiles, T* copies) {
     const std::int64_t group = z.copies_x ? unit : unit / z.taps;
     const std::int64_t tap = z.copies_x ? 0 : unit % z.taps;
     const T* const x = call.operand<const T>(0) + group * z.of_x;
     const T* const y = call.operand<const T>(1) + group * z.of_y;
     T* const copy_of_y = copies + (z.copies_x ? z.chunk * z.x_pitch() : 0);
-    // All parts but the last have as many places.
+    // All parts but the last have equally many places.
     const std::int64_t of_part = (z.depth + z.parts - 1) / z.parts;
     const std::int64_t begin = std::min(z.depth, part * of_part);
     const std::int64_t end = std::min(z.depth, begin + of_part);
@@ -133,7 +103,7 @@ class FilterProduct {
           T* const tile = tiles + (block * z.panels.count + p) * of_tile;
           const bool copied = z.copies_y() && p == z.panels.count - 1;
           const std::int64_t width = z.panels.width(p);
-          // As if the copy began at place 0.
+          // A pointer as if the copy began at place 0.
           const PanelRows<T> right = copied ? PanelRows<T>{copy_of_y, S::width, first}
                                             : PanelRows<T>{y + z.panels.first(p), z.filters, 0};
           with_vectors<S>(width, [&](auto vectors) {
@@ -152,11 +122,10 @@ class FilterProduct {
     }
   }
 
-  /// Those windows of places [first, last) that see padding, with zeros there: a row of x_pitch()
-  /// elements for each place.
-  template <class O>
-  static void copy_windows(const O& op, const Sizes& z, const T* x, std::int64_t first,
-                           std::int64_t last, T* to) {
+  /// Copies those windows of places [first, last) that see padding, with zeros there: a row of
+  /// x_pitch() elements for each place.
+  static void copy_windows(const ops::ConvAttributes& op, const Sizes& z, const T* x,
+                           std::int64_t first, std::int64_t last, T* to) {
     if (first >= last) return;
     ImagePosition p = image_position(op, first);
     const InnerPlaces inner[] = {{op.window.axis(0), op.image[0], op.places(0)},
@@ -206,7 +175,7 @@ class FilterProduct {
       advance(op, p);
     }
   }
-  /// The last panel of dy at these places, with zeros behind its columns.
+  /// Copies the last panel of dy at these places, with zeros behind its columns.
   static void copy_panel(const Sizes& z, const T* y, std::int64_t first, std::int64_t last, T* to) {
     const std::int64_t column = z.panels.first(z.panels.count - 1);
     const std::int64_t count = z.of_y - column;
@@ -216,8 +185,8 @@ class FilterProduct {
     }
   }
 
-  static void finish(const KernelCall& call, const typename E::Ops& ops, const Sizes& z,
-                     std::int64_t t, const T* tile) {
+  static void finish_tile_number(const KernelCall& call, FinishTile<T> finish, const Sizes& z,
+                                 std::int64_t t, const T* tile) {
     const std::int64_t unit = t / z.tiles_of_unit();
     const std::int64_t block = t % z.tiles_of_unit() / z.panels.count;
     const std::int64_t p = t % z.panels.count;
@@ -227,20 +196,53 @@ class FilterProduct {
     std::int64_t rows[S::rows];
     for (int i = 0; i < S::rows; ++i) rows[i] = first + i;
     const std::int64_t column = group * z.of_y;
-    E::finish(call, ops, {}, tile, rows, count, column + z.panels.first(p),
-              column + z.panels.last(p));
+    finish(call, tile, rows, count, column + z.panels.first(p), column + z.panels.last(p));
   }
 };
+
+template <class T, class A>
+void FilterProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes& op,
+                              FinishTile<T> finish) {
+  const Sizes z(call.extents);
+  T* const sums = static_cast<T*>(call.workspace);
+  T* const copies = sums + z.parts * z.tiles() * of_tile;
+  parallel(call, z.tasks(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t part = task / z.units();
+      const std::int64_t unit = task % z.units();
+      sum_part(call, op, z, part, unit,
+               sums + (part * z.tiles() + unit * z.tiles_of_unit()) * of_tile,
+               copies + task * z.copy_size());
+    }
+  });
+  const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (of_tile * z.parts));
+  parallel(call, z.tiles(), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) {
+      alignas(64) T tile[of_tile];
+      std::copy_n(sums + t * of_tile, of_tile, tile);
+      for (std::int64_t part = 1; part < z.parts; ++part) {
+        const T* const other = sums + (part * z.tiles() + t) * of_tile;
+        for (std::int64_t i = 0; i < of_tile; ++i) tile[i] += other[i];
+      }
+      finish_tile_number(call, finish, z, t, tile);
+    }
+  });
+}
+
+#ifdef TYPEFLOW_COMPILED
+extern template class FilterProduct<float, DefaultArch>;
+extern template class FilterProduct<double, DefaultArch>;
+#endif
 
 template <>
 struct contraction_of<ops::ConvFilterGradient> {
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
-    return FilterProduct<E>::workspace(extents);
+    return FilterProduct<typename E::T, typename E::Arch>::workspace(extents);
   }
   template <class E>
   static void run(const KernelCall& call) {
-    FilterProduct<E>::run(call);
+    FilterProduct<typename E::T, typename E::Arch>::run(call, E::operation(call), &finish_tile<E>);
   }
 };
 

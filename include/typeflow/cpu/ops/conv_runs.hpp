@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How the loops of ConvFilterGradient go through the places of an image: in runs, along which what
-// the rows of a tile see lies at equal distances.
+// The runs in which ConvFilterGradient's loops go through the places of an image. Along a run, a
+// tile's rows see pixels at equal distances.
 
 #include <algorithm>
 #include <cstdint>
@@ -43,11 +43,11 @@ template <class T>
 struct PanelRows {
   const T* data;
   std::int64_t pitch;
-  std::int64_t first;  ///< the place of its first row
+  std::int64_t first;  ///< the place of the first row
   TYPEFLOW_INLINE const T* row(std::int64_t place) const { return data + (place - first) * pitch; }
 };
 
-/// Which places along an axis see no padding: [first, last).
+/// The places along an axis that see no padding: [first, last).
 struct InnerPlaces {
   std::int64_t first;
   std::int64_t last;
@@ -60,8 +60,8 @@ struct InnerPlaces {
   bool has(std::int64_t place) const { return place >= first && place < last; }
 };
 
-/// What all taps see, some rows of them: the pixels where they lie, or the copies of windows that
-/// see padding. A run is a part of a line of places.
+/// For all taps of some rows: the pixels in place, or the copies of windows that see padding. A run
+/// is a part of a line of places.
 template <class T, class S>
 struct WindowRuns {
   const T* x;
@@ -80,7 +80,7 @@ struct WindowRuns {
   std::int64_t stride[max_window_rank];
   std::int64_t before[max_window_rank];
   InnerPlaces inner[max_window_rank];
-  std::int64_t row[S::rows];  ///< of a pixel, from the first one of its window
+  std::int64_t row[S::rows];  ///< distance of a pixel from the first one of its window
   std::int64_t step = 0;
 
   template <class O, class Sizes>
@@ -160,7 +160,7 @@ struct WindowRuns {
   }
 };
 
-/// The pixels that a tap sees from places [first, last): a run for each line of places, less
+/// The pixels that a tap sees from places [first, last): a run for each line of places, without
 /// those that see padding.
 template <class T, class S>
 struct PlaceRuns {
@@ -171,12 +171,12 @@ struct PlaceRuns {
   PanelRows<T> b;
   std::int64_t place;
   std::int64_t last;
-  std::int64_t line;  ///< places of a line
+  std::int64_t line;  ///< places in a line
   ImagePosition position;
   std::int64_t places[max_window_rank];
   std::int64_t image[max_window_rank];
   std::int64_t stride[max_window_rank];
-  std::int64_t shift[max_window_rank];  ///< of the tap, from a place's first pixel
+  std::int64_t shift[max_window_rank];  ///< distance of the tap from a place's first pixel
   std::int64_t row[S::rows];
 
   template <class O, class Sizes>
@@ -222,7 +222,7 @@ struct PlaceRuns {
     const std::int64_t size = std::min(line - from, last - place);
     const std::int64_t z = position.at[0] * stride[0] + shift[0];
     const std::int64_t y = position.at[1] * stride[1] + shift[1];
-    // Of the line, those that see the image: 0 <= p * stride + shift < extent.
+    // The places of the line that see the image: 0 <= p * stride + shift < extent.
     std::int64_t begin = from;
     std::int64_t end = from + size;
     if (shift[2] < 0) begin = std::max(begin, (-shift[2] + stride[2] - 1) / stride[2]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/nn/depthwise.hpp: vectors of channels, and several neighbouring positions beside
-// one another, so that a filter's elements are loaded once for all of them.
+// Kernels of ops/nn/depthwise.hpp: vectors of channels, for several neighbouring positions at a
+// time, so that a filter's elements are loaded once for all of them.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// Which positions of the one side are read for those of the other, along an axis: tap k of
-/// position p is at (p * scale + offset + k * step) / divisor, if that is whole and exists. A
-/// convolution skips elements by `scale`, its gradient for the image skips taps by `divisor`.
+/// The positions of one side that are read for a position of the other, along an axis. Tap k of
+/// position p reads (p * scale + offset + k * step) / divisor, if that is whole and exists. A
+/// convolution skips elements by `scale`; its gradient for the image skips taps by `divisor`.
 struct TapAxis {
   std::int64_t scale;
   std::int64_t offset;
   std::int64_t step;
   std::int64_t divisor;
   std::int64_t taps;
-  std::int64_t read;     ///< how many positions there are to be read
-  std::int64_t written;  ///< and to be computed
+  std::int64_t read;     ///< number of positions to read
+  std::int64_t written;  ///< number of positions to compute
 
   static TapAxis of_places(const WindowAxis& axis, std::int64_t elements, std::int64_t places) {
     return {axis.stride, -axis.before, axis.dilation, 1, axis.size, elements, places};
@@ -34,8 +34,8 @@ struct TapAxis {
     return {1, axis.before, -axis.dilation, axis.stride, axis.size, places, elements};
   }
 
-  /// The taps k = first, first + every... that read anything for position p, at position `source`
-  /// and further ones, `advance` apart.
+  /// The taps k = first, first + every... that read something for position p, from position
+  /// `source` on, `advance` apart.
   struct Taps {
     std::int64_t first;
     std::int64_t every;
@@ -52,7 +52,8 @@ struct TapAxis {
   }
 };
 
-/// Computes y from x, of the one side, and w: the convolution, and its gradient for the image.
+/// Computes one side y from the other side x and w: the convolution, and its gradient for the
+/// image.
 template <class A, class T>
 class DepthwiseLoops {
  public:
@@ -87,7 +88,7 @@ class DepthwiseLoops {
   [[gnu::flatten]] void line(std::int64_t row, std::int64_t phase) const {
     const std::int64_t count = (columns_.written - phase + columns_.divisor - 1) / columns_.divisor;
     const TapAxis::Taps in_row = columns_.of(phase);
-    // Where all taps of all positions exist.
+    // Positions for which all taps exist.
     const std::int64_t last =
         in_row.source + (columns_.taps - 1 - in_row.first) / in_row.every * in_row.advance;
     const std::int64_t lowest = std::min(in_row.source, last);
@@ -121,8 +122,8 @@ class DepthwiseLoops {
                           in_row);
     }
   }
-  /// A vector of channels of U positions from number u of the line on; a single one may have taps
-  /// outside.
+  /// A vector of channels for U positions, from number u of the line on. A single position may have
+  /// taps outside.
   template <int U, bool Whole>
   TYPEFLOW_INLINE void positions(const T* x, const T* w, T* y, std::int64_t u, int lanes,
                                  const TapAxis::Taps& of_rows, const TapAxis::Taps& in_row) const {
@@ -198,8 +199,8 @@ struct kernel_of<ops::DepthwiseInputGradient> {
   }
 };
 
-/// Sums of parts of the rows of dy, which are added up in their order. There are as many parts as
-/// extents say, whatever the number of threads.
+/// Sums over parts of the rows of dy, which are added in order. Extents alone decide how many parts
+/// there are.
 template <>
 struct kernel_of<ops::DepthwiseFilterGradient> {
   /// Extents are those of x (N,H,W,C), dy (N,H',W',C) and dw (KH,KW,C).
@@ -239,14 +240,14 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
  private:
   static std::int64_t parts_of(std::int64_t rows) { return std::min<std::int64_t>(rows, 32); }
 
-  /// Adds what row r of dy gives.
+  /// Adds the contributions of row r of dy.
   template <class A, class T>
   [[gnu::flatten]] static void row(const ops::DepthwiseFilterGradient& op, const Tensor* in, T* sum,
                                    std::int64_t r) {
     using L = Lanes<(sizeof(T) > 4), A>;
     using V = typename L::template of<T>;
     constexpr int N = L::size;
-    constexpr std::int64_t block = 8;  // places, so that channels are read as they lie
+    constexpr std::int64_t block = 8;  // places, so that channels are read in order
     const WindowAxis rows = op.window.axis(1);
     const WindowAxis columns = op.window.axis(2);
     const std::int64_t height = in[0].extents[1];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/index/dynamic_slice.hpp: strided copies from and to where the starts say.
+// Kernels of ops/index/dynamic_slice.hpp: strided copies from and to the place that the starts
+// give.
 
 #include "typeflow/cpu/ops/movement.hpp"
 #include "typeflow/cpu/visit.hpp"

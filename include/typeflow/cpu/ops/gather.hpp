@@ -2,9 +2,9 @@
 #pragma once
 
 // Kernels of ops/index/gather.hpp and gather_nd.hpp. Indices are checked before anything is
-// written. Gathering is spread over threads by slices. Scattering is spread by what no two indices
-// share, the axes outside and inside of the indexed one, so that every element adds up in the order
-// of the indices.
+// written. Threads share gathering by slices. They share scattering along the axes outside and
+// inside of the indexed one, where no two indices meet. So every element adds up in the order of
+// the indices.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// False, and it is reported, if an index is out of range and not to be skipped, or out of order.
+/// False, and reports it, if an index is out of range and not skipped, or out of order.
 inline bool check_indices(const KernelCall& call, Indexing indexing, const Tensor& indices,
                           std::int64_t extent) {
   Failure wrong;
@@ -25,7 +25,7 @@ inline bool check_indices(const KernelCall& call, Indexing indexing, const Tenso
     using T = decltype(zero);
     const T* const index = static_cast<const T*>(indices.data);
     const std::int64_t count = indices.size();
-    bool inside = true;  // negative ones wrap around to large ones
+    bool inside = true;  // negative indices wrap around to large ones
     for (std::int64_t i = 0; i < count; ++i) {
       inside &= static_cast<std::uint64_t>(index[i]) < static_cast<std::uint64_t>(extent);
     }
@@ -37,7 +37,7 @@ inline bool check_indices(const KernelCall& call, Indexing indexing, const Tenso
   return wrong.what == 0;
 }
 
-/// Indices as std::int64_t, whatever their type, some at a time.
+/// Indices as std::int64_t, from any integer type, some at a time.
 struct IndexBlock {
   static constexpr std::int64_t size = 256;
   std::int64_t at[size];
@@ -80,7 +80,7 @@ struct kernel_of<ops::Gather> {
       std::int64_t i = begin % loops.count;
       auto* to = static_cast<std::byte*>(out->data) + begin * size;
       for (std::int64_t count = 0; begin < end; begin += count) {
-        // Without axes between, the indices of all slices lie one after another.
+        // Without axes in between, the indices of all slices lie side by side.
         const std::int64_t block = std::min(end - begin, IndexBlock::size);
         count = loops.middle == 1 ? block : std::min(block, loops.count - i);
         index.load(in[1], outer / loops.middle * loops.count + i, count);
@@ -102,8 +102,8 @@ struct kernel_of<ops::Gather> {
   }
 };
 
-/// element := f(element, value), for the elements of the slice that each index names and those of
-/// the index's slice of values; in the order of the indices.
+/// element := f(element, value), for the elements of the slice at each index and of the index's
+/// slice of values, in the order of the indices.
 template <class T, class F>
 void scatter_slices(const detail::IndexLoops& loops, const Tensor& indices, const T* values,
                     T* target, const KernelCall& call, const F& f) {

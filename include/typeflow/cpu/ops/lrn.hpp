@@ -32,7 +32,7 @@ struct kernel_of<ops::WindowSum> {
   }
 
  private:
-  /// A copy of each row between zeros, so that every vector of sums has all its terms: vectors that
+  /// A copy of each row between zeros, so that every vector of sums has all its terms. The vectors
   /// overlap.
   template <class A, class T>
   [[gnu::flatten]] static void rows(const T* x, T* y, std::int64_t count, std::int64_t channels,

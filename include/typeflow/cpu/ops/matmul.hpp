@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernels of ops/linear/matmul.hpp. Of several products, each is computed by itself; how
-// operands repeat is part of the kernel's type, and costs a call for a task.
+// The kernels of ops/linear/matmul.hpp. Several products are computed one by one. The kernel's type
+// says how operands repeat, which costs a call for each task.
 
 #include <algorithm>
 #include <cstdint>

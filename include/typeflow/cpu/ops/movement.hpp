@@ -3,9 +3,9 @@
 
 // Kernels that only move elements: transpose, slice, reverse, concat, pad.
 //
-// But for pad, each is a StridedCopy: extents, and how far apart neighbours along each axis are on
-// both sides. Axes that run on in one another are joined first, so that what is left to move in
-// one piece is as long as it can be. Elements are bytes here: the code depends on their size alone.
+// All but pad are a StridedCopy: extents, and the strides of both sides. Axes that continue one
+// another are merged first, so that the pieces to move are as long as possible. Elements are bytes
+// here: the code depends on their size only.
 
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +40,7 @@ void visit_size(DType type, F&& f) {
   }
 }
 
-/// A copy of elements from one strided place to another; strides count elements.
+/// A copy of elements between two strided tensors; strides count elements.
 class StridedCopy {
  public:
   /// Into a part of this tensor, or all of it.
@@ -90,7 +90,7 @@ class StridedCopy {
 
   template <class A, class T>
   void copy_row(const Axis& axis, std::int64_t count, const T* in, T* out) const {
-    constexpr std::int64_t few = 8;  // fewer than a call of memcpy is worth
+    constexpr std::int64_t few = 8;  // for fewer, memcpy is not worth its call
     if (axis.from == 1 && axis.to == 1 && count > few) {
       copy_run(in, count, out, streams_);
     } else {
@@ -98,8 +98,8 @@ class StridedCopy {
     }
   }
 
-  /// Row by row of the innermost axis. Threads get equal numbers of elements, parts of rows at
-  /// their ends.
+  /// Copies row by row along the innermost axis. Threads get equal numbers of elements, possibly
+  /// parts of rows.
   template <class A, class T>
   void copy_rows(const KernelCall& call, const T* in, T* out) const {
     const Axis& inner = axes_[rank_ - 1];
@@ -134,8 +134,8 @@ class StridedCopy {
     });
   }
 
-  /// The output's innermost axis is not the input's: blocks of 16 x 16 of the two, so that both
-  /// sides use whole cache lines.
+  /// For an output whose innermost axis is not the input's: copies blocks of 16 x 16 along the two
+  /// axes, so that both sides use whole cache lines.
   template <class A, class T>
   void copy_blocks(const KernelCall& call, const T* in, T* out, int crossing) const {
     constexpr std::int64_t block = 16;
@@ -175,7 +175,7 @@ class StridedCopy {
   bool streams_;
 };
 
-/// How far apart a contiguous tensor's neighbours along each axis are.
+/// The strides of a contiguous tensor.
 struct Strides {
   std::int64_t stride[max_rank];
 
@@ -266,7 +266,7 @@ struct kernel_of<ops::Concat> {
         if (x->extents[axis] == 0) continue;
         return;
       }
-      if (x->data != out->data) {  // else it is there
+      if (x->data != out->data) {  // otherwise it is there already
         const Strides from(*x);
         StridedCopy copy(*out);
         for (std::size_t i = 0; i < x->extents.size(); ++i) {
@@ -282,8 +282,8 @@ struct kernel_of<ops::Concat> {
   }
 };
 
-/// Row by row of the result: what is in front of the window, the window's row if it is not there
-/// yet, what is behind it.
+/// Writes the result row by row: the elements before the window, the window's row unless it is
+/// there already, the elements behind it.
 template <>
 struct kernel_of<ops::Pad> {
   template <class A>
@@ -318,7 +318,7 @@ struct kernel_of<ops::Pad> {
     Axis axis[max_rank + 1];
     int rank;
 
-    /// Adds the next inner axis. One without padding runs on in the axis around it.
+    /// Adds the next inner axis. An axis without padding continues the one around it.
     void add_axis(const Axis& a) {
       Axis& outer = axis[rank > 0 ? rank - 1 : 0];
       if (rank > 0 && a.is_whole() && outer.step == 1) {
@@ -355,7 +355,7 @@ struct kernel_of<ops::Pad> {
     });
   }
 
-  /// Which row of the window lies in this row of the result; -1 for none.
+  /// The row of the window that lies in this row of the result; -1 for none.
   static std::int64_t row_of_window(const Rows& rows, std::int64_t row) {
     std::int64_t source = 0;
     std::int64_t stride = 1;
@@ -369,7 +369,8 @@ struct kernel_of<ops::Pad> {
     return source;
   }
 
-  /// Elements first .. last - 1 of a row; `in` is null where those of the window are there.
+  /// Writes elements first .. last - 1 of a row. `in` is null if the window's elements are there
+  /// already.
   template <class A, class T>
   static void fill_row(const Axis& axis, const T* in, T value, T* row, std::int64_t first,
                        std::int64_t last, bool streams) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernels of check_numerics, a copy that counts what is no finite number, and of dropout's
+// The kernels of check_numerics, a copy that counts elements that are not finite, and of dropout's
 // check.
 
 #include <atomic>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/nn/pool.hpp. Channels lie side by side and fill vectors; threads share the rows of
-// what is computed. Gradients don't scatter: each row of dx asks which windows cover it and adds
-// what they give in their order, so that no two threads write the same element and the bits of a
-// sum depend on nothing but the windows.
+// Kernels of ops/nn/pool.hpp. Channels lie side by side and fill vectors; threads share the rows to
+// compute. Gradients do not scatter: each row of dx finds the windows that cover it, and adds their
+// contributions in order. So no two threads write the same element, and the bits of a sum depend
+// only on the windows.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// What the kernels of pools share: T is the type of the elements.
+/// Common parts of the kernels of pools. T is the element type.
 template <class A, class T>
 class PoolLoops {
  public:
@@ -26,7 +26,7 @@ class PoolLoops {
   static constexpr int N = L::size;
   using Range = typeflow::detail::AxisRange;
 
-  /// Channels c to c + U vectors; of the last vector `count` elements.
+  /// Channels c to c + U vectors; the last vector has `count` elements.
   template <int U>
   struct Block {
     std::int64_t c;
@@ -87,7 +87,7 @@ class PoolLoops {
              });
   }
 
-  /// Where the first channel of a pixel of x, or of a place, stands.
+  /// The place of the first channel of a pixel of x, or of a place.
   std::int64_t pixel(std::int64_t image, std::int64_t d, std::int64_t h, std::int64_t w) const {
     return (((image * image_.in[0] + d) * image_.in[1] + h) * image_.in[2] + w) * image_.channels;
   }
@@ -96,7 +96,7 @@ class PoolLoops {
            image_.channels;
   }
 
-  /// Calls f(where) for the pixels of x in these ranges, in their order.
+  /// Calls f(place) for the pixels of x in these ranges, in their order.
   template <class F>
   TYPEFLOW_INLINE void each_pixel(std::int64_t image, const Range& d, const Range& h,
                                   const Range& w, const F& f) const {
@@ -170,7 +170,8 @@ struct kernel_of<ops::MaxPool> {
   }
 };
 
-/// Whether x is the largest element y of its window, or NaN, in lanes that were not `found` yet.
+/// Whether x is the largest element y of its window, or NaN, in lanes without a `found` element
+/// yet.
 template <class V, class M>
 TYPEFLOW_INLINE M is_first(const V& x, const V& y, M& found) {
   const M here = ((x == y) | (!(x == x))) & (!found);  // xsimd 8's != is false of NaN
@@ -222,7 +223,7 @@ struct kernel_of<ops::MaxPoolSelect> {
   }
 };
 
-/// Every band of rows looks at the windows that cover it, whole, and takes what falls into itself.
+/// Every band of rows visits the windows that cover it, and takes the contributions that lie in it.
 template <>
 struct kernel_of<ops::MaxPoolGradient> {
   template <class A, class T>

@@ -2,7 +2,7 @@
 #pragma once
 
 // The kernel of ops/nn/pool_argmax.hpp. A window is read from its end, so that the first of equal
-// elements is written last: the loop over channels has no condition but the comparison.
+// elements is written last, and the loop over channels has no other condition than the comparison.
 
 #include <cstdint>
 
@@ -29,7 +29,7 @@ struct kernel_of<ops::MaxPoolArgmax> {
   }
 
  private:
-  /// `zero` is where in x the image begins that positions are of.
+  /// `zero` is the place in x where the image begins from which positions count.
   template <class A, class T>
   static void row(const PoolLoops<A, T>& loops, const T* x, const T* y, std::int64_t* to,
                   std::int64_t d, std::int64_t h, std::int64_t n, std::int64_t zero) {

@@ -24,8 +24,8 @@ struct kernel_of<ops::ReverseSequence> {
   }
 
  private:
-  /// Copies what lies together behind the sequence axis. (The length is looked up for each, which
-  /// is cheap beside the copy.)
+  /// Copies pieces that lie together behind the sequence axis. (The length is looked up for each,
+  /// which is cheap beside the copy.)
   template <class T>
   static void reverse(const ops::ReverseSequence& op, const Tensor& x, const T* lengths,
                       const Tensor& y, const KernelCall& call) {
@@ -37,7 +37,7 @@ struct kernel_of<ops::ReverseSequence> {
       const auto length = static_cast<std::int64_t>(lengths[b]);
       if (length < 0 || length > extent) return call.fail({1, {length, b, extent}});
     }
-    // A piece is as long as one length holds for it: up to the batch axis, if that is further in.
+    // A piece is as long as one length applies to it: up to the batch axis, if that is further in.
     const std::size_t last = std::max(axis, outer);
     std::int64_t size = size_of(x.dtype);
     for (std::size_t i = last + 1; i < x.extents.size(); ++i) size *= x.extents[i];

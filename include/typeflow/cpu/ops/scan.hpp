@@ -2,9 +2,9 @@
 #pragma once
 
 // Kernels of ops/reduce/scan.hpp and cumulative.hpp. Every line of elements along the axis is
-// walked in order, so the bits of a result depend on nothing but the elements. Lines run beside one
-// another: in SIMD lanes where they lie side by side, else two at a time, so that one addition
-// needn't wait for the other. Threads share the lines.
+// walked in order, so the bits of a result depend only on the elements. Lines run beside one
+// another: in SIMD lanes if they lie side by side, otherwise two at a time, so that one addition
+// need not wait for the other. Threads share the lines.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ TYPEFLOW_INLINE V combine(const O& op, const V& a, const V& b) {
   }
 }
 
-// What follows a state: of numbers or vectors, computed in C.
+// The next state of a scan, from numbers or vectors, computed in C.
 struct NextSum {
   template <class L, class C, class V>
   TYPEFLOW_INLINE static V next(const V& state, const V* x) {
@@ -109,7 +109,7 @@ class Scan {
   static constexpr int N = L::size;
   static constexpr int vectors = 4;
   static constexpr std::int64_t block = vectors * N;  ///< neighbouring lines
-  static constexpr int together = 2;                  ///< lines that don't fill vectors
+  static constexpr int together = 2;                  ///< lines at a time that do not fill vectors
 
   static std::int64_t grain(std::int64_t size) {
     return std::max<std::int64_t>(1, chunk_size / std::max<std::int64_t>(size, 1));
@@ -126,7 +126,7 @@ class Scan {
       walk<1>(base + j, static_cast<int>(std::min<std::int64_t>(N, end - j)));
     }
   }
-  /// U vectors of lines; of the last, `count` lines.
+  /// U vectors of lines; the last has `count` lines.
   template <int U>
   TYPEFLOW_INLINE void walk(std::int64_t at, int count) const {
     V state[U];
@@ -178,11 +178,11 @@ class Scan {
 
   const T* in_[Inputs];
   T* out_;
-  std::int64_t length_;  ///< of the axis
+  std::int64_t length_;  ///< length of the axis
   std::int64_t inner_ = 1;
   std::int64_t lines_;
-  std::int64_t first_;  ///< where a line begins
-  std::int64_t step_;   ///< from one element of it to the next
+  std::int64_t first_;  ///< the beginning of a line
+  std::int64_t step_;   ///< distance between elements of a line
   bool exclusive_;
   C start_;
 };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/index/scatter.hpp and scatter_nd.hpp: slices of a variable, or of a copy of a
-// tensor, changed in place, in the order of the indices.
+// Kernels of ops/index/scatter.hpp: slices of a variable, changed in place, in the order of the
+// indices.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "typeflow/cpu/ops/gather.hpp"
-#include "typeflow/cpu/ops/movement.hpp"
 #include "typeflow/ops/index/scatter.hpp"
-#include "typeflow/ops/index/scatter_nd.hpp"
-#include "typeflow/ops/state/assign_slice.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
@@ -33,39 +34,68 @@ struct kernel_of<ops::ScatterMul> : scatter_kernel<ops::ScatterMul> {};
 template <>
 struct kernel_of<ops::ScatterUpdate> : scatter_kernel<ops::ScatterUpdate> {};
 
+/// Indices and their positions, sorted; equal indices follow one another in their order. Threads
+/// share out the slices.
 template <>
-struct kernel_of<ops::ReplaceSlices> {
-  template <class A, class T>
-  static void run(const ops::ReplaceSlices& op, const Tensor* in, const Tensor* out,
-                  const KernelCall& call) {
-    const detail::IndexLoops loops = detail::flat_loops(out->extents, in[2].size(), 1);
-    if (!check_indices(call, op.indexing, in[2], loops.extent)) return;
-    const T* const x = static_cast<const T*>(in[0].data);
-    T* const y = static_cast<T*>(out->data);
-    parallel(call, out->size(), 4 * chunk_size, [&](std::int64_t begin, std::int64_t end) {
-      std::copy(x + begin, x + end, y + begin);
-    });
-    scatter_slices(loops, in[2], static_cast<const T*>(in[1].data), y, call,
-                   [](const T&, const T& b) { return b; });
-  }
-};
-
-template <>
-struct kernel_of<ops::AssignSlice> {
+struct kernel_of<ops::ScatterHalves> {
   template <class A>
-  static void run(const ops::AssignSlice& op, const Tensor* in, const Tensor* out,
+  static void run(const ops::ScatterHalves& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    if (in->size() == 0) return;
-    const Strides from(*in);
-    const Strides to(*out);
-    StridedCopy copy(*in);
-    std::int64_t start = 0;
-    for (std::size_t i = 0; i < out->extents.size(); ++i) {
-      start += op.begin[i] * to[i];
-      copy.add_axis(in->extents[i], from[i], op.step[i] * to[i]);
+    const detail::IndexLoops loops =
+        detail::flat_loops(out->extents, in[1].size(), static_cast<int>(op.axes));
+    if (!check_indices(call, op.indexing, in[1], loops.extent)) return;
+    if (out->dtype == DType::bfloat16) {
+      update<bfloat16>(op, loops, in, out, call);
+    } else {
+      update<float16>(op, loops, in, out, call);
     }
-    visit_size(in->dtype, [&]<class T>(T) {
-      copy.run<A>(call, static_cast<const T*>(in->data), static_cast<T*>(out->data) + start);
+  }
+
+ private:
+  struct Place {
+    std::int64_t index;
+    std::int64_t value;
+    bool operator<(const Place& other) const {
+      return index != other.index ? index < other.index : value < other.value;
+    }
+  };
+  static constexpr std::int64_t width = 64;
+
+  template <class T>
+  static void update(const ops::ScatterHalves& op, const detail::IndexLoops& loops,
+                     const Tensor* in, const Tensor* out, const KernelCall& call) {
+    std::vector<Place> places;
+    visit_integer(in[1].dtype, [&](auto zero) {
+      const auto* const index = static_cast<const decltype(zero)*>(in[1].data);
+      for (std::int64_t i = 0; i < loops.count; ++i) {
+        if (const std::int64_t at = detail::to_index(index[i]); is_inside(at, loops.extent)) {
+          places.push_back({at, i});
+        }
+      }
+    });
+    std::sort(places.begin(), places.end());
+    const auto* const values = static_cast<const float*>(in[0].data);
+    T* const target = static_cast<T*>(out->data);
+    const auto count = static_cast<std::int64_t>(places.size());
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / std::max(width, loops.inner));
+    parallel(call, count, grain, [&](std::int64_t begin, std::int64_t end) {
+      const auto at = [&](std::int64_t i) { return places[static_cast<std::size_t>(i)]; };
+      for (std::int64_t i = begin, next = begin; i < end; i = next) {
+        while (next < count && at(next).index == at(i).index) ++next;
+        if (i > 0 && at(i - 1).index == at(i).index) continue;  // another thread's
+        T* const slice = target + at(i).index * loops.inner;
+        for (std::int64_t first = 0; first < loops.inner; first += width) {
+          const std::int64_t elements = std::min(width, loops.inner - first);
+          float sums[width];
+          for (std::int64_t r = 0; r < elements; ++r)
+            sums[r] = static_cast<float>(slice[first + r]);
+          for (std::int64_t k = i; k < next; ++k) {
+            const float* const value = values + at(k).value * loops.inner + first;
+            for (std::int64_t r = 0; r < elements; ++r) sums[r] = op(sums[r], value[r]);
+          }
+          for (std::int64_t r = 0; r < elements; ++r) slice[first + r] = static_cast<T>(sums[r]);
+        }
+      }
     });
   }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/index/segment_folds.hpp: as ScatterSum's, with another fold.
+// Kernels of ops/index/segment_folds.hpp: like ScatterSum's, with another fold.
 
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/ops/index/segment_folds.hpp"

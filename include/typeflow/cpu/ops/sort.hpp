@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernel of ops/index/sort.hpp. Elements become keys, unsigned integers in the same order,
-// which are sorted by their bytes with their positions, the last byte first (LSD radix sort):
-// equals stay in the order of positions. A few of many are chosen first: groups of elements, lanes
-// of vectors, have a largest each, and what is less than the k-th of these is none of the k
-// largest. Since no two elements are equal in the order asked for, any way to find it gives the
-// same.
+// The kernel of ops/index/sort.hpp. Elements become keys, unsigned integers in the same order.
+// These are sorted with their positions by their bytes, the last byte first (LSD radix sort), so
+// equal keys stay in the order of positions.
+//
+// If few of many elements are wanted, they are selected first. Groups of elements, lanes of
+// vectors, each have a largest element; elements less than the k-th of these are none of the k
+// largest. No two elements are equal in the required order, so every method gives the same result.
 
 #include <algorithm>
 #include <bit>
@@ -44,7 +45,7 @@ class Sorter {
     for (std::int64_t i = begin; i < end; ++i) add(row, i);
     write(order, end - begin);
   }
-  /// The first `count` positions of a row of so many.
+  /// The first `count` positions of a row of this length.
   void choose(const T* row, std::int32_t* order, std::int64_t count, std::int64_t length) {
     const std::int64_t vectors = length / N;
     const std::int64_t groups = std::max<std::int64_t>(2, (4 * count + N - 1) / N);  // vectors
@@ -66,7 +67,7 @@ class Sorter {
       return key != other.key ? key < other.key : position < other.position;
     }
   };
-  static constexpr int few = 48;  ///< items that are compared
+  static constexpr int few = 48;  ///< items that are sorted by comparing
 
   using L = Lanes<(sizeof(T) > 4), A>;
   static constexpr int N = L::size;
@@ -113,7 +114,7 @@ class Sorter {
     Item* to = other_.data();
     for (int d = 0; d < digits; ++d) {
       std::uint32_t* const place = counts[d];
-      if (place[from->key >> 8 * d & 255u] == n) continue;  // one digit for all
+      if (place[from->key >> 8 * d & 255u] == n) continue;  // all have the same digit
       std::uint32_t next = 0;
       for (int i = 0; i < 256; ++i) next += std::exchange(place[i], next);
       for (std::size_t i = 0; i < n; ++i) to[place[from[i].key >> 8 * d & 255u]++] = from[i];
@@ -122,8 +123,8 @@ class Sorter {
     return from;
   }
 
-  /// Makes items of elements among which the `count` largest are. Group i is lane i % N of the
-  /// vectors i / N, i / N + groups, ...
+  /// Makes items of elements that include the `count` largest. Group i is lane i % N of the vectors
+  /// i / N, i / N + groups, ...
   void filter(const T* row, std::int64_t count, std::int64_t length, std::int64_t groups) {
     const std::int64_t end = length / N * N;
     largest_.resize(static_cast<std::size_t>(groups * lanes));
@@ -158,7 +159,7 @@ class Sorter {
   }
   static constexpr int lanes = static_cast<int>(Values::size);  // more than N for floats as doubles
 
-  /// In the order of the elements, but for NaN, which is as large as infinity.
+  /// A number in the order of the elements, but NaN is as large as infinity.
   static Values comparable(const T* at) {
     const Values x = compared<L, A, T>(L::load(at));
     if constexpr (is_batch<T>) {
@@ -170,7 +171,7 @@ class Sorter {
 
   std::vector<Item> items_;
   std::vector<Item> other_;
-  std::vector<C> largest_;  // of groups
+  std::vector<C> largest_;  // the largest of each group
 };
 
 template <>
@@ -212,8 +213,8 @@ struct kernel_of<ops::TopK> {
     });
   }
 
-  /// Merges [first, middle) and [middle, last), both in order. (std::inplace_merge of libstdc++ is
-  /// built on what it has deprecated, which clang reports.)
+  /// Merges [first, middle) and [middle, last), both sorted. (libstdc++'s std::inplace_merge uses
+  /// deprecated parts of it, which clang reports.)
   template <class B>
   static void merge(std::int32_t* first, const std::int32_t* middle, const std::int32_t* last,
                     const B& before) {
@@ -224,7 +225,7 @@ struct kernel_of<ops::TopK> {
     }
   }
 
-  /// A long row by several threads: parts are sorted, then merged two by two.
+  /// Sorts a long row by several threads: parts are sorted, then merged two by two.
   template <class A, class T, bool Ascending>
   static void sort_parts(const T* row, std::int32_t* order, std::int64_t length,
                          const KernelCall& call) {

@@ -2,7 +2,7 @@
 #pragma once
 
 // The kernel of ops/index/stitch.hpp: one pass over the rows in order, on one thread, so that the
-// last row of a place wins.
+// last row for a place wins.
 
 #include <algorithm>
 #include <cstdint>

@@ -28,7 +28,7 @@ struct kernel_of<ops::Unique> {
   }
 
  private:
-  /// Open addressing: a power of two, at least two for each element.
+  /// Open addressing: the table's size is a power of two, at least twice the number of elements.
   static std::int64_t slot_count(std::int64_t elements) {
     const std::int64_t least = std::max<std::int64_t>(checked_product(2, elements), 2);
     constexpr std::int64_t most = std::int64_t{1} << 62;  // a power of two, more than memory has
@@ -36,7 +36,7 @@ struct kernel_of<ops::Unique> {
         std::bit_ceil(static_cast<std::uint64_t>(std::min(least, most))));
   }
 
-  /// The same for equal elements.
+  /// A hash, the same for equal elements.
   template <class T>
   static std::uint64_t bits_of(const T& x) {
     if constexpr (detail::is_complex_number<T>) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What vector functions are made of: polynomials, powers of two, exponents and signs of batches.
+// The parts of vector functions: polynomials, powers of two, exponents and signs of batches.
 //
-// No lane looks at another one, and there is no fused multiply-add but simd::fma: an element has
-// the same bits wherever in a batch it is, in batches of any size. What has to be exact for
-// accuracy is so without fused multiply-adds, too: constants that are multiplied by a whole number
-// have as many zero bits at their end.
+// No lane reads another one, and simd::fma is the only fused multiply-add. So an element has the
+// same bits anywhere in a batch, and in batches of any size. Products that must be exact for
+// accuracy are exact without fused multiply-adds, too: constants that are multiplied by a whole
+// number end with as many zero bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Format {
   static constexpr int mantissa = std::numeric_limits<T>::digits - 1;
   static constexpr Bits bias = std::numeric_limits<T>::max_exponent - 1;
   static constexpr int width = 8 * static_cast<int>(sizeof(T));
-  /// 1.5 * 2^mantissa: added to a number below 2^(mantissa - 2) it rounds this to a whole one,
+  /// 1.5 * 2^mantissa. Adding it to a number below 2^(mantissa - 2) rounds that to a whole number,
   /// whose two's complement is then in the lower bits of the sum.
   static constexpr T rounder = static_cast<T>(Bits{3} << (mantissa - 1));
 };
@@ -49,18 +49,22 @@ struct VectorBase {
     return y;
   }
 
-  /// NaN stays NaN: x86's instructions give their second operand then, others NaN.
+  /// NaN stays NaN: x86's instructions then return their second operand, here x; others return NaN.
   TYPEFLOW_INLINE static V at_most(const V& x, T limit) { return xsimd::min(V(limit), x); }
   TYPEFLOW_INLINE static V at_least(const V& x, T limit) { return xsimd::max(V(limit), x); }
 
   TYPEFLOW_INLINE static V sign_of(const V& x) { return x & V(T(-0.0)); }
   TYPEFLOW_INLINE static V magnitude(const V& x) { return xsimd::abs(x); }
 
+  TYPEFLOW_INLINE static V neg(const V& x) { return x ^ V(T(-0.0)); }
+  TYPEFLOW_INLINE static V floor(const V& x) { return xsimd::floor(x) | sign_of(x); }
+  TYPEFLOW_INLINE static V ceil(const V& x) { return xsimd::ceil(x) | sign_of(x); }
+
   /// 2^n, which must be a normal number, for t = n + rounder.
   TYPEFLOW_INLINE static V power_of_two(const V& t) {
     return number((bits(t) << F::mantissa) + U(F::bias << F::mantissa));
   }
-  /// x 2^n, rounded once where it is too small for a normal number. |n| <= 2 bias, x in [1/2, 2].
+  /// x 2^n, rounded once if it is too small for a normal number. |n| <= 2 bias, x in [1/2, 2].
   TYPEFLOW_INLINE static V scaled(const V& x, const V& n, const V& t) {
 #if defined(__AVX512F__)
     if constexpr (std::is_base_of_v<xsimd::avx512f, A>) {

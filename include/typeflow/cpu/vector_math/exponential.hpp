@@ -3,8 +3,8 @@
 
 // exp, expm1, sigmoid, tanh and erf of batches.
 //
-// All go by e^x = 2^n e^r with |r| <= log(2) / 2, and e^r - 1 = r + r^2 p(r). The polynomials are
-// minimax ones (Remez), whose largest errors are said beside them, relative to e^r - 1 or erf.
+// All use e^x = 2^n e^r with |r| <= log(2) / 2, and e^r - 1 = r + r^2 p(r). The polynomials are
+// minimax ones (Remez). The largest errors are given beside them, relative to e^r - 1 or erf.
 
 #include "typeflow/cpu/vector_math/common.hpp"
 
@@ -87,13 +87,13 @@ struct Exponentials : VectorBase<T, A> {
   using C = ExponentialConstants<T>;
   using typename Base::V;
 
-  /// e^x, of x in [low, high].
+  /// e^x, for x in [low, high].
   TYPEFLOW_INLINE static V exp(const V& x) {
     const Reduced e = reduced(Base::at_most(Base::at_least(x, C::low), C::high));
     return Base::scaled(V(T(1)) + e.expm1, e.n, e.t);
   }
 
-  /// 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): 2^n would be infinite before its product is.
+  /// 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)), because 2^n would be infinite before its product is.
   TYPEFLOW_INLINE static V expm1(const V& x) {
     const Reduced e = reduced(Base::at_most(Base::at_least(x, -C::far), C::high));
     const V half = Base::power_of_two(e.t - V(T(1)));
@@ -101,7 +101,7 @@ struct Exponentials : VectorBase<T, A> {
     return select(Base::magnitude(x) < V(C::tiny), x, y + y);
   }
 
-  /// With e^-|x|, which is finite: a small result keeps its bits.
+  /// By e^-|x|, which is finite, so that a small result keeps its bits.
   TYPEFLOW_INLINE static V sigmoid(const V& x) {
     const V e = exp(-Base::magnitude(x));
     return select(x < V(T(0)), e, V(T(1))) / (V(T(1)) + e);

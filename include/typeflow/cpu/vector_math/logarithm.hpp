@@ -46,7 +46,7 @@ struct Logarithms : VectorBase<T, A> {
     return with_limits(x, V(T(0)), of_parts(n, m.mantissa - V(T(1))));
   }
 
-  /// Of 1 + x as it is rounded n is taken, f from x.
+  /// n is taken from 1 + x as rounded, f from x.
   TYPEFLOW_INLINE static V log1p(const V& x) {
     const Parts m = parts(V(T(1)) + x);
     const V down = Base::number((U(2 * F::bias) - m.exponent) << F::mantissa);  // 2^-n
@@ -61,7 +61,7 @@ struct Logarithms : VectorBase<T, A> {
     V n;
     V mantissa;  ///< 1 + f
   };
-  /// Of a normal number above 0.
+  /// For a normal number above 0.
   TYPEFLOW_INLINE static Parts parts(const V& x) {
     constexpr auto one = F::bias << F::mantissa;
     const U shifted = Base::bits(x) + U(one - C::sqrt_half);
@@ -89,7 +89,7 @@ struct Logarithms : VectorBase<T, A> {
     }
   }
 
-  /// y; -infinity where x is at its lower limit, NaN below; infinity of infinity.
+  /// y; -infinity where x is at its lower limit, NaN below, infinity for infinity.
   TYPEFLOW_INLINE static V with_limits(const V& x, const V& low, const V& y) {
     const V inside = select(x < V(Base::infinity), y, x);
     const V outside = select(x == low, V(-Base::infinity), V(std::numeric_limits<T>::quiet_NaN()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// pow of batches: of floats e^(b log|a|) in double, which has more digits than the product loses;
-// of doubles the C++ library's, one by one.
+// pow of batches. For floats it is e^(b log|a|) in double, which has more digits than the product
+// loses. For doubles it is the C++ library's, one by one.
 
 #include <cmath>
 
@@ -46,8 +46,8 @@ struct Powers : VectorBase<T, A> {
     }
   }
 
-  /// a^b from |a|^b, by the C standard's rules: a negative number has powers with whole exponents
-  /// alone, and 1^b, a^0 and (-1)^infinity are 1.
+  /// a^b from |a|^b, by the rules of the C standard: a negative number has powers with whole
+  /// exponents only; 1^b, a^0 and (-1)^infinity are 1.
   TYPEFLOW_INLINE static V with_sign(const V& a, const V& b, const V& power) {
     const V one(T(1));
     const V infinity(Base::infinity);

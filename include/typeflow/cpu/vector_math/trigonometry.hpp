@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// sin and cos of batches: x = n pi/2 + r with |r| <= pi/4, by parts of pi/2 whose products with n
-// are exact (W. J. Cody and W. Waite, Software Manual for the Elementary Functions, 1980), and a
-// polynomial of each function. Elements that are too large for that are given to the C++ library,
-// one by one.
+// sin and cos of batches: x = n pi/2 + r with |r| <= pi/4, and a polynomial for each function. The
+// products of n with the parts of pi/2 are exact (W. J. Cody and W. Waite, Software Manual for the
+// Elementary Functions, 1980). The C++ library computes elements that are too large for that, one
+// by one.
 
 #include <cmath>
 

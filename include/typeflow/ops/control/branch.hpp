@@ -6,14 +6,15 @@
 //   auto y = tf::cond(tf::less(loss, 1.0f), [&] { return x * 2.0f; }, [&] { return x; });
 //   auto z = tf::switch_case(k, [&] { return a; }, [&] { return b; }, [&] { return c; });
 //
-// A branch is a function without arguments that gives a structure of tensors (front/structure.hpp)
-// or nothing; what it reads from outside it captures. Only the one that is taken runs, its effects
-// included. An expression made before is computed before, whichever is taken.
+// A branch is a function without arguments that returns a structure of tensors
+// (front/structure.hpp) or nothing. It captures outer tensors that it reads. Only the branch that
+// is taken runs, with its effects. An expression that was made before is computed in any case.
 
 #include <source_location>
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/front/control_gradient.hpp"
 #include "typeflow/front/structure.hpp"
 #include "typeflow/ops/control/region.hpp"
 
@@ -21,7 +22,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// What a branch gives, with plain tensors; void for one that gives nothing, or an effect.
+/// The result of a branch, with plain tensors; void for a branch that returns nothing, or an
+/// effect.
 template <class F>
 using BranchResult = decltype(std::declval<F&>()());
 template <class R>
@@ -78,6 +80,7 @@ constexpr auto branch(Graph& to, Id selector, const ir::SourceLine& at, First& f
   graph.source = at;
   Pool<Id> inputs;
   inputs.push(selector);
+  graph.control_gradient = &control_gradient;
   const Id token = ir::ControlBuilder(graph, regions).add(ops::Branch{}, inputs);
   if constexpr (std::is_void_v<R>) {
     return Effect(to, token);
@@ -92,9 +95,9 @@ constexpr auto branch(Graph& to, Id selector, const ir::SourceLine& at, First& f
 
 }  // namespace detail
 
-/// What `yes` gives where the predicate, a boolean scalar, is true, else what `no` gives. Both give
-/// a structure of tensors of the same element types and shapes; or neither gives anything (or an
-/// effect), and cond itself is an effect. The branch that is not taken does not run.
+/// The result of `yes` if the predicate, a boolean scalar, is true, otherwise that of `no`. Both
+/// return structures of tensors with the same element types and shapes. Or both return nothing (or
+/// an effect); cond is then an effect. The other branch does not run.
 template <TypedExpr P, class Yes, class No>
 constexpr auto cond(const P& predicate, Yes&& yes, No&& no,
                     std::source_location at = std::source_location::current()) {
@@ -126,13 +129,13 @@ constexpr auto cond(const P& predicate, Yes&& yes, No&& no,
     if constexpr (agree && fits && together) {
       return detail::branch(predicate.graph(), predicate.id(), source_line(at), yes, no);
     } else if constexpr (!std::is_void_v<R>) {
-      return R{};  // one mistake is enough: what follows compiles
+      return R{};  // one mistake is enough: later code compiles
     }
   }
 }
 
-/// What branch number `index` gives, an int32 scalar; one that is outside of them takes the last.
-/// All give the same, as those of cond.
+/// The result of branch number `index`, an int32 scalar; an index out of range takes the last
+/// branch. The branches return equal structures, as those of cond.
 template <TypedExpr I, class First, class... F>
   requires(!std::is_same_v<std::remove_cvref_t<First>, std::source_location>)
 constexpr auto switch_case(const I& index, First&& first, F&&... rest) {
@@ -164,7 +167,8 @@ constexpr auto switch_case(const I& index, First&& first, F&&... rest) {
                   "device; say where the result is to be, with on<D>(g, f), in all or in none");
     if constexpr (agree && fits && together) {
       ir::Graph& graph = index.graph();
-      const ir::SourceLine at = graph.node_of(index.id()).source;  // a pack leaves no room for it
+      const ir::SourceLine at =
+          graph.node_of(index.id()).source;  // a pack leaves no place for a source_location
       return detail::branch(index.graph(), index.id(), at, first, rest...);
     } else if constexpr (!std::is_void_v<R>) {
       return R{};

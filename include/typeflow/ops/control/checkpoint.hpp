@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is computed again for its gradient instead of being kept until then.
+// Functions that are computed again for their gradient, instead of being kept in memory until then.
 //
 //   for (int i = 0; i < 20; ++i) x = tf::checkpointed([&](auto h) { return block(g, h); }, x);
 //
-// A net's training step keeps what the gradients of its layers need, of all layers at once. Of what
-// a checkpointed function computes nothing is kept but its results: its gradient computes the rest
-// again, from its arguments and captures. That takes the time of the function once more.
+// A net's training step keeps the values that the gradients of its layers need, for all layers at
+// the same time. Of a checkpointed function it keeps only the results. The function's gradient
+// computes the other values again, from its arguments and captures. That takes the time of the
+// function once more.
 
 #include <concepts>
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/front/control_gradient.hpp"
 #include "typeflow/front/structure.hpp"
 #include "typeflow/ops/control/region.hpp"
 
@@ -20,8 +22,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// What reads a variable's present value moves out of the region: it is read once, and its value is
-/// what both computations are given, whatever is assigned between them.
+/// Moves reads of variables' present values out of the region. Each is read once, and both
+/// computations get that value, whatever is assigned between them.
 constexpr void read_outside(ir::Graph& graph, Id region) {
   const Id parent = graph.regions[region].parent;
   for (Id id = graph.regions[region].first_node; id < graph.nodes.size(); ++id) {
@@ -32,7 +34,7 @@ constexpr void read_outside(ir::Graph& graph, Id region) {
   }
 }
 
-/// A mistake if the region has effects, which would happen twice.
+/// Records a mistake if the region has effects, because they would happen twice.
 constexpr void refuse_effects(ir::Graph& graph, Id region) {
   const ir::Range accesses = graph.regions[region].accesses;
   if (accesses.count == 0) return;
@@ -55,12 +57,12 @@ constexpr void refuse_effects(ir::Graph& graph, Id region) {
 
 }  // namespace detail
 
-/// f(arguments...), a structure of tensors, whose gradient computes it again instead of using what
-/// it computed the first time: of all that f computes nothing but its results is kept until then. f
-/// may capture what was made before, and draw random numbers, which are the same both times.
-/// Numbers are those that f(arguments...) gives; they can differ in the last bit where a product
-/// and a sum are rounded once (fma) in one of the two and not in the other, as in
-/// docs/control_flow.md.
+/// f(arguments...), a structure of tensors. Its gradient computes f again, instead of using values
+/// that were kept: only f's results are kept until then. f may capture outer tensors, and may draw
+/// random numbers, which are equal both times.
+///
+/// Values equal those of f(arguments...), up to the last bit where a product and a sum are rounded
+/// once (fma) in one of the two and not in the other; see docs/control_flow.md.
 ///
 /// Errors, at compile time: f assigns variables or has other effects. TensorFlow's
 /// tf.recompute_grad, JAX's jax.checkpoint.
@@ -86,6 +88,7 @@ constexpr auto checkpointed(F&& f, const First& first, const Rest&... rest) {
       graph.source = at;
       Pool<Id> regions;
       regions.push(region);
+      graph.control_gradient = &detail::control_gradient;
       const Id token = ir::ControlBuilder(graph, regions).add(ops::Checkpoint{}, {});
       detail::refuse_effects(graph, region);
       Pool<Id> values;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Loops that carry a state: while_loop and fori_loop. (Those along tensors' first axis: scan.hpp.)
+// Loops that carry a state: while_loop and fori_loop. (scan.hpp has loops along tensors' first
+// axis.)
 //
 //   auto [i, x] = tf::while_loop([&](auto i, auto x) { return tf::less(i, n); },
 //                                [&](auto i, auto x) { return std::tuple{i + 1, x * w}; },
 //                                std::tuple{zero, x0});
 //   auto x5 = tf::fori_loop(0, 5, [&](auto i, auto x) { return x * w; }, x0);
 //
-// A state is a structure of tensors (front/structure.hpp), which keeps its type from one iteration
-// to the next. A body is traced once. It may read and assign variables, draw random numbers (others
-// in each iteration) and have other effects, which happen in each iteration. A variable's handle is
-// its value when the run starts, there too; its present value is v.read().
+// A state is a structure of tensors (front/structure.hpp). It keeps its type from one iteration to
+// the next. A body is traced once. It may read and assign variables, draw random numbers (anew in
+// each iteration) and have other effects, which happen in each iteration. In a body, too, a
+// variable's handle is its value at the start of the run; v.read() is its present value.
 
 #include <concepts>
 #include <source_location>
@@ -19,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/front/control_gradient.hpp"
 #include "typeflow/front/structure.hpp"
 #include "typeflow/ops/control/loop_operands.hpp"
 #include "typeflow/ops/control/region.hpp"
@@ -28,16 +30,17 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct WhileOptions {
-  /// The most iterations; a run in which the condition still holds after them fails. 0: no limit,
-  /// and no gradient.
+  /// The most iterations. A run fails if the condition still holds after them. 0: unlimited, and
+  /// without a gradient.
   std::int64_t max_iterations = 0;
-  /// How many iterations may overlap. They do so where several devices share them: not yet.
+  /// How many iterations may overlap. They only do so if several devices share them, which does not
+  /// exist yet.
   int parallel_iterations = 10;
 };
 
 namespace detail {
 
-/// Calls f with a state, a tuple's elements as arguments of their own.
+/// Calls f with a state. The elements of a tuple become separate arguments.
 template <class F, class S>
 constexpr decltype(auto) call_with(F& f, const S& state) {
   return f(state);
@@ -83,7 +86,7 @@ constexpr const Id* parameters_of(const ir::Graph& graph, Id region) {
   return graph.lists.data() + graph.regions[region].parameters.first;
 }
 
-/// The values of a loop's results: last states, then what is put together along axis 0.
+/// A loop's results: the last states, then the outputs stacked along axis 0.
 constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, ops::Loop op,
                                 Pool<Id> inputs, bool at_least_once, const ir::SourceLine& source) {
   graph.source = source;
@@ -105,6 +108,7 @@ constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, ops::
     for (int k = 0; k < type.dims.rank; ++k) dims.append(type.dims.extent[k]);
     types.push(graph.intern(Type(type.dtype, dims)));
   }
+  graph.control_gradient = &control_gradient;
   const Id token = builder.add(op, inputs);
   Pool<Id> results;
   for (int i = 0; i < types.size(); ++i) {
@@ -140,8 +144,8 @@ constexpr Pool<Id> trace_while(Graph& to, C& condition, F& body, const S& init,
                       start, false, source);
 }
 
-/// A loop of so many iterations. `body(index, state, slices)` gives the next states' values, and
-/// then those of what is put together.
+/// A loop with this trip count. `body(index, state, slices)` gives the next states, and then the
+/// values to stack.
 template <class F>
 constexpr Pool<Id> trace_counted(Graph& to, Extent count, const Pool<Id>& init,
                                  const Pool<Id>& sliced, bool reversed, F&& body,
@@ -171,11 +175,12 @@ constexpr Pool<Id> trace_counted(Graph& to, Extent count, const Pool<Id>& init,
 
 }  // namespace detail
 
-/// The state after as many iterations as the condition holds before: body(state), while
-/// condition(state). A std::tuple of states is given as arguments of their own. An iteration's
-/// state has the structure, element types and shapes of the first.
-/// With options.max_iterations the loop has a gradient: what that needs of an iteration is saved,
-/// in memory for as many as there may be.
+/// The state after the last iteration: state := body(state), while condition(state). The elements
+/// of a std::tuple become separate arguments. The state keeps its structure, element types and
+/// shapes.
+///
+/// With options.max_iterations the loop has a gradient. The values that it needs are saved in
+/// memory for that many iterations.
 ///
 /// Errors: in a run, more than options.max_iterations.
 template <class C, class F, Structure S>
@@ -211,12 +216,12 @@ constexpr auto while_loop(C&& condition, F&& body, const S& init, const WhileOpt
           detail::trace_while(g, condition, body, init, options, source_line(at));
       return detail::structure_of<State>(g, results.data());
     } else {
-      return State{};  // one mistake is enough: what follows compiles
+      return State{};  // one mistake is enough: later code compiles
     }
   }
 }
 
-/// body(i, state) for i = begin, ..., end - 1, one after the other; init if there is none.
+/// state := body(i, state) for i = begin, ..., end - 1, starting from init.
 template <class F, Structure S>
 constexpr auto fori_loop(std::int32_t begin, std::int32_t end, F&& body, const S& init,
                          std::source_location at = std::source_location::current()) {
@@ -255,11 +260,11 @@ constexpr auto fori_loop(std::int32_t begin, std::int32_t end, F&& body, const S
           source_line(at));
       return detail::structure_of<State>(g, results.data());
     } else {
-      return State{};  // one mistake is enough: what follows compiles
+      return State{};  // one mistake is enough: later code compiles
     }
   }
 }
-/// The same with an effect for a body, which carries no state: body(i). It is an effect.
+/// The same without a state: body(i) returns an effect, and so does this.
 template <class F>
 constexpr Effect fori_loop(Graph& g, std::int32_t begin, std::int32_t end, F&& body,
                            std::source_location at = std::source_location::current()) {
@@ -283,7 +288,7 @@ constexpr Effect fori_loop(Graph& g, std::int32_t begin, std::int32_t end, F&& b
   }
 }
 /// The same with bounds that a run computes, int32 scalars. It has a gradient if
-/// options.max_iterations says how many iterations there may be.
+/// options.max_iterations limits its iterations.
 ///
 /// Errors: in a run, more than options.max_iterations.
 template <TypedExpr B, TypedExpr E, class F, Structure S>

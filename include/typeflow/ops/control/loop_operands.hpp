@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Products of a loop's body of which an operand is the same in all iterations, a weight: what of
-// them can be done once for all.
+// Moves work on loop-invariant operands out of a loop: products in its body with a matrix, a
+// weight, that is the same in all iterations.
 
 #include "typeflow/ops/control/region.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Whether a value is outside of a region, and has elements.
+/// Whether a value is outside of a region, and is a tensor.
 constexpr bool is_outside(const Graph& graph, Id value, Id region) {
   return !graph.is_token(value) && region_of(graph, value) != region;
 }
 
-/// Has products of slices and of a matrix from outside computed outside of a loop, in one product
-/// of all slices: in the body a slice of that takes the product's place. `inputs`: of the loop, to
-/// which those tensors are added.
+/// Moves products of slices with an outer matrix out of the loop, as one product of all slices. In
+/// the body a slice of the result replaces the product. The new tensors are added to `inputs`, the
+/// loop's.
 constexpr void multiply_slices_outside(Graph& graph, Id region, ops::Loop& op, Pool<Id>& inputs) {
   const Region body = graph.regions[region];
   Pool<Id> parameters;
@@ -41,7 +41,7 @@ constexpr void multiply_slices_outside(Graph& graph, Id region, ops::Loop& op, P
     graph.source = node.source;
     const AnyExpr all{&graph, inputs[slice - 1]};
     inputs.push(matmul(all, AnyExpr{&graph, b}, false, product.b()).id);
-    // The node becomes the parameter that it is replaced by: nodes stand before their users.
+    // The node becomes the parameter that replaces it, because nodes stand before their users.
     (void)sizeof(typeflow::detail::BindOp<ops::BlockInput>);
     graph.nodes[id].op = &record<ops::BlockInput>;
     graph.nodes[id].inputs = {};
@@ -55,8 +55,8 @@ constexpr void multiply_slices_outside(Graph& graph, Id region, ops::Loop& op, P
   graph.regions[region].parameters = list;
 }
 
-/// Has the matrices transposed outside of a loop, once, that its body multiplies with transposed: a
-/// kernel has to copy such a b before each product.
+/// Transposes matrices once, outside of the loop, if its body multiplies with them transposed. A
+/// kernel would have to copy such a b before each product.
 constexpr void transpose_outside(Graph& graph, Id region) {
   const Region body = graph.regions[region];
   const int count = graph.nodes.size();

@@ -16,11 +16,13 @@
 //   p::connect(i, p::next_iteration(state.on_true * p::enter_constant(n, frame)));
 //   auto last = p::leave(state.on_false);
 //
-// A value may be dead: of the two that a Switch gives, the one of the side that the predicate does
-// not take is, and so is what is computed of it, up to a Merge. A frame is all iterations of a
-// loop; its values exist once in each. What is well formed becomes branches and loops with regions
-// (passes/recognize.hpp) as soon as gradients are asked for, or when the model is compiled. Dead
-// values and tags are what interpret/dataflow.hpp runs.
+// A value may be dead. Of a Switch's two results one is: that of the side which the predicate does
+// not take. Everything computed from it is dead, too, up to a Merge. A frame is all iterations of a
+// loop; its values exist once in each iteration.
+//
+// Well-formed primitives become branches and loops with regions (passes/recognize.hpp), as soon as
+// gradients are asked for, or when the model is compiled. interpret/dataflow.hpp runs them with
+// dead values and tags.
 
 #include <source_location>
 #include <type_traits>
@@ -33,37 +35,37 @@ namespace ops {
 
 struct primitive : operation_base {
   static constexpr Kind kind = Kind::primitive;
-  static constexpr Derivative derivative = Derivative::missing;  // regions have one
+  static constexpr Derivative derivative = Derivative::missing;  // regions have a gradient
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
 };
 
-/// Inputs: a value, a boolean scalar. Outputs: the value if that is false, the value if it is true;
-/// the other one is dead.
+/// Inputs: a value and a boolean scalar. Outputs: the value if the scalar is false, and the value
+/// if it is true. The other one is dead.
 struct Switch : primitive {
   static constexpr std::string_view name = "Switch";
 };
 
-/// Of two inputs the one that is not dead, and its number. With one input, the begin of a loop:
-/// that input in the first iteration, then what comes over the back edge (ir::Graph::back_edge).
+/// The input that is not dead, of two, and its number. With one input, the beginning of a loop:
+/// that input in the first iteration, then the value of the back edge (ir::Graph::back_edge).
 struct Merge : primitive {
   static constexpr std::string_view name = "Merge";
 };
 
-/// A value of outside in a frame: in its first iteration, or (`constant`) in all of them.
+/// Brings an outer value into a frame: into its first iteration, or into all of them (`constant`).
 struct Enter : primitive {
   static constexpr std::string_view name = "Enter";
   std::int32_t frame;  ///< see ir::Graph::frame
   std::int32_t constant;
 };
 
-/// The value that an iteration leaves its frame with: the one in which it is not dead.
+/// The value with which an iteration leaves its frame: in the one iteration in which it is not
+/// dead.
 struct Leave : primitive {
   static constexpr std::string_view name = "Leave";
 };
 
-/// A value in the iteration after this one, in which it is dead if it is so here: then there is
-/// none.
+/// A value in the next iteration. If it is dead, there is no next iteration.
 struct NextIteration : primitive {
   static constexpr std::string_view name = "NextIteration";
 };
@@ -76,7 +78,7 @@ struct LoopCond : primitive {
 }  // namespace ops
 
 namespace ir {
-/// Makes branches and loops of a graph's primitives (passes/recognize.hpp).
+/// Replaces a graph's primitives by branches and loops (passes/recognize.hpp).
 constexpr void recognize(Graph& graph);
 }  // namespace ir
 
@@ -88,6 +90,7 @@ constexpr Id primitive_node(ir::Graph& graph, const O& op, const Pool<Id>& input
                             Id type) {
   (void)sizeof(BindOp<O>);
   graph.recognize = &ir::recognize;
+  graph.primitives = true;
   const auto words = encode(op);
   const Id node = graph.add_node(record<O>, inputs.data(), inputs.size(), results, words.data(),
                                  static_cast<int>(words.size()));
@@ -102,7 +105,7 @@ constexpr Id primitive_of(ir::Graph& graph, const O& op, Id input, int results =
   return primitive_node(graph, op, inputs, results, graph.values[input].type);
 }
 
-/// A Merge of two values: that of its first result.
+/// A Merge of two values; returns its first result.
 constexpr Id merge_node(ir::Graph& graph, Id a, Id b, const ir::SourceLine& at) {
   graph.source = at;
   Pool<Id> inputs;
@@ -122,20 +125,20 @@ inline constexpr bool same_tensors = std::is_same_v<typename A::element, typenam
 
 namespace primitives {
 
-/// A loop's frame: which values enter it, by enter(x, frame).
+/// A loop's frame. Values enter it by enter(x, frame).
 struct Frame {
   Graph* graph = nullptr;
   Id number = none;  ///< see ir::Graph::frame
 };
 
-/// What switch_ gives.
+/// The results of switch_.
 template <class X>
 struct Switched {
   X on_false;
   X on_true;
 };
 
-/// What merge_with_index gives: the value, and the number of the input that it is, an int32 scalar.
+/// The results of merge_with_index: the value, and the number of its input, an int32 scalar.
 template <class X>
 struct Merged {
   X value;
@@ -149,8 +152,8 @@ constexpr Frame frame(Graph& g, const WhileOptions& options = {}) {
   return {&g, graph.add_frame({most > 0 ? most : 0})};
 }
 
-/// Switch: x in one of two places, on_true or on_false, as the predicate, a boolean scalar, says.
-/// In the other one it is dead. (S) x () -> (S), (S)
+/// Switch: x as on_true or on_false, depending on the predicate, a boolean scalar. The other one is
+/// dead. (S) x () -> (S), (S)
 template <TypedExpr X, TypedExpr P>
 constexpr auto switch_(const X& x, const P& predicate,
                        std::source_location at = std::source_location::current()) {
@@ -167,8 +170,8 @@ constexpr auto switch_(const X& x, const P& predicate,
   return Switched<E>{E(x.graph(), first), E(x.graph(), first + 1)};
 }
 
-/// Merge: of two values the one that is not dead, and which one it is. They come from the two sides
-/// of a Switch, or are computed of what does. (S) x (S) -> (S), ()
+/// Merge: the one of two values that is not dead, and its number. They come from the two sides of a
+/// Switch, or are computed from these. (S) x (S) -> (S), ()
 template <TypedExpr A, TypedExpr B>
 constexpr auto merge_with_index(const A& a, const B& b,
                                 std::source_location at = std::source_location::current()) {
@@ -178,7 +181,7 @@ constexpr auto merge_with_index(const A& a, const B& b,
   const Id merged = detail::merge_node(a.graph(), a.id(), b.id(), source_line(at));
   return Merged<E>{E(a.graph(), merged), Expr<std::int32_t>(a.graph(), merged + 1)};
 }
-/// Merge: of two values the one that is not dead. (S) x (S) -> (S)
+/// Merge: the one of two values that is not dead. (S) x (S) -> (S)
 template <TypedExpr A, TypedExpr B>
 constexpr auto merge(const A& a, const B& b,
                      std::source_location at = std::source_location::current()) {
@@ -187,8 +190,8 @@ constexpr auto merge(const A& a, const B& b,
   return detail::plain_t<A>(a.graph(),
                             detail::merge_node(a.graph(), a.id(), b.id(), source_line(at)));
 }
-/// Merge, of a loop's state: what enters the frame in the first iteration, and what `connect` names
-/// in those after it. (S) -> (S)
+/// Merge for a loop's state: the value that enters the frame in the first iteration, then the value
+/// that `connect` names. (S) -> (S)
 template <TypedExpr X>
 constexpr auto merge(const X& entered, std::source_location at = std::source_location::current()) {
   ir::Graph& graph = entered.graph();
@@ -197,7 +200,8 @@ constexpr auto merge(const X& entered, std::source_location at = std::source_loc
                             detail::primitive_of(graph, ops::Merge{}, entered.id()));
 }
 
-/// Enter: a state's first value, in the frame's first iteration: an argument for merge. (S) -> (S)
+/// Enter: a state's initial value, in the frame's first iteration; an argument for merge. (S) ->
+/// (S)
 template <TypedExpr X>
 constexpr auto enter(const X& x, const Frame& frame,
                      std::source_location at = std::source_location::current()) {
@@ -206,7 +210,7 @@ constexpr auto enter(const X& x, const Frame& frame,
   return detail::plain_t<X>(x.graph(),
                             detail::primitive_of(graph, ops::Enter{{}, frame.number, 0}, x.id()));
 }
-/// Enter of a loop invariant: a value from outside in all iterations of the frame. (S) -> (S)
+/// Enter of a loop invariant: an outer value, in all iterations of the frame. (S) -> (S)
 template <TypedExpr X>
 constexpr auto enter_constant(const X& x, const Frame& frame,
                               std::source_location at = std::source_location::current()) {
@@ -216,8 +220,8 @@ constexpr auto enter_constant(const X& x, const Frame& frame,
                             detail::primitive_of(graph, ops::Enter{{}, frame.number, 1}, x.id()));
 }
 
-/// LoopCond: that there is another iteration if the predicate, a boolean scalar of the frame, is
-/// true. () -> ()
+/// LoopCond: there is another iteration if the predicate, a boolean scalar of the frame, is true.
+/// () -> ()
 template <TypedExpr P>
 constexpr auto loop_cond(const P& predicate,
                          std::source_location at = std::source_location::current()) {
@@ -238,7 +242,7 @@ constexpr auto leave(const X& x, std::source_location at = std::source_location:
   return detail::plain_t<X>(x.graph(), detail::primitive_of(graph, ops::Leave{}, x.id()));
 }
 
-/// NextIteration: x in the next iteration of its frame: an argument for connect. (S) -> (S)
+/// NextIteration: x in the next iteration of its frame; an argument for connect. (S) -> (S)
 template <TypedExpr X>
 constexpr auto next_iteration(const X& x,
                               std::source_location at = std::source_location::current()) {
@@ -247,7 +251,7 @@ constexpr auto next_iteration(const X& x,
   return detail::plain_t<X>(x.graph(), detail::primitive_of(graph, ops::NextIteration{}, x.id()));
 }
 
-/// The back edge of a loop: what `state`, a merge(enter(x, frame)), is in the next iteration.
+/// The back edge of a loop: the value of `state`, a merge(enter(x, frame)), in the next iteration.
 template <TypedExpr M, TypedExpr N>
 constexpr void connect(const M& state, const N& next,
                        std::source_location at = std::source_location::current()) {

@@ -3,13 +3,13 @@
 
 // Branches and loops in the graph: nodes that own regions.
 //
-// A region is opened, its nodes are added as any others, and it is closed with its results; then
-// the node that owns it is added, with what its regions read from outside among its inputs. So
-// passes see an ordinary node, and lowering makes a graph of each region, which they go over by
-// itself (passes/region_graph.hpp).
+// A region is opened, its nodes are added like any others, and it is closed with its results. Then
+// the node that owns it is added; its inputs include the outer values that its regions read. So
+// passes see an ordinary node. Lowering makes a graph of each region, which passes treat by itself
+// (passes/region_graph.hpp).
 //
-// Bodies are statements: all assignments and other effects in a region happen each time it runs.
-// What a loop's body computes from outer values alone is computed outside, once.
+// Bodies are statements: all assignments and other effects in a region happen each time it runs. A
+// loop's computations on outer values alone move outside, where they run once.
 
 #include <cstdint>
 #include <string_view>
@@ -21,12 +21,12 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// What a region is given each time it runs: parameter `index`. In a graph made of a region also
-/// what it reads from outside, counted on behind the parameters.
+/// Parameter `index` of a region: its input each time it runs. In the graph of a region, captures
+/// are such nodes, too, numbered behind the parameters.
 struct BlockInput : source {
   static constexpr Builtin builtin = Builtin::block_input;
   static constexpr std::string_view name = "BlockInput";
-  static constexpr SideEffect effect = SideEffect::reads;  // two are never one
+  static constexpr SideEffect effect = SideEffect::reads;  // never shared
   std::int32_t index;
 };
 
@@ -36,48 +36,47 @@ struct control : operation_base {
   static constexpr int flops = 0;
 };
 
-/// Runs one of its regions. Inputs: which one, a boolean (true for the first, false for the second)
-/// or an int32 (one outside of them for the last); then captures. All regions give results of the
-/// same types.
+/// Runs one of its regions. Inputs: the predicate, a boolean (true for the first region, false for
+/// the second) or an int32 (the last region if out of range); then captures. All regions give
+/// results of the same types.
 struct Branch : control {
   static constexpr std::string_view name = "Branch";
 };
 
-/// Runs its region. Inputs: captures. Its gradient runs the region again instead of having values
-/// of it saved.
+/// Runs its region. Inputs: captures. Its gradient runs the region again, instead of using saved
+/// values.
 struct Checkpoint : control {
   static constexpr std::string_view name = "Checkpoint";
 };
 
-/// Runs its last region over and over. Inputs: the states' first values, tensors that are
-/// taken apart along axis 0, captures. The body's parameters: the number of the iteration, an
-/// int32; the states; a slice of each such tensor. Its results: the states' next values, then
-/// slices that are put together along axis 0. Results of the loop: the states' last values, those
-/// tensors.
+/// Runs its last region repeatedly. Inputs: the initial states, the stacked inputs, captures. The
+/// body's parameters: the number of the iteration, an int32; the states; a slice of each stacked
+/// input. The body's results: the next states, then slices to stack along axis 0. The loop's
+/// results: the last states, the stacked outputs.
 ///
-/// With two regions the first, of the same parameters without slices, says before each iteration
-/// whether there is one. With one region that is not `limited` an int32 scalar, the input before
-/// the captures, says how many there are, `count` at most: the gradient of a loop with two regions.
-/// What such loops put together has as many rows as `count`; those that no iteration writes are
-/// zero in the second kind, and anything in the first, where only slices of them are ever read.
+/// With two regions, the first one is the condition; it has the same parameters without slices.
+/// With one region that is not `limited`, an int32 scalar, the input before the captures, is the
+/// trip count, at most `count`: this is the gradient of a loop with two regions. Stacked outputs of
+/// both kinds have `count` rows. Rows that no iteration writes are zero in the second kind. In the
+/// first they are undefined, and only slices that were written are read.
 struct Loop : control {
   static constexpr std::string_view name = "Loop";
-  Extent count;  ///< of iterations; with two regions the most, if there is a limit
+  Extent count;  ///< trip count; with two regions the most, if limited
   std::int32_t states;
-  std::int32_t slices;    ///< tensors that are taken apart
+  std::int32_t slices;    ///< stacked inputs
   std::int32_t reversed;  ///< 1: from the last slice to the first
-  std::int32_t limited;   ///< 0: as many as the first region or an input says
+  std::int32_t limited;   ///< 0: the first region or an input gives the trip count
 };
 
-/// One of the tensors that a branch or a loop gives, or how many iterations a loop of two regions
-/// did, an int32 scalar. Its input is that one's token.
+/// One of the results of a branch or loop, or the trip count of a loop with two regions, an int32
+/// scalar. Its input is the owner's token.
 struct Result : operation_base {
   static constexpr Kind kind = Kind::result;
   static constexpr Derivative derivative = Derivative::rule;
   static constexpr std::string_view name = "Result";
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
-  static constexpr std::int32_t iterations = -1;  ///< the index of their number
+  static constexpr std::int32_t iterations = -1;  ///< the index of the trip count
   std::int32_t index;
 };
 
@@ -85,14 +84,14 @@ struct Result : operation_base {
 
 namespace ir {
 
-/// Opens a region inside the current one: nodes go there.
+/// Opens a region inside the current one: new nodes belong to it.
 constexpr Id open_region(Graph& graph) {
   const Id region =
       graph.regions.push(Region{graph.region, none, graph.nodes.size(), {}, {}, {}, {}});
   graph.region = region;
   return region;
 }
-/// The region's parameters, of these types (numbers in Graph::types).
+/// The region's parameters, with these types (numbers in Graph::types).
 constexpr void add_parameters(Graph& graph, Id region, const Pool<Id>& types) {
   Pool<Id> values;
   for (int i = 0; i < types.size(); ++i) {
@@ -107,13 +106,13 @@ constexpr void close_region(Graph& graph, Id region, const Pool<Id>& results) {
 
 constexpr Id region_of(const Graph& graph, Id value) { return graph.node_of(value).region; }
 
-/// Whether a region is another, or lies inside it.
+/// Whether a region is another one, or lies inside of it.
 constexpr bool lies_in(const Graph& graph, Id region, Id outer) {
   while (region != none && region != outer) region = graph.regions[region].parent;
   return region == outer;
 }
 
-/// Constants and positions have no memory: a region has its own.
+/// Constants and positions have no memory, so a region has its own.
 constexpr bool is_made_anywhere(const Op& op) {
   return op.kind == Kind::source && op.builtin != Builtin::block_input &&
          op.builtin != Builtin::placeholder && op.builtin != Builtin::variable;
@@ -125,8 +124,8 @@ class ControlBuilder {
   constexpr ControlBuilder(Graph& graph, const Pool<Id>& regions)
       : graph_(graph), regions_(regions) {}
 
-  /// Has what a region computes from outer values alone computed outside. `at_least_once`: that it
-  /// runs is sure; else what might fail stays inside.
+  /// Moves a region's computations on outer values alone to the outer region. With `at_least_once`
+  /// the region is sure to run; otherwise operations that may fail stay inside.
   constexpr void hoist(Id region, bool at_least_once) {
     const Region record = graph_.regions[region];
     for (Id id = record.first_node; id < graph_.nodes.size(); ++id) {
@@ -141,7 +140,7 @@ class ControlBuilder {
     }
   }
 
-  /// The node's token. `inputs`: those before the captures.
+  /// Adds the node and returns its token. `inputs`: those before the captures.
   template <class O>
   constexpr Id add(const O& op, Pool<Id> inputs) {
     captured_ = Pool<Id>(graph_.values.size(), 0);
@@ -223,7 +222,7 @@ class ControlBuilder {
       if (access.variable == Access::outside || Access::decode(known).variable != access.variable) {
         continue;
       }
-      if (access.writes) known = code;  // a write stands for reads, too
+      if (access.writes) known = code;  // a write includes reads
       return;
     }
     accesses_.push(code);

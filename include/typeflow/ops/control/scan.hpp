@@ -5,8 +5,8 @@
 //
 //   auto [last, all] = tf::scan([&](auto h, auto x) { return std::pair{h + x, h * x}; }, h0, xs);
 //
-// Each iteration is given the next slice, where it lies, and writes its result where it belongs.
-// For states and bodies see loop.hpp.
+// Each iteration reads the next slice in place, and writes its result in place. For states and
+// bodies see loop.hpp.
 
 #include <array>
 #include <source_location>
@@ -20,7 +20,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 struct LoopOptions {
   bool reverse = false;  ///< from the last slice to the first; results keep their places
-  /// How many iterations may overlap. They do so where several devices share them: not yet.
+  /// How many iterations may overlap. They only do so if several devices share them, which does not
+  /// exist yet.
   int parallel_iterations = 10;
 };
 
@@ -85,7 +86,7 @@ struct StackOf<std::array<E, Count>, N> {
   using type = std::array<typename StackOf<E, N>::type, Count>;
 };
 
-/// Whether all tensors of a tuple, pair, array or tensor are like this.
+/// Whether all tensors of a tuple, pair, array or tensor fulfil a condition.
 template <class S, template <class> class Like>
 constexpr bool all_tensors() {
   if constexpr (TypedExpr<S>) {
@@ -103,7 +104,7 @@ inline constexpr bool is_pair_like = false;
 template <class S>
   requires is_tuple_like<S>
 inline constexpr bool is_pair_like<S> = std::tuple_size_v<S> == 2;
-/// The first tensor of one.
+/// The first tensor of a structure.
 template <class S>
 struct FirstTensor : FirstTensor<std::tuple_element_t<0, S>> {};
 template <TypedExpr X>
@@ -134,19 +135,19 @@ constexpr Extent length_of() {
   }
 }
 
-/// Whether a structure can be taken apart along axis 0.
+/// Whether a structure can be sliced along axis 0.
 template <class X>
 inline constexpr bool can_slice = all_tensors<X, CanSlice>();
 /// The extent of axis 0.
 template <class X>
 inline constexpr Extent length_along = length_of<typename FirstTensor<X>::type>();
-/// Whether all tensors have one extent along axis 0.
+/// Whether all tensors have the same extent along axis 0.
 template <class X>
 inline constexpr bool of_one_length = all_tensors<X, Along<length_along<X>>::template Same>();
 template <class X>
 using slice_of_t = typename SliceOf<plain_t<X>>::type;
 
-/// A scan of a function that gives a pair of a State and a Y.
+/// A scan with a function that returns a pair of a State and a Y.
 template <class State, class Y, class F, class S, class X>
 constexpr auto trace_scan(F&& f, const S& init, const X& xs, bool reverse,
                           const ir::SourceLine& source) {
@@ -169,9 +170,9 @@ constexpr auto trace_scan(F&& f, const S& init, const X& xs, bool reverse,
 
 }  // namespace detail
 
-/// Goes along axis 0 of `xs`, a tensor or a tuple, pair or array of tensors of one length:
-/// f(state, slice) gives a pair of the next state and a result. A pair of the last state, and the
-/// results put together along axis 0.
+/// Goes along axis 0 of `xs`: a tensor, or a tuple, pair or array of tensors of one length.
+/// f(state, slice) returns a pair of the next state and an output. Returns a pair of the last
+/// state, and the outputs stacked along axis 0.
 template <class F, Structure S, Structure X>
 constexpr auto scan(F&& f, const S& init, const X& xs, const LoopOptions& options = {},
                     std::source_location at = std::source_location::current()) {
@@ -220,7 +221,7 @@ constexpr auto scan(F&& f, const S& init, const X& xs, const LoopOptions& option
   }
 }
 
-/// f of each slice of `xs` along axis 0, put together along axis 0.
+/// f of each slice of `xs` along axis 0, stacked.
 template <class F, Structure X>
 constexpr auto map(F&& f, const X& xs, std::source_location at = std::source_location::current()) {
   constexpr bool slices = detail::can_slice<X>;
@@ -252,7 +253,7 @@ constexpr auto map(F&& f, const X& xs, std::source_location at = std::source_loc
   }
 }
 
-/// f(...f(f(init, x0), x1)..., xn), along axis 0 of `xs`: the last state.
+/// f(...f(f(init, x0), x1)..., xn) along axis 0 of `xs`: returns the last state.
 template <class F, Structure S, Structure X>
 constexpr auto fold_left(F&& f, const S& init, const X& xs,
                          std::source_location at = std::source_location::current()) {
@@ -292,7 +293,7 @@ constexpr auto fold_left(F&& f, const S& init, const X& xs,
                    init, xs, false, source_line(at))
             .first;
       } else {
-        return State{};  // one mistake is enough: what follows compiles
+        return State{};  // one mistake is enough: later code compiles
       }
     }
   }

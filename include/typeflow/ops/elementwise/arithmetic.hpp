@@ -7,10 +7,11 @@
 #include <cmath>
 
 #include "typeflow/ops/elementwise.hpp"
+#include "typeflow/ops/elementwise/functions.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What the sum y of two pads is (ops/shape/concat.hpp). Declared here for clang and nvcc, which
+/// The simplified sum y of two pads (ops/shape/concat.hpp). Declared here for clang and nvcc, which
 /// instantiate rules where they meet them.
 constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y);
 
@@ -31,7 +32,7 @@ struct Add : elementwise {
   static constexpr std::array<AnyExpr, 2> gradient(Add, auto, auto, auto, auto dy) {
     return {dy, dy};
   }
-  static constexpr AnyExpr simplify(Add, AnyExpr a, AnyExpr b, AnyExpr y) {
+  static constexpr AnyExpr simplify(Add, auto a, auto b, auto y) {
     if (is_constant(b, 0) && alike(a, y)) return a;
     if (is_constant(a, 0) && alike(b, y)) return b;
     return sum_of_pads(a, b, y);
@@ -79,7 +80,7 @@ struct Mul : elementwise {
   }
 };
 
-/// Division; of integers towards zero, and 0 where the divisor is 0.
+/// Division. Integers divide towards zero; an integer divided by 0 is 0.
 struct Div : elementwise {
   static constexpr std::string_view name = "Div";
   static constexpr Domain domain = Domain::numbers;
@@ -111,7 +112,7 @@ struct Neg : elementwise {
     if constexpr (std::is_integral_v<V>) {
       return static_cast<V>(0 - static_cast<std::uint64_t>(a));
     } else {
-      return -a;
+      return math::neg(a);
     }
   }
   static constexpr AnyExpr gradient(Neg, auto, auto, auto dy) { return -dy; }
@@ -120,8 +121,8 @@ struct Neg : elementwise {
   }
 };
 
-// Products and sums with one rounding. Models don't write them: passes/contract.hpp contracts a
-// product that only a sum uses, so that fused and unfused kernels round alike.
+// Products and sums with one rounding. Models do not write them. passes/contract.hpp makes them
+// where only a sum uses a product, so that fused and unfused kernels round alike.
 
 struct contracted : elementwise {
   static constexpr int flops = 2;

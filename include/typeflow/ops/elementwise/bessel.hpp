@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Modified Bessel functions of the first kind: bessel_i0, bessel_i1, and divided by e^|x|
-// bessel_i0e, bessel_i1e. They compute in double for every element type, as the other special
-// functions do.
+// Modified Bessel functions of the first kind: bessel_i0, bessel_i1, and bessel_i0e, bessel_i1e,
+// which are divided by e^|x|. They compute in double for every element type, like the other special
+// functions.
 
 #include <cmath>
 #include <concepts>
@@ -64,13 +64,16 @@ constexpr T bessel_i(int n, bool scaled, T x) {
 namespace ops {
 
 namespace bessel {
-// Not bessel_i1(x): its type is deduced, and for clang from that of a gradient that calls it.
+// Not bessel_i1(x): its type is deduced, which for clang depends on that of a gradient that calls
+// it.
 constexpr AnyExpr i1(const UntypedExpr auto& x);
 constexpr AnyExpr i1e(const UntypedExpr auto& x);
-/// I_1(x) / x from I_1, 1/2 at 0; so of the scaled one.
+/// I_1(x) / x, from I_1; 1/2 at 0. The same for the scaled one. 0 where I_1 is infinite, so that it
+/// can be subtracted from I_0, which is larger.
 constexpr AnyExpr over_x(const UntypedExpr auto& y, const UntypedExpr auto& x) {
   const AnyExpr zero = equal(x, 0);
-  return where(zero, 0.5, y / where(zero, 1, x));
+  const AnyExpr infinite = equal(abs(y), std::numeric_limits<double>::infinity());
+  return where(zero, 0.5, where(infinite, 0, y) / where(zero, 1, x));
 }
 }  // namespace bessel
 

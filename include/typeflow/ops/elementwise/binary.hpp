@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <source_location>
 
 #include "typeflow/ops/elementwise/compare.hpp"
@@ -31,8 +32,8 @@ struct Maximum : elementwise {
     }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Maximum, auto a, auto b, auto, auto dy) {
-    const AnyExpr first = greater_equal(a, b);
-    return {where(first, dy, 0), where(first, 0, dy)};
+    return {detail::apply_untyped(IfGreaterEqual{}, dy, a, b),
+            detail::apply_untyped(IfGreater{}, dy, b, a)};
   }
 };
 
@@ -49,8 +50,8 @@ struct Minimum : elementwise {
     }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Minimum, auto a, auto b, auto, auto dy) {
-    const AnyExpr first = less_equal(a, b);
-    return {where(first, dy, 0), where(first, 0, dy)};
+    return {detail::apply_untyped(IfGreaterEqual{}, dy, b, a),
+            detail::apply_untyped(IfGreater{}, dy, a, b)};
   }
 };
 
@@ -70,13 +71,12 @@ struct FloorDiv : elementwise {
       }
       return quotient;
     } else {
-      using std::floor;
-      return floor(a / b);
+      return math::floor(a / b);
     }
   }
 };
 
-/// What floordiv leaves: a - floordiv(a, b) * b.
+/// The remainder of floordiv: a - floordiv(a, b) * b.
 struct FloorMod : elementwise {
   static constexpr std::string_view name = "FloorMod";
   static constexpr Domain domain = Domain::real;
@@ -115,16 +115,25 @@ struct Pow : elementwise {
     }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Pow, auto a, auto b, auto y, auto dy) {
-    // a^0 is 1 everywhere, at 0 too, where 0 * 0^-1 would be NaN.
-    const AnyExpr less_one = where(equal(b, 0), 1, b - 1);
-    const AnyExpr positive = greater(a, 0);
-    const AnyExpr logarithm = log(where(positive, a, 1));
-    // Not pow(...): its type is deduced, and for clang from that of this gradient.
-    const AnyExpr power = detail::apply_untyped(Pow{}, a, less_one);
-    return {dy * (b * power), where(positive, dy * (y * logarithm), 0)};
+    const AnyExpr of_b = detail::apply_untyped(IfGreater{}, dy * (y * logarithm(a, y)), a, 0);
+    return {dy * slope(a, b), where(equal(y, y), of_b, y)};
   }
 
  private:
+  /// b a^(b-1); 0 where that is 0 times infinity. That is at b = 0, where a^0 is 1 for every a, and
+  /// at infinite b, where a^b is 0 for every a between -1 and 1, or for every other a.
+  static constexpr AnyExpr slope(const auto& a, const auto& b) {
+    // Not pow(...): its type is deduced, which for clang depends on that of the gradient.
+    const auto power = [&](const auto& x) { return detail::apply_untyped(Pow{}, a, x); };
+    if (is_constant(b) && !is_constant(b, 0)) return b * power(b - 1);
+    const AnyExpr overflows = equal(abs(1 / a), std::numeric_limits<double>::infinity());
+    const AnyExpr y = power(where(logical_and(equal(b, 0), overflows), 1, b - 1));
+    return where(equal(y, 0), 0, b * y);
+  }
+  /// log(a); 0 where a is not positive, and where a^b is 0, as at infinite a.
+  static constexpr AnyExpr logarithm(const auto& a, const auto& y) {
+    return log(where(logical_and(greater(a, 0), not_equal(y, 0)), a, 1));
+  }
   template <class V>
   static constexpr V integer_power(V a, V b) {
     if constexpr (std::is_signed_v<V>) {
@@ -150,14 +159,20 @@ struct Atan2 : floating {
   }
   static constexpr std::array<AnyExpr, 2> gradient(Atan2, auto y, auto x, auto, auto dy) {
     const AnyExpr scaled = dy / (square(x) + square(y));
-    return {scaled * x, -(scaled * y)};
+    return {scaled * unless_infinite(x), -(scaled * unless_infinite(y))};
+  }
+
+ private:
+  /// x, but 0 where it is infinite. The angle does not change there, and 0 times x would be NaN.
+  static constexpr AnyExpr unless_infinite(const auto& x) {
+    return where(equal(abs(x), std::numeric_limits<double>::infinity()), 0, x);
   }
 };
 
 }  // namespace ops
 
-/// The larger of two, elementwise; NaN where either is NaN. The gradient goes to the larger, to a
-/// where they are equal.
+/// The larger of two, elementwise; NaN where either is NaN. The gradient goes to the larger one;
+/// where they are equal, to a; where either is NaN, it is NaN for both.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto maximum(const A& a, const B& b,
@@ -173,8 +188,8 @@ constexpr auto maximum(const A& a, const B& b,
   return detail::apply_at(at, ops::Maximum{}, a, b);
 }
 
-/// The smaller of two, elementwise; NaN where either is NaN. The gradient goes to the smaller, to a
-/// where they are equal.
+/// The smaller of two, elementwise; NaN where either is NaN. The gradient goes to the smaller one;
+/// where they are equal, to a; where either is NaN, it is NaN for both.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto minimum(const A& a, const B& b,
@@ -191,7 +206,7 @@ constexpr auto minimum(const A& a, const B& b,
 }
 
 /// a / b rounded towards minus infinity, elementwise: floordiv(-7, 2) is -4. An integer divided by
-/// zero is 0; of floating-point numbers it is floor(a / b). No gradient flows, as in TensorFlow.
+/// zero is 0; for floating-point numbers it is floor(a / b). It has no gradient, as in TensorFlow.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto floordiv(const A& a, const B& b,
@@ -224,9 +239,12 @@ constexpr auto mod(const A& a, const B& b,
   return detail::apply_at(at, ops::FloorMod{}, a, b);
 }
 
-/// a^b, elementwise; floating-point numbers as std::pow. Integers wrap around, and to a negative
-/// power they are the whole part of 1 / a^-b: 1, -1 or 0 (TensorFlow has an error there).
-/// The gradient for b is that of a > 0, and 0 elsewhere.
+/// a^b, elementwise. Floating-point numbers behave as std::pow. Integers wrap around; with a
+/// negative exponent the result is 1 / a^-b truncated to 1, -1 or 0 (TensorFlow has an error
+/// there).
+///
+/// The gradient for a is 0 where b is 0, for infinite a, too. The gradient for b is NaN where a^b
+/// is NaN, and 0 elsewhere where a <= 0.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto pow(const A& a, const B& b,
@@ -242,8 +260,8 @@ constexpr auto pow(const A& a, const B& b,
   return detail::apply_at(at, ops::Pow{}, a, b);
 }
 
-/// The angle of the point (x, y) in (-pi, pi], elementwise; as std::atan2, zeros and infinities
-/// included.
+/// The angle of the point (x, y) in (-pi, pi], elementwise, as std::atan2, including zeros and
+/// infinities. The gradient is NaN at (0, 0), where the angle jumps, and 0 at infinite points.
 template <class Y, class X>
   requires Operands<Y, X>
 constexpr auto atan2(const Y& y, const X& x,
@@ -271,8 +289,8 @@ constexpr auto squared_difference(const A& a, const B& b,
   return square(detail::apply_at(at, ops::Sub{}, a, b), at);
 }
 
-/// x where low <= x <= high, else the nearer of the two, elementwise; NaN stays NaN, and where
-/// low > high it is low. The gradient for x is 1 where low <= x <= high.
+/// x limited to [low, high], elementwise. NaN stays NaN; where low > high the result is low. The
+/// gradient for x is 1 where low <= x <= high, NaN where x is NaN, and 0 elsewhere.
 template <class X, class Low, class High>
   requires Operands<X, Low, High>
 constexpr auto clip_by_value(const X& x, const Low& low, const High& high,

@@ -15,8 +15,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// The shape of x's bytes as elements of another type: of the same shape if these are as large; an
-/// axis more of smaller ones, an axis less of larger ones. no_dims if x has no such axis.
+/// The shape of x's bytes as elements of another type. Elements of equal size keep it, smaller ones
+/// add an axis, larger ones remove one. no_dims if x has no such axis.
 constexpr Dims bitcast_dims(const Type& x, DType to) {
   const int from_size = size_of(x.dtype);
   const int to_size = size_of(to);
@@ -78,9 +78,9 @@ struct Bitcast : custom {
 
 }  // namespace ops
 
-/// The bytes of x as elements of type T: (S) -> (S) if they are as large, (S) -> (S,k) for T that
-/// is k times smaller, (S,k) -> (S) for T that is k times larger. Booleans have no such form. No
-/// gradient flows.
+/// The bytes of x as elements of type T. (S) -> (S) for types of equal size; (S) -> (S,k) for a T
+/// that is k times smaller; (S,k) -> (S) for a T that is k times larger. Not for booleans. It has
+/// no gradient.
 template <Element T, TypedExpr X>
 constexpr auto bitcast(const X& x, std::source_location at = std::source_location::current()) {
   using Rule = detail::BitcastRule<X, dtype_of<T>>;

@@ -2,7 +2,7 @@
 #pragma once
 
 // Operations on the bits of integers: bitwise_and, bitwise_or, bitwise_xor, invert, left_shift,
-// right_shift. No gradient flows through them.
+// right_shift. They have no gradient.
 
 #include <cstdint>
 #include <source_location>
@@ -49,7 +49,7 @@ struct Invert : bitwise {
   }
 };
 
-/// Shifts. C++ leaves those by a negative number of bits, or by as many as there are, undefined.
+/// Shifts. In C++ a shift by a negative number of bits, or by all bits or more, is undefined.
 struct shift : bitwise {
   template <class V>
   static constexpr bool in_range(V count) {
@@ -77,7 +77,7 @@ struct RightShift : shift {
 
 }  // namespace ops
 
-/// The bits that are set in both of two integers, elementwise.
+/// The bits that are set in both integers, elementwise.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto bitwise_and(const A& a, const B& b,
@@ -90,7 +90,7 @@ constexpr auto bitwise_and(const A& a, const B& b,
   return detail::apply_at(at, ops::BitwiseAnd{}, a, b);
 }
 
-/// The bits that are set in either of two integers, elementwise.
+/// The bits that are set in at least one of two integers, elementwise.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto bitwise_or(const A& a, const B& b,
@@ -116,7 +116,7 @@ constexpr auto bitwise_xor(const A& a, const B& b,
   return detail::apply_at(at, ops::BitwiseXor{}, a, b);
 }
 
-/// The bits that are not set in an integer, elementwise; -x - 1 if it is signed.
+/// The bits that are not set in an integer, elementwise; for signed integers -x - 1.
 template <Tensor X>
 constexpr auto invert(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::integers, X>,
@@ -124,9 +124,9 @@ constexpr auto invert(const X& x, std::source_location at = std::source_location
   return detail::apply_at(at, ops::Invert{}, x);
 }
 
-/// The bits of integers moved up by a number of places, elementwise; zeros follow, and what leaves
-/// the type is lost. 0 where the number is negative or not less than the type's bits, as in NumPy
-/// (TensorFlow leaves that open).
+/// The bits of integers shifted to the left, elementwise; zeros follow, and high bits are lost. 0
+/// where the number of places is negative or at least the number of bits, as in NumPy (TensorFlow
+/// leaves that open).
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto left_shift(const A& a, const B& count,
@@ -139,9 +139,9 @@ constexpr auto left_shift(const A& a, const B& count,
   return detail::apply_at(at, ops::LeftShift{}, a, count);
 }
 
-/// The bits of integers moved down by a number of places, elementwise; zeros follow, in signed
-/// types copies of the sign: floor(a / 2^count). 0, or -1 where a is negative, where the number is
-/// negative or not less than the type's bits, as in NumPy (TensorFlow leaves that open).
+/// The bits of integers shifted to the right, elementwise: floor(a / 2^count). Zeros follow; in
+/// signed types copies of the sign. Where the number of places is negative or at least the number
+/// of bits, 0, or -1 where a is negative, as in NumPy (TensorFlow leaves that open).
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto right_shift(const A& a, const B& count,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// cast<T>(x); identity(x) and stop_gradient(x), which are x but for the gradient.
+// cast<T>(x); identity(x) and stop_gradient(x), which equal x but have other gradients.
 
 #include <source_location>
 
@@ -11,7 +11,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// Conversion of the element type, as detail::convert_element does it.
+/// Converts the element type, by detail::convert_element.
 struct Cast : elementwise {
   static constexpr std::string_view name = "Cast";
   static constexpr Domain domain = Domain::any;
@@ -45,12 +45,12 @@ struct Cast : elementwise {
 
 }  // namespace ops
 
-/// What a view of x, y, is (ops/shape/shape_ops.hpp).
+/// The simplified view y of x (ops/shape/shape_ops.hpp).
 constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y);
 
 namespace ops {
 
-/// The same elements in the same order: no code.
+/// The same elements in the same order: needs no code.
 struct view : operation_base {
   static constexpr Kind kind = Kind::view;
   static constexpr AnyExpr simplify(const auto&, AnyExpr x, AnyExpr y) { return viewed(x, y); }
@@ -65,7 +65,7 @@ struct Identity : view {
   static constexpr AnyExpr gradient(Identity, auto, auto, auto dy) { return dy; }
 };
 
-/// The same tensor, through which no gradient flows.
+/// The same tensor, but with no gradient.
 struct StopGradient : view {
   static constexpr std::string_view name = "StopGradient";
   static constexpr bool takes_strings = true;
@@ -82,9 +82,10 @@ constexpr AnyExpr cast_to(const AnyExpr& x, DType type) {
                   Type(type, x.dims()));
 }
 
-/// x with elements of type T. Floating-point numbers are rounded to the nearest; to integers they
-/// are truncated towards zero, NaN becomes 0, and what is too large the largest. Integers wrap
-/// around. A complex number's real part is what becomes a real one; to bool is x != 0.
+/// x with elements of type T. Floating-point numbers are rounded to the nearest. To integers they
+/// are truncated towards zero; NaN becomes 0, and numbers that do not fit become the nearest that
+/// does. Integers wrap around. Of a complex number a real type takes the real part. To bool it is x
+/// != 0.
 template <Element T, TypedExpr X>
 constexpr auto cast(const X& x, std::source_location at = std::source_location::current()) {
   detail::mark(at, x);
@@ -97,13 +98,13 @@ constexpr AnyExpr cast(const X& x) {
 
 namespace detail {
 
-/// f(x); of numbers of 16 bits f(x as float), rounded to 16 bits. What is made of several
-/// operations is then rounded once, and nothing overflows on the way.
+/// f(x); for 16-bit numbers f(x as float), rounded to 16 bits. A composition of several operations
+/// is then rounded once, and nothing overflows on the way.
 template <class F>
 constexpr AnyExpr in_float(const AnyExpr& x, const F& f) {
   return is_half_precision(x.dtype()) ? cast_to(f(cast_to(x, DType::float32)), x.dtype()) : f(x);
 }
-/// The same for typed expressions, whose results have x's element type.
+/// The same for typed expressions; the result has x's element type.
 template <TypedExpr X, class F>
 constexpr auto in_float(const X& x, const F& f, const std::source_location& at) {
   if constexpr (is_half<typename X::element>) {
@@ -115,7 +116,7 @@ constexpr auto in_float(const X& x, const F& f, const std::source_location& at) 
 
 }  // namespace detail
 
-/// x, as a tensor of its own: a gradient for it counts only what is computed from it.
+/// x as a tensor of its own. A gradient for it counts only values that are computed from it.
 template <TypedExpr X>
 constexpr auto identity(const X& x, std::source_location at = std::source_location::current()) {
   detail::mark(at, x);
@@ -127,7 +128,7 @@ constexpr AnyExpr identity(const X& x) {
   return add_node(*x.graph, ops::Identity{}, &x.id, 1, x.graph->values[x.id].type);
 }
 
-/// x, through which no gradient flows.
+/// x, but no gradient flows back through it.
 template <TypedExpr X>
 constexpr auto stop_gradient(const X& x,
                              std::source_location at = std::source_location::current()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Comparisons, logical operations and where. Operators == and < are not overloaded: == on handles
-// would read as a comparison of references, and is deleted with a text that says what to write.
+// Comparisons, logical operations and where. Operators do not compare tensors: == of handles would
+// read as a comparison of references. They say which function to write instead.
 
 #include <source_location>
 
@@ -218,7 +218,7 @@ constexpr auto logical_and(const A& a, const B& b,
   return detail::apply_at(at, ops::LogicalAnd{}, a, b);
 }
 
-/// a or b, elementwise, of boolean tensors.
+/// a or b (or both), elementwise, of boolean tensors.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto logical_or(const A& a, const B& b,
@@ -234,7 +234,7 @@ constexpr auto logical_or(const A& a, const B& b,
   return detail::apply_at(at, ops::LogicalOr{}, a, b);
 }
 
-/// Whether one of a and b holds and the other does not, elementwise, of boolean tensors.
+/// Exactly one of a and b, elementwise, of boolean tensors.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto logical_xor(const A& a, const B& b,
@@ -255,7 +255,7 @@ constexpr auto logical_not(const X& x, std::source_location at = std::source_loc
   return detail::apply_at(at, ops::LogicalNot{}, x);
 }
 
-/// yes where the condition holds, no elsewhere; the three broadcast.
+/// `yes` where the condition is true, `no` elsewhere; the three broadcast.
 template <TypedExpr C, class A, class B>
   requires TypedOperands<A, B>
 constexpr auto where(const C& condition, const A& yes, const B& no,
@@ -288,11 +288,55 @@ constexpr AnyExpr where(const AnyExpr& condition, const A& yes, const B& no,
   return add_node(graph, ops::Select{}, ids, 3, Type(element, dims));
 }
 
-/// Not a comparison of elements: write equal(a, b).
+// These operators do not compile. Each says which function to write.
+
 template <class A, class B>
   requires TypedOperands<A, B>
-constexpr auto operator==(const A&, const B&) {
-  static_assert(detail::always_false<A>, "a == b does not compare tensors: use equal(a, b)");
+constexpr auto operator==(const A& a, const B& b) {
+  (void)sizeof(
+      detail::requirement<"a == b does not compare tensors: use equal(a, b)", detail::never<A>>);
+  static_assert(detail::never<A>, "a == b does not compare tensors: use equal(a, b)");
+  return equal(a, b);
+}
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator!=(const A& a, const B& b) {
+  (void)sizeof(detail::requirement<"a != b does not compare tensors: use not_equal(a, b)",
+                                   detail::never<A>>);
+  static_assert(detail::never<A>, "a != b does not compare tensors: use not_equal(a, b)");
+  return not_equal(a, b);
+}
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator<(const A& a, const B& b) {
+  (void)sizeof(
+      detail::requirement<"a < b does not compare tensors: use less(a, b)", detail::never<A>>);
+  static_assert(detail::never<A>, "a < b does not compare tensors: use less(a, b)");
+  return less(a, b);
+}
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator<=(const A& a, const B& b) {
+  (void)sizeof(detail::requirement<"a <= b does not compare tensors: use less_equal(a, b)",
+                                   detail::never<A>>);
+  static_assert(detail::never<A>, "a <= b does not compare tensors: use less_equal(a, b)");
+  return less_equal(a, b);
+}
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator>(const A& a, const B& b) {
+  (void)sizeof(
+      detail::requirement<"a > b does not compare tensors: use greater(a, b)", detail::never<A>>);
+  static_assert(detail::never<A>, "a > b does not compare tensors: use greater(a, b)");
+  return greater(a, b);
+}
+template <class A, class B>
+  requires TypedOperands<A, B>
+constexpr auto operator>=(const A& a, const B& b) {
+  (void)sizeof(detail::requirement<"a >= b does not compare tensors: use greater_equal(a, b)",
+                                   detail::never<A>>);
+  static_assert(detail::never<A>, "a >= b does not compare tensors: use greater_equal(a, b)");
+  return greater_equal(a, b);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Complex numbers from and to their parts. Arithmetic, sums and comparisons for equality take
-// complex tensors like others; gradients do not go through them.
+// Complex numbers from their parts, and their parts. Arithmetic, sums, == and != take complex
+// tensors like others. Complex tensors have no gradients.
 
 #include <cmath>
 #include <complex>
@@ -28,7 +28,7 @@ struct Complex : elementwise {
   }
 };
 
-/// A real number of a complex one.
+/// Base of functions from complex to real numbers.
 struct of_complex : elementwise {
   static constexpr Domain domain = Domain::complex;
   static constexpr DType result(DType element) {
@@ -76,7 +76,7 @@ struct Conj : elementwise {
 
 }  // namespace ops
 
-/// re + i im, elementwise, of float or double: a tensor of std::complex of them.
+/// re + i im, elementwise, for float or double: a tensor of std::complex.
 template <class A, class B>
   requires Operands<A, B>
 constexpr auto complex(const A& re, const B& im,
@@ -109,7 +109,7 @@ constexpr auto angle(const X& z, std::source_location at = std::source_location:
   return detail::apply_at(at, ops::Angle{}, z);
 }
 
-/// The absolute value of a complex tensor's elements, without overflow on the way: a real tensor.
+/// The absolute value of a complex tensor's elements, without overflow on the way; a real tensor.
 template <Tensor X>
 constexpr auto complex_abs(const X& z, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::complex, X>,

@@ -14,9 +14,9 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace math {
 
-/// e^(-x^2) of a SIMD batch, to the precision of exp: x^2 rounds, and what is lost of it is found
-/// by splitting x in halves (Dekker, A floating-point technique for extending the available
-/// precision, 1971).
+/// e^(-x^2) for a SIMD batch, with the precision of exp. The rounding error of x^2 is found by
+/// splitting x in halves (Dekker, A floating-point technique for extending the available precision,
+/// 1971).
 template <class V>
 constexpr V exp_of_minus_square(const V& x) {
   constexpr bool wide = sizeof(typename V::value_type) == 8;
@@ -29,8 +29,8 @@ constexpr V exp_of_minus_square(const V& x) {
   return y - y * lost;
 }
 
-/// The x in (-1, 1) -> y of erf(y) = x, from the quantile of the normal distribution: Wichura,
-/// Algorithm AS 241 (Applied Statistics 37, 1988), PPND16.
+/// erfinv: x in (-1, 1) -> the y with erf(y) = x, from the quantile of the normal distribution:
+/// Wichura, Algorithm AS 241 (Applied Statistics 37, 1988), PPND16.
 template <std::same_as<double> T>
 constexpr T erfinv(T x) {
   constexpr double a[] = {2.5090809287301226727e+3, 3.3430575583588128105e+4,

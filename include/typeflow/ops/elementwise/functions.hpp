@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The functions that bodies of operations call: math::exp(x) and others. V is a number in the
-// interpreter, and for a GPU, where they are the C++ library's, or a SIMD batch, where they are
-// those of typeflow/cpu/vector_math.hpp. (What a body calls exp(x), without the namespace, is
-// xsimd's for batches, slower and less precise.)
+// The functions for bodies of operations: math::exp(x) and others. In the interpreter and on a GPU,
+// V is a number, and they are the C++ library's. In kernels V is a SIMD batch, and they are those
+// of typeflow/cpu/vector_math.hpp. (In a body, exp(x) without the namespace is xsimd's for batches,
+// which is slower and less precise.)
 
 #include <cmath>
 #include <complex>
@@ -18,10 +18,36 @@ constexpr T select(bool condition, T yes, T no) {
   return condition ? yes : no;
 }
 
-/// Functions of a SIMD batch, as static members; specialised for the batches that there are.
+/// Functions of a SIMD batch, as static members; specialised for the existing batch types.
 template <class V>
 struct OfBatch;
 
+/// x with the other sign, also for zeros. (xsimd 8.1 negates as 0 - x on AVX-512.)
+template <class V>
+constexpr V neg(const V& x) {
+  if constexpr (Element<V>) {
+    return static_cast<V>(-x);
+  } else {
+    return OfBatch<V>::neg(x);
+  }
+}
+/// The whole-number functions keep the sign of x, also for zeros. (xsimd 8.1's do not on SSE2.)
+template <class V>
+constexpr V floor(const V& x) {
+  if constexpr (Element<V>) {
+    return std::floor(x);
+  } else {
+    return OfBatch<V>::floor(x);
+  }
+}
+template <class V>
+constexpr V ceil(const V& x) {
+  if constexpr (Element<V>) {
+    return std::ceil(x);
+  } else {
+    return OfBatch<V>::ceil(x);
+  }
+}
 template <class V>
 constexpr V exp(const V& x) {
   if constexpr (Element<V>) {

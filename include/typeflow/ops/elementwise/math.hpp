@@ -19,7 +19,7 @@ namespace ops {
 struct floating : elementwise {
   static constexpr Domain domain = Domain::floating;
 };
-/// Of complex numbers, too.
+/// For complex numbers, too.
 struct inexact : elementwise {
   static constexpr Domain domain = Domain::inexact;
 };
@@ -83,7 +83,8 @@ struct Cos : inexact {
   constexpr V operator()(V x) const {
     return math::cos(x);
   }
-  // Not sin(x): its type is deduced, and for clang from that of this gradient, through cos(x).
+  // Not sin(x): its type is deduced, which for clang depends on that of this gradient, through
+  // cos(x).
   static constexpr AnyExpr gradient(Cos, auto x, auto, auto dy) {
     return -(dy * detail::apply_untyped(Sin{}, x));
   }
@@ -115,6 +116,33 @@ struct Square : elementwise {
   static constexpr AnyExpr gradient(Square, auto x, auto, auto dy) { return dy * (2 * x); }
 };
 
+/// dy where a > b, 0 where a <= b, NaN where either is NaN: for gradients of functions that choose.
+struct IfGreater : floating {
+  static constexpr std::string_view name = "IfGreater";
+  template <class V>
+  constexpr V operator()(V dy, V a, V b) const {
+    using math::select;
+    return select(a > b, dy, select(a <= b, V(0), a + b));
+  }
+  static constexpr std::array<AnyExpr, 3> gradient(IfGreater, auto, auto a, auto b, auto,
+                                                   auto ddy) {
+    return {detail::apply_untyped(IfGreater{}, ddy, a, b), AnyExpr{}, AnyExpr{}};
+  }
+};
+/// dy where a >= b, 0 where a < b, NaN where either is NaN.
+struct IfGreaterEqual : floating {
+  static constexpr std::string_view name = "IfGreaterEqual";
+  template <class V>
+  constexpr V operator()(V dy, V a, V b) const {
+    using math::select;
+    return select(a >= b, dy, select(a < b, V(0), a + b));
+  }
+  static constexpr std::array<AnyExpr, 3> gradient(IfGreaterEqual, auto, auto a, auto b, auto,
+                                                   auto ddy) {
+    return {detail::apply_untyped(IfGreaterEqual{}, ddy, a, b), AnyExpr{}, AnyExpr{}};
+  }
+};
+
 struct Abs : elementwise {
   static constexpr std::string_view name = "Abs";
   template <class V>
@@ -129,17 +157,18 @@ struct Abs : elementwise {
     }
   }
   static constexpr AnyExpr gradient(Abs, auto x, auto, auto dy) {
-    return where(greater(x, 0), dy, where(less(x, 0), -dy, 0));
+    return detail::apply_untyped(IfGreater{}, dy, x, 0) -
+           detail::apply_untyped(IfGreater{}, dy, 0, x);
   }
 };
 
-/// dy where y > 0, else 0: the gradient of relu from its result.
-struct ReluGradient : elementwise {
+/// dy where y > 0, 0 where it is 0, NaN where it is NaN: the gradient of relu from its result.
+struct ReluGradient : floating {
   static constexpr std::string_view name = "ReluGradient";
   template <class V>
   constexpr V operator()(V dy, V y) const {
     using math::select;
-    return select(y > V(0), dy, V(0));
+    return select(y > V(0), dy, y - y);
   }
   static constexpr std::array<AnyExpr, 2> gradient(ReluGradient, auto, auto y, auto, auto ddy) {
     return {detail::apply_untyped(ReluGradient{}, ddy, y), AnyExpr{}};
@@ -199,7 +228,7 @@ struct Softplus : floating {
 }  // namespace ops
 
 namespace detail {
-/// The log_softmax of the logits if x is a softmax; none otherwise. Defined in ops/nn/softmax.hpp.
+/// log_softmax(logits) if x is softmax(logits); otherwise none. Defined in ops/nn/softmax.hpp.
 constexpr Id log_of_softmax(const AnyExpr& x);
 }  // namespace detail
 
@@ -211,8 +240,8 @@ constexpr auto exp(const X& x, std::source_location at = std::source_location::c
   return detail::apply_at(at, ops::Exp{}, x);
 }
 
-/// The natural logarithm, elementwise. log(softmax(x)) is computed as log_softmax(x), so that a
-/// cross entropy written out by hand stays finite.
+/// The natural logarithm, elementwise. log(softmax(x)) is computed as log_softmax(x), so a cross
+/// entropy that is written out stays finite.
 template <Tensor X>
 constexpr auto log(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::inexact, X>,
@@ -296,7 +325,7 @@ constexpr auto abs(const X& x, std::source_location at = std::source_location::c
   return detail::apply_at(at, ops::Abs{}, x);
 }
 
-/// -x, elementwise. Integers wrap around: -x is 2^bits - x for unsigned ones, and the smallest
+/// -x, elementwise. Integers wrap around: for unsigned ones it is 2^bits - x, and the smallest
 /// number of a signed type stays as it is.
 template <Tensor X>
 constexpr auto neg(const X& x, std::source_location at = std::source_location::current()) {

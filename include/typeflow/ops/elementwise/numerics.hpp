@@ -18,7 +18,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// The same tensor; an error if one of its elements is no finite number.
+/// Returns x; an error if an element is not finite.
 struct CheckNumerics : custom {
   static constexpr std::string_view name = "CheckNumerics";
   static constexpr Type infer(CheckNumerics, const Type& x) {
@@ -69,9 +69,9 @@ constexpr auto is_finite(const X& x, std::source_location at = std::source_locat
   return less(abs(x, at), std::numeric_limits<double>::infinity(), at);
 }
 
-/// x itself. A run that computes it throws an Error if an element is NaN or infinite:
-/// h = check_numerics(h). Gradients pass through, unchecked. See SessionOptions for a check of
-/// everything that a session computes.
+/// Returns x. A run that computes it throws an Error if an element is NaN or infinite: h =
+/// check_numerics(h). Gradients pass through unchecked. SessionOptions has a check of everything
+/// that a session computes.
 template <TypedExpr X>
 constexpr auto check_numerics(const X& x,
                               std::source_location at = std::source_location::current()) {
@@ -81,7 +81,7 @@ constexpr auto check_numerics(const X& x,
   const Id id = x.id();
   return detail::same_type(x, add_node(x.graph(), ops::CheckNumerics{}, &id, 1, X::type).id);
 }
-/// The same with a name, which the message begins with: check_numerics(h, "hidden").
+/// The same with a name for the message: check_numerics(h, "hidden").
 template <TypedExpr X>
 constexpr auto check_numerics(const X& x, Label name,
                               std::source_location at = std::source_location::current()) {

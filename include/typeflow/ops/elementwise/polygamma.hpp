@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The derivatives of digamma, which its gradients of every order are made of.
+// The derivatives of digamma, from which its gradients of every order are made.
 
 #include <cmath>
 #include <concepts>
@@ -17,13 +17,13 @@ namespace math {
 
 inline constexpr int most_derivatives = 170;  ///< 171! is no finite double
 
-/// The derivative number n of cot(pi x), from the cotangent c, over pi^n: that of a polynomial p(c)
-/// is -(1 + c^2) p'(c).
+/// The nth derivative of cot(pi x) over pi^n, from the cotangent c. The derivative of a polynomial
+/// p(c) is -(1 + c^2) p'(c).
 template <std::same_as<double> T>
 constexpr T cotangent_derivative(int n, T c) {
   double p[most_derivatives + 2] = {0, 1};
   for (int i = 0; i < n; ++i) {  // p has the degree i + 1
-    double previous = 0;         // the coefficient number k - 1 of p'
+    double previous = 0;         // coefficient k - 1 of p'
     for (int k = 0; k <= i + 2; ++k) {
       const double slope = k <= i ? (k + 1) * p[k + 1] : 0;
       const double below = k >= 2 ? previous : 0;
@@ -36,8 +36,8 @@ constexpr T cotangent_derivative(int n, T c) {
   return y;
 }
 
-/// n! times the sum of 1 / (x + k)^(n+1) over k >= 0, for x > 0, by the formula of Euler and
-/// Maclaurin (DLMF 25.11.5).
+/// n! times the sum of 1 / (x + k)^(n+1) over k >= 0, for x > 0, by the Euler-Maclaurin formula
+/// (DLMF 25.11.5).
 template <std::same_as<double> T>
 constexpr T polygamma_sum(int n, T x) {
   if (x == std::numeric_limits<double>::infinity()) return 0;
@@ -76,9 +76,9 @@ constexpr T polygamma_sum(int n, T x) {
   return sum + (tail + term / 2 + head);
 }
 
-/// The derivative number n >= 1 of digamma: (-1)^(n+1) polygamma_sum (DLMF 5.15.8); below 0 by
-/// reflection (DLMF 5.15.6). Infinite at 0, and at negative integers if n is odd; NaN there if it
-/// is even.
+/// The nth derivative, n >= 1, of digamma: (-1)^(n+1) polygamma_sum (DLMF 5.15.8); below 0 by
+/// reflection (DLMF 5.15.6). Infinite at 0, and at negative integers if n is odd; NaN there if n is
+/// even.
 template <std::same_as<double> T>
 constexpr T polygamma(int n, T x) {
   if (n > most_derivatives || x == -std::numeric_limits<double>::infinity()) {

@@ -36,8 +36,7 @@ struct Floor : rounding {
   static constexpr std::string_view name = "Floor";
   template <class V>
   constexpr V operator()(V x) const {
-    using std::floor;
-    return floor(x);
+    return math::floor(x);
   }
 };
 
@@ -45,8 +44,7 @@ struct Ceil : rounding {
   static constexpr std::string_view name = "Ceil";
   template <class V>
   constexpr V operator()(V x) const {
-    using std::ceil;
-    return ceil(x);
+    return math::ceil(x);
   }
 };
 

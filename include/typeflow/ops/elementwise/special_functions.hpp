@@ -3,10 +3,10 @@
 
 // Special functions: erf, lgamma, digamma, trigamma, polygamma, igamma, betainc.
 //
-// erf runs on SIMD values; the others have branches and loops whose length depends on the element,
+// erf runs on SIMD values. The others have branches and loops whose length depends on the element,
 // so kernels call them lane by lane. They compute in double for every element type. Functions of
-// doubles are templates here, since those may be constexpr whatever they call: that is all that
-// nvcc asks of what both processors run.
+// doubles are templates here: those may be constexpr whatever they call, and nvcc asks no more of
+// functions that both processors run.
 
 #include <cmath>
 #include <concepts>
@@ -26,7 +26,7 @@ namespace math {
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// The element type of a SIMD batch; a number is its own.
+/// The element type of a SIMD batch; for a number, its own type.
 template <class V>
 struct ScalarOf {
   using type = typename V::value_type;
@@ -298,8 +298,8 @@ constexpr auto trigamma(const X& x, std::source_location at = std::source_locati
   return detail::apply_at(at, ops::Trigamma{}, x);
 }
 
-/// The derivative number N of digamma, elementwise: polygamma<0>(x) is digamma(x), polygamma<1>(x)
-/// trigamma(x). At 0 it is infinite, at negative integers infinite if N is odd and NaN if not.
+/// The Nth derivative of digamma, elementwise: polygamma<0>(x) is digamma(x), polygamma<1>(x) is
+/// trigamma(x). Infinite at 0; at negative integers infinite if N is odd, NaN if N is even.
 template <int N, Tensor X>
 constexpr auto polygamma(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(N >= 0 && N <= 100, "polygamma<n>(x): n must be from 0 to 100");

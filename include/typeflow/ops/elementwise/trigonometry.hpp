@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Trigonometric and hyperbolic functions and their inverses, but for sin and cos (math.hpp).
+// Trigonometric and hyperbolic functions and their inverses, except sin and cos (math.hpp).
 //
-// On SIMD batches they are xsimd's, which are off by 2.6 units in the last place at most, asinh of
-// floats by 4.
+// On SIMD batches they are xsimd's, with an error of at most 2.6 units in the last place; asinh of
+// floats, 4.
 
 #include <cmath>
 #include <limits>
@@ -64,7 +64,7 @@ struct Atan : floating {
   static constexpr AnyExpr gradient(Atan, auto x, auto, auto dy) { return dy / (1 + square(x)); }
 };
 
-// Not cosh(x): its type is deduced, and for clang from that of a gradient that calls it.
+// Not cosh(x): its type is deduced, which for clang depends on that of a gradient that calls it.
 constexpr AnyExpr cosh_of(const UntypedExpr auto& x);
 
 struct Sinh : floating {
@@ -101,7 +101,7 @@ struct Asinh : floating {
     using std::asinh;
     return asinh(x);
   }
-  /// 1 / sqrt(1 + x^2), whose square would overflow.
+  /// 1 / sqrt(1 + x^2), without computing x^2, which would overflow.
   static constexpr AnyExpr gradient(Asinh, auto, auto y, auto dy) { return dy / cosh_of(y); }
 };
 
@@ -159,7 +159,7 @@ constexpr auto acos(const X& x, std::source_location at = std::source_location::
   return detail::apply_at(at, ops::Acos{}, x);
 }
 
-/// The angle in [-pi/2, pi/2] whose tangent is x, elementwise; of the point (x, y): atan2(y, x).
+/// The angle in [-pi/2, pi/2] whose tangent is x, elementwise. atan2(y, x) is the angle of a point.
 template <Tensor X>
 constexpr auto atan(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where numbers lie among others: searchsorted, histograms of fixed width, percentiles. (How often
-// integers occur says bincount, in segments.hpp.)
+// Positions of numbers among others: searchsorted, histograms of fixed width, percentiles.
+// (bincount in segments.hpp counts integers.)
 
 #include <array>
 #include <cmath>
@@ -23,10 +23,10 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// How searchsorted treats equal numbers.
 struct SearchOptions {
-  bool right = false;  ///< behind the last equal one, else in front of the first
+  bool right = false;  ///< behind the last equal one; otherwise in front of the first
 };
 
-/// What percentile gives between two elements: names and meaning are numpy's.
+/// What percentile returns between two elements; names and meaning are numpy's.
 enum class PercentileMethod {
   linear,    ///< on the line between them
   lower,     ///< the smaller one
@@ -37,8 +37,8 @@ enum class PercentileMethod {
 
 namespace ops {
 
-/// For each value how many numbers of a sorted row are less, or not greater: its place among them.
-/// (S...,N) x (S...,M) -> (S...,M), or (N) x (M...) -> (M...)
+/// The position of each value in a sorted row: how many of the row's numbers are less, or not
+/// greater. (S...,N) x (S...,M) -> (S...,M), or (N) x (M...) -> (M...)
 struct SearchSorted : custom {
   static constexpr std::string_view name = "SearchSorted";
   static constexpr Domain domain = Domain::real;
@@ -58,7 +58,7 @@ struct SearchSorted : custom {
                        fits(sorted.dims, values.dims);
     return {DType::int32, valid ? values.dims : no_dims};
   }
-  /// Whether an element of the row lies in front of the value. NaN is larger than all numbers.
+  /// Whether an element of the row stands before the value. NaN is larger than all numbers.
   template <class T>
   static constexpr bool in_front(const T& element, const T& value, bool right) {
     const bool less = element < value || (value != value && element == element);
@@ -101,12 +101,12 @@ struct SearchSorted : custom {
 
 }  // namespace ops
 
-/// For each value its place in a sorted row, as int32: before which element it could stand so that
-/// the row stays sorted. searchsorted(sorted, values), with {.right = true} behind equal ones.
+/// The int32 position of each value in a sorted row: the element before which it can stand so that
+/// the row stays sorted. searchsorted(sorted, values), with {.right = true} behind equal elements.
 /// (N) x (S...) -> (S...), or (S...,N) x (S...,M) -> (S...,M)
 ///
-/// The rows are in ascending order, which is not checked, NaN last (numpy.searchsorted,
-/// tf.searchsorted). No gradient flows through it.
+/// The rows must be in ascending order, NaN last, which is not checked (numpy.searchsorted,
+/// tf.searchsorted). It has no gradient.
 template <TypedExpr X, TypedExpr V>
 constexpr auto searchsorted(const X& sorted, const V& values, SearchOptions options = {},
                             std::source_location at = std::source_location::current()) {
@@ -150,12 +150,12 @@ constexpr AnyExpr bins_of(const UntypedExpr auto& x, const Scalar& low, const Sc
 
 }  // namespace detail
 
-/// In which of n bins of equal width between low and high each element lies, as int32:
+/// The int32 number of the bin of each element, for n bins of equal width between low and high:
 /// histogram_fixed_width_bins<n>(x, low, high). (S...) -> (S...)
 ///
-/// Elements below low are in the first bin, those of high and more in the last; NaN has the number
+/// Elements below low count to the first bin, those from high on to the last; NaN gets the number
 /// n. low < high, numbers or scalar tensors. As TensorFlow's: floor(n (x - low) / (high - low)), in
-/// float for float and the 16-bit types, else in double. No gradient flows through it.
+/// float for float and the 16-bit types, otherwise in double. It has no gradient.
 template <Extent N, TypedExpr X>
 constexpr auto histogram_fixed_width_bins(
     const X& x, const Scalar& low, const Scalar& high,
@@ -170,11 +170,10 @@ constexpr auto histogram_fixed_width_bins(
                                                detail::bins_of(x.any(), low, high, N).id);
 }
 
-/// How many elements lie in each of n bins of equal width between low and high, as int32:
+/// The int32 number of elements in each of n bins of equal width between low and high:
 /// histogram_fixed_width<n>(x, low, high). (S...) -> (n)
 ///
-/// The bins are those of histogram_fixed_width_bins; NaN is not counted. No gradient flows through
-/// it.
+/// The bins are those of histogram_fixed_width_bins; NaN is not counted. It has no gradient.
 template <Extent N, TypedExpr X>
 constexpr auto histogram_fixed_width(const X& x, const Scalar& low, const Scalar& high,
                                      std::source_location at = std::source_location::current()) {
@@ -191,7 +190,7 @@ constexpr auto histogram_fixed_width(const X& x, const Scalar& low, const Scalar
 
 namespace detail {
 
-/// The reduced axes as one, the last, sorted: (rows...,count).
+/// The reduced axes merged into the last one, and sorted: (rows...,count).
 constexpr AnyExpr sorted_along(const UntypedExpr auto& x, unsigned axes, Extent count) {
   int order[max_rank] = {};
   int rank = 0;
@@ -207,13 +206,14 @@ constexpr AnyExpr sorted_along(const UntypedExpr auto& x, unsigned axes, Extent 
   return sort_along(reshape_to(transpose_to(x, order), rows), rows.rank - 1, {}, 0);
 }
 
-/// The percentile q of `count` elements that the axes of these bits have. NaN if one of them is.
+/// The percentile q of the `count` elements along the axes in these bits. NaN if one of them is
+/// NaN.
 constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent count, double q,
                                 PercentileMethod method, bool keep) {
   const auto sorted = sorted_along(x, axes, count);
   const int last = sorted.dims().rank - 1;
   const auto at = [&](Extent i) { return slice_along(sorted, last, i, 1); };
-  // For 0 <= q <= 100: between elements `low` and `high`, of which t is the share of the latter.
+  // For 0 <= q <= 100: between elements `low` and `high`; t is the share of the latter.
   const double place = q / 100 * static_cast<double>(count - 1);
   const auto low = static_cast<Extent>(place);
   const Extent high = low + 1 < count ? low + 1 : low;
@@ -240,7 +240,7 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
   return reshape_to(where(equal(largest, largest), y, largest), reduced(x.dims(), axes, keep));
 }
 
-/// The same where runs tell q, or the number of elements.
+/// The same if a run gives q, or the number of elements.
 constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent count,
                                 const UntypedExpr auto& q, PercentileMethod method, bool keep) {
   const auto sorted = sorted_along(x, axes, count);
@@ -250,7 +250,7 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
   };
   const auto last = cast_to(reduce<ops::Max>(index_along(*x.graph, Dims{1, {count}}, 0), 1u, false),
                             DType::float64);
-  // A q that is none, NaN too, leads to element -1, which is an error.
+  // A q out of range, or NaN, leads to element -1, which is an error.
   const auto share = cast_to(q, DType::float64) / 100;
   const auto place =
       where(logical_and(greater_equal(share, 0), less_equal(share, 1)), share * last, -1);
@@ -278,7 +278,7 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
   return reshape_to(where(equal(largest, largest), y, largest), reduced(x.dims(), axes, keep));
 }
 
-/// The elements of the axes of these bits as the extent of one axis; no_extent if it can't be one.
+/// The number of elements along the axes in these bits, as an extent; no_extent if it is none.
 constexpr Extent extent_along(const Dims& dims, unsigned axes) {
   Count count{};
   for (int i = 0; i < dims.rank; ++i) {
@@ -289,12 +289,12 @@ constexpr Extent extent_along(const Dims& dims, unsigned axes) {
 
 }  // namespace detail
 
-/// The number below which q percent of the elements along axes lie, of all if none is named:
-/// percentile<1>(x, 90), percentile<0>(x, 50) is the median. With keep_dims the axes stay with
+/// The number below which q percent of the elements along axes lie, by default along all:
+/// percentile<1>(x, 90); percentile<0>(x, 50) is the median. With keep_dims the axes stay with
 /// extent 1. (A,B,C) -> (A,C) for percentile<1>
 ///
-/// q is in [0, 100], a number or a scalar tensor, and the axes have elements. Between two elements
-/// the method decides, the line between them unless it is given: numpy.percentile. A row with a NaN
+/// q is a number or a scalar tensor in [0, 100], and there must be elements. Between two elements
+/// the method decides, by default the line between them, as in numpy.percentile. A row with a NaN
 /// gives NaN. Gradients flow to the elements that decide. A tensor q outside of [0, 100] and a
 /// batch without elements are an Error of the run.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Windows at a place that a run computes: dynamic_slice reads one, dynamic_update_slice puts a
-// tensor there. Each is made of the other in gradients.
+// Windows at positions that a run computes: dynamic_slice reads one, dynamic_update_slice replaces
+// one. Each is part of the other's gradient.
 //
-// The window's size is part of the types, its place a tensor of integers. A window that would stick
-// out is moved inwards, as XLA does: along an axis of n elements a window of k starts at
-// min(max(start, 0), n - k).
+// The window's size is part of the types; its position is a tensor of integers. A window that would
+// stick out is moved inwards, as by XLA (TensorFlow's compiler): along an axis of n elements, a
+// window of k starts at min(max(start, 0), n - k).
 
 #include <array>
 #include <concepts>
@@ -23,7 +23,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// The window of x of this size at `starts`, integers (rank of x).
 constexpr AnyExpr dynamic_slice_to(const UntypedExpr auto& x, const UntypedExpr auto& starts,
                                    const Dims& size);
-/// x with `window` in place of what it has at `starts`.
+/// x with the window at `starts` replaced by `window`.
 constexpr AnyExpr dynamic_update_to(const UntypedExpr auto& x, const UntypedExpr auto& window,
                                     const UntypedExpr auto& starts);
 
@@ -46,7 +46,7 @@ struct DynamicSlice : custom {
                                         std::int64_t size) {
     return start > extent - size ? extent - size : start < 0 ? 0 : start;
   }
-  /// Where element i of a window is in the whole tensor.
+  /// The position of element i of a window in the whole tensor.
   static std::int64_t position(std::int64_t i, const HostTensor& starts, const Dims& window,
                                const Dims& whole) {
     std::int64_t at = 0;
@@ -70,8 +70,8 @@ struct DynamicSlice : custom {
   }
 };
 
-/// The first input with the second as a window that starts at the third.
-/// (D...) x (K...) x (rank) -> (D...)
+/// The first input, with its window at the third input replaced by the second. (D...) x (K...) x
+/// (rank) -> (D...)
 struct DynamicUpdateSlice : custom {
   static constexpr std::string_view name = "DynamicUpdateSlice";
   static constexpr Domain domain = Domain::any;
@@ -115,7 +115,7 @@ constexpr AnyExpr dynamic_update_to(const UntypedExpr auto& x, const UntypedExpr
 
 namespace detail {
 
-/// Whether arguments say where a window starts: an integer for each axis, or all in one vector.
+/// Whether arguments are starts of a window: an integer for each axis, or one vector of integers.
 template <int Rank, class... S>
 inline constexpr bool are_starts = [] {
   const auto is_start = []<class X>(std::type_identity<X>) {
@@ -131,14 +131,14 @@ template <int Rank, TypedExpr S>
   requires(S::rank == 1)
 inline constexpr bool are_starts<Rank, S> = are_indices<S> && S::shape::dims == Shape<Rank>::dims;
 
-/// They as one tensor. (rank)
+/// The starts as one tensor. (rank)
 template <class... S>
 constexpr AnyExpr starts_of(ir::Graph& graph, const S&... starts) {
   const auto axis = [&]<class X>(const X& start) {
     if constexpr (TypedExpr<X>) {
       if constexpr (X::rank == 1) return start.any();
       AnyExpr at = start.any();
-      if (at.dtype() == DType::uint64) {  // no negative number of what int64 can't hold
+      if (at.dtype() == DType::uint64) {  // too large numbers must not become negative
         constexpr auto most = std::numeric_limits<std::int64_t>::max();
         at = minimum(at, literal_node(graph, DType::uint64, most));
       }
@@ -151,7 +151,7 @@ constexpr AnyExpr starts_of(ir::Graph& graph, const S&... starts) {
   return concat_to(axes, 0);
 }
 
-/// Whether a window fits into a tensor; an axis of symbols must be taken whole.
+/// Whether a window fits into a tensor. An axis of symbols must be taken whole.
 constexpr bool holds_window(const Dims& x, const Dims& window) {
   if (x.rank != window.rank) return false;
   for (int i = 0; i < x.rank; ++i) {
@@ -165,13 +165,13 @@ constexpr bool holds_window(const Dims& x, const Dims& window) {
 
 }  // namespace detail
 
-/// The window of these sizes that starts at an index that a run computes:
-/// dynamic_slice<1, 8>(x, i, 0) is the first eight columns of row i. (D...) -> (Sizes...)
+/// The window of these sizes that starts at a position that a run computes: dynamic_slice<1, 8>(x,
+/// i, 0) is the first eight columns of row i. (D...) -> (Sizes...)
 ///
-/// The starts are an integer for each axis, each a scalar tensor or a number, or one tensor of
-/// integers (rank of x). No start is an error: a window that would stick out is moved inwards, as
-/// by XLA's DynamicSlice (a negative start is 0, and does not count from the end). An axis of
-/// symbols (tf::batch) is taken whole. The gradient for x is zero but in the window.
+/// The starts are one integer for each axis, scalar tensors or numbers, or one tensor of integers
+/// (rank of x). Every start is allowed: a window that would stick out is moved inwards, as by XLA's
+/// DynamicSlice. (A negative start becomes 0; it does not count from the end.) An axis of symbols
+/// (tf::batch) is taken whole. The gradient for x is zero outside of the window.
 template <Extent... Sizes, TypedExpr X, class... S>
 constexpr auto dynamic_slice(const X& x, const S&... starts) {
   static_assert(X::rank > 0 && detail::holds_window(X::shape::dims, Shape<Sizes...>::dims),
@@ -186,11 +186,11 @@ constexpr auto dynamic_slice(const X& x, const S&... starts) {
       x.graph(), dynamic_slice_to(x.any(), at, Shape<Sizes...>::dims).id);
 }
 
-/// x with `update` as the window that starts at an index that a run computes:
+/// x with `update` as the window that starts at a position that a run computes:
 /// dynamic_update_slice(cache, row, t, 0). (D...) x (K...) -> (D...)
 ///
-/// Starts are what dynamic_slice takes, and are moved inwards as there. An axis of symbols is
-/// written whole. Gradients flow to the update, and to what of x is not replaced.
+/// Starts are those of dynamic_slice, and are moved inwards likewise. An axis of symbols is
+/// replaced whole. Gradients flow to the update, and to the other elements of x.
 template <TypedExpr X, TypedExpr U, class... S>
 constexpr auto dynamic_update_slice(const X& x, const U& update, const S&... starts) {
   static_assert(detail::same_elements<X, U>,

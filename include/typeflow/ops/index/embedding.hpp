@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of a table of embeddings, by ids: embedding_lookup, and of several ids each,
-// embedding_lookup_sparse. The table's gradient is sparse (ops/index/gather.hpp): a step of an
-// optimiser changes the rows that were read, and no others.
+// Rows of an embedding table, by ids: embedding_lookup for one id each, embedding_lookup_sparse for
+// several. The table's gradient is sparse (ops/index/gather.hpp): an optimiser's step changes only
+// the rows that were read.
 
 #include <source_location>
 
@@ -21,8 +21,9 @@ enum class Combiner {
   sqrtn,  ///< divided by the square root of the sum of the squared weights
 };
 
-/// The rows of a table of embeddings that ids name: embedding_lookup(params, words).
-/// (N,R...) x (I...) -> (I...,R...)
+/// The rows of an embedding table for these ids: embedding_lookup(params, words). (N,R...) x (I...)
+/// -> (I...,R...)
+///
 /// An id outside of [0, N) is an error of the run.
 template <TypedExpr X, TypedExpr I>
 constexpr auto embedding_lookup(const X& params, const I& ids,
@@ -40,7 +41,7 @@ constexpr auto embedding_lookup(const X& params, const I& ids,
 
 namespace detail {
 
-/// sum / total, and 0 where the total is 0: a segment of no ids.
+/// sum / total; 0 where the total is 0, as for a segment without ids.
 template <UntypedExpr X>
 constexpr AnyExpr per_total(const X& sum, const AnyExpr& total) {
   Dims dims = total.dims();
@@ -50,7 +51,7 @@ constexpr AnyExpr per_total(const X& sum, const AnyExpr& total) {
   return where(nothing, 0, sum / where(nothing, 1, divisor));
 }
 
-/// The rows of each segment combined to one; `weights` has no value where all are 1.
+/// Combines the rows of each segment into one; `weights` does not exist if all weights are 1.
 constexpr AnyExpr combine_rows(const AnyExpr& given, const AnyExpr& segment_ids,
                                const AnyExpr& weights, Extent segments, Combiner combiner) {
   const auto sum_of = [&](const AnyExpr& values) {
@@ -94,16 +95,16 @@ struct EmbeddingRule {
 
 }  // namespace detail
 
-/// Of n examples with any number of ids each, the embeddings combined to one:
+/// For n examples with any number of ids each, one embedding each, combined from the ids' rows:
 /// embedding_lookup_sparse<n, combiner>(params, ids, segment_ids). Id k belongs to example
 /// segment_ids[k]. (N,R...) x (K) x (K) -> (n,R...)
 ///
-/// This is TensorFlow's function of a SparseTensor whose values are the ids and whose first
-/// coordinates are the segment ids, which need not be sorted. A negative segment id leaves the id
-/// out: so K can be an upper bound. An example without ids is zero (as of TensorFlow's
-/// safe_embedding_lookup_sparse). Ids outside of [0, N) and segment ids of n or more are errors of
-/// the run. n and K may be multiples of tf::batch. Of several tables, or with clipped rows, it is
-/// embedding_combine of embedding_lookup (embedding_tables.hpp).
+/// This is TensorFlow's function of a SparseTensor: the ids are its values, the segment ids its
+/// first coordinates, in any order. A negative segment id leaves the id out, so K can be an upper
+/// bound. An example without ids is zero (as in TensorFlow's safe_embedding_lookup_sparse). Ids
+/// outside of [0, N), and segment ids of n or more, are errors of the run. n and K may be multiples
+/// of tf::batch. For several tables, or with clipped rows, use
+/// embedding_combine(embedding_lookup(...)) (embedding_tables.hpp).
 template <Extent N, Combiner C = Combiner::mean, TypedExpr X, TypedExpr I, TypedExpr S>
 constexpr auto embedding_lookup_sparse(const X& params, const I& ids, const S& segment_ids,
                                        std::source_location at = std::source_location::current()) {
@@ -118,8 +119,8 @@ constexpr auto embedding_lookup_sparse(const X& params, const I& ids, const S& s
       params.graph(),
       detail::combine_embeddings(params.any(), ids.any(), segment_ids.any(), AnyExpr{}, N, C).id);
 }
-/// The same, with a weight for each id. An example whose weights add up to 0 is zero, too.
-/// (N,R...) x (K) x (K) x (K) -> (n,R...)
+/// The same with a weight for each id. An example whose weights add up to 0 is zero, too. (N,R...)
+/// x (K) x (K) x (K) -> (n,R...)
 template <Extent N, Combiner C = Combiner::mean, TypedExpr X, TypedExpr I, TypedExpr S, TypedExpr W>
 constexpr auto embedding_lookup_sparse(const X& params, const I& ids, const S& segment_ids,
                                        const W& weights,
@@ -139,7 +140,7 @@ constexpr auto embedding_lookup_sparse(const X& params, const I& ids, const S& s
           .id);
 }
 
-/// embedding_lookup_sparse that leaves out ids that are negative.
+/// embedding_lookup_sparse without the negative ids.
 template <Extent N, Combiner C = Combiner::mean, TypedExpr X, TypedExpr I, TypedExpr S>
 constexpr auto safe_embedding_lookup_sparse(
     const X& params, const I& ids, const S& segment_ids,
@@ -157,7 +158,7 @@ constexpr auto safe_embedding_lookup_sparse(
       detail::combine_embeddings(params.any(), maximum(ids.any(), 0), segments, AnyExpr{}, N, C)
           .id);
 }
-/// embedding_lookup_sparse that leaves out ids that are negative or whose weight is not positive.
+/// embedding_lookup_sparse without negative ids and without ids whose weight is not positive.
 template <Extent N, Combiner C = Combiner::mean, TypedExpr X, TypedExpr I, TypedExpr S, TypedExpr W>
 constexpr auto safe_embedding_lookup_sparse(
     const X& params, const I& ids, const S& segment_ids, const W& weights,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Embeddings whose table is parted into several, rows clipped to a norm, and rows of examples
-// combined: what embedding_lookup_sparse does, in two steps that can be chosen.
+// Embedding tables in several parts, rows clipped to a norm, and combining the rows of examples:
+// the two steps of embedding_lookup_sparse, each with options.
 
 #include <array>
 #include <cstddef>
@@ -25,7 +25,7 @@ enum class PartitionStrategy {
   div,  ///< the tables one after another
 };
 
-/// What embedding_lookup does with the rows that it finds.
+/// What embedding_lookup does with its rows.
 struct EmbeddingOptions {
   /// Rows with a larger Euclidean norm are scaled down to this one.
   double max_norm = std::numeric_limits<double>::infinity();
@@ -33,7 +33,7 @@ struct EmbeddingOptions {
 
 namespace detail {
 
-/// x with the parts along the axes after the first `rank` clipped to a norm.
+/// x, with the parts along the axes after the first `rank` clipped to a norm.
 constexpr AnyExpr clip_rows(const UntypedExpr auto& rows, int rank, EmbeddingOptions options) {
   const double limit = options.max_norm;
   if (!(limit > 0)) {
@@ -51,7 +51,7 @@ constexpr AnyExpr clip_rows(const UntypedExpr auto& rows, int rank, EmbeddingOpt
   });
 }
 
-/// The rows of a table in parts. Each part gives its rows and zeros for those of the others.
+/// The rows of a table in parts: each part gives its rows, and zeros for those of the others.
 constexpr AnyExpr rows_of_parts(std::span<const AnyExpr> parts, const AnyExpr& ids,
                                 PartitionStrategy strategy) {
   Extent rows = 0;
@@ -79,7 +79,8 @@ constexpr AnyExpr rows_of_parts(std::span<const AnyExpr> parts, const AnyExpr& i
   return y;
 }
 
-/// What parts of a table must be: alike but for their rows, of which a strategy says how many.
+/// The conditions for the parts of a table: alike but for their numbers of rows, which follow from
+/// the strategy.
 template <PartitionStrategy Strategy, class Tables, std::size_t... P>
 constexpr bool are_parts(std::index_sequence<P...>) {
   if constexpr ((TypedExpr<std::tuple_element_t<P, Tables>> && ...)) {
@@ -113,8 +114,9 @@ struct PartRowsRule {
 
 }  // namespace detail
 
-/// The rows of a table of embeddings that ids name, clipped to a norm:
-/// embedding_lookup(params, words, {.max_norm = 1}). (N,R...) x (I...) -> (I...,R...)
+/// The rows of an embedding table for these ids, clipped to a norm: embedding_lookup(params, words,
+/// {.max_norm = 1}). (N,R...) x (I...) -> (I...,R...)
+///
 /// Otherwise as embedding_lookup(params, ids). Gradients go through the clipping.
 template <TypedExpr X, TypedExpr I>
 constexpr auto embedding_lookup(const X& params, const I& ids, EmbeddingOptions options,
@@ -125,13 +127,13 @@ constexpr auto embedding_lookup(const X& params, const I& ids, EmbeddingOptions 
   return detail::same_type(rows, detail::clip_rows(rows.any(), I::rank, options).id);
 }
 
-/// The same of a table in parts, a std::array or std::tuple of tensors:
-/// embedding_lookup<tf::PartitionStrategy::div>(std::tuple{a, b, c}, ids).
-/// P times (Np,R...) x (I...) -> (I...,R...)
+/// The same for a table in parts, a std::array or std::tuple of tensors:
+/// embedding_lookup<tf::PartitionStrategy::div>(std::tuple{a, b, c}, ids). P times (Np,R...) x
+/// (I...) -> (I...,R...)
 ///
-/// By `mod`, unless `div` is asked for, id i is row i / P of table i mod P, and the first tables
-/// have one row more if P does not divide N, the sum of all rows; by `div` the tables follow one
-/// another. An id outside of [0, N) is an error of the run. The gradient of each table is sparse.
+/// With `mod`, the default, id i is row i / P of table i mod P; if P does not divide N, the sum of
+/// all rows, the first tables have one row more. With `div` the tables follow one another. An id
+/// outside of [0, N) is an error of the run. The gradient of each table is sparse.
 template <PartitionStrategy Strategy = PartitionStrategy::mod, detail::TupleLike Tables,
           TypedExpr I>
   requires(!TypedExpr<Tables>)
@@ -159,12 +161,12 @@ constexpr auto embedding_lookup(const Tables& tables, const I& ids, EmbeddingOpt
       first.graph(), detail::clip_rows(rows, I::rank, options).id);
 }
 
-/// Rows of examples with any number of rows each, combined to one for each of n examples:
-/// embedding_combine<n, combiner>(rows, segment_ids). Row k belongs to example segment_ids[k].
-/// (K,R...) x (K) -> (n,R...)
+/// Combines rows of n examples, any number for each, into one for each: embedding_combine<n,
+/// combiner>(rows, segment_ids). Row k belongs to example segment_ids[k]. (K,R...) x (K) ->
+/// (n,R...)
 ///
-/// embedding_lookup_sparse is this of the rows that embedding_lookup finds: negative segment ids
-/// leave a row out, an example without rows is zero, segment ids of n or more are errors of the
+/// embedding_lookup_sparse does this with the rows of embedding_lookup. A negative segment id
+/// leaves a row out; an example without rows is zero; segment ids of n or more are errors of the
 /// run.
 template <Extent N, Combiner C = Combiner::mean, TypedExpr X, TypedExpr S>
 constexpr auto embedding_combine(const X& rows, const S& segment_ids,

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Choosing slices of a tensor by integer tensors: gather, take.
+// Selecting slices of a tensor by integer tensors: gather, take.
 //
 // There are two primitives, each the other's gradient. Gather reads, for every index, the slice of
-// x there along one axis; ScatterSum starts from zeros and adds every slice of `values` at its
-// index, so that duplicates add up. Rows of coordinates (ops/index/gather_nd.hpp), segment sums
-// (ops/index/segments.hpp) and embeddings (ops/index/embedding.hpp) are made of these two.
+// x at it along one axis. ScatterSum starts from zeros and adds every slice of `values` at its
+// index, so duplicates add up. gather_nd (ops/index/gather_nd.hpp), segment sums
+// (ops/index/segments.hpp) and embeddings (ops/index/embedding.hpp) are made of them.
 //
-// **Sparse gradients.** Of a table of embeddings a step reads few rows, and the gradient is zero
-// but for these. The gradient of a Gather along axis 0 is therefore a node of IndexedSlices: a
-// composite whose type is the dense one and which expands into ScatterSum, so that every operation
-// can use it as the dense tensor that it stands for. A consumer that can do with the rows alone
-// asks slices_of(gradient), and if it takes what it gets, nothing expands: an optimiser changes
-// these rows of the variable in place (ops/index/scatter.hpp).
+// **Sparse gradients.** A training step reads few rows of an embedding table, and the gradient is
+// zero elsewhere. So the gradient of a Gather along axis 0 is a node of IndexedSlices. It is a
+// composite with the dense type, which expands into ScatterSum, so every operation can use it like
+// a dense tensor. Code that can use the rows alone asks slices_of(gradient). If nothing else uses
+// it, nothing expands, and an optimiser changes only these rows of the variable in place
+// (ops/index/scatter.hpp).
 
 #include <array>
 #include <cstdint>
@@ -55,8 +55,7 @@ struct Gather : custom {
                          ? detail::gathered(x.dims, indices.dims, op.axis, op.batch_dims)
                          : no_dims};
   }
-  static constexpr std::array<AnyExpr, 2> gradient(Gather op, AnyExpr x, AnyExpr indices, AnyExpr,
-                                                   AnyExpr dy);
+  static constexpr std::array<AnyExpr, 2> gradient(Gather op, auto x, auto indices, auto, auto dy);
   static void interpret(InterpretCall& call) {
     const Gather op = decode<Gather>(call.graph, call.node);
     const HostTensor& x = *call.inputs[0];
@@ -76,8 +75,8 @@ struct Gather : custom {
   }
 };
 
-/// Zeros, plus every slice of `values` at its index: the sum where an index occurs several times.
-/// (S...,P...,I...,R...) x (S...,I...) -> (S...,P...,extent,R...)
+/// Zeros, plus every slice of `values` at its index; duplicates add up. (S...,P...,I...,R...) x
+/// (S...,I...) -> (S...,P...,extent,R...)
 struct ScatterSum : custom {
   static constexpr std::string_view name = "ScatterSum";
   static constexpr Domain domain = Domain::numbers;
@@ -92,8 +91,8 @@ struct ScatterSum : custom {
                 ? detail::scattered(indices.dims, values.dims, op.extent, op.axis, op.batch_dims)
                 : no_dims};
   }
-  static constexpr std::array<AnyExpr, 2> gradient(ScatterSum op, AnyExpr, AnyExpr indices, AnyExpr,
-                                                   AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 2> gradient(ScatterSum op, auto, auto indices, auto,
+                                                   auto dy) {
     return {detail::gather_node(dy, indices, op.axis, op.batch_dims, op.indexing), AnyExpr{}};
   }
   static void interpret(InterpretCall& call) {
@@ -123,8 +122,8 @@ struct ScatterSum : custom {
   }
 };
 
-/// ScatterSum along axis 0, for consumers that don't need the zeros: see slices_of.
-/// (I...) x (I...,R...) -> (extent,R...)
+/// ScatterSum along axis 0, for code that does not need the zeros; see slices_of. (I...) x
+/// (I...,R...) -> (extent,R...)
 struct IndexedSlices : composite {
   static constexpr std::string_view name = "IndexedSlices";
   static constexpr Domain domain = Domain::numbers;
@@ -134,17 +133,16 @@ struct IndexedSlices : composite {
   static constexpr Type infer(const IndexedSlices& op, const Type& indices, const Type& values) {
     return ScatterSum::infer({{}, op.extent, 0, 0, op.indexing}, values, indices);
   }
-  static constexpr std::array<AnyExpr, 2> gradient(IndexedSlices op, AnyExpr indices, AnyExpr,
-                                                   AnyExpr, AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 2> gradient(IndexedSlices op, auto indices, auto, auto,
+                                                   auto dy) {
     return {AnyExpr{}, detail::gather_node(dy, indices, 0, 0, op.indexing)};
   }
-  static constexpr AnyExpr expand(IndexedSlices op, AnyExpr indices, AnyExpr values) {
+  static constexpr AnyExpr expand(IndexedSlices op, auto indices, auto values) {
     return detail::scatter_sum_node(indices, values, op.extent, 0, 0, op.indexing);
   }
 };
 
-constexpr std::array<AnyExpr, 2> Gather::gradient(Gather op, AnyExpr x, AnyExpr indices, AnyExpr,
-                                                  AnyExpr dy) {
+constexpr std::array<AnyExpr, 2> Gather::gradient(Gather op, auto x, auto indices, auto, auto dy) {
   const Extent extent = x.dims().extent[op.axis];
   if (op.axis == 0) return {apply(IndexedSlices{{}, extent, op.indexing}, indices, dy), AnyExpr{}};
   return {
@@ -157,19 +155,19 @@ constexpr std::array<AnyExpr, 2> Gather::gradient(Gather op, AnyExpr x, AnyExpr 
 
 // Sparse gradients.
 
-/// Slices of a tensor at indices along its axis 0: (I...) and (I...,R...), duplicates to be added.
+/// Slices of a tensor at indices along its axis 0: (I...) and (I...,R...). Duplicates are added.
 struct Slices {
   Id indices;  ///< a value
   Id values;   ///< the same
   Indexing indexing;
 };
 
-/// A tensor that is zero but for slices as these; empty for one that is dense. Where a tensor was
-/// gathered from several times, its gradient is a sum of several.
+/// The lists of slices whose sum a tensor is; empty for a dense tensor. If a tensor was gathered
+/// from several times, its gradient has several lists.
 constexpr Pool<Slices> slices_of(const AnyExpr& gradient);
 
-/// f(gradient) for an f that maps every element by itself and 0 to 0: scaling, clipping by value,
-/// rounding. If the gradient is sparse, so is the result: f gets the values of its slices.
+/// f(gradient), for an f that works on each element and maps 0 to 0: scaling, clipping by value,
+/// rounding. For a sparse gradient f gets the values of its slices, and the result is sparse, too.
 /// An f that is not linear needs indices without duplicates.
 template <class F>
 constexpr AnyExpr map_values(const AnyExpr& gradient, const F& f);
@@ -187,7 +185,7 @@ constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const AnyExpr& values
   });
 }
 
-/// Appends the slices whose sum a value is; false if it is dense.
+/// Appends the lists of slices whose sum a value is; false if it is dense.
 constexpr bool collect_slices(ir::Graph& graph, Id value, Pool<Slices>& out) {
   const ir::Node& node = graph.node_of(value);
   if (is<ops::IndexedSlices>(*node.op)) {
@@ -249,12 +247,12 @@ struct GatherRule {
 
 }  // namespace detail
 
-/// The slices of x along an axis at these indices; the axes in front of it are shared by x and the
-/// indices. gather(x, i): rows of x, (N,R...) x (I...) -> (I...,R...)
-/// gather<1>(q, a): of each row the element that a says, (B,N,R...) x (B,I...) -> (B,I...,R...)
+/// The slices of x at these indices along an axis. x and the indices share the axes in front of it.
+/// gather(x, i): rows of x, (N,R...) x (I...) -> (I...,R...)
+/// gather<1>(q, a): one element of each row, (B,N,R...) x (B,I...) -> (B,I...,R...)
 ///
-/// The indices have any integer type. One outside of [0, N) is an error of the run. The gradient
-/// for x of gather(x, i) is sparse: see slices_of.
+/// The indices have any integer type. An index outside of [0, N) is an error of the run. The
+/// gradient of gather(x, i) for x is sparse: see slices_of.
 template <int Axis = 0, TypedExpr X, TypedExpr I>
 constexpr auto gather(const X& x, const I& indices,
                       std::source_location at = std::source_location::current()) {
@@ -270,9 +268,10 @@ constexpr auto gather(const X& x, const I& indices,
       x.graph(), detail::gather_node(x.any(), indices.any(), axis, axis, Indexing::gather).id);
 }
 
-/// The slices of x along an axis at these indices, the same ones everywhere (numpy's take):
+/// The slices of x at these indices along an axis, the same indices everywhere (numpy's take):
 /// take<1>(x, i). (P...,N,R...) x (I...) -> (P...,I...,R...)
-/// The indices have any integer type. One outside of [0, N) is an error of the run.
+///
+/// The indices have any integer type. An index outside of [0, N) is an error of the run.
 template <int Axis, TypedExpr X, TypedExpr I>
 constexpr auto take(const X& x, const I& indices,
                     std::source_location at = std::source_location::current()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Slices at rows of coordinates: gather_nd, scatter_nd. The axes that are indexed become one, and
+// Slices at rows of coordinates: gather_nd, scatter_nd. The indexed axes are merged into one, and
 // rows of coordinates become positions along it.
 
 #include <array>
@@ -16,9 +16,9 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// Rows of K coordinates as positions, in row-major order, in a tensor whose shape is that of the
-/// second input without its last axis, which is empty: a shape may depend on the batch, and
-/// attributes can't. (I...,K) x (D1,...,DK,0) -> (I...)
+/// Rows of K coordinates as row-major positions in a tensor. The tensor's shape is that of the
+/// second input, without its last axis, which is empty. (It is an input because a shape may depend
+/// on the batch, and attributes can't.) (I...,K) x (D1,...,DK,0) -> (I...)
 struct RavelIndex : custom {
   static constexpr std::string_view name = "RavelIndex";
   static constexpr Domain domain = Domain::any;
@@ -32,8 +32,8 @@ struct RavelIndex : custom {
     --dims.rank;
     return {DType::int64, fits ? dims : no_dims};
   }
-  /// The position of a row, whose coordinates are at(row * K), at(row * K + 1)...; `shape` ends
-  /// with the empty axis. What is wrong with a coordinate goes to `wrong`.
+  /// The position of a row with the coordinates at(row * K), at(row * K + 1)... `shape` ends with
+  /// the empty axis. Mistakes in coordinates are stored in `wrong`.
   template <class At>
   static std::int64_t position(std::int64_t row, const At& at, std::span<const std::int64_t> shape,
                                Failure& wrong) {
@@ -81,7 +81,7 @@ struct RavelIndex : custom {
 
 namespace detail {
 
-/// The first `count` extents as one; no_dims if that is none: batch * batch.
+/// The first `count` extents as one; no_dims if that is no extent, as batch * batch.
 constexpr Dims flattened(const Dims& x, int count) {
   Count size{};
   for (int i = 0; i < count; ++i) size.multiply(x.extent[i]);
@@ -130,7 +130,7 @@ constexpr AnyExpr scatter_nd(const X& indices, const X& values, const Dims& dims
 
 namespace detail {
 
-/// The number of coordinates in a row of indices; -1 if it is none of [1, at most].
+/// The number of coordinates in a row of indices; -1 if it is not in [1, most].
 template <class I>
 constexpr int index_depth(int most) {
   if (I::rank == 0) return -1;
@@ -155,8 +155,9 @@ struct GatherNdRule {
 
 }  // namespace detail
 
-/// The slices of x at rows of K coordinates: with indices (B,2) the elements x[i,j] of a matrix.
+/// The slices of x at rows of K coordinates. With indices (B,2): the elements x[i,j] of a matrix.
 /// (D1,...,DK,R...) x (I...,K) -> (I...,R...)
+///
 /// A coordinate outside of its axis is an error of the run.
 template <TypedExpr X, TypedExpr I>
 constexpr auto gather_nd(const X& x, const I& indices,
@@ -175,9 +176,9 @@ constexpr auto gather_nd(const X& x, const I& indices,
                                                      gather_nd(x.any(), indices.any()).id);
 }
 
-/// Zeros of shape [D...], plus the values at rows of K coordinates; duplicates add up, of booleans
-/// one that is true decides:
-/// scatter_nd<100, 3>(indices, values). (I...,K) x (I...,D[K:]...) -> (D...)
+/// Zeros of shape [D...], plus the values at rows of K coordinates; duplicates add up (booleans:
+/// or): scatter_nd<100, 3>(indices, values). (I...,K) x (I...,D[K:]...) -> (D...)
+///
 /// A coordinate outside of its axis is an error of the run.
 template <Extent... D, TypedExpr I, TypedExpr V>
 constexpr auto scatter_nd(const I& indices, const V& values,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What all operations on indices share: which indices they take, how these walk through a tensor,
-// and what messages say of one that is out of range. See ops/index/gather.hpp.
+// The common parts of operations on indices: which indices they take, how these walk through a
+// tensor, and the messages about an index that is out of range. See ops/index/gather.hpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// On behalf of which function an operation follows indices: what messages call it and its indices,
-/// and what it makes of one outside of [0, extent). (64 bits, so that attributes have no padding.)
+/// The function for which an operation uses indices. It decides what messages call it and its
+/// indices, and what happens to an index outside of [0, extent). (64 bits, so that attributes have
+/// no padding.)
 enum class Indexing : std::uint64_t {
   gather,
   take,
@@ -66,8 +67,8 @@ namespace detail {
 struct IndexingRule {
   std::string_view name;
   std::string_view index;
-  bool skips_negative;  ///< reads zeros, adds nothing; else an error
-  bool skips_large;     ///< the same, of an index >= extent
+  bool skips_negative;  ///< reads zeros, adds nothing; otherwise an error
+  bool skips_large;     ///< the same for an index >= extent
   bool sorted;          ///< an index smaller than the one before is an error
 };
 inline constexpr IndexingRule indexing_rules[] = {
@@ -117,9 +118,9 @@ constexpr const IndexingRule& rule_of(Indexing indexing) {
   return indexing_rules[static_cast<int>(indexing)];
 }
 
-// What interpreter and kernels have in common.
+// Common parts of interpreter and kernels.
 
-/// A tensor, indices along one of its axes, and the slices that they choose, as nested loops: the
+/// A tensor, indices along one of its axes, and the slices at these indices, as nested loops. The
 /// tensor is [shared][middle][extent][inner], the indices are [shared][count], the slices
 /// [shared][middle][count][inner].
 struct IndexLoops {
@@ -145,7 +146,7 @@ inline IndexLoops index_loops(std::span<const std::int64_t> tensor,
   }
   return loops;
 }
-/// The same where `count` indices are positions, in row-major order, in a tensor's first axes.
+/// The same if `count` indices are row-major positions in a tensor's first axes.
 inline IndexLoops flat_loops(std::span<const std::int64_t> tensor, std::int64_t count, int axes) {
   IndexLoops loops{.count = count};
   for (std::size_t i = 0; i < tensor.size(); ++i) {
@@ -160,7 +161,7 @@ inline std::span<const std::int64_t> extents_of(const HostTensor& tensor) {
   return extents_of(tensor.dims);
 }
 
-/// An index of any integer type; what an std::int64_t can't hold is too large for any tensor.
+/// An index of any integer type. A number that std::int64_t can't hold is too large for any tensor.
 template <class T>
 constexpr std::int64_t to_index(T index) {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -174,7 +175,7 @@ inline std::int64_t index_at(const HostTensor& indices, std::int64_t i) {
   return indices.dtype == DType::uint64 ? to_index(static_cast<std::uint64_t>(index)) : index;
 }
 
-/// " at [1, 4]": element `position` of a tensor of these extents; nothing of a scalar.
+/// " at [1, 4]": element `position` of a tensor with these extents; empty for a scalar.
 TYPEFLOW_COLD inline std::string place_of(std::int64_t position,
                                           std::span<const std::int64_t> extents) {
   std::string place;
@@ -191,8 +192,8 @@ TYPEFLOW_COLD inline Error out_of_range(std::string_view function, std::string_v
                                           " is not in [0, " + std::to_string(extent) + ")");
 }
 
-/// What is wrong with the first index that is out of range and not to be skipped, or out of order.
-/// at(i) is the i-th of `count`.
+/// The mistake of the first index that is out of range and not skipped, or out of order. at(i) is
+/// the i-th of `count`.
 template <class At>
 Failure find_wrong_index(Indexing indexing, const At& at, std::int64_t count, std::int64_t extent) {
   const IndexingRule& rule = rule_of(indexing);
@@ -205,7 +206,7 @@ Failure find_wrong_index(Indexing indexing, const At& at, std::int64_t count, st
   }
   return {};
 }
-/// The same in words; the extents are those of the indices.
+/// The same in words. The extents are those of the indices.
 TYPEFLOW_COLD inline Error wrong_index(Indexing indexing, const Failure& wrong,
                                        std::span<const std::int64_t> extents) {
   const IndexingRule& rule = rule_of(indexing);
@@ -224,8 +225,8 @@ inline void check_indices(Indexing indexing, const HostTensor& indices, std::int
   if (wrong.what != 0) throw wrong_index(indexing, wrong, extents_of(indices));
 }
 
-/// Calls f(slice of the tensor, slice of the chosen ones), each as the place of its first element
-/// in steps of loops.inner, for every index in order; the former is -1 for one that is skipped.
+/// Calls f(slice of the tensor, slice of the result) for every index in order. Both are positions
+/// of the first element, in units of loops.inner; the former is -1 for an index that is skipped.
 template <class F>
 void each_index(const IndexLoops& loops, const HostTensor& indices, const F& f) {
   for (std::int64_t outer = 0; outer < loops.shared * loops.middle; ++outer) {
@@ -255,7 +256,7 @@ constexpr Dims gathered(const Dims& x, const Dims& indices, int axis, int batch_
   return out;
 }
 
-/// The tensor of which `values` are slices that indices choose: with `extent` along the axis.
+/// The type of a tensor with `extent` along the axis, of which `values` are slices at indices.
 constexpr Dims scattered(const Dims& indices, const Dims& values, Extent extent, int axis,
                          int batch_dims) {
   const int chosen = indices.rank - batch_dims;

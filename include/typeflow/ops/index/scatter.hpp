@@ -3,9 +3,9 @@
 
 // Changing slices of a variable in place: scatter_add, scatter_sub, scatter_mul, scatter_update.
 //
-// These are effects, as assign is: they happen in runs that name them or depend on them, in the
-// order in which the model wrote them; the variable's handle keeps meaning its value at the start
-// of the run. They touch the slices that indices name and nothing else, however large the variable.
+// These are effects, as assign is. They happen in runs that name them or depend on them, in the
+// order of the model's statements. The variable's handle keeps its value at the start of the run.
+// They touch only the slices at the indices, however large the variable is.
 
 #include <cstdint>
 #include <source_location>
@@ -20,35 +20,43 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// slice := op(slice, value), for the slice that each index names, in the order of the indices:
-/// along axis 0, or along the first `axes` taken as one. Inputs: the variable (N,R...), values
-/// (I...,R...), indices (I...); output: a token.
+/// slice := op(slice, value) for the slice at each index, in the order of the indices. The indices
+/// go along axis 0, or along the first `axes` merged into one. Inputs: the variable (N,R...),
+/// values (I...,R...), indices (I...); output: a token.
 template <class Self>
 struct scatter_update_base : update {
   static constexpr Domain domain = Domain::numbers;
 
   static void interpret(InterpretCall& call) {
     const Self op = decode<Self>(call.graph, call.node);
+    const DType dtype = call.outputs[0].dtype;
+    detail::visit_widest(dtype, [&](auto zero) {
+      using Wide = decltype(zero);
+      each_update(op, call, [&](Number& element, const Number& value) {
+        const Wide updated = op(typeflow::to<Wide>(element), typeflow::to<Wide>(value));
+        element = detail::fitted(number_from(updated), dtype);
+      });
+    });
+  }
+  static Error explain(const Self& op, const Failure& wrong, std::span<const Dims> operands) {
+    return detail::wrong_index(op.indexing, wrong, detail::extents_of(operands[1]));
+  }
+
+ protected:
+  /// Calls f(element of the variable, value) for each value, in their order.
+  template <class F>
+  static void each_update(const Self& op, InterpretCall& call, const F& f) {
     const HostTensor& values = *call.inputs[0];
     const HostTensor& indices = *call.inputs[1];
     HostTensor& variable = call.outputs[0];
     const detail::IndexLoops loops =
         detail::flat_loops(detail::extents_of(variable), indices.size(), static_cast<int>(op.axes));
     detail::check_indices(op.indexing, indices, loops.extent);
-    detail::visit_widest(variable.dtype, [&](auto zero) {
-      using Wide = decltype(zero);
-      detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
-        for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
-          Number& element = variable[to * loops.inner + r];
-          const Wide value = typeflow::to<Wide>(values[from * loops.inner + r]);
-          const Wide updated = op(typeflow::to<Wide>(element), value);
-          element = detail::fitted(number_from(updated), variable.dtype);
-        }
-      });
+    detail::each_index(loops, indices, [&](std::int64_t to, std::int64_t from) {
+      for (std::int64_t r = 0; r < loops.inner && to >= 0; ++r) {
+        f(variable[to * loops.inner + r], values[from * loops.inner + r]);
+      }
     });
-  }
-  static Error explain(const Self& op, const Failure& wrong, std::span<const Dims> operands) {
-    return detail::wrong_index(op.indexing, wrong, detail::extents_of(operands[1]));
   }
 };
 
@@ -91,22 +99,74 @@ struct ScatterUpdate : scatter_update_base<ScatterUpdate> {
   }
 };
 
+/// The same for a 16-bit variable and float values: a slice takes all values of its index in float,
+/// and is rounded once.
+struct ScatterHalves : scatter_update_base<ScatterHalves> {
+  static constexpr std::string_view name = "ScatterHalves";
+  enum class Step : std::int64_t { add, subtract, multiply };
+  Indexing indexing;
+  std::int64_t axes;
+  Step step;
+
+  constexpr float operator()(float old, float value) const {
+    switch (step) {
+      case Step::add:
+        return old + value;
+      case Step::subtract:
+        return old - value;
+      default:
+        return old * value;
+    }
+  }
+  static void interpret(InterpretCall& call) {
+    const ScatterHalves op = decode<ScatterHalves>(call.graph, call.node);
+    each_update(op, call, [&](Number& element, const Number& value) {
+      element = number_from(op(typeflow::to<float>(element), typeflow::to<float>(value)));
+    });
+    HostTensor& variable = call.outputs[0];
+    for (Number& element : variable.elements) element = detail::fitted(element, variable.dtype);
+  }
+};
+
 }  // namespace ops
 
 namespace detail {
 
-/// Adds an update of a variable's slices, O; returns its token.
+/// Adds an update of a variable's slices; returns its token.
 template <class O>
-constexpr Id scatter_node(const AnyExpr& variable, const AnyExpr& indices, const AnyExpr& values,
-                          Indexing indexing, int axes = 1) {
+constexpr Id scatter_update_node(const O& op, const AnyExpr& variable, const AnyExpr& values,
+                                 const AnyExpr& indices) {
   (void)sizeof(BindOp<O>);
-  const O op{{}, indexing, axes};
   const Words<O> words = encode(op);
   const Id ids[] = {variable.id, values.id, indices.id};
   return variable.graph->add_value(record<O>, ids, 3, none, words.data(), word_count<O>);
 }
 
-/// The shape of the slices that indices name.
+/// The step of an update that has to be rounded once.
+template <class O>
+inline constexpr auto step_in_float = nullptr;
+template <>
+inline constexpr auto step_in_float<ops::ScatterAdd> = ops::ScatterHalves::Step::add;
+template <>
+inline constexpr auto step_in_float<ops::ScatterSub> = ops::ScatterHalves::Step::subtract;
+template <>
+inline constexpr auto step_in_float<ops::ScatterMul> = ops::ScatterHalves::Step::multiply;
+
+/// Adds an update O of a variable's slices; returns its token. Values for a 16-bit variable may be
+/// float.
+template <class O>
+constexpr Id scatter_node(const AnyExpr& variable, const AnyExpr& indices, const auto& values,
+                          Indexing indexing, int axes = 1) {
+  if constexpr (!std::is_null_pointer_v<decltype(step_in_float<O>)>) {
+    if (is_half_precision(variable.dtype())) {
+      const ops::ScatterHalves op{{}, indexing, axes, step_in_float<O>};
+      return scatter_update_node(op, variable, cast_to(values, DType::float32), indices);
+    }
+  }
+  return scatter_update_node(O{{}, indexing, axes}, variable, values, indices);
+}
+
+/// The shape of the slices at these indices.
 template <class S, class I>
 using SlicesRule = GatherRule<S, I, 0, 0>;
 template <class T, class S, class I, class V>
@@ -135,12 +195,12 @@ constexpr Effect scatter(const AnyVariable& variable, const Slices& slices) {
 
 }  // namespace detail
 
-/// variable[indices] += values, slice by slice; where an index occurs several times all its values
-/// are added. (N,R...), (I...), (I...,R...)
+/// variable[indices] += values, slice by slice; duplicates add up. (N,R...), (I...), (I...,R...)
 ///
-/// The values have the variable's element type and the shape (I...,R...), or broadcast to it. An
-/// index outside of [0, N) is an error of the run; this effect then changes nothing. The new value
-/// is after(effect, variable.read()).
+/// The values have the variable's element type and the shape (I...,R...), or broadcast to it. A
+/// 16-bit variable adds them in float, and is rounded once. An index outside of [0, N) is an error
+/// of the run, and this effect then changes nothing. The new value is after(effect,
+/// variable.read()).
 template <Element T, class S, TypedExpr I, Operand V>
 constexpr Effect scatter_add(const Variable<T, S>& variable, const I& indices, const V& values,
                              std::source_location at = std::source_location::current()) {
@@ -170,8 +230,7 @@ constexpr Effect scatter_sub(const Variable<T, S>& variable, const I& indices, c
   return detail::scatter<ops::ScatterSub>(variable, indices, values, Indexing::scatter_sub, at);
 }
 
-/// variable[indices] *= values, by all values of an index that occurs several times; otherwise as
-/// scatter_add.
+/// variable[indices] *= values, by all values of a duplicate index; otherwise as scatter_add.
 template <Element T, class S, TypedExpr I, Operand V>
 constexpr Effect scatter_mul(const Variable<T, S>& variable, const I& indices, const V& values,
                              std::source_location at = std::source_location::current()) {
@@ -186,8 +245,8 @@ constexpr Effect scatter_mul(const Variable<T, S>& variable, const I& indices, c
   return detail::scatter<ops::ScatterMul>(variable, indices, values, Indexing::scatter_mul, at);
 }
 
-/// variable[indices] := values; of an index that occurs several times the last value stays.
-/// Elements of any type; otherwise as scatter_add.
+/// variable[indices] := values, of any element type; the last value of a duplicate index stays.
+/// Otherwise as scatter_add.
 template <Element T, class S, TypedExpr I, Operand V>
 constexpr Effect scatter_update(const Variable<T, S>& variable, const I& indices, const V& values,
                                 std::source_location at = std::source_location::current()) {
@@ -202,11 +261,11 @@ constexpr Effect scatter_update(const Variable<T, S>& variable, const I& indices
                                              at);
 }
 
-/// Untyped: variable += slices, those of a sparse gradient: see slices_of.
+/// Untyped: variable += the slices of a sparse gradient; see slices_of.
 constexpr Effect scatter_add(const AnyVariable& variable, const Slices& slices) {
   return detail::scatter<ops::ScatterAdd>(variable, slices);
 }
-/// Untyped: variable -= slices.
+/// Untyped: variable -= the slices of a sparse gradient.
 constexpr Effect scatter_sub(const AnyVariable& variable, const Slices& slices) {
   return detail::scatter<ops::ScatterSub>(variable, slices);
 }

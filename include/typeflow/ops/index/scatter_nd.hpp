@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Changing a tensor or a variable at rows of coordinates: tensor_scatter_nd_add and its neighbours
-// give a tensor, scatter_nd_add and its neighbours are effects on a variable, in place.
+// Changes at rows of coordinates. tensor_scatter_nd_add and the like return a tensor;
+// scatter_nd_add and the like are effects that change a variable in place.
 //
-// Sums and extremes of tensors are x and what scatter_nd or a fold over positions makes of the
-// updates, elementwise, so that they fuse and differentiate; only replacing needs an operation.
+// Sums and extremes are elementwise compositions of x and the updates' scatter_nd, or fold over
+// positions, so they fuse and differentiate. Only replacing needs an operation of its own.
 
 #include <array>
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// x with the slices along axis 0 that indices name replaced; of an index that occurs several times
-/// by the last. (N,R...) x (I...,R...) x (I...) -> (N,R...)
+/// x with the slices along axis 0 at these indices replaced; the last value of a duplicate index
+/// stays. (N,R...) x (I...,R...) x (I...) -> (N,R...)
 struct ReplaceSlices : custom {
   static constexpr std::string_view name = "ReplaceSlices";
   static constexpr Domain domain = Domain::any;
@@ -35,8 +35,8 @@ struct ReplaceSlices : custom {
                       detail::gathered(x.dims, indices.dims, 0, 0) == values.dims;
     return {x.dtype, fits ? x.dims : no_dims};
   }
-  /// To what is not replaced, and to the values that replace it: of an index that occurs several
-  /// times to the last, which is found by having each index write where it stands.
+  /// Gradients go to slices that are not replaced, and to the values that replace others. The last
+  /// value of a duplicate index is found by writing each index at its place.
   static constexpr std::array<AnyExpr, 3> gradient(ReplaceSlices op, auto x, auto values,
                                                    auto indices, auto, auto dy) {
     ir::Graph& graph = *dy.graph;
@@ -81,7 +81,7 @@ struct ReplaceSlices : custom {
 
 namespace detail {
 
-/// x and f(x with the indexed axes as one, the positions of the indices along that), reshaped.
+/// x, and f(x with the indexed axes merged, the indices as positions along that axis), reshaped.
 template <class F>
 constexpr AnyExpr scatter_into(const AnyExpr& x, const AnyExpr& indices, Indexing indexing,
                                const F& f) {
@@ -90,16 +90,19 @@ constexpr AnyExpr scatter_into(const AnyExpr& x, const AnyExpr& indices, Indexin
   return reshape_to(f(reshape_to(x, flattened(x.dims(), depth)), positions), x.dims());
 }
 
-/// Untyped: a tensor changed at rows of coordinates.
+/// Untyped: a tensor, changed at rows of coordinates.
 constexpr AnyExpr tensor_scatter_nd(const UntypedExpr auto& x, const UntypedExpr auto& indices,
                                     const UntypedExpr auto& updates, Indexing indexing) {
   return scatter_into(x, indices, indexing, [&](const auto& flat, const auto& positions) {
     const Extent extent = flat.dims().extent[0];
+    const auto sums = [&](DType type) {
+      return scatter_sum_node(positions, cast_to(updates, type), extent, 0, 0, indexing);
+    };
     switch (indexing) {
       case Indexing::tensor_scatter_nd_add:
-        return flat + scatter_sum_node(positions, updates, extent, 0, 0, indexing);
+        return in_float(flat, [&](const AnyExpr& v) { return v + sums(v.dtype()); });
       case Indexing::tensor_scatter_nd_sub:
-        return flat - scatter_sum_node(positions, updates, extent, 0, 0, indexing);
+        return in_float(flat, [&](const AnyExpr& v) { return v - sums(v.dtype()); });
       case Indexing::tensor_scatter_nd_max:
         return maximum(flat, apply(ops::ScatterMax{{}, extent, indexing}, updates, positions));
       case Indexing::tensor_scatter_nd_min:
@@ -110,7 +113,7 @@ constexpr AnyExpr tensor_scatter_nd(const UntypedExpr auto& x, const UntypedExpr
   });
 }
 
-/// Whether indices and updates fit a tensor, in steps of which each depends on the one before.
+/// Whether indices and updates fit a tensor, in steps that each depend on the one before.
 template <class X, class I, class U>
 struct ScatterNdRule : GatherNdRule<X, I> {
   using Base = GatherNdRule<X, I>;
@@ -135,10 +138,10 @@ constexpr Effect scatter_nd_effect(const Variable<T, S>& variable, const I& indi
 
 }  // namespace detail
 
-/// x plus the updates at rows of coordinates; duplicates add up:
-/// tensor_scatter_nd_add(x, indices, updates). (D1,...,DK,R...) x (I...,K) x (I...,R...) ->
-/// (D1,...,DK,R...) The updates have the element type of x. A coordinate outside of its axis is an
-/// error of the run.
+/// x plus the updates at rows of coordinates; duplicates add up: tensor_scatter_nd_add(x, indices,
+/// updates). (D1,...,DK,R...) x (I...,K) x (I...,R...) -> (D1,...,DK,R...)
+///
+/// The updates have the element type of x. A coordinate outside of its axis is an error of the run.
 template <TypedExpr X, TypedExpr I, TypedExpr U>
 constexpr auto tensor_scatter_nd_add(const X& x, const I& indices, const U& updates,
                                      std::source_location at = std::source_location::current()) {
@@ -163,10 +166,10 @@ constexpr auto tensor_scatter_nd_add(const X& x, const I& indices, const U& upda
              .id);
 }
 
-/// x minus the updates at rows of coordinates; duplicates add up:
-/// tensor_scatter_nd_sub(x, indices, updates). (D1,...,DK,R...) x (I...,K) x (I...,R...) ->
-/// (D1,...,DK,R...) The updates have the element type of x. A coordinate outside of its axis is an
-/// error of the run.
+/// x minus the updates at rows of coordinates; duplicates add up: tensor_scatter_nd_sub(x, indices,
+/// updates). (D1,...,DK,R...) x (I...,K) x (I...,R...) -> (D1,...,DK,R...)
+///
+/// The updates have the element type of x. A coordinate outside of its axis is an error of the run.
 template <TypedExpr X, TypedExpr I, TypedExpr U>
 constexpr auto tensor_scatter_nd_sub(const X& x, const I& indices, const U& updates,
                                      std::source_location at = std::source_location::current()) {
@@ -191,10 +194,12 @@ constexpr auto tensor_scatter_nd_sub(const X& x, const I& indices, const U& upda
              .id);
 }
 
-/// The larger of x and the updates at rows of coordinates, the largest of duplicates:
+/// The larger of x and the updates at rows of coordinates; the largest of duplicates:
 /// tensor_scatter_nd_max(x, indices, updates). (D1,...,DK,R...) x (I...,K) x (I...,R...) ->
-/// (D1,...,DK,R...) The updates have the element type of x. A coordinate outside of its axis is an
-/// error of the run. NaN is passed on. Gradients flow as those of maximum and unsorted_segment_max.
+/// (D1,...,DK,R...)
+///
+/// The updates have the element type of x. A coordinate outside of its axis is an error of the run.
+/// NaN is passed on. Gradients flow as in maximum and unsorted_segment_max.
 template <TypedExpr X, TypedExpr I, TypedExpr U>
 constexpr auto tensor_scatter_nd_max(const X& x, const I& indices, const U& updates,
                                      std::source_location at = std::source_location::current()) {
@@ -219,10 +224,12 @@ constexpr auto tensor_scatter_nd_max(const X& x, const I& indices, const U& upda
              .id);
 }
 
-/// The smaller of x and the updates at rows of coordinates, the smallest of duplicates:
+/// The smaller of x and the updates at rows of coordinates; the smallest of duplicates:
 /// tensor_scatter_nd_min(x, indices, updates). (D1,...,DK,R...) x (I...,K) x (I...,R...) ->
-/// (D1,...,DK,R...) The updates have the element type of x. A coordinate outside of its axis is an
-/// error of the run. NaN is passed on. Gradients flow as those of minimum and unsorted_segment_min.
+/// (D1,...,DK,R...)
+///
+/// The updates have the element type of x. A coordinate outside of its axis is an error of the run.
+/// NaN is passed on. Gradients flow as in minimum and unsorted_segment_min.
 template <TypedExpr X, TypedExpr I, TypedExpr U>
 constexpr auto tensor_scatter_nd_min(const X& x, const I& indices, const U& updates,
                                      std::source_location at = std::source_location::current()) {
@@ -247,10 +254,12 @@ constexpr auto tensor_scatter_nd_min(const X& x, const I& indices, const U& upda
              .id);
 }
 
-/// x with the updates at rows of coordinates; of duplicates the last stays:
+/// x with the updates at rows of coordinates; the last of duplicates stays:
 /// tensor_scatter_nd_update(x, indices, updates). (D1,...,DK,R...) x (I...,K) x (I...,R...) ->
-/// (D1,...,DK,R...) The updates have the element type of x. A coordinate outside of its axis is an
-/// error of the run. Gradients flow to what is not replaced, and to what replaces it in the result.
+/// (D1,...,DK,R...)
+///
+/// The updates have the element type of x. A coordinate outside of its axis is an error of the run.
+/// Gradients flow to elements that are not replaced, and to the updates that stay.
 template <TypedExpr X, TypedExpr I, TypedExpr U>
 constexpr auto tensor_scatter_nd_update(const X& x, const I& indices, const U& updates,
                                         std::source_location at = std::source_location::current()) {
@@ -317,10 +326,11 @@ constexpr Effect scatter_nd_sub(const Variable<T, S>& variable, const I& indices
                                                     Indexing::scatter_nd_sub, at);
 }
 
-/// variable[coordinates] := values, slice by slice, at rows of K coordinates; of duplicates the
-/// last stays. (D1,...,DK,R...), (I...,K), (I...,R...) The values have the variable's element type
-/// and the shape (I...,R...), or broadcast to it. A coordinate outside of its axis is an error of
-/// the run; this effect then changes nothing.
+/// variable[coordinates] := values, slice by slice, at rows of K coordinates; the last of
+/// duplicates stays. (D1,...,DK,R...), (I...,K), (I...,R...)
+///
+/// The values have the variable's element type and the shape (I...,R...), or broadcast to it. A
+/// coordinate outside of its axis is an error of the run, and this effect then changes nothing.
 template <Element T, class S, TypedExpr I, Operand V>
 constexpr Effect scatter_nd_update(const Variable<T, S>& variable, const I& indices,
                                    const V& values,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Products, extremes and means of groups that integers name: segment_prod and its neighbours; sums
-// are in segments.hpp. They follow the same ids: sorted ones in one axis, or unsorted ones of any
-// shape of which negative ones are left out.
+// Products, extremes and means of segments: segment_prod and the like; sums are in segments.hpp.
+// Ids are the same: sorted ones along one axis, or unsorted ones of any shape, where negative ids
+// are left out.
 //
-// A segment without elements is what TensorFlow makes of it: 1 for a product, 0 for a mean; of
-// extremes 0 where ids are sorted, else the lowest or largest finite number of the element type.
+// Segments without elements have TensorFlow's values: 1 for a product, 0 for a mean. For extremes
+// with sorted ids it is 0, with unsorted ids the lowest or largest finite number of the element
+// type.
 
 #include <array>
 #include <cstdint>
@@ -26,7 +27,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// Fold over the slices of values with the same index along axis 0, from its identity on, in the
+/// Folds the slices of values with the same index along axis 0, from the fold's identity on, in the
 /// order of the indices. (I...,R...) x (I...) -> (extent,R...)
 template <class Self, class Fold>
 struct scatter_fold : custom {
@@ -72,7 +73,7 @@ struct scatter_fold : custom {
   static constexpr AnyExpr rows(const Self& op, const AnyExpr& x, const AnyExpr& indices) {
     return detail::gather_node(x, indices, 0, 0, op.indexing);
   }
-  /// To the elements that are the extreme, in equal parts.
+  /// The gradient goes to the elements that are the extreme, in equal parts.
   static constexpr std::array<AnyExpr, 2> extreme_gradient(const Self& op, const auto& values,
                                                            const auto& indices, const auto& y,
                                                            const auto& dy) {
@@ -87,8 +88,8 @@ struct ScatterProd : scatter_fold<ScatterProd, Prod> {
   Extent extent;
   Indexing indexing;
 
-  /// dy times the product of the others: y / x, and for the only zero among them the product of
-  /// those that are not zero (as TensorFlow has it).
+  /// dy times the product of the others: y / x. For the only zero in a segment it is the product of
+  /// the other elements, as in TensorFlow.
   static constexpr std::array<AnyExpr, 2> gradient(ScatterProd op, auto values, auto indices,
                                                    auto y, auto dy) {
     const AnyExpr zero = equal(values, 0);
@@ -129,7 +130,7 @@ constexpr AnyExpr segment_prod_node(const UntypedExpr auto& values, const Untype
   });
 }
 
-/// How many ids each segment has, in a shape that broadcasts to the result's.
+/// The number of ids of each segment, in a shape that broadcasts to the result's.
 constexpr AnyExpr segment_sizes(const UntypedExpr auto& ids, Extent segments, int rank,
                                 Indexing indexing) {
   Dims dims{1, {segments}};
@@ -159,7 +160,7 @@ constexpr AnyExpr segment_extreme(const AnyExpr& values, const AnyExpr& ids, Ext
   return where(none, finite_limit(*y.graph, y.dtype(), largest), y);
 }
 
-/// The sums of segments over how many ids they have, or over its square root.
+/// The sums of segments over their numbers of ids, or over the square roots of these.
 constexpr AnyExpr segment_quotient(const UntypedExpr auto& values, const UntypedExpr auto& ids,
                                    Extent segments, Indexing indexing, bool root) {
   return in_float(values, [&](const auto& v) {
@@ -172,10 +173,11 @@ constexpr AnyExpr segment_quotient(const UntypedExpr auto& values, const Untyped
 
 }  // namespace detail
 
-/// The products of the rows of `values` with the same id, of which there are n:
-/// segment_prod<n>(values, ids). (K,R...) x (K) -> (n,R...)
-/// The ids are as for segment_sum. A segment whose id does not occur is 1.
-/// The gradient of an element is the product of the others, by division: TensorFlow's.
+/// The products of the rows of `values` with the same id, for n ids: segment_prod<n>(values, ids).
+/// (K,R...) x (K) -> (n,R...)
+///
+/// The ids are as for segment_sum. A segment without ids is 1. The gradient of an element is the
+/// product of the others, computed by division as in TensorFlow; it is NaN for an infinite element.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto segment_prod(const V& values, const I& ids,
                             std::source_location at = std::source_location::current()) {
@@ -192,9 +194,10 @@ constexpr auto segment_prod(const V& values, const I& ids,
       detail::segment_prod_node(values.any(), ids.any(), N, Indexing::segment_prod).id);
 }
 
-/// The same of the slices of `values`, with ids in any order: unsorted_segment_prod<n>(
-/// values, ids). (S...,R...) x (S...) -> (n,R...)
-/// The ids are as for unsorted_segment_sum. A segment whose id does not occur is 1.
+/// The same for slices of `values` with ids in any order: unsorted_segment_prod<n>(values, ids).
+/// (S...,R...) x (S...) -> (n,R...)
+///
+/// The ids are as for unsorted_segment_sum. A segment without ids is 1.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto unsorted_segment_prod(const V& values, const I& ids,
                                      std::source_location at = std::source_location::current()) {
@@ -212,10 +215,11 @@ constexpr auto unsorted_segment_prod(const V& values, const I& ids,
       detail::segment_prod_node(values.any(), ids.any(), N, Indexing::unsorted_segment_prod).id);
 }
 
-/// The largest elements of the rows of `values` with the same id, of which there are n:
-/// segment_max<n>(values, ids). (K,R...) x (K) -> (n,R...)
-/// The ids are as for segment_sum. A segment whose id does not occur is 0. NaN if one is.
-/// Equal extremes share the gradient in equal parts.
+/// The largest elements of the rows of `values` with the same id, for n ids: segment_max<n>(values,
+/// ids). (K,R...) x (K) -> (n,R...)
+///
+/// The ids are as for segment_sum. A segment without ids is 0, one with a NaN is NaN. Equal
+/// extremes share the gradient equally.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto segment_max(const V& values, const I& ids,
                            std::source_location at = std::source_location::current()) {
@@ -233,10 +237,11 @@ constexpr auto segment_max(const V& values, const I& ids,
           .id);
 }
 
-/// The same of the slices of `values`, with ids in any order: unsorted_segment_max<n>(
-/// values, ids). (S...,R...) x (S...) -> (n,R...)
-/// The ids are as for unsorted_segment_sum. A segment whose id does not occur is the type's lowest
-/// finite number.
+/// The same for slices of `values` with ids in any order: unsorted_segment_max<n>(values, ids).
+/// (S...,R...) x (S...) -> (n,R...)
+///
+/// The ids are as for unsorted_segment_sum. A segment without ids is the type's lowest finite
+/// number.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto unsorted_segment_max(const V& values, const I& ids,
                                     std::source_location at = std::source_location::current()) {
@@ -255,10 +260,11 @@ constexpr auto unsorted_segment_max(const V& values, const I& ids,
                           .id);
 }
 
-/// The smallest elements of the rows of `values` with the same id, of which there are n:
+/// The smallest elements of the rows of `values` with the same id, for n ids:
 /// segment_min<n>(values, ids). (K,R...) x (K) -> (n,R...)
-/// The ids are as for segment_sum. A segment whose id does not occur is 0. NaN if one is.
-/// Equal extremes share the gradient in equal parts.
+///
+/// The ids are as for segment_sum. A segment without ids is 0, one with a NaN is NaN. Equal
+/// extremes share the gradient equally.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto segment_min(const V& values, const I& ids,
                            std::source_location at = std::source_location::current()) {
@@ -276,10 +282,11 @@ constexpr auto segment_min(const V& values, const I& ids,
           .id);
 }
 
-/// The same of the slices of `values`, with ids in any order: unsorted_segment_min<n>(
-/// values, ids). (S...,R...) x (S...) -> (n,R...)
-/// The ids are as for unsorted_segment_sum. A segment whose id does not occur is the type's largest
-/// finite number.
+/// The same for slices of `values` with ids in any order: unsorted_segment_min<n>(values, ids).
+/// (S...,R...) x (S...) -> (n,R...)
+///
+/// The ids are as for unsorted_segment_sum. A segment without ids is the type's largest finite
+/// number.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto unsorted_segment_min(const V& values, const I& ids,
                                     std::source_location at = std::source_location::current()) {
@@ -298,9 +305,10 @@ constexpr auto unsorted_segment_min(const V& values, const I& ids,
                           .id);
 }
 
-/// The means of the rows of `values` with the same id, of which there are n:
-/// segment_mean<n>(values, ids). (K,R...) x (K) -> (n,R...)
-/// The ids are as for segment_sum. A segment whose id does not occur is 0.
+/// The means of the rows of `values` with the same id, for n ids: segment_mean<n>(values, ids).
+/// (K,R...) x (K) -> (n,R...)
+///
+/// The ids are as for segment_sum. A segment without ids is 0.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto segment_mean(const V& values, const I& ids,
                             std::source_location at = std::source_location::current()) {
@@ -317,9 +325,10 @@ constexpr auto segment_mean(const V& values, const I& ids,
       detail::segment_quotient(values.any(), ids.any(), N, Indexing::segment_mean, false).id);
 }
 
-/// The same of the slices of `values`, with ids in any order: unsorted_segment_mean<n>(
-/// values, ids). (S...,R...) x (S...) -> (n,R...)
-/// The ids are as for unsorted_segment_sum. A segment whose id does not occur is 0.
+/// The same for slices of `values` with ids in any order: unsorted_segment_mean<n>(values, ids).
+/// (S...,R...) x (S...) -> (n,R...)
+///
+/// The ids are as for unsorted_segment_sum. A segment without ids is 0.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto unsorted_segment_mean(const V& values, const I& ids,
                                      std::source_location at = std::source_location::current()) {
@@ -338,9 +347,10 @@ constexpr auto unsorted_segment_mean(const V& values, const I& ids,
           .id);
 }
 
-/// The sums of the slices of `values` with the same id, over the square root of how many there are:
+/// The sums of the slices of `values` with the same id, over the square roots of their numbers:
 /// unsorted_segment_sqrt_n<n>(values, ids). (S...,R...) x (S...) -> (n,R...)
-/// The ids are as for unsorted_segment_sum. A segment whose id does not occur is 0.
+///
+/// The ids are as for unsorted_segment_sum. A segment without ids is 0.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto unsorted_segment_sqrt_n(const V& values, const I& ids,
                                        std::source_location at = std::source_location::current()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sums over groups that integers name: segment_sum, unsorted_segment_sum, bincount,
-// confusion_matrix. How many groups there are is a template argument, since shapes are known
-// before a run.
+// Sums over segments, groups with an integer id: segment_sum, unsorted_segment_sum, bincount,
+// confusion_matrix. The number of groups is a template argument, because shapes are known before a
+// run.
 
 #include <source_location>
 
@@ -29,13 +29,13 @@ struct SegmentRule {
   static constexpr Dims value = scattered(I::dims, V::dims, N, 0, 0);
 };
 
-/// A one for each of the elements of a tensor of integers.
+/// Ones in the shape of a tensor of integers.
 template <UntypedExpr X>
 constexpr AnyExpr int32_ones(const X& x) {
   return broadcast_to(constant_node(*x.graph, DType::int32, Number{0, 1}), x.dims());
 }
 
-/// For each pair of a label and a prediction its place in a matrix, and what is added there.
+/// The position of each pair of a label and a prediction in a matrix, and the number to add there.
 template <UntypedExpr X>
 constexpr AnyExpr confusion(const X& labels, const AnyExpr& predictions, const AnyExpr& weights,
                             Extent classes) {
@@ -56,10 +56,11 @@ constexpr AnyExpr confusion(const X& labels, const AnyExpr& predictions, const A
 
 }  // namespace detail
 
-/// The sums of the rows of `values` with the same id, of which there are n: segment_sum<n>(values,
-/// ids). (K,R...) x (K) -> (n,R...)
-/// The ids are sorted; ids out of order or outside of [0, n) are errors of the run. A segment whose
-/// id does not occur is zero. n may be a multiple of tf::batch.
+/// The sums of the rows of `values` with the same id, for n ids: segment_sum<n>(values, ids).
+/// (K,R...) x (K) -> (n,R...)
+///
+/// The ids must be sorted; ids out of order or outside of [0, n) are errors of the run. A segment
+/// without ids is zero. n may be a multiple of tf::batch.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto segment_sum(const V& values, const I& ids,
                            std::source_location at = std::source_location::current()) {
@@ -75,10 +76,11 @@ constexpr auto segment_sum(const V& values, const I& ids,
                                                      segment_sum(values.any(), ids.any(), N).id);
 }
 
-/// The sums of the slices of `values` with the same id, in any order: unsorted_segment_sum<n>(
-/// values, ids). (S...,R...) x (S...) -> (n,R...)
+/// The sums of the slices of `values` with the same id, in any order:
+/// unsorted_segment_sum<n>(values, ids). (S...,R...) x (S...) -> (n,R...)
+///
 /// Values with a negative id are left out; an id of n or more is an error of the run. A segment
-/// whose id does not occur is zero. n may be a multiple of tf::batch.
+/// without ids is zero. n may be a multiple of tf::batch.
 template <Extent N, TypedExpr V, TypedExpr I>
 constexpr auto unsorted_segment_sum(const V& values, const I& ids,
                                     std::source_location at = std::source_location::current()) {
@@ -96,8 +98,9 @@ constexpr auto unsorted_segment_sum(const V& values, const I& ids,
 }
 
 /// How often each of the numbers 0 ... n-1 occurs, as int32: bincount<n>(x). (S...) -> (n)
-/// As TensorFlow's with maxlength = n: numbers of n and more are not counted, a negative one is an
-/// error of the run. No gradient flows through it.
+///
+/// As TensorFlow's with maxlength = n: numbers of n and more are not counted, a negative number is
+/// an error of the run. It has no gradient.
 template <Extent N, TypedExpr X>
 constexpr auto bincount(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::are_indices<X>, "bincount<n>(x): x must be a tensor of integers");
@@ -107,7 +110,7 @@ constexpr auto bincount(const X& x, std::source_location at = std::source_locati
       detail::scatter_sum_node(x.any(), detail::int32_ones(x.any()), N, 0, 0, Indexing::bincount)
           .id);
 }
-/// The same, each occurrence with its weight: sums of weights. (S...) x (S...) -> (n)
+/// The same with a weight for each occurrence; returns sums of weights. (S...) x (S...) -> (n)
 template <Extent N, TypedExpr X, TypedExpr W>
 constexpr auto bincount(const X& x, const W& weights,
                         std::source_location at = std::source_location::current()) {
@@ -120,9 +123,10 @@ constexpr auto bincount(const X& x, const W& weights,
       x.graph(), detail::scatter_sum_node(x.any(), weights.any(), N, 0, 0, Indexing::bincount).id);
 }
 
-/// How often a label (row) was predicted as what (column), as int32:
+/// How often a label (row) was predicted as a class (column), as int32:
 /// confusion_matrix<classes>(labels, predictions). (S...) x (S...) -> (classes,classes)
-/// One that is not in [0, classes) is an error of the run. No gradient flows through it.
+///
+/// A number outside of [0, classes) is an error of the run. It has no gradient.
 template <Extent Classes, TypedExpr L, TypedExpr P>
 constexpr auto confusion_matrix(const L& labels, const P& predictions,
                                 std::source_location at = std::source_location::current()) {
@@ -139,7 +143,7 @@ constexpr auto confusion_matrix(const L& labels, const P& predictions,
       detail::confusion(labels.any(), predictions.any(), detail::int32_ones(labels.any()), Classes)
           .id);
 }
-/// The same, each pair with its weight: sums of weights. (S...) x (S...) x (S...) ->
+/// The same with a weight for each pair; returns sums of weights. (S...) x (S...) x (S...) ->
 /// (classes,classes)
 template <Extent Classes, TypedExpr L, TypedExpr P, TypedExpr W>
 constexpr auto confusion_matrix(const L& labels, const P& predictions, const W& weights,

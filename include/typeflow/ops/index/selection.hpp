@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations that choose rows by what a tensor holds: where (the positions of true elements),
-// boolean_mask, dynamic_partition. Their counterparts are in stitch.hpp.
+// Selecting rows by the elements of a tensor: where (the positions of true elements), boolean_mask,
+// dynamic_partition. stitch.hpp has their counterparts.
 //
-// How many rows are chosen is known only in a run, but every shape must be known before it. So a
-// result has as many rows as there can be, its bound, and comes with a count; rows past the count
-// are zero. The bound is the number of elements that are looked at unless a smaller one is given.
+// Only a run knows how many rows are selected, but every shape must be known before. So a result
+// has as many rows as there can be, its bound, and comes with a count. Rows past the count are
+// zero. By default the bound is the number of elements in question.
 //
 //   auto [rows, count] = boolean_mask(x, greater(score, 0));  // (N,D) x (N) -> (N,D), ()
 //   auto mean_row = sum<0>(rows) / cast<float>(count);
 //
-// They are two steps: positions from data (Partition), then one Gather of rows by these positions.
-// A position of -1 stands for no row, of which Gather makes zeros.
-// Positions and counts are int32.
+// There are two steps: positions from data (Partition), then one Gather of rows at these positions.
+// Position -1 means no row; Gather makes it zeros. Positions and counts are int32.
 
 #include <array>
 #include <cstddef>
@@ -26,17 +25,18 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/index/gather.hpp"
+#include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Rows of which the first `count` were chosen; those after them are zero.
+/// Rows, of which the first `count` were selected. Later rows are zero.
 template <TypedExpr V>
 struct Selected {
   V values;
   Expr<std::int32_t> count;
 };
 
-/// The coordinates of the true elements of a mask, `count` of them; rows after them are zero.
+/// The coordinates of the true elements of a mask, `count` of them. Later rows are zero.
 template <TypedExpr I>
 struct TrueElements {
   I indices;
@@ -60,7 +60,7 @@ constexpr Dims with_axis(const Dims& x, int axis, int count, Extent extent) {
   return out;
 }
 
-// What kernels and interpreter say of bad data.
+// Errors of kernels and interpreter.
 
 TYPEFLOW_COLD inline Error too_many_rows(const char* operation, const char* what,
                                          std::int64_t bound, std::int64_t count) {
@@ -113,9 +113,8 @@ struct WhereIndex : custom {
   }
 };
 
-/// The positions of the elements that equal `part`, -1 after them, and their number. x holds
-/// numbers in [0, parts), or is a mask, of which the true elements are part 1. (N) -> (bound) and
-/// ()
+/// The positions of the elements that equal `part`, then -1, and their number. x holds numbers in
+/// [0, parts). Or it is a mask, whose true elements are part 1. (N) -> (bound) and ()
 struct Partition : custom {
   static constexpr std::string_view name = "Partition";
   static constexpr Derivative derivative = Derivative::zero;
@@ -129,7 +128,7 @@ struct Partition : custom {
     return {Type(DType::int32, fits ? Dims{1, {op.bound}} : no_dims), Type(DType::int32, {})};
   }
   static Failure wrong_part(std::int64_t part, std::int64_t at) { return {1, {part, at}}; }
-  /// More elements than fit.
+  /// Error: there are more elements than fit.
   static Failure no_room(DType type, std::int64_t bound, std::int64_t count) {
     return {type == DType::boolean ? 2 : 3, {bound, count}};
   }
@@ -171,7 +170,8 @@ constexpr AnyExpr slices_at(const X& x, const AnyExpr& positions, int axis) {
   return gather_node(x, positions, axis, 0, Indexing::selection);
 }
 
-/// The parts of x at the chosen positions: x's axes from `axis` on that are `part`'s taken as one.
+/// The parts of x at the selected positions. The axes of x from `axis` on that `part` has are
+/// merged into one.
 template <UntypedExpr X>
 constexpr std::array<AnyExpr, 2> select_rows(const X& x, const AnyExpr& part, int axis,
                                              const ops::Partition& op) {
@@ -183,8 +183,7 @@ constexpr std::array<AnyExpr, 2> select_rows(const X& x, const AnyExpr& part, in
 
 }  // namespace detail
 
-// The same functions on AnyExpr, with what is known of shapes at run time; each gives the values
-// and the count.
+// The same functions on AnyExpr, where shapes are values. Each returns the values and the count.
 
 /// Untyped: the coordinates of true elements.
 template <UntypedExpr X>
@@ -208,7 +207,7 @@ constexpr std::array<AnyExpr, 2> dynamic_partition(const X& x, const AnyExpr& pa
 
 namespace detail {
 
-/// Rows of x that are chosen by `part`, whose shape is that of x's axes from Axis on.
+/// The rows of x that `part` selects; its shape is that of x's axes from Axis on.
 template <int Axis, Extent Bound, class X, class P>
 struct SelectRule {
   static constexpr Dims x = X::shape::dims;
@@ -297,7 +296,8 @@ constexpr auto where(const M& mask, std::source_location at = std::source_locati
   static_assert(bound != no_extent,
                 "where(mask): the number of elements is no multiple of tf::batch; say how many can "
                 "be true, where<Bound>(mask)");
-  constexpr Extent elements = bound == no_extent ? 0 : bound;  // after the message: no second one
+  constexpr Extent elements =
+      bound == no_extent ? 0 : bound;  // after the message, so that there is no second one
   return detail::where_typed<elements>(mask, at);
 }
 /// The same with at most Bound true elements; more are an Error of the run.
@@ -311,7 +311,8 @@ constexpr auto where(const M& mask, std::source_location at = std::source_locati
 }
 
 /// The parts of x at which the mask is true, in order: {values, count}. The mask has the shape of
-/// the axes of x from `axis` on; they become one. (A,S,B) x (S) -> (A, size of S, B) and ()
+/// the axes of x from `axis` on, which are merged into one. (A,S,B) x (S) -> (A, size of S, B) and
+/// ()
 template <int Axis = 0, TypedExpr X, TypedExpr M>
 constexpr auto boolean_mask(const X& x, const M& mask,
                             std::source_location at = std::source_location::current()) {
@@ -328,7 +329,7 @@ constexpr auto boolean_mask(const X& x, const M& mask,
 /// The rows of x with partition 0, those with partition 1...: an array of N {values, count}.
 /// Partitions have the shape of the first axes of x. (S,B) x (S) -> N times (size of S, B) and ()
 ///
-/// A partition that is not in [0, N) is an Error of the run.
+/// A partition outside of [0, N) is an Error of the run.
 template <int N, TypedExpr X, TypedExpr P>
 constexpr auto dynamic_partition(const X& x, const P& partitions,
                                  std::source_location at = std::source_location::current()) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Order along an axis: top_k, sort, argsort; and in_top_k.
+// Sorting along an axis: top_k, sort, argsort; and in_top_k.
 //
-// Equal elements stay in the order of their positions, up or down, so what comes out is the same
+// Equal elements stay in the order of their positions, in both directions, so results are the same
 // everywhere. NaN counts as larger than every number: it comes first in top_k and in descending
-// order, last in ascending order. (TensorFlow says nothing of it.)
+// order, last in ascending order. (TensorFlow does not specify that.)
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// How sort and argsort go.
+/// Settings of sort and argsort.
 struct SortOptions {
   bool descending = false;
 };
@@ -36,7 +36,7 @@ constexpr bool in_order(const T& x, std::int64_t i, const T& y, std::int64_t j, 
   const T& low = ascending ? x : y;
   const T& high = ascending ? y : x;
   const bool less = low < high;
-  if (less != (high < low)) return less;  // one branch, that most often goes the same way
+  if (less != (high < low)) return less;  // one branch, which is well predicted
   const bool low_is_nan = low != low;
   const bool high_is_nan = high != high;
   return low_is_nan == high_is_nan ? i < j : high_is_nan;
@@ -59,8 +59,8 @@ struct TopK : custom {
     if (dims.valid()) dims.extent[dims.rank - 1] = op.count;
     return {Type{x.dtype, dims}, Type{DType::int32, dims}};
   }
-  /// What came from a position goes back there.
-  static constexpr AnyExpr gradient(TopK, AnyExpr x, const std::array<AnyExpr, 2>& y,
+  /// The gradient for an element goes back to its position.
+  static constexpr AnyExpr gradient(TopK, auto x, const std::array<AnyExpr, 2>& y,
                                     const std::array<AnyExpr, 2>& dy) {
     if (!dy[0].exists()) return {};
     const int last = x.dims().rank - 1;
@@ -133,7 +133,7 @@ constexpr AnyExpr sort_along(const X& x, int axis, SortOptions options, std::siz
   return exchange_with_last(sorted, axis);
 }
 
-/// Whether an axis that is not known to be shorter has `count` elements.
+/// Whether an axis has `count` elements, as far as that is known.
 constexpr bool may_have(Extent length, Extent count) {
   if (symbols_of(count) == symbols_of(length)) return factor_of(count) <= factor_of(length);
   return !is_symbolic(count) && is_symbolic(length);
@@ -151,7 +151,7 @@ struct TopKRule {
 
 }  // namespace detail
 
-/// What top_k gives.
+/// The results of top_k.
 template <TypedExpr V, TypedExpr I>
 struct TopK {
   V values;
@@ -179,9 +179,9 @@ constexpr auto top_k(const X& x, std::source_location at = std::source_location:
                                                                    {x.graph(), indices.id}};
 }
 
-/// The elements in ascending order along an axis, the last by default; sort<0>(x, {.descending =
-/// true}). (A,N,B) -> (A,N,B). NaN comes after every number, or before in descending order. The
-/// gradient goes to where elements came from.
+/// The elements in ascending order along an axis, by default the last: sort<0>(x, {.descending =
+/// true}). (A,N,B) -> (A,N,B). NaN comes after every number, in descending order before. The
+/// gradient goes to the elements' old positions.
 template <int Axis = -1, TypedExpr X>
 constexpr auto sort(const X& x, SortOptions options = {},
                     std::source_location at = std::source_location::current()) {
@@ -193,8 +193,8 @@ constexpr auto sort(const X& x, SortOptions options = {},
   return detail::same_type(x, detail::sort_along(x.any(), axis, options, 0).id);
 }
 
-/// The int32 positions of the elements in the order that sort brings them into, the lower one first
-/// for equals in both directions. (A,N,B) -> (A,N,B)
+/// The int32 positions of the elements in sorted order; in both directions the lower position first
+/// for equal elements. (A,N,B) -> (A,N,B)
 template <int Axis = -1, TypedExpr X>
 constexpr auto argsort(const X& x, SortOptions options = {},
                        std::source_location at = std::source_location::current()) {
@@ -227,9 +227,9 @@ constexpr AnyExpr in_top_k(const X& predictions, const AnyExpr& targets, int k) 
 }
 }  // namespace detail
 
-/// Whether less than k predictions of a row are larger than that of the target class, so ties count
-/// as in: in_top_k(logits, labels, 5). (..,C) x (..) -> (..), booleans. As in TensorFlow, false
-/// where the target is no class, or a prediction of the row is NaN or infinite.
+/// Whether the target class is among the k largest predictions of a row; ties count as in:
+/// in_top_k(logits, labels, 5). (..,C) x (..) -> (..), booleans. As in TensorFlow, false if the
+/// target is no class, or if a prediction of the row is NaN or infinite.
 template <TypedExpr P, TypedExpr I>
 constexpr auto in_top_k(const P& predictions, const I& targets, int k,
                         std::source_location at = std::source_location::current()) {

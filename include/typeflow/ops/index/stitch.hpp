@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows put where indices say, the counterparts of selection.hpp: dynamic_stitch, of
-// dynamic_partition, and sparse_to_dense, of where.
+// Putting rows at indices, the counterparts of selection.hpp: dynamic_stitch reverses
+// dynamic_partition, sparse_to_dense reverses where.
 //
-// Both are two steps: for each place of the result the last row that names it (LastPositions), then
-// one Gather of rows by these positions, which makes zeros of -1, no row.
+// Both take two steps: for each place of the result the last row that names it (LastPositions),
+// then one Gather of rows at these positions, which makes zeros for -1, no row.
 
 #include <array>
 #include <cstddef>
@@ -25,8 +25,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// For each element of a tensor of shape `extent` the last row of indices that names it, or -1.
-/// A row that begins with -1 names none. (N,R) -> (extents of R axes)
+/// For each element of a tensor of shape `extent`, the last row of indices that names it, or -1. A
+/// row that begins with -1 names none. (N,R) -> (extents of R axes)
 struct LastPositions : custom {
   static constexpr std::string_view name = "LastPositions";
   static constexpr Derivative derivative = Derivative::zero;
@@ -86,7 +86,7 @@ constexpr AnyExpr last_positions(const X& indices, const Dims& dims, bool stitch
   return apply(op, indices);
 }
 
-/// Indices, those past the count replaced by -1: unsigned ones as int64, which has it.
+/// The indices, with -1 past the count. Unsigned ones become int64, which can hold -1.
 template <UntypedExpr X>
 constexpr AnyExpr counted(const X& indices, const AnyExpr& count) {
   const AnyExpr row = index_along(*indices.graph, Dims{1, {indices.dims()[0]}}, 0);
@@ -110,7 +110,7 @@ constexpr auto values_of(const T& x) {
 template <class T>
 using ValuesOf = decltype(values_of(std::declval<const T&>()));
 
-/// A tensor, or one that comes with a count.
+/// A tensor, or one with a count.
 template <class T>
 concept MaybeCounted = TypedExpr<ValuesOf<T>>;
 
@@ -125,7 +125,7 @@ constexpr AnyExpr counted_of(const T& x) {
 
 }  // namespace detail
 
-/// Untyped: rows of several tensors, put where the indices say.
+/// Untyped: rows of several tensors, put at the indices.
 constexpr AnyExpr dynamic_stitch(std::span<const AnyExpr> indices, std::span<const AnyExpr> data,
                                  Extent extent) {
   AnyExpr result{};
@@ -147,8 +147,8 @@ constexpr AnyExpr dynamic_stitch(std::span<const AnyExpr> indices, std::span<con
   return result;
 }
 
-/// Untyped: a tensor of these dims with values at the indices, `otherwise` (0 if it doesn't exist)
-/// elsewhere.
+/// Untyped: a tensor of these dims with values at the indices, elsewhere `otherwise` (0 if it does
+/// not exist).
 template <UntypedExpr X>
 constexpr AnyExpr sparse_to_dense(const X& indices, const AnyExpr& values, const AnyExpr& otherwise,
                                   const Dims& dims) {
@@ -164,7 +164,7 @@ constexpr AnyExpr sparse_to_dense(const X& indices, const AnyExpr& values, const
 
 namespace detail {
 
-/// The shape that data has beyond its indices; no_dims if it doesn't begin with their shape.
+/// The axes of data behind those of its indices; no_dims if it does not begin with their shape.
 constexpr Dims row_dims(const Dims& indices, const Dims& data) {
   Dims out{};
   if (data.rank < indices.rank) return no_dims;
@@ -198,16 +198,16 @@ struct StitchRule<N, I, D, std::index_sequence<K...>> {
 
 }  // namespace detail
 
-/// The reverse of dynamic_partition: y[indices[k][i]] = data[k][i]. Of several rows for one place
-/// the last one of the last tensor wins; places that no index names are zero.
-/// K times (S) and (S,B) -> (N,B)
+/// The reverse of dynamic_partition: y[indices[k][i]] = data[k][i]. If several rows go to one
+/// place, the last one of the last tensor wins. Places without an index are zero. K times (S) and
+/// (S,B) -> (N,B)
 ///
 ///   dynamic_stitch<10>(std::tuple{i, j}, std::tuple{x, y})
 ///   dynamic_stitch<10>(dynamic_partition<2>(ids, p), dynamic_partition<2>(x, p))
 ///
-/// Lists are std::tuples or std::arrays of tensors; one with a count ({values, count}) is used up
-/// to it. An index of -1 names no place; any other that is not in [0, N) is an Error of the run.
-/// TensorFlow's result is as long as the largest index says, and what nothing names is undefined.
+/// Lists are std::tuples or std::arrays of tensors. One with a count ({values, count}) is used up
+/// to it. Index -1 names no place; others outside of [0, N) are an Error of the run. (TensorFlow's
+/// result is as long as the largest index needs, and undefined at places without an index.)
 template <Extent N, class Indices, class Data>
   requires(detail::TupleLike<Indices> && detail::TupleLike<Data>)
 constexpr auto dynamic_stitch(const Indices& indices, const Data& data,
@@ -244,13 +244,13 @@ constexpr auto dynamic_stitch(const Indices& indices, const Data& data,
   }
 }
 
-/// A tensor of the shape D... with the values at the indices and `otherwise` elsewhere:
-/// sparse_to_dense<4, 5>(indices, values). `otherwise` is a number or a scalar tensor.
-/// (N,R) x (N) or () -> (D...), R axes; one axis: also (N) or () as indices
+/// A tensor of shape D... with the values at the indices, elsewhere `otherwise`, a number or a
+/// scalar tensor: sparse_to_dense<4, 5>(indices, values). (N,R) x (N) or () -> (D...), R axes. With
+/// one axis, indices may be (N) or (), too.
 ///
-/// Indices with a count (what where gives) are used up to it; a row that begins with -1 names
-/// nothing, any other that is not in the shape is an Error of the run. Of several values for one
-/// place the last wins, as in TensorFlow without validate_indices.
+/// Indices with a count (where's result) are used up to it. A row that begins with -1 names
+/// nothing; others outside of the shape are an Error of the run. If several values go to one place,
+/// the last wins, as in TensorFlow without validate_indices.
 template <Extent... D, detail::MaybeCounted I, TypedExpr V, Operand O = int>
 constexpr auto sparse_to_dense(const I& indices, const V& values, const O& otherwise = 0,
                                std::source_location at = std::source_location::current()) {

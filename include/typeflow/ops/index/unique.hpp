@@ -13,8 +13,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The distinct elements of a list, `count` of them, then zeros; and the position of each of the
-/// list's elements among them.
+/// The distinct elements of a list, `count` of them, then zeros; and the position of each element
+/// of the list among them.
 template <TypedExpr V, TypedExpr I>
 struct UniqueElements {
   V values;
@@ -85,8 +85,8 @@ constexpr auto unique_typed(const X& x, const std::source_location& at) {
 /// The distinct elements of x in the order in which they first occur, the position of each element
 /// of x among them, and their number: {values, index, count}. (N) -> (N), (N) and ()
 ///
-/// Elements of any type. As == says: -0 is 0, and each NaN differs from all others. A gradient
-/// through the values is an error.
+/// Elements may have any type. They are compared by ==: -0 equals 0, and each NaN differs from all
+/// others. A gradient through the values is an error.
 template <TypedExpr X>
 constexpr auto unique(const X& x, std::source_location at = std::source_location::current()) {
   constexpr Extent bound = X::rank == 1 ? X::shape::dims.extent[0] : 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Positions as std::int64_t, for those that ask by a last template argument:
+// Positions as std::int64_t, by a last template argument:
 //
 //   argmax<1, std::int64_t>(x)   top_k<5, std::int64_t>(x)   where<std::int64_t>(mask)
 //
-// Positions are found as int32, as ever, and converted, which fuses with what follows: an axis has
-// less than 2^31 elements.
+// Positions are computed as int32, because an axis has fewer than 2^31 elements. Then they are
+// converted, which fuses with later operations.
 
 #include <concepts>
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What positions can be asked for as.
+/// The types for positions.
 template <class I>
 concept WidePosition = std::same_as<I, std::int64_t>;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The cross product of vectors, and a band of matrices. Compositions, so their gradients are, too.
+// The cross product of vectors, and bands of matrices. Both are compositions, so their gradients
+// are, too.
 
 #include <source_location>
 
@@ -27,7 +28,7 @@ constexpr AnyExpr cross_of(const UntypedExpr auto& a, const UntypedExpr auto& b)
   return concat_to(parts, parts[0].dims().rank - 1);
 }
 
-/// x where the column is at most `lower` less than the row and at most `upper` more, 0 elsewhere.
+/// x where the column is at most `lower` less than the row, and at most `upper` more; 0 elsewhere.
 constexpr AnyExpr band_of(const UntypedExpr auto& x, int lower, int upper) {
   const int rank = x.dims().rank;
   const auto row = index_along(*x.graph, x.dims(), rank - 2);
@@ -62,9 +63,9 @@ constexpr auto cross(const A& a, const B& b,
   }
 }
 
-/// A band of each matrix: its elements from `Lower` diagonals below the main one to `Upper` above
-/// it, 0 elsewhere; a negative number stands for all. matrix_band_part<-1, 0>(x) is the lower
-/// triangle, <0, -1> the upper one, <0, 0> the diagonal. (..,M,N) -> (..,M,N)
+/// A band of each matrix: the elements from `Lower` diagonals below the main one to `Upper` above
+/// it, 0 elsewhere. A negative number means all. matrix_band_part<-1, 0>(x) is the lower triangle,
+/// <0, -1> the upper one, <0, 0> the diagonal. (..,M,N) -> (..,M,N)
 template <int Lower, int Upper, TypedExpr X>
 constexpr auto matrix_band_part(const X& x,
                                 std::source_location at = std::source_location::current()) {

@@ -3,13 +3,15 @@
 
 // Sums of products by the names of axes: einsum<"bij,bjk->bik">(a, b).
 //
-// The equation is a template argument and is checked while the program compiles. What is lowered is
-// nothing new: diagonals, sums, transposes, and then
-//   a matrix product        if labels are summed up, and each operand has labels of its own
-//   a product and a sum     else: one operand has all labels (matrix times vector, sum of products
-//                           over all axes), or nothing is summed up (outer products)
-// The order of the product's operands and its flags are chosen so that as little as possible is
-// transposed. Equations, and the order of several products, are in equation.hpp.
+// The equation is a template argument, and is checked while the program compiles. It becomes known
+// operations: diagonals, sums, transposes, and then
+//
+//   a matrix product        if labels are summed over, and each operand has labels of its own
+//   a product and a sum     otherwise: one operand has all labels (matrix times vector, sum of
+//                           products over all axes), or nothing is summed over (outer products)
+//
+// The order of the product's operands, and its flags, are chosen so that as little as possible is
+// transposed. equation.hpp has equations, and the order of several products.
 
 #include <source_location>
 
@@ -40,7 +42,7 @@ constexpr Labelled sum_others(const Labelled& a, const F& wanted) {
   return {reduce<ops::Sum>(a.x, axes, false), a.labels.where(wanted)};
 }
 
-/// Diagonals where a label stands twice.
+/// Takes diagonals of labels that stand twice.
 constexpr Labelled take_diagonals(Labelled a) {
   for (int i = 0; i < a.labels.count;) {
     const int first = a.labels.find(a.labels.label[i]);
@@ -63,7 +65,7 @@ constexpr Labelled in_order(const Labelled& a, const Labels& order) {
   return {transpose_to(a.x, permutation), order};
 }
 
-/// The axes in the order of `space`, of which a may lack some: those get the extent 1.
+/// The axes in the order of `space`. Labels that a lacks get axes of extent 1.
 constexpr AnyExpr spread(const Labelled& a, const Labels& space) {
   const Labelled y = in_order(a, space.where([&](char c) { return a.labels.has(c); }));
   Dims dims{};
@@ -71,7 +73,7 @@ constexpr AnyExpr spread(const Labelled& a, const Labels& space) {
   return reshape_to(y.x, dims);
 }
 
-/// The product of several extents as one; no_dims if it is none: batch * batch.
+/// The product of several extents as one; no_dims if it is no extent, as batch * batch.
 constexpr Dims merged(const Labelled& a, const Labels& labels) {
   Count count{};
   for (int i = 0; i < labels.count; ++i) count.multiply(a.extent(labels.label[i]));
@@ -79,7 +81,7 @@ constexpr Dims merged(const Labelled& a, const Labels& labels) {
   return {1, {typeflow::extent_of(count)}};
 }
 
-/// A product of all elements that go together, summed over what is not in the result.
+/// The product of matching elements, summed over labels that are not in the result.
 constexpr Labelled multiply_and_sum(const Labelled& a, const Labelled& b, const Labels& space,
                                     const Labels& result) {
   return sum_others({spread(a, space) * spread(b, space), space},
@@ -87,11 +89,11 @@ constexpr Labelled multiply_and_sum(const Labelled& a, const Labelled& b, const 
 }
 
 /// An operand of a matrix product: axes shared with the other operand and the result, axes of its
-/// own, axes summed over. The two last are the matrix.
+/// own, axes summed over. The last two kinds form the matrix.
 struct MatrixOperand {
   Labelled x;
   Labels own;
-  bool summed_first;  ///< the summed axes stand in front of its own
+  bool summed_first;  ///< whether the summed axes stand in front of its own
 
   constexpr MatrixOperand(const Labelled& a, const Labels& batch, const Labels& of_own,
                           const Labels& summed, bool is_left)
@@ -103,8 +105,8 @@ struct MatrixOperand {
   }
 };
 
-/// The matrix product that sums over `summed`; x of a rank of -1 if it is none, for several batches
-/// in one axis, or for more axes than tensors have.
+/// The matrix product that sums over `summed`. x has rank -1 if there is none: an axis would have
+/// several batches, or there would be too many axes.
 constexpr Labelled multiply_matrices(const Labelled& a, const Labelled& b, const Labels& batch,
                                      const Labels& rows, const Labels& columns,
                                      const Labels& summed) {
@@ -113,8 +115,8 @@ constexpr Labelled multiply_matrices(const Labelled& a, const Labelled& b, const
   const Dims depth = merged(a, summed);
   const Dims width = merged(b, columns);
   const Dims height = merged(a, rows);
-  // Rows of several labels stay axes where a has them in front: the last one and what is in front
-  // of the matrices.
+  // Several labels of rows stay axes if a has them in front: the last one is the rows, the others
+  // are in front of the matrices.
   const bool rows_stay = !left.summed_first && batch.count + rows.count < max_rank;
   const bool fits = rows_stay || (height.valid() && batch.count + 2 <= max_rank);
   Labels labels = joined(joined(batch, rows), columns);
@@ -145,7 +147,7 @@ constexpr Labelled multiply_matrices(const Labelled& a, const Labelled& b, const
   return {reshape_to(y, of_y), labels};
 }
 
-/// How many operands a product with this order of the summed labels transposes.
+/// The number of operands that a product with this order of the summed labels transposes.
 constexpr int transposes(const Labelled& a, const Labelled& b, const Labels& batch,
                          const Labels& rows, const Labels& columns, const Labels& summed) {
   const auto fits = [&](const Labelled& x, const Labels& own) {
@@ -155,7 +157,7 @@ constexpr int transposes(const Labelled& a, const Labelled& b, const Labels& bat
   return !fits(a, rows) + !fits(b, columns);
 }
 
-/// The product of two tensors, summed over the labels that the result has not.
+/// The product of two tensors, summed over the labels that the result lacks.
 constexpr Labelled multiply(const Labelled& x, const Labelled& y, const Labels& result) {
   const auto wanted_of_a = [&](char c) { return result.has(c) || y.labels.has(c); };
   const auto wanted_of_b = [&](char c) { return result.has(c) || x.labels.has(c); };
@@ -164,7 +166,7 @@ constexpr Labelled multiply(const Labelled& x, const Labelled& y, const Labels& 
   const auto in_a = [&](char c) { return a.labels.has(c); };
   const auto in_b = [&](char c) { return b.labels.has(c); };
   const auto in_both = [&](char c) { return in_a(c) && in_b(c); };
-  // Of labels in the result, the result's order, so that it needs no transpose.
+  // Labels in the result are in the result's order, so that it needs no transpose.
   const Labels batch = result.where(in_both);
   const Labels rows = result.where([&](char c) { return in_a(c) && !in_b(c); });
   const Labels columns = result.where([&](char c) { return in_b(c) && !in_a(c); });
@@ -177,7 +179,7 @@ constexpr Labelled multiply(const Labelled& x, const Labelled& y, const Labels& 
                                   transposes(a, b, batch, rows, columns, summed)
                               ? other
                               : summed;
-    // The operand whose labels the result has first is the left one.
+    // The left operand is the one whose labels the result has first.
     const bool swapped = result.find(columns.label[0]) < result.find(rows.label[0]);
     const Labelled product = swapped ? multiply_matrices(b, a, batch, columns, rows, order)
                                      : multiply_matrices(a, b, batch, rows, columns, order);
@@ -191,7 +193,8 @@ constexpr Labelled multiply(const Labelled& x, const Labelled& y, const Labels& 
   return in_order(multiply_and_sum(a, b, space, result), result);
 }
 
-/// An operand: diagonals where a label stands twice, and without axes that an ellipsis repeats.
+/// An operand with diagonals taken of labels that stand twice, and without axes that an ellipsis
+/// repeats.
 constexpr Labelled operand_of(const AnyExpr& x, const Labels& labels, const Equation& e,
                               const Dims* dims) {
   Labelled a{x, {}};
@@ -218,7 +221,7 @@ constexpr Labelled product_of(const Equation& e, const ProductOrder& order, cons
   const Labelled a = product_of(e, order, x, left);
   const Labelled b = product_of(e, order, x, set ^ left);
   if (set == (1u << e.operands) - 1) return multiply(a, b, e.result);
-  // What both have first, then what is the left one's: as a matrix product has it.
+  // First the common labels, then the left operand's, as in a matrix product.
   const Labels kept = kept_labels(e, set);
   const auto in_both = [&](char c) { return kept.has(c) && a.labels.has(c) && b.labels.has(c); };
   const auto left_alone = [&](char c) { return kept.has(c) && !b.labels.has(c); };
@@ -228,7 +231,7 @@ constexpr Labelled product_of(const Equation& e, const ProductOrder& order, cons
                          b.labels.where(right_alone)));
 }
 
-/// The tensor that an equation without ellipses says.
+/// The result of an equation without ellipses.
 constexpr AnyExpr einsum_of(const Equation& e, const ProductOrder& order, const AnyExpr* x) {
   Dims dims[max_einsum_operands] = {};
   Labelled operands[max_einsum_operands] = {};
@@ -237,7 +240,7 @@ constexpr AnyExpr einsum_of(const Equation& e, const ProductOrder& order, const 
   const Labelled y = product_of(e, order, operands, (1u << e.operands) - 1);
   return in_order(sum_others(y, [&](char c) { return e.result.has(c); }), e.result).x;
 }
-/// The same of any equation that fits.
+/// The result of any equation that fits.
 template <UntypedExpr... X>
 constexpr AnyExpr einsum_of(const Equation& equation, const X&... x) {
   const AnyExpr operands[] = {x...};
@@ -249,7 +252,7 @@ constexpr AnyExpr einsum_of(const Equation& equation, const X&... x) {
 template <Text E>
 inline constexpr Equation equation = parse_equation(E.view());
 
-/// The rule of an equation for operands of these shapes; the checks depend on the one before.
+/// The rule of an equation for operands of these shapes. Each check depends on the one before.
 template <Text E, class... S>
 struct EinsumRule {
   static constexpr Dims dims[] = {S::dims...};
@@ -305,7 +308,7 @@ constexpr auto einsum_typed(const A& a, const More&... more) {
 
 }  // namespace detail
 
-/// The sum of products that an equation of labels says, a letter an axis:
+/// The sum of products in an equation. Each axis has a letter, its label:
 ///
 ///   einsum<"bij,bjk->bik">(a, b)        products of matrices
 ///   einsum<"...ij,...jk->...ik">(a, b)  the same, whatever axes are in front
@@ -316,13 +319,13 @@ constexpr auto einsum_typed(const A& a, const More&... more) {
 ///   einsum<"ij->j">(a)                  sums of columns
 ///   einsum<"ij,jk,kl->il">(a, b, c)     products of several
 ///
-/// Up to eight operands. A label stands for the same extent everywhere; labels that the result
-/// lacks are summed over. An ellipsis stands for the axes that have no label; those of several
-/// operands broadcast, and the result has them. Without "->" the result has the ellipsis and then
-/// the labels that stand once, in the order of the alphabet. As numpy.einsum.
+/// Up to eight operands. A label has the same extent everywhere. Labels that the result lacks are
+/// summed over. An ellipsis stands for axes without labels; those of several operands broadcast,
+/// and the result has them. Without "->" the result has the ellipsis, then the labels that stand
+/// once, in alphabetical order. As numpy.einsum.
 ///
-/// Several operands are multiplied in pairs, in the order of the fewest multiplications among all
-/// that there are; a symbol (tf::batch) counts as 64 in that.
+/// Several operands are multiplied in pairs, in the order with the fewest multiplications. A symbol
+/// (tf::batch) counts as 64.
 template <Text Equation, TypedExpr A>
 constexpr auto einsum(const A& a, std::source_location at = std::source_location::current()) {
   detail::mark(at, a);

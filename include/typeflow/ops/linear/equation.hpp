@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The equations of einsum: what they say, and in which order products of several tensors are made.
+// The equations of einsum: their meaning, and the order of products of several tensors.
 //
-// An ellipsis is parsed as the label '.', and then, when the ranks are known, replaced by labels
-// of its own, '0' to '7' from the left; those of a shorter one are the last, as in broadcasting.
+// An ellipsis is parsed as the label '.'. When the ranks are known, labels of its own replace it,
+// '0' to '7' from the left. A shorter ellipsis has the last ones, as in broadcasting.
 
 #include <array>
 #include <cstddef>
@@ -37,7 +37,7 @@ struct Labels {
     }
     return true;
   }
-  /// Those for which `f` holds, in order.
+  /// The labels for which `f` is true, in order.
   template <class F>
   constexpr Labels where(const F& f) const {
     Labels out{};
@@ -53,7 +53,7 @@ constexpr Labels joined(const Labels& a, const Labels& b) {
   return out;
 }
 
-/// The most operands of an equation: the order of products is found among all that there are.
+/// The most operands of an equation, because all orders of products are tried.
 inline constexpr int max_einsum_operands = 8;
 
 /// An equation, taken apart.
@@ -116,7 +116,7 @@ constexpr Equation parse_equation(std::string_view text) {
     }
   }
   if (arrow) return e;
-  // Without an arrow: the ellipsis, then the labels that stand once, in the order of the alphabet.
+  // Without an arrow: the ellipsis, then the labels that stand once, in alphabetical order.
   if (e.knows('.')) e.result.append('.');
   for (char c = 'A'; c <= 'z'; ++c) {
     int times = 0;
@@ -163,7 +163,7 @@ constexpr Extent extent_of(char label, const Labels& labels, const Dims& dims) {
   const int axis = labels.find(label);
   return axis < 0 ? 1 : dims.extent[axis];
 }
-/// The extent of a label: that of all its axes, but for axes of ellipses that are repeated.
+/// The extent of a label: the same for all its axes, except for repeated axes of ellipses.
 constexpr Extent extent_of(const Equation& e, char label, const Dims* dims) {
   Extent extent = 1;
   for (int i = 0; i < e.operands && extent == 1; ++i) {
@@ -188,8 +188,8 @@ constexpr Dims einsum_dims(const Equation& e, const Dims* dims) {
   return out;
 }
 
-/// In which order a product of several tensors is made: for each set of operands, as bits, the part
-/// that is one side of its last product.
+/// The order of the products of several tensors: for each set of operands, as bits, the part that
+/// is one side of its last product.
 struct ProductOrder {
   bool valid;
   std::array<std::uint8_t, 1 << max_einsum_operands> left;
@@ -204,16 +204,16 @@ constexpr Labels kept_labels(const Equation& e, unsigned set) {
       const char c = e.operand[i].label[k];
       bool needed = e.result.has(c);
       for (int j = 0; j < e.operands; ++j) needed |= (set >> j & 1u) == 0 && e.operand[j].has(c);
-      // More labels than tensors have axes are too many, however many.
+      // If there are more labels than a tensor has axes, their number does not matter.
       if (needed && !out.has(c) && out.count <= max_rank) out.append(c);
     }
   }
   return out;
 }
 
-/// The order of the fewest multiplications and, of equal ones, of the smallest tensors on the way:
-/// the best one for every set of operands, from the small sets to the large. A symbol counts as 64.
-/// Not valid if every order has a product of more than max_rank labels.
+/// The order with the fewest multiplications; among equal ones, with the smallest tensors in
+/// between. The best order for every set of operands is found, from small sets to large ones. A
+/// symbol counts as 64. Not valid if every order has a product with more than max_rank labels.
 constexpr ProductOrder product_order(const Equation& e, const Dims* dims) {
   constexpr double never = std::numeric_limits<double>::infinity();
   ProductOrder order{};
@@ -247,7 +247,7 @@ constexpr ProductOrder product_order(const Equation& e, const Dims* dims) {
     kept[set] = kept_labels(e, set);
     if ((set & (set - 1)) == 0) continue;
     cost[set] = never;
-    // Of the two parts the one with the first operand.
+    // The part with the first operand is one of the two.
     const unsigned first = set & (0u - set);
     for (unsigned part = (set - 1) & set; part != 0; part = (part - 1) & set) {
       const unsigned rest = set ^ part;
@@ -257,7 +257,8 @@ constexpr ProductOrder product_order(const Equation& e, const Dims* dims) {
         if (!both.has(kept[rest].label[i])) both.append(kept[rest].label[i]);
       }
       if (both.count > max_rank) continue;
-      // Sizes are far below 1e-6 of the products, so that they decide between equal ones alone.
+      // Sizes are weighted far below 1e-6 of the products, so that they only decide between equal
+      // ones.
       const double total = cost[part] + cost[rest] + size(both) + 1e-6 * size(kept[set]);
       if (total < cost[set]) {
         cost[set] = total;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is made of matrix products, sums and diagonals: layers, outer products, Gram matrices, diag,
-// diag_part, trace. All are compositions, so their gradients are, too, and what is elementwise in
-// them fuses with what stands around it.
+// Compositions of matrix products, sums and diagonals: layers, outer products, Gram matrices, diag,
+// diag_part, trace. So their gradients are compositions, too, and their elementwise parts fuse with
+// operations around them.
 
 #include <source_location>
 
@@ -24,12 +24,12 @@ constexpr AnyExpr keep_diagonal(const X& x, int row, int column) {
   return where(on_diagonal(*x.graph, x.dims(), row, column), x, 0);
 }
 
-/// The axis over which a matrix that is 0 off its diagonal is summed up: the longer one.
+/// The longer one of two axes. A matrix that is 0 off its diagonal is summed over it.
 constexpr int off_diagonal_axis(const Dims& x) {
   return x.extent[x.rank - 2] > x.extent[x.rank - 1] ? x.rank - 2 : x.rank - 1;
 }
 
-/// The diagonal's length is known: equal axes, or none is a batch.
+/// Whether the diagonal's length is known: the axes are equal, or neither is a batch.
 constexpr bool has_diagonal(const Dims& x) {
   if (x.rank < 2) return false;
   const Extent rows = x.extent[x.rank - 2];
@@ -131,8 +131,8 @@ constexpr auto relu_layer(const X& x, const W& w, const B& b,
   return relu(xw_plus_b(x, w, b, at), at);
 }
 
-/// All products of an element of a and one of b; axes in front broadcast.
-/// (..., M) x (..., N) -> (..., M,N)
+/// All products of an element of a and one of b; leading axes broadcast. (..., M) x (..., N) ->
+/// (..., M,N)
 template <TypedExpr A, TypedExpr B>
 constexpr auto outer(const A& a, const B& b,
                      std::source_location at = std::source_location::current()) {
@@ -152,9 +152,10 @@ constexpr auto outer(const A& a, const B& b,
   return E(a.graph(), y.id);
 }
 
-/// The Gram matrix of the columns of x, x^T x: the products of all pairs of channels, added up over
-/// all places. (M,C) -> (C,C); (B, ..., C) -> (B,C,C), one matrix a sample: features (B,H,W,C).
-/// Nothing is divided by the number of places (Gatys et al., arXiv:1508.06576, equation 3).
+/// The Gram matrix of the columns of x, x^T x: the products of all pairs of channels, summed over
+/// all places. (M,C) -> (C,C). (B, ..., C) -> (B,C,C), one matrix for each sample, as for features
+/// (B,H,W,C). It is not divided by the number of places (Gatys et al., arXiv:1508.06576, equation
+/// 3).
 template <TypedExpr X>
 constexpr auto gram(const X& x, std::source_location at = std::source_location::current()) {
   using Rule = detail::SamplesRule<typename X::shape>;
@@ -187,8 +188,8 @@ constexpr AnyExpr diag(const V& v) {
 
 /// The diagonals of matrices, as long as their shorter axis. (..., M,N) -> (..., min(M,N))
 ///
-/// It is what is left of a sum over the longer axis when elements off the diagonal are 0, so -0 on
-/// the diagonal becomes 0; NaN and infinities off the diagonal do not matter.
+/// Computed as a sum over the longer axis after setting the other elements to 0. So -0 on the
+/// diagonal becomes 0; NaN and infinities off the diagonal do not matter.
 template <TypedExpr M>
 constexpr auto diag_part(const M& m, std::source_location at = std::source_location::current()) {
   using Rule = detail::DiagPartRule<typename M::shape>;

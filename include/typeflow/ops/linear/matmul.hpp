@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Matrix products, of two matrices or of many. What a and b have in front of their last two axes
-// broadcasts, as in numpy; a kernel reads the operand that repeats in place.
+// Matrix products of two or of many matrices. The axes before the last two broadcast, as in numpy;
+// a kernel reads the operand that repeats in place.
 
 #include <array>
 #include <source_location>
@@ -14,15 +14,19 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Which operands of matmul are read transposed: matmul<transpose_b>(x, W).
+/// Which operands of a product are read transposed: matmul<transpose_b>(x, W).
 enum class Transposed : std::uint32_t { neither = 0, a = 1, b = 2, both = 3 };
 inline constexpr Transposed transpose_a = Transposed::a;
 inline constexpr Transposed transpose_b = Transposed::b;
 inline constexpr Transposed transpose_both = Transposed::both;
+/// Whether a transposition includes `operand`, transpose_a or transpose_b.
+constexpr bool reads_transposed(Transposed which, Transposed operand) {
+  return (static_cast<unsigned>(which) & static_cast<unsigned>(operand)) != 0;
+}
 
 namespace ops {
 
-/// Of float or double.
+/// For float and double.
 struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
   static constexpr bool whole_rows = false;
@@ -44,7 +48,8 @@ struct MatMul : contraction {
     const bool tb = op.b();
     const auto da = ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb);
     if (!ta && dy.dims().rank > 2 && squeezed(without_last(b.dims(), 2)).rank == 0) {
-      // One b for all: one product over the rows of all a, instead of a sum of products.
+      // With one b for all matrices: one product over the rows of all a's, instead of a sum of
+      // products.
       const Dims of_a = one_matrix(a.dims());
       const Dims of_y = one_matrix(dy.dims());
       if (of_a.valid() && of_y.valid()) {
@@ -56,8 +61,8 @@ struct MatMul : contraction {
     }
     return {da, tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false)};
   }
-  /// What lies in front of the matrices is outside of them; the kernel is another for each way in
-  /// which the operands are read.
+  /// Axes in front of the matrices are outside of them. There is a kernel for each way in which the
+  /// operands are read.
   static constexpr Contraction describe(MatMul op, const Type& a, const Type& b, const Type& y) {
     Contraction product;
     product.depth.multiply(a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
@@ -83,7 +88,8 @@ struct MatMul : contraction {
     const Dims b = op.b() ? Dims{2, {columns, depth}} : Dims{2, {depth, columns}};
     return {a, b, Dims{2, {rows, columns}}};
   }
-  /// A transpose of matrices in front is read as such; the axes before them broadcast anyway.
+  /// A transpose of matrices in front becomes a flag; the axes before the matrices broadcast
+  /// anyway.
   static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
     if (!is_moved(a) && !is_moved(b)) return y;
     std::array sides{a, b};
@@ -133,7 +139,7 @@ struct MatMul : contraction {
     }
   }
 
-  /// (..., M,N) as (...*M, N); none if that is no extent.
+  /// (..., M,N) as (...*M, N); none if the product is no extent.
   static constexpr Dims one_matrix(const Dims& x) {
     const Count rows = count_of(without_last(x, 1));
     if (extent_of(rows) == no_extent) return no_dims;
@@ -157,7 +163,7 @@ struct MatMul : contraction {
 
 namespace detail {
 
-/// A product by multiplications and a sum: correct for all numbers.
+/// A product by multiplications and a sum, which is correct for all number types.
 constexpr AnyExpr sum_of_products(AnyExpr a, AnyExpr b, bool ta, bool tb) {
   if (ta) {
     int permutation[max_rank] = {};
@@ -183,7 +189,7 @@ constexpr AnyExpr matmul(const X& a, const X& b, bool ta, bool tb) {
     const Id ids[] = {a.id, b.id};
     return add_node(*a.graph, op, ids, 2, Type(type, matrix_product(a.dims(), ta, b.dims(), tb)));
   }
-  if (is_floating(type)) {  // half precision: multiplied and added up as float, rounded once
+  if (is_floating(type)) {  // 16-bit numbers: multiplied and added up as float, rounded once
     const AnyExpr y = matmul(cast_to(a, DType::float32), cast_to(b, DType::float32), ta, tb);
     return cast_to(y, type);
   }
@@ -193,15 +199,15 @@ constexpr AnyExpr matmul(const X& a, const X& b, bool ta, bool tb) {
 namespace detail {
 template <class A, class B, Transposed T>
 struct MatMulRule {
-  static constexpr bool ta = (static_cast<unsigned>(T) & 1u) != 0;
-  static constexpr bool tb = (static_cast<unsigned>(T) & 2u) != 0;
+  static constexpr bool ta = reads_transposed(T, transpose_a);
+  static constexpr bool tb = reads_transposed(T, transpose_b);
   static constexpr bool matrices = A::rank >= 2 && B::rank >= 2;
   static constexpr Dims product = matrix_product(A::dims, ta, B::dims, tb);
-  /// The axes in front of the matrices broadcast.
+  /// Whether the leading axes broadcast.
   static constexpr bool leading =
       !matrices || broadcast(without_last(A::dims, 2), without_last(B::dims, 2)).valid();
   static constexpr bool inner = !matrices || !leading || product.valid();
-  /// Of matrices that don't fit, what the product would be if they did: one mistake, one message.
+  /// For matrices that do not fit, the shape of the product if they did: one mistake, one message.
   static constexpr Dims value = [] {
     Dims fitted = B::dims;
     if (matrices && leading) {
@@ -212,12 +218,12 @@ struct MatMulRule {
 };
 }  // namespace detail
 
-/// The matrix product of the last two axes; the axes in front broadcast.
-/// (..., M,K) x (..., K,N) -> (..., M,N); matmul<transpose_a> reads a as (..., K,M),
-/// matmul<transpose_b> reads b as (..., N,K).
+/// The matrix product of the last two axes; the leading axes broadcast. (..., M,K) x (..., K,N) ->
+/// (..., M,N). matmul<transpose_a> reads a as (..., K,M), matmul<transpose_b> reads b as (...,
+/// N,K).
 ///
-/// float and double are multiplied in kernels of their own, half precision in float. Products of
-/// other numbers are plain sums, without blocks that stay in cache.
+/// float and double have kernels of their own; 16-bit numbers are multiplied in float. Products of
+/// other numbers are plain sums, without blocking for the cache.
 template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
 constexpr auto matmul(const A& a, const B& b,
                       std::source_location at = std::source_location::current()) {
@@ -253,7 +259,7 @@ constexpr auto matmul(const A& a, const B& b,
   }
 }
 
-/// matmul by the name that TensorFlow 1.x has for tensors of more axes than two.
+/// matmul, by TensorFlow 1.x's name for tensors with more than two axes.
 template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
 constexpr auto batch_matmul(const A& a, const B& b,
                             std::source_location at = std::source_location::current()) {

@@ -2,8 +2,8 @@
 #pragma once
 
 // Activations: relu6, leaky_relu, elu, selu, gelu, silu, mish, softsign, log_sigmoid, hard_sigmoid,
-// hard_swish, hard_tanh. All but softsign are made of other functions; elementwise operations fuse,
-// so each is one pass over the elements all the same.
+// hard_swish, hard_tanh. All but softsign are composed of other functions. Elementwise operations
+// fuse, so each takes one pass over the elements.
 
 #include <limits>
 #include <numbers>
@@ -14,10 +14,22 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+namespace math {
+/// x times a number, which is rounded to the element type first.
+template <class V>
+constexpr V scaled(const V& x, double factor) {
+  if constexpr (Element<V>) {
+    return x * static_cast<V>(factor);
+  } else {
+    return x * V(static_cast<typename V::value_type>(factor));
+  }
+}
+}  // namespace math
+
 namespace ops {
 
-/// x / (1 + |x|), and 1 or -1 at infinity. An operation since the gradient of the quotient would
-/// cancel where x is large.
+/// x / (1 + |x|), and 1 or -1 at infinity. An operation of its own, because the gradient of the
+/// quotient would cancel for large x.
 struct Softsign : floating {
   static constexpr std::string_view name = "Softsign";
   static constexpr int flops = 4;
@@ -35,11 +47,26 @@ struct Softsign : floating {
   }
 };
 
+struct LeakyRelu : floating {
+  static constexpr std::string_view name = "LeakyRelu";
+  static constexpr int flops = 2;
+  double slope;
+  template <class V>
+  constexpr V operator()(V x) const {
+    using math::select;
+    return select(x > V(0), x, math::scaled(x, slope));
+  }
+  static constexpr AnyExpr gradient(LeakyRelu op, auto x, auto, auto dy) {
+    return detail::apply_untyped(IfGreater{}, dy, x, 0) +
+           op.slope * detail::apply_untyped(IfGreaterEqual{}, dy, 0, x);
+  }
+};
+
 }  // namespace ops
 
 namespace detail {
-/// x * gate(x) for a gate that is 0 or 1, to the last bit of a double, where |x| is above the
-/// bound. x is held within it, so that neither the product nor its gradient is inf * 0.
+/// x * gate(x), for a gate that equals 0 or 1 to the last bit of a double where |x| is above the
+/// bound. x is limited to the bound, so that neither the product nor its gradient is inf * 0.
 template <Tensor X, class Gate>
 constexpr auto gated(const X& x, double bound, const Gate& gate, const std::source_location& at) {
   const auto from_below = maximum(x, -bound, at);
@@ -56,15 +83,14 @@ constexpr auto relu6(const X& x, std::source_location at = std::source_location:
   return minimum(6, relu(x, at), at);  // where they are equal, 6 gets the gradient
 }
 
-/// x where x > 0, slope * x elsewhere. (Maas et al., Rectifier nonlinearities improve neural
-/// network acoustic models, 2013.)
+/// x where x > 0, slope * x elsewhere; the gradient at 0 is the slope. (Maas et al., Rectifier
+/// nonlinearities improve neural network acoustic models, 2013.)
 template <Tensor X>
 constexpr auto leaky_relu(const X& x, double slope = 0.2,
                           std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "leaky_relu(x, slope): x must be floating-point; convert with cast<float>(x)");
-  const auto positive = greater(x, 0, at);
-  return where(positive, x, slope * x, at);
+  return detail::apply_at(at, ops::LeakyRelu{{}, slope}, x);
 }
 
 /// x where x > 0, e^x - 1 elsewhere. (Clevert et al., Fast and accurate deep network learning by
@@ -73,11 +99,11 @@ template <Tensor X>
 constexpr auto elu(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "elu(x): x must be floating-point; convert with cast<float>(x)");
-  // A sum and no choice between the two: e^x of a large x would be infinite in the gradient.
+  // A sum, not a choice between the two: e^x of a large x would be infinite in the gradient.
   return relu(x, at) + expm1(minimum(x, 0, at), at);
 }
 
-/// 1.0507 x where x > 0, 1.7581 (e^x - 1) elsewhere, the numbers in full: activations keep mean 0
+/// 1.0507 x where x > 0, 1.7581 (e^x - 1) elsewhere (numbers rounded here): activations keep mean 0
 /// and variance 1. (Klambauer et al., Self-normalizing neural networks, 2017.)
 template <Tensor X>
 constexpr auto selu(const X& x, std::source_location at = std::source_location::current()) {
@@ -88,7 +114,7 @@ constexpr auto selu(const X& x, std::source_location at = std::source_location::
   return scale * relu(x, at) + scale * alpha * expm1(minimum(x, 0, at), at);
 }
 
-/// x times the distribution function of the normal distribution, x erfc(-x / sqrt(2)) / 2,
+/// x times the distribution function of the standard normal distribution, x erfc(-x / sqrt(2)) / 2,
 /// elementwise. (Hendrycks, Gimpel, Gaussian error linear units, 2016.)
 template <Tensor X>
 constexpr auto gelu(const X& x, std::source_location at = std::source_location::current()) {
@@ -98,12 +124,12 @@ constexpr auto gelu(const X& x, std::source_location at = std::source_location::
       x, 40, [&](const auto& z) { return 0.5 * erfc(-0.5 * std::numbers::sqrt2 * z, at); }, at);
 }
 
-/// Says that gelu is to be approximated by a hyperbolic tangent.
+/// Tag: gelu is approximated by a hyperbolic tangent.
 struct TanhForm {};
 inline constexpr TanhForm tanh_form{};
 
-/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, elementwise: gelu as GPT-2 and BERT have it,
-/// gelu(x, tf::tanh_form). It differs from gelu(x) by 5e-4 at most.
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, elementwise: the gelu of GPT-2 and BERT.
+/// gelu(x, tf::tanh_form) differs from gelu(x) by at most 5e-4.
 template <Tensor X>
 constexpr auto gelu(const X& x, TanhForm,
                     std::source_location at = std::source_location::current()) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Convolutions over one, two or three axes, NHWC, kernels HWIO. (What deep learning calls a
-// convolution: the kernel is not turned around.)
+// Convolutions over one, two or three axes, in the layouts NHWC (samples, height, width, channels)
+// for images and HWIO (height, width, input channels, filters) for kernels. As usual in deep
+// learning, the kernel is not flipped.
 
 #include <array>
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// What has to hold of a convolution of x with w, and its attributes.
+/// The conditions for a convolution of x with w, and its attributes.
 template <auto Options, class X, class W>
 struct ConvRule {
   static constexpr int rank = Options.rank;
@@ -50,7 +51,7 @@ struct ConvForwardRule : ConvRule<Options, X, W> {
     }
     return a;
   }();
-  /// A window of elements, and room for it, unless the image is empty and padding follows it.
+  /// Whether the window has elements and fits; an empty image that no padding follows is allowed.
   static constexpr bool room = !Base::usable || [] {
     for (int i = max_window_rank - Base::rank; i < max_window_rank; ++i) {
       if (attributes.window.size[i] < 1) return false;
@@ -64,7 +65,7 @@ struct ConvForwardRule : ConvRule<Options, X, W> {
   }();
 };
 
-/// conv1d, conv2d and conv3d behind their checks.
+/// conv1d, conv2d and conv3d after their checks.
 template <class Rule, class X, class W>
 constexpr auto conv(const X& x, const W& w, std::source_location at) {
   mark(at, x);
@@ -81,12 +82,11 @@ constexpr auto conv(const X& x, const W& w, std::source_location at) {
 
 }  // namespace detail
 
-/// The convolution of images x with kernels w: sums over windows of x, of all channels, weighted by
-/// w, at every stride-th place.
-/// (N,W,C) x (K,C/groups,F) -> (N,W',F)
+/// The convolution of images x with kernels w: at every stride-th place, the sum over a window of x
+/// and its channels, weighted by w. (N,W,C) x (K,C/groups,F) -> (N,W',F)
 ///
-/// float, double; 16-bit numbers are computed in float and rounded once. Padding::same, the
-/// default, gives ceil(extent / stride) places, and pads one more at the end where it is odd.
+/// For float and double; 16-bit numbers are computed in float and rounded once. Padding::same, the
+/// default, gives ceil(extent / stride) places; an odd element of padding goes to the end.
 template <Conv1d Options = Conv1d{}, TypedExpr X, TypedExpr W>
 constexpr auto conv1d(const X& x, const W& w,
                       std::source_location at = std::source_location::current()) {
@@ -108,12 +108,11 @@ constexpr auto conv1d(const X& x, const W& w,
   return detail::conv<Rule>(x, w, at);
 }
 
-/// The convolution of images x with kernels w: sums over windows of x, of all channels, weighted by
-/// w, at every stride-th place.
-/// (N,H,W,C) x (KH,KW,C/groups,F) -> (N,H',W',F)
+/// The convolution of images x with kernels w: at every stride-th place, the sum over a window of x
+/// and its channels, weighted by w. (N,H,W,C) x (KH,KW,C/groups,F) -> (N,H',W',F)
 ///
-/// float, double; 16-bit numbers are computed in float and rounded once. Padding::same, the
-/// default, gives ceil(extent / stride) places, and pads one more at the end where it is odd.
+/// For float and double; 16-bit numbers are computed in float and rounded once. Padding::same, the
+/// default, gives ceil(extent / stride) places; an odd element of padding goes to the end.
 template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr W>
 constexpr auto conv2d(const X& x, const W& w,
                       std::source_location at = std::source_location::current()) {
@@ -135,12 +134,11 @@ constexpr auto conv2d(const X& x, const W& w,
   return detail::conv<Rule>(x, w, at);
 }
 
-/// The convolution of images x with kernels w: sums over windows of x, of all channels, weighted by
-/// w, at every stride-th place.
-/// (N,D,H,W,C) x (KD,KH,KW,C/groups,F) -> (N,D',H',W',F)
+/// The convolution of images x with kernels w: at every stride-th place, the sum over a window of x
+/// and its channels, weighted by w. (N,D,H,W,C) x (KD,KH,KW,C/groups,F) -> (N,D',H',W',F)
 ///
-/// float, double; 16-bit numbers are computed in float and rounded once. Padding::same, the
-/// default, gives ceil(extent / stride) places, and pads one more at the end where it is odd.
+/// For float and double; 16-bit numbers are computed in float and rounded once. Padding::same, the
+/// default, gives ceil(extent / stride) places; an odd element of padding goes to the end.
 template <Conv3d Options = Conv3d{}, TypedExpr X, TypedExpr W>
 constexpr auto conv3d(const X& x, const W& w,
                       std::source_location at = std::source_location::current()) {
@@ -164,7 +162,7 @@ constexpr auto conv3d(const X& x, const W& w,
 }
 
 namespace detail {
-/// y as an image of conv2d's result, and x as what it was.
+/// The shapes of conv2d's result y and of its image x.
 template <auto Options, class Y, class W>
 struct ConvTransposeRule : ConvRule<Options, Y, W> {
   using Base = ConvRule<Options, Y, W>;
@@ -207,11 +205,10 @@ struct ConvTransposeRule : ConvRule<Options, Y, W> {
 };
 }  // namespace detail
 
-/// The transposed convolution: every element of y adds w, weighted by it, to the window of its
-/// place. It is the gradient of conv2d for x, with w as conv2d has it, and so enlarges an image by
-/// its strides: H is H' * stride with Padding::same, (H'-1) * stride + the window's reach with
-/// Padding::valid, less the pads if they are given.
-/// (N,H',W',F) x (KH,KW,C/groups,F) -> (N,H,W,C)
+/// The transposed convolution: every element of y adds w, weighted by the element, to the window at
+/// its place. It is conv2d's gradient for x, with conv2d's w, so it enlarges an image by its
+/// strides. H is H' * stride with Padding::same. With Padding::valid it is (H'-1) * stride + the
+/// window's reach; given pads are subtracted. (N,H',W',F) x (KH,KW,C/groups,F) -> (N,H,W,C)
 template <Conv2d Options = Conv2d{}, TypedExpr Y, TypedExpr W>
 constexpr auto conv2d_transpose(const Y& y, const W& w,
                                 std::source_location at = std::source_location::current()) {

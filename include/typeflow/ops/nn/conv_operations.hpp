@@ -2,8 +2,8 @@
 #pragma once
 
 // The operations of ops/nn/conv.hpp: a convolution over one, two or three axes, and its gradients.
-// Each is linear in both of its operands, and the gradients of each are the other two, so that
-// there are gradients of any order. They are contractions: what follows them elementwise goes on in
+// Each is linear in both of its operands, and its gradients are the other two, so there are
+// gradients of any order. They are contractions: elementwise operations after them are computed in
 // their kernels.
 
 #include <array>
@@ -18,7 +18,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// What convolutions are given. Axes are depth, height and width, as in WindowAttributes.
+/// The attributes of convolutions. Axes are depth, height and width, as in WindowAttributes.
 struct ConvAttributes {
   WindowAttributes window;
   std::int32_t image[max_window_rank];
@@ -61,7 +61,7 @@ struct ConvAttributes {
   static constexpr bool takes(DType a, DType b) {
     return a == b && (a == DType::float32 || a == DType::float64);
   }
-  /// The extents that kernels ask for besides.
+  /// The further extents for kernels.
   constexpr Contraction contraction_of(Extent samples, Extent channels, Extent filters) const {
     Contraction c;
     c.further = 5;
@@ -73,8 +73,8 @@ struct ConvAttributes {
     return c;
   }
 
-  /// Calls f(x, w, y) with the positions of all products of elements of x and w, and of the element
-  /// of y that they belong to.
+  /// Calls f(x, w, y) for all products of an element of x and one of w, with their positions and
+  /// the position in y that they belong to.
   template <class F>
   void each_product(std::int64_t samples, std::int64_t channels, std::int64_t filters,
                     const F& f) const {
@@ -119,7 +119,7 @@ struct ConvAttributes {
   }
 };
 
-/// (N,H,W,C) x (KH,KW,C/groups,F) -> (N,H',W',F), and of one or three axes.
+/// (N,H,W,C) x (KH,KW,C/groups,F) -> (N,H',W',F); likewise for one or three axes.
 struct Conv : contraction, ConvAttributes {
   static constexpr std::string_view name = "Conv";
   static constexpr Type infer(const Conv& op, const Type& x, const Type& w) {
@@ -142,8 +142,7 @@ struct Conv : contraction, ConvAttributes {
     return {op.x(further[0], further[1]), op.w(further[1], further[2]),
             op.y(further[0], further[2])};
   }
-  static constexpr std::array<AnyExpr, 2> gradient(const Conv& op, AnyExpr x, AnyExpr w, AnyExpr,
-                                                   AnyExpr dy);
+  static constexpr std::array<AnyExpr, 2> gradient(const Conv& op, auto x, auto w, auto, auto dy);
   static void interpret(InterpretCall& call);
 };
 
@@ -166,7 +165,7 @@ struct ConvInputGradient : contraction, ConvAttributes {
     Contraction c =
         op.contraction_of(dy.dims.extent[0], w.dims.extent[op.rank] * op.groups, filters);
     c.depth.multiply(filters / op.groups);
-    for (int i = 0; i < max_window_rank; ++i) {  // of a window's taps every stride-th meets a place
+    for (int i = 0; i < max_window_rank; ++i) {  // every stride-th of a window's taps meets a place
       c.depth.multiply((op.window.size[i] + op.window.stride[i] - 1) / op.window.stride[i]);
     }
     return c;
@@ -177,8 +176,8 @@ struct ConvInputGradient : contraction, ConvAttributes {
     return {op.y(further[0], further[2]), op.w(further[1], further[2]),
             op.x(further[0], further[1])};
   }
-  static constexpr std::array<AnyExpr, 2> gradient(const ConvInputGradient& op, AnyExpr dy,
-                                                   AnyExpr w, AnyExpr, AnyExpr ddx);
+  static constexpr std::array<AnyExpr, 2> gradient(const ConvInputGradient& op, auto dy, auto w,
+                                                   auto, auto ddx);
   static void interpret(InterpretCall& call);
 };
 
@@ -209,23 +208,20 @@ struct ConvFilterGradient : contraction, ConvAttributes {
     return {op.x(further[0], further[1]), op.y(further[0], further[2]),
             op.w(further[1], further[2])};
   }
-  static constexpr std::array<AnyExpr, 2> gradient(const ConvFilterGradient& op, AnyExpr x,
-                                                   AnyExpr dy, AnyExpr, AnyExpr ddw);
+  static constexpr std::array<AnyExpr, 2> gradient(const ConvFilterGradient& op, auto x, auto dy,
+                                                   auto, auto ddw);
   static void interpret(InterpretCall& call);
 };
 
-constexpr std::array<AnyExpr, 2> Conv::gradient(const Conv& op, AnyExpr x, AnyExpr w, AnyExpr,
-                                                AnyExpr dy) {
+constexpr std::array<AnyExpr, 2> Conv::gradient(const Conv& op, auto x, auto w, auto, auto dy) {
   return {apply(ConvInputGradient{{}, op}, dy, w), apply(ConvFilterGradient{{}, op}, x, dy)};
 }
-constexpr std::array<AnyExpr, 2> ConvInputGradient::gradient(const ConvInputGradient& op,
-                                                             AnyExpr dy, AnyExpr w, AnyExpr,
-                                                             AnyExpr ddx) {
+constexpr std::array<AnyExpr, 2> ConvInputGradient::gradient(const ConvInputGradient& op, auto dy,
+                                                             auto w, auto, auto ddx) {
   return {apply(Conv{{}, op}, ddx, w), apply(ConvFilterGradient{{}, op}, ddx, dy)};
 }
-constexpr std::array<AnyExpr, 2> ConvFilterGradient::gradient(const ConvFilterGradient& op,
-                                                              AnyExpr x, AnyExpr dy, AnyExpr,
-                                                              AnyExpr ddw) {
+constexpr std::array<AnyExpr, 2> ConvFilterGradient::gradient(const ConvFilterGradient& op, auto x,
+                                                              auto dy, auto, auto ddw) {
   return {apply(ConvInputGradient{{}, op}, dy, ddw), apply(Conv{{}, op}, x, ddw)};
 }
 

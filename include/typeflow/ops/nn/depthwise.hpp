@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Convolutions of each channel by itself, as mobile nets have them: depthwise_conv2d.
+// Convolutions of each channel by itself, as in mobile nets: depthwise_conv2d.
 //
-// Three operations, of which each gradient of each is one of the others: the convolution, which
-// gathers elements of x, its gradient for x, which gathers places, and its gradient for w. They
-// have one filter a channel; several are those of an image whose channels stand there as often.
+// There are three operations, and the gradients of each are the other two: the convolution, which
+// gathers elements of x; its gradient for x, which gathers places; and its gradient for w. They
+// have one filter for each channel. For several filters the image's channels are repeated.
 
 #include <array>
 #include <cstdint>
@@ -20,19 +20,19 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// What the three have in common. The image x is (N,H,W,C), the result y (N,H',W',C), the filters w
+/// The common parts of the three. The image x is (N,H,W,C), the result y (N,H',W',C), the filters w
 /// (KH,KW,C).
 struct depthwise : custom {
   static constexpr Domain domain = Domain::floating;
 
-  /// Whether x, w and y fit together; float and double alone have kernels.
+  /// Whether x, w and y fit together. Only float and double have kernels.
   static constexpr bool fit(const WindowAttributes& window, const Type& x, const Type& w,
                             const Type& y) {
     return (x.dtype == DType::float32 || x.dtype == DType::float64) && w.dtype == x.dtype &&
            y.dtype == x.dtype && x.dims.rank == 4 && y.dims == detail::pooled(window, x.dims) &&
            w.dims == Dims{3, {window.size[1], window.size[2], x.dims.extent[3]}};
   }
-  /// Calls f(where in x, in w, in y) for each product of the convolution. For the interpreter.
+  /// Calls f(position in x, in w, in y) for each product of the convolution. For the interpreter.
   template <class F>
   static void each_product(const WindowAttributes& window, const Dims& x, const F& f) {
     const detail::PoolImage image(window, x);
@@ -54,7 +54,7 @@ struct depthwise : custom {
       }
     }
   }
-  /// What a term adds to, in double.
+  /// Adds a term to its sum, in double.
   struct Sums {
     HostTensor& result;
     std::vector<double> sums = std::vector<double>(result.elements.size());
@@ -67,7 +67,7 @@ struct depthwise : custom {
   };
 };
 
-/// y of x and w.
+/// y from x and w.
 struct DepthwiseConv : depthwise {
   static constexpr std::string_view name = "DepthwiseConv";
   WindowAttributes window;
@@ -76,8 +76,8 @@ struct DepthwiseConv : depthwise {
     const Type y(x.dtype, detail::pooled(op.window, x.dims));
     return fit(op.window, x, w, y) ? y : Type(x.dtype, no_dims);
   }
-  static constexpr std::array<AnyExpr, 2> gradient(const DepthwiseConv& op, AnyExpr x, AnyExpr w,
-                                                   AnyExpr, AnyExpr dy);
+  static constexpr std::array<AnyExpr, 2> gradient(const DepthwiseConv& op, auto x, auto w, auto,
+                                                   auto dy);
   static void interpret(InterpretCall& call) {
     Sums y{call.outputs[0]};
     each_product(decode<DepthwiseConv>(call.graph, call.node).window, call.inputs[0]->dims,
@@ -88,7 +88,7 @@ struct DepthwiseConv : depthwise {
   }
 };
 
-/// The gradient for x, of dy and w. It needs the extents of x, which dy does not tell.
+/// The gradient for x, from dy and w. It needs the extents of x, which dy does not give.
 struct DepthwiseInputGradient : depthwise {
   static constexpr std::string_view name = "DepthwiseInputGradient";
   WindowAttributes window;
@@ -102,8 +102,8 @@ struct DepthwiseInputGradient : depthwise {
     const Type x(dy.dtype, dims);
     return fit(op.window, x, w, dy) ? x : Type(dy.dtype, no_dims);
   }
-  static constexpr std::array<AnyExpr, 2> gradient(const DepthwiseInputGradient& op, AnyExpr dy,
-                                                   AnyExpr w, AnyExpr, AnyExpr ddx);
+  static constexpr std::array<AnyExpr, 2> gradient(const DepthwiseInputGradient& op, auto dy,
+                                                   auto w, auto, auto ddx);
   static void interpret(InterpretCall& call) {
     Sums dx{call.outputs[0]};
     each_product(decode<DepthwiseInputGradient>(call.graph, call.node).window, dx.result.dims,
@@ -114,7 +114,7 @@ struct DepthwiseInputGradient : depthwise {
   }
 };
 
-/// The gradient for w, of x and dy.
+/// The gradient for w, from x and dy.
 struct DepthwiseFilterGradient : depthwise {
   static constexpr std::string_view name = "DepthwiseFilterGradient";
   WindowAttributes window;
@@ -124,8 +124,8 @@ struct DepthwiseFilterGradient : depthwise {
     const Type w(x.dtype, Dims{3, {op.window.size[1], op.window.size[2], x.dims.extent[3]}});
     return fit(op.window, x, w, dy) ? w : Type(x.dtype, no_dims);
   }
-  static constexpr std::array<AnyExpr, 2> gradient(const DepthwiseFilterGradient& op, AnyExpr x,
-                                                   AnyExpr dy, AnyExpr, AnyExpr ddw);
+  static constexpr std::array<AnyExpr, 2> gradient(const DepthwiseFilterGradient& op, auto x,
+                                                   auto dy, auto, auto ddw);
   static void interpret(InterpretCall& call) {
     Sums dw{call.outputs[0]};
     each_product(decode<DepthwiseFilterGradient>(call.graph, call.node).window,
@@ -136,7 +136,7 @@ struct DepthwiseFilterGradient : depthwise {
   }
 };
 
-/// The gradient for an image of the shape of x.
+/// The gradient for an image with the shape of x.
 constexpr AnyExpr depthwise_input_gradient(const WindowAttributes& window, const AnyExpr& x,
                                            const AnyExpr& dy, const AnyExpr& w) {
   return apply(DepthwiseInputGradient{{},
@@ -145,19 +145,18 @@ constexpr AnyExpr depthwise_input_gradient(const WindowAttributes& window, const
                                       static_cast<std::int32_t>(x.dims().extent[2])},
                dy, w);
 }
-constexpr std::array<AnyExpr, 2> DepthwiseConv::gradient(const DepthwiseConv& op, AnyExpr x,
-                                                         AnyExpr w, AnyExpr, AnyExpr dy) {
+constexpr std::array<AnyExpr, 2> DepthwiseConv::gradient(const DepthwiseConv& op, auto x, auto w,
+                                                         auto, auto dy) {
   return {depthwise_input_gradient(op.window, x, dy, w),
           apply(DepthwiseFilterGradient{{}, op.window}, x, dy)};
 }
 constexpr std::array<AnyExpr, 2> DepthwiseInputGradient::gradient(const DepthwiseInputGradient& op,
-                                                                  AnyExpr dy, AnyExpr w, AnyExpr,
-                                                                  AnyExpr ddx) {
+                                                                  auto dy, auto w, auto, auto ddx) {
   return {apply(DepthwiseConv{{}, op.window}, ddx, w),
           apply(DepthwiseFilterGradient{{}, op.window}, ddx, dy)};
 }
 constexpr std::array<AnyExpr, 2> DepthwiseFilterGradient::gradient(
-    const DepthwiseFilterGradient& op, AnyExpr x, AnyExpr dy, AnyExpr, AnyExpr ddw) {
+    const DepthwiseFilterGradient& op, auto x, auto dy, auto, auto ddw) {
   return {depthwise_input_gradient(op.window, x, dy, ddw),
           apply(DepthwiseConv{{}, op.window}, x, ddw)};
 }
@@ -189,7 +188,7 @@ struct DepthwiseRule {
     return true;
   }();
   static constexpr bool fits = may_fit && has_types && has_channels && holds;
-  /// x and w with as many channels as y.
+  /// x and w, with as many channels as y.
   static constexpr Dims wide = [] {
     Dims d = x;
     if (fits) d.extent[3] *= w.extent[3];
@@ -198,7 +197,7 @@ struct DepthwiseRule {
   static constexpr Dims value = fits ? pooled(window, wide) : no_dims;
 };
 
-/// x, each channel of it `count` times.
+/// x, with each channel repeated `count` times.
 constexpr AnyExpr repeat_channels(const AnyExpr& x, Extent count) {
   if (count == 1) return x;
   Dims dims = x.dims();
@@ -213,9 +212,9 @@ constexpr AnyExpr repeat_channels(const AnyExpr& x, Extent count) {
 
 }  // namespace detail
 
-/// Each channel of x convolved with M filters of its own; those of channel c make the channels c *
-/// M to c * M + M - 1: depthwise_conv2d<tf::Conv2d{.strides = {2, 2}}>(x, w). Numbers of 16 bits
-/// are computed in float and rounded once. (N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)
+/// Convolves each channel of x with M filters of its own; channel c becomes channels c * M to c * M
+/// + M - 1: depthwise_conv2d<tf::Conv2d{.strides = {2, 2}}>(x, w). 16-bit numbers are computed in
+/// float and rounded once. (N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)
 ///
 /// (Chollet, Xception: deep learning with depthwise separable convolutions, 2017.)
 template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr W>

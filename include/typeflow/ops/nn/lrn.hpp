@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Local response normalization, which AlexNet has behind its convolutions. Source: Krizhevsky et
-// al., ImageNet classification with deep convolutional neural networks, 2012, section 3.3.
+// Local response normalization, which follows AlexNet's convolutions. Source: Krizhevsky et al.,
+// ImageNet classification with deep convolutional neural networks, 2012, section 3.3.
 //
-// Composed: one operation adds the squares of neighbouring channels, and what is around it fuses.
+// Composed: one operation adds the squares of neighbouring channels, and the others fuse.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// The sum of the elements of the last axis that are at most `radius` away, itself included. Its
-/// matrix is symmetric, so the gradient is the operation again.
+/// The sum of the elements of the last axis that are at most `radius` away, including the element
+/// itself. Its matrix is symmetric, so it is its own gradient.
 struct WindowSum : custom {
   static constexpr std::string_view name = "WindowSum";
   static constexpr Domain domain = Domain::floating;
@@ -30,7 +30,7 @@ struct WindowSum : custom {
     return {x.dtype,
             contains(domain, x.dtype) && x.dims.rank > 0 && op.radius >= 0 ? x.dims : no_dims};
   }
-  static constexpr AnyExpr gradient(WindowSum op, auto, auto, AnyExpr dy) { return apply(op, dy); }
+  static constexpr AnyExpr gradient(WindowSum op, auto, auto, auto dy) { return apply(op, dy); }
   static void interpret(InterpretCall& call) {
     const HostTensor& x = *call.inputs[0];
     const std::int64_t radius = decode<WindowSum>(call.graph, call.node).radius;
@@ -50,7 +50,7 @@ struct WindowSum : custom {
 }  // namespace ops
 
 namespace detail {
-/// s^-beta, by roots where those are enough: they cost a fraction of a power.
+/// s^-beta; by roots where these are enough, because they cost a fraction of a power.
 constexpr AnyExpr divided_by_power(const AnyExpr& x, const AnyExpr& s, double beta) {
   if (beta == 0.5) return x / sqrt(s);
   if (beta == 0.75) return x / (sqrt(s) * sqrt(sqrt(s)));
@@ -63,13 +63,13 @@ constexpr AnyExpr divided_by_power(const AnyExpr& x, const AnyExpr& s, double be
 struct LrnOptions {
   int depth_radius = 5;  ///< channels on either side
   double bias = 1;
-  double alpha = 1;  ///< of the sum, not of the mean as in some other libraries
+  double alpha = 1;  ///< factor of the sum, not of the mean as in some other libraries
   double beta = 0.5;
 };
 
-/// Local response normalization, x / (bias + alpha * sum(x^2))^beta, the sum going over the
-/// channels (the last axis) that are at most depth_radius away: lrn(x, {.depth_radius = 2, .alpha =
-/// 2e-5, .beta = 0.75}). (..,C) -> (..,C). A radius below 0 is a mistake of the model.
+/// Local response normalization, x / (bias + alpha * sum(x^2))^beta. The sum is over the channels
+/// (the last axis) that are at most depth_radius away: lrn(x, {.depth_radius = 2, .alpha = 2e-5,
+/// .beta = 0.75}). (..,C) -> (..,C). A radius below 0 is a mistake of the model.
 template <TypedExpr X>
 constexpr auto lrn(const X& x, LrnOptions options = {},
                    std::source_location at = std::source_location::current()) {

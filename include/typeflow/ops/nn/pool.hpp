@@ -4,13 +4,13 @@
 // Pools: the largest element, or the mean, of windows that move over an image.
 //
 //   max_pool<2>(x)                              windows of 2x2, side by side
-//   max_pool<3, 2>(x)                           of 3x3, two elements apart
-//   avg_pool<3, 2, tf::Padding::valid>(x)       and only where they fit
+//   max_pool<3, 2>(x)                           windows of 3x3, two elements apart
+//   avg_pool<3, 2, tf::Padding::valid>(x)       only where they fit
 //   max_pool<tf::Pool2d{.window = {1, 4}, .strides = {1, 2}}>(x)
 //
-// The images have channels last, (N,H,W,C). Each gradient is an operation of its own, and so is
-// what its gradient needs: all of them are linear in the gradient that they get, and sum in an
-// order in which threads have no part. For pooling over the whole image write mean<1, 2>(x).
+// Images have channels last, (N,H,W,C). Each gradient is an operation of its own, and so are its
+// gradients. They are all linear in the gradient that they get. The number of threads does not
+// change the order of sums. For pooling over the whole image write mean<1, 2>(x).
 
 #include <algorithm>
 #include <array>
@@ -28,8 +28,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 
-/// What a pool makes of x, (N,H,W,C) or with one or three axes in the middle: as many places as
-/// the window has along those. Invalid if one of them, or the last, is no number.
+/// The shape of a pool of x, which is (N,H,W,C) or has one or three axes in the middle: as many
+/// places as the window has along those. Invalid if one of them, or the last axis, is no number.
 constexpr Dims pooled(const ops::WindowAttributes& window, const Dims& x) {
   const int rank = x.rank - 2;
   if (rank < 1 || rank > max_window_rank || is_symbolic(x.extent[x.rank - 1])) return no_dims;
@@ -48,7 +48,7 @@ struct AxisRange {
   constexpr std::int64_t size() const { return end - begin; }
 };
 
-/// A pool of one run: an image and the places of its windows, both as (N,D,H,W,C).
+/// A pool in a run: an image and the places of its windows, both as (N,D,H,W,C).
 struct PoolImage {
   std::int64_t images = 0;
   std::int64_t in[max_window_rank]{};
@@ -56,7 +56,7 @@ struct PoolImage {
   std::int64_t channels = 0;
   WindowAxis axis[max_window_rank]{};
 
-  /// Of an image with these extents.
+  /// For an image with these extents.
   constexpr PoolImage(const ops::WindowAttributes& window, std::span<const std::int64_t> x)
       : images(x.front()), channels(x.back()) {
     const int rank = static_cast<int>(x.size()) - 2;
@@ -82,8 +82,8 @@ struct PoolImage {
     return {begin, std::min(at / axis[i].stride + 1, out[i])};
   }
 
-  /// Calls f(where in y, elements, where of each in x) for every result of the pool; x in the order
-  /// of its elements. For the interpreter.
+  /// Calls f(position in y, elements, position in x of each) for every result of the pool, in the
+  /// order of x's elements. For the interpreter.
   template <class F>
   void each_window(const F& f) const {
     std::vector<std::int64_t> inside;
@@ -112,8 +112,8 @@ struct PoolImage {
 
 namespace ops {
 
-/// The element of z that stands where x is the largest of its window, the first one of several; y
-/// is the pool of x.
+/// For each window, the element of z where x is largest; the first one of several. y is the pool of
+/// x.
 struct MaxPoolSelect : custom {
   static constexpr std::string_view name = "MaxPoolSelect";
   static constexpr Domain domain = Domain::floating;
@@ -134,7 +134,7 @@ struct MaxPoolSelect : custom {
           call.outputs[0][at] = (*call.inputs[2])[largest(x, y, at, inside)];
         });
   }
-  /// Where x has the largest element of a window.
+  /// Where a window has its largest element of x.
   static std::int64_t largest(const HostTensor& x, const HostTensor& y, std::int64_t at,
                               const std::vector<std::int64_t>& inside) {
     for (const std::int64_t i : inside) {
@@ -144,8 +144,8 @@ struct MaxPoolSelect : custom {
   }
 };
 
-/// The gradient of max_pool(x) = y: each of dy goes to the first element of its window that is the
-/// largest.
+/// The gradient of max_pool(x) = y: each element of dy goes to the first element of its window that
+/// is the largest.
 struct MaxPoolGradient : custom {
   static constexpr std::string_view name = "MaxPoolGradient";
   static constexpr Domain domain = Domain::floating;
@@ -156,7 +156,7 @@ struct MaxPoolGradient : custom {
     const bool fits = y == dy && y == Type(x.dtype, detail::pooled(op.window, x.dims));
     return {x.dtype, fits && contains(domain, x.dtype) ? x.dims : no_dims};
   }
-  /// Which elements are the largest does not change with x, but where two are equal.
+  /// Which elements are largest does not change with x, except where two are equal.
   static constexpr std::array<AnyExpr, 3> gradient(const MaxPoolGradient& op, auto x, auto y, auto,
                                                    auto, auto ddx) {
     return {AnyExpr{}, AnyExpr{}, apply(MaxPoolSelect{{}, op.window}, x, y, ddx)};
@@ -187,8 +187,8 @@ struct MaxPool : custom {
   static constexpr Type infer(const MaxPool& op, const Type& x) {
     return {x.dtype, contains(domain, x.dtype) ? detail::pooled(op.window, x.dims) : no_dims};
   }
-  /// In float for numbers of 16 bits: windows may overlap, and what they give an element adds up.
-  static constexpr AnyExpr gradient(const MaxPool& op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+  /// In float for 16-bit numbers, because contributions of overlapping windows add up.
+  static constexpr AnyExpr gradient(const MaxPool& op, auto x, auto y, auto dy) {
     return detail::in_float(dy, [&](const AnyExpr& v) {
       return apply(MaxPoolGradient{{}, op.window}, cast_to(x, v.dtype()), cast_to(y, v.dtype()), v);
     });
@@ -213,8 +213,8 @@ struct MaxPool : custom {
   }
 };
 
-/// The gradient of avg_pool: dy's equal parts, added where windows overlap. It needs the extents of
-/// the image, which dy does not tell.
+/// The gradient of avg_pool: equal parts of dy, added where windows overlap. It needs the extents
+/// of the image, which dy does not give.
 struct AvgPoolGradient : custom {
   static constexpr std::string_view name = "AvgPoolGradient";
   static constexpr Domain domain = Domain::floating;
@@ -229,7 +229,7 @@ struct AvgPoolGradient : custom {
     const bool fits = contains(domain, dy.dtype) && detail::pooled(op.window, x) == dy.dims;
     return {dy.dtype, fits ? x : no_dims};
   }
-  static constexpr AnyExpr gradient(const AvgPoolGradient& op, auto, auto, AnyExpr ddx);
+  static constexpr AnyExpr gradient(const AvgPoolGradient& op, auto, auto, auto ddx);
   static void interpret(InterpretCall& call) {
     HostTensor& dx = call.outputs[0];
     std::vector<double> sums(dx.elements.size());
@@ -242,7 +242,7 @@ struct AvgPoolGradient : custom {
   }
 };
 
-/// The mean of the elements that each window covers; padding is none of them.
+/// The mean of the elements that each window covers; padding does not count.
 struct AvgPool : custom {
   static constexpr std::string_view name = "AvgPool";
   static constexpr Domain domain = Domain::floating;
@@ -251,7 +251,7 @@ struct AvgPool : custom {
   static constexpr Type infer(const AvgPool& op, const Type& x) {
     return {x.dtype, contains(domain, x.dtype) ? detail::pooled(op.window, x.dims) : no_dims};
   }
-  static constexpr AnyExpr gradient(const AvgPool& op, AnyExpr x, AnyExpr, AnyExpr dy) {
+  static constexpr AnyExpr gradient(const AvgPool& op, auto x, auto, auto dy) {
     AvgPoolGradient back{{}, op.window, {}};
     for (int i = 0; i < max_window_rank; ++i) {
       back.extent[i] =
@@ -270,7 +270,7 @@ struct AvgPool : custom {
   }
 };
 
-constexpr AnyExpr AvgPoolGradient::gradient(const AvgPoolGradient& op, auto, auto, AnyExpr ddx) {
+constexpr AnyExpr AvgPoolGradient::gradient(const AvgPoolGradient& op, auto, auto, auto ddx) {
   return apply(AvgPool{{}, op.window}, ddx);
 }
 
@@ -283,7 +283,7 @@ inline constexpr bool is_pool = false;
 template <int Rank>
 inline constexpr bool is_pool<PoolOptions<Rank>> = true;
 
-/// Windows of 1 element and more, and settings that place them.
+/// Windows of at least 1 element, and settings that place them.
 template <int Rank>
 constexpr bool pool_is_sound(const PoolOptions<Rank>& options) {
   for (const int size : options.window) {
@@ -292,7 +292,7 @@ constexpr bool pool_is_sound(const PoolOptions<Rank>& options) {
   return places_windows(options);
 }
 
-/// Whether there are windows, if x has elements, and none that lies in the padding.
+/// Whether there are windows, if x has elements, and none lies in the padding.
 template <int Rank>
 constexpr bool windows_hold_elements(const PoolOptions<Rank>& options, const Dims& x) {
   const ops::WindowAttributes window = pool_window(options, x);
@@ -335,9 +335,9 @@ constexpr auto pool_node(const X& x) {
 }  // namespace detail
 
 /// The largest element of each window: max_pool<tf::Pool2d{.window = {3, 3}, .strides = {2,
-/// 2}}>(x); tf::Pool1d and tf::Pool3d are for images of one and three axes. NaN if a window holds
-/// one. Each gradient goes to the window's first element that is the largest, or NaN.
-/// (N,H,W,C) -> (N,H',W',C)
+/// 2}}>(x); tf::Pool1d and tf::Pool3d are for images with one and three axes. NaN if a window has
+/// one. A gradient goes to the window's first element that is largest, or NaN. (N,H,W,C) ->
+/// (N,H',W',C)
 template <auto Options, TypedExpr X>
   requires(detail::is_pool<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto max_pool(const X& x, std::source_location at = std::source_location::current()) {
@@ -364,9 +364,9 @@ constexpr auto max_pool(const X& x, std::source_location at = std::source_locati
   return max_pool<detail::square_pool<Size, Stride, P>>(x, at);
 }
 
-/// The mean of the elements that each window covers, padding excluded:
-/// avg_pool<tf::Pool2d{.window = {3, 3}, .strides = {2, 2}}>(x); tf::Pool1d and tf::Pool3d are for
-/// images of one and three axes. (N,H,W,C) -> (N,H',W',C)
+/// The mean of the elements that each window covers, without padding: avg_pool<tf::Pool2d{.window =
+/// {3, 3}, .strides = {2, 2}}>(x); tf::Pool1d and tf::Pool3d are for images with one and three
+/// axes. (N,H,W,C) -> (N,H',W',C)
 template <auto Options, TypedExpr X>
   requires(detail::is_pool<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto avg_pool(const X& x, std::source_location at = std::source_location::current()) {

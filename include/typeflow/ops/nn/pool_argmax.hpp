@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// max_pool_with_argmax: what max_pool gives, and where in the image it stands.
+// max_pool_with_argmax: max_pool's result, and the positions of its elements in the image.
 
 #include <array>
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// Where x has the largest element of each window, the first of equals, or its first NaN; y is the
-/// pool of x. Positions are those in the flat image, or in all of x.
+/// Where each window has its largest element of x: the first of equal ones, or its first NaN. y is
+/// the pool of x. Positions are those in the flattened image, or in all of x.
 struct MaxPoolArgmax : custom {
   static constexpr std::string_view name = "MaxPoolArgmax";
   static constexpr Domain domain = Domain::real;
@@ -49,10 +49,10 @@ struct MaxPoolArgmax : custom {
 }  // namespace ops
 
 struct ArgmaxOptions {
-  bool include_batch_in_index = false;  ///< whether positions are those in x, not in its image
+  bool include_batch_in_index = false;  ///< whether positions are in x, not in its image
 };
 
-/// What max_pool_with_argmax gives.
+/// The results of max_pool_with_argmax.
 template <TypedExpr V, TypedExpr I>
 struct MaxPoolWithArgmax {
   V values;
@@ -60,10 +60,10 @@ struct MaxPoolWithArgmax {
 };
 
 /// max_pool<options>(x), and the int64 positions of its elements in the flattened image: (h * W +
-/// w) * C + c, and with `include_batch_in_index` ((n * H + h) * W + w) * C + c. It is the first
-/// position of equal elements, and that of the first NaN where a window holds one:
-/// auto [values, indices] = max_pool_with_argmax<tf::Pool2d{.window = {3, 3}}>(x).
-/// (N,H,W,C) -> (N,H',W',C), (N,H',W',C)
+/// w) * C + c. With `include_batch_in_index` they are ((n * H + h) * W + w) * C + c. Of equal
+/// elements it is the first position; if a window holds NaN, that of the first one: auto [values,
+/// indices] = max_pool_with_argmax<tf::Pool2d{.window = {3, 3}}>(x). (N,H,W,C) -> (N,H',W',C),
+/// (N,H',W',C)
 template <auto Options, TypedExpr X>
   requires(detail::is_pool<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto max_pool_with_argmax(const X& x, ArgmaxOptions options = {},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Convolutions that are made of depthwise ones: separable_conv2d and conv2d_in_plane.
+// Convolutions made from depthwise ones: separable_conv2d and conv2d_in_plane.
 
 #include <source_location>
 #include <type_traits>
@@ -11,7 +11,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// depthwise_conv2d<options>(x, depthwise), and then conv2d of its channels, pixel by pixel, with
+/// depthwise_conv2d<options>(x, depthwise), then a 1x1 convolution of its channels with
 /// `pointwise`. (N,H,W,C) x (KH,KW,C,M) x (1,1,C*M,F) -> (N,H',W',F)
 ///
 /// (Chollet, Xception: deep learning with depthwise separable convolutions, 2017.)
@@ -35,7 +35,7 @@ constexpr auto separable_conv2d(const X& x, const D& depthwise, const P& pointwi
 }
 
 namespace detail {
-/// The filter of all channels as one of each.
+/// The common filter as one filter for each channel.
 template <class X, class W>
 struct InPlaneRule {
   static constexpr Dims w = W::shape::dims;
@@ -47,7 +47,7 @@ struct InPlaneRule {
 };
 }  // namespace detail
 
-/// Each channel of x convolved with the same filter: conv2d_in_plane<tf::Conv2d{.strides = {2,
+/// Convolves each channel of x with the same filter: conv2d_in_plane<tf::Conv2d{.strides = {2,
 /// 2}}>(x, w). (N,H,W,C) x (KH,KW,1,1) -> (N,H',W',C)
 template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr W>
 constexpr auto conv2d_in_plane(const X& x, const W& w,

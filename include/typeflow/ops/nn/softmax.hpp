@@ -3,8 +3,8 @@
 
 // softmax, log_softmax and softmax_cross_entropy, along one axis, the last by default.
 //
-// They are composite: gradient rules work on the whole operation, short and stable, and before
-// fusion each expands into a maximum, exponentials and sums that become phases of one kernel over
+// They are composite: gradient rules work on the whole operation, and are short and stable. Before
+// fusion each expands into a maximum, exponentials and sums, which become phases of one kernel over
 // rows. The maximum is subtracted, so nothing overflows.
 
 #include <cmath>
@@ -18,8 +18,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 namespace ops {
 
 namespace softmax {
-/// The parts that the operations of this file share, and that common subexpression elimination
-/// makes one: z = x - max(x), and s = sum(exp(z)), both along the axis.
+/// The common parts of these operations, merged by common subexpression elimination: z = x - max(x)
+/// and s = sum(exp(z)), both along the axis.
 struct Parts {
   AnyExpr z;
   AnyExpr exp_z;
@@ -48,7 +48,7 @@ constexpr std::int64_t row_of(std::int64_t first, std::int64_t stride, std::int6
 constexpr bool has_axis(const Dims& dims, std::uint32_t axis) {
   return static_cast<int>(axis) < dims.rank;
 }
-/// The losses of rows without classes.
+/// The loss of rows without classes.
 inline void fill_with_nan(HostTensor& losses) {
   for (std::int64_t i = 0; i < losses.size(); ++i) {
     losses.set(i, std::numeric_limits<double>::quiet_NaN());
@@ -89,13 +89,50 @@ struct Softmax : composite {
   static constexpr AnyExpr gradient(Softmax op, auto, auto y, auto dy) {
     return y * (dy - reduce<Sum>(dy * y, 1u << op.axis, true));
   }
-  static constexpr AnyExpr expand(Softmax op, AnyExpr x) {
+  static constexpr AnyExpr expand(Softmax op, auto x) {
     const softmax::Parts parts = softmax::parts(x, op.axis);
     return parts.exp_z / parts.s;
   }
   static void interpret(InterpretCall& call) {
     softmax::interpret(call, decode<Softmax>(call.graph, call.node).axis,
                        [](double x) { return std::exp(x); });
+  }
+};
+
+/// The softmax of the visible elements, for which a boolean tensor, which broadcasts, is true; 0
+/// for the others, whatever they are. With `guarded` a row may have no visible element, and is then
+/// 0.
+struct MaskedSoftmax : composite {
+  static constexpr std::string_view name = "MaskedSoftmax";
+  std::uint32_t axis;
+  std::uint32_t guarded;
+
+  static constexpr Type infer(MaskedSoftmax op, const Type& x, const Type& visible) {
+    const bool fits = is_floating(x.dtype) && visible.dtype == DType::boolean &&
+                      softmax::has_axis(x.dims, op.axis) &&
+                      broadcast(visible.dims, x.dims) == x.dims;
+    return {x.dtype, fits ? x.dims : no_dims};
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(MaskedSoftmax op, auto, auto, auto y, auto dy) {
+    return {y * (dy - reduce<Sum>(dy * y, 1u << op.axis, true)), AnyExpr{}};
+  }
+  static constexpr AnyExpr expand(MaskedSoftmax op, auto x, auto visible) {
+    // Not -inf, which would give NaN in rows without visible elements.
+    const double lowest = x.dtype() == DType::float64 ? std::numeric_limits<double>::lowest()
+                                                      : std::numeric_limits<float>::lowest();
+    const AnyExpr seen = where(visible, x, lowest);
+    const AnyExpr z = seen - reduce<Max>(seen, 1u << op.axis, true);
+    const AnyExpr exp_z = where(visible, exp(z), 0);  // of a row of `lowest` exp(z) is 1 everywhere
+    AnyExpr s = reduce<Sum>(exp_z, 1u << op.axis, true);
+    if (op.guarded != 0) s = where(any_along(visible, op.axis, x.dims().rank), s, 1);
+    return exp_z / s;
+  }
+
+ private:
+  /// Whether any element along an axis is true, for a tensor of this rank; the axis is kept.
+  static constexpr AnyExpr any_along(const auto& visible, std::uint32_t axis, int rank) {
+    const int own = static_cast<int>(axis) - (rank - visible.dims().rank);
+    return own < 0 ? visible : reduce<Any>(visible, 1u << own, true);
   }
 };
 
@@ -107,7 +144,7 @@ struct LogSoftmax : composite {
   static constexpr AnyExpr gradient(LogSoftmax op, auto x, auto, auto dy) {
     return dy - softmax_along(x, op.axis) * reduce<Sum>(dy, 1u << op.axis, true);
   }
-  static constexpr AnyExpr expand(LogSoftmax op, AnyExpr x) {
+  static constexpr AnyExpr expand(LogSoftmax op, auto x) {
     const softmax::Parts parts = softmax::parts(x, op.axis);
     return parts.z - log(parts.s);
   }
@@ -136,7 +173,7 @@ struct SoftmaxCrossEntropy : composite {
     return {(softmax_along(logits, axis) * total - labels) * row,
             -log_softmax_along(logits, axis) * row};
   }
-  static constexpr AnyExpr expand(SoftmaxCrossEntropy op, AnyExpr logits, AnyExpr labels) {
+  static constexpr AnyExpr expand(SoftmaxCrossEntropy op, auto logits, auto labels) {
     const unsigned axis = op.axis;
     const softmax::Parts parts = softmax::parts(logits, axis);
     const AnyExpr loss = log(parts.s) * reduce<Sum>(labels, 1u << axis, true) -
@@ -173,14 +210,14 @@ struct SparseSoftmaxCrossEntropy : composite {
     const Dims rows = reduced(logits.dims, 1u << op.axis, false);
     return {logits.dtype, rows == labels.dims ? rows : no_dims};
   }
-  /// The label of each row, and 1 for it or NaN if it is no class.
+  /// The label's column in each row, and 1 for a label that is a class or NaN for others.
   struct Labels {
-    AnyExpr hit;    ///< like logits: whether this is the label's column
-    AnyExpr valid;  ///< per row, the axis kept
+    AnyExpr hit;    ///< in the shape of logits: whether this is the label's column
+    AnyExpr valid;  ///< for each row, with the axis kept
   };
   static constexpr Labels find(const AnyExpr& logits, const AnyExpr& labels, unsigned axis) {
     const Dims dims = logits.dims();
-    // As a type that holds the number of classes, too.
+    // In a type that can also hold the number of classes.
     const bool narrow = size_of(labels.dtype()) < 4 || labels.dtype() == DType::int32;
     const AnyExpr row = cast_to(reshape_to(labels, reduced(dims, 1u << axis, true)),
                                 narrow ? DType::int32 : DType::int64);
@@ -204,7 +241,7 @@ struct SparseSoftmaxCrossEntropy : composite {
         (softmax_along(logits, axis) - cast_to(label.hit, logits.dtype())) * (row * label.valid),
         AnyExpr{}};
   }
-  static constexpr AnyExpr expand(SparseSoftmaxCrossEntropy op, AnyExpr logits, AnyExpr labels) {
+  static constexpr AnyExpr expand(SparseSoftmaxCrossEntropy op, auto logits, auto labels) {
     const unsigned axis = op.axis;
     const softmax::Parts parts = softmax::parts(logits, axis);
     const Labels label = find(logits, labels, axis);
@@ -236,6 +273,14 @@ template <UntypedExpr X>
 constexpr AnyExpr softmax_along(const X& x, unsigned axis) {
   return detail::in_float(x, [&](const AnyExpr& v) {
     return add_node(*v.graph, ops::Softmax{{}, axis}, &v.id, 1, v.graph->type_of(v.id));
+  });
+}
+/// Untyped: the softmax along an axis of the visible elements; `visible` is boolean and broadcasts
+/// to x. 0 elsewhere. With `guarded` a row may have no visible element.
+template <UntypedExpr X>
+constexpr AnyExpr masked_softmax_along(const X& x, const X& visible, unsigned axis, bool guarded) {
+  return detail::in_float(x, [&](const AnyExpr& v) {
+    return apply(ops::MaskedSoftmax{{}, axis, guarded ? 1u : 0u}, v, visible);
   });
 }
 template <UntypedExpr X>
@@ -281,16 +326,17 @@ constexpr auto log_softmax(const X& x, std::source_location at = std::source_loc
       x, log_softmax_along(x.any(), static_cast<unsigned>(normalize_axis(Axis, X::rank))).id);
 }
 
-/// The cross entropy between softmax(logits) and labels along an axis, the last unless one is
-/// named: -sum(labels * log_softmax(logits)).
+/// The cross entropy between softmax(logits) and labels along an axis, by default the last:
+/// -sum(labels * log_softmax(logits)).
 ///
-/// Dense labels are probabilities of the element type of the logits and broadcast to their shape:
-/// (..,N) x (..,N) -> (..). Integer labels are classes, one a row, and broadcast to the shape of
-/// the logits without the axis: (..,N) x (..) -> (..); a label that is no class gives NaN.
+/// Dense labels are probabilities. They have the element type of the logits and broadcast to their
+/// shape: (..,N) x (..,N) -> (..). Integer labels are classes, one for each row; they broadcast to
+/// the shape of the logits without the axis: (..,N) x (..) -> (..). A label that is no class gives
+/// NaN.
 ///
-/// The gradient for the logits is softmax(logits) * sum(labels) - labels, that of the formula for
-/// any labels. (TensorFlow's is softmax(logits) - labels, which is right if they sum to 1.) The one
-/// for dense labels is -log_softmax(logits).
+/// The gradient for the logits is softmax(logits) * sum(labels) - labels, which is right for any
+/// labels. (TensorFlow's is softmax(logits) - labels, which is right if they sum to 1.) The
+/// gradient for dense labels is -log_softmax(logits).
 template <int Axis = -1, TypedExpr X, TypedExpr L>
 constexpr auto softmax_cross_entropy(const X& logits, const L& labels,
                                      std::source_location at = std::source_location::current()) {
@@ -304,10 +350,16 @@ constexpr auto softmax_cross_entropy(const X& logits, const L& labels,
   constexpr bool dense = detail::is_real_floating<typename L::element>;
   using Rule = detail::ReduceRule<typename X::shape, 1u << axis, false>;
   using E = Expr<typename X::element, shape_of_t<Rule>>;
-  static_assert(!dense || (std::is_same_v<typename X::element, typename L::element> &&
-                           broadcast(L::shape::dims, X::shape::dims) == X::shape::dims),
-                "softmax_cross_entropy(logits, labels): dense labels must have the element type of "
-                "the logits and broadcast to their shape");
+  constexpr bool spread = broadcast(L::shape::dims, X::shape::dims) == X::shape::dims;
+  // One floating-point number a row.
+  constexpr bool classes = dense && !spread && L::shape::dims == E::shape::dims;
+  static_assert(!classes,
+                "softmax_cross_entropy(logits, labels): labels that are classes, one a row, must "
+                "be integers; convert with cast<std::int32_t>(labels)");
+  static_assert(
+      !dense || classes || (std::is_same_v<typename X::element, typename L::element> && spread),
+      "softmax_cross_entropy(logits, labels): dense labels must have the element type of "
+      "the logits and broadcast to their shape");
   static_assert(dense || broadcast(L::shape::dims, E::shape::dims) == E::shape::dims,
                 "softmax_cross_entropy(logits, labels): integer labels must broadcast to the shape "
                 "of the logits without the axis of the classes");

@@ -21,7 +21,8 @@ struct ConvOptions {
   /// For Padding::given: {before, after} of each axis, {top, bottom} and {left, right}.
   std::array<std::array<int, 2>, Rank> pads{};
   std::array<int, Rank> dilations = ones();
-  /// Parts into which the channels of x and of y fall; part i of y sees part i of x alone.
+  /// The number of groups into which the channels of x and of y are divided. Group i of y sees only
+  /// group i of x.
   int groups = 1;
 
   static constexpr std::array<int, Rank> ones() {
@@ -51,8 +52,8 @@ using Pool3d = PoolOptions<3>;
 
 namespace ops {
 
-/// A window as the data members of an operation: depth, height, width. An image of fewer axes has
-/// the last of them, the others are of extent 1.
+/// A window as the data members of an operation: depth, height, width. An image with fewer axes has
+/// the last of them; the others have extent 1.
 struct WindowAttributes {
   std::int32_t size[max_window_rank];
   std::int32_t stride[max_window_rank];
@@ -80,14 +81,14 @@ inline constexpr WindowAttributes one_element{
 
 namespace detail {
 
-/// Axis i of depth, height and width of an image of `rank` axes whose first is `first` of x; 1 if
-/// the image has it not.
+/// Axis i of depth, height and width of an image with `rank` axes, from axis `first` of x on; 1 if
+/// the image lacks it.
 constexpr std::int64_t image_extent(const Dims& x, int first, int rank, int i) {
   const int axis = i - (max_window_rank - rank);
   return axis < 0 ? 1 : x.extent[first + axis];
 }
 
-/// Whether all extents but the first are numbers, as those of images are.
+/// Whether all extents but the first are numbers, as images need.
 constexpr bool has_batch_in_front_only(const Dims& x) {
   for (int i = 1; i < x.rank; ++i) {
     if (is_symbolic(x.extent[i])) return false;
@@ -95,8 +96,8 @@ constexpr bool has_batch_in_front_only(const Dims& x) {
   return true;
 }
 
-/// Whether settings place windows: strides and dilations of 1 and more, and pads, of 0 and more,
-/// only where Padding::given asks for them.
+/// Whether settings place windows: strides and dilations are at least 1, and pads, at least 0, are
+/// given only with Padding::given.
 template <class Options>
 constexpr bool places_windows(const Options& options) {
   for (std::size_t i = 0; i < options.strides.size(); ++i) {
@@ -111,8 +112,8 @@ constexpr bool places_windows(const Options& options) {
   return true;
 }
 
-/// A window with settings that has size[i] elements along axis i of the image x, which has its axes
-/// behind the first.
+/// A window with these settings and size[i] elements along axis i of the image x, whose axes stand
+/// behind the first one.
 template <class Options, class Sizes>
 constexpr ops::WindowAttributes window_over(const Dims& x, const Options& options,
                                             const Sizes& size) {
@@ -126,13 +127,13 @@ constexpr ops::WindowAttributes window_over(const Dims& x, const Options& option
   }
   return window;
 }
-/// That of a convolution of a kernel w, whose first axes are the window's.
+/// The window of a convolution with a kernel w, whose first axes are the window's.
 template <int Rank>
 constexpr ops::WindowAttributes conv_window(const ConvOptions<Rank>& options, const Dims& x,
                                             const Dims& w) {
   return window_over(x, options, w.extent);
 }
-/// That of a pool.
+/// The window of a pool.
 template <int Rank>
 constexpr ops::WindowAttributes pool_window(const PoolOptions<Rank>& options, const Dims& x) {
   return window_over(x, options, options.window);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Random tensors of other distributions: normal, truncated normal, Bernoulli, categorical. All are
-// drawn anew in each run, as random.hpp says; those with rejection or with costly parameters are in
-// typeflow/random.hpp.
+// Random tensors of other distributions: normal, truncated normal, Bernoulli, categorical. Each run
+// draws them anew, as random.hpp says. typeflow/random.hpp has distributions with rejection or with
+// costly parameters.
 
 #include <cmath>
 #include <cstdint>
@@ -23,8 +23,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// The standard normal distribution within two deviations: uniform points under the curve's
-/// highest, redrawn until one is under the curve.
+/// The standard normal distribution within two deviations. Uniform points below the curve's maximum
+/// are redrawn until one is under the curve.
 struct RandomTruncatedNormal : random_elements {
   static constexpr std::string_view name = "RandomTruncatedNormal";
   static constexpr int flops = 60;
@@ -51,7 +51,7 @@ struct RandomTruncatedNormal : random_elements {
 
 namespace detail {
 
-/// A second source of numbers of an operation.
+/// A second source of numbers for an operation.
 constexpr std::uint64_t second_path(std::uint64_t path) { return random_key(path, 1); }
 
 /// Standard normal. Source: Box and Muller, Ann. Math. Statist. 29 (1958).
@@ -61,7 +61,7 @@ constexpr AnyExpr normal_node(std::same_as<ir::Graph> auto& graph, std::uint64_t
   const Type drawn(half ? DType::float32 : type.dtype, type.dims);
   const auto radius = sqrt(-2 * log(1 - uniform_node(graph, path, drawn)));
   const auto turns = uniform_node(graph, second_path(path), drawn);
-  // Not cos(x): its type is deduced, and for clang from that of a gradient, through cos(x).
+  // Not cos(x): its type is deduced, which for clang depends on that of a gradient, through cos(x).
   const AnyExpr z = radius * detail::apply_untyped(ops::Cos{}, turns * (2 * std::numbers::pi));
   return half ? cast_to(z, type.dtype) : z;
 }
@@ -81,15 +81,15 @@ constexpr AnyExpr scaled(const AnyExpr& x, double mean, double deviation) {
   return mean == 0 ? wide : wide + mean;
 }
 
-/// Dimensions without the last one, then these.
+/// Dims without the last extent, followed by these.
 constexpr Dims with_last(const Dims& dims, std::initializer_list<Extent> last) {
   Dims out{};
   for (int i = 0; i + 1 < dims.rank; ++i) out.append(dims.extent[i]);
   for (const Extent e : last) out.append(e);
   return out;
 }
-/// Indices drawn for each row of logits: how many of the running sums of the probabilities are not
-/// above a uniform number. In double, since float's 24 bits are too few for many classes.
+/// Indices drawn for each row of logits: the number of running sums of the probabilities that are
+/// not above a uniform number. In double, because float's 24 bits are too few for many classes.
 constexpr AnyExpr categorical_node(const UntypedExpr auto& logits, std::uint64_t path,
                                    Extent draws) {
   const Dims dims = logits.dims();
@@ -99,7 +99,7 @@ constexpr AnyExpr categorical_node(const UntypedExpr auto& logits, std::uint64_t
   const auto sums = cumsum_along(exp(x - reduce<ops::Max>(x, last, true)), axis);
   const auto u =
       uniform_node(*logits.graph, path, Type(DType::float64, with_last(dims, {draws, Extent{1}})));
-  // Less than the sum of all: 1 - 2^-53 times a number rounds to the next smaller one at most.
+  // Less than the sum of all: at most, 1 - 2^-53 times a number rounds to the next smaller one.
   const auto at = u * reshape_to(reduce<ops::Max>(sums, last, true), with_last(dims, {1, 1}));
   const auto row = reshape_to(sums, with_last(dims, {1, dims.extent[axis]}));
   return reduce<ops::Sum>(cast_to(less_equal(row, at), DType::int32), last << 1, false);
@@ -132,8 +132,9 @@ constexpr AnyExpr random_normal(std::same_as<ir::Graph> auto& graph, const Label
   return detail::labelled(detail::normal_node(graph, path, type), label);
 }
 
-/// Normal, drawn anew in each run: random_normal<float, tf::batch, 64>(g, "z"). For parameters that
-/// are tensors write mean + deviation * random_normal<...>(...), of which gradients can be taken.
+/// Normal numbers, drawn anew in each run: random_normal<float, tf::batch, 64>(g, "z"). For
+/// parameters that are tensors write mean + deviation * random_normal<...>(...), which has
+/// gradients for them.
 template <Element T, Extent... D>
 constexpr Expr<T, Shape<D...>> random_normal(
     Graph& g, Label label, double mean = 0, double standard_deviation = 1,
@@ -145,7 +146,7 @@ constexpr Expr<T, Shape<D...>> random_normal(
   const AnyExpr z = detail::normal_node(graph, path, Expr<T, Shape<D...>>::type);
   return {g, detail::labelled(detail::scaled(z, mean, standard_deviation), label).id};
 }
-/// The same without a name: the first, second... of its scope draws as such.
+/// The same without a name; unnamed ones draw by their order in the scope.
 template <Element T, Extent... D>
 constexpr Expr<T, Shape<D...>> random_normal(
     Graph& g, double mean = 0, double standard_deviation = 1,
@@ -153,9 +154,9 @@ constexpr Expr<T, Shape<D...>> random_normal(
   return random_normal<T, D...>(g, "", mean, standard_deviation, at);
 }
 
-/// Normal within two standard deviations of the mean, drawn anew in each run:
-/// truncated_normal<float, 784, 100>(g, "noise", 0, 0.1). What is beyond is drawn again, so the
-/// deviation of the numbers is 0.8796... times the one given.
+/// Normal numbers within two standard deviations of the mean, drawn anew in each run:
+/// truncated_normal<float, 784, 100>(g, "noise", 0, 0.1). Numbers beyond are drawn again, so the
+/// deviation of the result is 0.8796... times the given one.
 template <Element T, Extent... D>
 constexpr Expr<T, Shape<D...>> truncated_normal(
     Graph& g, Label label, double mean = 0, double standard_deviation = 1,
@@ -175,8 +176,8 @@ constexpr Expr<T, Shape<D...>> truncated_normal(
   return truncated_normal<T, D...>(g, "", mean, standard_deviation, at);
 }
 
-/// True with probability p, elementwise: never where p is 0, less or NaN, always from 1 on. Drawn
-/// anew in each run; a label is the result's name. Nothing flows back to p. (S) -> (S)
+/// True with probability p, elementwise: never where p <= 0 or NaN, always where p >= 1. Drawn anew
+/// in each run. A label is the result's name. p gets no gradient. (S) -> (S)
 template <TypedExpr P>
 constexpr auto bernoulli(const P& p, Label label = "",
                          std::source_location at = std::source_location::current()) {
@@ -192,12 +193,13 @@ constexpr auto bernoulli(const P& p, Label label = "",
   return Expr<bool, typename P::shape>(p.graph(), detail::labelled(hit, label).id);
 }
 
-/// Indices of classes, N drawn for each row of unnormalised log-probabilities: class k with
-/// probability e^logits[k] / sum of e^logits. Int32; drawn anew in each run; a label is the
-/// result's name. A class of logit -infinity is never drawn; a row with NaN or infinity, or without
-/// a class that can be drawn, gives no meaningful index. (..,K) -> (..,N)
+/// N int32 indices of classes, drawn for each row of unnormalised log-probabilities: class k with
+/// probability e^logits[k] / sum of e^logits. Drawn anew in each run; a label is the result's name.
+/// A class with logit -infinity is never drawn. A row with NaN or infinity, or with no class to
+/// draw, gives no meaningful index. (..,K) -> (..,N)
 ///
-/// TensorFlow's multinomial. Computes a row's running sums once, and compares each number with K.
+/// TensorFlow's multinomial. It computes a row's running sums once, and compares each number with
+/// all K of them.
 template <Extent N, TypedExpr X>
 constexpr auto categorical(const X& logits, Label label = "",
                            std::source_location at = std::source_location::current()) {
@@ -209,7 +211,7 @@ constexpr auto categorical(const X& logits, Label label = "",
   const AnyExpr k = detail::categorical_node(logits.any(), path, N);
   return Expr<std::int32_t, S>(logits.graph(), detail::labelled(k, label).id);
 }
-/// The same, one index a row. (..,K) -> (..)
+/// The same with one index for each row. (..,K) -> (..)
 template <TypedExpr X>
 constexpr auto categorical(const X& logits, Label label = "",
                            std::source_location at = std::source_location::current()) {

@@ -2,14 +2,14 @@
 #pragma once
 
 // Random tensors. Element i of a run's draw is a function of (session's seed, path of the
-// operation, number of the draw, i). With a label the path is that of the scope and the label;
-// without one, operations of a kind count in their scope (ir::Graph::add_random_path).
+// operation, number of the draw, i). With a label the path consists of the scope and the label.
+// Without one, operations of a kind are counted in their scope (ir::Graph::add_random_path).
 //
-// An operation that draws has the path as attributes and element<T>(random, i), which kernels and
-// interpreter call for every element; that of uniform numbers has a SIMD form with the same bits
-// (cpu/random.hpp). It is never shared with an equal one, and gradients use its result, not a
-// second draw. Other distributions are functions of uniform numbers where they can be
-// (ops/random/distributions.hpp): they fuse, and differentiate for their parameters.
+// An operation that draws has the path as attributes, and element<T>(random, i), which kernels and
+// the interpreter call for every element. Uniform numbers also have a SIMD form with the same bits
+// (cpu/random.hpp). Such an operation is never shared with an equal one, and gradients use its
+// result, not a second draw. Other distributions are functions of uniform numbers where possible
+// (ops/random/distributions.hpp): they fuse, and have gradients for their parameters.
 
 #include <bit>
 #include <concepts>
@@ -28,7 +28,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// What draws each element alone.
+/// Base of operations that draw each element by itself.
 struct random_elements : elementwise {
   static constexpr SideEffect effect = SideEffect::random;
   static constexpr Derivative derivative = Derivative::zero;
@@ -70,7 +70,7 @@ struct RandomInteger : random_elements {
   std::uint32_t path_low;
   std::uint32_t path_high;
   std::int64_t low;
-  std::uint64_t range;  ///< how many there are
+  std::uint64_t range;  ///< the number of integers
 
   template <Element T>
   constexpr T element(const RandomState& random, std::int64_t index) const {
@@ -88,13 +88,13 @@ struct RandomInteger : random_elements {
 }  // namespace ops
 
 namespace detail {
-/// The result of a random operation named by its label, if it has one.
+/// The result of a random operation, named by its label if it has one.
 constexpr AnyExpr labelled(const AnyExpr& x, const Label& label) {
   if (!label.empty()) x.graph->add_name(label, ir::NameKind::value, x.id);
   return x;
 }
 
-/// Uniform in [0, 1), of the given type, drawn from this path.
+/// Uniform numbers in [0, 1) of the given type, drawn from this path.
 constexpr AnyExpr uniform_node(ir::Graph& graph, std::uint64_t path, const Type& type) {
   return add_node(graph,
                   ops::RandomUniform{
@@ -102,7 +102,7 @@ constexpr AnyExpr uniform_node(ir::Graph& graph, std::uint64_t path, const Type&
                   nullptr, 0, type);
 }
 
-/// Integers from `low` on, uniform in a range of this size.
+/// Uniform integers from `low` on, in a range of this size.
 constexpr AnyExpr integer_node(std::same_as<ir::Graph> auto& graph, std::uint64_t path,
                                const Type& type, std::int64_t low, std::uint64_t range) {
   return add_node(
@@ -113,7 +113,7 @@ constexpr AnyExpr integer_node(std::same_as<ir::Graph> auto& graph, std::uint64_
 }
 }  // namespace detail
 
-/// Untyped: uniform in [0, 1), of the given type; without a name if the label is "".
+/// Untyped: uniform in [0, 1), with the given type; without a name if the label is "".
 constexpr AnyExpr random_uniform(ir::Graph& graph, const Label& label, const Type& type) {
   const std::uint64_t path = graph.add_random_path("random_uniform", label);
   return detail::labelled(detail::uniform_node(graph, path, type), label);
@@ -121,7 +121,7 @@ constexpr AnyExpr random_uniform(ir::Graph& graph, const Label& label, const Typ
 
 namespace detail {
 
-/// The largest T below a number, which is rounded to a T first.
+/// The largest T below a number, which is rounded to T first.
 template <class T>
 constexpr double largest_below(double high) {
   using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t,
@@ -138,9 +138,9 @@ inline constexpr bool draws_integers = std::integral<T> && !std::same_as<T, bool
 
 }  // namespace detail
 
-/// Uniform in [low, high), drawn anew in each run: random_uniform<float, tf::batch, 64>(g, "z").
-/// The label is the tensor's name, and what it draws depends on no other operation. A number has
-/// as many random bits as its type has digits: 24 a float, 53 a double.
+/// Uniform numbers in [low, high), drawn anew in each run: random_uniform<float, tf::batch, 64>(g,
+/// "z"). The label is the tensor's name. The numbers depend on no other operation. They have as
+/// many random bits as their type has digits: 24 for float, 53 for double.
 template <Element T, Extent... D>
   requires(!detail::draws_integers<T>)
 constexpr Expr<T, Shape<D...>> random_uniform(
@@ -154,12 +154,12 @@ constexpr Expr<T, Shape<D...>> random_uniform(
   AnyExpr u = detail::uniform_node(graph, path, Expr<T, Shape<D...>>::type);
   if constexpr (detail::is_real_floating<T>) {
     if (low != 0 || high != 1) u = u * (high - low) + low;
-    // Where the sum is rounded, it may be rounded to `high`.
+    // A rounded sum may be `high`.
     if (low != 0 && low < high) u = minimum(u, detail::largest_below<T>(high));
   }
   return {g, detail::labelled(u, label).id};
 }
-/// The same without a name: the first, second... of its scope draws as such.
+/// The same without a name; unnamed ones draw by their order in the scope.
 template <Element T, Extent... D>
   requires(!detail::draws_integers<T>)
 constexpr Expr<T, Shape<D...>> random_uniform(
@@ -168,8 +168,8 @@ constexpr Expr<T, Shape<D...>> random_uniform(
   return random_uniform<T, D...>(g, "", low, high, at);
 }
 
-/// Integers, uniform in [low, high): random_uniform<std::int32_t, 100>(g, "dice", 1, 7). Each is as
-/// likely as another, but for less than one part in 2^64.
+/// Uniform integers in [low, high): random_uniform<std::int32_t, 100>(g, "dice", 1, 7). Their
+/// probabilities are equal up to one part in 2^64.
 template <Element T, Extent... D>
   requires detail::draws_integers<T>
 constexpr Expr<T, Shape<D...>> random_uniform(

@@ -13,8 +13,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// The numbers 0 .. n-1 in random order, each order as likely as another: those of n random 64-bit
-/// numbers that are sorted. So the order is a function of (seed, path, draw, n) on any device. (n)
+/// The numbers 0 .. n-1 in random order: the sorted order of n random 64-bit numbers. All orders
+/// are equally likely, and the order is a function of (seed, path, draw, n) on any device. (n)
 struct RandomPermutation : custom {
   static constexpr std::string_view name = "RandomPermutation";
   static constexpr SideEffect effect = SideEffect::random;
@@ -23,7 +23,7 @@ struct RandomPermutation : custom {
   std::uint32_t path_low;  ///< hash of the operation's path
   std::uint32_t path_high;
 
-  /// What is sorted; equal numbers stay in order.
+  /// A number to sort; equal ones stay in order.
   struct Ticket {
     std::uint64_t number;
     std::int32_t index;
@@ -41,7 +41,7 @@ struct RandomPermutation : custom {
   static void interpret(InterpretCall& call) {
     const RandomPermutation op = decode<RandomPermutation>(call.graph, call.node);
     HostTensor& y = call.outputs[0];
-    for (std::int64_t i = 0; i < y.size(); ++i) {  // how many come before is where it goes
+    for (std::int64_t i = 0; i < y.size(); ++i) {  // the number of smaller ones is its place
       const Ticket own = op.ticket(call.random, static_cast<std::int32_t>(i));
       std::int64_t before = 0;
       for (std::int64_t k = 0; k < y.size(); ++k) {
@@ -67,11 +67,11 @@ constexpr AnyExpr shuffle(const X& x, const Label& label = "") {
   return detail::labelled(detail::slices_at(x, order, 0), label);
 }
 
-/// x with its rows (the slices along axis 0) in an order that is drawn anew in each run; each order
-/// is as likely as another. A label is the result's name, and makes its orders depend on no other
-/// operation; without one, the first, second... shuffle of its scope draws as such. (N,D) -> (N,D)
+/// x with its rows (the slices along axis 0) in random order, drawn anew in each run; all orders
+/// are equally likely. A label is the result's name, and makes the order independent of other
+/// operations. Unnamed shuffles draw by their order in the scope. (N,D) -> (N,D)
 ///
-/// TensorFlow's random_shuffle, but gradients flow back to where the rows came from.
+/// TensorFlow's random_shuffle, but gradients flow back to the rows.
 template <TypedExpr X>
 constexpr auto shuffle(const X& x, Label label = "",
                        std::source_location at = std::source_location::current()) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Running extremes and logarithms of sums of exponentials along an axis: cummax, cummin,
+// Running extremes, and logarithms of running sums of exponentials, along an axis: cummax, cummin,
 // cumlogsumexp.
 //
 //   cummax<0>(x)         a, max(a,b), max(a,b,c)
 //   cumlogsumexp<0>(x)   a, log(e^a + e^b), log(e^a + e^b + e^c)
 //
-// A running maximum is a scan of its own. What is made of it, the gradients and cumlogsumexp, are
-// linear recurrences, whose coefficients are at most 1: nothing overflows.
+// A running maximum is a scan of its own. Its gradients and cumlogsumexp are linear recurrences,
+// whose coefficients are at most 1, so nothing overflows.
 
 #include <cstdint>
 #include <source_location>
@@ -20,15 +20,15 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// The extreme of an element and those before it, NaN from the first NaN on.
+/// The extreme of an element and those before it; NaN from the first NaN on.
 template <class Self, class Extreme>
 struct running_extreme : scan<Self> {
   static constexpr Domain domain = Domain::real;
   using extreme = Extreme;
 
   static constexpr Type infer(const Self&, const Type& x) { return x; }
-  /// To the element that the extreme came from, the first of equals: sums of dy over the elements
-  /// that have one extreme, each at the first of them.
+  /// The gradient goes to the element from which the extreme came, the first of equals: sums of dy
+  /// over the elements with one extreme, each at the first of them.
   static constexpr AnyExpr gradient(Self op, auto, auto y, auto dy) {
     const std::uint32_t back = 1 - op.reverse;
     const AnyExpr stays = cast_to(equal(y, apply(Shift{{}, op.axis, back, 0}, y)), y.dtype());
@@ -63,8 +63,8 @@ struct CumMin : running_extreme<CumMin, Min> {
   std::uint32_t reverse;
 };
 
-/// log(sum(e^x)) of an element and those before it. With m the running maximum, the sums
-/// s[i] = sum(e^(x[j] - m[i])) over j <= i are s[i-1] e^(m[i-1] - m[i]) + e^(x[i] - m[i]).
+/// log(sum(e^x)) of an element and those before it. With the running maximum m, the sums s[i] =
+/// sum(e^(x[j] - m[i])) over j <= i are s[i-1] e^(m[i-1] - m[i]) + e^(x[i] - m[i]).
 struct CumLogSumExp : composite {
   static constexpr std::string_view name = "CumLogSumExp";
   static constexpr Domain domain = Domain::floating;
@@ -72,7 +72,7 @@ struct CumLogSumExp : composite {
   std::uint32_t reverse;
 
   static constexpr Type infer(CumLogSumExp, const Type& x) { return x; }
-  /// e^(low - high); 1 where low is as large, infinite or beyond the end.
+  /// e^(low - high); 1 where low equals high, also if infinite or beyond the end.
   static constexpr AnyExpr ratio(const auto& low, const auto& high) {
     return where(greater_equal(low, high), 1, exp(low - high));
   }
@@ -94,8 +94,8 @@ struct CumLogSumExp : composite {
 
 namespace detail {
 
-/// Every element one step further along the axis, and the identity of a fold, -infinity or the
-/// least number for Max, at its beginning.
+/// Every element one step further along the axis. The first ones are the fold's identity: for Max
+/// -infinity or the least number.
 template <class Fold>
 constexpr AnyExpr after(const UntypedExpr auto& x, int axis, bool reverse) {
   const auto along = static_cast<std::uint32_t>(axis);
@@ -143,9 +143,9 @@ constexpr AnyExpr cumlogsumexp_along(const X& x, int axis, ScanOptions options =
   return options.exclusive ? detail::after<ops::Max>(y, axis, options.reverse) : y;
 }
 
-/// The running maximum along an axis: cummax<1>(x), cummax<1>(x, {.reverse = true}).
-/// (A,N,B) -> (A,N,B). NaN from the first NaN on; an exclusive one begins with -infinity, or the
-/// least integer. Gradients go to the element that the maximum came from, the first of equals.
+/// The running maximum along an axis: cummax<1>(x), cummax<1>(x, {.reverse = true}). (A,N,B) ->
+/// (A,N,B). It is NaN from the first NaN on. An exclusive one begins with -infinity, or the least
+/// integer. Gradients go to the element from which the maximum came, the first of equals.
 template <int Axis, TypedExpr X>
 constexpr auto cummax(const X& x, ScanOptions options = {},
                       std::source_location at = std::source_location::current()) {
@@ -173,8 +173,8 @@ constexpr auto cummin(const X& x, ScanOptions options = {},
 /// log(cumsum(e^x)) along an axis, without overflow: cumlogsumexp<1>(x),
 /// cumlogsumexp<1>(x, {.exclusive = true}). (A,N,B) -> (A,N,B)
 ///
-/// An exclusive one begins with -infinity (TensorFlow's cumulative_logsumexp with the least finite
-/// number). Elements of 16 bits are computed in float.
+/// An exclusive one begins with -infinity (TensorFlow's cumulative_logsumexp begins with the least
+/// finite number). 16-bit elements are computed in float.
 template <int Axis, TypedExpr X>
 constexpr auto cumlogsumexp(const X& x, ScanOptions options = {},
                             std::source_location at = std::source_location::current()) {

@@ -12,7 +12,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// sum(x^2) / 2, a scalar: what weight decay adds to a loss.
+/// sum(x^2) / 2, a scalar, which weight decay adds to a loss.
 template <TypedExpr X>
 constexpr auto l2_loss(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
@@ -33,8 +33,8 @@ constexpr auto squared_sizes(const X& x, const std::source_location& at) {
 }
 }  // namespace detail
 
-/// The Euclidean norm, sqrt(sum(|x|^2)), over axes, all if none is named; of complex numbers a real
-/// one. The gradient of a vector of zeros is NaN, as TensorFlow's.
+/// The Euclidean norm, sqrt(sum(|x|^2)), over axes, by default all. It is real for complex numbers.
+/// The gradient at a vector of zeros is NaN, as in TensorFlow.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto norm(const X& x, K keep = {},
                     std::source_location at = std::source_location::current()) {
@@ -47,8 +47,8 @@ constexpr auto norm(const X& x, K keep = {},
       at);
 }
 
-/// The Euclidean norm of all elements of several tensors together, a real scalar; their shapes may
-/// differ: global_norm(dW, db).
+/// The Euclidean norm of all elements of several tensors together, a real scalar: global_norm(dW,
+/// db). Their shapes may differ.
 template <TypedExpr X, TypedExpr... Rest>
 constexpr auto global_norm(const X& x, const Rest&... rest) {
   static_assert(detail::in_domain<Domain::inexact, X>,
@@ -65,8 +65,8 @@ constexpr auto global_norm(const X& x, const Rest&... rest) {
   }
 }
 
-/// x / sqrt(max(sum(x^2), epsilon)), with sums over axes, all if none is named: vectors of length
-/// 1, but for those shorter than sqrt(epsilon). (A,N,B) -> (A,N,B)
+/// x / sqrt(max(sum(x^2), epsilon)), with sums over axes, by default all. The results have length
+/// 1, except vectors shorter than sqrt(epsilon). (A,N,B) -> (A,N,B)
 template <int... Axes, TypedExpr X>
 constexpr auto l2_normalize(const X& x, double epsilon = 1e-12,
                             std::source_location at = std::source_location::current()) {

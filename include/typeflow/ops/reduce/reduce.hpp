@@ -2,10 +2,10 @@
 #pragma once
 
 // The operations that reduce axes of a tensor, and their untyped form reduce<O>(x, axes, keep),
-// which gradients and other operations are made of. Typed functions are in reductions.hpp.
+// which gradients and other operations use. reductions.hpp has the typed functions.
 //
-// Over nothing, the result is what leaves others as they are: sum 0, prod 1, max -inf (integers:
-// the lowest), min inf, any false, all true, logsumexp -inf; mean is NaN. Integers wrap around.
+// A reduction over no elements gives its identity: sum 0, prod 1, max -inf (for integers the
+// lowest), min inf, any false, all true, logsumexp -inf. mean gives NaN. Integers wrap around.
 
 #include <cstdint>
 #include <limits>
@@ -50,12 +50,12 @@ struct Prod : reduction<Prod> {
   constexpr V operator()(V a, V b) const {
     return Mul{}(a, b);
   }
-  /// dy times the product of the others: of those in front and those behind, never a quotient, so
-  /// that zeros are elements like any other (as TensorFlow has it).
-  static constexpr AnyExpr gradient(Prod op, AnyExpr x, AnyExpr, AnyExpr dy);
+  /// dy times the product of the other elements: of those before and those behind, never a
+  /// quotient, so that zeros need no special case (as in TensorFlow).
+  static constexpr AnyExpr gradient(Prod op, auto x, auto, auto dy);
 };
 
-/// The gradient of max and min: to the elements that are the extreme, in equal parts.
+/// The gradient of max and min goes to the elements that are the extreme, in equal parts.
 constexpr AnyExpr extreme_gradient(unsigned axes, const AnyExpr& x, const AnyExpr& y,
                                    const AnyExpr& dy);
 
@@ -75,7 +75,7 @@ struct Max : reduction<Max> {
     using math::select;
     return select(a >= b, a, select(a == a, b, a));
   }
-  static constexpr AnyExpr gradient(Max op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+  static constexpr AnyExpr gradient(Max op, auto x, auto y, auto dy) {
     return extreme_gradient(op.axes, x, y, dy);
   }
 };
@@ -95,7 +95,7 @@ struct Min : reduction<Min> {
     using math::select;
     return select(a <= b, a, select(a == a, b, a));
   }
-  static constexpr AnyExpr gradient(Min op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+  static constexpr AnyExpr gradient(Min op, auto x, auto y, auto dy) {
     return extreme_gradient(op.axes, x, y, dy);
   }
 };
@@ -140,7 +140,8 @@ struct arg_extreme : reduction<Self> {
   static constexpr bool index_result = true;
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr DType result(DType) { return DType::int32; }
-  /// Of one element the position is 0. No constant: effects that x follows are still to happen.
+  /// For one element the position is 0. It is no constant, because effects that x follows must
+  /// still happen.
   static constexpr AnyExpr simplify(const Self& op, auto x, auto y) {
     if (!folds_none(x.dims(), op.axes)) return y;
     return reshape_to(cast_to(less(x, x), DType::int32), y.dims());
@@ -195,7 +196,7 @@ struct Mean : composite {
   static constexpr Type infer(Mean op, const Type& x) {
     return {x.dtype, reduced(x.dims, op.axes, op.keep_dims != 0)};
   }
-  /// 1/N as a constant; N may hold symbols, and is then what is kept.
+  /// 1/N as a constant; N may have symbols, which are then kept.
   static constexpr AnyExpr reciprocal(const Mean& op, const AnyExpr& x) {
     Count count{};
     for (int i = 0; i < x.dims().rank; ++i) {
@@ -211,7 +212,7 @@ struct Mean : composite {
   static constexpr AnyExpr gradient(Mean op, auto x, auto, auto dy) {
     return Sum::gradient(Sum{{}, op.axes, op.keep_dims}, x, x, dy * reciprocal(op, x));
   }
-  static constexpr AnyExpr expand(Mean op, AnyExpr x);
+  static constexpr AnyExpr expand(Mean op, auto x);
   static void interpret(InterpretCall& call) {
     const HostTensor& x = *call.inputs[0];
     HostTensor& y = call.outputs[0];
@@ -224,7 +225,7 @@ struct Mean : composite {
   }
 };
 
-/// log(sum(exp(x))), from x minus its largest element, so that nothing overflows.
+/// log(sum(exp(x))), computed from x minus its largest element, so that nothing overflows.
 struct LogSumExp : composite {
   static constexpr std::string_view name = "LogSumExp";
   static constexpr Domain domain = Domain::floating;
@@ -236,9 +237,13 @@ struct LogSumExp : composite {
   }
   static constexpr AnyExpr gradient(LogSumExp op, auto x, auto y, auto dy) {
     const Dims kept = reduced(x.dims(), op.axes, true);
-    return exp(x - reshape_to(y, kept)) * reshape_to(dy, kept);
+    const AnyExpr of_all = reshape_to(y, kept);
+    // Infinity minus infinity would be NaN, for an infinite x and for a row of -infinity.
+    const AnyExpr share = where(greater_equal(x, of_all), 1, exp(x - of_all));
+    const AnyExpr nothing = equal(of_all, -std::numeric_limits<double>::infinity());
+    return where(nothing, 0, share * reshape_to(dy, kept));
   }
-  static constexpr AnyExpr expand(LogSumExp op, AnyExpr x);
+  static constexpr AnyExpr expand(LogSumExp op, auto x);
 };
 
 }  // namespace ops
@@ -264,8 +269,8 @@ constexpr AnyExpr extreme_gradient(unsigned axes, const AnyExpr& x, const AnyExp
   const AnyExpr chosen = cast_to(equal(x, reshape_to(y, kept)), x.dtype());
   return chosen / reduce<Sum>(chosen, axes, true) * reshape_to(dy, kept);
 }
-constexpr AnyExpr Prod::gradient(Prod op, AnyExpr x, AnyExpr, AnyExpr dy) {
-  // Axis by axis, the product over the first one being an element for the others.
+constexpr AnyExpr Prod::gradient(Prod op, auto x, auto, auto dy) {
+  // Axis by axis: the product over one axis is an element for the next.
   AnyExpr products[max_rank] = {};  // the elements before the axis is reduced
   int axes[max_rank] = {};
   int count = 0;
@@ -282,12 +287,12 @@ constexpr AnyExpr Prod::gradient(Prod op, AnyExpr x, AnyExpr, AnyExpr dy) {
   }
   return dx;
 }
-constexpr AnyExpr Mean::expand(Mean op, AnyExpr x) {
+constexpr AnyExpr Mean::expand(Mean op, auto x) {
   return reduce<Sum>(x, op.axes, op.keep_dims != 0) * reciprocal(op, x);
 }
-constexpr AnyExpr LogSumExp::expand(LogSumExp op, AnyExpr x) {
+constexpr AnyExpr LogSumExp::expand(LogSumExp op, auto x) {
   const AnyExpr largest = reduce<Max>(x, op.axes, true);
-  // inf - inf would be NaN: where the largest is infinite or NaN, x stays as it is.
+  // inf - inf would be NaN. Where the largest is infinite or NaN, x stays as it is.
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const AnyExpr finite = where(less(abs(largest), infinity), largest, 0);
   const AnyExpr y = log(reduce<Sum>(exp(x - finite), op.axes, true)) + finite;
@@ -299,8 +304,8 @@ namespace detail {
 
 constexpr unsigned all_axes(int rank) { return (1u << rank) - 1; }
 
-/// The axes as bits; every axis where none is named. One that is not there, which the caller has
-/// refused, counts as the last, so that the result's rank is no other mistake.
+/// The axes as bits; every axis if none is named. An axis out of range, which the caller has
+/// refused, counts as the last one, so that the result's rank is no second mistake.
 template <int Rank, int... Axes>
 constexpr unsigned axis_bits() {
   if constexpr (sizeof...(Axes) == 0) {
@@ -314,8 +319,8 @@ constexpr unsigned axis_bits() {
 template <int Rank, int... Axes>
 inline constexpr bool axes_exist = ((normalize_axis(Axes, Rank) >= 0) && ...);
 
-/// Makes dx fit the operand that it is the gradient of: sums over the axes that broadcasting
-/// added, repeats along those that the rule left out.
+/// Fits dx to the operand whose gradient it is: sums over axes that broadcasting added, repeats
+/// along axes that the rule left out.
 constexpr AnyExpr fit_to(const AnyExpr& dx, const Dims& operand) {
   const Dims dims = dx.dims();
   if (dims == operand) return dx;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What all reductions share: their shape, what becomes of them over axes of extent 1, and their
+// The common parts of reductions: their shape, what they become over axes of extent 1, and their
 // interpreter.
 
 #include <cstdint>
@@ -22,7 +22,7 @@ constexpr bool folds_none(const Dims& dims, unsigned axes) {
 
 namespace ops {
 
-/// What all reductions share: the axes as bits, and whether they stay with extent 1.
+/// Attributes of all reductions: the axes as bits, and whether they stay with extent 1.
 template <class Self>
 struct reduction : operation_base {
   static constexpr Kind kind = Kind::reduction;
@@ -57,7 +57,7 @@ struct reduction : operation_base {
       f(out, i, in);
     }
   }
-  /// What a fold over nothing gives.
+  /// The result of a fold over nothing.
   static Number start_of(DType type) {
     return visit_dtype(type, [](auto zero) -> Number {
       using T = decltype(zero);

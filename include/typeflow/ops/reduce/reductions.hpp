@@ -8,7 +8,7 @@
 //   sum<1>(x)               over axis 1; sum<0, 2>(x) over two; negative axes count from the end
 //   sum<1>(x, keep_dims)    the reduced axes stay, with extent 1
 //
-// The operations and what they give over nothing are in reduce.hpp.
+// reduce.hpp has the operations, and their results for no elements.
 
 #include <concepts>
 #include <source_location>
@@ -21,7 +21,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// Tag: reduced axes stay in the shape with extent 1.
 struct KeepDims {};
 inline constexpr KeepDims keep_dims{};
-/// What reductions do otherwise.
+/// Options of reductions.
 struct DropDims {};
 
 /// The last argument of a reduction.
@@ -30,7 +30,7 @@ concept KeepOrDrop = std::same_as<K, KeepDims> || std::same_as<K, DropDims>;
 
 namespace detail {
 
-/// Whether the one axis that is named has no element; not known of a batch.
+/// Whether the named axis has no elements; false for a batch, where that is unknown.
 template <class S, int... Axes>
 inline constexpr bool empty_axis = [] {
   constexpr unsigned axes = axis_bits<S::rank, Axes...>();
@@ -63,8 +63,8 @@ constexpr auto reduce_typed(const X& x, const std::source_location& at) {
 
 }  // namespace detail
 
-/// The sum over axes, all if none is named: sum(x), sum<1>(x), sum<0, 2>(x, keep_dims). With
-/// keep_dims the axes stay with extent 1. (A,B,C) -> (A,C) for sum<1>
+/// The sum over axes, by default all: sum(x), sum<1>(x), sum<0, 2>(x, keep_dims). With keep_dims
+/// the axes stay with extent 1. (A,B,C) -> (A,C) for sum<1>
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto sum(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "sum<axes...>(x): x has no such axis");
@@ -72,7 +72,7 @@ constexpr auto sum(const X& x, K = {}, std::source_location at = std::source_loc
   return detail::reduce_typed<ops::Sum, K, Axes...>(x, at);
 }
 
-/// The product over axes, all if none is named. The gradient is right where elements are 0, too.
+/// The product over axes, by default all. The gradient is right where elements are 0, too.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto prod(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "prod<axes...>(x): x has no such axis");
@@ -80,8 +80,8 @@ constexpr auto prod(const X& x, K = {}, std::source_location at = std::source_lo
   return detail::reduce_typed<ops::Prod, K, Axes...>(x, at);
 }
 
-/// The mean over axes, all if none is named. (TensorFlow's mean of integers rounds down; here it
-/// does not compile: convert them, or write sum(x) / n.)
+/// The mean over axes, by default all. (TensorFlow's mean of integers rounds down. Here it does not
+/// compile: convert them, or write sum(x) / n.)
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto mean(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "mean<axes...>(x): x has no such axis");
@@ -90,8 +90,8 @@ constexpr auto mean(const X& x, K = {}, std::source_location at = std::source_lo
   return detail::reduce_typed<ops::Mean, K, Axes...>(x, at);
 }
 
-/// The largest element over axes, all if none is named; NaN if there is one. The gradient goes to
-/// the elements that are the largest, in equal parts.
+/// The largest element over axes, by default all; NaN if there is one. The gradient goes to the
+/// largest elements, in equal parts.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto max(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "max<axes...>(x): x has no such axis");
@@ -99,8 +99,8 @@ constexpr auto max(const X& x, K = {}, std::source_location at = std::source_loc
   return detail::reduce_typed<ops::Max, K, Axes...>(x, at);
 }
 
-/// The smallest element over axes, all if none is named; NaN if there is one. The gradient goes to
-/// the elements that are the smallest, in equal parts.
+/// The smallest element over axes, by default all; NaN if there is one. The gradient goes to the
+/// smallest elements, in equal parts.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto min(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "min<axes...>(x): x has no such axis");
@@ -108,9 +108,9 @@ constexpr auto min(const X& x, K = {}, std::source_location at = std::source_loc
   return detail::reduce_typed<ops::Min, K, Axes...>(x, at);
 }
 
-/// The int32 position of the largest element along one axis: the first of equals, and of numbers
-/// before NaN. (A,B,C) -> (A,C) for argmax<1>. 0 along an axis of tf::batch in a run without
-/// elements.
+/// The int32 position of the largest element along one axis. Of equal elements it is the first; NaN
+/// is ignored unless there is nothing else. (A,B,C) -> (A,C) for argmax<1>. 0 along an axis of
+/// tf::batch in a run without elements.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto argmax(const X& x, K = {},
                       std::source_location at = std::source_location::current()) {
@@ -123,9 +123,9 @@ constexpr auto argmax(const X& x, K = {},
   return detail::reduce_typed<ops::ArgMax, K, Axes...>(x, at);
 }
 
-/// The int32 position of the smallest element along one axis: the first of equals, and of numbers
-/// before NaN. (A,B,C) -> (A,C) for argmin<1>. 0 along an axis of tf::batch in a run without
-/// elements.
+/// The int32 position of the smallest element along one axis. Of equal elements it is the first;
+/// NaN is ignored unless there is nothing else. (A,B,C) -> (A,C) for argmin<1>. 0 along an axis of
+/// tf::batch in a run without elements.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto argmin(const X& x, K = {},
                       std::source_location at = std::source_location::current()) {
@@ -138,7 +138,7 @@ constexpr auto argmin(const X& x, K = {},
   return detail::reduce_typed<ops::ArgMin, K, Axes...>(x, at);
 }
 
-/// Whether an element is true, over axes, all if none is named.
+/// Whether any element is true, over axes, by default all.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto any(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "any<axes...>(x): x has no such axis");
@@ -146,7 +146,7 @@ constexpr auto any(const X& x, K = {}, std::source_location at = std::source_loc
   return detail::reduce_typed<ops::Any, K, Axes...>(x, at);
 }
 
-/// Whether every element is true, over axes, all if none is named.
+/// Whether every element is true, over axes, by default all.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto all(const X& x, K = {}, std::source_location at = std::source_location::current()) {
   static_assert(detail::axes_exist<X::rank, Axes...>, "all<axes...>(x): x has no such axis");
@@ -154,8 +154,9 @@ constexpr auto all(const X& x, K = {}, std::source_location at = std::source_loc
   return detail::reduce_typed<ops::All, K, Axes...>(x, at);
 }
 
-/// log(sum(exp(x))) over axes, all if none is named, without overflow. -inf if all elements are,
-/// inf if one is. The gradient is softmax(x).
+/// log(sum(exp(x))) over axes, by default all, without overflow. -inf if all elements are, inf if
+/// one is. The gradient is softmax(x); where all elements are -inf it is 0, where one is inf it is
+/// 1.
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto logsumexp(const X& x, K = {},
                          std::source_location at = std::source_location::current()) {
@@ -165,15 +166,15 @@ constexpr auto logsumexp(const X& x, K = {},
   return detail::reduce_typed<ops::LogSumExp, K, Axes...>(x, at);
 }
 
-/// What moments gives.
+/// The results of moments.
 template <TypedExpr X>
 struct Moments {
   X mean;
   X variance;
 };
 
-/// Mean and variance, the mean of (x - mean)^2, over axes, all if none is named:
-/// auto [mean, variance] = moments<0>(x). (N,C) -> (C), (C)
+/// Mean and variance over axes, by default all; the variance is the mean of (x - mean)^2: auto
+/// [mean, variance] = moments<0>(x). (N,C) -> (C), (C)
 template <int... Axes, TypedExpr X, KeepOrDrop K = DropDims>
 constexpr auto moments(const X& x, K keep = {},
                        std::source_location at = std::source_location::current()) {

@@ -7,8 +7,8 @@
 //   cumsum<0>(x, {.exclusive = true})   0, a, a+b
 //   cumsum<0>(x, {.reverse = true})     a+b+c, b+c, c
 //
-// The gradient of a cumprod is no quotient, as TensorFlow's is, but a linear recurrence, so that
-// it is right where elements are zero, and so are gradients of it.
+// The gradient of cumprod is no quotient, as TensorFlow's is, but a linear recurrence. So it is
+// right where elements are zero, and so are its gradients.
 
 #include <array>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// How a running sum or product goes.
+/// Options of running sums and products.
 struct ScanOptions {
   bool exclusive = false;  ///< without the element itself: starts from 0, or 1
   bool reverse = false;    ///< from the last element to the first
@@ -27,7 +27,7 @@ struct ScanOptions {
 
 namespace ops {
 
-/// What all scans share: attributes `axis`, `reverse` (0 or 1), and results like the first input.
+/// Common parts of scans: attributes `axis`, `reverse` (0 or 1), and a result like the first input.
 template <class Self>
 struct scan : custom {
   static constexpr Domain domain = Domain::numbers;
@@ -46,8 +46,8 @@ struct scan : custom {
       }
     }
   }
-  /// y at each position is next(the y before it or `start`, position), or the former if exclusive;
-  /// in numbers of 8 bytes, to be rounded once.
+  /// y at each position is next(the y before it or `start`, position); if exclusive, the y before.
+  /// Computed in numbers of 8 bytes, to be rounded once.
   template <class F>
   static void accumulate(InterpretCall& call, int start, bool exclusive, const F& next) {
     const Self op = decode<Self>(call.graph, call.node);
@@ -72,7 +72,7 @@ struct CumSum : scan<CumSum> {
   std::uint32_t reverse;
 
   static constexpr Type infer(const CumSum&, const Type& x) { return x; }
-  static constexpr AnyExpr gradient(CumSum op, AnyExpr, AnyExpr, AnyExpr dy) {
+  static constexpr AnyExpr gradient(CumSum op, auto, auto, auto dy) {
     op.reverse = 1 - op.reverse;
     return apply(op, dy);
   }
@@ -85,7 +85,7 @@ struct CumSum : scan<CumSum> {
   }
 };
 
-/// Every element one step further along the axis, `fill` (0 or 1) at its beginning.
+/// Every element one step further along the axis; the first ones are `fill` (0 or 1).
 struct Shift : scan<Shift> {
   static constexpr std::string_view name = "Shift";
   static constexpr int flops = 0;
@@ -94,7 +94,7 @@ struct Shift : scan<Shift> {
   std::uint32_t fill;
 
   static constexpr Type infer(const Shift&, const Type& x) { return x; }
-  static constexpr AnyExpr gradient(Shift op, AnyExpr, AnyExpr, AnyExpr dy) {
+  static constexpr AnyExpr gradient(Shift op, auto, auto, auto dy) {
     return apply(Shift{{}, op.axis, 1 - op.reverse, 0}, dy);
   }
   static void interpret(InterpretCall& call) {
@@ -116,8 +116,8 @@ struct LinearRecurrence : scan<LinearRecurrence> {
     return {a.dtype, a == b ? a.dims : no_dims};
   }
   /// y[j] contains b[i] times a[i+1] ... a[j], so db[i] = dy[i] + a[i+1] * db[i+1].
-  static constexpr std::array<AnyExpr, 2> gradient(LinearRecurrence op, AnyExpr a, AnyExpr,
-                                                   AnyExpr y, AnyExpr dy) {
+  static constexpr std::array<AnyExpr, 2> gradient(LinearRecurrence op, auto a, auto, auto y,
+                                                   auto dy) {
     const std::uint32_t back = 1 - op.reverse;
     const AnyExpr db =
         apply(LinearRecurrence{{}, op.axis, back}, apply(Shift{{}, op.axis, back, 0}, a), dy);
@@ -142,7 +142,7 @@ struct CumProd : scan<CumProd> {
   static constexpr Type infer(const CumProd&, const Type& x) { return x; }
   /// y[j] = x[0] ... x[j], so dx[i] is the product in front of i times d[i], where d[i] = dy[i] +
   /// x[i+1] * d[i+1].
-  static constexpr AnyExpr gradient(CumProd op, AnyExpr x, AnyExpr y, AnyExpr dy) {
+  static constexpr AnyExpr gradient(CumProd op, auto x, auto y, auto dy) {
     const std::uint32_t back = 1 - op.reverse;
     const bool exclusive = op.exclusive != 0;
     const AnyExpr in_front = exclusive ? y : apply(Shift{{}, op.axis, op.reverse, 1}, y);
@@ -175,8 +175,8 @@ constexpr AnyExpr cumprod_along(const X& x, int axis, ScanOptions options = {}) 
 }
 
 /// The running sum along an axis: cumsum<1>(x), cumsum<1>(x, {.exclusive = true, .reverse = true}).
-/// (A,N,B) -> (A,N,B). Adds in the order of the elements, each partial sum rounded to the element
-/// type but for 16-bit ones, which add up in float; integers wrap around.
+/// (A,N,B) -> (A,N,B). It adds in the order of the elements, and rounds each partial sum to the
+/// element type; 16-bit elements add up in float. Integers wrap around.
 template <int Axis, TypedExpr X>
 constexpr auto cumsum(const X& x, ScanOptions options = {},
                       std::source_location at = std::source_location::current()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What slice<...> takes of each axis, and which window and order that makes: numbers, no nodes.
+// The arguments of slice<...> for each axis, and the window and order that they make: numbers, no
+// nodes.
 
 #include <cstdint>
 
@@ -10,9 +11,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Where a window lies in a tensor: its element i along an axis is the tensor's element
-/// begin + i * step. A begin of -k is k times the symbols of the window's own extent along that
-/// axis, from which, since it is `factor` times them, a run knows what they are.
+/// Where a window lies in a tensor: element i along an axis is the tensor's element begin + i *
+/// step. A begin of -k is k times the symbols of the window's own extent along that axis. The
+/// window's extent is `factor` times them, so a run knows them.
 struct SliceWindow {
   std::int32_t begin[max_rank];
   std::int32_t step[max_rank];
@@ -25,8 +26,8 @@ struct SliceWindow {
   }
 };
 
-/// Where the elements of a window are in its tensor. False of a window that only a run can check,
-/// or whose start is known in a run only.
+/// Where a window's elements lie in its tensor. False for a window that only a run can check, or
+/// whose start only a run knows.
 constexpr bool window_layout(const SliceWindow& w, const Dims& whole, const Dims& window,
                              Layout& out) {
   out = row_major(whole);
@@ -49,9 +50,9 @@ constexpr SliceWindow window_at_start(const Dims& window) {
   return w;
 }
 
-/// What slice<...> takes of one axis: an index (a plain number; the axis goes), a range, or
-/// nothing (a new axis of extent 1); or as many whole axes as there are left. Negative positions
-/// count from the end.
+/// An argument of slice<...>. For one axis it is an index (a plain number; the axis is removed), a
+/// range, or a new axis of extent 1. Or it stands for all whole axes that are left. Negative
+/// positions count from the end.
 struct AxisSlice {
   enum class Kind : std::uint8_t { index, range, from, every, new_axis, ellipsis };
   Kind kind;
@@ -64,22 +65,22 @@ struct AxisSlice {
   constexpr AxisSlice(Kind k, Extent b, Extent e, Extent s) : kind(k), begin(b), end(e), step(s) {}
 };
 
-/// begin, begin + step, ... up to and without end: numpy's begin:end:step. Both lie within the
-/// axis, or behind its last element: nothing is clipped.
+/// begin, begin + step, ... without end: numpy's begin:end:step. Both lie within the axis, or one
+/// behind its last element; nothing is clipped.
 constexpr AxisSlice range(Extent begin, Extent end, Extent step = 1) {
   return {AxisSlice::Kind::range, begin, end, step};
 }
-/// From `begin` to the axis' end, or to its start if the step is negative: begin::step.
+/// From `begin` to the end of the axis, or to its start if the step is negative: begin::step.
 constexpr AxisSlice from(Extent begin, Extent step = 1) {
   return {AxisSlice::Kind::from, begin, 0, step};
 }
-/// Every step-th element, from the first; from the last if the step is negative: ::step.
+/// Every step-th element from the first on; if the step is negative, from the last on: ::step.
 constexpr AxisSlice every(Extent step) { return {AxisSlice::Kind::every, 0, 0, step}; }
 /// The whole axis.
 inline constexpr AxisSlice whole = every(1);
 /// An axis of extent 1 that x does not have.
 inline constexpr AxisSlice new_axis{AxisSlice::Kind::new_axis, 0, 0, 1};
-/// All axes that the others leave, none or more: x[..., 0] is slice<tf::ellipsis, 0>(x).
+/// All axes that the other arguments leave, possibly none: x[..., 0] is slice<tf::ellipsis, 0>(x).
 inline constexpr AxisSlice ellipsis{AxisSlice::Kind::ellipsis, 0, 0, 1};
 
 namespace detail {
@@ -94,7 +95,7 @@ struct SlicePlan {
   Dims result{};
 };
 
-/// What is taken of one axis of `extent` elements.
+/// The part that is taken of one axis of `extent` elements.
 struct AxisPlan {
   SlicePlan::Problem problem;
   Extent begin;  ///< the first element in memory
@@ -107,7 +108,7 @@ constexpr AxisPlan plan_axis(const AxisSlice& s, Extent extent) {
   if (s.step == 0) return {Problem::step, 0, 0, 1};
   if (s.kind == Kind::every && (s.step == 1 || s.step == -1)) return {{}, 0, extent, s.step};
   if (is_symbolic(extent)) {
-    // Its end is not known: positions from the start, which a run checks.
+    // The end is not known: positions count from the start, and a run checks them.
     if (s.kind == Kind::index && s.begin >= 0) return {{}, s.begin, 1, 1};
     if (s.kind == Kind::range && s.begin >= 0 && s.end >= s.begin && s.step > 0) {
       return {{}, s.begin, (s.end - s.begin + s.step - 1) / s.step, s.step};
@@ -118,7 +119,7 @@ constexpr AxisPlan plan_axis(const AxisSlice& s, Extent extent) {
   const Extent begin = s.kind == Kind::every ? (s.step < 0 ? extent - 1 : 0)
                        : s.begin < 0         ? s.begin + extent
                                              : s.begin;
-  Extent end = s.step < 0 ? -1 : extent;  // of from and every
+  Extent end = s.step < 0 ? -1 : extent;  // for from and every
   if (s.kind == Kind::range) end = s.end < 0 ? s.end + extent : s.end;
   if (s.kind == Kind::index) end = begin + 1;
   const Extent distance = s.step < 0 ? begin - end : end - begin;
@@ -180,7 +181,7 @@ constexpr SlicePlan plan_slice(const Dims& x, const AxisSlice* slices, int count
     plan.window.begin[i] = static_cast<std::int32_t>(axes[i].begin);
     plan.window.step[i] = static_cast<std::int32_t>(step < 0 ? -step : step);
     if (step < 0) plan.reversed |= 1u << i;
-    // A step that is never made has no name of its own: equal slices are equal nodes.
+    // A step that is omitted has no name of its own, because equal slices are equal nodes.
     if (plan.size.extent[i] == 1) {
       plan.window.step[i] = 1;
       plan.reversed &= ~(1u << i);

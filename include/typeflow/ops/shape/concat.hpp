@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Several tensors as one: concat along an axis that they have, stack along a new one.
+// Joining tensors: concat along an existing axis, stack along a new one.
 
 #include <array>
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Shapes put together along an axis: equal but there, where all extents are numbers or all are
-/// multiples of the same symbols, and add up.
+/// The shape of a concatenation. The shapes are equal except along the axis, where extents add up:
+/// all are numbers, or all are multiples of the same symbols.
 constexpr Dims concatenated(const Dims* shapes, int count, int axis) {
   Dims out = shapes[0];
   if (axis < 0 || axis >= out.rank) return no_dims;
@@ -55,7 +55,7 @@ struct Concat : custom {
     }
     return {x[0].dtype, concatenated(shapes, static_cast<int>(x.size()), op.axis)};
   }
-  static constexpr void gradient(Concat op, std::span<const AnyExpr> x, AnyExpr, AnyExpr dy,
+  static constexpr void gradient(Concat op, std::span<const AnyExpr> x, auto, auto dy,
                                  AnyExpr* dx) {
     Extent begin = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -64,13 +64,13 @@ struct Concat : custom {
       begin = sum_of(begin, size);
     }
   }
-  /// A concatenation of concatenations along the same axis is one.
+  /// A concatenation of concatenations along the same axis is one concatenation.
   static constexpr AnyExpr simplify(Concat op, std::span<const AnyExpr> x, AnyExpr y) {
     bool nested = false;
     for (const AnyExpr& part : x) nested |= is_along(part, op.axis);
     return nested ? flat(x, op.axis, y.dims()) : y;
   }
-  /// Tensors put together, the parts of concatenations one by one while there is room.
+  /// The tensors of a concatenation; parts of inner ones one by one while there is room.
   static constexpr AnyExpr flat(std::span<const AnyExpr> x, int axis, const Dims& dims);
   static constexpr bool is_along(const AnyExpr& x, int axis);
 
@@ -103,7 +103,7 @@ struct Concat : custom {
 
 }  // namespace ops
 
-/// Untyped: one tensor or more, put together along an axis.
+/// Untyped: one or more tensors, concatenated along an axis.
 constexpr AnyExpr concat_to(std::span<const AnyExpr> x, int axis) {
   constexpr int most = ops::Concat::max_inputs;
   Pool<Id> ids;
@@ -125,7 +125,7 @@ constexpr AnyExpr concat_to(std::span<const AnyExpr> x, int axis) {
   return {&graph, ids[0]};
 }
 
-// What Concat, Slice and Add are the same as.
+// Simplifications of Concat, Slice and Add.
 
 constexpr bool ops::Concat::is_along(const AnyExpr& x, int axis) {
   return made_by<Concat>(x) && operation_of<Concat>(x).axis == axis;
@@ -149,7 +149,7 @@ constexpr AnyExpr ops::Concat::flat(std::span<const AnyExpr> x, int axis, const 
 
 namespace detail {
 
-/// Whether a window of a window of a tensor is one of the tensor: it then takes *inner's place.
+/// Whether a window of a window of a tensor is a window of the tensor, which then replaces *inner.
 constexpr bool join(const SliceWindow& outer, int rank, SliceWindow* inner) {
   SliceWindow joined = *inner;
   for (int i = 0; i < rank; ++i) {
@@ -164,8 +164,8 @@ constexpr bool join(const SliceWindow& outer, int rank, SliceWindow* inner) {
   return true;
 }
 
-/// The part of a concatenation that a window lies in, which it then counts from; none exists if it
-/// reaches into several.
+/// The part of a concatenation in which a window lies; the window then counts from it. None exists
+/// if it reaches into several.
 constexpr AnyExpr part_of(const AnyExpr& concat, const Dims& size, SliceWindow* window) {
   const ir::Graph& graph = *concat.graph;
   const ir::Node& node = graph.node_of(concat.id);
@@ -190,8 +190,8 @@ constexpr AnyExpr part_of(const AnyExpr& concat, const Dims& size, SliceWindow* 
 
 }  // namespace detail
 
-/// What a window of x, y, is: a slice of a slice is one; a slice of a concatenation that lies in
-/// one part is of that part, so that what was put together is taken apart for nothing.
+/// The simplified window y of x. A slice of a slice is one slice. A slice of a concatenation that
+/// lies in one part is a slice of that part, so the concatenation may not be needed.
 constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y) {
   const Dims size = y.dims();
   AnyExpr source = x;
@@ -210,19 +210,19 @@ constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyE
 
 namespace detail {
 
-/// Whether x is zero but in a window, and stands where the sum does.
+/// Whether x is zero except in a window, and stands where the sum does.
 constexpr bool is_zero_pad(const AnyExpr& x, const AnyExpr& sum) {
   return made_by<ops::Pad>(x) && is_constant(input_of(x, 1), 0) && alike(x, sum) &&
          x.graph->node_of(x.id).device == x.graph->node_of(sum.id).device;
 }
-/// One pad in place of the sum of two whose windows lie side by side; none exists for others.
+/// One pad for the sum of two pads whose windows lie side by side; none exists for others.
 constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& sum) {
   if (!is_zero_pad(a, sum)) return {};
   const SliceWindow window_a = operation_of<ops::Pad>(a);
   const SliceWindow window_b = operation_of<ops::Pad>(b);
   const Dims size_a = input_of(a, 0).dims();
   const Dims size_b = input_of(b, 0).dims();
-  int axis = none;  // along which they differ
+  int axis = none;  // the axis along which they differ
   for (int i = 0; i < size_a.rank; ++i) {
     if (window_a.step[i] != window_b.step[i]) return {};
     if (window_a.begin[i] == window_b.begin[i] && size_a.extent[i] == size_b.extent[i]) continue;
@@ -249,9 +249,9 @@ constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& s
 
 }  // namespace detail
 
-/// The sum y of two tensors that are zero but in windows that lie side by side has both in one
-/// window. This is what gradients of slices are: it makes those of split a concatenation, and
-/// keeps those of a loop over an axis from being as many tensors of full size.
+/// The sum y of two tensors that are zero except in windows side by side has one pad with both.
+/// Gradients of slices are such pads. So the gradient of split is a concatenation, and a loop over
+/// an axis makes no sum of many tensors of full size.
 constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y) {
   const AnyExpr sides[] = {a, b};
   for (int i = 0; i < 2; ++i) {
@@ -296,9 +296,8 @@ constexpr std::array<AnyExpr, 1 + sizeof...(Rest)> any_of(const First& first, co
 
 }  // namespace detail
 
-/// The tensors one after another along an axis: concat<1>(a, b). (A,B), (A,C) -> (A,B+C)
-/// Extents along the axis are numbers, or multiples of the same symbols (tf::batch), which add up,
-/// too.
+/// The tensors one after another along an axis: concat<1>(a, b). (A,B), (A,C) -> (A,B+C). Extents
+/// along the axis are numbers, or multiples of the same symbols (tf::batch), which add up, too.
 template <int Axis, TypedExpr First, TypedExpr... Rest>
 constexpr auto concat(const First& first, const Rest&... rest) {
   static_assert(detail::same_elements<First, Rest...>,
@@ -313,7 +312,7 @@ constexpr auto concat(const First& first, const Rest&... rest) {
       first.graph(), concat_to(parts, normalize_axis(Axis, First::rank)).id);
 }
 
-/// The same of an array of N tensors. (A,B) -> (A,N*B)
+/// The same for an array of N tensors. (A,B) -> (A,N*B)
 template <int Axis, TypedExpr X, std::size_t N>
 constexpr auto concat(const std::array<X, N>& x,
                       std::source_location at = std::source_location::current()) {

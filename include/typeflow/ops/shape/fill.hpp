@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tensors that are computed from nothing but their shape: zeros, ones, ranges, one-hot rows,
-// masks; and shapes as tensors. They are constants that are broadcast and positions along axes,
-// so they cost nothing of their own: the kernels that use them make them up as they go.
+// Tensors that depend on their shape only: zeros, ones, ranges, one-hot rows, masks; and shapes as
+// tensors. They are broadcast constants and positions along axes, so they cost nothing: the kernels
+// that use them compute them.
 
 #include <cstdint>
 #include <source_location>
@@ -24,8 +24,8 @@ constexpr Expr<T, Shape<D...>> filled_with(Graph& g, int number, const std::sour
   return {g, broadcast_to(scalar, Shape<D...>::dims).id};
 }
 
-/// Indices with a new axis, and the positions along it, 0 up to the extent: both in a type that
-/// holds every index and every position, to be compared.
+/// Indices with a new axis, and the positions along it, from 0 to below the extent. Both have a
+/// type that holds every index and position, so that they can be compared.
 struct IndexAndPosition {
   AnyExpr index;
   AnyExpr position;
@@ -39,7 +39,8 @@ constexpr IndexAndPosition along_new_axis(const AnyExpr& indices, const Dims& ex
           cast_to(index_along(*indices.graph, positions, axis), type)};
 }
 
-/// count as an int32 scalar. That of symbols is a floating constant, which double holds exactly.
+/// count as an int32 scalar. With symbols it is computed from a floating constant, which double
+/// holds exactly.
 constexpr AnyExpr count_node(ir::Graph& graph, const Count& count) {
   if (count.powers == 0) {
     return constant_node(graph, DType::int32, Number{0, count.coefficient});
@@ -61,7 +62,7 @@ constexpr auto ones_tensor(Graph& g, std::source_location at = std::source_locat
   return detail::filled_with<T, D...>(g, 1, at);
 }
 
-/// Zeros of the type and shape of x. No gradient flows to x.
+/// Zeros with the type and shape of x. x gets no gradient.
 template <TypedExpr X>
 constexpr auto zeros_like(const X& x, std::source_location at = std::source_location::current()) {
   detail::mark(at, x);
@@ -72,7 +73,7 @@ template <UntypedExpr X>
 constexpr AnyExpr zeros_like(const X& x) {
   return broadcast_to(detail::constant_node(*x.graph, x.dtype(), Number{}), x.dims());
 }
-/// Ones of the type and shape of x. No gradient flows to x.
+/// Ones with the type and shape of x. x gets no gradient.
 template <TypedExpr X>
 constexpr auto ones_like(const X& x, std::source_location at = std::source_location::current()) {
   detail::mark(at, x);
@@ -84,7 +85,7 @@ constexpr AnyExpr ones_like(const X& x) {
   return broadcast_to(detail::constant_node(*x.graph, x.dtype(), Number{1, 1}), x.dims());
 }
 
-/// A scalar tensor everywhere in the shape [D...]: fill<2, 3>(x). () -> (2,3)
+/// A tensor of shape [D...] with a scalar tensor everywhere: fill<2, 3>(x). () -> (2,3)
 template <Extent... D, TypedExpr X>
 constexpr auto fill(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(X::rank == 0, "fill<D...>(x): x must be a scalar");
@@ -93,8 +94,8 @@ constexpr auto fill(const X& x, std::source_location at = std::source_location::
                                                 broadcast_to(x.any(), Shape<D...>::dims).id);
 }
 
-/// start, start + delta, ...: N of them. Both are numbers or scalar tensors of type T.
-/// range<float, 4>(g, 1, 0.5) is 1, 1.5, 2, 2.5. N may be tf::batch.
+/// N numbers start, start + delta, ... Both are numbers or scalar tensors of type T. range<float,
+/// 4>(g, 1, 0.5) is 1, 1.5, 2, 2.5. N may be tf::batch.
 template <Element T, Extent N, Operand Start, Operand Delta>
 constexpr auto range(Graph& g, const Start& start, const Delta& delta,
                      std::source_location at = std::source_location::current()) {
@@ -112,7 +113,7 @@ constexpr auto range(Graph& g, const Start& start, const Delta& delta,
   return E(g, (position * step + first).id);
 }
 
-/// N numbers from `from` to `to`, evenly apart; the last is `to` exactly. Both are numbers or
+/// N evenly spaced numbers from `from` to `to`; the last is exactly `to`. Both are numbers or
 /// scalar tensors of type T. linspace<float, 5>(g, 0, 1) is 0, 0.25, 0.5, 0.75, 1.
 template <Element T, Extent N, Operand From, Operand To>
 constexpr auto linspace(Graph& g, const From& from, const To& to,
@@ -145,16 +146,16 @@ constexpr auto rank(const X& x, std::source_location at = std::source_location::
   return Expr<std::int32_t>(x.graph(), detail::count_node(x.graph(), Count{X::rank, 0}).id);
 }
 
-/// The number of elements of x, an int32 constant; computed when a run starts if it depends on
-/// tf::batch.
+/// The number of elements of x, an int32 constant. If it depends on tf::batch, it is computed when
+/// a run starts.
 template <TypedExpr X>
 constexpr auto size(const X& x, std::source_location at = std::source_location::current()) {
   detail::mark(at, x);
   return Expr<std::int32_t>(x.graph(), detail::count_node(x.graph(), count_of(X::shape::dims)).id);
 }
 
-/// The extents of x, as int32 constants; computed when a run starts where they are multiples of
-/// tf::batch. (A,B) -> (2)
+/// The extents of x, as int32 constants. Multiples of tf::batch are computed when a run starts.
+/// (A,B) -> (2)
 template <TypedExpr X>
 constexpr auto shape(const X& x, std::source_location at = std::source_location::current()) {
   detail::mark(at, x);
@@ -174,8 +175,8 @@ constexpr auto shape(const X& x, std::source_location at = std::source_location:
   }
 }
 
-/// Rows of length Depth with `on` at the position that an index names and `off` elsewhere, along a
-/// new axis, the last unless said otherwise. An index outside of [0, Depth) makes a row of `off`.
+/// Rows of length Depth with `on` at the position of each index and `off` elsewhere, along a new
+/// axis, by default the last. An index outside of [0, Depth) gives a row of `off`.
 /// one_hot<10>(labels): (B) -> (B,10); one_hot<10, 0>(labels): (B) -> (10,B).
 template <Extent Depth, int Axis = -1, Element T = float, TypedExpr X>
 constexpr auto one_hot(const X& indices, std::type_identity_t<T> on = T(1),
@@ -198,7 +199,7 @@ constexpr auto one_hot(const X& indices, std::type_identity_t<T> on = T(1),
   return Expr<T, shape_of_t<Rule>>(indices.graph(), where(equal(index, position), yes, no).id);
 }
 
-/// Whether a position lies before a length: the first lengths[i] of row i are true.
+/// Whether a position lies before a length: the first lengths[i] elements of row i are true.
 /// sequence_mask<5>(lengths): (B) -> (B,5), booleans.
 template <Extent MaxLength, TypedExpr X>
 constexpr auto sequence_mask(const X& lengths,

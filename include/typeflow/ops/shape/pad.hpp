@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tensors with borders: pad, with a number around them, and mirror_pad, with what lies inside.
+// Tensors with borders: pad adds a number around them, mirror_pad mirrors their elements.
 //
-// Both take two numbers an axis, how many elements are added before and after:
-// pad<0, 0, 2, 1>(x) adds two columns in front of a matrix and one behind it.
+// Both take two numbers for each axis, how many elements to add before and after: pad<0, 0, 2,
+// 1>(x) adds two columns in front of a matrix and one behind it.
 
 #include <source_location>
 
@@ -12,8 +12,8 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// What mirror_pad repeats: `reflect` starts behind the first element, so that 1 2 3 padded by two
-/// is 3 2 1 2 3 2 1; `symmetric` starts with it, 2 1 1 2 3 3 2.
+/// How mirror_pad mirrors. `reflect` starts behind the first element: 1 2 3 padded by two is 3 2 1
+/// 2 3 2 1. `symmetric` starts with it: 2 1 1 2 3 3 2.
 enum class Mirror { reflect, symmetric };
 
 namespace detail {
@@ -57,7 +57,7 @@ constexpr AnyExpr pad_by(const X& x, const Extent* amounts, const Dims& size,
                          const AnyExpr& value) {
   SliceWindow window = window_at_start(x.dims());
   for (int i = 0; i < size.rank; ++i) {
-    if (x.dims().extent[i] == 0) continue;  // a window of nothing may lie anywhere
+    if (x.dims().extent[i] == 0) continue;  // an empty window may lie anywhere
     window.begin[i] = static_cast<std::int32_t>(signed_factor(amounts[2 * i]));
   }
   return pad_to(x, window, size, value);
@@ -65,9 +65,9 @@ constexpr AnyExpr pad_by(const X& x, const Extent* amounts, const Dims& size,
 
 }  // namespace detail
 
-/// x with borders of a number (0 unless given) or scalar tensor. The amounts are two an axis,
-/// before and after; of an axis of symbols (tf::batch) they are 0 or multiples of them.
-/// pad<0, 0, 2, 1>(x): (A,B) -> (A,2+B+1)
+/// x with borders of a number (by default 0) or scalar tensor. There are two amounts for each axis,
+/// before and after; for an axis of symbols (tf::batch) they are 0 or multiples of them. pad<0, 0,
+/// 2, 1>(x): (A,B) -> (A,2+B+1)
 template <Extent... Amounts, TypedExpr X, Operand V = int>
 constexpr auto pad(const X& x, const V& value = 0,
                    std::source_location at = std::source_location::current()) {
@@ -86,8 +86,8 @@ constexpr auto pad(const X& x, const V& value = 0,
       x.graph(), detail::pad_by(x.any(), Rule::amounts, Rule::value, border).id);
 }
 
-/// x with borders that mirror it. The amounts are two an axis, before and after; at most n - 1
-/// (reflect) or n (symmetric) of an axis of n elements. Batch axes stay as they are.
+/// x with borders that mirror it. There are two amounts for each axis, before and after: at most n
+/// - 1 (reflect) or n (symmetric) for n elements. Batch axes stay as they are.
 /// mirror_pad<tf::Mirror::reflect, 0, 0, 2, 1>(x): (A,B) -> (A,2+B+1)
 template <Mirror Mode, int... Amounts, TypedExpr X>
 constexpr auto mirror_pad(const X& x, std::source_location at = std::source_location::current()) {

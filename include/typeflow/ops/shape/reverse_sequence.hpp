@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// reverse_sequence: what a recurrent net that reads backward does to sequences of several lengths.
+// reverse_sequence, for recurrent nets that read sequences of several lengths backwards.
 
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace ops {
 
-/// Its own reverse, so its gradient, too.
+/// It is its own inverse, and so its own gradient.
 struct ReverseSequence : custom {
   static constexpr std::string_view name = "ReverseSequence";
   static constexpr bool takes_strings = true;
@@ -76,11 +76,11 @@ constexpr AnyExpr reverse_sequence(const X& x, const AnyExpr& lengths, int seque
   return apply(ops::ReverseSequence{{}, sequence_axis, batch_axis}, x, lengths);
 }
 
-/// x with the first lengths[b] elements of its sequence b in reverse order, the others as they are;
-/// sequences run along one axis and are counted along another: reverse_sequence<1>(x, lengths).
+/// x with the first lengths[b] elements of sequence b in reverse order; other elements stay.
+/// Sequences run along one axis and are counted along another: reverse_sequence<1>(x, lengths).
 /// (B,T,D) x (B) -> (B,T,D)
 ///
-/// A length that is not in [0, T] is an Error of the run.
+/// A length outside of [0, T] is an Error of the run.
 template <int SequenceAxis, int BatchAxis = 0, TypedExpr X, TypedExpr L>
 constexpr auto reverse_sequence(const X& x, const L& lengths,
                                 std::source_location at = std::source_location::current()) {

@@ -59,7 +59,7 @@ struct Transpose : custom {
     for (int i = 0; i < x.dims().rank; ++i) inverse[op.permutation[i]] = i;
     return transpose_to(dy, inverse);
   }
-  /// One that moves nothing, or goes on from another.
+  /// A transpose that moves nothing, or that follows another one.
   static constexpr AnyExpr simplify(Transpose op, auto x, auto y) {
     const bool twice = made_by<Transpose>(x);
     const auto source = twice ? input_of(x, 0) : x;
@@ -124,7 +124,7 @@ constexpr AnyExpr broadcast_to(const AnyExpr& x, const Dims& dims) {
   return add_node(*x.graph, ops::BroadcastTo{}, &x.id, 1, Type(x.dtype(), dims));
 }
 
-/// What a view of x, y, is: that of what x views, or what y looks like already.
+/// The simplified view y of x: a view of x's operand, or a tensor that has y's form already.
 constexpr AnyExpr viewed(const AnyExpr& x, const AnyExpr& y) {
   const AnyExpr source = y.graph->op_of(x.id).kind == Kind::view ? input_of(x, 0) : x;
   if (alike(source, y)) return source;
@@ -151,8 +151,8 @@ constexpr AnyExpr index_along(ir::Graph& graph, const Dims& dims, int axis) {
                   Type(DType::int32, dims));
 }
 
-/// x with the shape [D...], its elements in row-major order: reshape<28, 28>(x). Extents that are
-/// multiples of tf::batch may change their factor: [batch, 4] is [4*batch].
+/// x with the shape [D...], its elements in row-major order: reshape<28, 28>(x). Extents with
+/// tf::batch may change their factor: [batch, 4] is [4*batch].
 template <Extent... D, TypedExpr X>
 constexpr auto reshape(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(count_of(Shape<D...>::dims) == count_of(X::shape::dims),
@@ -202,7 +202,7 @@ constexpr auto transpose(const X& x, std::source_location at = std::source_locat
 
 namespace detail {
 
-/// With an axis of extent 1 at `axis` of the result.
+/// The shape with an axis of extent 1, which is `axis` of the result.
 constexpr Dims expanded(const Dims& x, int axis) {
   Dims out{};
   for (int i = 0; i <= x.rank; ++i) {
@@ -217,7 +217,7 @@ struct ExpandRule {
   static constexpr Dims value = axis < 0 || S::rank == max_rank ? no_dims : expanded(S::dims, axis);
 };
 
-/// Without the axes named, or without all axes of extent 1.
+/// The shape without the named axes, or without all axes of extent 1.
 template <class S, int... Axes>
 struct SqueezeRule {
   static constexpr Dims value = [] {
@@ -269,8 +269,8 @@ struct DepthToSpaceRule {
 
 }  // namespace detail
 
-/// x with an axis of extent 1 more, which is `Axis` of the result: expand_dims<0>(x),
-/// expand_dims<-1>(x) behind the last. (A,B) -> (1,A,B)
+/// x with a new axis of extent 1, which is `Axis` of the result: expand_dims<0>(x);
+/// expand_dims<-1>(x) adds it behind the last. (A,B) -> (1,A,B)
 template <int Axis, TypedExpr X>
 constexpr auto expand_dims(const X& x, std::source_location at = std::source_location::current()) {
   using Rule = detail::ExpandRule<Axis, typename X::shape>;
@@ -280,8 +280,8 @@ constexpr auto expand_dims(const X& x, std::source_location at = std::source_loc
                                                      reshape_to(x.any(), Rule::value).id);
 }
 
-/// x without the named axes, whose extents must be 1; without all axes of extent 1 if none is
-/// named. squeeze<1, 2>(x): (A,1,1,B) -> (A,B)
+/// x without the named axes, whose extents must be 1; by default without all axes of extent 1.
+/// squeeze<1, 2>(x): (A,1,1,B) -> (A,B)
 template <int... Axes, TypedExpr X>
 constexpr auto squeeze(const X& x, std::source_location at = std::source_location::current()) {
   using Rule = detail::SqueezeRule<typename X::shape, Axes...>;
@@ -291,7 +291,7 @@ constexpr auto squeeze(const X& x, std::source_location at = std::source_locatio
                                                      reshape_to(x.any(), Rule::value).id);
 }
 
-/// x repeated along its axes of extent 1, and along new axes in front, to the shape [D...]:
+/// x repeated along its axes of extent 1, and along new leading axes, to the shape [D...]:
 /// broadcast_to<4, 3>(x). (3) -> (4,3)
 template <Extent... D, TypedExpr X>
 constexpr auto broadcast_to(const X& x, std::source_location at = std::source_location::current()) {
@@ -303,7 +303,7 @@ constexpr auto broadcast_to(const X& x, std::source_location at = std::source_lo
 }
 
 /// Untyped tile: times[i] copies along axis i. [.., n, ..] is read as [.., 1, n, ..] and repeated
-/// to [.., times, n, ..]; as many axes at once as max_rank leaves room for.
+/// to [.., times, n, ..], as many axes at a time as max_rank allows.
 constexpr AnyExpr tile_to(const AnyExpr& x, const int* times) {
   AnyExpr y = x;
   const int rank = x.dims().rank;
@@ -333,7 +333,8 @@ constexpr AnyExpr tile_to(const AnyExpr& x, const int* times) {
   return y;
 }
 
-/// x repeated N times along each axis, one number an axis: tile<2, 1>(x). (A,B) -> (2*A,B)
+/// x repeated N times along each axis, with one number for each axis: tile<2, 1>(x). (A,B) ->
+/// (2*A,B)
 template <int... N, TypedExpr X>
 constexpr auto tile(const X& x, std::source_location at = std::source_location::current()) {
   using Rule = detail::TileRule<typename X::shape, N...>;

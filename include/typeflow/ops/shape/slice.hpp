@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Parts of tensors: slice, select, reverse. Several at once are in split.hpp.
+// Parts of tensors: slice, select, reverse. split.hpp has several at a time.
 //
-// slice<...> says for each axis what is taken of it, as numpy's x[:, 3, 0:5:2] does; axes at the
-// end that are not mentioned stay whole:
+// slice<...> takes an argument for each axis, like numpy's x[:, 3, 0:5:2]. Axes at the end without
+// an argument stay whole:
 //
 //   slice<tf::whole, 3, tf::range(0, 5, 2)>(x)      x[:, 3, 0:5:2]
 //   slice<tf::from(-3), tf::every(-1)>(x)           x[-3:, ::-1]
 //   slice<tf::ellipsis, 0>(x)                       x[..., 0]
 //
 // Two operations do the work. Slice reads a window of a tensor, Pad puts a tensor as a window into
-// a larger one: each is the other's gradient, so derivatives of every order are these two again.
+// a larger one. Each is the other's gradient, so derivatives of every order are made of these two.
 
 #include <array>
 #include <concepts>
@@ -31,7 +31,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Dims& size);
 constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
                          const AnyExpr& value);
-/// What a window of x, y, is (ops/shape/concat.hpp).
+/// The simplified window y of x (ops/shape/concat.hpp).
 constexpr AnyExpr slice_through(const AnyExpr& x, SliceWindow window, const AnyExpr& y);
 
 namespace ops {
@@ -45,13 +45,14 @@ struct Slice : custom, SliceWindow {
   static constexpr AnyExpr gradient(Slice op, auto x, auto, auto dy) {
     return pad_to(dy, op, x.dims(), detail::constant_node(*dy.graph, dy.dtype(), Number{}));
   }
-  static constexpr AnyExpr simplify(const Slice& op, AnyExpr x, AnyExpr y) {
+  static constexpr AnyExpr simplify(const Slice& op, auto x, auto y) {
     return slice_through(x, op, y);
   }
   static constexpr bool layout(const Slice& op, const Dims& x, const Dims& y, Layout& out) {
     return window_layout(op, x, y, out);
   }
-  /// An index or range of a symbolic axis may lie outside of it in a run where that is short.
+  /// An index or range of an axis of symbols may lie outside of it, in a run where the axis is
+  /// short.
   static Failure outside(const Slice& op, int axis, const std::int64_t* window,
                          std::int64_t extent) {
     const std::int64_t begin = op.offset(axis, window);
@@ -77,7 +78,7 @@ struct Slice : custom, SliceWindow {
     }
     for (std::int64_t i = 0; i < y.size(); ++i) y[i] = x[position(op, i, y.dims, x.dims)];
   }
-  /// Where element i of a window is in the whole tensor.
+  /// The position of element i of a window in the whole tensor.
   static std::int64_t position(const SliceWindow& w, std::int64_t i, const Dims& window,
                                const Dims& whole) {
     std::int64_t at = 0;
@@ -92,7 +93,7 @@ struct Slice : custom, SliceWindow {
   }
 };
 
-/// A tensor with x as a window of it and a scalar, the second input, everywhere else.
+/// A tensor with x as a window, and a scalar, the second input, everywhere else.
 struct Pad : custom, SliceWindow {
   static constexpr std::string_view name = "Pad";
   static constexpr int flops = 0;
@@ -122,7 +123,7 @@ struct Pad : custom, SliceWindow {
   }
 };
 
-/// The elements in reverse order along the axes whose bits are set.
+/// The elements in reverse order along the axes in these bits.
 struct Reverse : custom {
   static constexpr std::string_view name = "Reverse";
   static constexpr bool takes_strings = true;
@@ -182,8 +183,8 @@ constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims
   const Id ids[] = {x.id, value.id};
   return add_node(*x.graph, ops::Pad{{}, window}, ids, 2, Type(x.dtype(), size));
 }
-/// The elements from `begin` on, `size` of them, along one axis; both as extents, so that they may
-/// be multiples of symbols where the axis is.
+/// `size` elements from `begin` on, along one axis. Both are extents, so they may be multiples of
+/// symbols if the axis is.
 constexpr AnyExpr slice_along(const AnyExpr& x, int axis, Extent begin, Extent size) {
   Dims dims = x.dims();
   dims.extent[axis] = size;
@@ -191,7 +192,7 @@ constexpr AnyExpr slice_along(const AnyExpr& x, int axis, Extent begin, Extent s
   window.begin[axis] = size == 0 ? 0 : static_cast<std::int32_t>(signed_factor(begin));
   return slice_to(x, window, dims);
 }
-/// x with the elements in reverse order along the axes given as bits.
+/// x with the elements in reverse order along the axes in these bits.
 constexpr AnyExpr reverse_to(const AnyExpr& x, unsigned axes) {
   if (axes == 0) return x;
   return add_node(*x.graph, ops::Reverse{{}, axes}, &x.id, 1, Type(x.dtype(), x.dims()));
@@ -230,7 +231,7 @@ struct DropRule {
 template <class S, int Axis>
 inline constexpr Extent extent_or_zero = Axis < 0 ? 0 : S::dims.extent[Axis < 0 ? 0 : Axis];
 
-/// The sum of extents, numbers or multiples of the same symbols; no_extent if they are neither.
+/// The sum of extents that are numbers, or multiples of the same symbols; otherwise no_extent.
 constexpr Extent sum_of(const Extent* extents, int count) {
   Extent sum = 0;
   for (int i = 0; i < count; ++i) sum = typeflow::sum_of(sum, extents[i]);
@@ -241,15 +242,15 @@ constexpr Extent sum_of(const Extent* extents, int count) {
 
 // Typed.
 
-/// What the arguments say of each axis of x, in order: an index, tf::whole, tf::range(begin, end,
-/// step), tf::from(begin, step), tf::every(step) or tf::new_axis, as numpy's x[...]; tf::ellipsis
-/// stands for all that the others leave; axes at the end that are not mentioned stay whole.
-/// Negative positions count from the end, negative steps reverse the order. TensorFlow's slice and
-/// strided_slice; but a position that lies outside of its axis is an error here, nothing is
-/// clipped. (5,6,7): slice<tf::whole, 3, tf::range(0, 5, 2)>
-/// -> (5,3).
-/// An axis of symbols (tf::batch) can be taken whole, reversed, or by an index or range that counts
-/// from its start; a run where it is too short for those is an error.
+/// Takes an argument for each axis of x, in order: an index, tf::whole, tf::range(begin, end,
+/// step), tf::from(begin, step), tf::every(step) or tf::new_axis, like numpy's x[...]. tf::ellipsis
+/// stands for all axes that the others leave; axes at the end without an argument stay whole.
+/// Negative positions count from the end; negative steps reverse the order. (5,6,7):
+/// slice<tf::whole, 3, tf::range(0, 5, 2)> -> (5,3).
+///
+/// This is TensorFlow's slice and strided_slice. But a position outside of its axis is an error
+/// here; nothing is clipped. An axis of symbols (tf::batch) can be taken whole, reversed, or by an
+/// index or range that counts from its start. A run in which it is too short for these is an error.
 template <AxisSlice... Slices, TypedExpr X>
 constexpr auto slice(const X& x, std::source_location at = std::source_location::current()) {
   using Rule = detail::SliceRule<typename X::shape, Slices...>;
@@ -270,8 +271,9 @@ constexpr auto slice(const X& x, std::source_location at = std::source_location:
                                                      detail::slice_planned(x.any(), Rule::plan).id);
 }
 
-/// Element i along an axis: x without that axis. select<1>(x, t) in a loop over t is how recurrent
-/// nets walk through time. Negative i counts from the end. (B,T,H) -> (B,H)
+/// Element i along an axis: x without that axis. Recurrent nets walk through time by select<1>(x,
+/// t) in a loop over t. A negative i counts from the end. (B,T,H) -> (B,H)
+///
 /// An i outside of the axis is an error of the model.
 template <int Axis, TypedExpr X>
 constexpr auto select(const X& x, std::type_identity_t<Extent> i,

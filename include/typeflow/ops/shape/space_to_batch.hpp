@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// space_to_batch and its inverse, batch_to_space, of any number of axes; composed of pads,
-// transposes and slices. (space_to_depth and depth_to_space are in shape_ops.hpp.)
+// space_to_batch and its inverse, batch_to_space, for any number of axes; composed of pads,
+// transposes and slices. (shape_ops.hpp has space_to_depth and depth_to_space.)
 
 #include <array>
 #include <cstddef>
@@ -13,14 +13,15 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// Blocks of as many axes as the array has, and the zeros {before, after} that are added first.
+/// Blocks over as many axes as the array has entries, and the zeros {before, after} that are added
+/// first.
 template <int Rank>
 struct SpaceToBatch {
   static constexpr int rank = Rank;
   std::array<int, Rank> block{};
   std::array<std::array<int, 2>, Rank> paddings{};
 };
-/// The same of batch_to_space, and what is cut off {before, after} at the end.
+/// The same for batch_to_space, with what is cut off {before, after} at the end.
 template <int Rank>
 struct BatchToSpace {
   static constexpr int rank = Rank;
@@ -39,15 +40,15 @@ inline constexpr bool is_batch_to_space = false;
 template <int Rank>
 inline constexpr bool is_batch_to_space<BatchToSpace<Rank>> = true;
 
-/// The number of elements of a block; 0 of one that is none.
+/// The number of elements of a block; 0 if it is no block.
 template <std::size_t Rank>
 constexpr Extent block_size(const std::array<int, Rank>& block) {
   Extent size = 1;
   for (const int b : block) size = b < 1 ? 0 : size * b;
   return size;
 }
-/// Whether x has an axis of batches and those of a block behind it, all numbers, and as many more
-/// fit into a tensor.
+/// Whether x has an axis of batches and behind it those of a block, all numbers, and a tensor has
+/// room for as many more.
 template <std::size_t Rank>
 constexpr bool has_block_axes(const Dims& x, const std::array<int, Rank>& block) {
   const int rank = static_cast<int>(Rank);
@@ -62,7 +63,7 @@ template <auto Options, class S>
 struct SpaceToBatchRule {
   static constexpr int rank = Options.rank;
   static constexpr bool has_axes = has_block_axes(S::dims, Options.block);
-  /// With the padding.
+  /// The extents with the padding.
   static constexpr Dims padded = [] {
     Dims d = S::dims;
     for (int i = 0; has_axes && i < rank; ++i) {
@@ -90,7 +91,7 @@ struct BatchToSpaceRule {
   static constexpr bool has_axes = has_block_axes(S::dims, Options.block);
   static constexpr bool divides =
       !has_axes || factor_of(S::dims.extent[0]) % block_size(Options.block) == 0;
-  /// Before anything is cut off.
+  /// The extents before anything is cut off.
   static constexpr Dims whole = [] {
     Dims d = S::dims;
     if (!has_axes || !divides) return d;
@@ -111,7 +112,7 @@ struct BatchToSpaceRule {
   static constexpr Dims value = fits ? cropped : whole;
 };
 
-/// Untyped: x, (N, s*b..., rest), as (b..., N, s..., rest), put into the shape of the result.
+/// Untyped: x, (N, s*b..., rest), as (b..., N, s..., rest), in the shape of the result.
 template <std::size_t Rank>
 constexpr AnyExpr blocks_to_front(const AnyExpr& x, const std::array<int, Rank>& block,
                                   const Dims& result) {
@@ -132,7 +133,7 @@ constexpr AnyExpr blocks_to_front(const AnyExpr& x, const std::array<int, Rank>&
   }
   return reshape_to(transpose_to(reshape_to(x, split), permutation), result);
 }
-/// Untyped: x, (b...*N, s..., rest), as (N, s, b, ..., rest), put into the shape of the result.
+/// Untyped: x, (b...*N, s..., rest), as (N, s, b, ..., rest), in the shape of the result.
 template <std::size_t Rank>
 constexpr AnyExpr blocks_to_back(const AnyExpr& x, const std::array<int, Rank>& block,
                                  const Dims& result) {
@@ -157,10 +158,10 @@ constexpr AnyExpr blocks_to_back(const AnyExpr& x, const std::array<int, Rank>& 
 
 }  // namespace detail
 
-/// Zeros around x, if options say so, then its blocks of elements along the batch: first all that
-/// are first in their blocks, row by row. What strides would skip is so another image of the
-/// batch: space_to_batch<tf::SpaceToBatch<2>{.block = {2, 2}, .paddings = {{{1, 1}, {0, 0}}}}>(x).
-/// (N,H,W,C) -> (N*b*b,H/b,W/b,C), as TensorFlow's space_to_batch_nd
+/// Adds zeros around x, if the options say so, and moves its blocks' elements along the batch:
+/// first the first elements of all blocks, row by row. So elements that strides would skip become
+/// further images of the batch: space_to_batch<tf::SpaceToBatch<2>{.block = {2, 2}, .paddings =
+/// {{{1, 1}, {0, 0}}}}>(x). (N,H,W,C) -> (N*b*b,H/b,W/b,C), as TensorFlow's space_to_batch_nd
 template <auto Options, TypedExpr X>
   requires(detail::is_space_to_batch<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto space_to_batch(const X& x,
@@ -199,9 +200,9 @@ constexpr auto space_to_batch(const X& x,
   return space_to_batch<SpaceToBatch<rank>{.block = {Block...}, .paddings = {}}>(x, at);
 }
 
-/// The inverse of space_to_batch: images of the batch put together as blocks, then what options say
-/// cut off: batch_to_space<tf::BatchToSpace<2>{.block = {2, 2}, .crops = {{{1, 1}, {0, 0}}}}>(x).
-/// (N*b*b,H,W,C) -> (N,H*b,W*b,C), as TensorFlow's batch_to_space_nd
+/// The inverse of space_to_batch: puts images of the batch together as blocks, then cuts off what
+/// the options say: batch_to_space<tf::BatchToSpace<2>{.block = {2, 2}, .crops = {{{1, 1}, {0,
+/// 0}}}}>(x). (N*b*b,H,W,C) -> (N,H*b,W*b,C), as TensorFlow's batch_to_space_nd
 template <auto Options, TypedExpr X>
   requires(detail::is_batch_to_space<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto batch_to_space(const X& x,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All parts of a tensor along an axis: split, split_sizes, unstack. Each is a slice of its own, so
-// it is fused, dropped and folded by itself.
+// All parts of a tensor along an axis: split, split_sizes, unstack. Each part is a slice of its
+// own, so it is fused, dropped and folded by itself.
 
 #include <array>
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/ops/shape/slice.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -24,8 +25,8 @@ inline constexpr bool sizes_fit = [] {
 
 }  // namespace detail
 
-/// n equal parts along an axis, as an array: auto xs = split<4, 0>(x). An axis of k*batch (or of
-/// other symbols) is split into parts of (k/n)*batch. (A,n*B) -> n of (A,B)
+/// n equal parts along an axis, as an array: auto xs = split<4, 0>(x). An axis of k*batch (or other
+/// symbols) is split into parts of (k/n)*batch. (A,n*B) -> n of (A,B)
 template <int N, int Axis, TypedExpr X>
 constexpr auto split(const X& x, std::source_location at = std::source_location::current()) {
   constexpr int axis = normalize_axis(Axis, X::rank);
@@ -50,7 +51,7 @@ constexpr auto split(const X& x, std::source_location at = std::source_location:
 }
 
 /// Parts of the given sizes along an axis, as a tuple: auto [a, b] = split_sizes<1, 3, 5>(x). The
-/// sizes must add up to the axis' extent; of a batch axis they are multiples of tf::batch.
+/// sizes must add up to the extent of the axis; for a batch axis they are multiples of tf::batch.
 /// (A,3+5) -> (A,3), (A,5)
 template <int Axis, Extent... Sizes, TypedExpr X>
 constexpr auto split_sizes(const X& x, std::source_location at = std::source_location::current()) {

@@ -3,9 +3,9 @@
 
 // Changing variables.
 //
-// A variable's handle means its value when the run starts. assign(v, e) is an effect; it happens
-// only in runs that name it or depend on it; effects on one variable that a run executes happen
-// in the order in which the model wrote them. To see what an effect did: its .value(), or
+// A variable's handle means its value at the start of the run. assign(v, e) is an effect. It
+// happens only in runs that name it or depend on it. Effects on one variable that a run executes
+// happen in the order of the model's statements. The result of an effect is its .value(), or
 // after(effect, v.read()).
 
 #include <source_location>
@@ -46,7 +46,7 @@ struct Read : elementwise {
   static constexpr AnyExpr gradient(Read, auto, auto, auto dy) { return dy; }
 };
 
-/// The input, once the effects in its controls have happened.
+/// The input, after the effects in its controls have happened.
 struct After : elementwise {
   static constexpr Builtin builtin = Builtin::after;
   static constexpr std::string_view name = "After";
@@ -92,9 +92,9 @@ constexpr Id assign_node(ir::Graph& graph, Id variable, Id value) {
   const Id ids[] = {variable, value};
   return graph.add_value(record<ops::Assign>, ids, 2, none);
 }
-/// The variable's value at this point of the model's statements, to compute with. As long as no
-/// statement changes it, that is the variable itself, which spares every step of training a node;
-/// but not in a region, which may run again.
+/// The variable's value at this point of the model's statements, to compute with. While no
+/// statement changes the variable, that is the variable itself, which saves a node. But not in a
+/// region, which may run again.
 constexpr AnyExpr present_value(ir::Graph& graph, Id variable) {
   const Id index = graph.variable_index(variable);
   if (!graph.variable_records[index].written && graph.region == 0) return {&graph, variable};
@@ -118,7 +118,12 @@ constexpr Effect operator+(const Effect& a, const Effect& b) {
 }
 constexpr Effect& operator+=(Effect& a, const Effect& b) { return a = a + b; }
 
-/// The effect of an assignment, and the value that it assigned.
+constexpr Effect Graph::updates() {
+  const Pool<Id>& tokens = records_.update_tokens;
+  return tokens.empty() ? Effect() : detail::group_node(*this, tokens.data(), tokens.size());
+}
+
+/// The effect of an assignment, with the value that it assigned.
 template <class T, class S>
 class Assignment : public Effect {
  public:
@@ -179,7 +184,8 @@ constexpr Assignment<T, S> assign(const Variable<T, S>& variable, const V& value
   return detail::assignment(variable, detail::value_for(variable, value));
 }
 
-/// variable := variable + value, as the variable is at this point of the model's statements.
+/// variable := variable + value, with the variable as it is at this point of the model's
+/// statements.
 template <Element T, class S, Operand V>
 constexpr Assignment<T, S> assign_add(const Variable<T, S>& variable, const V& value,
                                       std::source_location at = std::source_location::current()) {
@@ -193,7 +199,8 @@ constexpr Assignment<T, S> assign_add(const Variable<T, S>& variable, const V& v
                             (now + AnyExpr{&graph, detail::value_for(variable, value)}).id);
 }
 
-/// variable := variable - value, as the variable is at this point of the model's statements.
+/// variable := variable - value, with the variable as it is at this point of the model's
+/// statements.
 template <Element T, class S, Operand V>
 constexpr Assignment<T, S> assign_sub(const Variable<T, S>& variable, const V& value,
                                       std::source_location at = std::source_location::current()) {
@@ -207,7 +214,8 @@ constexpr Assignment<T, S> assign_sub(const Variable<T, S>& variable, const V& v
                             (now - AnyExpr{&graph, detail::value_for(variable, value)}).id);
 }
 
-/// variable := variable * value, as the variable is at this point of the model's statements.
+/// variable := variable * value, with the variable as it is at this point of the model's
+/// statements.
 template <Element T, class S, Operand V>
 constexpr Assignment<T, S> assign_mul(const Variable<T, S>& variable, const V& value,
                                       std::source_location at = std::source_location::current()) {

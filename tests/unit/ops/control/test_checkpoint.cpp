@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/interpret/program.hpp>
+#include <typeflow/lower/memory_plan.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "support/host_tensors.hpp"
@@ -22,7 +24,8 @@ namespace tf = typeflow;
 
 constexpr int width = 16;
 constexpr int rows = 64;
-constexpr int layers = 20;
+constexpr int layers = 12;
+constexpr int in_group = 3;  // layers that are computed again together
 
 enum class Kind { plain, each, nested, scanned, checkpointed_scan };
 
@@ -54,15 +57,15 @@ constexpr void net(tf::Graph& g) {
         },
         h, std::tuple(w, b));
   } else {
-    for (int i = 0; i < layers; i += 5) {
-      const auto five = [&](X y) {
-        for (int k = i; k < i + 5; ++k) {
+    for (int i = 0; i < layers; i += in_group) {
+      const auto group = [&](X y) {
+        for (int k = i; k < i + in_group; ++k) {
           y = kind == Kind::nested ? X(tf::checkpointed([&](const X& z) { return one(z, k); }, y))
                                    : one(y, k);
         }
         return y;
       };
-      h = kind == Kind::plain ? five(h) : X(tf::checkpointed(five, h));
+      h = kind == Kind::plain ? group(h) : X(tf::checkpointed(group, h));
     }
   }
   auto loss = tf::mean(tf::square(h)).named("loss");
@@ -154,7 +157,7 @@ template <Kind kind>
 std::int64_t peak() {
   tf::Graph g;
   net<kind>(g);
-  const tf::ir::InterpretedProgram program(tf::ir::compile(std::move(g)));
+  const tf::ir::InterpretedProgram program(g);
   return tf::ir::plan_memory(program.view(), {}).bytes;
 }
 

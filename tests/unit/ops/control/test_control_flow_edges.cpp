@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/typeflow.hpp>
 

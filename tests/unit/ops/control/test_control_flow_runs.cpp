@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/make_runner.hpp>
 #include <typeflow/typeflow.hpp>

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/typeflow.hpp>
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/typeflow.hpp>
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Thirty nested programs of branches and loops, compiled, against plain C++: in sessions, optimised
-// and for debugging, by programs that are interpreted, and by the interpreter of graphs.
+// Thirty nested programs of branches and loops, compiled, against plain C++: in sessions (some also
+// for debugging), by programs that are interpreted, and by the interpreter of graphs.
 
 #include <doctest/doctest.h>
 
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/typeflow.hpp>
 
@@ -817,14 +818,15 @@ const std::vector<Numbers> all_numbers = {
 
 using Plain = double (*)(const Numbers&);
 
-/// Five programs of a model, "p0" to "p4", and what they compute in plain C++.
-template <auto Model>
+/// Five programs of a model, "p0" to "p4", and what they compute in plain C++. Each mode costs the
+/// compiler the model's kernels again.
+template <auto Model, tf::Mode... modes>
 void check(const std::array<Plain, 5>& plain, double tolerance = 1e-12,
            const tf::HostTensors& start = {}) {
-  tf::Variables store;
-  tf::Session<Model> session(store);
-  tf::Variables debug_store;
-  tf::Session<Model, tf::debug> debugged(debug_store);
+  std::array<tf::Variables, sizeof...(modes)> stores;
+  std::size_t next_store = 0;
+  const auto new_store = [&](tf::Mode) -> tf::Variables& { return stores[next_store++]; };
+  std::tuple<tf::Session<Model, modes>...> sessions(new_store(modes)...);
   tf::Graph graph;
   Model(graph);
   tf::Interpreter interpreter(graph);
@@ -841,15 +843,14 @@ void check(const std::array<Plain, 5>& plain, double tolerance = 1e-12,
     const tf::HostTensors feeds{{"x", test::doubles({4}, {in.x.begin(), in.x.end()})},
                                 {"w", test::doubles({}, {in.w})},
                                 {"n", test::ints({}, {static_cast<double>(in.n)})}};
-    const auto got = run(session);
-    const auto kept = run(debugged);
+    const auto got = std::apply(
+        [&](auto&... any) { return std::vector<std::array<double, 5>>{run(any)...}; }, sessions);
     const auto meant = interpreter.run({"p0", "p1", "p2", "p3", "p4"}, feeds);
     const auto simulated = programs.run({"p0", "p1", "p2", "p3", "p4"}, feeds);
     for (std::size_t k = 0; k < 5; ++k) {
       CAPTURE(k);
       const doctest::Approx expected = doctest::Approx(plain[k](in)).epsilon(tolerance);
-      CHECK(got[k] == expected);
-      CHECK(kept[k] == expected);
+      for (const auto& values : got) CHECK(values[k] == expected);
       CHECK(meant[k].value(0) == expected);
       CHECK(simulated[k].value(0) == expected);
     }
@@ -858,8 +859,7 @@ void check(const std::array<Plain, 5>& plain, double tolerance = 1e-12,
     CAPTURE(name);
     for (std::int64_t i = 0; i < x.size(); ++i) {
       const doctest::Approx expected = doctest::Approx(x.value(i)).epsilon(tolerance);
-      CHECK(store.get<double>(name).data()[i] == expected);
-      CHECK(debug_store.get<double>(name).data()[i] == expected);
+      for (tf::Variables& store : stores) CHECK(store.get<double>(name).data()[i] == expected);
       CHECK(programs.variables.at(name).value(i) == expected);
     }
   }
@@ -891,30 +891,32 @@ constexpr void drawn(tf::Graph& g) {
 }  // namespace
 
 TEST_CASE("branches and loops in one another, and values captured from levels up") {
-  check<nested>({branch_in_loop_in_branch, fold_of_map_of_while, switch_in_loop_in_branch,
-                 captured_from_levels_up, without_iterations});
+  check<nested, tf::training, tf::debug>({branch_in_loop_in_branch, fold_of_map_of_while,
+                                          switch_in_loop_in_branch, captured_from_levels_up,
+                                          without_iterations});
 }
 TEST_CASE("Newton's iteration, Collatz lengths, Euclid's algorithm, a stack machine, a rotation") {
-  check<algorithms>({mirrored_rotation, newton, longest_collatz, common_divisors, stack_machine},
-                    1e-10);
+  check<algorithms, tf::training>(
+      {mirrored_rotation, newton, longest_collatz, common_divisors, stack_machine}, 1e-10);
 }
 TEST_CASE("variables that nested branches and loops assign") {
   tf::HostTensors zeros{{"history", test::doubles({4}, {0, 0, 0, 0})}};
   for (const char* const name : {"a", "b", "c", "d", "e"}) zeros[name] = test::doubles({}, {0});
-  check<variables>(
+  check<variables, tf::training, tf::debug>(
       {assigned_in_branches, assigned_in_loops, loops_of_assigned, one_of_two, remembered}, 1e-12,
       zeros);
 }
 TEST_CASE("gradients of nested branches and loops") {
-  check<gradients>({of_branches_in_loop, of_scan_in_branch, of_switch_in_fold, of_three_loops,
-                    second_of_branches},
-                   1e-6);
+  check<gradients, tf::training>({of_branches_in_loop, of_scan_in_branch, of_switch_in_fold,
+                                  of_three_loops, second_of_branches},
+                                 1e-6);
 }
 TEST_CASE("nested loops along axes, with structures for states") {
-  check<sequences>({folded_rows, fibonacci, bubble_sort, escape_times, two_sequences});
+  check<sequences, tf::training>(
+      {folded_rows, fibonacci, bubble_sort, escape_times, two_sequences});
 }
 TEST_CASE("bisection, growth with falls, bits, rules of three, primes") {
-  check<searches>({bisection, falling_growth, bits_set, three_rules, primes});
+  check<searches, tf::training>({bisection, falling_growth, bits_set, three_rules, primes});
 }
 TEST_CASE("numbers drawn in nested branches and loops") {
   tf::Variables store;

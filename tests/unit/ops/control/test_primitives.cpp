@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/interpret/dataflow.hpp>
 #include <typeflow/primitives.hpp>
 #include <typeflow/typeflow.hpp>

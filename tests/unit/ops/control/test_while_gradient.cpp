@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/control_flow.hpp>
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/typeflow.hpp>
 

@@ -35,7 +35,7 @@ template <class T>
 void check_arithmetic(double tolerance) {
   INFO(tf::name_of(tf::dtype_of<T>));
   test::check_against_interpreter<arithmetic<T>>(1, tolerance);
-  test::check_bits<arithmetic<T>>(1);
+  test::check_threads<arithmetic<T>>(1);
 }
 
 using C = std::complex<float>;
@@ -128,6 +128,10 @@ TEST_CASE("every number type adds, multiplies, divides, compares and sums") {
   check_arithmetic<tf::float16>(0x1p-10);
   check_arithmetic<C>(1e-6);
   check_arithmetic<Z>(1e-14);
+}
+TEST_CASE("arithmetic of types that are computed in wider ones has equal bits, fused or not") {
+  test::check_bits<arithmetic<tf::float16>>(1);
+  test::check_bits<arithmetic<std::int8_t>>(1);
 }
 
 TEST_CASE("complex: values") {

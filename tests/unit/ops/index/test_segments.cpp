@@ -240,7 +240,7 @@ TEST_CASE("confusion_matrix: values") {
 }
 
 TEST_CASE("sums at indices are the same for any number of threads") {
-  test::check_bits<many>(5000);
+  test::check_threads<many>(5000);
 }
 
 TEST_CASE("segment_sum: gradient") {

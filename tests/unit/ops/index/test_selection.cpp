@@ -341,7 +341,7 @@ TEST_CASE("boolean_mask: gradient") {
   });
   for (const std::int64_t batch : {0, 1, 50}) {
     test::check_against_interpreter<mask_gradients>(batch);
-    test::check_bits<mask_gradients>(batch);
+    test::check_threads<mask_gradients>(batch);
   }
 }
 

@@ -176,10 +176,10 @@ TEST_CASE("argsort: values") {
 TEST_CASE("top_k of batches, and of rows that several threads sort") {
   for (const std::int64_t batch : {0, 1, 5, 1003}) {
     test::check_against_interpreter<batches>(batch, 0);
-    test::check_bits<batches>(batch);
+    test::check_threads<batches>(batch);
   }
   test::check_against_interpreter<long_row>(100003, 0, 3);
-  test::check_bits<long_row>(100003);
+  test::check_threads<long_row>(100003);
 }
 
 TEST_CASE("top_k: errors") {
@@ -229,6 +229,6 @@ TEST_CASE("in_top_k: values") {
                                           {"small", flags({1, 1, 1, 0, 0, 0, 0, 0})}});
   for (const std::int64_t batch : {0, 1, 300}) {
     test::check_against_interpreter<predictions>(batch, 0);
-    test::check_bits<predictions>(batch);
+    test::check_threads<predictions>(batch);
   }
 }

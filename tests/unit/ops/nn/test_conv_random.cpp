@@ -199,7 +199,7 @@ TEST_CASE("convolutions drawn by chance") {
   kernels.add<&kernels_of<double, 2>>();
   tf::ThreadPool threads(2);
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
-    tf::Queue* const queue = seed % 2 == 0 ? nullptr : &threads;
+    tf::Queue* const queue = seed % 2 == 0 ? nullptr : threads.executor();
     const Drawn d = draw(seed);
     check<float>(d, seed, kernels, queue);
     if (seed % 3 == 0) check<double>(d, seed, kernels, queue);
@@ -207,7 +207,7 @@ TEST_CASE("convolutions drawn by chance") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Drawn d = draw_large(seed);
     check<float>(d, seed, kernels, nullptr);
-    if (seed % 2 == 0) check<float>(d, seed, kernels, &threads);
-    if (seed % 3 == 0) check<double>(d, seed, kernels, &threads);
+    if (seed % 2 == 0) check<float>(d, seed, kernels, threads.executor());
+    if (seed % 3 == 0) check<double>(d, seed, kernels, threads.executor());
   }
 }

@@ -121,7 +121,7 @@ void check(std::int64_t batch, double tolerance) {
     expected["dw" + number] = dw.tensor();
   }
   test::check_values<traced>(feeds, expected, tolerance);
-  test::check_bits<traced>(batch);
+  test::check_threads<traced>(batch);
 }
 
 inline constexpr tf::Conv2d strided{.strides = {2, 1}};

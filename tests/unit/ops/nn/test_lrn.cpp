@@ -54,7 +54,7 @@ void check(std::int64_t batch, double tolerance) {
     expected["y_" + std::to_string(i++)] = normalized(feeds.at("x"), options);
   }
   test::check_values<model<T, D...>>(feeds, expected, tolerance);
-  test::check_bits<model<T, D...>>(batch);
+  test::check_threads<model<T, D...>>(batch);
 }
 
 constexpr void special(tf::Graph& g) {

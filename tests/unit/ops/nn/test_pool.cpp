@@ -189,7 +189,7 @@ void check(std::int64_t batch, double tolerance) {
     expected["averaged" + number] = avg_pooled(v, pool);
   }
   test::check_values<traced>(feeds, expected, tolerance);
-  test::check_bits<traced>(batch);
+  test::check_threads<traced>(batch);
 }
 
 template <class T>

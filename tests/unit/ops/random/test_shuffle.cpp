@@ -82,7 +82,7 @@ TEST_CASE("shuffle: values") {
     CHECK(seen_numbers == std::vector<int>(static_cast<std::size_t>(batch), 1));
     if (batch > 10) CHECK(moved > batch / 2);  // two names, two orders
     test::check_against_interpreter<model>(batch, 1e-4);
-    test::check_bits<model>(batch);
+    test::check_threads<model>(batch);
   }
 }
 

@@ -89,13 +89,13 @@ TEST_CASE("reductions of integers wrap around") {
   check_type<std::uint16_t>();
   check_type<std::uint32_t>();
   check_type<std::uint64_t>();
-  test::check_bits<reductions<std::int16_t>>(1);
+  test::check_threads<reductions<std::int16_t>>(1);
 }
 
 TEST_CASE("reductions of 16-bit numbers add up in float") {
   check_type<tf::bfloat16>(0x1p-7);
   check_type<tf::float16>(0x1p-10);
-  test::check_bits<reductions<tf::float16>>(1);
+  test::check_threads<reductions<tf::float16>>(1);
 }
 
 TEST_CASE("sums and products of complex numbers") {

@@ -177,10 +177,8 @@ TEST_CASE("logsumexp: values") {
   const tf::HostTensors feeds{{"x", test::doubles({6, 2}, x)}};
   test::check_interpreter(
       g, feeds, {{"y", test::doubles({6}, {1000 + std::log(2), 88, 1e30, -inf, inf, 5})}}, 1e-15);
-  const tf::HostTensor dx = tf::Interpreter(g).run({"dx"}, feeds)[0];
-  CHECK(dx.value(0) == doctest::Approx(0.5));
-  CHECK(dx.value(3) == 1);
-  CHECK(dx.value(10) == 0);
+  test::check_interpreter(
+      g, feeds, {{"dx", test::doubles({6, 2}, {0.5, 0.5, 0, 1, 1, 0, 0, 0, 0, 1, 0, 1})}}, 1e-12);
 }
 
 TEST_CASE("any: values") {
@@ -223,7 +221,7 @@ TEST_CASE("reductions of batches: kernels agree, with equal bits for any number 
   for (const std::int64_t batch : {1, 2, 17, 300}) {
     test::check_against_interpreter<batches>(batch, 2e-5);
   }
-  for (const std::int64_t batch : {0, 1, 5, 4003}) test::check_bits<batches>(batch);
+  for (const std::int64_t batch : {0, 1, 5, 4003}) test::check_threads<batches>(batch);
 }
 
 TEST_CASE("reductions of random shapes over random axes") {

@@ -149,7 +149,7 @@ TEST_CASE("cumsum: values of random shapes") {
 TEST_CASE("cumsum along and beside batches: kernels agree, with equal bits for any threads") {
   for (const std::int64_t batch : {0, 1, 4, 1003}) {
     test::check_against_interpreter<batches>(batch, 1e-5);
-    test::check_bits<batches>(batch);
+    test::check_threads<batches>(batch);
   }
 }
 

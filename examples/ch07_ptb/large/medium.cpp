@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "model.hpp"
+#include "../model.hpp"
 
 template void ptb::train<ptb::medium>(const typeflow::Corpus&, const examples::Options&);

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// For the machine that compiles, with the header precompiled: what processors can do more does not
-// change what a program computes.
+// A program that compiles once what is no template, with the header precompiled: the sources and
+// the macros come with the targets. Its variables go to a file, the argument, and come back.
 
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
+#include <typeflow/saving.hpp>
 #include <typeflow/typeflow.hpp>
+
+#if !defined(TYPEFLOW_COMPILED) || !defined(TYPEFLOW_COMPILED_SAVING)
+#error "typeflow::compiled must have headers declare alone, those of the linked wings, too"
+#endif
+#if defined(TYPEFLOW_COMPILED_DATA)
+#error "typeflow::data is not linked"
+#endif
 
 namespace tf = typeflow;
 
@@ -26,8 +34,15 @@ bool is_contracted() {
   return x * y + z != 0;
 }
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  tf::Variables made;
+  {
+    tf::Session<model> makes_variables(made);
+  }
+  save(made, argv[1]);
   tf::Variables variables;
+  load(variables, argv[1]);
   tf::Session<model> session(variables);
   const float loss = session.run<"loss">(tf::feed<"x">(std::vector<float>{1, 0.5f, -1, 0}));
   if (!(std::abs(loss - 2.25f) < 1e-6f)) {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The loops of matrix products and convolutions.
+
+#include "typeflow/core/compiled_once.hpp"
+
+#include "typeflow/cpu/ops/conv.hpp"
+#include "typeflow/cpu/ops/conv_filter_gradient.hpp"
+#include "typeflow/cpu/product_loops.hpp"
+
+namespace typeflow::simd {
+
+template class ProductLoops<float, DefaultArch>;
+template class ProductLoops<double, DefaultArch>;
+template class WindowProduct<float, DefaultArch, false>;
+template class WindowProduct<float, DefaultArch, true>;
+template class WindowProduct<double, DefaultArch, false>;
+template class WindowProduct<double, DefaultArch, true>;
+template class FilterProduct<float, DefaultArch>;
+template class FilterProduct<double, DefaultArch>;
+
+}  // namespace typeflow::simd

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What sessions and runners stand on.
+
+#include "typeflow/core/compiled_once.hpp"
+
+#include "typeflow/cpu/ops/check.ipp"
+#include "typeflow/graph/describe.ipp"
+#include "typeflow/graph/number_text.ipp"
+#include "typeflow/ops/state/check.ipp"
+#include "typeflow/runner/engine_runner.ipp"
+#include "typeflow/runtime/elements.ipp"
+#include "typeflow/runtime/engine.ipp"
+#include "typeflow/runtime/variables.ipp"
+#include "typeflow/strings/parse.ipp"
+#include "typeflow/training/progress.ipp"
+#ifndef TYPEFLOW_SERIAL
+#include "typeflow/runtime/threads.ipp"
+#endif

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The interpreters.
+
+#include "typeflow/core/compiled_once.hpp"
+
+#include "typeflow/interpret/dataflow.ipp"
+#include "typeflow/interpret/interpret.ipp"
+#include "typeflow/interpret/kernel.ipp"
+#include "typeflow/interpret/program.ipp"

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+#include <tbb/blocked_range.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "typeflow/runtime/threads.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+namespace detail {
+
+/// Tells the thread sanitizer about the ordering that oneTBB guarantees. The sanitizer can't see
+/// it, because oneTBB is not compiled with it. Without the sanitizer this does nothing.
+struct ThreadOrder {
+#ifdef TYPEFLOW_THREAD_SANITIZER
+  mutable std::atomic<int> parts{0};
+  void begin() const { parts.store(1, std::memory_order_release); }
+  void enter() const { (void)parts.load(std::memory_order_acquire); }
+  void leave() const { parts.fetch_add(1, std::memory_order_release); }
+  void end() const { (void)parts.load(std::memory_order_acquire); }
+#else
+  void begin() const {}
+  void enter() const {}
+  void leave() const {}
+  void end() const {}
+#endif
+};
+
+/// The loop of a kernel. If the arena is full, one of its threads runs the loop for the caller. So
+/// reads of the loop's own members need a ThreadOrder, too.
+struct ThreadedLoop {
+  ThreadOrder order;
+  std::int64_t count;
+  std::int64_t grain;
+  simd::Executor::Task task;
+  void* context;
+
+  void operator()() const {
+    order.enter();
+    tbb::parallel_for(
+        tbb::blocked_range<std::int64_t>(0, count, static_cast<std::size_t>(grain)),
+        [this](const tbb::blocked_range<std::int64_t>& part) {
+          order.enter();
+          task(context, part.begin(), part.end());
+          order.leave();
+        },
+        tbb::simple_partitioner());
+    order.leave();
+  }
+};
+
+}  // namespace detail
+
+struct ThreadPool::Arena final : simd::Executor {
+  explicit Arena(int count) : threads(std::min(count, tbb::info::default_concurrency())) {}
+
+  void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
+    detail::ThreadedLoop loop{{}, count, grain, task, context};
+    loop.order.begin();
+    threads.execute(loop);
+    loop.order.end();
+  }
+
+  tbb::task_arena threads;
+};
+
+TYPEFLOW_COLD TYPEFLOW_DEFINITION ThreadPool::ThreadPool(int threads)
+    : arena_(new Arena(threads)) {}
+TYPEFLOW_COLD TYPEFLOW_DEFINITION ThreadPool::~ThreadPool() { delete arena_; }
+
+TYPEFLOW_DEFINITION int ThreadPool::threads() const { return arena_->threads.max_concurrency(); }
+TYPEFLOW_DEFINITION simd::Executor* ThreadPool::executor() const { return arena_; }
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "typeflow/core/characters.hpp"
+#include "typeflow/core/error.hpp"
+#include "typeflow/core/name_distance.hpp"
+#include "typeflow/core/philox.hpp"
+#include "typeflow/runtime/elements.hpp"
+#include "typeflow/runtime/initial_values.hpp"
+#include "typeflow/runtime/memory.hpp"
+#include "typeflow/runtime/variables.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::detail {
+
+/// Sets a variable to its initial value; `path` is the hash of its name.
+TYPEFLOW_COLD TYPEFLOW_DEFINITION void reset_variable(VariableEntry& entry, std::uint64_t path,
+                                                      const Initializer& how, std::uint64_t seed) {
+  if (entry.dtype == DType::string) {  // strings start empty, whatever the initializer
+    for (std::string_view& x : strings_of(entry)) release(std::exchange(x, {}));
+    return;
+  }
+  const std::uint64_t key =
+      random_key(how.seeded ? how.seed : seed, how.path != 0 ? how.path : path);
+  if (how.kind == Initializer::Kind::orthogonal) {
+    const std::vector<double> matrix = orthogonal_matrix(entry.dims, key, how.a);
+    for (std::size_t i = 0; i < matrix.size(); ++i) {
+      ir::store_real(entry.dtype, matrix[i], entry.bytes.data(), static_cast<std::int64_t>(i));
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < entry.size(); ++i) {
+    const double x = initial_element(how, entry.dims, key, static_cast<std::uint64_t>(i));
+    ir::store_real(entry.dtype, x, entry.bytes.data(), i);
+  }
+}
+
+/// The table of a store made in this unit.
+class LocalVariables final : public VariableTable {
+ public:
+  const VariableEntry* find(std::string_view name) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? nullptr : &found->second.entry;
+  }
+  std::vector<std::string> names() const override {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> out;
+    for (const auto& [name, variable] : variables_) out.push_back(name);
+    return out;
+  }
+  TYPEFLOW_COLD VariableEntry& open(const VariableRequest& request) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = variables_.find(request.name);
+    if (found != variables_.end()) {
+      VariableEntry& entry = found->second.entry;
+      if (entry.dtype != request.dtype || entry.dims != request.dims) {
+        const std::string stored = to_string(entry.dtype, entry.dims);
+        const std::string requested = to_string(request.dtype, request.dims);
+        throw Error("variable '" + std::string(request.name) + "'",
+                    request.overwrite ? stored : requested, request.overwrite ? requested : stored);
+      }
+      if (request.overwrite) request.fill(entry, request.context);
+      return entry;
+    }
+    if (!request.make) {
+      throw Error("variable '" + std::string(request.name) + "'",
+                  "is not in the store, and the session was told not to initialise");
+    }
+    AlignedBytes memory = memory_for(request);
+    const VariableEntry entry{
+        request.dtype, request.dims, {memory.data(), static_cast<std::size_t>(memory.size())}};
+    if (request.dtype == DType::string) {
+      for (std::string_view& x : strings_of(entry)) x = {};
+    }
+    VariableEntry& made =
+        variables_.try_emplace(std::string(request.name), std::move(memory), entry)
+            .first->second.entry;
+    request.fill(made, request.context);
+    return made;
+  }
+  void destroy() override { delete this; }
+
+ private:
+  static AlignedBytes memory_for(const VariableRequest& request) {
+    const std::int64_t bytes =
+        checked_product(count_of(request.dims).coefficient, size_of(request.dtype));
+    try {
+      if (bytes == too_many) throw std::bad_alloc();
+      return AlignedBytes(bytes);
+    } catch (const std::bad_alloc&) {
+      throw Error("variable '" + std::string(request.name) + "'",
+                  "no memory for " +
+                      (bytes == too_many ? "more bytes than 63 bits can count"
+                                         : "the " + std::to_string(bytes) + " bytes") +
+                      " of " + to_string(request.dtype, request.dims));
+    }
+  }
+
+  struct Variable {
+    Variable(AlignedBytes m, const VariableEntry& e) : memory(std::move(m)), entry(e) {}
+    ~Variable() {
+      if (entry.dtype != DType::string) return;
+      for (const std::string_view x : strings_of(entry)) release(x);
+    }
+    AlignedBytes memory;
+    VariableEntry entry;
+  };
+  mutable std::mutex mutex_;
+  std::map<std::string, Variable, std::less<>> variables_;
+};
+
+TYPEFLOW_DEFINITION VariableTable* make_variable_table() { return new LocalVariables; }
+
+/// Throws "the store has none of this name; did you mean 'fc/W'?", or lists the names if none is
+/// similar.
+[[noreturn]] TYPEFLOW_COLD inline void no_variable(const VariableTable& table,
+                                                   std::string_view name) {
+  constexpr std::size_t most = 8;
+  const std::vector<std::string> names = table.names();
+  std::string known;
+  std::string_view nearest;
+  int best = 1000;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i <= most) known += i < most ? " " + names[i] : " ...";
+    const int d = path_distance(names[i], name);
+    if (d >= best) continue;
+    best = d;
+    nearest = names[i];
+  }
+  std::string what = "the store has none of this name";
+  if (2 * best <= static_cast<int>(name.size()) + 1) {
+    what += "; did you mean '" + std::string(nearest) + "'?";
+  } else {
+    what += names.empty() ? ", and no other" : "; it has:" + known;
+  }
+  throw Error("variable '" + std::string(name) + "'", what);
+}
+TYPEFLOW_COLD TYPEFLOW_DEFINITION VariableEntry& variable_at(VariableTable& table,
+                                                             std::string_view name) {
+  const VariableEntry* const entry = table.find(name);
+  if (entry == nullptr) no_variable(table, name);
+  return const_cast<VariableEntry&>(*entry);
+}
+
+[[noreturn]] TYPEFLOW_COLD TYPEFLOW_DEFINITION void wrong_number_of_elements(std::string_view name,
+                                                                             std::int64_t expected,
+                                                                             std::size_t given) {
+  throw Error("variable '" + std::string(name) + "'", std::to_string(expected) + " elements",
+              std::to_string(given));
+}
+
+[[noreturn]] TYPEFLOW_COLD TYPEFLOW_DEFINITION void wrong_element_type(std::string_view name,
+                                                                       DType stored,
+                                                                       DType requested) {
+  throw Error("variable '" + std::string(name) + "'", std::string(name_of(stored)),
+              std::string(name_of(requested)));
+}
+
+/// Copies `count` elements into a variable. Makes the variable if it does not exist.
+TYPEFLOW_COLD TYPEFLOW_DEFINITION void set_variable(VariableTable& table, std::string_view name,
+                                                    DType dtype, const Dims& dims,
+                                                    const void* values, std::size_t count) {
+  const std::int64_t expected = count_of(dims).coefficient;
+  if (static_cast<std::int64_t>(count) != expected) {
+    wrong_number_of_elements(name, expected, count);
+  }
+  const auto copy = [](VariableEntry& entry, const void* from) {
+    if (entry.dtype == DType::string) {
+      return replace_strings(strings_of(entry), static_cast<const std::string_view*>(from),
+                             release);
+    }
+    if (!entry.bytes.empty()) std::memcpy(entry.bytes.data(), from, entry.bytes.size());
+  };
+  table.open({name, dtype, dims, true, true, copy, values});
+}
+
+/// The same for elements given as bytes.
+TYPEFLOW_COLD TYPEFLOW_DEFINITION void set_variable_bytes(VariableTable& table,
+                                                          std::string_view name, DType dtype,
+                                                          const Dims& dims,
+                                                          std::span<const std::byte> bytes) {
+  const auto size = static_cast<std::size_t>(size_of(dtype));
+  if (dtype == DType::string || bytes.size() % size != 0) {
+    throw Error(
+        "variable '" + std::string(name) + "'",
+        std::to_string(bytes.size()) + " bytes are no elements of " + to_string(dtype, dims));
+  }
+  set_variable(table, name, dtype, dims, bytes.data(), bytes.size() / size);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
