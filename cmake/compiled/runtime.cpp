@@ -8,6 +8,7 @@
 #include "typeflow/graph/describe.ipp"
 #include "typeflow/graph/number_text.ipp"
 #include "typeflow/ops/state/check.ipp"
+#include "typeflow/exec/general.ipp"
 #include "typeflow/runner/engine_runner.ipp"
 #include "typeflow/runtime/elements.ipp"
 #include "typeflow/runtime/engine.ipp"

@@ -36,7 +36,7 @@ class ProgramRunner final : public RunnerInterface {
  public:
   ProgramRunner(std::unique_ptr<Variables> owned, Store& variables, const SessionOptions& options)
       : variables_(std::move(owned)),
-        target_(thread_count(options.threads, "tf::runner")),
+        target_(target_options(options.threads, options.devices, "tf::runner")),
         engine_(Program::view, view_of<Program>(target_), variables, states_,
                 engine_options(options)),
         runner_(engine_, std::array<std::string_view, sizeof...(N)>{NameOf<N>::view()...}) {}

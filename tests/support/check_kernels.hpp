@@ -81,7 +81,7 @@ struct Kernels {
   tf::Engine engine;
 
   explicit Kernels(int thread_count = 1)
-      : target(thread_count),
+      : target(tf::TargetOptions{.threads = thread_count}),
         engine(Program::view, tf::detail::view_of<Program>(target), variables, states, options()) {}
 
   static tf::EngineOptions options() {
@@ -126,7 +126,7 @@ struct Kernels {
     }
     for (std::size_t i = 0; i < results.size(); ++i) targets[i].data = results[i].bytes.data();
     std::vector<tf::Id> steps;
-    for (tf::Id s = 0; s < v.steps.size; ++s) steps.push_back(s);
+    for (tf::Id s = 0; s < main_steps(v); ++s) steps.push_back(s);
     run.execute(steps, targets, true);
     Outcome out;
     for (const Result& r : results) out[r.name] = from_bytes(r.type, r.dims, r.bytes.data());

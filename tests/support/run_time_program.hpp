@@ -85,12 +85,13 @@ class KernelTable {
 /// A graph without batch and variables as a program of compiled kernels.
 class RunTimeProgram {
  public:
-  /// The graph may go afterwards; the queue, if there is one, must stay.
-  RunTimeProgram(const tf::Graph& graph, const KernelTable& kernels, tf::Queue* queue = nullptr)
+  /// The graph may go afterwards; the stream, if there is one, must stay.
+  RunTimeProgram(const tf::Graph& graph, const KernelTable& kernels, tf::Stream* stream = nullptr)
       : program_(graph),
         entries_(find_all(program_, kernels)),
-        engine_(program_.view(), {.kernels = entries_.data(), .queue = queue}, store_, states_,
-                tf::EngineOptions{}) {}
+        device_{.device = tf::cpu(0), .stream = stream},
+        engine_(program_.view(), {entries_.data(), {&device_, 1}, &tf::exec::general()}, store_,
+                states_, tf::EngineOptions{}) {}
 
   /// One run: elements of all placeholders, and where those of results go, by name.
   void run(const std::map<std::string, const void*>& feeds,
@@ -125,6 +126,7 @@ class RunTimeProgram {
   std::vector<tf::KernelEntry> entries_;
   tf::Variables store_;
   tf::Variables states_;
+  tf::MachineDevice device_;
   tf::Engine engine_;
 };
 

@@ -13,9 +13,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::simd {
 
-/// The queue of CPU kernels (null: one thread). Runs parts of a range, possibly at the same time.
+/// The stream of CPU kernels (null: one thread). Runs parts of a range, possibly at the same time.
 /// Only the grain decides the parts, never the number of threads.
-class Executor : public Queue {
+class Executor : public Stream {
  public:
   using Task = void (*)(void* context, std::int64_t begin, std::int64_t end);
   virtual void run(std::int64_t count, std::int64_t grain, Task task, void* context) = 0;
@@ -28,11 +28,11 @@ class Executor : public Queue {
 template <class F>
 void parallel(const KernelCall& call, std::int64_t count, std::int64_t grain, F&& f) {
   if (count <= 0) return;
-  if (call.queue == nullptr || count <= grain) {
+  if (call.stream == nullptr || count <= grain) {
     f(std::int64_t{0}, count);
     return;
   }
-  static_cast<Executor*>(call.queue)
+  static_cast<Executor*>(call.stream)
       ->run(
           count, std::max<std::int64_t>(grain, 1),
           [](void* context, std::int64_t begin, std::int64_t end) {

@@ -15,12 +15,14 @@
 //   tf::HostTensor loss = programs.run({"loss", "train"}, {{"x", x}, {"y", y}})[0];
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "typeflow/interpret/interpret.hpp"
 #include "typeflow/lower/compile.hpp"
 #include "typeflow/lower/kernel_call.hpp"
+#include "typeflow/runtime/target.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
@@ -47,10 +49,12 @@ class InterpretedProgram {
 /// Runs one graph's programs, any number of times. The graph must outlive it and not change.
 class ProgramInterpreter {
  public:
-  /// A graph as traced; it may be one for debugging (Mode::debug).
+  /// A graph as traced; it may be one for debugging (Mode::debug). The devices must outlive it.
   explicit ProgramInterpreter(const Graph& graph, std::uint64_t seed = 0,
-                              const FusionLimits& limits = {});
-  explicit ProgramInterpreter(Graph&&, std::uint64_t = 0, const FusionLimits& = {}) = delete;
+                              const FusionLimits& limits = {},
+                              std::span<const MachineDevice> devices = TargetView::host_devices);
+  explicit ProgramInterpreter(Graph&&, std::uint64_t = 0, const FusionLimits& = {},
+                              std::span<const MachineDevice> = {}) = delete;
   ~ProgramInterpreter();
   ProgramInterpreter(const ProgramInterpreter&) = delete;
   ProgramInterpreter& operator=(const ProgramInterpreter&) = delete;

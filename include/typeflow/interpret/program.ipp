@@ -18,8 +18,9 @@ namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class ProgramInterpreter::Parts {
  public:
-  Parts(const Graph& graph, std::uint64_t seed, const FusionLimits& limits)
-      : graph_(graph), seed_(seed), limits_(limits), main_(part({})) {}
+  Parts(const Graph& graph, std::uint64_t seed, const FusionLimits& limits,
+        std::span<const MachineDevice> devices)
+      : graph_(graph), seed_(seed), limits_(limits), devices_(devices), main_(part({})) {}
 
   std::vector<HostTensor> run(const std::vector<std::string>& fetches, const HostTensors& feeds,
                               HostTensors& store, std::uint64_t first_draw) {
@@ -64,10 +65,12 @@ class ProgramInterpreter::Parts {
  private:
   /// A program and its engine.
   struct Part {
-    Part(const Graph& graph, const Request& request, const FusionLimits& limits, Variables& store,
-         Variables& states, const EngineOptions& options)
+    Part(const Graph& graph, const Request& request, const FusionLimits& limits,
+         std::span<const MachineDevice> devices, Variables& store, Variables& states,
+         const EngineOptions& options)
         : program(graph, request, limits),
-          engine(program.view(), TargetView{program.kernels()}, store, states, options) {}
+          engine(program.view(), TargetView{program.kernels(), devices, &exec::general()}, store,
+                 states, options) {}
     InterpretedProgram program;
     Engine engine;
   };
@@ -84,7 +87,7 @@ class ProgramInterpreter::Parts {
       EngineOptions options;
       options.seed = seed_;
       options.keep_all = has(graph_.mode(), Mode::debug);
-      found = std::make_unique<Part>(graph_, request, limits_, store_, states_, options);
+      found = std::make_unique<Part>(graph_, request, limits_, devices_, store_, states_, options);
     }
     return *found;
   }
@@ -205,6 +208,7 @@ class ProgramInterpreter::Parts {
   const Graph& graph_;
   std::uint64_t seed_;
   FusionLimits limits_;
+  std::span<const MachineDevice> devices_;
   Variables store_;
   Variables states_;
   std::map<Key, std::unique_ptr<Part>> parts_;
@@ -224,8 +228,9 @@ TYPEFLOW_DEFINITION InterpretedProgram::InterpretedProgram(const Graph& graph,
 TYPEFLOW_DEFINITION InterpretedProgram::~InterpretedProgram() {}
 
 TYPEFLOW_DEFINITION ProgramInterpreter::ProgramInterpreter(const Graph& graph, std::uint64_t seed,
-                                                           const FusionLimits& limits)
-    : parts_(new Parts(graph, seed, limits)) {}
+                                                           const FusionLimits& limits,
+                                                           std::span<const MachineDevice> devices)
+    : parts_(new Parts(graph, seed, limits, devices)) {}
 TYPEFLOW_DEFINITION ProgramInterpreter::~ProgramInterpreter() { delete parts_; }
 
 TYPEFLOW_DEFINITION std::vector<HostTensor> ProgramInterpreter::run(

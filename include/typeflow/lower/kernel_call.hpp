@@ -13,27 +13,27 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 class Characters;
 
-/// The queue that a target's kernels are called with. A run calls kernels one after the other. A
-/// kernel may return before it has computed anything, if the kernels after it still find its
-/// results. Before a run looks at results itself, it calls finish(). Runs may overlap.
-class Queue {
+/// The stream of a device, with which its kernels are called. A run calls kernels one after the
+/// other. A kernel may return before it has computed anything, if the kernels after it still find
+/// its results. Before a run looks at results itself, it calls finish(). Runs may overlap.
+class Stream {
  public:
   /// Returns when every kernel that was called is done. The default: at once.
   virtual void finish() noexcept {}
 
  protected:
-  ~Queue() = default;
+  ~Stream() = default;
 };
 
 /// A kernel's arguments. Operands are pointers to contiguous row-major tensors, first those to
 /// read, then those to write. The array of pointers lives until the kernel returns, everything else
-/// until the queue is finished.
+/// until the stream is finished.
 struct KernelCall {
   void* const* operands;
   const std::int64_t* extents;
   const std::uint32_t* words;  ///< data members of the body's operations, in order
   void* workspace;             ///< of KernelEntry::workspace bytes, 64-byte aligned
-  Queue* queue;                ///< the target's; null if it has none
+  Stream* stream;              ///< the device's; null if it has none
   RandomState random;
   const void* description = nullptr;  ///< KernelEntry::description
   Failure* failure = nullptr;         ///< of the run: the first one stays
@@ -42,7 +42,7 @@ struct KernelCall {
 
   /// Reports that the data is wrong. The run ends when the kernel has returned, with the Error that
   /// O::explain makes of the report. Call it in the thread that called the kernel, or in
-  /// Queue::finish, because the engine reads it in between. Threads must not decide which of
+  /// Stream::finish, because the engine reads it in between. Threads must not decide which of
   /// several mistakes is reported.
   void fail(const Failure& found) const {
     if (failure->what != 0) return;

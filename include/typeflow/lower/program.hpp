@@ -93,16 +93,18 @@ struct KernelSummary {
   unsigned aligned;         ///< operands that are read at the element at hand alone, as bits
   unsigned element_stores;  ///< stores with a value per element, as bits
   bool updates;             ///< changes parts of its output in place: as many as it is given
+  bool outside;             ///< has an effect on something else than variables
 };
 
 constexpr KernelSummary summary_of(const KernelSpec& spec) {
-  KernelSummary s{spec.kind, spec.outer, 0, false, false, 0, 0, 0, false};
+  KernelSummary s{spec.kind, spec.outer, 0, false, false, 0, 0, 0, false, false};
   if (spec.kind == KernelKind::control) return s;
   if (spec.kind == KernelKind::custom) {
     s.flops = spec.op->flops;
     s.random = spec.op->effect == SideEffect::random;
     s.prints = spec.op->builtin == Builtin::print;
     s.updates = spec.op->kind == Kind::update;
+    s.outside = spec.op->effect == SideEffect::writes && !writes_variable(spec.op->kind);
     return s;
   }
   const bool contraction = spec.kind == KernelKind::contraction;

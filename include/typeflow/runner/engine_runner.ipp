@@ -20,7 +20,7 @@
 #include "typeflow/runner/tensors.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/engine.hpp"
-#include "typeflow/runtime/memory.hpp"
+#include "typeflow/exec/memory.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {
 

@@ -16,7 +16,8 @@
 #include <string_view>
 
 #include "typeflow/core/error.hpp"
-#include "typeflow/lower/memory_plan.hpp"
+#include "typeflow/exec/layout.hpp"
+#include "typeflow/exec/machine.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/elements.hpp"
@@ -35,39 +36,20 @@ namespace detail {
 
 /// Error if a step is pinned to a device that is not in the list.
 TYPEFLOW_COLD inline void check_device(const ir::ProgramView& program, const ir::Step& step,
-                                       std::span<const Device> devices) {
+                                       std::span<const MachineDevice> devices) {
   const Device device = step.device;
-  if (std::find(devices.begin(), devices.end(), device) != devices.end()) return;
+  for (const MachineDevice& d : devices) {
+    if (d.device == device) return;
+  }
   Message what{};
   print_step(what, program, step);
   Message given{};
   given << device;
   Message known{};
-  for (const Device& d : devices) known << (known.empty() ? "" : ", ") << d;
+  for (const MachineDevice& d : devices) known << (known.empty() ? "" : ", ") << d.device;
   throw Error(std::string(what.view()),
               "a device of this machine (" + std::string(known.view()) + ")",
               std::string(given.view()));
-}
-
-/// Error if a step reads or writes a tensor on another device. (There are no transfers yet.)
-TYPEFLOW_COLD inline void check_operands(const ir::ProgramView& program, const ir::Step& step) {
-  for (int i = 0; i < step.operands.count; ++i) {
-    const ir::Slot& slot = program.slots[program.operands[step.operands.first + i]];
-    if (slot.device == step.device || slot.device.kind == DeviceKind::any) continue;
-    Message where{};
-    print_step(where, program, step);
-    Message what{};
-    what << "is on " << step.device << ", but ";
-    if (slot.kind == ir::SlotKind::variable) {
-      what << "variable \"";
-      print_name(what, program, program.variables[slot.index].name);
-      what << '"';
-    } else {
-      print_step(what, program, program.steps[slot.step]);
-    }
-    what << " on " << slot.device << "; nothing moves tensors from one to the other";
-    throw Error(std::string(where.view()), std::string(what.view()));
-  }
 }
 
 // Sizes.
@@ -81,7 +63,7 @@ TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, const Symb
       const std::int64_t extent = resolve(type.dims.extent[i], sizes);
       bytes = checked_product(bytes, std::max<std::int64_t>(extent, 1));
     }
-    return ir::aligned_size(bytes) != too_many;
+    return exec::aligned_size(bytes) != too_many;
   };
   const auto with = [&](int powers) {
     return powers == 0 ? "" : " with " + text_of(sizes, powers);
@@ -160,11 +142,20 @@ TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes)
                   (bytes == too_many ? "more than 63 bits can count" : std::to_string(bytes)));
 }
 
-// Values. `slots` points to the memory of each slot.
+/// Throws because a run's tensors take more of a device's memory than its limit allows.
+[[noreturn]] TYPEFLOW_COLD inline void over_limit(Device device, std::int64_t bytes,
+                                                  std::int64_t limit) {
+  Message what{};
+  what << "the memory of " << device;
+  throw Error(std::string(what.view()), "at most " + std::to_string(limit) + " bytes of tensors",
+              bytes == too_many ? "more than 63 bits can count" : std::to_string(bytes));
+}
+
+// Values. `operands` points to the memory of a step's operands, which the host can read.
 
 /// "hidden (mlp.cpp:14): float [100, 300], min -1.5, mean 0.02, max 1.7: 0.1 -0.3 ..."
 TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::Step& step,
-                                      void* const* slots, const SymbolSizes& sizes,
+                                      void* const* operands, const SymbolSizes& sizes,
                                       const std::function<void(std::string_view)>& take_line) {
   if (!take_line) return;
   const Id slot = program.operands[step.operands.first + step.inputs];
@@ -179,7 +170,7 @@ TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::
     line << before << text;
   };
   if (type.dtype == DType::string) {
-    const auto* const x = static_cast<const std::string_view*>(slots[slot]);
+    const auto* const x = static_cast<const std::string_view*>(operands[step.inputs]);
     for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 8); ++i) {
       line << (i == 0 ? ": \"" : " \"") << x[i] << '"';
     }
@@ -187,7 +178,7 @@ TYPEFLOW_COLD inline void print_value(const ir::ProgramView& program, const ir::
     return take_line(line.view());
   }
   const auto element = [&](std::int64_t i) {
-    const Number n = ir::load_number(type.dtype, slots[slot], i);
+    const Number n = ir::load_number(type.dtype, operands[step.inputs], i);
     if (is_floating(type.dtype) || is_complex(type.dtype)) return n.real;
     return type.dtype == DType::uint64 ? static_cast<double>(static_cast<std::uint64_t>(n.integer))
                                        : static_cast<double>(n.integer);
@@ -245,18 +236,18 @@ TYPEFLOW_COLD inline bool are_finite(DType type, const void* data, std::int64_t 
 
 /// Error if a step has just written a NaN or an infinity.
 TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir::Step& step,
-                                        void* const* slots, const SymbolSizes& sizes) {
+                                        void* const* operands, const SymbolSizes& sizes) {
   for (int i = step.inputs; i < step.operands.count; ++i) {
     const Id slot = program.operands[step.operands.first + i];
     if (program.slots[slot].within != none) continue;  // looked at when the whole is there
     const Type& type = program.type_of(slot);
     if (type.dtype == DType::string) continue;
     const std::int64_t count = count_of(type.dims).resolve(sizes);
-    if (are_finite(type.dtype, slots[slot], count)) continue;
+    if (are_finite(type.dtype, operands[i], count)) continue;
     std::int64_t nan = 0;
     std::int64_t infinite = 0;
     for (std::int64_t k = 0; k < count; ++k) {
-      const Number x = ir::load_number(type.dtype, slots[slot], k);
+      const Number x = ir::load_number(type.dtype, operands[i], k);
       const bool is_nan = std::isnan(x.real) || std::isnan(x.imaginary);
       nan += is_nan;
       infinite += !is_nan && (std::isinf(x.real) || std::isinf(x.imaginary));

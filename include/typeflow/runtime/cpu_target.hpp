@@ -19,34 +19,33 @@ using CpuTarget = SerialCpuTarget<Arch>;
 
 #else
 
-#include <memory>
 #include <span>
 
 #include "typeflow/cpu/kernels.hpp"
-#include "typeflow/runtime/memory.hpp"
+#include "typeflow/exec/machine.hpp"
 #include "typeflow/runtime/target.hpp"
 #include "typeflow/runtime/threads.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The CPU, with kernels for one of xsimd's instruction sets. The calling thread calls the steps in
-/// order; kernels spread their loops over `threads`. `Arch` must be contained in the instruction
-/// set that the file is compiled for.
+/// The CPU, with kernels for one of xsimd's instruction sets. `Arch` must be contained in the
+/// instruction set that the file is compiled for. Each device has a thread that calls its kernels
+/// in order (the first one's is the caller's), and threads over which kernels spread their loops.
 template <class Arch = simd::DefaultArch>
 class CpuTarget {
  public:
-  explicit CpuTarget(int threads = 1)
-      : threads_(threads > 1 ? std::make_unique<ThreadPool>(threads) : nullptr) {}
+  explicit CpuTarget(const TargetOptions& options = {}) : processors_(options) {}
+
+  /// Its memory is the host's.
+  static constexpr bool is_host = true;
 
   template <class Kernel, DeviceKind = DeviceKind::cpu>
   static constexpr KernelEntry kernel = simd::entry<Kernel, Arch>;
 
-  std::span<const Device> devices() const { return TargetView::host_devices; }
-  Memory& memory() const { return host_memory; }
-  Queue* queue() const { return threads_ != nullptr ? threads_->executor() : nullptr; }
+  std::span<const MachineDevice> devices() const { return processors_.devices(); }
 
  private:
-  std::unique_ptr<ThreadPool> threads_;
+  Processors processors_;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -13,6 +13,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/symbol.hpp"
+#include "typeflow/exec/machine.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/run_arguments.hpp"
@@ -21,9 +22,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-namespace detail {
+namespace exec {
 struct Arena;
-}  // namespace detail
+}  // namespace exec
 
 /// Options that hold for all runs of an engine.
 struct EngineOptions {
@@ -55,7 +56,7 @@ class Engine {
   /// Sets the states back to their initial values.
   void reset_states();
 
-  /// The bytes of an arena for a run with these sizes.
+  /// The bytes of temporaries, on all devices, for a run of all steps with these sizes.
   std::int64_t arena_bytes(const SymbolSizes& sizes) const;
 
   /// A tensor of the last run, if the engine keeps all: by name, or by scope and operation
@@ -93,7 +94,7 @@ class Engine {
     Engine& engine_;
     std::span<const FedTensor> feeds_;
     SymbolSizes sizes_;
-    detail::Arena* arena_;
+    exec::Arena* arena_;
   };
 
  private:
@@ -122,9 +123,10 @@ class OtherEngines {
   List* list_;  // owned
 };
 
-/// `requested` threads; if 0, as many as the machine has. A negative number is an Error that names
-/// the call and its place.
-int thread_count(int requested, std::string_view call, const std::source_location* at = nullptr);
+/// The options of a target. 0 threads are as many as the machine has. A negative number is an Error
+/// that names the call and its place.
+TargetOptions target_options(int threads, const DeviceList& devices, std::string_view call,
+                             const std::source_location* at = nullptr);
 
 /// Writes a line to stderr: the default of SessionOptions::print.
 void print_line(std::string_view line);

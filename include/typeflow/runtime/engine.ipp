@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs a program's steps in order, and writes fetched results to the caller's buffers. buffers.hpp
-// checks the arguments; arena.hpp has the memory.
+// Plans a program's runs, and hands them feeds, variables and the caller's buffers. buffers.hpp
+// checks the arguments; exec/ plans and runs.
 
 #include <algorithm>
 #include <atomic>
@@ -15,19 +15,70 @@
 #include <utility>
 #include <vector>
 
-#include "typeflow/lower/memory_plan.hpp"
-#include "typeflow/runtime/arena.hpp"
-#include "typeflow/runtime/block_runner.hpp"
+#include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/general.hpp"
+#include "typeflow/exec/launcher.hpp"
+#include "typeflow/exec/layout.hpp"
+#include "typeflow/exec/machine.hpp"
+#include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/straight.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
 #include "typeflow/runtime/elements.hpp"
 #include "typeflow/runtime/engine.hpp"
-#include "typeflow/runtime/memory.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
+namespace detail {
+
+/// The plans of an engine, each for some steps. They are found without a lock.
+class PlanList {
+ public:
+  PlanList() = default;
+  PlanList(const PlanList&) = delete;
+  PlanList& operator=(const PlanList&) = delete;
+  ~PlanList() {
+    const Entry* entry = first_.load();
+    while (entry != nullptr) delete std::exchange(entry, entry->next);
+  }
+
+  /// The plan for these steps; make() makes it.
+  template <class F>
+  const exec::Plan& get(std::span<const Id> steps, const F& make) {
+    const exec::Plan* known = find(steps);
+    if (known != nullptr) return *known;
+    const std::lock_guard lock(mutex_);
+    known = find(steps);
+    if (known != nullptr) return *known;
+    const auto* const made = new Entry{{steps.begin(), steps.end()}, make(), first_.load()};
+    first_.store(made, std::memory_order_release);
+    return made->plan;
+  }
+
+ private:
+  struct Entry {
+    std::vector<Id> steps;
+    exec::Plan plan;
+    const Entry* next;
+  };
+  const exec::Plan* find(std::span<const Id> steps) const {
+    const Entry* entry = first_.load(std::memory_order_acquire);
+    while (entry != nullptr && !std::equal(steps.begin(), steps.end(), entry->steps.begin(),
+                                           entry->steps.end())) {
+      entry = entry->next;
+    }
+    return entry != nullptr ? &entry->plan : nullptr;
+  }
+
+  std::atomic<const Entry*> first_{nullptr};  // the newest
+  std::mutex mutex_;                          // guards making entries
+};
+
+}  // namespace detail
+
 class Engine::Parts {
-  using Arena = detail::Arena;
+  using Arena = exec::Arena;
+  using Binding = exec::Binding;
 
  public:
   /// `writable` is the store of `variables` if runs may write it, else null.
@@ -39,11 +90,13 @@ class Engine::Parts {
         states_(states),
         draws_(writable != nullptr ? *writable : states),
         options_(options),
-        planner_(program_, target, variables_, options.keep_all) {
+        execution_{program_,     target_.kernels,       target_.devices,
+                   options.seed, options.check_finite, options_.print},
+        launcher_(execution_),
+        binder_(program_, target_.kernels, target_.devices, variables_, options.keep_all) {
     if (!options_.soft_placement) {
       for (const ir::Step& step : program_.steps) {
         detail::check_device(program_, step, target_.devices);
-        detail::check_operands(program_, step);
       }
     }
     variables_.reserve(static_cast<std::size_t>(program_.variables.size));
@@ -62,6 +115,9 @@ class Engine::Parts {
                                                options_.initialize || v.state)});
     }
   }
+  ~Parts() {
+    if (workers_ != nullptr) target_.general->stop(workers_);
+  }
 
   const ir::ProgramView& program() const { return program_; }
 
@@ -74,9 +130,10 @@ class Engine::Parts {
     }
   }
 
-  TYPEFLOW_COLD std::int64_t arena_bytes(const SymbolSizes& sizes) const {
+  /// The layout for all steps of the program.
+  TYPEFLOW_COLD exec::Layout layout(const SymbolSizes& sizes) {
     detail::check_sizes(program_, sizes);
-    return plan_memory(program_, sizes, options_.keep_all).bytes;
+    return exec::LayoutPlanner(program_, plan_of(all_steps()), sizes, options_.keep_all).run();
   }
 
   TYPEFLOW_COLD HostTensor last_value(std::string_view name) const {
@@ -90,91 +147,73 @@ class Engine::Parts {
       throw refuse("is a tensor of strings: give it a name, and fetch it");
     }
     const Arena* const arena = arenas_.last();
-    if (arena == nullptr) throw Error("value", "no run has been made yet");
+    if (arena == nullptr || arena->last == nullptr) throw Error("value", "no run has been made yet");
+    const Binding& binding = *arena->last;
+    const exec::Plan& plan = *binding.plan;
+    const int place = plan.home[slot] != none ? plan.home[slot] : plan.external[slot];
+    if (place == none) throw refuse("the last run did not compute it");
+    const int device = plan.places[place].device;
+    const exec::StreamState& stream = binding.streams[device == exec::host ? 0 : stream_of(plan, device)];
     HostTensor out = host_tensor(type.dtype, resolve(type.dims, arena->sizes));
-    const void* const data = arena->slots[static_cast<std::size_t>(slot)];
-    for (std::int64_t i = 0; i < out.size(); ++i) out[i] = ir::load_number(type.dtype, data, i);
+    const std::int64_t bytes = arena->slot_bytes[static_cast<std::size_t>(slot)];
+    const AlignedBytes copy(bytes);
+    exec::transfer(memory_of(device), stream.at[place], nullptr, copy.data(), bytes);
+    for (std::int64_t i = 0; i < out.size(); ++i) {
+      out[i] = ir::load_number(type.dtype, copy.data(), i);
+    }
     return out;
   }
 
-  /// Claims an arena, and prepares it for a run with these feeds.
-  Arena* begin(std::span<const FedTensor> feeds, const SymbolSizes& sizes) {
-    Arena* const arena = arenas_.claim();
-    try {
-      planner_.prepare(*arena, sizes);
-      planner_.place_feeds(*arena, feeds);
-    } catch (...) {
-      arenas_.release(arena);
-      throw;
-    }
-    return arena;
-  }
+  Arena* begin() { return arenas_.claim(); }
   void end(Arena* arena) {
-    arena->characters.clear();
+    for (Characters& characters : arena->characters) characters.clear();
     arenas_.release(arena);
   }
 
-  void execute(Arena& arena, std::span<const FedTensor> feeds, std::span<const Id> steps,
-               std::span<const FetchTarget> fetches, bool draws) {
-    const bool aside = detail::check_buffers(program_, variables_, arena.sizes, feeds, fetches);
+  void execute(Arena& arena, const SymbolSizes& sizes, std::span<const FedTensor> feeds,
+               std::span<const Id> steps, std::span<const FetchTarget> fetches, bool draws) {
+    Binding& binding = binder_.prepare(arena, plan_of(steps), sizes);
+    arena.last = &binding;
+    binder_.place_feeds(binding, feeds);
+    const bool aside = detail::check_buffers(program_, variables_, sizes, feeds, fetches);
     const std::uint64_t draw = draws ? draws_.next_draw() : std::uint64_t{0};
     if (aside) {
-      execute_aside(arena, steps, fetches, draw);
+      execute_aside(arena, binding, feeds, fetches, draw);
     } else {
-      execute(arena, steps, fetches, draw);
-    }
-  }
-
-  /// Runs one step. Branches and loops call it for the steps of their blocks.
-  void run_step(Arena& arena, Id id, std::uint64_t draw, Failure& failure) const {
-    const ir::Step& step = program_.steps[id];
-    const ir::KernelSummary& summary = program_.kernels[step.kernel];
-    if (summary.kind == ir::KernelKind::control) {
-      detail::BlockRunner<Arena, BlockSteps>(program_, arena, {*this, arena, failure})
-          .run(step, draw);
-      return;
-    }
-    void* operands[max_operands];
-    const Id* const slots = program_.operands.data + step.operands.first;
-    for (int i = 0; i < step.operands.count; ++i) operands[i] = arena.slot(slots[i]);
-    try {
-      const KernelEntry& kernel = target_.kernels[step.kernel];
-      kernel.run({operands,
-                  arena.extents.data() + step.extents.first,
-                  program_.words.data + step.words.first,
-                  arena.workspace.data(),
-                  target_.queue,
-                  {options_.seed, draw},
-                  kernel.description,
-                  &failure,
-                  id,
-                  &arena.characters});
-    } catch (const Error& error) {
-      detail::fail_step(program_, step, error.what());
-    } catch (const std::bad_alloc&) {
-      detail::fail_step(program_, step, "no memory for what its kernel needs besides its operands");
-    }
-    if (options_.check_finite || summary.prints) finish(target_.queue);
-    if (failure.what != 0) fail(arena, failure);
-    if (options_.check_finite) {
-      detail::check_outputs(program_, step, arena.slots.data(), arena.sizes);
-    }
-    if (summary.prints) {
-      detail::print_value(program_, step, arena.slots.data(), arena.sizes, options_.print);
+      execute(arena, binding, feeds, fetches, draw);
     }
   }
 
  private:
-  static constexpr int max_operands = 96;
+  std::vector<Id> all_steps() const {
+    std::vector<Id> steps(static_cast<std::size_t>(main_steps(program_)));
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<Id>(i);
+    return steps;
+  }
 
-  /// Runs the steps in the blocks of a branch or loop.
-  struct BlockSteps {
-    const Parts& engine;
-    Arena& arena;
-    Failure& failure;
-    void run(Id step, std::uint64_t draw) const { engine.run_step(arena, step, draw, failure); }
-    void finish() const { Parts::finish(engine.target_.queue); }
-  };
+  const exec::Plan& plan_of(std::span<const Id> steps) {
+    return plans_.get(steps, [&] { return make_plan(steps); });
+  }
+  TYPEFLOW_COLD exec::Plan make_plan(std::span<const Id> steps) {
+    if (!exec::is_general(program_) && target_.devices[0].memory->is_host() &&
+        target_.devices[0].device == cpu(0)) {
+      return exec::plan_straight(program_, 0, steps);
+    }
+    if (target_.general == nullptr) {
+      throw Error("internal error", "the target runs straight programs only");
+    }
+    exec::Plan plan = target_.general->plan(program_, target_.devices, steps);
+    if (plan.used_streams > 1 && workers_ == nullptr) {
+      workers_ = target_.general->start(static_cast<int>(target_.devices.size()));
+    }
+    return plan;
+  }
+  static int stream_of(const exec::Plan& plan, int device) {
+    return plan.streams.empty() ? 0 : device;
+  }
+  Memory* memory_of(int device) const {
+    return device == exec::host ? nullptr : execution_.device(device).memory;
+  }
 
   /// The slot of a tensor: by name, or by scope and operation; none if there is none.
   Id find_slot(std::string_view name) const {
@@ -191,8 +230,8 @@ class Engine::Parts {
   }
 
   /// A run with temporary buffers, because a caller's buffer overlaps a feed.
-  TYPEFLOW_COLD void execute_aside(Arena& arena, std::span<const Id> steps,
-                                   std::span<const FetchTarget> fetches, std::uint64_t draw) const {
+  TYPEFLOW_COLD void execute_aside(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
+                                   std::span<const FetchTarget> fetches, std::uint64_t draw) {
     std::vector<FetchTarget> targets(fetches.begin(), fetches.end());
     std::vector<AlignedBytes> results;
     for (FetchTarget& target : targets) {
@@ -206,77 +245,81 @@ class Engine::Parts {
                     detail::no_memory(program_.types[program_.names[target.name].type], bytes));
       }
     }
-    execute(arena, steps, targets, draw);
+    execute(arena, binding, feeds, targets, draw);
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      copy(fetches[i].data, targets[i].data,
-           detail::bytes_of(program_, fetches[i].name, arena.sizes));
+      exec::transfer(nullptr, targets[i].data, nullptr, fetches[i].data,
+                     detail::bytes_of(program_, fetches[i].name, arena.sizes));
     }
   }
 
-  void execute(Arena& arena, std::span<const Id> steps, std::span<const FetchTarget> fetches,
-               std::uint64_t draw) const {
-    // A fetched temporary is computed in the caller's buffer. Other fetched values are copied
-    // before the first step.
+  /// The place of a fetched tensor that steps compute; none for a fed one, a constant or a variable.
+  int computed(const exec::Plan& plan, const FetchTarget& fetch) const {
+    const Id slot = program_.names[fetch.name].slot;
+    return program_.slots[slot].kind == ir::SlotKind::temporary ? plan.home[slot] : none;
+  }
+  /// Where a fetched tensor is that no step computes.
+  const void* given(const Arena& arena, std::span<const FedTensor> feeds, Id slot) const {
+    for (const FedTensor& fed : feeds) {
+      if (fed.placeholder != none && program_.placeholders[fed.placeholder].slot == slot) {
+        return fed.data;
+      }
+    }
+    return binder_.outside(arena, slot);
+  }
+
+  void execute(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
+               std::span<const FetchTarget> fetches, std::uint64_t draw) {
+    const exec::Plan& plan = *binding.plan;
+    // A fetched temporary is computed in the caller's buffer, if its device can write there. Fetched
+    // tensors that are given are copied before the first step.
     struct Redirected {
-      Arena& arena;
-      const detail::ArenaPlanner& planner;
-      const ir::ProgramView& program;
+      const Parts& parts;
+      Binding& binding;
       std::span<const FetchTarget> fetches;
-      Queue* queue;
       ~Redirected() {
-        finish(queue);
         for (const FetchTarget& f : fetches) {
-          const Id slot = program.names[f.name].slot;
-          if (program.slots[slot].kind == ir::SlotKind::temporary) {
-            arena.slot(slot) = arena.own_slot(slot);
-          }
+          const int place = parts.computed(*binding.plan, f);
+          if (place != none) parts.binder_.each_stream(binding, place, binding.own[place]);
         }
-        planner.place_parts(arena);
       }
     };
-    Failure failure;  // must outlive the kernels in the queue
-    const Redirected restore{arena, planner_, program_, fetches, target_.queue};
+    const Redirected restore{*this, binding, fetches};
+    const auto address = [&](int place) {
+      return binding.streams[stream_of(plan, plan.places[place].device)].at[place];
+    };
     for (const FetchTarget& f : fetches) {
-      const Id slot = program_.names[f.name].slot;
-      if (program_.slots[slot].kind != ir::SlotKind::temporary) {
-        copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.sizes));
-      } else if (arena.slot(slot) == arena.own_slot(slot) && !options_.keep_all) {
-        arena.slot(slot) = f.data;
+      const int place = computed(plan, f);
+      if (place == none) {
+        exec::transfer(nullptr, given(arena, feeds, program_.names[f.name].slot), nullptr, f.data,
+                       detail::bytes_of(program_, f.name, arena.sizes));
+      } else if (address(place) == binding.own[place] && !options_.keep_all &&
+                 memory_of(plan.places[place].device)->is_host()) {
+        binder_.each_stream(binding, place, f.data);
       }
     }
-    planner_.place_parts(arena);
-    for (const Id id : steps) run_step(arena, id, draw, failure);
-    finish(target_.queue);
-    if (failure.what != 0) fail(arena, failure);
-    for (const FetchTarget& f : fetches) {  // temporaries that are fetched again
-      const Id slot = program_.names[f.name].slot;
-      if (program_.slots[slot].kind == ir::SlotKind::temporary && arena.slot(slot) != f.data) {
-        copy(f.data, arena.slot(slot), detail::bytes_of(program_, f.name, arena.sizes));
-      }
+    if (plan.streams.empty()) {
+      run_straight(arena, binding, draw);
+    } else {
+      target_.general->run(execution_, arena, binding, draw, workers_);
+    }
+    for (const FetchTarget& f : fetches) {  // on other devices, or fetched again
+      const int place = computed(plan, f);
+      if (place == none || address(place) == f.data) continue;
+      exec::transfer(memory_of(plan.places[place].device), address(place), nullptr, f.data,
+                     detail::bytes_of(program_, f.name, arena.sizes));
     }
   }
-
-  /// Throws the error that a kernel has reported.
-  [[noreturn]] TYPEFLOW_COLD void fail(const Arena& arena, Failure& failure) const {
-    const ir::Step& step = program_.steps[failure.step];
-    const KernelEntry& kernel = target_.kernels[step.kernel];
-    if (kernel.explain == nullptr) detail::fail_step(program_, step, "its data is wrong");
-    const Error error = kernel.explain({nullptr,
-                                        arena.extents.data() + step.extents.first,
-                                        program_.words.data + step.words.first,
-                                        nullptr,
-                                        nullptr,
-                                        {},
-                                        kernel.description,
-                                        &failure,
-                                        failure.step});
-    detail::fail_step(program_, step, error.what());
-  }
-  static void finish(Queue* queue) {
-    if (queue != nullptr) queue->finish();
-  }
-  static void copy(void* to, const void* from, std::int64_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  void run_straight(Arena& arena, Binding& binding, std::uint64_t draw) {
+    Failure failure;  // must outlive the kernels in the stream
+    struct Finished {
+      Stream* stream;
+      ~Finished() { exec::finish(stream); }
+    };
+    {
+      const Finished at_end{execution_.device(0).stream};
+      exec::run_straight(launcher_, arena, binding, draw, failure);
+    }
+    if (failure.what != 0) launcher_.fail(arena, failure);
   }
 
   ir::ProgramView program_;
@@ -284,9 +327,13 @@ class Engine::Parts {
   Variables& states_;
   Variables& draws_;  // the store with the counter of random draws
   EngineOptions options_;
+  exec::Execution execution_;
+  exec::Launcher launcher_;
   std::vector<detail::OpenVariable> variables_;
-  detail::ArenaPlanner planner_;
-  detail::ArenaPool arenas_;
+  exec::Binder binder_;
+  detail::PlanList plans_;
+  exec::ArenaPool arenas_;
+  exec::Workers* workers_ = nullptr;  // made under the lock of plans_
 };
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Engine::Engine(const ir::ProgramView& program,
@@ -303,7 +350,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Engine::~Engine() { delete parts_; }
 TYPEFLOW_DEFINITION const ir::ProgramView& Engine::program() const { return parts_->program(); }
 TYPEFLOW_DEFINITION void Engine::reset_states() { parts_->reset_states(); }
 TYPEFLOW_DEFINITION std::int64_t Engine::arena_bytes(const SymbolSizes& sizes) const {
-  return parts_->arena_bytes(sizes);
+  return parts_->layout(sizes).total();
 }
 TYPEFLOW_DEFINITION HostTensor Engine::last_value(std::string_view name) const {
   return parts_->last_value(name);
@@ -313,7 +360,7 @@ TYPEFLOW_DEFINITION Engine::Run::Run(Engine& engine, std::span<const FedTensor> 
     : engine_(engine),
       feeds_(feeds),
       sizes_(detail::FedSymbols(engine.program(), feeds).sizes()),
-      arena_(engine.parts_->begin(feeds, sizes_)) {}
+      arena_(engine.parts_->begin()) {}
 TYPEFLOW_DEFINITION Engine::Run::~Run() { engine_.parts_->end(arena_); }
 
 TYPEFLOW_DEFINITION void Engine::Run::check_buffer(std::string_view name, const Type& type,
@@ -326,7 +373,7 @@ TYPEFLOW_DEFINITION void Engine::Run::check_buffer(std::string_view name, const 
 
 TYPEFLOW_DEFINITION void Engine::Run::execute(std::span<const Id> steps,
                                               std::span<const FetchTarget> fetches, bool draws) {
-  engine_.parts_->execute(*arena_, feeds_, steps, fetches, draws);
+  engine_.parts_->execute(*arena_, sizes_, feeds_, steps, fetches, draws);
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void Engine::Run::no_memory_for(Id name) const {
@@ -379,18 +426,23 @@ TYPEFLOW_DEFINITION Engine& OtherEngines::get(const ir::ProgramView& program, Ma
   return *made->engine;
 }
 
-TYPEFLOW_COLD TYPEFLOW_DEFINITION int thread_count(int requested, std::string_view call,
-                                                   const std::source_location* at) {
-  if (requested < 0) {
-    std::string where(call);
-    if (at != nullptr) {
-      where +=
-          " (" + std::string(file_name(at->file_name())) + ':' + std::to_string(at->line()) + ')';
+TYPEFLOW_COLD TYPEFLOW_DEFINITION TargetOptions
+target_options(int threads, const DeviceList& devices, std::string_view call,
+               const std::source_location* at) {
+  const auto checked = [&](int requested) {
+    if (requested < 0) {
+      std::string where(call);
+      if (at != nullptr) {
+        where +=
+            " (" + std::string(file_name(at->file_name())) + ':' + std::to_string(at->line()) + ')';
+      }
+      throw Error(where, "threads >= 0", std::to_string(requested));
     }
-    throw Error(where, "threads >= 0", std::to_string(requested));
-  }
-  return requested > 0 ? requested
-                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return requested > 0 ? requested
+                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  };
+  for (int i = 0; i < devices.size(); ++i) checked(devices[i].threads);
+  return {checked(threads), devices};
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void print_line(std::string_view line) {

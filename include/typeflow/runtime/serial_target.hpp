@@ -6,24 +6,36 @@
 #include <span>
 
 #include "typeflow/cpu/kernels.hpp"
-#include "typeflow/runtime/memory.hpp"
+#include "typeflow/exec/machine.hpp"
 #include "typeflow/runtime/target.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The CPU, with the calling thread only, whatever SessionOptions::threads says. Results have the
-/// same bits as CpuTarget's.
+/// The CPU, with the calling thread only, whatever SessionOptions::threads says; with several
+/// devices, a thread for each. Results have the same bits as CpuTarget's.
 template <class Arch = simd::DefaultArch>
 class SerialCpuTarget {
  public:
-  explicit SerialCpuTarget(int = 1) {}
+  explicit SerialCpuTarget(const TargetOptions& options = {}) {
+    count_ = options.devices.size() > 0 ? options.devices.size() : 1;
+    for (int i = 0; i < count_; ++i) {
+      const DeviceOptions device = options.devices.size() > 0 ? options.devices[i] : DeviceOptions{};
+      devices_[i] = {cpu(i), &host_memory, nullptr, device.memory_limit};
+    }
+  }
+
+  static constexpr bool is_host = true;
 
   template <class Kernel, DeviceKind = DeviceKind::cpu>
   static constexpr KernelEntry kernel = simd::entry<Kernel, Arch>;
 
-  std::span<const Device> devices() const { return TargetView::host_devices; }
-  Memory& memory() const { return host_memory; }
-  Queue* queue() const { return nullptr; }
+  std::span<const MachineDevice> devices() const {
+    return {devices_, static_cast<std::size_t>(count_)};
+  }
+
+ private:
+  MachineDevice devices_[max_devices];
+  int count_;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "typeflow/exec/machine.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/frozen.hpp"
 #include "typeflow/runtime/array.hpp"
@@ -33,9 +34,12 @@ struct SessionOptions {
   bool initialize = true;
   /// Threads that a run may use; 0: as many as the machine has.
   int threads = 0;
+  /// Virtual devices of the processor, /cpu:0, /cpu:1, ...: {{.threads = 2}, {.threads = 2}}. Each
+  /// has memory and threads of its own. If empty, there is one, /cpu:0, with `threads` threads.
+  DeviceList devices = {};
   /// Look for NaN and infinity after every kernel; an Error names the first.
   bool check_finite = false;
-  /// Also run operations that the model places on devices that the target lacks.
+  /// Run operations on other devices, if the target lacks those that the model places them on.
   bool soft_placement = false;
   /// Receives the lines of tf::print; stderr by default.
   std::function<void(std::string_view)> print = detail::print_line;
@@ -111,7 +115,7 @@ class Session {
                    std::source_location at = std::source_location::current())
       : variables_(variables),
         options_(options),
-        target_(detail::thread_count(options.threads, "Session", &at)) {
+        target_(detail::target_options(options.threads, options.devices, "Session", &at)) {
     // Not in the class: clang finds no members of a class that has failed.
     static_assert(Sound::by_reference,
                   "Session<model>: a model takes the graph by reference: void model(tf::Graph& g)");

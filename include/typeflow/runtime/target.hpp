@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Targets: what a session's programs run on. A target is a type that gives kernels, memory and a
-// queue. cpu_target.hpp has the one for processors. Engines see a TargetView.
+// Targets: what a session's programs run on. A target is a type that gives kernels and devices with
+// memory and streams. cpu_target.hpp has the one for processors. Engines see a TargetView.
 
 #include <array>
 #include <concepts>
@@ -12,34 +12,30 @@
 
 #include "typeflow/core/device.hpp"
 #include "typeflow/lower/kernel_call.hpp"
+#include "typeflow/exec/general.hpp"
+#include "typeflow/exec/machine.hpp"
 #include "typeflow/lower/kernel_types.hpp"
-#include "typeflow/runtime/memory.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// The concept of a target. It also has code for every kernel type (lower/kernel_types.hpp), as a
 /// constant, which may depend on the kind of device that the model names:
 ///   template <class Kernel, DeviceKind D> static constexpr KernelEntry kernel;
-/// A session constructs its target from the number of threads for its runs, and calls the following
-/// functions once for each program. What they return must live as long as the target.
+/// A session constructs its target from its options, and asks for the devices once for each program.
+/// They must live as long as the target.
 template <class T>
-concept TargetType = std::constructible_from<T, int> && requires(T& target) {
-  /// The devices on which its kernels run.
-  { target.devices() } -> std::convertible_to<std::span<const Device>>;
-  /// Memory for temporaries, workspace and constants.
-  { target.memory() } -> std::convertible_to<Memory&>;
-  /// The queue that kernels are called with; may be null.
-  { target.queue() } -> std::convertible_to<Queue*>;
+concept TargetType = std::constructible_from<T, const TargetOptions&> && requires(T& target) {
+  /// The devices on which its kernels run; at most max_devices.
+  { target.devices() } -> std::convertible_to<std::span<const MachineDevice>>;
 };
 
 /// A target as engines see it, with its kernels for a program.
 struct TargetView {
   const KernelEntry* kernels;  ///< one for each kernel of the program
-  std::span<const Device> devices = host_devices;
-  Memory* memory = &host_memory;
-  Queue* queue = nullptr;
+  std::span<const MachineDevice> devices = host_devices;
+  const exec::General* general = nullptr;  ///< null: straight programs only
 
-  static constexpr Device host_devices[] = {cpu(0)};
+  static constexpr MachineDevice host_devices[] = {{cpu(0)}};
 };
 
 namespace detail {
@@ -57,8 +53,12 @@ inline constexpr auto kernel_table =
 
 template <class P, TargetType T>
 TargetView view_of(T& target) {
-  return {kernel_table<P, T>.data(), target.devices(), &static_cast<Memory&>(target.memory()),
-          target.queue()};
+  TargetView view{kernel_table<P, T>.data(), target.devices()};
+  // Programs that don't need it are not compiled with it.
+  if constexpr (exec::is_general(P::view) || !requires { T::is_host; }) {
+    view.general = &exec::general();
+  }
+  return view;
 }
 
 }  // namespace detail

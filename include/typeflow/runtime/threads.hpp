@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The threads of a session: a oneTBB arena, over which kernels spread their loops.
+// The threads of a session: oneTBB arenas, over which kernels spread their loops.
+
+#include <span>
 
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/exec/machine.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -17,12 +20,27 @@ class ThreadPool {
 
   int threads() const;
 
-  /// The queue that kernels are called with. It lives as long as the pool.
+  /// The stream that kernels are called with. It lives as long as the pool.
   simd::Executor* executor() const;
 
  private:
   struct Arena;
   Arena* arena_;  // owned
+};
+
+/// The virtual devices of the processor, each with threads of its own.
+class Processors {
+ public:
+  explicit Processors(const TargetOptions& options);
+  ~Processors();
+  Processors(const Processors&) = delete;
+  Processors& operator=(const Processors&) = delete;
+
+  std::span<const MachineDevice> devices() const;
+
+ private:
+  struct Parts;
+  Parts* parts_;  // owned
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -5,6 +5,9 @@
 #include <atomic>
 #include <cstddef>
 
+#include <memory>
+#include <vector>
+
 #include <tbb/blocked_range.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
@@ -77,5 +80,25 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION ThreadPool::~ThreadPool() { delete arena_; }
 
 TYPEFLOW_DEFINITION int ThreadPool::threads() const { return arena_->threads.max_concurrency(); }
 TYPEFLOW_DEFINITION simd::Executor* ThreadPool::executor() const { return arena_; }
+
+struct Processors::Parts {
+  std::vector<std::unique_ptr<ThreadPool>> threads;
+  std::vector<MachineDevice> devices;
+};
+
+TYPEFLOW_COLD TYPEFLOW_DEFINITION Processors::Processors(const TargetOptions& options)
+    : parts_(new Parts) {
+  const auto add = [&](int number, const DeviceOptions& device) {
+    if (device.threads > 1) parts_->threads.push_back(std::make_unique<ThreadPool>(device.threads));
+    simd::Executor* const loops = device.threads > 1 ? parts_->threads.back()->executor() : nullptr;
+    parts_->devices.push_back({cpu(number), &host_memory, loops, device.memory_limit});
+  };
+  for (int i = 0; i < options.devices.size(); ++i) add(i, options.devices[i]);
+  if (options.devices.size() == 0) add(0, {.threads = options.threads});
+}
+TYPEFLOW_COLD TYPEFLOW_DEFINITION Processors::~Processors() { delete parts_; }
+TYPEFLOW_DEFINITION std::span<const MachineDevice> Processors::devices() const {
+  return parts_->devices;
+}
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET

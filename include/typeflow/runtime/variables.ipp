@@ -17,7 +17,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/runtime/elements.hpp"
 #include "typeflow/runtime/initial_values.hpp"
-#include "typeflow/runtime/memory.hpp"
+#include "typeflow/exec/memory.hpp"
 #include "typeflow/runtime/variables.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {

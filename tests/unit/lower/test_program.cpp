@@ -13,7 +13,6 @@
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/lower/compile.hpp>
 #include <typeflow/lower/dependencies.hpp>
-#include <typeflow/lower/memory_plan.hpp>
 
 #include "fuzz/model.hpp"
 
@@ -38,7 +37,7 @@ struct Life {
   std::int64_t end;
 };
 
-std::vector<Life> lives_of(const tf::ir::ProgramView& v, const tf::ir::MemoryPlan& plan,
+std::vector<Life> lives_of(const tf::ir::ProgramView& v, const test::MemoryPlan& plan,
                            std::int64_t batch) {
   std::vector<Life> lives;
   for (tf::Id slot = 0; slot < v.slots.size; ++slot) {
@@ -54,7 +53,7 @@ std::vector<Life> lives_of(const tf::ir::ProgramView& v, const tf::ir::MemoryPla
       }
     }
     if (life.first == tf::none) continue;
-    life.begin = plan.offset[slot];
+    life.begin = plan.offset[static_cast<std::size_t>(slot)];
     life.end = life.begin + tf::count_of(v.type_of(slot).dims).resolve(batch) *
                                 tf::size_of(v.type_of(slot).dtype);
     lives.push_back(life);
@@ -84,11 +83,11 @@ struct Counts {
 };
 
 void check_plan(const tf::ir::ProgramView& v, std::int64_t batch, Counts& counts) {
-  const tf::ir::MemoryPlan plan = tf::ir::plan_memory(v, batch);
+  const test::MemoryPlan plan = test::plan_memory(v, batch);
   const std::vector<Life> lives = lives_of(v, plan, batch);
   for (const Life& a : lives) {
     CHECK(a.begin >= 0);
-    CHECK(a.begin % tf::ir::memory_alignment == 0);
+    CHECK(a.begin % tf::exec::memory_alignment == 0);
     CHECK(a.end <= plan.bytes);
     for (const Life& b : lives) {
       if (b.first < a.first || a.slot == b.slot) continue;
@@ -103,7 +102,7 @@ void check_plan(const tf::ir::ProgramView& v, std::int64_t batch, Counts& counts
       counts.replaced += replaces;
     }
   }
-  const tf::ir::MemoryPlan apart = tf::ir::plan_memory(v, batch, true);
+  const test::MemoryPlan apart = test::plan_memory(v, batch, true);
   CHECK(apart.bytes >= plan.bytes);
   for (const Life& a : lives_of(v, apart, batch)) {
     for (const Life& b : lives_of(v, apart, batch)) {
@@ -160,8 +159,8 @@ TEST_CASE("a deep net needs two layers' memory for inference") {
   tf::Graph graph(tf::inference);
   deep(graph);
   const Program program(std::move(graph));
-  CHECK(tf::ir::plan_memory(program.view(), 8).bytes == 2 * 8 * 32 * 4);
-  CHECK(tf::ir::plan_memory(program.view(), 8, true).bytes == 10 * 8 * 32 * 4);
+  CHECK(test::plan_memory(program.view(), 8).bytes == 2 * 8 * 32 * 4);
+  CHECK(test::plan_memory(program.view(), 8, true).bytes == 10 * 8 * 32 * 4);
 }
 
 TEST_CASE("steps depend on earlier ones: on what they read, and on readers of what they write") {

@@ -8,8 +8,9 @@
 
 #include "typeflow/graph.hpp"
 #include "typeflow/interpret/program.hpp"
-#include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/passes/parts.hpp"
+
+#include "support/plan_memory.hpp"
 
 namespace tf = typeflow;
 
@@ -116,5 +117,5 @@ TEST_CASE("a tensor lives from its first part on, which has no memory besides") 
   const auto y = concat<1>(exp(x), tanh(tf::placeholder<float, 16, 32>(g, "z")));
   matmul(y, transpose<1, 0>(y)).named("product");
   const tf::ir::InterpretedProgram program(g);
-  CHECK(tf::ir::plan_memory(program.view(), 1).bytes == (16 * 64 + 16 * 16) * 4);
+  CHECK(test::plan_memory(program.view(), 1).bytes == (16 * 64 + 16 * 16) * 4);
 }

@@ -13,9 +13,9 @@
 
 #include <typeflow/control_flow.hpp>
 #include <typeflow/interpret/program.hpp>
-#include <typeflow/lower/memory_plan.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "support/plan_memory.hpp"
 #include "support/host_tensors.hpp"
 
 namespace {
@@ -158,7 +158,7 @@ std::int64_t peak() {
   tf::Graph g;
   net<kind>(g);
   const tf::ir::InterpretedProgram program(g);
-  return tf::ir::plan_memory(program.view(), {}).bytes;
+  return test::plan_memory(program.view(), {}).bytes;
 }
 
 tf::HostTensor waves(const std::vector<tf::Extent>& extents, double phase) {

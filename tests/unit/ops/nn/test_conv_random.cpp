@@ -148,7 +148,7 @@ Drawn draw_large(std::uint64_t seed) {
 }
 
 template <class T>
-void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels, tf::Queue* queue) {
+void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels, tf::Stream* stream) {
   const std::string text = d.text();
   INFO("seed ", seed, ", ", tf::name_of(tf::dtype_of<T>), ", ", text);
   constexpr tf::DType type = tf::dtype_of<T>;
@@ -171,7 +171,7 @@ void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
       {"y", test::convolve(d.numbers, d.y(), feeds["x"], feeds["w"])},
       {"dx", test::input_gradient(d.numbers, d.x(), feeds["w"], feeds["dy"])},
       {"dw", test::filter_gradient(d.numbers, feeds["x"], d.w(), feeds["dy"])}};
-  test::RunTimeProgram program(g, kernels, queue);
+  test::RunTimeProgram program(g, kernels, stream);
   std::map<std::string, std::vector<std::byte>> bytes;
   std::map<std::string, const void*> fed;
   std::map<std::string, void*> results;
@@ -199,10 +199,10 @@ TEST_CASE("convolutions drawn by chance") {
   kernels.add<&kernels_of<double, 2>>();
   tf::ThreadPool threads(2);
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
-    tf::Queue* const queue = seed % 2 == 0 ? nullptr : threads.executor();
+    tf::Stream* const stream = seed % 2 == 0 ? nullptr : threads.executor();
     const Drawn d = draw(seed);
-    check<float>(d, seed, kernels, queue);
-    if (seed % 3 == 0) check<double>(d, seed, kernels, queue);
+    check<float>(d, seed, kernels, stream);
+    if (seed % 3 == 0) check<double>(d, seed, kernels, stream);
   }
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Drawn d = draw_large(seed);

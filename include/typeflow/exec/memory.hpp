@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Memory of targets, which frees itself.
+// The memory of devices, and blocks of it that free themselves.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,12 +13,30 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
-/// The source of memory for a target's arenas. The host can write to it, as for constants.
+/// The memory of a device. Kernels on the device read and write it directly. Everything else uses
+/// the functions below. By default they are those of the host's memory.
 class Memory {
  public:
   /// `bytes` > 0 bytes, zero and aligned to 64 bytes; std::bad_alloc if there are none.
   virtual std::byte* allocate(std::int64_t bytes) = 0;
   virtual void release(std::byte* data, std::int64_t bytes) noexcept = 0;
+
+  /// Whether the host may read and write it directly. Then tensors of the host need no copy.
+  virtual bool is_host() const { return true; }
+  /// Copies from the host, to the host, and within the memory. The ranges do not overlap.
+  virtual void copy_in(void* to, const void* from, std::int64_t bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  virtual void copy_out(void* to, const void* from, std::int64_t bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  virtual void copy(void* to, const void* from, std::int64_t bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  /// Sets bytes to zero.
+  virtual void clear(void* data, std::int64_t bytes) {
+    std::memset(data, 0, static_cast<std::size_t>(bytes));
+  }
 
  protected:
   ~Memory() = default;

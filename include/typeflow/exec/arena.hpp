@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Arenas: the memory of runs. A run claims an arena by an atomic exchange and takes no lock. An
+// arena keeps the layouts, addresses and constants of the plans that it has run. A run with a plan
+// and sizes that it knows allocates nothing.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "typeflow/core/characters.hpp"
+#include "typeflow/exec/layout.hpp"
+#include "typeflow/exec/machine.hpp"
+#include "typeflow/exec/plan.hpp"
+#include "typeflow/lower/program.hpp"
+#include "typeflow/runtime/buffers.hpp"
+#include "typeflow/runtime/checks.hpp"
+#include "typeflow/runtime/elements.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+/// Where a stream is in a loop.
+struct LoopState {
+  std::int64_t done;        ///< iterations
+  std::int64_t count;       ///< trip count; negative if none is known
+  std::int64_t index;       ///< of the iteration
+  std::uint64_t draw;       ///< of random numbers, outside of the loop
+  std::uint64_t begun;      ///< iterations in this run, over all times that the loop was entered
+};
+
+/// A count that one stream raises and others wait for.
+struct EventCount {
+  std::atomic<std::uint64_t> signals{0};
+};
+
+/// What a stream knows while it runs.
+struct StreamState {
+  Pool<void*> at;              ///< by place: its address
+  Pool<LoopState> loops;       ///< by loop
+  Pool<std::uint64_t> waited;  ///< by event: how often
+  int frame = 0;
+};
+
+inline constexpr SymbolSizes no_sizes = [] {
+  SymbolSizes sizes;
+  for (std::int64_t& size : sizes.of) size = -1;
+  return sizes;
+}();
+
+/// A plan's addresses in an arena.
+struct Binding {
+  const Plan* plan = nullptr;
+  std::int64_t memory = -1;  ///< Arena::memory_number when it was made
+  Layout layout;
+  Pool<void*> own;  ///< by place: its address, as the layout has it
+  std::unique_ptr<StreamState[]> streams;
+  std::unique_ptr<EventCount[]> events;
+  Pool<std::int64_t> cells;
+};
+
+struct Arena {
+  SymbolSizes sizes = no_sizes;
+  SymbolSizes planned_for = no_sizes;    ///< the largest of each symbol so far
+  std::int64_t memory_number = 0;        ///< counts how often memory has moved
+  std::vector<std::int64_t> extents;     ///< of the program, for `sizes`
+  std::vector<std::int64_t> slot_bytes;  ///< by slot, for `sizes`; empty if no plan needs them
+  std::array<AlignedBytes, max_devices> temporaries;
+  std::array<AlignedBytes, max_devices> workspace;
+  AlignedBytes scalars;  ///< constants, then defaults of placeholders
+  std::array<Characters, max_devices> characters;
+  std::vector<std::unique_ptr<Binding>> bindings;
+  Binding* last = nullptr;  ///< of the last run
+};
+
+/// The free arenas of an engine: as many as have run at once, at most 16.
+class ArenaPool {
+ public:
+  ArenaPool() = default;
+  ArenaPool(const ArenaPool&) = delete;
+  ArenaPool& operator=(const ArenaPool&) = delete;
+  TYPEFLOW_COLD ~ArenaPool() {
+    for (auto& place : arenas_) delete place.load();
+  }
+
+  Arena* claim() {
+    for (auto& place : arenas_) {
+      Arena* const arena = place.exchange(nullptr, std::memory_order_acquire);
+      if (arena != nullptr) return arena;
+    }
+    return new Arena;
+  }
+  void release(Arena* arena) {
+    last_.store(arena, std::memory_order_release);
+    for (auto& place : arenas_) {
+      Arena* expected = nullptr;
+      if (place.compare_exchange_strong(expected, arena, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+        return;
+      }
+    }
+    if (last_.load() == arena) last_.store(nullptr);
+    delete arena;
+  }
+  /// The arena of the run that ended last; null if it is gone.
+  const Arena* last() const { return last_.load(std::memory_order_acquire); }
+
+ private:
+  std::array<std::atomic<Arena*>, 16> arenas_{};
+  std::atomic<Arena*> last_{nullptr};
+};
+
+/// Stores a constant's words as an element in memory; a floating-point constant may have symbols.
+TYPEFLOW_COLD inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void* out,
+                                       int powers = 0, const SymbolSizes& sizes = {}) {
+  Number number = number_of(type, low, high);
+  if (!is_integer(type) && type != DType::boolean) {
+    number.real = resolve(number.real, powers, sizes);
+  }
+  ir::store_number(type, number, out, 0);
+}
+
+/// Element `index` of `count` constant strings. Their words are the beginning and length of each
+/// string, then all bytes.
+inline void store_string(const std::uint32_t* words, std::int64_t count, std::int64_t index,
+                         void* out) {
+  const char* const bytes = reinterpret_cast<const char*>(words + 2 * count);
+  const std::string_view value(bytes + words[2 * index], words[2 * index + 1]);
+  std::memcpy(out, &value, sizeof value);
+}
+
+/// Makes a program's arenas ready for runs, and holds the constants that they share.
+class Binder {
+  template <class V>
+  static auto& at(V& v, Id i) {
+    return v[static_cast<std::size_t>(i)];
+  }
+  /// The place of the arena's scalar i.
+  static std::byte* scalar(const Arena& arena, int i) { return arena.scalars.data() + 16 * i; }
+
+ public:
+  /// `variables` must have all of the program's variables when a plan is bound.
+  Binder(const ir::ProgramView& program, const KernelEntry* kernels,
+         std::span<const MachineDevice> devices,
+         const std::vector<typeflow::detail::OpenVariable>& variables, bool keep_all)
+      : program_(program),
+        kernels_(kernels),
+        devices_(devices),
+        variables_(variables),
+        keep_all_(keep_all) {
+    load_constant_arrays();
+  }
+
+  /// Makes an arena ready for a run of a plan with these sizes.
+  Binding& prepare(Arena& arena, const Plan& plan, const SymbolSizes& sizes) const {
+    if (!(arena.sizes == sizes)) resize(arena, sizes);
+    for (const std::unique_ptr<Binding>& known : arena.bindings) {
+      if (known->plan == &plan && known->memory == arena.memory_number) return *known;
+    }
+    return bind(arena, plan);
+  }
+
+  /// Puts fed tensors in the place of their placeholders, and defaults for the others.
+  void place_feeds(Binding& binding, std::span<const FedTensor> feeds) const {
+    const Plan& plan = *binding.plan;
+    for (const int p : plan.fed) each_stream(binding, p, binding.own[p]);
+    for (const FedTensor& fed : feeds) {
+      if (fed.placeholder == none) continue;
+      const int place = plan.external[program_.placeholders[fed.placeholder].slot];
+      if (place != none) each_stream(binding, place, const_cast<void*>(fed.data));
+    }
+  }
+  /// Sets a place's address in all streams.
+  void each_stream(Binding& binding, int place, void* address) const {
+    for (int s = 0; s < streams_of(*binding.plan); ++s) binding.streams[s].at[place] = address;
+  }
+  static int streams_of(const Plan& plan) { return std::max(plan.streams.size(), 1); }
+
+  /// The memory of a slot that no step writes.
+  void* outside(const Arena& arena, Id slot) const {
+    const ir::Slot& s = program_.slots[slot];
+    switch (s.kind) {
+      case ir::SlotKind::variable:
+        return at(variables_, s.index).entry->bytes.data();
+      case ir::SlotKind::constant:
+        return at(array_of_, s.index) != nullptr ? at(array_of_, s.index) : scalar(arena, s.index);
+      case ir::SlotKind::placeholder:
+        if (s.index == none || !program_.placeholders[s.index].has_default) return nullptr;
+        return scalar(arena, program_.constants.size + s.index);
+      default:
+        return nullptr;
+    }
+  }
+
+ private:
+  TYPEFLOW_COLD void resize(Arena& arena, const SymbolSizes& sizes) const {
+    arena.sizes = no_sizes;  // until all is done: an allocation may fail
+    arena.extents.resize(static_cast<std::size_t>(program_.extents.size));
+    for (int i = 0; i < program_.extents.size; ++i) {
+      at(arena.extents, i) = program_.extents[i].resolve(sizes);
+    }
+    arena.slot_bytes.resize(static_cast<std::size_t>(program_.slots.size));
+    for (Id i = 0; i < program_.slots.size; ++i) {
+      const Type& type = program_.type_of(i);
+      at(arena.slot_bytes, i) =
+          checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
+    }
+    if (arena.scalars.size() == 0) {
+      arena.scalars = AlignedBytes(16 * (program_.constants.size + program_.placeholders.size));
+      for (int i = 0; i < program_.placeholders.size; ++i) {
+        const ir::ProgramPlaceholder& p = program_.placeholders[i];
+        if (!p.has_default) continue;
+        store_number(program_.type_of(p.slot).dtype, p.low, p.high,
+                     scalar(arena, program_.constants.size + i));
+      }
+    }
+    for (int i = 0; i < program_.constants.size; ++i) {
+      const ir::ConstantRecord& c = program_.constants[i];
+      if (c.is_array) continue;
+      const std::uint32_t* const words = program_.words.data + c.words.first;
+      store_number(program_.type_of(c.slot).dtype, words[0], words[1], scalar(arena, i),
+                   static_cast<std::int32_t>(words[2]), sizes);
+    }
+    SymbolSizes largest = sizes;
+    for (int i = 0; i < max_symbols; ++i) {
+      largest.of[i] = std::max(sizes.of[i], arena.planned_for.of[i]);
+    }
+    if (!(largest == arena.planned_for)) {
+      typeflow::detail::check_sizes(program_, largest);
+      arena.planned_for = largest;
+      ++arena.memory_number;
+    }
+    arena.sizes = sizes;
+    make_workspace(arena);
+  }
+
+  /// Finds addresses for a plan's places.
+  TYPEFLOW_COLD Binding& bind(Arena& arena, const Plan& plan) const {
+    Binding* binding = nullptr;
+    for (const std::unique_ptr<Binding>& known : arena.bindings) {
+      if (known->plan == &plan) binding = known.get();
+    }
+    if (binding == nullptr) {
+      binding = arena.bindings.emplace_back(std::make_unique<Binding>()).get();
+      binding->plan = &plan;
+    }
+    binding->memory = -1;  // until all is done
+    binding->layout = LayoutPlanner(program_, plan, arena.planned_for, keep_all_).run();
+    allocate(arena, binding->layout);
+    binding->own = Pool<void*>(plan.places.size(), nullptr);
+    for (int p = 0; p < plan.places.size(); ++p) {
+      const Place& place = plan.places[p];
+      if (place.kind == PlaceKind::temporary) {
+        binding->own[p] = at(arena.temporaries, place.device).data() + binding->layout.offset[p];
+      } else if (place.kind == PlaceKind::external) {
+        binding->own[p] = outside(arena, place.slot);
+      }
+    }
+    const int streams = streams_of(plan);
+    if (binding->streams == nullptr) {
+      binding->streams = std::make_unique<StreamState[]>(static_cast<std::size_t>(streams));
+      if (plan.events.size() > 0) {
+        binding->events =
+            std::make_unique<EventCount[]>(static_cast<std::size_t>(plan.events.size()));
+      }
+      binding->cells = Pool<std::int64_t>(plan.cells * plan.frames, 0);
+    }
+    for (int s = 0; s < streams; ++s) {
+      StreamState& state = binding->streams[s];
+      state.at = binding->own;
+      state.loops = Pool<LoopState>(plan.loops.size(), LoopState{});
+      state.waited = Pool<std::uint64_t>(plan.events.size(), 0);
+    }
+    binding->memory = arena.memory_number;
+    return *binding;
+  }
+
+  /// Memory for a layout, if the arena's is too small. It then moves, so that other plans are bound
+  /// anew before they run.
+  TYPEFLOW_COLD void allocate(Arena& arena, const Layout& layout) const {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const std::int64_t bytes = layout.bytes[d];
+      if (bytes <= arena.temporaries[d].size()) continue;
+      const std::int64_t limit = devices_[d].memory_limit;
+      if (limit > 0 && bytes > limit) {
+        typeflow::detail::over_limit(devices_[d].device, bytes, limit);
+      }
+      ++arena.memory_number;
+      try {
+        if (bytes == too_many) throw std::bad_alloc();
+        arena.temporaries[d] = AlignedBytes();
+        arena.temporaries[d] = AlignedBytes(bytes, *devices_[d].memory);
+      } catch (const std::bad_alloc&) {
+        typeflow::detail::no_memory_for_temporaries(program_, bytes, arena.planned_for);
+      }
+    }
+  }
+
+  TYPEFLOW_COLD void load_constant_arrays() {
+    array_of_.assign(static_cast<std::size_t>(program_.constants.size), nullptr);
+    std::int64_t bytes = 0;
+    const auto padded = [&](const ir::ConstantRecord& c) {
+      const Type& type = program_.type_of(c.slot);
+      const std::int64_t size = count_of(type.dims).coefficient * size_of(type.dtype);
+      return (size + memory_alignment - 1) / memory_alignment * memory_alignment;
+    };
+    for (const ir::ConstantRecord& c : program_.constants) bytes += c.is_array ? padded(c) : 0;
+    constant_arrays_ = AlignedBytes(bytes);
+    std::byte* next = constant_arrays_.data();
+    for (int i = 0; i < program_.constants.size; ++i) {
+      const ir::ConstantRecord& c = program_.constants[i];
+      if (!c.is_array) continue;
+      const DType dtype = program_.type_of(c.slot).dtype;
+      const std::int64_t count = count_of(program_.type_of(c.slot).dims).coefficient;
+      const std::uint32_t* const words = program_.words.data + c.words.first;
+      for (std::int64_t k = 0; k < count; ++k) {
+        std::byte* const place = next + k * size_of(dtype);
+        if (dtype == DType::string) {
+          store_string(words, count, k, place);
+        } else {
+          store_number(dtype, words[2 * k], words[2 * k + 1], place);
+        }
+      }
+      at(array_of_, i) = next;
+      next += padded(c);
+    }
+  }
+
+  /// Allocates workspaces for the arena's extents, where its own are too small.
+  TYPEFLOW_COLD void make_workspace(Arena& arena) const {
+    std::int64_t most = 0;
+    const ir::Step* largest = nullptr;
+    for (const ir::Step& step : program_.steps) {
+      const std::int64_t* const extents = arena.extents.data() + step.extents.first;
+      const std::int64_t bytes = kernels_[step.kernel].workspace(extents);
+      if (bytes > most) largest = &step;
+      most = std::max(most, bytes);
+    }
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (most <= arena.workspace[d].size()) continue;
+      try {
+        if (most == too_many) throw std::bad_alloc();
+        arena.workspace[d] = AlignedBytes(most, *devices_[d].memory);
+      } catch (const std::bad_alloc&) {
+        arena.sizes = no_sizes;
+        typeflow::detail::fail_step(
+            program_, *largest,
+            most == too_many
+                ? "its workspace has more bytes than 63 bits can count"
+                : "no memory for the " + std::to_string(most) + " bytes of its workspace");
+      }
+    }
+  }
+
+  const ir::ProgramView& program_;
+  const KernelEntry* kernels_;
+  std::span<const MachineDevice> devices_;
+  const std::vector<typeflow::detail::OpenVariable>& variables_;
+  bool keep_all_;
+  AlignedBytes constant_arrays_;
+  std::vector<std::byte*> array_of_;  // by constant
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::exec

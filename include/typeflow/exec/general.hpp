@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What engines need for programs with branches, loops or several devices. Only such programs refer
+// to it, so that others do not compile it.
+
+#include <cstdint>
+#include <span>
+
+#include "typeflow/exec/machine.hpp"
+#include "typeflow/lower/program.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+struct Plan;
+struct Arena;
+struct Binding;
+struct Execution;
+class Workers;
+
+struct General {
+  Plan (*plan)(const ir::ProgramView&, std::span<const MachineDevice>, std::span<const Id> steps);
+  void (*run)(const Execution&, Arena&, Binding&, std::uint64_t draw, Workers*);
+  Workers* (*start)(int count);
+  void (*stop)(Workers*);
+};
+const General& general();
+
+/// Whether a program needs it on every machine.
+constexpr bool is_general(const ir::ProgramView& program) {
+  if (program.controls.size > 0) return true;
+  for (const ir::Step& step : program.steps) {
+    if (!(step.device == cpu(0))) return true;
+  }
+  return false;
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+
+#ifndef TYPEFLOW_COMPILED
+#include "typeflow/exec/general.ipp"
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "typeflow/exec/executor.hpp"
+#include "typeflow/exec/general.hpp"
+#include "typeflow/exec/planner.hpp"
+#include "typeflow/exec/workers.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+TYPEFLOW_COLD TYPEFLOW_DEFINITION const General& general() {
+  static constexpr General functions = {
+      [](const ir::ProgramView& program, std::span<const MachineDevice> devices,
+         std::span<const Id> steps) { return Planner(program, devices, steps).run(); },
+      run_streams, [](int count) { return new Workers(count); },
+      [](Workers* workers) { delete workers; }};
+  return functions;
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::exec

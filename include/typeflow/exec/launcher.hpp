@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Calls a program's kernels.
+
+#include <cstdint>
+#include <functional>
+#include <new>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/machine.hpp"
+#include "typeflow/exec/plan.hpp"
+#include "typeflow/lower/kernel_call.hpp"
+#include "typeflow/runtime/checks.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+/// What all runs of a program share.
+struct Execution {
+  const ir::ProgramView& program;
+  const KernelEntry* kernels;
+  std::span<const MachineDevice> devices;
+  std::uint64_t seed;
+  bool check_finite;
+  const std::function<void(std::string_view)>& print;
+
+  const MachineDevice& device(int number) const {
+    return devices[static_cast<std::size_t>(number)];
+  }
+};
+
+/// Waits for the kernels that a stream was given.
+inline void finish(Stream* stream) {
+  if (stream != nullptr) stream->finish();
+}
+
+/// Copies between a host's memory and those of devices; null is the host's.
+TYPEFLOW_COLD inline void transfer(Memory* from_memory, const void* from, Memory* to_memory,
+                                   void* to, std::int64_t bytes) {
+  if (bytes <= 0 || from == to) return;
+  const bool from_host = from_memory == nullptr || from_memory->is_host();
+  const bool to_host = to_memory == nullptr || to_memory->is_host();
+  if (from_host && to_host) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else if (from_host) {
+    to_memory->copy_in(to, from, bytes);
+  } else if (to_host) {
+    from_memory->copy_out(to, from, bytes);
+  } else if (from_memory == to_memory) {
+    from_memory->copy(to, from, bytes);
+  } else {  // by way of the host
+    std::byte part[4096];
+    constexpr auto most = static_cast<std::int64_t>(sizeof part);
+    for (std::int64_t done = 0; done < bytes; done += most) {
+      const std::int64_t size = std::min(most, bytes - done);
+      from_memory->copy_out(part, static_cast<const std::byte*>(from) + done, size);
+      to_memory->copy_in(static_cast<std::byte*>(to) + done, part, size);
+    }
+  }
+}
+
+class Launcher {
+ public:
+  explicit Launcher(const Execution& execution) : execution_(execution) {}
+
+  /// Calls a kernel. Throws if it finds its data wrong.
+  void run(const Plan& plan, const Launch& launch, Arena& arena, void* const* at,
+           std::uint64_t draw, Failure& failure) const {
+    const ir::ProgramView& program = execution_.program;
+    const ir::Step& step = program.steps[launch.step];
+    const MachineDevice& device = execution_.device(launch.device);
+    void* operands[max_operands];
+    const int* const places = plan.operands.data() + launch.places.first;
+    for (int i = 0; i < launch.places.count; ++i) operands[i] = at[places[i]];
+    try {
+      const KernelEntry& kernel = execution_.kernels[step.kernel];
+      kernel.run({operands,
+                  arena.extents.data() + step.extents.first,
+                  program.words.data + step.words.first,
+                  arena.workspace[static_cast<std::size_t>(launch.device)].data(),
+                  device.stream,
+                  {execution_.seed, draw},
+                  kernel.description,
+                  &failure,
+                  launch.step,
+                  &arena.characters[static_cast<std::size_t>(launch.device)]});
+    } catch (const Error& error) {
+      typeflow::detail::fail_step(program, step, error.what());
+    } catch (const std::bad_alloc&) {
+      typeflow::detail::fail_step(program, step,
+                                  "no memory for what its kernel needs besides its operands");
+    }
+    const bool prints = program.kernels[step.kernel].prints;
+    if (execution_.check_finite || prints) {
+      finish(device.stream);
+      if (failure.what == 0) look(step, *device.memory, operands, arena, prints);
+    }
+    if (failure.what != 0) fail(arena, failure);
+  }
+
+  /// Throws the error that a kernel has reported.
+  [[noreturn]] TYPEFLOW_COLD void fail(const Arena& arena, Failure& failure) const {
+    const ir::ProgramView& program = execution_.program;
+    const ir::Step& step = program.steps[failure.step];
+    const KernelEntry& kernel = execution_.kernels[step.kernel];
+    if (kernel.explain == nullptr) typeflow::detail::fail_step(program, step, "its data is wrong");
+    const Error error = kernel.explain({nullptr,
+                                        arena.extents.data() + step.extents.first,
+                                        program.words.data + step.words.first,
+                                        nullptr,
+                                        nullptr,
+                                        {},
+                                        kernel.description,
+                                        &failure,
+                                        failure.step});
+    typeflow::detail::fail_step(program, step, error.what());
+  }
+
+ private:
+  static constexpr int max_operands = 96;
+
+  /// Looks at what a step has written.
+  TYPEFLOW_COLD void look(const ir::Step& step, Memory& memory, void** operands,
+                          const Arena& arena, bool prints) const {
+    std::vector<AlignedBytes> copies;
+    for (int i = step.inputs; i < step.operands.count && !memory.is_host(); ++i) {
+      const Id slot = execution_.program.operands[step.operands.first + i];
+      const std::int64_t bytes = arena.slot_bytes[static_cast<std::size_t>(slot)];
+      std::byte* const copy = copies.emplace_back(bytes).data();
+      transfer(&memory, operands[i], nullptr, copy, bytes);
+      operands[i] = copy;
+    }
+    if (execution_.check_finite) {
+      typeflow::detail::check_outputs(execution_.program, step, operands, arena.sizes);
+    }
+    if (prints) {
+      typeflow::detail::print_value(execution_.program, step, operands, arena.sizes,
+                                    execution_.print);
+    }
+  }
+
+  const Execution& execution_;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::exec

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The machine that a session runs on: a list of devices.
+//
+//   tf::Session<model> session(variables, {.devices = {{.threads = 1}, {.threads = 1}}});
+//
+// makes /cpu:0 and /cpu:1 of the processor, each with memory and threads of its own.
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "typeflow/core/device.hpp"
+#include "typeflow/core/error.hpp"
+#include "typeflow/exec/memory.hpp"
+#include "typeflow/lower/kernel_call.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET {
+
+/// The most devices of a session.
+inline constexpr int max_devices = 16;
+
+/// Settings of one virtual device of the processor.
+struct DeviceOptions {
+  /// Threads over which a kernel spreads its loops, besides the one that calls kernels.
+  int threads = 1;
+  /// The most bytes of tensors that a run may have on the device; 0: no limit.
+  std::int64_t memory_limit = 0;
+};
+
+/// The virtual devices /cpu:0, /cpu:1, ... of a session. None: one device, /cpu:0.
+class DeviceList {
+ public:
+  constexpr DeviceList() = default;
+  /// Error if there are more than max_devices.
+  DeviceList(std::initializer_list<DeviceOptions> devices) {
+    for (const DeviceOptions& device : devices) push(device);
+  }
+  /// `count` devices with these settings.
+  static DeviceList of(int count, const DeviceOptions& device = {}) {
+    DeviceList list;
+    for (int i = 0; i < count; ++i) list.push(device);
+    return list;
+  }
+
+  constexpr int size() const { return size_; }
+  constexpr const DeviceOptions& operator[](int i) const { return devices_[i]; }
+
+ private:
+  void push(const DeviceOptions& device) {
+    if (size_ == max_devices) {
+      throw Error("devices", "at most " + std::to_string(max_devices), "more");
+    }
+    devices_[size_++] = device;
+  }
+
+  DeviceOptions devices_[max_devices] = {};
+  int size_ = 0;
+};
+
+/// What a session constructs its target from.
+struct TargetOptions {
+  int threads = 1;  ///< for the loops of a kernel, where `devices` says nothing
+  DeviceList devices;
+};
+
+/// A device of a target.
+struct MachineDevice {
+  Device device;                  ///< its kind and number
+  Memory* memory = &host_memory;  ///< of its tensors, workspace and constants
+  Stream* stream = nullptr;       ///< is passed to kernels; may be null
+  std::int64_t memory_limit = 0;  ///< bytes of tensors in a run; 0: no limit
+};
+
+/// What a session says of a device.
+struct DeviceStatistics {
+  Device device;
+  std::int64_t memory_limit;  ///< 0: none
+  std::int64_t reserved;      ///< bytes that runs hold, also between runs
+  std::int64_t planned;       ///< bytes of tensors in the last run
+  std::int64_t lower_bound;   ///< the most bytes that live at one time in that run
+  std::int64_t allocations;   ///< calls of Memory::allocate so far
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Plans: what a run does, as a value.
+//
+// A plan has a list of instructions for each stream. A device has one stream. Instructions name
+// tensors by places: a tensor in the memory of one device. A plan has no addresses and no sizes, so
+// runs with other sizes of the symbols share it.
+//
+// Streams wait for one another by events. An event has one stream that signals it and one that
+// waits; both count, so that a pair of instructions in a loop needs one event.
+
+#include <cstdint>
+
+#include "typeflow/core/pool.hpp"
+#include "typeflow/lower/program.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+/// Stands for the host where a device is expected: tensors that are fed, constants, the store.
+inline constexpr int host = -1;
+
+enum class PlaceKind : std::uint8_t {
+  temporary,  ///< memory of the device's arena
+  external,   ///< memory of a feed, a constant or a variable
+  bound       ///< the memory of another place; instructions say which
+};
+
+/// A tensor in the memory of a device.
+struct Place {
+  PlaceKind kind;
+  Id slot;     ///< of the program: type and name
+  int device;  ///< in the machine's list; host
+  int scope;   ///< in Plan::scopes; of a temporary
+  int first;   ///< the time of the first write, of a temporary
+  int last;    ///< the time of the last use
+};
+
+/// A part of a plan with temporaries of its own: the plan itself, a loop, or an arm of a branch, on
+/// one device. What a scope takes lies in memory that its parent has from `first` to `last`.
+struct Scope {
+  int parent;  ///< none for a device's own
+  int device;
+  int step;  ///< of the branch, whose arms share memory, or of the loop
+  int first;
+  int last;
+  int frames;  ///< iterations that may overlap; each has its own copy of all temporaries
+};
+
+/// A kernel call.
+struct Launch {
+  Id step;
+  int device;
+  ir::Range places;  ///< in Plan::operands; as many as the step has operands
+  int scope;
+  int time;  ///< in the order in which the plan was made; a stream's launches are in this order
+};
+
+enum class Opcode : std::uint8_t {
+  launch,           ///< a: launch
+  copy,             ///< a: from, b: to
+  signal,           ///< a: event
+  wait,             ///< a: event
+  wait_iterations,  ///< a: event, b: loop: until the other stream lags by fewer than its frames
+  read,             ///< a: place of a number, b: cell, c: most (below 0: any)
+  jump,             ///< b: target
+  jump_unless,      ///< a: cell, b: target
+  select,           ///< a: cell, b: first of the targets in Plan::targets, c: their count
+  enter,            ///< a: loop, c: cell of the trip count
+  iterate,          ///< a: loop, b: target when the count is reached
+  check,            ///< a: loop: error if the count is reached
+  proceed,          ///< a: loop, b: target
+  leave,            ///< a: loop
+  frame,            ///< a: loop: the temporaries of the loop's next frame
+  bind,             ///< a: place, b: whose memory it gets
+  slice,            ///< a: place, b: whole, c: loop
+  alternate,        ///< a: place, b: result, c: other, d: loop
+  finish_state,     ///< a: result, b: other, c: initial value, d: loop
+  set_index,        ///< a: place, c: loop
+  set_count,        ///< a: place, c: loop
+  clear_rows,       ///< a: whole, b: row, c: loop
+};
+
+struct Instruction {
+  Opcode opcode;
+  int a;
+  int b;
+  int c;
+  int d;
+};
+
+/// What streams know of a loop.
+struct Loop {
+  Id step;
+  bool tested;    ///< by a condition, not counted
+  bool given;     ///< the trip count is in a cell
+  bool reversed;  ///< the last index first
+  bool draws;     ///< random numbers, those of an iteration by its index
+  int frames;
+  ir::Range frame_places;  ///< in Plan::frame_places
+  ir::StepExtent most;  ///< trip count; the most of a tested or given loop, or negative
+};
+
+struct Event {
+  int from;  ///< stream that signals
+  int to;    ///< stream that waits
+};
+
+/// A temporary of a loop with several frames: each frame has one.
+struct FramePlace {
+  int place;
+  int scope;  ///< of the loop, on the place's device
+};
+
+struct Plan {
+  Pool<Place> places;
+  Pool<Scope> scopes;
+  Pool<Launch> launches;
+  Pool<int> operands;               ///< places
+  Pool<Instruction> instructions;   ///< of all streams, one stream after the other
+  Pool<ir::Range> streams;          ///< in `instructions`; by device
+  Pool<Loop> loops;
+  Pool<Event> events;
+  Pool<int> targets;                ///< of `select`
+  Pool<FramePlace> frame_places;
+  Pool<int> home;                   ///< by slot: where a step leaves it; none if no step writes it
+  Pool<int> external;               ///< by slot: the place of PlaceKind::external; none
+  Pool<int> fed;                    ///< places of placeholders
+  int cells = 0;                    ///< numbers that streams decide by
+  int frames = 1;                   ///< the most of a loop
+  int used_streams = 0;             ///< streams that have instructions
+  int main_stream = 0;              ///< the one that the caller's thread runs
+  int duration = 0;                 ///< times
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::exec

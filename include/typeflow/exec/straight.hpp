@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Plans of programs without branches and loops on one device of the host: a list of launches.
+
+#include <span>
+
+#include "typeflow/exec/launcher.hpp"
+#include "typeflow/exec/plan.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+/// The place of a tensor of the host: fed, constant or a variable.
+TYPEFLOW_COLD inline int add_external(Plan& plan, const ir::ProgramView& program, Id slot) {
+  if (plan.external[slot] == none) {
+    plan.external[slot] = plan.places.push(
+        {PlaceKind::external, slot, host, none, 0, std::numeric_limits<int>::max()});
+    if (program.slots[slot].kind == ir::SlotKind::placeholder) plan.fed.push(plan.external[slot]);
+  }
+  return plan.external[slot];
+}
+
+/// The plan of some steps for a device whose memory is the host's.
+TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int device,
+                                        std::span<const Id> steps) {
+  Plan plan;
+  plan.home = Pool<int>(program.slots.size, none);
+  plan.external = Pool<int>(program.slots.size, none);
+  for (int d = 0; d <= device; ++d) plan.scopes.push({none, d, none, 0, 0, 1});
+  plan.main_stream = device;
+  for (const Id id : steps) {
+    const ir::Step& step = program.steps[id];
+    const int first = plan.operands.size();
+    for (int i = 0; i < step.operands.count; ++i) {
+      Id slot = program.operands[step.operands.first + i];
+      if (program.slots[slot].within != none) slot = program.slots[slot].within;
+      int place = plan.home[slot];
+      if (program.slots[slot].kind != ir::SlotKind::temporary) {
+        place = add_external(plan, program, slot);
+      } else if (place == none) {
+        place = plan.places.push(
+            {PlaceKind::temporary, slot, device, device, plan.duration, plan.duration});
+        plan.home[slot] = place;
+      }
+      if (plan.places[place].kind == PlaceKind::temporary) plan.places[place].last = plan.duration;
+      plan.operands.push(place);
+    }
+    plan.launches.push({id, device, {first, step.operands.count}, device, plan.duration++});
+  }
+  return plan;
+}
+
+/// Runs such a plan.
+inline void run_straight(const Launcher& launcher, Arena& arena, Binding& binding,
+                         std::uint64_t draw, Failure& failure) {
+  const Plan& plan = *binding.plan;
+  void* const* const at = binding.streams[0].at.data();
+  for (const Launch& launch : plan.launches) launcher.run(plan, launch, arena, at, draw, failure);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
