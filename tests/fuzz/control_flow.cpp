@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "support/host_tensors.hpp"
+#include "support/machines.hpp"
 #include "typeflow/control_flow.hpp"
+#include "typeflow/exec/explain.hpp"
+#include "typeflow/exec/planner.hpp"
 #include "typeflow/interpret/program.hpp"
 #include "typeflow/typeflow.hpp"
 
@@ -915,8 +918,41 @@ std::string check_control_flow(std::uint64_t seed, ControlSize size) {
   }
 }
 
+std::string check_devices(std::uint64_t seed, ControlSize size) {
+  try {
+    const ControlModel model(seed, size);
+    if (model.tensors.empty() && model.effects.empty() && model.gradients.empty()) return {};
+    const int devices = 1 + static_cast<int>(seed % 4);
+    const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed);
+    const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
+    tf::ir::FusionLimits limits;
+    limits.run = 1;
+    if (seed % 3 == 0) limits.members = 3;
+    tf::ir::ProgramInterpreter program(graph, 1, limits, machine.interpreted());
+    const std::string kind = "program on " + std::to_string(devices) + " devices";
+    return check_kind(kind.c_str(), program, model, seed);
+  } catch (const tf::Error& error) {
+    return std::string("error: ") + error.what();
+  }
+}
+
 std::string control_flow_text(std::uint64_t seed, ControlSize size) {
   return ControlModel(seed, size).text;
+}
+
+std::string plan_text(std::uint64_t seed, ControlSize size) {
+  const ControlModel model(seed, size);
+  const int devices = 1 + static_cast<int>(seed % 4);
+  const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed);
+  const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
+  tf::ir::FusionLimits limits;
+  limits.run = 1;
+  if (seed % 3 == 0) limits.members = 3;
+  const tf::ir::InterpretedProgram program(graph, {}, limits);
+  std::vector<tf::Id> steps;
+  for (tf::Id s = 0; s < main_steps(program.view()); ++s) steps.push_back(s);
+  const tf::exec::Plan plan = tf::exec::Planner(program.view(), machine.devices(), steps).run();
+  return explain(program.view(), machine.devices(), plan);
 }
 
 }  // namespace fuzz

@@ -20,7 +20,13 @@ struct ControlSize {
 /// empty if nothing does.
 std::string check_control_flow(std::uint64_t seed, ControlSize size = {});
 
+/// The same on one to four devices with random pins, some with memory that the host can't touch.
+std::string check_devices(std::uint64_t seed, ControlSize size = {});
+
 /// The statements of the graph of a seed.
 std::string control_flow_text(std::uint64_t seed, ControlSize size = {});
+
+/// The plan of check_devices for all steps.
+std::string plan_text(std::uint64_t seed, ControlSize size = {});
 
 }  // namespace fuzz

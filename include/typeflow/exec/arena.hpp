@@ -31,11 +31,11 @@ namespace typeflow::inline TYPEFLOW_TARGET::exec {
 
 /// Where a stream is in a loop.
 struct LoopState {
-  std::int64_t done;        ///< iterations
-  std::int64_t count;       ///< trip count; negative if none is known
-  std::int64_t index;       ///< of the iteration
-  std::uint64_t draw;       ///< of random numbers, outside of the loop
-  std::uint64_t begun;      ///< iterations in this run, over all times that the loop was entered
+  std::int64_t done;    ///< iterations
+  std::int64_t count;   ///< trip count; negative if none is known
+  std::int64_t index;   ///< of the iteration
+  std::uint64_t draw;   ///< of random numbers, outside of the loop
+  std::uint64_t begun;  ///< iterations in this run, over all times that the loop was entered
 };
 
 /// A count that one stream raises and others wait for.

@@ -45,8 +45,8 @@ struct BlockInputs {
 
 class Demand {
  public:
-  /// Error if a step is pinned to a device that the machine lacks, unless placement is soft: then it
-  /// runs on the first device of its kind, or else on the first device.
+  /// Error if a step is pinned to a device that the machine lacks, unless placement is soft: then
+  /// it runs on the first device of its kind, or else on the first device.
   TYPEFLOW_COLD Demand(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                        std::span<const Id> steps)
       : home(program.slots.size, host),

@@ -32,7 +32,7 @@ struct SharedRun {
   std::atomic<bool> stopped{false};
   std::atomic<int> running{0};  ///< streams of other threads
   std::atomic<int> present{0};  ///< the same, until they no longer touch this object
-  std::mutex mutex{};  // guards the error
+  std::mutex mutex{};           // guards the error
   std::exception_ptr error{};
   int error_time = INT_MAX;
 
@@ -171,9 +171,7 @@ class StreamRunner {
   std::int64_t bytes(Id slot) const {
     return run_.arena.slot_bytes[static_cast<std::size_t>(slot)];
   }
-  std::int64_t& cell(int c) {
-    return run_.binding.cells.items[c * plan_.frames + state_.frame];
-  }
+  std::int64_t& cell(int c) { return run_.binding.cells.items[c * plan_.frames + state_.frame]; }
   Memory* memory_of(int place) const {
     const int device = plan_.places.items[place].device;
     return device == host ? nullptr : execution_.device(device).memory;

@@ -124,8 +124,8 @@ class Launcher {
   static constexpr int max_operands = 96;
 
   /// Looks at what a step has written.
-  TYPEFLOW_COLD void look(const ir::Step& step, Memory& memory, void** operands,
-                          const Arena& arena, bool prints) const {
+  TYPEFLOW_COLD void look(const ir::Step& step, Memory& memory, void** operands, const Arena& arena,
+                          bool prints) const {
     std::vector<AlignedBytes> copies;
     for (int i = step.inputs; i < step.operands.count && !memory.is_host(); ++i) {
       const Id slot = execution_.program.operands[step.operands.first + i];

@@ -79,8 +79,7 @@ class LayoutPlanner {
     for (int s = 0; s < plan_.scopes.size(); ++s) {
       const Scope& scope = plan_.scopes[s];
       if (scope.parent == none) continue;
-      offset_of_scope_[s] =
-          checked_sum(offset_of_scope_[scope.parent], buffers_[region(s)].offset);
+      offset_of_scope_[s] = checked_sum(offset_of_scope_[scope.parent], buffers_[region(s)].offset);
     }
     out.offset = Pool<std::int64_t>(plan_.places.size(), -1);
     for (int p = 0; p < plan_.places.size(); ++p) {
@@ -102,14 +101,11 @@ class LayoutPlanner {
     std::int64_t offset;
   };
 
-  static std::int64_t times(std::int64_t bytes, int count) {
-    return checked_product(bytes, count);
-  }
+  static std::int64_t times(std::int64_t bytes, int count) { return checked_product(bytes, count); }
   const Type& type_of(int place) const { return program_.type_of(plan_.places[place].slot); }
   std::int64_t bytes_of(int place) const {
     const Type& type = type_of(place);
-    return aligned_size(
-        checked_product(count_of(type.dims).resolve(sizes_), size_of(type.dtype)));
+    return aligned_size(checked_product(count_of(type.dims).resolve(sizes_), size_of(type.dtype)));
   }
 
   /// Finds buffers for a step's results. A result takes the buffer of an operand that dies with it,
@@ -122,10 +118,10 @@ class LayoutPlanner {
     for (int o = step.inputs; o < step.operands.count; ++o) {
       const int out = places[o];
       if (plan_.places[out].kind != PlaceKind::temporary || buffer_of_[out] != none) continue;
-      const bool per_element = (kernel.element_stores >> (o - step.inputs) & 1u) != 0 &&
-                               !keep_all_ && plan_.places[out].scope == launch.scope &&
-                               program_.slots[program_.operands[step.operands.first + o]].within ==
-                                   none;
+      const bool per_element =
+          (kernel.element_stores >> (o - step.inputs) & 1u) != 0 && !keep_all_ &&
+          plan_.places[out].scope == launch.scope && plan_.places[out].first == launch.time &&
+          program_.slots[program_.operands[step.operands.first + o]].within == none;
       for (int i = 0; i < step.inputs && i < 32 && per_element; ++i) {
         if ((taken >> i & 1u) != 0 || !dies_here(launch, step, kernel, i, out)) continue;
         for (int k = 0; k < step.inputs && k < 32; ++k) {
@@ -164,9 +160,9 @@ class LayoutPlanner {
   TYPEFLOW_COLD void add_buffer(int p) {
     const Place& place = plan_.places[p];
     const std::int64_t bytes = bytes_of(p);
-    buffer_of_[p] = keep_all_ ? push(place.scope, {bytes, bytes, 0, forever, none, none, 0})
-                              : push(place.scope, {bytes, bytes, place.first, place.last, none,
-                                                   none, 0});
+    buffer_of_[p] = keep_all_
+                        ? push(place.scope, {bytes, bytes, 0, forever, none, none, 0})
+                        : push(place.scope, {bytes, bytes, place.first, place.last, none, none, 0});
   }
   int push(int scope, Buffer buffer) {
     buffer.next = first_of_scope_[scope];
@@ -195,8 +191,8 @@ class LayoutPlanner {
     buffer.last = std::max(buffer.last, scope.last);
   }
 
-  /// The numbers of a scope's buffers by size, the largest first, equal ones in order. A merge sort,
-  /// whose code is a fraction of std::sort's.
+  /// The numbers of a scope's buffers by size, the largest first, equal ones in order. A merge
+  /// sort, whose code is a fraction of std::sort's.
   TYPEFLOW_COLD Pool<int> largest_first(int scope) const {
     Pool<int> order;
     for (int b = first_of_scope_[scope]; b != none; b = buffers_[b].next) order.push(b);
@@ -211,8 +207,8 @@ class LayoutPlanner {
         int right = middle;
         for (int i = begin; i < end; ++i) {
           const bool from_left =
-              left < middle && (right == end || buffers_[order[left]].bytes >=
-                                                    buffers_[order[right]].bytes);
+              left < middle &&
+              (right == end || buffers_[order[left]].bytes >= buffers_[order[right]].bytes);
           merged[i] = order[from_left ? left++ : right++];
         }
       }

@@ -98,7 +98,7 @@ struct Loop {
   bool draws;     ///< random numbers, those of an iteration by its index
   int frames;
   ir::Range frame_places;  ///< in Plan::frame_places
-  ir::StepExtent most;  ///< trip count; the most of a tested or given loop, or negative
+  ir::StepExtent most;     ///< trip count; the most of a tested or given loop, or negative
 };
 
 struct Event {
@@ -116,21 +116,21 @@ struct Plan {
   Pool<Place> places;
   Pool<Scope> scopes;
   Pool<Launch> launches;
-  Pool<int> operands;               ///< places
-  Pool<Instruction> instructions;   ///< of all streams, one stream after the other
-  Pool<ir::Range> streams;          ///< in `instructions`; by device
+  Pool<int> operands;              ///< places
+  Pool<Instruction> instructions;  ///< of all streams, one stream after the other
+  Pool<ir::Range> streams;         ///< in `instructions`; by device
   Pool<Loop> loops;
   Pool<Event> events;
-  Pool<int> targets;                ///< of `select`
+  Pool<int> targets;  ///< of `select`
   Pool<FramePlace> frame_places;
-  Pool<int> home;                   ///< by slot: where a step leaves it; none if no step writes it
-  Pool<int> external;               ///< by slot: the place of PlaceKind::external; none
-  Pool<int> fed;                    ///< places of placeholders
-  int cells = 0;                    ///< numbers that streams decide by
-  int frames = 1;                   ///< the most of a loop
-  int used_streams = 0;             ///< streams that have instructions
-  int main_stream = 0;              ///< the one that the caller's thread runs
-  int duration = 0;                 ///< times
+  Pool<int> home;        ///< by slot: where a step leaves it; none if no step writes it
+  Pool<int> external;    ///< by slot: the place of PlaceKind::external; none
+  Pool<int> fed;         ///< places of placeholders
+  int cells = 0;         ///< numbers that streams decide by
+  int frames = 1;        ///< the most of a loop
+  int used_streams = 0;  ///< streams that have instructions
+  int main_stream = 0;   ///< the one that the caller's thread runs
+  int duration = 0;      ///< times
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::exec

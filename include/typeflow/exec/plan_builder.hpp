@@ -84,8 +84,16 @@ class PlanBuilder {
       } else if (kind == ir::SlotKind::placeholder || kind == ir::SlotKind::constant) {
         place = from_host(slot, device);
       } else {
-        throw Error("internal error", "slot " + std::to_string(slot) + " is not on " +
-                                          "device " + std::to_string(device));
+        const Id step = program_.slots[slot].step;
+        Message what{};
+        if (step != none) {
+          what << "the result of ";
+          print_step(what, program_, program_.steps[step]);
+        } else {
+          what << "slot " << slot;
+        }
+        what << " is not on device " << device;
+        throw Error("internal error", std::string(what.view()));
       }
     }
     if (place < pending_.size() && pending_[place] != none) {
@@ -175,6 +183,12 @@ class PlanBuilder {
 
   /// Puts the streams together.
   TYPEFLOW_COLD Plan finish() {
+    // The host can't have a fetched tensor computed in its own buffer: it is copied at the end.
+    for (const ir::ProgramName& name : program_.names) {
+      const int place = name.slot == none ? none : plan.home[name.slot];
+      if (place == none || plan.places[place].kind != PlaceKind::temporary) continue;
+      if (!is_host(plan.places[place].device)) plan.places[place].last = forever;
+    }
     for (int e = 0; e < count; ++e) {
       Pool<Instruction>* const parts[] = {&sends_[e], &waits_[e], &streams[e], &finals_[e]};
       const int offset = plan.instructions.size() + sends_[e].size() + waits_[e].size();
@@ -200,10 +214,10 @@ class PlanBuilder {
     return std::move(plan);
   }
 
-  const int count;                        ///< of devices
+  const int count;  ///< of devices
   Plan plan;
-  int now = 0;                            ///< counts instructions
-  int scope[max_devices] = {};            ///< by device: where temporaries go at present
+  int now = 0;                  ///< counts instructions
+  int scope[max_devices] = {};  ///< by device: where temporaries go at present
   Pool<Instruction> streams[max_devices];
 
  private:
@@ -242,9 +256,7 @@ class PlanBuilder {
     return place;
   }
 
-  TYPEFLOW_COLD int external(Id slot) {
-    return add_external(plan, program_, slot);
-  }
+  TYPEFLOW_COLD int external(Id slot) { return add_external(plan, program_, slot); }
   /// A constant or a fed tensor.
   TYPEFLOW_COLD int from_host(Id slot, int device) {
     const int outside = external(slot);
@@ -285,13 +297,13 @@ class PlanBuilder {
   const ir::ProgramView& program_;
   std::span<const MachineDevice> devices_;
   const Demand& demand_;
-  Pool<int> at_;           // by slot and device
+  Pool<int> at_;  // by slot and device
   Pool<Set> log_;
-  Pool<int> pending_;      // by place: the event of a copy whose reader has not waited yet
-  Pool<int> known_;        // by stream and other stream: the time up to which it has seen its work
+  Pool<int> pending_;  // by place: the event of a copy whose reader has not waited yet
+  Pool<int> known_;    // by stream and other stream: the time up to which it has seen its work
   Pool<int> event_time_;
-  Pool<int> event_known_;  // by event and stream: known_ of the signalling stream
-  Pool<int> done_;         // by step: when it has been given to its streams
+  Pool<int> event_known_;                  // by event and stream: known_ of the signalling stream
+  Pool<int> done_;                         // by step: when it has been given to its streams
   Pool<Instruction> sends_[max_devices];   // before all else: copies from the host and to others
   Pool<Instruction> waits_[max_devices];   // then: for those copies
   Pool<Instruction> finals_[max_devices];  // after all else

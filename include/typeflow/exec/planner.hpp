@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes plans: walks a program's steps, with the blocks of branches and loops, and gives each to its
-// stream.
+// Makes plans: walks a program's steps, with the blocks of branches and loops, and gives each to
+// its stream.
 
 #include <cstdint>
 #include <span>
@@ -59,12 +59,12 @@ class Planner {
       const Id slot = demand_.operand(step, i);
       if (i >= step.inputs) check_home(step, slot, device);
       places.push(i < step.inputs ? out_.operand(slot, device) : out_.output(slot, device));
-      out_.touch(places.back());
     }
+    for (const int place : places) out_.touch(place);
     const int first = out_.plan.operands.size();
     for (const int place : places) out_.plan.operands.push(place);
-    const int launch = out_.plan.launches.push(
-        {id, device, {first, places.size()}, out_.scope[device], out_.now});
+    const int launch =
+        out_.plan.launches.push({id, device, {first, places.size()}, out_.scope[device], out_.now});
     out_.emit(device, Opcode::launch, launch);
     for (int i = step.inputs; i < step.operands.count; ++i) {
       const Id slot = demand_.operand(step, i);
@@ -94,6 +94,7 @@ class Planner {
     const BlockInputs inputs{control};
     members_of(id, [&](int e) { wait_for_others(id, step, e); });
     drop_assigned(step);
+    make_results(control);
     const int outer = out_.enter_block();
     give_captures(step, control, inputs);
     const Id outside_before = last_outside_;
@@ -111,6 +112,16 @@ class Planner {
     out_.leave_block(outer);
     drop_assigned(step);
     send_results(control);
+  }
+  /// Places for what the step writes besides variables.
+  TYPEFLOW_COLD void make_results(const ir::ControlRecord& control) {
+    for (const ir::Range& slots : {control.results, control.others}) {
+      for (int i = 0; i < slots.count; ++i) {
+        const Id slot = demand_.listed(slots, i);
+        if (slot != none) out_.output(slot, demand_.home[slot]);
+      }
+    }
+    if (control.done != none) out_.output(control.done, demand_.home[control.done]);
   }
   template <class F>
   void members_of(Id step, const F& f) const {
@@ -181,10 +192,6 @@ class Planner {
     const bool chooses = control.kind == ir::ControlKind::branch;
     const int arms = control.blocks.count;
     const int device = demand_.device_of(id);
-    for (int i = 0; i < control.results.count; ++i) {
-      const Id slot = demand_.listed(control.results, i);
-      if (slot != none) out_.output(slot, demand_.home[slot]);
-    }
     int targets[max_devices] = {};
     if (chooses) {
       const int cell = read(id, demand_.operand(step, 0), arms - 1);
@@ -361,13 +368,17 @@ class Planner {
       if (tested) out_.streams[e][exits[m]].b = end;
       ++m;
     });
+    if (tested && several) {  // the condition that did not hold was an iteration, too
+      members_of(id, [&](int e) { out_.emit(e, Opcode::signal, ends[e]); });
+    }
     --loops_;
     out_.leave_block(mark);
     leave_scopes(id);
     out_.forget(before);
     for (int i = control.states; i < body.results.count && given; ++i) {
       const Id slot = demand_.listed(body.results, i);
-      if (slot != none) out_.emit(demand_.home[slot], Opcode::clear_rows, wholes[i - control.states], slot, loop);
+      if (slot != none)
+        out_.emit(demand_.home[slot], Opcode::clear_rows, wholes[i - control.states], slot, loop);
     }
     if (control.done != none) {
       const int place = out_.output(control.done, demand_.home[control.done]);

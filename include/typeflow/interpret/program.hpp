@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "typeflow/interpret/interpret.hpp"
+#include "typeflow/interpret/kernel.hpp"
 #include "typeflow/lower/compile.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/runtime/target.hpp"
@@ -31,13 +32,14 @@ class InterpretedProgram {
  public:
   /// Error if the model has a mistake.
   explicit InterpretedProgram(const Graph& graph, const Request& request = {},
-                              const FusionLimits& limits = {});
+                              const FusionLimits& limits = {},
+                              void (*run)(const KernelCall&) = &interpret_kernel);
   ~InterpretedProgram();
   InterpretedProgram(const InterpretedProgram&) = delete;
   InterpretedProgram& operator=(const InterpretedProgram&) = delete;
 
   ProgramView view() const { return view_of(pools_); }
-  /// For each kernel, code that interprets its description.
+  /// For each kernel, `run` with its description.
   const KernelEntry* kernels() const { return entries_.data(); }
   const ProgramPools& pools() const { return pools_; }
 
@@ -46,15 +48,22 @@ class InterpretedProgram {
   std::vector<KernelEntry> entries_;
 };
 
+/// What interpreted programs run on. The devices must outlive them.
+struct InterpretedMachine {
+  std::span<const MachineDevice> devices = TargetView::host_devices;
+  void (*run)(const KernelCall&) = &interpret_kernel;  ///< all kernels; their description follows
+};
+
 /// Runs one graph's programs, any number of times. The graph must outlive it and not change.
 class ProgramInterpreter {
  public:
-  /// A graph as traced; it may be one for debugging (Mode::debug). The devices must outlive it.
+  /// A graph as traced; it may be one for debugging (Mode::debug). What is pinned to a device that
+  /// the machine lacks runs on another one.
   explicit ProgramInterpreter(const Graph& graph, std::uint64_t seed = 0,
                               const FusionLimits& limits = {},
-                              std::span<const MachineDevice> devices = TargetView::host_devices);
+                              const InterpretedMachine& machine = {});
   explicit ProgramInterpreter(Graph&&, std::uint64_t = 0, const FusionLimits& = {},
-                              std::span<const MachineDevice> = {}) = delete;
+                              const InterpretedMachine& = {}) = delete;
   ~ProgramInterpreter();
   ProgramInterpreter(const ProgramInterpreter&) = delete;
   ProgramInterpreter& operator=(const ProgramInterpreter&) = delete;

@@ -19,8 +19,8 @@ namespace typeflow::inline TYPEFLOW_TARGET::ir {
 class ProgramInterpreter::Parts {
  public:
   Parts(const Graph& graph, std::uint64_t seed, const FusionLimits& limits,
-        std::span<const MachineDevice> devices)
-      : graph_(graph), seed_(seed), limits_(limits), devices_(devices), main_(part({})) {}
+        const InterpretedMachine& machine)
+      : graph_(graph), seed_(seed), limits_(limits), machine_(machine), main_(part({})) {}
 
   std::vector<HostTensor> run(const std::vector<std::string>& fetches, const HostTensors& feeds,
                               HostTensors& store, std::uint64_t first_draw) {
@@ -66,11 +66,11 @@ class ProgramInterpreter::Parts {
   /// A program and its engine.
   struct Part {
     Part(const Graph& graph, const Request& request, const FusionLimits& limits,
-         std::span<const MachineDevice> devices, Variables& store, Variables& states,
+         const InterpretedMachine& machine, Variables& store, Variables& states,
          const EngineOptions& options)
-        : program(graph, request, limits),
-          engine(program.view(), TargetView{program.kernels(), devices, &exec::general()}, store,
-                 states, options) {}
+        : program(graph, request, limits, machine.run),
+          engine(program.view(), TargetView{program.kernels(), machine.devices, &exec::general()},
+                 store, states, options) {}
     InterpretedProgram program;
     Engine engine;
   };
@@ -86,8 +86,9 @@ class ProgramInterpreter::Parts {
       for (const Id name : key.second) request.feeds.push(traced_name(name));
       EngineOptions options;
       options.seed = seed_;
+      options.soft_placement = true;
       options.keep_all = has(graph_.mode(), Mode::debug);
-      found = std::make_unique<Part>(graph_, request, limits_, devices_, store_, states_, options);
+      found = std::make_unique<Part>(graph_, request, limits_, machine_, store_, states_, options);
     }
     return *found;
   }
@@ -208,7 +209,7 @@ class ProgramInterpreter::Parts {
   const Graph& graph_;
   std::uint64_t seed_;
   FusionLimits limits_;
-  std::span<const MachineDevice> devices_;
+  InterpretedMachine machine_;
   Variables store_;
   Variables states_;
   std::map<Key, std::unique_ptr<Part>> parts_;
@@ -217,20 +218,20 @@ class ProgramInterpreter::Parts {
 
 TYPEFLOW_DEFINITION InterpretedProgram::InterpretedProgram(const Graph& graph,
                                                            const Request& request,
-                                                           const FusionLimits& limits)
+                                                           const FusionLimits& limits,
+                                                           void (*run)(const KernelCall&))
     : pools_(compile(Graph(graph), request, limits)) {
   if (!pools_.error.empty()) throw Error(std::string(pools_.error.view()));
   for (const KernelSpec& kernel : pools_.specs) {
-    entries_.push_back(
-        {&interpret_kernel, [](const std::int64_t*) { return std::int64_t{0}; }, &kernel});
+    entries_.push_back({run, [](const std::int64_t*) { return std::int64_t{0}; }, &kernel});
   }
 }
 TYPEFLOW_DEFINITION InterpretedProgram::~InterpretedProgram() {}
 
 TYPEFLOW_DEFINITION ProgramInterpreter::ProgramInterpreter(const Graph& graph, std::uint64_t seed,
                                                            const FusionLimits& limits,
-                                                           std::span<const MachineDevice> devices)
-    : parts_(new Parts(graph, seed, limits, devices)) {}
+                                                           const InterpretedMachine& machine)
+    : parts_(new Parts(graph, seed, limits, machine)) {}
 TYPEFLOW_DEFINITION ProgramInterpreter::~ProgramInterpreter() { delete parts_; }
 
 TYPEFLOW_DEFINITION std::vector<HostTensor> ProgramInterpreter::run(

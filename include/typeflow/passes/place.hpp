@@ -4,8 +4,8 @@
 // Placement: every operation gets a device before anything is shared or fused. So pinning an
 // operation to the device where it would run anyway changes neither kernels nor bits.
 //
-//   - A pinned operation runs where it is pinned.
-//   - An operation that assigns a variable runs on the variable's device.
+//   - An operation that assigns a variable runs on the variable's device, whatever its pin is.
+//   - Any other pinned operation runs where it is pinned.
 //   - An operation without a pin runs on the device of its inputs, if they agree. Constants, fed
 //     tensors, and what a loop hands to its body say nothing.
 //   - All others run on /cpu:0, where variables without a pin are, too.
@@ -40,13 +40,13 @@ constexpr void place(Graph& graph) {
   }
   for (Id id = 0; id < count; ++id) {
     Node& node = nodes[id];
-    if (node.device.kind != DeviceKind::any) continue;
-    if (one_device || node.op->kind == Kind::source) {
+    const Kind kind = node.op->kind;
+    if (one_device) {
       node.device = cpu(0);
-    } else if (writes_variable(node.op->kind)) {
+    } else if (writes_variable(kind) || kind == Kind::result) {
       node.device = nodes[graph.values.items[graph.input(node, 0)].node].device;
-    } else {
-      node.device = device_of_inputs(graph, node);
+    } else if (node.device.kind == DeviceKind::any) {
+      node.device = kind == Kind::source ? cpu(0) : device_of_inputs(graph, node);
     }
   }
 }

@@ -14,13 +14,13 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/name_distance.hpp"
+#include "typeflow/exec/memory.hpp"
 #include "typeflow/lower/selection.hpp"
 #include "typeflow/runner/engine_runner.hpp"
 #include "typeflow/runner/interface.hpp"
 #include "typeflow/runner/tensors.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/engine.hpp"
-#include "typeflow/exec/memory.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {
 

@@ -63,8 +63,8 @@ class PlanList {
   };
   const exec::Plan* find(std::span<const Id> steps) const {
     const Entry* entry = first_.load(std::memory_order_acquire);
-    while (entry != nullptr && !std::equal(steps.begin(), steps.end(), entry->steps.begin(),
-                                           entry->steps.end())) {
+    while (entry != nullptr &&
+           !std::equal(steps.begin(), steps.end(), entry->steps.begin(), entry->steps.end())) {
       entry = entry->next;
     }
     return entry != nullptr ? &entry->plan : nullptr;
@@ -90,7 +90,7 @@ class Engine::Parts {
         states_(states),
         draws_(writable != nullptr ? *writable : states),
         options_(options),
-        execution_{program_,     target_.kernels,       target_.devices,
+        execution_{program_,     target_.kernels,      target_.devices,
                    options.seed, options.check_finite, options_.print},
         launcher_(execution_),
         binder_(program_, target_.kernels, target_.devices, variables_, options.keep_all) {
@@ -147,13 +147,15 @@ class Engine::Parts {
       throw refuse("is a tensor of strings: give it a name, and fetch it");
     }
     const Arena* const arena = arenas_.last();
-    if (arena == nullptr || arena->last == nullptr) throw Error("value", "no run has been made yet");
+    if (arena == nullptr || arena->last == nullptr)
+      throw Error("value", "no run has been made yet");
     const Binding& binding = *arena->last;
     const exec::Plan& plan = *binding.plan;
     const int place = plan.home[slot] != none ? plan.home[slot] : plan.external[slot];
     if (place == none) throw refuse("the last run did not compute it");
     const int device = plan.places[place].device;
-    const exec::StreamState& stream = binding.streams[device == exec::host ? 0 : stream_of(plan, device)];
+    const exec::StreamState& stream =
+        binding.streams[device == exec::host ? 0 : stream_of(plan, device)];
     HostTensor out = host_tensor(type.dtype, resolve(type.dims, arena->sizes));
     const std::int64_t bytes = arena->slot_bytes[static_cast<std::size_t>(slot)];
     const AlignedBytes copy(bytes);
@@ -252,7 +254,8 @@ class Engine::Parts {
     }
   }
 
-  /// The place of a fetched tensor that steps compute; none for a fed one, a constant or a variable.
+  /// The place of a fetched tensor that steps compute; none for a fed one, a constant or a
+  /// variable.
   int computed(const exec::Plan& plan, const FetchTarget& fetch) const {
     const Id slot = program_.names[fetch.name].slot;
     return program_.slots[slot].kind == ir::SlotKind::temporary ? plan.home[slot] : none;
@@ -270,8 +273,8 @@ class Engine::Parts {
   void execute(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
                std::span<const FetchTarget> fetches, std::uint64_t draw) {
     const exec::Plan& plan = *binding.plan;
-    // A fetched temporary is computed in the caller's buffer, if its device can write there. Fetched
-    // tensors that are given are copied before the first step.
+    // A fetched temporary is computed in the caller's buffer, if its device can write there.
+    // Fetched tensors that are given are copied before the first step.
     struct Redirected {
       const Parts& parts;
       Binding& binding;
@@ -426,9 +429,10 @@ TYPEFLOW_DEFINITION Engine& OtherEngines::get(const ir::ProgramView& program, Ma
   return *made->engine;
 }
 
-TYPEFLOW_COLD TYPEFLOW_DEFINITION TargetOptions
-target_options(int threads, const DeviceList& devices, std::string_view call,
-               const std::source_location* at) {
+TYPEFLOW_COLD TYPEFLOW_DEFINITION TargetOptions target_options(int threads,
+                                                               const DeviceList& devices,
+                                                               std::string_view call,
+                                                               const std::source_location* at) {
   const auto checked = [&](int requested) {
     if (requested < 0) {
       std::string where(call);

@@ -19,7 +19,8 @@ class SerialCpuTarget {
   explicit SerialCpuTarget(const TargetOptions& options = {}) {
     count_ = options.devices.size() > 0 ? options.devices.size() : 1;
     for (int i = 0; i < count_; ++i) {
-      const DeviceOptions device = options.devices.size() > 0 ? options.devices[i] : DeviceOptions{};
+      const DeviceOptions device =
+          options.devices.size() > 0 ? options.devices[i] : DeviceOptions{};
       devices_[i] = {cpu(i), &host_memory, nullptr, device.memory_limit};
     }
   }

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "typeflow/core/device.hpp"
-#include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/exec/general.hpp"
 #include "typeflow/exec/machine.hpp"
+#include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/lower/kernel_types.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -21,8 +21,8 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 /// The concept of a target. It also has code for every kernel type (lower/kernel_types.hpp), as a
 /// constant, which may depend on the kind of device that the model names:
 ///   template <class Kernel, DeviceKind D> static constexpr KernelEntry kernel;
-/// A session constructs its target from its options, and asks for the devices once for each program.
-/// They must live as long as the target.
+/// A session constructs its target from its options, and asks for the devices once for each
+/// program. They must live as long as the target.
 template <class T>
 concept TargetType = std::constructible_from<T, const TargetOptions&> && requires(T& target) {
   /// The devices on which its kernels run; at most max_devices.

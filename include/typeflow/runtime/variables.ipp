@@ -15,9 +15,9 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/name_distance.hpp"
 #include "typeflow/core/philox.hpp"
+#include "typeflow/exec/memory.hpp"
 #include "typeflow/runtime/elements.hpp"
 #include "typeflow/runtime/initial_values.hpp"
-#include "typeflow/exec/memory.hpp"
 #include "typeflow/runtime/variables.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::detail {

@@ -15,6 +15,7 @@
 #include <typeflow/lower/dependencies.hpp>
 
 #include "fuzz/model.hpp"
+#include "support/plan_memory.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Targets from outside of the library: with memory, queues, kernels and devices of their own. What
+// Targets from outside of the library: with memory, streams, kernels and devices of their own. What
 // a model computes on them are the bits that it computes on the library's own.
 
 #include <doctest/doctest.h>
@@ -157,10 +157,10 @@ class CountingMemory final : public tf::Memory {
   std::int64_t used = 0;
 };
 
-/// A queue that counts the kernels it is given, and has them run by threads.
-class CountingQueue final : public tf::simd::Executor {
+/// A stream that counts the kernels it is given, and has them run by threads.
+class CountingStream final : public tf::simd::Executor {
  public:
-  explicit CountingQueue(int threads) : threads_(threads) {}
+  explicit CountingStream(int threads) : threads_(threads) {}
   void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
     ++loops;
     threads_.executor()->run(count, grain, task, context);
@@ -183,29 +183,31 @@ constexpr tf::KernelEntry with_run(void (*run)(const tf::KernelCall&)) {
 /// The CPU, but each kernel is counted, and so is the memory.
 class Counting {
  public:
-  explicit Counting(int threads) : queue_(threads) {}
+  explicit Counting(const tf::TargetOptions& options) : stream_(options.threads) {
+    device_ = {tf::cpu(0), memory_, &stream_};
+  }
 
   template <class Kernel, tf::DeviceKind>
   static constexpr tf::KernelEntry kernel = with_run<Kernel>([](const tf::KernelCall& call) {
-    ++static_cast<CountingQueue*>(call.queue)->kernels;
+    ++static_cast<CountingStream*>(call.stream)->kernels;
     tf::CpuTarget<>::kernel<Kernel>.run(call);
   });
 
-  std::span<const tf::Device> devices() const { return tf::TargetView::host_devices; }
-  CountingMemory& memory() { return *memory_; }
-  CountingQueue* queue() { return &queue_; }
+  std::span<const tf::MachineDevice> devices() const { return {&device_, 1}; }
+  CountingStream* stream() { return &stream_; }
 
   /// Outlives the target: what is in use then has not been given back.
   static inline CountingMemory* memory_ = nullptr;
 
  private:
-  CountingQueue queue_;
+  CountingStream stream_;
+  tf::MachineDevice device_;
 };
 static_assert(tf::TargetType<Counting> && tf::TargetType<tf::CpuTarget<>>);
 static_assert(!tf::TargetType<int> && !tf::TargetType<xsimd::default_arch>);
 
-/// A queue on which nothing happens before somebody waits for it.
-class Deferred final : public tf::Queue {
+/// A stream on which nothing happens before somebody waits for it.
+class Deferred final : public tf::Stream {
  public:
   void push(const tf::KernelEntry& kernel, int operands, const tf::KernelCall& call) {
     const std::lock_guard lock(mutex_);
@@ -215,7 +217,7 @@ class Deferred final : public tf::Queue {
     const std::lock_guard lock(mutex_);
     for (Launch& launch : launches_) {
       launch.call.operands = launch.operands.data();
-      launch.call.queue = nullptr;
+      launch.call.stream = nullptr;
       launch.kernel->run(launch.call);
       ++finished;
     }
@@ -255,20 +257,20 @@ inline constexpr int operands_of<tf::ir::CustomKernel<O, In, Out>> = loads_of<In
 /// A target that returns from kernels before they have run, as a GPU does.
 class Asynchronous {
  public:
-  explicit Asynchronous(int) {}
+  explicit Asynchronous(const tf::TargetOptions&) {}
 
   template <class Kernel, tf::DeviceKind>
   static constexpr tf::KernelEntry kernel = with_run<Kernel>([](const tf::KernelCall& call) {
-    static_cast<Deferred*>(call.queue)
+    static_cast<Deferred*>(call.stream)
         ->push(tf::CpuTarget<>::kernel<Kernel>, operands_of<Kernel>, call);
   });
 
-  std::span<const tf::Device> devices() const { return tf::TargetView::host_devices; }
-  tf::Memory& memory() const { return tf::host_memory; }
-  Deferred* queue() { return &queue_; }
+  std::span<const tf::MachineDevice> devices() const { return {&device_, 1}; }
+  Deferred* stream() { return &stream_; }
 
  private:
-  Deferred queue_;
+  Deferred stream_;
+  tf::MachineDevice device_{.device = tf::cpu(0), .stream = &stream_};
 };
 
 /// Kernels of another kind for one of the operations.
@@ -313,10 +315,11 @@ class Pretended : public tf::CpuTarget<> {
     ++(D == tf::DeviceKind::gpu ? of_gpu : of_cpu);
     tf::CpuTarget<>::kernel<Kernel>.run(call);
   });
-  std::span<const tf::Device> devices() const { return devices_; }
+  std::span<const tf::MachineDevice> devices() const { return devices_; }
+  static constexpr bool is_host = true;
 
  private:
-  static constexpr tf::Device devices_[] = {tf::gpu(0), tf::cpu(0)};
+  static constexpr tf::MachineDevice devices_[] = {{tf::gpu(0)}, {tf::cpu(0)}};
 };
 
 constexpr void chained(tf::Graph& g) {
@@ -360,13 +363,13 @@ TEST_CASE("a target counts kernels, and gives the memory of arenas") {
     tf::Session<model, tf::training, Counting> session(variables, {.seed = 5, .threads = 2});
     CHECK(bits_of(session) == expected);
     const int steps = tf::ir::Lowering<model>::view.steps.size;
-    CHECK(session.target().queue()->kernels == 3 * steps);
-    CHECK(session.target().queue()->loops > 0);
+    CHECK(session.target().stream()->kernels == 3 * steps);
+    CHECK(session.target().stream()->loops > 0);
     CHECK(memory.used >= session.arena_bytes(7));
     const int allocations = memory.allocations;
     CHECK(allocations >= 2);
     session.run<"row_sums">(tf::feed<"x">(inputs()));
-    CHECK(session.target().queue()->kernels == 3 * steps + 1);
+    CHECK(session.target().stream()->kernels == 3 * steps + 1);
     CHECK(memory.allocations == allocations);
   }
   CHECK(memory.used == 0);
@@ -377,8 +380,8 @@ TEST_CASE("kernels may run after they have returned, until somebody waits") {
   tf::Variables variables;
   tf::Session<model, tf::training, Asynchronous> session(variables, {.seed = 5});
   CHECK(bits_of(session) == expected);
-  CHECK(session.target().queue()->finished == 3 * tf::ir::Lowering<model>::view.steps.size);
-  CHECK(session.target().queue()->waiting() == 0);
+  CHECK(session.target().stream()->finished == 3 * tf::ir::Lowering<model>::view.steps.size);
+  CHECK(session.target().stream()->waiting() == 0);
 }
 
 TEST_CASE("a run waits before it looks for NaN") {

@@ -15,8 +15,8 @@
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/typeflow.hpp>
 
-#include "support/plan_memory.hpp"
 #include "support/host_tensors.hpp"
+#include "support/plan_memory.hpp"
 
 namespace {
 

@@ -148,7 +148,8 @@ Drawn draw_large(std::uint64_t seed) {
 }
 
 template <class T>
-void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels, tf::Stream* stream) {
+void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
+           tf::Stream* stream) {
   const std::string text = d.text();
   INFO("seed ", seed, ", ", tf::name_of(tf::dtype_of<T>), ", ", text);
   constexpr tf::DType type = tf::dtype_of<T>;
