@@ -4,6 +4,7 @@
 // Branches, loops and scans: cond, switch_case, while_loop, fori_loop, scan, map, fold_left,
 // checkpointed.
 
+#include "typeflow/exec/all.hpp"
 #include "typeflow/ops/control/branch.hpp"
 #include "typeflow/ops/control/checkpoint.hpp"
 #include "typeflow/ops/control/loop.hpp"

@@ -44,7 +44,6 @@
 #include "typeflow/front/regularizers.hpp"
 #include "typeflow/front/scope.hpp"
 #include "typeflow/front/fold.hpp"
-#include "typeflow/front/placement.hpp"
 #include "typeflow/ops/random/random.hpp"
 #include "typeflow/ops/random/distributions.hpp"
 #include "typeflow/front/gradients.hpp"

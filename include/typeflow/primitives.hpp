@@ -4,6 +4,7 @@
 // The primitives of control flow, tf::primitives: Switch, Merge, Enter, Leave, NextIteration and
 // LoopCond. Not part of typeflow.hpp.
 
+#include "typeflow/exec/all.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/ops/control/primitives.hpp"
 #include "typeflow/passes/dataflow.hpp"

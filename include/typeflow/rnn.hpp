@@ -5,6 +5,7 @@
 // and stacks of cells, and functions that run them over sequences. Composed of other operations;
 // needs no other library than typeflow.hpp does.
 
+#include "typeflow/exec/all.hpp"
 #include "typeflow/rnn/attention.hpp"
 #include "typeflow/rnn/basic_rnn.hpp"
 #include "typeflow/rnn/bidirectional.hpp"

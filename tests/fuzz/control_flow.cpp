@@ -14,6 +14,7 @@
 #include "typeflow/control_flow.hpp"
 #include "typeflow/exec/explain.hpp"
 #include "typeflow/exec/planner.hpp"
+#include "typeflow/exec/simulate.hpp"
 #include "typeflow/interpret/program.hpp"
 #include "typeflow/typeflow.hpp"
 
@@ -929,6 +930,14 @@ std::string check_devices(std::uint64_t seed, ControlSize size) {
     limits.run = 1;
     if (seed % 3 == 0) limits.members = 3;
     tf::ir::ProgramInterpreter program(graph, 1, limits, machine.interpreted());
+    const tf::ir::ProgramView view = program.program().view();
+    std::vector<tf::Id> steps;
+    for (tf::Id s = 0; s < main_steps(view); ++s) steps.push_back(s);
+    const tf::exec::Plan plan = tf::exec::Planner(view, machine.devices(), steps).run();
+    tf::SymbolSizes sizes{};
+    sizes.of[0] = static_cast<std::int64_t>(seed % 3) + 1;
+    const std::string wrong = verify(view, machine.devices(), plan, sizes, 6);
+    if (!wrong.empty()) return "plan: " + wrong;
     const std::string kind = "program on " + std::to_string(devices) + " devices";
     return check_kind(kind.c_str(), program, model, seed);
   } catch (const tf::Error& error) {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "support.hpp"
+#include "typeflow/front/placement.hpp"
 
 template <class X, class D, class T, tf::Extent... E>
 inline constexpr bool is_on = std::is_same_v<X, tf::Expr<T, tf::Shape<E...>, D>>;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include <typeflow/devices.hpp>
 #include <typeflow/typeflow.hpp>
 
 namespace {

@@ -11,11 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "typeflow/core/characters.hpp"
@@ -59,27 +59,80 @@ inline constexpr SymbolSizes no_sizes = [] {
 
 /// A plan's addresses in an arena.
 struct Binding {
-  const Plan* plan = nullptr;
+  explicit Binding(const Plan& of) : plan(&of) {}
+  Binding(const Binding&) = delete;
+  Binding& operator=(const Binding&) = delete;
+  TYPEFLOW_COLD ~Binding() {
+    delete[] streams;
+    delete[] events;
+  }
+
+  const Plan* plan;
   std::int64_t memory = -1;  ///< Arena::memory_number when it was made
   Layout layout;
   Pool<void*> own;  ///< by place: its address, as the layout has it
-  std::unique_ptr<StreamState[]> streams;
-  std::unique_ptr<EventCount[]> events;
+  StreamState* streams = nullptr;  ///< owned
+  EventCount* events = nullptr;    ///< owned
   Pool<std::int64_t> cells;
+  Binding* next = nullptr;  ///< in the arena's list
+};
+
+/// What an engine's arenas have of the memory of a device.
+struct DeviceCounters {
+  std::atomic<std::int64_t> reserved{0};
+  std::atomic<std::int64_t> allocations{0};
+};
+
+/// Memory of an arena on a device, which counts itself.
+class CountedBytes {
+ public:
+  CountedBytes() = default;
+  CountedBytes(const CountedBytes&) = delete;
+  CountedBytes& operator=(const CountedBytes&) = delete;
+  TYPEFLOW_COLD ~CountedBytes() { release(); }
+
+  /// Bytes in place of those that it has; std::bad_alloc leaves none.
+  TYPEFLOW_COLD void allocate(std::int64_t bytes, Memory& memory, DeviceCounters& counters) {
+    if (bytes == too_many) throw std::bad_alloc();
+    release();
+    bytes_ = AlignedBytes(bytes, memory);
+    counters_ = &counters;
+    counters.reserved += bytes;
+    ++counters.allocations;
+  }
+  std::byte* data() const { return bytes_.data(); }
+  std::int64_t size() const { return bytes_.size(); }
+
+ private:
+  TYPEFLOW_COLD void release() {
+    if (counters_ != nullptr) counters_->reserved -= bytes_.size();
+    counters_ = nullptr;
+    bytes_ = AlignedBytes();
+  }
+
+  AlignedBytes bytes_;
+  DeviceCounters* counters_ = nullptr;
 };
 
 struct Arena {
   SymbolSizes sizes = no_sizes;
   SymbolSizes planned_for = no_sizes;    ///< the largest of each symbol so far
   std::int64_t memory_number = 0;        ///< counts how often memory has moved
-  std::vector<std::int64_t> extents;     ///< of the program, for `sizes`
-  std::vector<std::int64_t> slot_bytes;  ///< by slot, for `sizes`; empty if no plan needs them
-  std::array<AlignedBytes, max_devices> temporaries;
-  std::array<AlignedBytes, max_devices> workspace;
+  Pool<std::int64_t> extents;            ///< of the program, for `sizes`
+  Pool<std::int64_t> slot_bytes;         ///< by slot, for `sizes`
+  std::array<CountedBytes, max_devices> temporaries;
+  std::array<CountedBytes, max_devices> workspace;
   AlignedBytes scalars;  ///< constants, then defaults of placeholders
   std::array<Characters, max_devices> characters;
-  std::vector<std::unique_ptr<Binding>> bindings;
-  Binding* last = nullptr;  ///< of the last run
+  Binding* bindings = nullptr;  ///< a list, owned
+  Binding* last = nullptr;      ///< of the last run
+
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  TYPEFLOW_COLD ~Arena() {
+    while (bindings != nullptr) delete std::exchange(bindings, bindings->next);
+  }
 };
 
 /// The free arenas of an engine: as many as have run at once, at most 16.
@@ -160,14 +213,19 @@ class Binder {
     load_constant_arrays();
   }
 
-  /// Makes an arena ready for a run of a plan with these sizes.
-  Binding& prepare(Arena& arena, const Plan& plan, const SymbolSizes& sizes) const {
-    if (!(arena.sizes == sizes)) resize(arena, sizes);
-    for (const std::unique_ptr<Binding>& known : arena.bindings) {
+  /// Makes an arena ready for runs of these sizes. Error if 63 bits can't count what they take.
+  void resize(Arena& arena, const SymbolSizes& sizes) const {
+    if (!(arena.sizes == sizes)) measure(arena, sizes);
+  }
+  /// Finds addresses for a plan's tensors, of the arena's sizes.
+  Binding& prepare(Arena& arena, const Plan& plan) const {
+    for (Binding* known = arena.bindings; known != nullptr; known = known->next) {
       if (known->plan == &plan && known->memory == arena.memory_number) return *known;
     }
     return bind(arena, plan);
   }
+
+  const DeviceCounters& counters(std::size_t device) const { return counters_[device]; }
 
   /// Puts fed tensors in the place of their placeholders, and defaults for the others.
   void place_feeds(Binding& binding, std::span<const FedTensor> feeds) const {
@@ -202,17 +260,15 @@ class Binder {
   }
 
  private:
-  TYPEFLOW_COLD void resize(Arena& arena, const SymbolSizes& sizes) const {
+  TYPEFLOW_COLD void measure(Arena& arena, const SymbolSizes& sizes) const {
     arena.sizes = no_sizes;  // until all is done: an allocation may fail
-    arena.extents.resize(static_cast<std::size_t>(program_.extents.size));
-    for (int i = 0; i < program_.extents.size; ++i) {
-      at(arena.extents, i) = program_.extents[i].resolve(sizes);
-    }
-    arena.slot_bytes.resize(static_cast<std::size_t>(program_.slots.size));
-    for (Id i = 0; i < program_.slots.size; ++i) {
-      const Type& type = program_.type_of(i);
-      at(arena.slot_bytes, i) =
-          checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
+    arena.extents.clear();
+    for (const ir::StepExtent& extent : program_.extents) arena.extents.push(extent.resolve(sizes));
+    arena.slot_bytes.clear();
+    for (const ir::Slot& slot : program_.slots) {
+      const Type& type = program_.types[slot.type];
+      arena.slot_bytes.push(
+          checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype)));
     }
     if (arena.scalars.size() == 0) {
       arena.scalars = AlignedBytes(16 * (program_.constants.size + program_.placeholders.size));
@@ -245,17 +301,21 @@ class Binder {
 
   /// Finds addresses for a plan's places.
   TYPEFLOW_COLD Binding& bind(Arena& arena, const Plan& plan) const {
-    Binding* binding = nullptr;
-    for (const std::unique_ptr<Binding>& known : arena.bindings) {
-      if (known->plan == &plan) binding = known.get();
-    }
+    Binding* binding = arena.bindings;
+    while (binding != nullptr && binding->plan != &plan) binding = binding->next;
     if (binding == nullptr) {
-      binding = arena.bindings.emplace_back(std::make_unique<Binding>()).get();
-      binding->plan = &plan;
+      binding = new Binding(plan);
+      binding->next = std::exchange(arena.bindings, binding);
     }
     binding->memory = -1;  // until all is done
     binding->layout = LayoutPlanner(program_, plan, arena.planned_for, keep_all_).run();
-    allocate(arena, binding->layout);
+    try {
+      allocate(arena, binding->layout);
+    } catch (...) {
+      arena.planned_for = no_sizes;  // other sizes may fit
+      arena.sizes = no_sizes;
+      throw;
+    }
     binding->own = Pool<void*>(plan.places.size(), nullptr);
     for (int p = 0; p < plan.places.size(); ++p) {
       const Place& place = plan.places[p];
@@ -267,10 +327,9 @@ class Binder {
     }
     const int streams = streams_of(plan);
     if (binding->streams == nullptr) {
-      binding->streams = std::make_unique<StreamState[]>(static_cast<std::size_t>(streams));
+      binding->streams = new StreamState[static_cast<std::size_t>(streams)];
       if (plan.events.size() > 0) {
-        binding->events =
-            std::make_unique<EventCount[]>(static_cast<std::size_t>(plan.events.size()));
+        binding->events = new EventCount[static_cast<std::size_t>(plan.events.size())];
       }
       binding->cells = Pool<std::int64_t>(plan.cells * plan.frames, 0);
     }
@@ -296,9 +355,7 @@ class Binder {
       }
       ++arena.memory_number;
       try {
-        if (bytes == too_many) throw std::bad_alloc();
-        arena.temporaries[d] = AlignedBytes();
-        arena.temporaries[d] = AlignedBytes(bytes, *devices_[d].memory);
+        arena.temporaries[d].allocate(bytes, *devices_[d].memory, counters_[d]);
       } catch (const std::bad_alloc&) {
         typeflow::detail::no_memory_for_temporaries(program_, bytes, arena.planned_for);
       }
@@ -348,8 +405,7 @@ class Binder {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       if (most <= arena.workspace[d].size()) continue;
       try {
-        if (most == too_many) throw std::bad_alloc();
-        arena.workspace[d] = AlignedBytes(most, *devices_[d].memory);
+        arena.workspace[d].allocate(most, *devices_[d].memory, counters_[d]);
       } catch (const std::bad_alloc&) {
         arena.sizes = no_sizes;
         typeflow::detail::fail_step(
@@ -368,6 +424,7 @@ class Binder {
   bool keep_all_;
   AlignedBytes constant_arrays_;
   std::vector<std::byte*> array_of_;  // by constant
+  mutable std::array<DeviceCounters, max_devices> counters_;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::exec

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What engines need for programs with branches, loops or several devices. Only such programs refer
-// to it, so that others do not compile it.
+// What engines need for programs with branches, loops or several devices. Headers that such
+// programs include, like control_flow.hpp and devices.hpp, bring it (exec/all.hpp). So other programs
+// do not compile it.
 
 #include <cstdint>
 #include <span>
@@ -36,7 +37,3 @@ constexpr bool is_general(const ir::ProgramView& program) {
 }
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::exec
-
-#ifndef TYPEFLOW_COMPILED
-#include "typeflow/exec/general.ipp"
-#endif

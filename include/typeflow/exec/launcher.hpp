@@ -129,7 +129,7 @@ class Launcher {
     std::vector<AlignedBytes> copies;
     for (int i = step.inputs; i < step.operands.count && !memory.is_host(); ++i) {
       const Id slot = execution_.program.operands[step.operands.first + i];
-      const std::int64_t bytes = arena.slot_bytes[static_cast<std::size_t>(slot)];
+      const std::int64_t bytes = arena.slot_bytes[slot];
       std::byte* const copy = copies.emplace_back(bytes).data();
       transfer(&memory, operands[i], nullptr, copy, bytes);
       operands[i] = copy;

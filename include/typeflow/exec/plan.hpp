@@ -34,6 +34,9 @@ struct Place {
   int scope;   ///< in Plan::scopes; of a temporary
   int first;   ///< the time of the first write, of a temporary
   int last;    ///< the time of the last use
+  /// Steps may leave some of it as it was: an arm of a branch that has no such result, or a loop
+  /// that ends early. Nobody uses what they leave.
+  bool partial = false;
 };
 
 /// A part of a plan with temporaries of its own: the plan itself, a loop, or an arm of a branch, on

@@ -102,8 +102,13 @@ class PlanBuilder {
     }
     return place;
   }
+  /// The next instruction uses a place.
   void touch(int place) {
     if (place != none) plan.places[place].last = std::max(plan.places[place].last, now);
+  }
+  /// The last instruction may have used a place.
+  void touch_past(int place) {
+    if (place != none) plan.places[place].last = std::max(plan.places[place].last, now - 1);
   }
 
   // Instructions.

@@ -107,7 +107,7 @@ class Planner {
     last_outside_ = outside_before;
     // What the blocks read may be read in each iteration, so it lives until here.
     for (int i = 0; i < step.inputs; ++i) {
-      for (int e = host; e < out_.count; ++e) out_.touch(out_.at(demand_.operand(step, i), e));
+      for (int e = host; e < out_.count; ++e) out_.touch_past(out_.at(demand_.operand(step, i), e));
     }
     out_.leave_block(outer);
     drop_assigned(step);
@@ -122,6 +122,15 @@ class Planner {
       }
     }
     if (control.done != none) out_.output(control.done, demand_.home[control.done]);
+    for (int i = 0; i < control.results.count; ++i) {
+      const Id slot = demand_.listed(control.results, i);
+      bool partial = control.kind == ir::ControlKind::tested && i >= control.states;
+      for (int k = 0; k < control.blocks.count && control.kind == ir::ControlKind::branch; ++k) {
+        partial = partial || demand_.listed(demand_.block(control, k).results, i) == none;
+      }
+      if (slot == none || !partial) continue;
+      out_.plan.places[out_.at(slot, demand_.home[slot])].partial = true;
+    }
   }
   template <class F>
   void members_of(Id step, const F& f) const {
@@ -182,7 +191,7 @@ class Planner {
   TYPEFLOW_COLD void leave_scopes(Id id) {
     members_of(id, [&](int e) {
       Scope& scope = out_.plan.scopes[out_.scope[e]];
-      scope.last = out_.now;
+      scope.last = out_.now - 1;
       out_.scope[e] = scope.parent;
     });
   }

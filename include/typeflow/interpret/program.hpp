@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "typeflow/exec/all.hpp"
 #include "typeflow/interpret/interpret.hpp"
 #include "typeflow/interpret/kernel.hpp"
 #include "typeflow/lower/compile.hpp"

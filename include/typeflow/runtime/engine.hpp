@@ -10,6 +10,7 @@
 #include <source_location>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/symbol.hpp"
@@ -24,6 +25,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace exec {
 struct Arena;
+struct Plan;
 }  // namespace exec
 
 /// Options that hold for all runs of an engine.
@@ -58,6 +60,11 @@ class Engine {
 
   /// The bytes of temporaries, on all devices, for a run of all steps with these sizes.
   std::int64_t arena_bytes(const SymbolSizes& sizes) const;
+
+  /// What a run of these steps does.
+  const exec::Plan& plan(std::span<const Id> steps) const;
+  std::span<const MachineDevice> devices() const;
+  std::vector<DeviceStatistics> statistics() const;
 
   /// A tensor of the last run, if the engine keeps all: by name, or by scope and operation
   /// ("fc1/MatMul"). Error if the program has no such tensor.

@@ -50,14 +50,22 @@ class PlanList {
     const std::lock_guard lock(mutex_);
     known = find(steps);
     if (known != nullptr) return *known;
-    const auto* const made = new Entry{{steps.begin(), steps.end()}, make(), first_.load()};
+    auto* const made = new Entry{{}, make(), first_.load()};
+    for (const Id step : steps) made->steps.push(step);
     first_.store(made, std::memory_order_release);
     return made->plan;
   }
 
  private:
   struct Entry {
-    std::vector<Id> steps;
+    bool is_for(std::span<const Id> others) const {
+      if (static_cast<int>(others.size()) != steps.size()) return false;
+      for (int i = 0; i < steps.size(); ++i) {
+        if (steps[i] != others[static_cast<std::size_t>(i)]) return false;
+      }
+      return true;
+    }
+    Pool<Id> steps;
     exec::Plan plan;
     const Entry* next;
   };
@@ -136,6 +144,24 @@ class Engine::Parts {
     return exec::LayoutPlanner(program_, plan_of(all_steps()), sizes, options_.keep_all).run();
   }
 
+  /// The plan of a run of these steps.
+  const exec::Plan& plan_of(std::span<const Id> steps) {
+    return plans_.get(steps, [&] { return make_plan(steps); });
+  }
+  std::span<const MachineDevice> devices() const { return target_.devices; }
+  TYPEFLOW_COLD std::vector<DeviceStatistics> statistics() const {
+    const Arena* const arena = arenas_.last();
+    const exec::Binding* const last = arena == nullptr ? nullptr : arena->last;
+    std::vector<DeviceStatistics> out;
+    for (std::size_t d = 0; d < target_.devices.size(); ++d) {
+      const exec::DeviceCounters& counters = binder_.counters(d);
+      out.push_back({target_.devices[d].device, target_.devices[d].memory_limit,
+                     counters.reserved.load(), last == nullptr ? 0 : last->layout.bytes[d],
+                     last == nullptr ? 0 : last->layout.at_once[d], counters.allocations.load()});
+    }
+    return out;
+  }
+
   TYPEFLOW_COLD HostTensor last_value(std::string_view name) const {
     const auto refuse = [&](const char* why) -> Error {
       return Error("value(\"" + std::string(name) + "\")", why);
@@ -157,7 +183,7 @@ class Engine::Parts {
     const exec::StreamState& stream =
         binding.streams[device == exec::host ? 0 : stream_of(plan, device)];
     HostTensor out = host_tensor(type.dtype, resolve(type.dims, arena->sizes));
-    const std::int64_t bytes = arena->slot_bytes[static_cast<std::size_t>(slot)];
+    const std::int64_t bytes = arena->slot_bytes[slot];
     const AlignedBytes copy(bytes);
     exec::transfer(memory_of(device), stream.at[place], nullptr, copy.data(), bytes);
     for (std::int64_t i = 0; i < out.size(); ++i) {
@@ -166,7 +192,17 @@ class Engine::Parts {
     return out;
   }
 
-  Arena* begin() { return arenas_.claim(); }
+  /// Claims an arena for a run of these sizes.
+  Arena* begin(const SymbolSizes& sizes) {
+    Arena* const arena = arenas_.claim();
+    try {
+      binder_.resize(*arena, sizes);
+    } catch (...) {
+      arenas_.release(arena);
+      throw;
+    }
+    return arena;
+  }
   void end(Arena* arena) {
     for (Characters& characters : arena->characters) characters.clear();
     arenas_.release(arena);
@@ -174,7 +210,7 @@ class Engine::Parts {
 
   void execute(Arena& arena, const SymbolSizes& sizes, std::span<const FedTensor> feeds,
                std::span<const Id> steps, std::span<const FetchTarget> fetches, bool draws) {
-    Binding& binding = binder_.prepare(arena, plan_of(steps), sizes);
+    Binding& binding = binder_.prepare(arena, plan_of(steps));
     arena.last = &binding;
     binder_.place_feeds(binding, feeds);
     const bool aside = detail::check_buffers(program_, variables_, sizes, feeds, fetches);
@@ -193,9 +229,6 @@ class Engine::Parts {
     return steps;
   }
 
-  const exec::Plan& plan_of(std::span<const Id> steps) {
-    return plans_.get(steps, [&] { return make_plan(steps); });
-  }
   TYPEFLOW_COLD exec::Plan make_plan(std::span<const Id> steps) {
     if (!exec::is_general(program_) && target_.devices[0].memory->is_host() &&
         target_.devices[0].device == cpu(0)) {
@@ -355,6 +388,15 @@ TYPEFLOW_DEFINITION void Engine::reset_states() { parts_->reset_states(); }
 TYPEFLOW_DEFINITION std::int64_t Engine::arena_bytes(const SymbolSizes& sizes) const {
   return parts_->layout(sizes).total();
 }
+TYPEFLOW_DEFINITION const exec::Plan& Engine::plan(std::span<const Id> steps) const {
+  return parts_->plan_of(steps);
+}
+TYPEFLOW_DEFINITION std::span<const MachineDevice> Engine::devices() const {
+  return parts_->devices();
+}
+TYPEFLOW_DEFINITION std::vector<DeviceStatistics> Engine::statistics() const {
+  return parts_->statistics();
+}
 TYPEFLOW_DEFINITION HostTensor Engine::last_value(std::string_view name) const {
   return parts_->last_value(name);
 }
@@ -363,7 +405,7 @@ TYPEFLOW_DEFINITION Engine::Run::Run(Engine& engine, std::span<const FedTensor> 
     : engine_(engine),
       feeds_(feeds),
       sizes_(detail::FedSymbols(engine.program(), feeds).sizes()),
-      arena_(engine.parts_->begin()) {}
+      arena_(engine.parts_->begin(sizes_)) {}
 TYPEFLOW_DEFINITION Engine::Run::~Run() { engine_.parts_->end(arena_); }
 
 TYPEFLOW_DEFINITION void Engine::Run::check_buffer(std::string_view name, const Type& type,

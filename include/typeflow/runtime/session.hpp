@@ -13,6 +13,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
@@ -177,6 +178,20 @@ class Session {
   HostTensor value(std::string_view name) const {
     static_assert(has(M, debug), "value(name) needs a debug session: Session<model, tf::debug>");
     return main_->last_value(name);
+  }
+
+  /// The devices, with the memory of runs on them. (The engines of runs that are compiled for
+  /// themselves, because they feed a value that is no placeholder, count their own.)
+  std::vector<DeviceStatistics> devices() const { return main_->statistics(); }
+
+  /// f(program, devices, plan): what a run of these names does. See devices.hpp for explain().
+  template <Text... N, class F>
+  auto with_plan(const F& f) const {
+    using Fetches = ir::Names<NameOf<N>...>;
+    using Fit = detail::RunError<Main, Fetches, detail::Arguments<>>;
+    static_assert(detail::because_of<Fit>::ok, "this run does not fit the model");
+    using Chosen = detail::Selected<Main, Fetches>;
+    return f(Main::view, main_->devices(), main_->plan(Chosen::steps));
   }
 
   Store& variables() const { return variables_; }

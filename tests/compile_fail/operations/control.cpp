@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "typeflow/control_flow.hpp"
+#include "typeflow/front/placement.hpp"
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "typeflow/devices.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/graph/describe.hpp"
 

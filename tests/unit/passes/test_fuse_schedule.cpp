@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "typeflow/devices.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/lower/compile.hpp"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/host_tensors.hpp"
+#include "typeflow/devices.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/interpret/interpret.hpp"
 

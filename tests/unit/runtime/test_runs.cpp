@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <typeflow/devices.hpp>
 #include <typeflow/typeflow.hpp>
 #include <typeflow/xtensor.hpp>
 

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <typeflow/devices.hpp>
 #include <typeflow/typeflow.hpp>
 #include <typeflow/xtensor.hpp>
 #include <xtensor/xview.hpp>
