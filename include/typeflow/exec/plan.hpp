@@ -36,7 +36,7 @@ struct Place {
   int last;    ///< the time of the last use
   /// Steps may leave some of it as it was: an arm of a branch that has no such result, or a loop
   /// that ends early. Nobody uses what they leave.
-  bool partial = false;
+  bool partial;
 };
 
 /// A part of a plan with temporaries of its own: the plan itself, a loop, or an arm of a branch, on
@@ -65,7 +65,7 @@ enum class Opcode : std::uint8_t {
   signal,           ///< a: event
   wait,             ///< a: event
   wait_iterations,  ///< a: event, b: loop: until the other stream lags by fewer than its frames
-  read,             ///< a: place of a number, b: cell, c: most (below 0: any)
+  read,             ///< a: place of a number, b: cell, c: last arm, or below 0 and d: loop
   jump,             ///< b: target
   jump_unless,      ///< a: cell, b: target
   select,           ///< a: cell, b: first of the targets in Plan::targets, c: their count

@@ -61,10 +61,10 @@ class PlanBuilder {
   }
 
   TYPEFLOW_COLD int add_temporary(Id slot, int device) {
-    return plan.places.push({PlaceKind::temporary, slot, device, scope[device], now, now});
+    return plan.places.push({PlaceKind::temporary, slot, device, scope[device], now, now, false});
   }
   TYPEFLOW_COLD int add_bound(Id slot, int device) {
-    return plan.places.push({PlaceKind::bound, slot, device, none, now, now});
+    return plan.places.push({PlaceKind::bound, slot, device, none, now, now, false});
   }
   /// The place that a step writes.
   TYPEFLOW_COLD int output(Id slot, int device) {

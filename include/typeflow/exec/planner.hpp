@@ -168,13 +168,13 @@ class Planner {
   }
 
   /// All members learn a number of a tensor by which they decide. Returns its cell.
-  TYPEFLOW_COLD int read(Id id, Id slot, int most) {
+  TYPEFLOW_COLD int read(Id id, Id slot, int most, int loop) {
     int from = demand_.home[slot];
     if (from == host) from = demand_.device_of(id);
     const int place = out_.operand(slot, from);
     out_.touch(place);
     const int cell = out_.plan.cells++;
-    out_.emit(from, Opcode::read, place, cell, most);
+    out_.emit(from, Opcode::read, place, cell, most, loop);
     members_of(id, [&](int e) {
       if (e != from) out_.order(from, e);
     });
@@ -203,7 +203,7 @@ class Planner {
     const int device = demand_.device_of(id);
     int targets[max_devices] = {};
     if (chooses) {
-      const int cell = read(id, demand_.operand(step, 0), arms - 1);
+      const int cell = read(id, demand_.operand(step, 0), arms - 1, none);
       members_of(id, [&](int e) {
         targets[e] = out_.plan.targets.size();
         for (int k = 0; k < arms; ++k) out_.plan.targets.push(0);
@@ -282,7 +282,7 @@ class Planner {
     const int loop = out_.plan.loops.push(
         {id, tested, given, control.reversed, draws, frames, {}, control.count});
     out_.plan.frames = std::max(out_.plan.frames, frames);
-    const int cell = given ? read(id, demand_.operand(step, inputs.count_operand()), -1) : none;
+    const int cell = given ? read(id, demand_.operand(step, inputs.count_operand()), -1, loop) : none;
 
     Pool<State> states;
     for (int i = 0; i < control.states; ++i) {
@@ -339,7 +339,7 @@ class Planner {
       const ir::Block& condition = demand_.block(control, 0);
       give_states(condition, states);
       walk(condition);
-      const int goes_on = read(id, demand_.listed(condition.results, 0), -1);
+      const int goes_on = read(id, demand_.listed(condition.results, 0), -1, loop);
       members_of(id, [&](int e) {
         exits.push(out_.streams[e].size());
         out_.emit(e, Opcode::jump_unless, goes_on);
@@ -363,6 +363,16 @@ class Planner {
     }
     give_states(body, states);
     walk(body);
+    for (int i = 0; i < body.results.count; ++i) {
+      const Id slot = demand_.listed(body.results, i);
+      if (slot == none || !out_.plan.places[out_.at(slot, demand_.home[slot])].partial) continue;
+      if (i >= control.states) {
+        out_.plan.places[wholes[i - control.states]].partial = true;
+      } else {
+        out_.plan.places[states[i].result].partial = true;
+        out_.plan.places[states[i].other].partial = true;
+      }
+    }
     for (const State& s : states) out_.emit(s.device, Opcode::bind, s.read, s.written);
     members_of(id, [&](int e) {
       if (several) out_.emit(e, Opcode::signal, ends[e]);

@@ -314,15 +314,16 @@ class Simulator {
       value = options_.seed == 0
                   ? 0
                   : static_cast<std::int64_t>(draw(static_cast<std::uint64_t>(i.c) + 1));
-    } else if (program_.type_of(plan_.places[i.a].slot).dtype == DType::boolean) {
+      return;
+    }
+    const std::int64_t most = plan_.loops[i.d].most.resolve(options_.sizes);
+    const std::int64_t count = most < 0 ? options_.iterations : std::min(options_.iterations, most);
+    if (plan_.loops[i.d].given) {
+      value = count;
+    } else {  // a condition
       std::int64_t& asked = at(asked_, i.b);
-      value = asked < options_.iterations;
+      value = asked < count;
       asked = value != 0 ? asked + 1 : 0;
-    } else {  // a trip count; loops that read it allow so many at least
-      value = options_.iterations;
-      for (const Loop& loop : plan_.loops) {
-        if (loop.given) value = std::min(value, std::max<std::int64_t>(loop.most.resolve(options_.sizes), 0));
-      }
     }
   }
   TYPEFLOW_COLD void next_frame(Stream& stream, int l) {

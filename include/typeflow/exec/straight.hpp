@@ -14,7 +14,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::exec {
 TYPEFLOW_COLD inline int add_external(Plan& plan, const ir::ProgramView& program, Id slot) {
   if (plan.external[slot] == none) {
     plan.external[slot] = plan.places.push(
-        {PlaceKind::external, slot, host, none, 0, std::numeric_limits<int>::max()});
+        {PlaceKind::external, slot, host, none, 0, std::numeric_limits<int>::max(), false});
     if (program.slots[slot].kind == ir::SlotKind::placeholder) plan.fed.push(plan.external[slot]);
   }
   return plan.external[slot];
@@ -39,7 +39,8 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
         place = add_external(plan, program, slot);
       } else if (place == none) {
         place = plan.places.push(
-            {PlaceKind::temporary, slot, device, device, plan.duration, plan.duration});
+            {PlaceKind::temporary, slot, device, device, plan.duration, plan.duration,
+             false});
         plan.home[slot] = place;
       }
       if (plan.places[place].kind == PlaceKind::temporary) plan.places[place].last = plan.duration;
