@@ -27,6 +27,10 @@ struct Execution {
   std::uint64_t seed;
   bool check_finite;
   const std::function<void(std::string_view)>& print;
+  /// Takes the times of kernels, if somebody measures them: trace(context, device, step) at the
+  /// beginning (step < 0) and at the end of each.
+  void (*trace)(void* context, int device, Id step) = nullptr;
+  void* trace_context = nullptr;
 
   const MachineDevice& device(int number) const {
     return devices[static_cast<std::size_t>(number)];
@@ -76,6 +80,7 @@ class Launcher {
     void* operands[max_operands];
     const int* const places = plan.operands.data() + launch.places.first;
     for (int i = 0; i < launch.places.count; ++i) operands[i] = at[places[i]];
+    if (execution_.trace != nullptr) execution_.trace(execution_.trace_context, launch.device, -1);
     try {
       const KernelEntry& kernel = execution_.kernels[step.kernel];
       kernel.run({operands,
@@ -93,6 +98,10 @@ class Launcher {
     } catch (const std::bad_alloc&) {
       typeflow::detail::fail_step(program, step,
                                   "no memory for what its kernel needs besides its operands");
+    }
+    if (execution_.trace != nullptr) {
+      finish(device.stream);
+      execution_.trace(execution_.trace_context, launch.device, launch.step);
     }
     const bool prints = program.kernels[step.kernel].prints;
     if (execution_.check_finite || prints) {

@@ -12,6 +12,7 @@
 #include "typeflow/exec/layout.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/timeline.hpp"
 #include "typeflow/lower/program.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::exec {
@@ -34,18 +35,10 @@ struct SimulationOptions {
   std::function<double(Id step)> seconds{};
 };
 
-/// What a device does from `begin` to `end`, in seconds.
-struct SimulatedSpan {
-  int device;  ///< in the machine's list
-  Id step;     ///< none for a copy to another device
-  double begin;
-  double end;
-};
-
 struct Simulation {
   double seconds = 0;                ///< until the last stream is done
   std::vector<double> busy;          ///< by device: seconds with kernels and copies
-  std::vector<SimulatedSpan> spans;  ///< in the order of their beginnings on each device
+  std::vector<Span> spans;  ///< in the order of their beginnings on each device
   /// What is wrong with the plan; empty if nothing was found. A tensor is read before it is written
   /// or after its memory was written again, two streams access memory without waiting for one
   /// another, a stream waits for ever, or a device lacks the tensor that it reads.

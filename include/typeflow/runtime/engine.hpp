@@ -65,6 +65,8 @@ class Engine {
   const exec::Plan& plan(std::span<const Id> steps) const;
   std::span<const MachineDevice> devices() const;
   std::vector<DeviceStatistics> statistics() const;
+  /// Runs tell this function about their kernels (exec/timeline.hpp); null: no more.
+  void trace(void (*take)(void* context, int device, Id step), void* context);
 
   /// A tensor of the last run, if the engine keeps all: by name, or by scope and operation
   /// ("fc1/MatMul"). Error if the program has no such tensor.

@@ -149,6 +149,10 @@ class Engine::Parts {
     return plans_.get(steps, [&] { return make_plan(steps); });
   }
   std::span<const MachineDevice> devices() const { return target_.devices; }
+  void trace(void (*take)(void*, int, Id), void* context) {
+    execution_.trace = take;
+    execution_.trace_context = context;
+  }
   TYPEFLOW_COLD std::vector<DeviceStatistics> statistics() const {
     const Arena* const arena = arenas_.last();
     const exec::Binding* const last = arena == nullptr ? nullptr : arena->last;
@@ -393,6 +397,9 @@ TYPEFLOW_DEFINITION const exec::Plan& Engine::plan(std::span<const Id> steps) co
 }
 TYPEFLOW_DEFINITION std::span<const MachineDevice> Engine::devices() const {
   return parts_->devices();
+}
+TYPEFLOW_DEFINITION void Engine::trace(void (*take)(void*, int, Id), void* context) {
+  parts_->trace(take, context);
 }
 TYPEFLOW_DEFINITION std::vector<DeviceStatistics> Engine::statistics() const {
   return parts_->statistics();

@@ -184,6 +184,13 @@ class Session {
   /// themselves, because they feed a value that is no placeholder, count their own.)
   std::vector<DeviceStatistics> devices() const { return main_->statistics(); }
 
+  /// Runs add the times of their kernels to an exec::Trace, until another or null is given. (Not
+  /// those runs that are compiled for themselves.)
+  template <class Trace>
+  void trace(Trace* trace) {
+    main_->trace(trace == nullptr ? nullptr : &Trace::take, trace);
+  }
+
   /// f(program, devices, plan): what a run of these names does. See devices.hpp for explain().
   template <Text... N, class F>
   auto with_plan(const F& f) const {
@@ -192,6 +199,12 @@ class Session {
     static_assert(detail::because_of<Fit>::ok, "this run does not fit the model");
     using Chosen = detail::Selected<Main, Fetches>;
     return f(Main::view, main_->devices(), main_->plan(Chosen::steps));
+  }
+
+  /// f(program, devices).
+  template <class F>
+  auto with_devices(const F& f) const {
+    return f(Main::view, main_->devices());
   }
 
   Store& variables() const { return variables_; }

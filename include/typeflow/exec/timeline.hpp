@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What devices did when, and drawings of it.
+
+#include <array>
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "typeflow/exec/machine.hpp"
+#include "typeflow/lower/program.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+/// What a device does from `begin` to `end`, in seconds.
+struct Span {
+  int device;  ///< in the machine's list
+  Id step;     ///< of the program; none for a copy to another device
+  double begin;
+  double end;
+};
+
+/// Measured times of kernels. While a session has one (Session::trace), each of its runs adds to it;
+/// no two runs may be made at the same time.
+class Trace {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// A kernel begins (step < 0) or ends.
+  static void take(void* trace, int device, Id step) {
+    std::vector<Span>& own =
+        static_cast<Trace*>(trace)->of_device_[static_cast<std::size_t>(device)];
+    const double now = static_cast<Trace*>(trace)->seconds(Clock::now());
+    if (step < 0) {
+      own.push_back({device, step, now, now});
+    } else {
+      own.back().step = step;
+      own.back().end = now;
+    }
+  }
+  /// In the order of devices, and on each in the order of time. Times count from the trace's start.
+  std::vector<Span> spans() const {
+    std::vector<Span> all;
+    for (const std::vector<Span>& own : of_device_) all.insert(all.end(), own.begin(), own.end());
+    return all;
+  }
+  /// Forgets all spans and starts anew.
+  void clear() {
+    for (std::vector<Span>& own : of_device_) own.clear();
+    start_ = Clock::now();
+  }
+
+ private:
+  double seconds(Clock::time_point time) const {
+    return std::chrono::duration<double>(time - start_).count();
+  }
+
+  Clock::time_point start_ = Clock::now();
+  std::array<std::vector<Span>, max_devices> of_device_;
+};
+
+/// A drawing with a row for each device and a box for each span.
+std::string timeline_svg(const ir::ProgramView& program, std::span<const MachineDevice> devices,
+                         const std::vector<Span>& spans, int width);
+
+/// JSON for trace viewers: one event for each span, one thread for each device.
+std::string chrome_trace(const ir::ProgramView& program, std::span<const MachineDevice> devices,
+                         const std::vector<Span>& spans);
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+
+#ifndef TYPEFLOW_COMPILED
+#include "typeflow/exec/timeline.ipp"
+#endif
