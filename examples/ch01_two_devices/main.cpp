@@ -16,8 +16,8 @@ namespace tf = typeflow;
 
 /// (2,3) x (3,2) -> (2,2)
 constexpr auto product(tf::Graph& g) {
-  auto a = tf::constant(g, {{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}});
-  auto b = tf::constant(g, {{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}});
+  auto a = tf::constant<float, 2, 3>(g, {1, 2, 3, 4, 5, 6});
+  auto b = tf::constant<float, 3, 2>(g, {1, 2, 3, 4, 5, 6});
   return matmul(a, b);
 }
 
