@@ -6,8 +6,8 @@
 // took, and measures it. With --output timeline.svg it writes what each device did when, as a
 // drawing and as timeline.svg.json for Chrome's trace viewer.
 //
-// Expected: "equal 1, speed-up predicted P measured M". P is near 8 * 4 / (8 + 4 - 1) = 2.9; M can't
-// be larger than the number of cores.
+// Expected: "equal 1, speed-up predicted P measured M". P is near 8 * 4 / (8 + 4 - 1) = 2.9; M
+// can't be larger than the number of cores.
 
 #include <algorithm>
 #include <array>
@@ -93,8 +93,8 @@ void run(const examples::Options& options) {
     seconds[span.step] = span.end - span.begin;
     total += span.end - span.begin;
   }
-  const tf::Simulation simulated = tf::simulate<"outputs">(
-      several, {.seconds = [&](tf::Id step) { return seconds[step]; }});
+  const tf::Simulation simulated =
+      tf::simulate<"outputs">(several, {.seconds = [&](tf::Id step) { return seconds[step]; }});
 
   if (!options.output.empty()) {
     trace.clear();

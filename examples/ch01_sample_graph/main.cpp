@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The first graph of the TensorFlow white paper and of chapter 1 of TensorFlow in Practice: a hidden
-// layer relu(W x + b), of which a cost is computed, and ten runs that print the step and the cost.
-// The printed program multiplies a (784,100) matrix by a vector of 100 and adds a bias of 100, which
-// fits no shapes; tests/compile_fail/book_sample.cpp shows the message. Here the image has 784
-// pixels. Expected: ten lines, the last "step 10 cost C".
+// The first graph of the TensorFlow white paper and of chapter 1 of TensorFlow in Practice: a
+// hidden layer relu(W x + b), of which a cost is computed, and ten runs that print the step and the
+// cost. The printed program multiplies a (784,100) matrix by a vector of 100 and adds a bias of
+// 100, which fits no shapes; tests/compile_fail/book_sample.cpp shows the message. Here the image
+// has 784 pixels. Expected: ten lines, the last "step 10 cost C".
 
 #include <cstddef>
 #include <cstdio>

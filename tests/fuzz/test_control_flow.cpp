@@ -23,3 +23,14 @@ TEST_CASE("random branches and loops, nested up to a depth of three") {
   check(1000, 1500, {});
   check(5000, 1000, {.statements = 3, .depth = 1});
 }
+
+TEST_CASE("random branches and loops on one to four devices") {
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    const fuzz::ControlSize size =
+        seed % 2 == 0 ? fuzz::ControlSize{} : fuzz::ControlSize{.statements = 3, .depth = 1};
+    const std::string wrong = fuzz::check_devices(seed, size);
+    if (wrong.empty()) continue;
+    CAPTURE(seed);
+    FAIL_CHECK(wrong << '\n' << fuzz::control_flow_text(seed, size));
+  }
+}

@@ -70,7 +70,7 @@ struct Binding {
   const Plan* plan;
   std::int64_t memory = -1;  ///< Arena::memory_number when it was made
   Layout layout;
-  Pool<void*> own;  ///< by place: its address, as the layout has it
+  Pool<void*> own;                 ///< by place: its address, as the layout has it
   StreamState* streams = nullptr;  ///< owned
   EventCount* events = nullptr;    ///< owned
   Pool<std::int64_t> cells;
@@ -116,10 +116,10 @@ class CountedBytes {
 
 struct Arena {
   SymbolSizes sizes = no_sizes;
-  SymbolSizes planned_for = no_sizes;    ///< the largest of each symbol so far
-  std::int64_t memory_number = 0;        ///< counts how often memory has moved
-  Pool<std::int64_t> extents;            ///< of the program, for `sizes`
-  Pool<std::int64_t> slot_bytes;         ///< by slot, for `sizes`
+  SymbolSizes planned_for = no_sizes;  ///< the largest of each symbol so far
+  std::int64_t memory_number = 0;      ///< counts how often memory has moved
+  Pool<std::int64_t> extents;          ///< of the program, for `sizes`
+  Pool<std::int64_t> slot_bytes;       ///< by slot, for `sizes`
   std::array<CountedBytes, max_devices> temporaries;
   std::array<CountedBytes, max_devices> workspace;
   AlignedBytes scalars;  ///< constants, then defaults of placeholders

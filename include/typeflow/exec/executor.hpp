@@ -168,9 +168,7 @@ class StreamRunner {
     }
   }
 
-  std::int64_t bytes(Id slot) const {
-    return run_.arena.slot_bytes[slot];
-  }
+  std::int64_t bytes(Id slot) const { return run_.arena.slot_bytes[slot]; }
   std::int64_t& cell(int c) { return run_.binding.cells.items[c * plan_.frames + state_.frame]; }
   Memory* memory_of(int place) const {
     const int device = plan_.places.items[place].device;

@@ -2,8 +2,8 @@
 #pragma once
 
 // What engines need for programs with branches, loops or several devices. Headers that such
-// programs include, like control_flow.hpp and devices.hpp, bring it (exec/all.hpp). So other programs
-// do not compile it.
+// programs include, like control_flow.hpp and devices.hpp, bring it (exec/all.hpp). So other
+// programs do not compile it.
 
 #include <cstdint>
 #include <span>

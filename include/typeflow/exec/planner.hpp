@@ -282,7 +282,8 @@ class Planner {
     const int loop = out_.plan.loops.push(
         {id, tested, given, control.reversed, draws, frames, {}, control.count});
     out_.plan.frames = std::max(out_.plan.frames, frames);
-    const int cell = given ? read(id, demand_.operand(step, inputs.count_operand()), -1, loop) : none;
+    const int cell =
+        given ? read(id, demand_.operand(step, inputs.count_operand()), -1, loop) : none;
 
     Pool<State> states;
     for (int i = 0; i < control.states; ++i) {

@@ -36,9 +36,9 @@ struct SimulationOptions {
 };
 
 struct Simulation {
-  double seconds = 0;                ///< until the last stream is done
-  std::vector<double> busy;          ///< by device: seconds with kernels and copies
-  std::vector<Span> spans;  ///< in the order of their beginnings on each device
+  double seconds = 0;        ///< until the last stream is done
+  std::vector<double> busy;  ///< by device: seconds with kernels and copies
+  std::vector<Span> spans;   ///< in the order of their beginnings on each device
   /// What is wrong with the plan; empty if nothing was found. A tensor is read before it is written
   /// or after its memory was written again, two streams access memory without waiting for one
   /// another, a stream waits for ever, or a device lacks the tensor that it reads.

@@ -273,8 +273,8 @@ class Simulator {
         return;
       case Opcode::alternate: {
         const LoopPlace& place = at(stream.loops, i.d);
-        const bool result = plan_.loops[i.d].tested ? place.done % 2 == 0
-                                                    : (place.count - 1 - place.done) % 2 == 0;
+        const bool result =
+            plan_.loops[i.d].tested ? place.done % 2 == 0 : (place.count - 1 - place.done) % 2 == 0;
         at(stream.at, i.a) = at(stream.at, result ? i.b : i.c);
         return;
       }
@@ -328,8 +328,8 @@ class Simulator {
   }
   TYPEFLOW_COLD void next_frame(Stream& stream, int l) {
     const Loop& loop = plan_.loops[l];
-    stream.frame = static_cast<int>((at(stream.loops, l).begun - 1) %
-                                    static_cast<std::uint64_t>(loop.frames));
+    stream.frame =
+        static_cast<int>((at(stream.loops, l).begun - 1) % static_cast<std::uint64_t>(loop.frames));
     for (int p = 0; p < loop.frame_places.count; ++p) {
       const FramePlace& place = plan_.frame_places[loop.frame_places.first + p];
       at(stream.at, place.place).offset =
@@ -364,16 +364,15 @@ class Simulator {
     const Address& address = at(stream.at, place);
     // (The root's memory counts: a slice of a partial tensor is partial.)
     if (address.device == host || plan_.places[address.root].partial) return;
-    wrong(place, at(memory_, address.device)
-                     .read(address.root, address.offset, address.offset + bytes(place), s,
-                           stream.clock));
+    wrong(place,
+          at(memory_, address.device)
+              .read(address.root, address.offset, address.offset + bytes(place), s, stream.clock));
   }
   TYPEFLOW_COLD void write(int s, Stream& stream, int place) {
     const Address& address = at(stream.at, place);
     write(s, stream, place, address.offset, address.offset + bytes(place));
   }
-  TYPEFLOW_COLD void write(int s, Stream& stream, int place, std::int64_t begin,
-                           std::int64_t end) {
+  TYPEFLOW_COLD void write(int s, Stream& stream, int place, std::int64_t begin, std::int64_t end) {
     const Address& address = at(stream.at, place);
     if (address.device == host) return;
     wrong(place, at(memory_, address.device).write(address.root, begin, end, s, stream.clock));

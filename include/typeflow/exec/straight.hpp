@@ -39,8 +39,7 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
         place = add_external(plan, program, slot);
       } else if (place == none) {
         place = plan.places.push(
-            {PlaceKind::temporary, slot, device, device, plan.duration, plan.duration,
-             false});
+            {PlaceKind::temporary, slot, device, device, plan.duration, plan.duration, false});
         plan.home[slot] = place;
       }
       if (plan.places[place].kind == PlaceKind::temporary) plan.places[place].last = plan.duration;

@@ -22,8 +22,8 @@ struct Span {
   double end;
 };
 
-/// Measured times of kernels. While a session has one (Session::trace), each of its runs adds to it;
-/// no two runs may be made at the same time.
+/// Measured times of kernels. While a session has one (Session::trace), each of its runs adds to
+/// it; no two runs may be made at the same time.
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;

@@ -89,9 +89,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string chrome_trace(const ir::ProgramView
            ", \"args\": {\"name\": \"" + detail::device_name(devices[d]) + "\"}},\n";
   }
   for (const Span& s : spans) {
-    out += "{\"ph\": \"X\", \"name\": \"" +
-           detail::escaped(detail::span_name(program, s), true) + "\", \"pid\": 0, \"tid\": " +
-           std::to_string(s.device) + ", \"ts\": " + detail::fixed(s.begin * 1e6) +
+    out += "{\"ph\": \"X\", \"name\": \"" + detail::escaped(detail::span_name(program, s), true) +
+           "\", \"pid\": 0, \"tid\": " + std::to_string(s.device) +
+           ", \"ts\": " + detail::fixed(s.begin * 1e6) +
            ", \"dur\": " + detail::fixed((s.end - s.begin) * 1e6) + "},\n";
   }
   if (out.ends_with(",\n")) out.erase(out.size() - 2, 1);

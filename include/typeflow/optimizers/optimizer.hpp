@@ -183,7 +183,11 @@ class Rows {
       graph.fail(message);
       return variable_;
     }
-    return typeflow::variable(g, name, type, initializer, false);
+    const Device device = graph.device;
+    graph.device = graph.node_of(variable_.id()).device;  // beside the variable
+    const AnyVariable slot = typeflow::variable(g, name, type, initializer, false);
+    graph.device = device;
+    return slot;
   }
 
   AnyVariable variable_;

@@ -28,9 +28,8 @@ namespace tf = typeflow;
 /// Two towers on two devices, a loss on a third, and a step of training.
 constexpr void towers(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 12>(g, "x");
-  auto W = tf::on(g, tf::cpu(1), [&] {
-    return tf::variable<float, 12, 8>(g, "W", tf::normal(0, 0.3));
-  });
+  auto W =
+      tf::on(g, tf::cpu(1), [&] { return tf::variable<float, 12, 8>(g, "W", tf::normal(0, 0.3)); });
   auto b = tf::variable<float, 8>(g, "b", tf::filled(0.1));
   auto left = tf::on(g, tf::cpu(1), [&] { return tanh(matmul(x, W) + b); });
   auto right = tf::on(g, tf::cpu(2), [&] { return sigmoid(matmul(x, W) - b); });
@@ -68,16 +67,21 @@ int copies(const tf::exec::Plan& plan) {
 constexpr void loops(tf::Graph& g) {
   auto x = tf::placeholder<float, 6>(g, "x");
   auto a = tf::on(g, tf::cpu(1), [&] { return exp(x * 0.1f); });
-  auto counted = tf::fori_loop(0, 9, [&](auto i, auto s) {
-    auto y = tf::on(g, tf::cpu(2), [&] { return s * 0.5f + a * tf::cast<float>(i); });
-    return tf::on(g, tf::cpu(0), [&] { return tanh(y) + s; });
-  }, a);
+  auto counted = tf::fori_loop(
+      0, 9,
+      [&](auto i, auto s) {
+        auto y = tf::on(g, tf::cpu(2), [&] { return s * 0.5f + a * tf::cast<float>(i); });
+        return tf::on(g, tf::cpu(0), [&] { return tanh(y) + s; });
+      },
+      a);
   counted.named("counted");
-  auto tested = tf::while_loop([&](auto s) { return tf::on(g, tf::cpu(2), [&] { return less(sum(s), 100.0f); }); },
-                               [&](auto s) { return tf::on(g, tf::cpu(1), [&] { return s * 1.25f + a; }); }, a);
+  auto tested = tf::while_loop(
+      [&](auto s) { return tf::on(g, tf::cpu(2), [&] { return less(sum(s), 100.0f); }); },
+      [&](auto s) { return tf::on(g, tf::cpu(1), [&] { return s * 1.25f + a; }); }, a);
   tested.named("tested");
-  tf::cond(greater(sum(x), 0.0f), [&] { return tf::on(g, tf::cpu(2), [&] { return exp(a); }); },
-           [&] { return tf::on(g, tf::cpu(1), [&] { return a - counted; }); })
+  tf::cond(
+      greater(sum(x), 0.0f), [&] { return tf::on(g, tf::cpu(2), [&] { return exp(a); }); },
+      [&] { return tf::on(g, tf::cpu(1), [&] { return a - counted; }); })
       .named("chosen");
   auto [last, all] = tf::scan(
       [&](auto state, auto slice) {
@@ -158,7 +162,8 @@ TEST_CASE("branches and loops over several devices compute the bits of one") {
   tf::Session<loops> three(variables, {.devices = tf::DeviceList::of(3)});
   for (int i = 0; i < 20; ++i) {
     std::vector<float> x(6);
-    for (std::size_t k = 0; k < x.size(); ++k) x[k] = 0.3f * static_cast<float>(i - 10) + 0.1f * static_cast<float>(k);
+    for (std::size_t k = 0; k < x.size(); ++k)
+      x[k] = 0.3f * static_cast<float>(i - 10) + 0.1f * static_cast<float>(k);
     CHECK(one.run<"counted", "tested", "chosen", "last", "all">(tf::feed<"x">(x)) ==
           three.run<"counted", "tested", "chosen", "last", "all">(tf::feed<"x">(x)));
   }
@@ -179,8 +184,7 @@ TEST_CASE("devices tell their memory, and refuse more than their limit") {
     CHECK(device.reserved >= device.planned);
     CHECK(device.allocations > 0);
   }
-  const std::string text =
-      message_of([&] { session.run<"loss">(tf::feed<"x">(inputs(100))); });
+  const std::string text = message_of([&] { session.run<"loss">(tf::feed<"x">(inputs(100))); });
   CHECK(text.starts_with("the memory of /cpu:2: expected at most 1000 bytes of tensors, got "));
   CHECK(std::isfinite(session.run<"loss">(tf::feed<"x">(inputs(2)))));
   CHECK(session.devices()[1].allocations >= devices[1].allocations);
@@ -193,8 +197,8 @@ TEST_CASE("an error on any device ends the run, and the next run is right") {
     for (std::size_t step = 0; step < 6; ++step) {
       std::vector<float> bad(6, 0.0f);
       bad[step] = 1;
-      const std::string text = message_of(
-          [&] { session.run<"y">(tf::feed<"x">(2.0f), tf::feed<"bad">(bad)); });
+      const std::string text =
+          message_of([&] { session.run<"y">(tf::feed<"x">(2.0f), tf::feed<"bad">(bad)); });
       CHECK(text.find("refused: a bad number") != std::string::npos);
       bad[step] = 0;
       CHECK(session.run<"y">(tf::feed<"x">(2.0f), tf::feed<"bad">(bad)) == 8);
