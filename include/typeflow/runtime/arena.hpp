@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "typeflow/core/characters.hpp"
+#include "typeflow/core/run_scope.hpp"
 #include "typeflow/lower/memory_plan.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/buffers.hpp"
@@ -49,6 +50,7 @@ struct Arena {
   AlignedBytes scalars;  // constants, then defaults of placeholders
   AlignedBytes workspace;
   Characters characters;
+  RunScope run;
 
   void*& slot(Id id) { return slots[static_cast<std::size_t>(id)]; }
   void*& own_slot(Id id) { return own_slots[static_cast<std::size_t>(id)]; }

@@ -110,6 +110,7 @@ class Engine::Parts {
     return arena;
   }
   void end(Arena* arena) {
+    arena->run.close();
     arena->characters.clear();
     arenas_.release(arena);
   }
@@ -148,7 +149,8 @@ class Engine::Parts {
                   kernel.description,
                   &failure,
                   id,
-                  &arena.characters});
+                  &arena.characters,
+                  &arena.run});
     } catch (const Error& error) {
       detail::fail_step(program_, step, error.what());
     } catch (const std::bad_alloc&) {
