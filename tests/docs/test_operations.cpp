@@ -85,9 +85,10 @@ Sources the_library() {
   }
   in.headers = read_all("include/typeflow", ".hpp");
   // Metrics and recurrent nets are parts of models made of operations: docs/metrics.md and
-  // docs/rnn.md have their tables.
+  // docs/rnn.md have their tables. docs/resources.md has that of resources.
   std::erase_if(in.headers, [](const File& header) {
     return header.path.starts_with("include/typeflow/metrics/") ||
+           header.path.starts_with("include/typeflow/resources/") ||
            header.path.starts_with("include/typeflow/rnn/");
   });
   in.tests = read_all("tests/unit", ".cpp");
