@@ -60,11 +60,13 @@ constexpr auto apply(const O& op, const X&... x) {
 /// Adds a node of a custom operation without inputs, such as a source of data or a clock.
 template <class O>
   requires(O::kind == Kind::custom)
-constexpr auto apply(Graph& g, const O& op) {
+constexpr auto apply(Graph& g, const O& op,
+                     std::source_location at = std::source_location::current()) {
   using Rule = detail::InferRule<O>;
   static_assert(Rule::takes, "apply(g, op): the operation takes tensors: apply(op, x...)");
   using E = Expr<element_of<Rule::type.dtype>, shape_of_t<Rule>>;
   ir::Graph& graph = g;
+  graph.source = source_line(at);
   if constexpr (Rule::takes) {
     if (!(O::infer(op) == E::type)) {
       Message message{};

@@ -105,6 +105,12 @@ constexpr Id get_resource(ir::Graph& graph, const Label& label, const Type& type
   if (found == none) {
     const Id name = graph.add_unique_name(label, 0, ir::NameKind::resource, true, value, path);
     graph.variable_records.items[index].name = name;
+    if (reuse == Reuse::reuse) {
+      Message message{};
+      message << "resource '";
+      graph.print_name(message, graph.names.items[name]);
+      graph.fail(message << "' does not exist, and its scope says to reuse it");
+    }
   }
   return value;
 }

@@ -333,7 +333,9 @@ struct WriteError<P, Fetches, true> {
       for (int i = step.inputs; i < step.operands.count && out.empty(); ++i) {
         const ir::Slot& slot = view.slots[view.operands[step.operands.first + i]];
         if (slot.kind != ir::SlotKind::variable || view.variables[slot.index].state) continue;
-        out << "the run assigns the variable '"
+        const bool object =
+            view.variables[slot.index].initializer.kind == Initializer::Kind::resource;
+        out << (object ? "the run changes the resource '" : "the run assigns the variable '")
             << name_text(view, view.variables[slot.index].name).view()
             << "', and the session is read_only";
       }
