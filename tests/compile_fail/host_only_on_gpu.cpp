@@ -3,7 +3,7 @@
 // An operation that needs the host, pinned to a GPU.
 
 // expect: Print: it runs on a CPU
-// expect: alone, and is pinned to /gpu:0
+// expect: and is pinned to /gpu:0
 
 #include "typeflow/typeflow.hpp"
 

@@ -92,6 +92,28 @@ constexpr bool statements_of_a_critical_section_wait(tf::Graph& g) {
 }
 static_assert(holds<statements_of_a_critical_section_wait>());
 
+constexpr bool locks_keep_the_order_of_the_model(tf::Graph& g) {
+  auto a = tf::mutex(g, "a");
+  auto b = tf::mutex(g, "b");
+  auto steps = tf::counter(g, "steps");
+  acquire(a);
+  next(steps);
+  release(a);
+  acquire(b);
+  const tf::ir::Graph& graph = g;
+  tf::ir::EffectOrder order(graph);
+  int in_order = 0;
+  tf::Id last = tf::none;
+  for (tf::Id id = 0; id < graph.nodes.size(); ++id) {
+    if (!order.concerns(graph.nodes[id])) continue;
+    const bool lock = !tf::is<tf::ops::CounterAdd>(*graph.nodes[id].op);
+    order.place(id, [&](tf::Id before) { in_order += lock && before == last ? 1 : 100; });
+    if (lock) last = id;
+  }
+  return in_order == 3;  // the release comes twice after the acquire of a
+}
+static_assert(holds<locks_keep_the_order_of_the_model>());
+
 // Mistakes.
 
 constexpr void declared_twice(tf::Graph& g) {

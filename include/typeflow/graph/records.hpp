@@ -44,6 +44,7 @@ struct ResourceType {
   std::string_view name;  ///< two types of one name and size are the same
   void (*make)(void* memory, std::string_view path);
   void (*destroy)(void* resource);
+  bool is_held;  ///< runs hold it, so others may have to wait: a lock
 };
 
 /// How a variable gets its initial value; made by the functions of front/initializers.hpp.
@@ -257,6 +258,7 @@ struct VariableRecord {
 
   /// It is an object that operations use in place, with no elements to read.
   constexpr bool is_resource() const { return initializer.kind == Initializer::Kind::resource; }
+  constexpr bool is_held() const { return is_resource() && initializer.resource->is_held; }
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::ir

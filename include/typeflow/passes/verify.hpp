@@ -100,9 +100,10 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
   }
   if (!op.inferable) return {};
   Type types[max_outputs];
-  if (node.outputs.count > max_outputs || !op.infer(graph, node, types)) {
-    return misfit(graph, node);
-  }
+  if (node.outputs.count > max_outputs) return misfit(graph, node);
+  for (Id k = 0; k < node.outputs.count; ++k)
+    types[k] = Type{};  // those that `infer` may leave out
+  if (!op.infer(graph, node, types)) return misfit(graph, node);
   for (Id k = 0; k < node.outputs.count; ++k) {
     if (!(types[k] == graph.type_of(node.outputs.first + k))) {
       return complaint(node, "the result has another type than its rule says");

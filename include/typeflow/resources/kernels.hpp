@@ -21,6 +21,16 @@ inline RunScope& run_of(const KernelCall& call) {
   return *call.run;
 }
 
+/// The kernel of an operation that has it as a member: compute(op, object, in, results, call).
+template <ResourceOperation O>
+  requires requires { &O::compute; }
+struct kernel_of<O> {
+  template <class A>
+  static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    O::compute(op, resource_in<typename O::resource>(out[0]), in, out + 1, call);
+  }
+};
+
 template <>
 struct kernel_of<ops::CounterAdd> {
   template <class A>

@@ -25,6 +25,7 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 class Mutex {
  public:
   static constexpr std::string_view name = "Mutex";
+  static constexpr bool is_held_by_runs = true;
   explicit Mutex(std::string_view path) : path_(path) {}
 
   /// Waits until no run holds it.
@@ -138,7 +139,7 @@ class CriticalSection {
       add_controls(graph_, node.outputs.first, &token, 1);
       inside.push(node.outputs.first);
     }
-    for (Id id = first_; id < end; ++id) check(id, end);
+    check(end);
     const Effect released = release(mutex_, {}, at_);
     add_controls(graph_, released.token(), inside.data(), inside.size());
     return released;
@@ -147,26 +148,30 @@ class CriticalSection {
  private:
   /// A mistake if a node reads the start value of a variable that the section writes: other runs
   /// may have changed the variable since.
-  constexpr void check(Id id, Id end) {
-    const ir::Node node = graph_.nodes[id];
-    const bool present =
-        writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
-    for (Id k = present ? 1 : 0; k < node.inputs.count; ++k) {
-      const Id input = graph_.input(node, k);
-      if (graph_.op_of(input).builtin != Builtin::variable) continue;
-      const Id variable = graph_.variable_index(input);
-      bool written = false;
-      for (Id other = first_; other < end && !written; ++other) {
-        ir::each_written_variable(graph_, graph_.nodes[other],
-                                  [&](Id index) { written = written || index == variable; });
-      }
-      if (!written) continue;
-      Message message{};
-      message << "critical_section(mutex, f): f assigns the variable '";
-      graph_.print_name(message, graph_.names[graph_.variable_records[variable].name]);
-      graph_.fail(message << "' and uses its value at the start of the run, when the mutex was not "
-                             "held; use v.read()");
+  constexpr void check(Id end) {
+    Pool<char> written(graph_.variable_records.size(), 0);
+    for (Id id = first_; id < end; ++id) {
+      const auto mark = [&](Id variable) { written[variable] = 1; };
+      ir::each_written_variable(graph_, graph_.nodes[id], mark);
     }
+    for (Id id = first_; id < end; ++id) {
+      const ir::Node& node = graph_.nodes[id];
+      const bool present =
+          writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
+      for (Id k = present ? 1 : 0; k < node.inputs.count; ++k) {
+        const Id input = graph_.input(node, k);
+        if (graph_.op_of(input).builtin != Builtin::variable) continue;
+        const Id variable = graph_.variable_index(input);
+        if (written[variable] != 0) return refuse(variable);
+      }
+    }
+  }
+  constexpr void refuse(Id variable) {
+    Message message{};
+    message << "critical_section(mutex, f): f assigns the variable '";
+    graph_.print_name(message, graph_.names[graph_.variable_records[variable].name]);
+    graph_.fail(message << "' and uses its value at the start of the run, when the mutex was not "
+                           "held; use v.read()");
   }
 
   Resource<Mutex> mutex_;

@@ -37,7 +37,9 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 /// A class whose objects can be resources. Its objects are made from their path in the store, or
-/// without arguments. Simultaneous runs use an object at the same time.
+/// without arguments. Simultaneous runs use an object at the same time. A lock, which a run holds
+/// while others wait, has `static constexpr bool is_held_by_runs = true`: operations on all locks
+/// keep the model's order, so that runs do not wait for each other in a circle.
 template <class R>
 concept ResourceClass =
     requires { requires std::is_same_v<decltype(R::name), const std::string_view>; } &&
@@ -60,7 +62,16 @@ void destroy_resource(void* resource) {
   std::destroy_at(static_cast<R*>(resource));
 }
 template <class R>
-inline constexpr ResourceType resource_type{R::name, &make_resource<R>, &destroy_resource<R>};
+constexpr bool is_held() {
+  if constexpr (requires { R::is_held_by_runs; }) {
+    return R::is_held_by_runs;
+  } else {
+    return false;
+  }
+}
+template <class R>
+inline constexpr ResourceType resource_type{R::name, &make_resource<R>, &destroy_resource<R>,
+                                            is_held<R>()};
 
 /// The type of the value that stands for a resource of this many bytes.
 constexpr Type type_of_resource(std::size_t size) {
@@ -154,9 +165,10 @@ constexpr Resource<R> resource(Graph& g, Label name,
 }
 
 /// Base of operations on a resource of class R. Their first input is the handle; infer(op, handle,
-/// x...) gives the results' types, and without it the operation is an Effect. In the kernel, a
-/// specialisation of simd::kernel_of, `in` are the tensors behind the handle, out[0] is the object
-/// (resource_in<R>(out[0])), and the results follow it.
+/// x...) gives the results' types, and without it the operation is an Effect. The kernel is a
+/// member: compute(op, R&, const simd::Tensor* x, const simd::Tensor* results, const KernelCall&),
+/// or a specialisation of simd::kernel_of, whose out[0] is the object and whose out[1] is the first
+/// result.
 template <class R>
 struct resource_operation : update {
   static constexpr bool host_only = true;

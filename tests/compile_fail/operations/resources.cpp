@@ -60,7 +60,7 @@ constexpr void model(tf::Graph& g) {
   set(steps, n);                    // error: set(counter, n): n must be an integer, or a scalar tensor of std::int64_t
   critical_section(lock, [] {});    // error: critical_section(mutex, f): f must return a tensor, a std::tuple of tensors, or an Effect
   apply(g, acme::Reverse{});        // error: apply(g, op): the operation takes tensors: apply(op, x...)
-  tf::add_node(g, acme::Nothing{}, nullptr, 0, tf::Type{});  // error: a composite operation must have expand(op, x...), of one to tf::max_arity = 8 tensors
+  tf::add_node(g, acme::Nothing{}, nullptr, 0, tf::Type{});  // error: the rules of an operation, infer(op, x...) first, must take at most tf::max_arity = 8 inputs; without inputs, it must be custom
   // clang-format on
 #endif
 }

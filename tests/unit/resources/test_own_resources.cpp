@@ -19,7 +19,7 @@
 #include "support/message_of.hpp"
 #include "typeflow/core/run_scope.hpp"
 #include "typeflow/interpret/interpret.hpp"
-#include "typeflow/resources/resource.hpp"
+#include "typeflow/resources.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
@@ -71,6 +71,17 @@ struct Baton {
 };
 struct TakeBaton : tf::resource_operation<Baton> {
   static constexpr std::string_view name = "acme/TakeBaton";
+
+  static void compute(TakeBaton, Baton& baton, const tf::simd::Tensor*, const tf::simd::Tensor*,
+                      const tf::KernelCall& call) {
+    const tf::RunScope* nobody = nullptr;
+    if (!baton.owner.compare_exchange_strong(nobody, call.run)) {
+      throw tf::Error("baton '" + baton.path + "'", "is taken");
+    }
+    call.run->hold(&baton, [](void* held, const tf::RunScope&) noexcept {
+      static_cast<Baton*>(held)->owner = nullptr;
+    });
+  }
 };
 
 /// 3: an operation without inputs, which an interpreter knows, too.
@@ -127,21 +138,6 @@ struct typeflow::simd::kernel_of<acme::TallyAdd> {
         *static_cast<const std::int32_t*>(in[0].data), op.sign != 0 ? -x : x);
     *static_cast<std::int64_t*>(out[1].data) = count;
     *static_cast<double*>(out[2].data) = sum;
-  }
-};
-template <>
-struct typeflow::simd::kernel_of<acme::TakeBaton> {
-  template <class Arch>
-  static void run(const acme::TakeBaton&, const Tensor*, const Tensor* out,
-                  const KernelCall& call) {
-    auto& baton = resource_in<acme::Baton>(out[0]);
-    const RunScope* nobody = nullptr;
-    if (!baton.owner.compare_exchange_strong(nobody, call.run)) {
-      throw Error("baton '" + baton.path + "'", "is taken");
-    }
-    call.run->hold(&baton, [](void* held, const RunScope&) noexcept {
-      static_cast<acme::Baton*>(held)->owner = nullptr;
-    });
   }
 };
 template <>

@@ -239,6 +239,35 @@ TEST_CASE("a run waits for the mutex that another run holds") {
   CHECK_FALSE(variables.resource<tf::Mutex>("lock").is_held());
 }
 
+namespace {
+
+/// Two critical sections, one after the other.
+template <bool Reverse>
+constexpr void transfers(tf::Graph& g) {
+  tf::Effect all;
+  const auto add = [&](tf::Label lock, tf::Label name) {
+    auto v = tf::variable<std::int64_t>(g, name, tf::zeros);
+    all += critical_section(tf::mutex(g, lock), [&]() -> tf::Effect { return assign_add(v, 1); });
+  };
+  if (Reverse) add("lock_b", "b");
+  add("lock_a", "a");
+  if (!Reverse) add("lock_b", "b");
+  all.named("all");
+}
+
+}  // namespace
+
+TEST_CASE("runs that take mutexes one after the other never wait for each other in a circle") {
+  tf::Variables variables;
+  tf::Session<transfers<false>> one(variables);
+  tf::Session<transfers<true>> two(variables);
+  in_threads(8, [&](int t) {
+    for (int i = 0; i < 1000; ++i) t % 2 == 0 ? one.run<"all">() : two.run<"all">();
+  });
+  CHECK(variables.get<std::int64_t>("a")[0] == 8000);
+  CHECK(variables.get<std::int64_t>("b")[0] == 8000);
+}
+
 TEST_CASE("the end of a run releases what it holds, also if it fails") {
   tf::Variables variables;
   tf::Session<held> session(variables);
