@@ -51,6 +51,7 @@ constexpr Exception internal_records[] = {
 constexpr Exception other_functions[] = {
     {"Session", "the constructor of what runs a model"},
     {"BatchNorm", "the constructor of a layer; its call is that of batch_norm"},
+    {"apply", "adds a node of the operation that it is given"},
     {"blend", "changes variables, which lists name"},
     {"ConvLayer", "the constructor of a layer; its call is that of conv2d"},
     {"ConvTransposeLayer", "the constructor of a layer; its call is that of conv2d_transpose"},

@@ -85,9 +85,6 @@ VariableEntry& variable_at(VariableTable& table, std::string_view name);
 /// Error if the store has no resource of this name and type.
 void* resource_at(const VariableTable& table, std::string_view name, std::string_view type,
                   std::size_t size);
-/// The resource, made if the store lacks it.
-VariableEntry& open_resource(VariableTable& table, std::string_view name, const Type& type,
-                             const ResourceType& resource);
 
 [[noreturn]] void wrong_number_of_elements(std::string_view name, std::int64_t expected,
                                            std::size_t given);
@@ -212,20 +209,24 @@ class Variables {
   template <class Here = detail::Target>
   Entry& open(std::string_view name, const Type& type, const Initializer& how, std::uint64_t seed,
               bool initialize) {
-    if (how.kind == Initializer::Kind::resource) {
-      return detail::open_resource(*table_, name, type, *how.resource);
-    }
     struct Start {
-      std::uint64_t path;
+      std::string_view name;
       const Initializer& how;
       std::uint64_t seed;
     };
-    const Start start{hash(name), how, seed};
+    const Start start{name, how, seed};
     const auto fill = [](Entry& entry, const void* context) {
       const Start& s = *static_cast<const Start*>(context);
-      detail::reset_variable(entry, s.path, s.how, s.seed);
+      if (!entry.resource.empty()) return s.how.resource->make(entry.bytes.data(), s.name);
+      detail::reset_variable(entry, hash(s.name), s.how, s.seed);
     };
-    return table_->open({name, type.dtype, type.dims, initialize, false, fill, &start});
+    VariableRequest request{name, type.dtype, type.dims, initialize, false, fill, &start};
+    if (how.kind == Initializer::Kind::resource) {
+      request.make = true;  // no file has resources
+      request.resource = how.resource->name;
+      request.destroy = how.resource->destroy;
+    }
+    return table_->open(request);
   }
   /// The same for a store that is only read.
   template <class Here = detail::Target>

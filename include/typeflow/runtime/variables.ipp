@@ -81,32 +81,24 @@ class LocalVariables final : public VariableTable {
                   "is not in the store, and the session was told not to initialise");
     }
     AlignedBytes memory = memory_for(request);
-    const VariableEntry entry{request.dtype,
-                              request.dims,
-                              {memory.data(), static_cast<std::size_t>(memory.size())},
-                              request.resource};
+    VariableEntry entry{request.dtype,
+                        request.dims,
+                        {memory.data(), static_cast<std::size_t>(memory.size())},
+                        request.resource};
     if (request.dtype == DType::string) {
       for (std::string_view& x : strings_of(entry)) x = {};
     }
-    const auto made =
-        variables_.try_emplace(std::string(request.name), std::move(memory), entry).first;
-    try {
-      request.fill(made->second.entry, request.context);
-    } catch (...) {
-      variables_.erase(made);
-      throw;
-    }
-    made->second.destroy = request.destroy;
-    return made->second.entry;
+    request.fill(entry, request.context);  // if it throws, the store has nothing of this name
+    return variables_
+        .try_emplace(std::string(request.name), std::move(memory), entry, request.destroy)
+        .first->second.entry;
   }
   void destroy() override { delete this; }
 
  private:
-  /// "float [3]", or "a Mutex of 96 bytes".
+  /// "float [3]", or the name of a resource's type.
   static std::string text_of(DType dtype, const Dims& dims, std::string_view resource) {
-    if (resource.empty()) return to_string(dtype, dims);
-    return "a " + std::string(resource) + " of " + std::to_string(count_of(dims).coefficient) +
-           " bytes";
+    return resource.empty() ? to_string(dtype, dims) : std::string(resource);
   }
   static AlignedBytes memory_for(const VariableRequest& request) {
     const std::int64_t bytes =
@@ -124,7 +116,8 @@ class LocalVariables final : public VariableTable {
   }
 
   struct Variable {
-    Variable(AlignedBytes m, const VariableEntry& e) : memory(std::move(m)), entry(e) {}
+    Variable(AlignedBytes m, const VariableEntry& e, void (*d)(void*))
+        : memory(std::move(m)), entry(e), destroy(d) {}
     ~Variable() {
       if (destroy != nullptr) destroy(entry.bytes.data());
       if (entry.dtype != DType::string) return;
@@ -132,7 +125,7 @@ class LocalVariables final : public VariableTable {
     }
     AlignedBytes memory;
     VariableEntry entry;
-    void (*destroy)(void* resource) = nullptr;
+    void (*destroy)(void* resource);  // null for a variable
   };
   mutable std::mutex mutex_;
   std::map<std::string, Variable, std::less<>> variables_;
@@ -176,29 +169,12 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void* resource_at(const VariableTable& table,
   const VariableEntry* const entry = table.find(name);
   if (entry == nullptr || entry->resource != type || entry->bytes.size() != size) {
     throw Error("resource '" + std::string(name) + "'",
-                "a " + std::string(type) + " in the store, which a session makes",
+                std::string(type) + ", which a session makes",
                 entry == nullptr          ? "nothing of this name"
                 : entry->resource.empty() ? "a variable"
-                                          : "a " + std::string(entry->resource));
+                                          : std::string(entry->resource));
   }
   return entry->bytes.data();
-}
-TYPEFLOW_COLD TYPEFLOW_DEFINITION VariableEntry& open_resource(VariableTable& table,
-                                                               std::string_view name,
-                                                               const Type& type,
-                                                               const ResourceType& resource) {
-  struct Start {
-    std::string_view path;
-    const ResourceType& type;
-  };
-  const Start start{name, resource};
-  const auto fill = [](VariableEntry& entry, const void* context) {
-    const Start& s = *static_cast<const Start*>(context);
-    s.type.make(entry.bytes.data(), s.path);
-  };
-  // Files have no resources, so a session makes one even where it is told not to initialise.
-  return table.open(
-      {name, type.dtype, type.dims, true, false, fill, &start, resource.name, resource.destroy});
 }
 
 [[noreturn]] TYPEFLOW_COLD TYPEFLOW_DEFINITION void wrong_number_of_elements(std::string_view name,

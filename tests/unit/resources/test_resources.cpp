@@ -123,13 +123,13 @@ TEST_CASE("a store keeps resources apart from variables") {
   CHECK(message_of([&] { variables.get<std::uint8_t>("steps"); }).find("'steps'") !=
         std::string::npos);
   CHECK(message_of([&] { variables.set<float>("steps", std::vector<float>{1}, {1, {1}}); }) ==
-        "variable 'steps': expected a Counter of 8 bytes, got float [1]");
+        "variable 'steps': expected Counter, got float [1]");
   CHECK(message_of([&] { variables.resource<tf::Mutex>("steps"); }) ==
-        "resource 'steps': expected a Mutex in the store, which a session makes, got a Counter");
+        "resource 'steps': expected Mutex, which a session makes, got Counter");
   CHECK(message_of([&] { variables.resource<tf::Counter>("v"); }) ==
-        "resource 'v': expected a Counter in the store, which a session makes, got a variable");
+        "resource 'v': expected Counter, which a session makes, got a variable");
   CHECK(message_of([&] { variables.resource<tf::Counter>("w"); }) ==
-        "resource 'w': expected a Counter in the store, which a session makes, got nothing of this "
+        "resource 'w': expected Counter, which a session makes, got nothing of this "
         "name");
 }
 
@@ -316,11 +316,9 @@ TEST_CASE("a name is one resource or one variable of a store") {
   tf::Variables variables;
   tf::Session<locked> session(variables);
   CHECK(message_of([&] { tf::Session<counter_named_lock> other(variables); }) ==
-        "resource 'lock': expected a Counter of 8 bytes, got a Mutex of " +
-            std::to_string(sizeof(tf::Mutex)) + " bytes");
+        "resource 'lock': expected Counter, got Mutex");
   CHECK(message_of([&] { tf::Session<variable_named_lock> other(variables); }) ==
-        "variable 'lock': expected float [3], got a Mutex of " + std::to_string(sizeof(tf::Mutex)) +
-            " bytes");
+        "variable 'lock': expected float [3], got Mutex");
 }
 
 TEST_CASE("a session that is told not to initialise makes resources, which no file has") {
