@@ -169,6 +169,13 @@ constexpr void after_in_a_group(tf::Graph& g) {
 }
 static_assert(contains(mistake<after_in_a_group>(), "must be one statement, not a group"));
 
+constexpr void after_a_later_one(tf::Graph& g) {
+  auto a = tf::mutex(g, "a");
+  const tf::Effect first = acquire(a);
+  run_after(release(a), first);
+}
+static_assert(contains(mistake<after_a_later_one>(), "`first` must be made before the effect"));
+
 /// What the verifier says of a model.
 template <auto Model>
 constexpr tf::Message complaint() {

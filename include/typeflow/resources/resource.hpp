@@ -269,15 +269,18 @@ constexpr void add_controls(ir::Graph& graph, Id value, const Id* others, int co
 
 }  // namespace detail
 
-/// The same effect, after another one: runs that execute it execute `first` before it.
+/// The same effect, after one that the model makes before it: runs that execute it execute `first`,
+/// too.
 constexpr Effect run_after(const Effect& first, const Effect& effect) {
   if (first.empty() || effect.empty()) return effect;
   ir::Graph& graph = effect.graph();
   const Id token = first.token();
-  if (graph.node_of(effect.token()).op->kind == Kind::group) {
+  const bool is_group = graph.node_of(effect.token()).op->kind == Kind::group;
+  if (is_group || token >= effect.token()) {
     Message message{};
-    graph.fail(
-        message << "run_after(first, effect): the effect must be one statement, not a group");
+    graph.fail(message << "run_after(first, effect): "
+                       << (is_group ? "the effect must be one statement, not a group"
+                                    : "`first` must be made before the effect"));
     return effect;
   }
   detail::add_controls(graph, effect.token(), &token, 1);
