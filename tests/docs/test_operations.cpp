@@ -51,6 +51,7 @@ constexpr Exception internal_records[] = {
 constexpr Exception other_functions[] = {
     {"Session", "the constructor of what runs a model"},
     {"BatchNorm", "the constructor of a layer; its call is that of batch_norm"},
+    {"apply", "adds a node of the operation that it is given"},
     {"blend", "changes variables, which lists name"},
     {"ConvLayer", "the constructor of a layer; its call is that of conv2d"},
     {"ConvTransposeLayer", "the constructor of a layer; its call is that of conv2d_transpose"},
@@ -85,9 +86,10 @@ Sources the_library() {
   }
   in.headers = read_all("include/typeflow", ".hpp");
   // Metrics and recurrent nets are parts of models made of operations: docs/metrics.md and
-  // docs/rnn.md have their tables.
+  // docs/rnn.md have their tables. docs/resources.md has that of resources.
   std::erase_if(in.headers, [](const File& header) {
     return header.path.starts_with("include/typeflow/metrics/") ||
+           header.path.starts_with("include/typeflow/resources/") ||
            header.path.starts_with("include/typeflow/rnn/");
   });
   in.tests = read_all("tests/unit", ".cpp");

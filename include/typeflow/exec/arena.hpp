@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "typeflow/core/characters.hpp"
+#include "typeflow/core/run_scope.hpp"
 #include "typeflow/exec/layout.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/exec/plan.hpp"
@@ -124,6 +125,7 @@ struct Arena {
   std::array<CountedBytes, max_devices> workspace;
   AlignedBytes scalars;  ///< constants, then defaults of placeholders
   std::array<Characters, max_devices> characters;
+  RunScope run;  ///< what the run holds until it ends
   Binding* bindings = nullptr;  ///< a list, owned
   Binding* last = nullptr;      ///< of the last run
 

@@ -92,7 +92,8 @@ class Launcher {
                   kernel.description,
                   &failure,
                   launch.step,
-                  &arena.characters[static_cast<std::size_t>(launch.device)]});
+                  &arena.characters[static_cast<std::size_t>(launch.device)],
+                  &arena.run});
     } catch (const Error& error) {
       typeflow::detail::fail_step(program, step, error.what());
     } catch (const std::bad_alloc&) {

@@ -12,8 +12,9 @@ namespace typeflow::inline TYPEFLOW_TARGET {
 
 namespace detail {
 constexpr Initializer initializer(Initializer::Kind kind, double a, double b) {
-  return {kind, Initializer::Fan::in, Initializer::Distribution::truncated_normal, false, a, b, 0,
-          0};
+  return {
+      kind,   Initializer::Fan::in, Initializer::Distribution::truncated_normal, false, a, b, 0, 0,
+      nullptr};
 }
 }  // namespace detail
 
@@ -46,7 +47,7 @@ constexpr Initializer truncated_normal(double standard_deviation = 1, double mea
 constexpr Initializer variance_scaling(
     double scale = 2, Initializer::Fan fan = Initializer::Fan::in,
     Initializer::Distribution distribution = Initializer::Distribution::truncated_normal) {
-  return {Initializer::Kind::variance_scaling, fan, distribution, false, scale, 0, 0, 0};
+  return {Initializer::Kind::variance_scaling, fan, distribution, false, scale, 0, 0, 0, nullptr};
 }
 
 /// Xavier's uniform initialiser, the default: U(-l, l), l = sqrt(6 / (in + out)).

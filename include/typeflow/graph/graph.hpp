@@ -114,6 +114,7 @@ class Graph {
   Id region = 0;
   Device device{};
   SourceLine source{"", 0, false, false, nullptr};
+  bool in_critical_section = false;  ///< statements read variables as they are then
 
   /// The first mistake; empty if there is none.
   Message error{};

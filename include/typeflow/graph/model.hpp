@@ -104,7 +104,7 @@ class Graph {
     VariableList list{this, {}, path};
     for (Id i = 0; i < records_.variable_records.size(); ++i) {
       const ir::VariableRecord& record = records_.variable_records[i];
-      if (record.state || (trainable_only && !record.trainable)) continue;
+      if (record.state || (trainable_only && !record.trainable) || record.is_resource()) continue;
       if (records_.is_within(records_.names[record.name], path)) list.variables.push(i);
     }
     return list;

@@ -110,7 +110,7 @@ struct RandomState {
 };
 
 /// The most results that an operation can have.
-inline constexpr int max_outputs = 4;
+inline constexpr int max_outputs = 16;
 /// The most inputs of an operation that is not variadic.
 inline constexpr int max_arity = 8;
 
@@ -144,6 +144,7 @@ struct Op {
   bool moves;          ///< `layout` is there
   bool holds_inputs;   ///< `input_layout` is there
   bool takes_strings;  ///< inputs may be strings
+  bool host_only;      ///< its kernel needs the host: it can't be pinned to another kind of device
   int flops;           ///< floating-point operations per output element, for the cost model
   int words;           ///< of the operation's data members
 

@@ -11,6 +11,7 @@
 // token; its tensors are the values of nodes of kind `result`, which take that token.
 
 #include <cstdint>
+#include <string_view>
 
 #include "typeflow/core/device.hpp"
 #include "typeflow/core/dtype.hpp"
@@ -37,6 +38,15 @@ struct Type {
   }
 };
 
+/// How a store makes and destroys a resource: an object that is no tensor, such as a mutex (see
+/// resources/resource.hpp).
+struct ResourceType {
+  std::string_view name;  ///< two types of one name and size are the same
+  void (*make)(void* memory, std::string_view path);
+  void (*destroy)(void* resource);
+  bool is_held;  ///< runs hold it, so others may have to wait: a lock
+};
+
 /// How a variable gets its initial value; made by the functions of front/initializers.hpp.
 struct Initializer {
   enum class Kind : std::uint8_t {
@@ -47,6 +57,7 @@ struct Initializer {
     truncated_normal,  ///< the same, within two standard deviations
     variance_scaling,  ///< variance a / fan
     orthogonal,        ///< a times an orthogonal matrix
+    resource,          ///< an object of ResourceType, and not elements
   };
   enum class Fan : std::uint8_t { in, out, average };
   enum class Distribution : std::uint8_t { truncated_normal, uniform, normal };
@@ -59,6 +70,7 @@ struct Initializer {
   double b;
   std::uint64_t seed;
   std::uint64_t path;  ///< of the variable that it draws the numbers of, a hash; 0 for its own
+  const ResourceType* resource;  ///< of Kind::resource
 
   /// The same with a seed of its own.
   constexpr Initializer with_seed(std::uint64_t own) const {
@@ -196,6 +208,7 @@ enum class NameKind : std::uint8_t {
   state,
   value,
   effect,
+  resource,
   key  ///< no name for users: counts a scope's random operations of a kind that have no label
 };
 
@@ -242,6 +255,10 @@ struct VariableRecord {
   bool trainable;
   bool state;    ///< session-local
   bool written;  ///< whether a statement changes it
+
+  /// It is an object that operations use in place, with no elements to read.
+  constexpr bool is_resource() const { return initializer.kind == Initializer::Kind::resource; }
+  constexpr bool is_held() const { return is_resource() && initializer.resource->is_held; }
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::ir

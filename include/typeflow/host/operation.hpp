@@ -107,6 +107,7 @@ struct host_base<Self, F, IsPure, std::tuple<In...>, std::tuple<Out...>> : custo
   static constexpr std::string_view name{Name::text.data(), Name::text.size()};
   static constexpr int outputs = sizeof...(Out) > 0 ? static_cast<int>(sizeof...(Out)) : 1;
   static constexpr SideEffect effect = IsPure ? SideEffect::pure : SideEffect::writes;
+  static constexpr bool host_only = true;
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
 
@@ -260,7 +261,7 @@ constexpr auto checked_host(const F& f, const X&... x) {
                                                     has_own_name<typename Traits::Gradient>());
   static_assert(results,
                 "host<Result<T, D...>...>(f, x...): the template arguments are the results' types, "
-                "Result<T, D...>, four at most");
+                "Result<T, D...>, 16 at most");
   static_assert(tensors, "host<Result<T, D...>...>(f, x...): the x must be tensors, eight at most");
   static_assert(stateless,
                 "host<Result<T, D...>...>(f, x...): f must have no captures and no data members; a "

@@ -233,6 +233,10 @@ TYPEFLOW_DEFINITION void Interpreter::require_given(const ir::Graph& graph,
   const bool is_fed = node.op->builtin == Builtin::placeholder && graph.words_of(node)[0] == 0;
   if (!is_variable && !is_fed) return;
   const Id id = node.outputs.first;
+  if (is_variable && graph.variable_records[graph.variable_index(id)].is_resource()) {
+    throw Error(quoted("resource", variable_name(graph.variable_index(id))),
+                "the interpreter has no resources");
+  }
   int i = 0;  // variables and placeholders always have a name
   while (graph.names[i].kind == ir::NameKind::key || map_[graph.names[i].value] != id) ++i;
   throw Error(

@@ -180,6 +180,7 @@ class ProgramInterpreter::Parts {
   template <class F>
   void each_variable(const F& f) {
     for (const VariableRecord& variable : graph_.variable_records) {
+      if (variable.is_resource()) continue;
       const std::string name(graph_.text_of(graph_.names[variable.name]).view());
       const Type& type = graph_.type_of(variable.value);
       Variables& store = variable.state ? states_ : store_;

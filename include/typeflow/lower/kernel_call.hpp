@@ -12,6 +12,7 @@
 namespace typeflow::inline TYPEFLOW_TARGET {
 
 class Characters;
+class RunScope;
 
 /// The stream of a device, with which its kernels are called. A run calls kernels one after the
 /// other. A kernel may return before it has computed anything, if the kernels after it still find
@@ -39,6 +40,7 @@ struct KernelCall {
   Failure* failure = nullptr;         ///< of the run: the first one stays
   std::int32_t step = -1;             ///< of the program
   Characters* characters = nullptr;   ///< the run's, for strings that the kernel makes
+  RunScope* run = nullptr;            ///< the run, and what it holds until it ends
 
   /// Reports that the data is wrong. The run ends when the kernel has returned, with the Error that
   /// O::explain makes of the report. Call it in the thread that called the kernel, or in

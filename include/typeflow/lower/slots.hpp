@@ -3,6 +3,7 @@
 
 // A program during lowering: the slots of values, and the extents and words of steps.
 
+#include "typeflow/front/sources.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/passes/clusters.hpp"
@@ -53,9 +54,12 @@ class ProgramBuilder {
         record.device = {};
         record.index = static_cast<Id>(graph_.attributes.items[words.first]);
       } else {
+        const bool is_array = is<ops::ConstantArray>(*node.op);
+        if (!is_array && node.op->builtin != Builtin::constant) {
+          fail(node, "a source that lowering does not know");
+        }
         record.device = {};
         record.kind = SlotKind::constant;
-        const bool is_array = node.op->builtin != Builtin::constant;
         record.index =
             out_.constants.push(ConstantRecord{id, is_array, {out_.words.size(), words.count}});
         push_words(words);
@@ -88,8 +92,10 @@ class ProgramBuilder {
 
   /// Reports a mistake of a pass: no kernel can compute what is lowered.
   constexpr void fail(const Cluster& cluster, const char* what) {
+    fail(nodes_[cluster.first], what);
+  }
+  constexpr void fail(const Node& node, const char* what) {
     if (!out_.error.empty()) return;
-    const Node& node = nodes_[cluster.first];
     out_.error << "internal error in lowering: " << node.op->name << ": " << what << " ("
                << file_name(node.source.file) << ':' << node.source.line << ')';
   }

@@ -57,6 +57,24 @@ constexpr auto apply(const O& op, const X&... x) {
   }
   return E(to, add_node(graph, op, ids, static_cast<int>(sizeof...(X)), E::type).id);
 }
+/// Adds a node of a custom operation without inputs, such as a source of data or a clock.
+template <class O>
+  requires(O::kind == Kind::custom)
+constexpr auto apply(Graph& g, const O& op,
+                     std::source_location at = std::source_location::current()) {
+  using Rule = detail::InferRule<O>;
+  static_assert(Rule::takes, "apply(g, op): the operation takes tensors: apply(op, x...)");
+  using E = Expr<element_of<Rule::type.dtype>, shape_of_t<Rule>>;
+  ir::Graph& graph = g;
+  graph.source = source_line(at);
+  if constexpr (Rule::takes) {
+    if (!(O::infer(op) == E::type)) {
+      Message message{};
+      graph.fail(message << O::name << ": the result's type must not depend on data members");
+    }
+  }
+  return E(g, add_node(graph, op, nullptr, 0, E::type).id);
+}
 /// The same in gradient rules; returns an array for an operation with several results.
 template <class O, UntypedExpr... X>
   requires(detail::is_applied<O>)
@@ -95,6 +113,7 @@ struct Print : custom {
   static constexpr std::string_view name = "Print";
   static constexpr bool takes_strings = true;
   static constexpr SideEffect effect = SideEffect::reads;  // never shared, never folded
+  static constexpr bool host_only = true;
   static constexpr int flops = 0;
   static constexpr Type infer(Print, const Type& x) { return x; }
   static constexpr AnyExpr gradient(Print, auto, auto, auto dy) { return dy; }

@@ -17,6 +17,7 @@
 //   outputs                           the number of results, if not one: infer then returns a
 //                                     std::array of types, gradient takes std::arrays for y and dy,
 //                                     in which a dy may not exist
+//   host_only                         true: it can't be pinned to a device that is no CPU
 //   variadic                          true: any number of inputs, not at most max_arity;
 //                                     infer(op, span<const Type>),
 //                                     gradient(op, span<const AnyExpr> x, y, dy, AnyExpr* dx)
@@ -38,7 +39,8 @@
 //                                     the Error for a mistake that the kernel found in the data,
 //                                     from the extents of inputs and outputs in the run
 //
-// All of them take the same number of inputs, which well_formed.hpp checks. record.hpp makes the
+// All of them take the same number of inputs, which well_formed.hpp checks: at most max_arity, or
+// none if the operation is custom (apply(g, op)). record.hpp makes the
 // Op, and apply(op, x...) adds a node. See docs/design.md, Operations.
 
 #include <array>
@@ -100,6 +102,9 @@ struct operation_base {
   static constexpr bool foldable = false;
   /// Elements may be strings: it moves or compares them (or has a kernel for them).
   static constexpr bool takes_strings = false;
+  /// Its kernel needs the host: it prints, calls the user's functions, reads files... All
+  /// operations on strings do, and need not say so.
+  static constexpr bool host_only = false;
   // Missing rules.
   static constexpr std::nullptr_t infer = nullptr;
   static constexpr std::nullptr_t gradient = nullptr;
@@ -139,9 +144,10 @@ struct custom : operation_base {
 };
 
 /// Changes parts of a variable in place. Inputs: the variable, then the data of the change. Output:
-/// a token. It has a kernel of its own, a specialisation of simd::kernel_of. The kernel's inputs
-/// are those after the variable; its output is the variable, as it is at this point of the model's
-/// statements. The same holds for `interpret`.
+/// a token. (An operation on a resource may have results instead: resources/resource.hpp.) It has a
+/// kernel of its own, a specialisation of simd::kernel_of. The kernel's inputs are those after the
+/// variable; its output is the variable, as it is at this point of the model's statements. The same
+/// holds for `interpret`.
 struct update : operation_base {
   static constexpr Kind kind = Kind::update;
   static constexpr SideEffect effect = SideEffect::writes;

@@ -157,7 +157,7 @@ struct Rules<O, std::index_sequence<I...>> {
       const std::vector<AnyExpr> x = inputs_of(graph, node);
       return O::simplify(decode<O>(graph, node), std::span<const AnyExpr>(x), y).id;
     } else {
-      const Id* const inputs = graph.operands.data() + node.inputs.first;
+      [[maybe_unused]] const Id* const inputs = graph.operands.data() + node.inputs.first;
       return O::simplify(decode<O>(graph, node), AnyExpr{&graph, inputs[I]}..., y).id;
     }
   }
@@ -317,6 +317,7 @@ constexpr ir::Op make_op() {
                   detail::Moves<O>,
                   detail::HoldsInputs<O>,
                   O::takes_strings,
+                  O::host_only,
                   O::flops,
                   word_count<O>,
                   &Rules::infer,

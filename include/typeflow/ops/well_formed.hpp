@@ -127,6 +127,8 @@ constexpr int find_arity() {
     return static_cast<int>(N);
   } else if constexpr (N < max_arity) {
     return find_arity<O, N + 1>();
+  } else if constexpr (O::kind == Kind::custom && Takes<O, std::index_sequence<>>::types) {
+    return 0;  // asked last, because hardly any operation has no inputs
   } else {
     return -1;
   }
@@ -164,7 +166,8 @@ constexpr bool constants_fit() {
          std::is_same_v<decltype(O::outputs), const int> &&
          std::is_same_v<decltype(O::variadic), const bool> &&
          std::is_same_v<decltype(O::scalar_body), const bool> &&
-         std::is_same_v<decltype(O::foldable), const bool>;
+         std::is_same_v<decltype(O::foldable), const bool> &&
+         std::is_same_v<decltype(O::host_only), const bool>;
 }
 /// `derivative`, if there is one.
 template <class O>
@@ -280,13 +283,13 @@ template <class O>
 constexpr bool rules_fit() {
   using With = Takes<O, InputsOf<O>>;
   constexpr bool some = Infers<O> || Expands<O> || HasGradient<O> || Simplifies<O>;
-  constexpr bool takes = !some || arity<O> > 0;
+  constexpr bool takes = !some || arity<O> >= 0;
   constexpr bool expands = !Expands<O> || With::expand;
   constexpr bool gradient = !HasGradient<O> || With::gradient;
   constexpr bool simplify = !Simplifies<O> || With::simplify;
   static_assert(takes,
-                "the rules of an operation, infer(op, x...) first, must take from one to "
-                "tf::max_arity = 8 inputs");
+                "the rules of an operation, infer(op, x...) first, must take at most "
+                "tf::max_arity = 8 inputs; without inputs, it must be custom");
   if constexpr (O::kind == Kind::composite) {
     static_assert(Expands<O>,
                   "a composite operation must have expand(op, x...), of one to tf::max_arity = 8 "
@@ -331,7 +334,7 @@ constexpr bool well_formed() {
                 "what tf::operation_base declares, and derivative, can't be a data member of an "
                 "operation: only a static constexpr member of the same type");
   static_assert(O::outputs >= 1 && O::outputs <= max_outputs,
-                "an operation has from one to tf::max_outputs = 4 results");
+                "an operation has from one to tf::max_outputs = 16 results");
   static_assert(!detail::Simplifies<O> || O::outputs == 1,
                 "simplify is for operations with one result");
   static_assert(!detail::Explains<O> || detail::explains_failures<O>,

@@ -10,6 +10,10 @@
 //            a write comes after the last write and all reads since, a read after the last write.
 //   after    A node with control inputs comes after all effects that these tokens stand for.
 //   outside  Effects that are no write of a variable stay in the model's order.
+//   resource Each resource is a place of its own: operations on one stay in the model's order, and
+//            those on two are not ordered. A resource has no start value.
+//   locks    Operations on resources that runs hold are all in the model's order: else a run could
+//            hold two locks that the model never holds at once, and two runs wait for each other.
 //
 // AccessOrder is the second rule, for anything that is read and written. EffectOrder is all rules
 // but the first, for nodes. Passes that put nodes into kernels, or kernels into an order, ask it
@@ -106,23 +110,36 @@ constexpr void each_written_variable(const Graph& graph, const Node& node, const
   }
 }
 
+/// Whether a node is an operation on a resource.
+constexpr bool uses_resource(const Graph& graph, const Node& node) {
+  return node.op->kind == Kind::update &&
+         graph.variable_records.items[graph.variable_index(graph.input(node, 0))].is_resource();
+}
+/// Whether a region's access concerns a variable: neither a resource nor what is outside.
+constexpr bool concerns_variable(const Graph& graph, Access access) {
+  return access.variable != Access::outside &&
+         !graph.variable_records.items[access.variable].is_resource();
+}
+
 /// Whether a node writes a variable, or reads one's present value.
 constexpr bool is_present_access(const Graph& graph, const Node& node) {
   if (node.op->kind != Kind::control) {
-    return writes_variable(node.op->kind) || node.op->effect == SideEffect::reads_state;
+    return node.op->effect == SideEffect::reads_state ||
+           (writes_variable(node.op->kind) && !uses_resource(graph, node));
   }
   bool found = false;
-  each_access(graph, node, [&](Access a) { found = found || a.variable != Access::outside; });
+  each_access(graph, node, [&](Access a) { found = found || concerns_variable(graph, a); });
   return found;
 }
 
-/// Whether a node has an effect outside of variables.
+/// Whether a node has an effect outside of variables: on a resource, or on the outside world.
 constexpr bool is_effect_outside(const Graph& graph, const Node& node) {
   if (node.op->kind != Kind::control) {
-    return node.op->effect == SideEffect::writes && !writes_variable(node.op->kind);
+    return node.op->effect == SideEffect::writes &&
+           (!writes_variable(node.op->kind) || uses_resource(graph, node));
   }
   bool found = false;
-  each_access(graph, node, [&](Access a) { found = found || a.variable == Access::outside; });
+  each_access(graph, node, [&](Access a) { found = found || !concerns_variable(graph, a); });
   return found;
 }
 
@@ -130,7 +147,7 @@ constexpr bool is_effect_outside(const Graph& graph, const Node& node) {
 class EffectOrder {
  public:
   constexpr explicit EffectOrder(const Graph& graph)
-      : graph_(&graph), accesses_(graph.variable_records.size() + 1) {}
+      : graph_(&graph), accesses_(graph.variable_records.size() + 2) {}
 
   /// Whether a node takes part in this order.
   constexpr bool concerns(const Node& node) const {
@@ -147,14 +164,19 @@ class EffectOrder {
       each_effect(*graph_, graph_->operands.items[node.controls.first + k], before);
     }
     if (writes_variable(node.op->kind)) {
-      write(variable_of(node), id, before);
+      const Id variable = variable_of(node);
+      write(variable, id, before);
+      if (is_lock(variable)) write(locks(), id, before);
     } else if (node.op->effect == SideEffect::reads_state) {
       read(variable_of(node), id, before);
     } else if (node.op->kind == Kind::control) {
+      bool locked = false;
       each_access(*graph_, node, [&](Access access) {
         const Id place = access.variable == Access::outside ? outside() : access.variable;
         access.writes ? write(place, id, before) : read(place, id, before);
+        locked = locked || (place != outside() && is_lock(place));
       });
+      if (locked) write(locks(), id, before);
     } else if (is_effect_outside(*graph_, node)) {
       write(outside(), id, before);
     }
@@ -173,6 +195,11 @@ class EffectOrder {
  private:
   /// One place for everything outside.
   constexpr Id outside() const { return graph_->variable_records.size(); }
+  /// One place for all resources that runs hold.
+  constexpr Id locks() const { return graph_->variable_records.size() + 1; }
+  constexpr bool is_lock(Id variable) const {
+    return graph_->variable_records.items[variable].is_held();
+  }
   constexpr Id variable_of(const Node& node) const {
     return graph_->variable_index(graph_->input(node, 0));
   }

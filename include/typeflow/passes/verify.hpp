@@ -94,20 +94,34 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
   const Op& op = *node.op;
   if (!names.agree(op)) return complaint(node, "two operations have this name");
   if (writes_variable(op.kind) &&
-      (node.inputs.count < 2 || graph.op_of(graph.input(node, 0)).builtin != Builtin::variable)) {
+      (node.inputs.count < (op.kind == Kind::write ? 2 : 1) ||
+       graph.op_of(graph.input(node, 0)).builtin != Builtin::variable)) {
     return complaint(node, "its first input is no variable");
   }
   if (!op.inferable) return {};
-  Type types[max_outputs] = {};
-  if (node.outputs.count > max_outputs || !op.infer(graph, node, types)) {
-    return misfit(graph, node);
-  }
+  Type types[max_outputs];
+  if (node.outputs.count > max_outputs) return misfit(graph, node);
+  for (Id k = 0; k < node.outputs.count; ++k)
+    types[k] = Type{};  // those that `infer` may leave out
+  if (!op.infer(graph, node, types)) return misfit(graph, node);
   for (Id k = 0; k < node.outputs.count; ++k) {
     if (!(types[k] == graph.type_of(node.outputs.first + k))) {
       return complaint(node, "the result has another type than its rule says");
     }
   }
   return {};
+}
+
+/// Whether a node needs the host: by its operation, or because it works on strings.
+constexpr bool is_host_only(const Graph& graph, const Node& node) {
+  if (node.op->kind == Kind::source) return false;  // the host's tensors are with all devices
+  bool found = node.op->host_only;
+  const auto add = [&](Id value) {
+    found = found || (!graph.is_token(value) && graph.dtype_of(value) == DType::string);
+  };
+  for (Id k = 0; k < node.inputs.count; ++k) add(graph.input(node, k));
+  for (Id k = 0; k < node.outputs.count; ++k) add(node.outputs.first + k);
+  return found;
 }
 
 /// Whether a node uses a value of a region in which it does not lie.
@@ -156,7 +170,10 @@ constexpr Message verify(const Graph& graph) {
     }
     for (Id k = 0; k < node.controls.count; ++k) {
       const Id control = operands[node.controls.first + k];
-      if (control < 0 || control >= graph.values.size() || values[control].type != none) {
+      const bool is_effect =
+          control >= 0 && control < graph.values.size() &&
+          (values[control].type == none || graph.op_of(control).effect != SideEffect::pure);
+      if (!is_effect) {
         return complaint(node, "a control input is no effect");
       }
     }
@@ -165,6 +182,11 @@ constexpr Message verify(const Graph& graph) {
       return complaint(node,
                        "it uses what is computed inside of a branch or a loop; have the branch "
                        "or the body give it as a result");
+    }
+    if (node.device.kind == DeviceKind::gpu && is_host_only(graph, node)) {
+      Message what{};
+      what << "it runs on a CPU alone, and is pinned to " << node.device;
+      return complaint(node, what.view());
     }
     if (node.op->kind == Kind::source || seen.before(graph, node)) continue;
     const Message wrong = verify_node(graph, node, names);

@@ -208,6 +208,7 @@ class Engine::Parts {
     return arena;
   }
   void end(Arena* arena) {
+    arena->run.close();
     for (Characters& characters : arena->characters) characters.clear();
     arenas_.release(arena);
   }
@@ -339,6 +340,12 @@ class Engine::Parts {
     }
     if (plan.streams.empty()) {
       run_straight(arena, binding, draw);
+    } else if (plan.used_streams > 1 && has_locks()) {
+      // Else a run could hold a lock for which another one waits with a thread of a device, while
+      // that device's part of the first run has not begun.
+      const std::lock_guard one_at_a_time(locking_runs_);
+      target_.general->run(execution_, arena, binding, draw, workers_);
+      arena.run.close();
     } else {
       target_.general->run(execution_, arena, binding, draw, workers_);
     }
@@ -348,6 +355,14 @@ class Engine::Parts {
       exec::transfer(memory_of(plan.places[place].device), address(place), nullptr, f.data,
                      detail::bytes_of(program_, f.name, arena.sizes));
     }
+  }
+  bool has_locks() const {
+    for (const ir::ProgramVariable& v : program_.variables) {
+      if (v.initializer.kind == Initializer::Kind::resource && v.initializer.resource->is_held) {
+        return true;
+      }
+    }
+    return false;
   }
   void run_straight(Arena& arena, Binding& binding, std::uint64_t draw) {
     Failure failure;  // must outlive the kernels in the stream
@@ -374,6 +389,7 @@ class Engine::Parts {
   detail::PlanList plans_;
   exec::ArenaPool arenas_;
   exec::Workers* workers_ = nullptr;  // made under the lock of plans_
+  std::mutex locking_runs_;
 };
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Engine::Engine(const ir::ProgramView& program,

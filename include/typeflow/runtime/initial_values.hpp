@@ -35,6 +35,7 @@ TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& 
                                             std::uint64_t key, std::uint64_t index) {
   switch (how.kind) {
     case Initializer::Kind::unset:
+    case Initializer::Kind::resource:  // an object, which the store makes
       return 0;
     case Initializer::Kind::constant:
       return how.a;

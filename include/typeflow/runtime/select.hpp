@@ -177,7 +177,13 @@ inline constexpr Id name_id = find_name(P::view, N::view());
 
 template <class P, class N>
 constexpr Message check_fetch() {
-  return name_id<P, N> == none ? unknown_name(P::view, "no tensor", N::view()) : Message{};
+  constexpr Id name = name_id<P, N>;
+  if (name == none) return unknown_name(P::view, "no tensor", N::view());
+  Message out{};
+  if (P::view.names[name].name.kind == ir::NameKind::resource) {
+    out << '\'' << N::view() << "': a resource is no tensor";
+  }
+  return out;
 }
 template <class P, class A>
 constexpr Message check_argument() {
@@ -191,6 +197,9 @@ constexpr Message check_argument() {
   const ir::ProgramName& found = program.names[name];
   if (found.name.kind == ir::NameKind::effect) {
     return out << what << text << "': an effect is no tensor";
+  }
+  if (found.name.kind == ir::NameKind::resource) {
+    return out << what << text << "': a resource is no tensor";
   }
   const bool variable =
       found.name.kind == ir::NameKind::variable || found.name.kind == ir::NameKind::state;
@@ -324,7 +333,9 @@ struct WriteError<P, Fetches, true> {
       for (int i = step.inputs; i < step.operands.count && out.empty(); ++i) {
         const ir::Slot& slot = view.slots[view.operands[step.operands.first + i]];
         if (slot.kind != ir::SlotKind::variable || view.variables[slot.index].state) continue;
-        out << "the run assigns the variable '"
+        const bool object =
+            view.variables[slot.index].initializer.kind == Initializer::Kind::resource;
+        out << (object ? "the run changes the resource '" : "the run assigns the variable '")
             << name_text(view, view.variables[slot.index].name).view()
             << "', and the session is read_only";
       }

@@ -19,11 +19,12 @@
 
 namespace typeflow {
 
-/// A variable of a store. Its memory does not move while the store lives.
+/// A variable of a store, or a resource. Its memory does not move while the store lives.
 struct VariableEntry {
   DType dtype;
   Dims dims;
   std::span<std::byte> bytes;
+  std::string_view resource{};  ///< the name of a resource's type; empty for a variable
 
   TYPEFLOW_EXCHANGED std::int64_t size() const { return count_of(dims).coefficient; }
 };
@@ -37,6 +38,8 @@ struct VariableRequest {
   bool overwrite;  ///< also fill a variable that exists
   void (*fill)(VariableEntry& entry, const void* context);
   const void* context;
+  std::string_view resource{};  ///< the name of a resource's type; empty for a variable
+  void (*destroy)(void* resource) = nullptr;  ///< at the end of the store, what `fill` has made
 };
 
 /// The table of a store. Its code is that of the unit that makes the store. Units that are built
@@ -47,8 +50,9 @@ class VariableTable {
   VariableTable(const VariableTable&) = delete;
   VariableTable& operator=(const VariableTable&) = delete;
 
-  /// Null if there is no variable of this name.
+  /// Null if there is neither a variable nor a resource of this name.
   virtual const VariableEntry* find(std::string_view name) const = 0;
+  /// The variables' names.
   virtual std::vector<std::string> names() const = 0;
   /// Error if the variable exists with another type.
   virtual VariableEntry& open(const VariableRequest& request) = 0;
@@ -78,6 +82,9 @@ VariableTable* make_variable_table();
 
 /// Error if the store has no variable of this name.
 VariableEntry& variable_at(VariableTable& table, std::string_view name);
+/// Error if the store has no resource of this name and type.
+void* resource_at(const VariableTable& table, std::string_view name, std::string_view type,
+                  std::size_t size);
 
 [[noreturn]] void wrong_number_of_elements(std::string_view name, std::int64_t expected,
                                            std::size_t given);
@@ -124,10 +131,8 @@ class Variables {
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
 
-  TYPEFLOW_EXCHANGED bool contains(std::string_view name) const {
-    return table_->find(name) != nullptr;
-  }
-  /// All names, in alphabetical order.
+  TYPEFLOW_EXCHANGED bool contains(std::string_view name) const { return find(name) != nullptr; }
+  /// All variables' names, in alphabetical order.
   TYPEFLOW_EXCHANGED std::vector<std::string> names() const { return table_->names(); }
   /// A variable's shape; Error if there is no variable of this name.
   TYPEFLOW_EXCHANGED const Dims& dims(std::string_view name) const {
@@ -138,7 +143,10 @@ class Variables {
   }
 
   /// A variable; null if there is none of this name. For code that learns its type at run time.
-  TYPEFLOW_EXCHANGED const Entry* find(std::string_view name) const { return table_->find(name); }
+  TYPEFLOW_EXCHANGED const Entry* find(std::string_view name) const {
+    const Entry* const entry = table_->find(name);
+    return entry == nullptr || !entry->resource.empty() ? nullptr : entry;
+  }
 
   /// The elements, in memory, in row-major order; Error if the name or the type is wrong. Strings
   /// (T = std::string_view) can only be read here, until they are next assigned.
@@ -187,6 +195,13 @@ class Variables {
     return draws_.fetch_add(1, std::memory_order_relaxed);
   }
 
+  /// A resource (see typeflow/resources.hpp): variables.resource<tf::Counter>("steps"). Error if
+  /// the store has none of this name and type: sessions make them when they open.
+  template <class R>
+  TYPEFLOW_EXCHANGED R& resource(std::string_view name) {
+    return *static_cast<R*>(detail::resource_at(*table_, name, R::name, sizeof(R)));
+  }
+
   // For sessions.
 
   /// The variable, made and initialised if the store lacks it. Error if an existing one does not
@@ -195,25 +210,34 @@ class Variables {
   Entry& open(std::string_view name, const Type& type, const Initializer& how, std::uint64_t seed,
               bool initialize) {
     struct Start {
-      std::uint64_t path;
+      std::string_view name;
       const Initializer& how;
       std::uint64_t seed;
     };
-    const Start start{hash(name), how, seed};
+    const Start start{name, how, seed};
     const auto fill = [](Entry& entry, const void* context) {
       const Start& s = *static_cast<const Start*>(context);
-      detail::reset_variable(entry, s.path, s.how, s.seed);
+      if (!entry.resource.empty()) return s.how.resource->make(entry.bytes.data(), s.name);
+      detail::reset_variable(entry, hash(s.name), s.how, s.seed);
     };
-    return table_->open({name, type.dtype, type.dims, initialize, false, fill, &start});
+    VariableRequest request{name, type.dtype, type.dims, initialize, false, fill, &start};
+    if (how.kind == Initializer::Kind::resource) {
+      request.make = true;  // no file has resources
+      request.resource = how.resource->name;
+      request.destroy = how.resource->destroy;
+    }
+    return table_->open(request);
   }
   /// The same for a store that is only read.
   template <class Here = detail::Target>
   Entry& open(std::string_view name, const Type& type) const {
-    if (table_->find(name) == nullptr) {
+    const Entry* const known = table_->find(name);
+    if (known == nullptr) {
       throw Error("variable '" + std::string(name) + "'",
                   "is not in the store, which the session only reads");
     }
-    return table_->open({name, type.dtype, type.dims, false, false, nullptr, nullptr});
+    return table_->open(
+        {name, type.dtype, type.dims, false, false, nullptr, nullptr, known->resource});
   }
   /// Sets an entry to its initial value; `path` is the hash of its name.
   TYPEFLOW_EXCHANGED static void reset(Entry& entry, std::uint64_t path, const Initializer& how,

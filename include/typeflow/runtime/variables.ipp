@@ -55,7 +55,9 @@ class LocalVariables final : public VariableTable {
   std::vector<std::string> names() const override {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> out;
-    for (const auto& [name, variable] : variables_) out.push_back(name);
+    for (const auto& [name, variable] : variables_) {
+      if (variable.entry.resource.empty()) out.push_back(name);
+    }
     return out;
   }
   TYPEFLOW_COLD VariableEntry& open(const VariableRequest& request) override {
@@ -63,10 +65,12 @@ class LocalVariables final : public VariableTable {
     const auto found = variables_.find(request.name);
     if (found != variables_.end()) {
       VariableEntry& entry = found->second.entry;
-      if (entry.dtype != request.dtype || entry.dims != request.dims) {
-        const std::string stored = to_string(entry.dtype, entry.dims);
-        const std::string requested = to_string(request.dtype, request.dims);
-        throw Error("variable '" + std::string(request.name) + "'",
+      if (entry.dtype != request.dtype || entry.dims != request.dims ||
+          entry.resource != request.resource) {
+        const std::string stored = text_of(entry.dtype, entry.dims, entry.resource);
+        const std::string requested = text_of(request.dtype, request.dims, request.resource);
+        throw Error((request.resource.empty() ? "variable '" : "resource '") +
+                        std::string(request.name) + "'",
                     request.overwrite ? stored : requested, request.overwrite ? requested : stored);
       }
       if (request.overwrite) request.fill(entry, request.context);
@@ -77,20 +81,25 @@ class LocalVariables final : public VariableTable {
                   "is not in the store, and the session was told not to initialise");
     }
     AlignedBytes memory = memory_for(request);
-    const VariableEntry entry{
-        request.dtype, request.dims, {memory.data(), static_cast<std::size_t>(memory.size())}};
+    VariableEntry entry{request.dtype,
+                        request.dims,
+                        {memory.data(), static_cast<std::size_t>(memory.size())},
+                        request.resource};
     if (request.dtype == DType::string) {
       for (std::string_view& x : strings_of(entry)) x = {};
     }
-    VariableEntry& made =
-        variables_.try_emplace(std::string(request.name), std::move(memory), entry)
-            .first->second.entry;
-    request.fill(made, request.context);
-    return made;
+    request.fill(entry, request.context);  // if it throws, the store has nothing of this name
+    return variables_
+        .try_emplace(std::string(request.name), std::move(memory), entry, request.destroy)
+        .first->second.entry;
   }
   void destroy() override { delete this; }
 
  private:
+  /// "float [3]", or the name of a resource's type.
+  static std::string text_of(DType dtype, const Dims& dims, std::string_view resource) {
+    return resource.empty() ? to_string(dtype, dims) : std::string(resource);
+  }
   static AlignedBytes memory_for(const VariableRequest& request) {
     const std::int64_t bytes =
         checked_product(count_of(request.dims).coefficient, size_of(request.dtype));
@@ -107,13 +116,16 @@ class LocalVariables final : public VariableTable {
   }
 
   struct Variable {
-    Variable(AlignedBytes m, const VariableEntry& e) : memory(std::move(m)), entry(e) {}
+    Variable(AlignedBytes m, const VariableEntry& e, void (*d)(void*))
+        : memory(std::move(m)), entry(e), destroy(d) {}
     ~Variable() {
+      if (destroy != nullptr) destroy(entry.bytes.data());
       if (entry.dtype != DType::string) return;
       for (const std::string_view x : strings_of(entry)) release(x);
     }
     AlignedBytes memory;
     VariableEntry entry;
+    void (*destroy)(void* resource);  // null for a variable
   };
   mutable std::mutex mutex_;
   std::map<std::string, Variable, std::less<>> variables_;
@@ -148,8 +160,21 @@ TYPEFLOW_DEFINITION VariableTable* make_variable_table() { return new LocalVaria
 TYPEFLOW_COLD TYPEFLOW_DEFINITION VariableEntry& variable_at(VariableTable& table,
                                                              std::string_view name) {
   const VariableEntry* const entry = table.find(name);
-  if (entry == nullptr) no_variable(table, name);
+  if (entry == nullptr || !entry->resource.empty()) no_variable(table, name);
   return const_cast<VariableEntry&>(*entry);
+}
+TYPEFLOW_COLD TYPEFLOW_DEFINITION void* resource_at(const VariableTable& table,
+                                                    std::string_view name, std::string_view type,
+                                                    std::size_t size) {
+  const VariableEntry* const entry = table.find(name);
+  if (entry == nullptr || entry->resource != type || entry->bytes.size() != size) {
+    throw Error("resource '" + std::string(name) + "'",
+                std::string(type) + ", which a session makes",
+                entry == nullptr          ? "nothing of this name"
+                : entry->resource.empty() ? "a variable"
+                                          : std::string(entry->resource));
+  }
+  return entry->bytes.data();
 }
 
 [[noreturn]] TYPEFLOW_COLD TYPEFLOW_DEFINITION void wrong_number_of_elements(std::string_view name,

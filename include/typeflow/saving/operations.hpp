@@ -24,6 +24,7 @@ struct SaveVariables : custom {
   static constexpr std::string_view name = "SaveVariables";
   static constexpr SideEffect effect = SideEffect::writes;
   static constexpr bool takes_strings = true;
+  static constexpr bool host_only = true;
   static constexpr int flops = 0;
 };
 
@@ -32,6 +33,7 @@ struct RestoreTensor : custom {
   static constexpr std::string_view name = "RestoreTensor";
   static constexpr SideEffect effect = SideEffect::writes;  // keeps the model's order with saving
   static constexpr bool takes_strings = true;
+  static constexpr bool host_only = true;
   static constexpr Derivative derivative = Derivative::zero;
   static constexpr int flops = 0;
 };

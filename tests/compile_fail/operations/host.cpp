@@ -23,7 +23,7 @@ constexpr void model(tf::Graph& g) {
   tf::host<R>(Filler{}, x).named("right");
 #ifndef CORRECTED
   // clang-format off
-  tf::host<float>(Filler{}, x);                                    // error: host<Result<T, D...>...>(f, x...): the template arguments are the results' types, Result<T, D...>, four at most
+  tf::host<float>(Filler{}, x);                                    // error: host<Result<T, D...>...>(f, x...): the template arguments are the results' types, Result<T, D...>, 16 at most
   tf::host<R>(Filler{}, 3);                                        // error: host<Result<T, D...>...>(f, x...): the x must be tensors, eight at most
   tf::host<R>(Counter{}, x);                                       // error: host<Result<T, D...>...>(f, x...): f must have no captures and no data members; a function's name is function<f>
   tf::host<R>([&](auto, auto y) { y[0] = scale; }, x);             // error: host<Result<T, D...>...>(f, x...): f must have no captures and no data members; a function's name is function<f>

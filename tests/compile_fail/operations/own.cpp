@@ -198,11 +198,13 @@ struct ExplainsInText : tf::custom {
   static constexpr tf::Type infer(ExplainsInText, const tf::Type& x) { return x; }
   static const char* explain(ExplainsInText, const tf::Failure&) { return "wrong"; }
 };
-struct FiveResults : tf::custom {
-  static constexpr std::string_view name = "acme/FiveResults";
-  static constexpr int outputs = 5;
-  static constexpr std::array<tf::Type, 5> infer(FiveResults, const tf::Type& x) {
-    return {x, x, x, x, x};
+struct ManyResults : tf::custom {
+  static constexpr std::string_view name = "acme/ManyResults";
+  static constexpr int outputs = 17;
+  static constexpr std::array<tf::Type, 17> infer(ManyResults, const tf::Type& x) {
+    std::array<tf::Type, 17> types{};
+    types.fill(x);
+    return types;
   }
 };
 struct ThreeFactors : tf::contraction {
@@ -245,14 +247,14 @@ constexpr void model(tf::Graph& g) {
   apply(acme::ExpandedCustom{}, x);               // error: expand is for what is made of other operations: derive from tf::composite
   apply(acme::InfersElements{}, x);               // error: an elementwise operation has no infer: its operands broadcast, and result(element) gives the element type
   tf::reduce<acme::LateAxes>(x.any(), 1, false);  // error: the first data members of a reduction must be std::uint32_t axes and keep_dims
-  tf::add_node(g, acme::NineTypes{}, &id, 1, tf::Type{});          // error: the rules of an operation, infer(op, x...) first, must take from one to tf::max_arity = 8 inputs
+  tf::add_node(g, acme::NineTypes{}, &id, 1, tf::Type{});          // error: the rules of an operation, infer(op, x...) first, must take at most tf::max_arity = 8 inputs; without inputs, it must be custom
   tf::add_node(g, acme::VariadicComposite{}, &id, 1, tf::Type{});  // error: a composite or elementwise operation has a fixed number of inputs, it can't be variadic
   tf::add_node(g, acme::FixedGradient{}, &id, 1, tf::Type{});      // error: gradient of a variadic operation must be gradient(op, std::span<const tf::AnyExpr> x, y, dy, tf::AnyExpr* dx)
   tf::add_node(g, acme::RuleOfTwoResults{}, &id, 1, std::array<tf::Type, 2>{});  // error: simplify is for operations with one result
   apply(acme::LayoutOfTwo{}, x, x);  // error: layout is for operations with a kernel of their own, one input and one result: bool layout(op, const tf::Dims& x, const tf::Dims& y, tf::Layout&)
   apply(acme::InputLayoutOfTypes{}, x);  // error: input_layout is for operations with a kernel of their own and one result: bool input_layout(op, const tf::ir::Graph&, const tf::ir::Node&, int input, tf::Layout&)
   apply(acme::ExplainsInText{}, x);  // error: explain of an operation must be explain(op, const tf::Failure&, std::span<const tf::Dims>), and give a tf::Error
-  tf::add_node(g, acme::FiveResults{}, &id, 1, std::array<tf::Type, 5>{});  // error: an operation has from one to tf::max_outputs = 4 results
+  tf::add_node(g, acme::ManyResults{}, &id, 1, std::array<tf::Type, 17>{});  // error: an operation has from one to tf::max_outputs = 16 results
   tf::add_node(g, acme::ThreeFactors{}, &id, 1, tf::Type{});  // error: a contraction has two inputs
   tf::add_node(g, acme::Undescribed{}, &id, 1, tf::Type{});   // error: a contraction must have describe(op, a, b, y) and shapes(op, further, rows, columns, depth) (ops/contraction.hpp), and interpret(call)
   // clang-format on

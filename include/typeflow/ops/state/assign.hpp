@@ -94,10 +94,12 @@ constexpr Id assign_node(ir::Graph& graph, Id variable, Id value) {
 }
 /// The variable's value at this point of the model's statements, to compute with. While no
 /// statement changes the variable, that is the variable itself, which saves a node. But not in a
-/// region, which may run again.
+/// region, which may run again, nor in a critical section, where other runs may have changed it.
 constexpr AnyExpr present_value(ir::Graph& graph, Id variable) {
   const Id index = graph.variable_index(variable);
-  if (!graph.variable_records[index].written && graph.region == 0) return {&graph, variable};
+  if (!graph.variable_records[index].written && graph.region == 0 && !graph.in_critical_section) {
+    return {&graph, variable};
+  }
   return add_node(graph, ops::Read{}, &variable, 1, graph.values[variable].type);
 }
 /// x once `token` has happened.

@@ -35,6 +35,7 @@ namespace ops {
 struct Check : custom {
   static constexpr std::string_view name = "Check";
   static constexpr SideEffect effect = SideEffect::writes;  // never shared, in the model's order
+  static constexpr bool host_only = true;
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   static constexpr std::size_t capacity = 252;
