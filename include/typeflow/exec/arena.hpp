@@ -125,7 +125,7 @@ struct Arena {
   std::array<CountedBytes, max_devices> workspace;
   AlignedBytes scalars;  ///< constants, then defaults of placeholders
   std::array<Characters, max_devices> characters;
-  RunScope run;  ///< what the run holds until it ends
+  RunScope run;                 ///< what the run holds until it ends
   Binding* bindings = nullptr;  ///< a list, owned
   Binding* last = nullptr;      ///< of the last run
 

@@ -209,7 +209,7 @@ class Engine::Parts {
   }
   void end(Arena* arena) {
     arena->run.close();
-    for (Characters& characters : arena->characters) characters.clear();
+    for (std::size_t d = 0; d < target_.devices.size(); ++d) arena->characters[d].clear();
     arenas_.release(arena);
   }
 
@@ -334,7 +334,7 @@ class Engine::Parts {
         exec::transfer(nullptr, given(arena, feeds, program_.names[f.name].slot), nullptr, f.data,
                        detail::bytes_of(program_, f.name, arena.sizes));
       } else if (address(place) == binding.own[place] && !options_.keep_all &&
-                 memory_of(plan.places[place].device)->is_host()) {
+                 (plan.streams.empty() || memory_of(plan.places[place].device)->is_host())) {
         binder_.each_stream(binding, place, f.data);
       }
     }
