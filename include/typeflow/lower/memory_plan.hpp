@@ -75,7 +75,7 @@ class MemoryPlanner {
     const int first = control.kind == ControlKind::tested ? 1 : 0;
     for (int k = first; k < control.blocks.count; ++k) {
       const Block& block = program_.blocks[program_.operands[control.blocks.first + k]];
-      for (const Range& slots : {block.results, block.parts}) {
+      for (const RangeOf<Slot>& slots : {block.results, block.parts}) {
         for (int i = 0; i < slots.count; ++i) {
           const Id slot = program_.operands[slots.first + i];
           if (slot != none) moves_[slot] = 1;
