@@ -50,9 +50,10 @@ struct Machine;
 template <class L, class... In, class... It, class... St, bool HasProduct, class Product>
 struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasProduct,
                Product> {
-  static constexpr ir::InputSpec input_specs[] = {In::spec..., {}};
-  static constexpr ir::ItemSpec item_specs[] = {It::spec..., {}};
-  static constexpr ir::StoreSpec store_specs[] = {St::spec..., {}};
+  // (clang needs the arrays' bounds.)
+  static constexpr ir::InputSpec input_specs[sizeof...(In) + 1] = {In::spec..., {}};
+  static constexpr ir::ItemSpec item_specs[sizeof...(It) + 1] = {It::spec..., {}};
+  static constexpr ir::StoreSpec store_specs[sizeof...(St) + 1] = {St::spec..., {}};
   static constexpr ir::KernelBody body{input_specs, sizeof...(In), item_specs, sizeof...(It),
                                        store_specs, sizeof...(St), HasProduct};
   static constexpr int inputs = body.inputs;
@@ -97,7 +98,8 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   using Ops = Slots<typename It::op...>;
 
   static constexpr int flops_of_a_draw = 40;
-  static constexpr int flops[] = {(It::count == 0 ? flops_of_a_draw : It::op::flops)..., 0};
+  static constexpr int flops[items + 1] = {(It::count == 0 ? flops_of_a_draw : It::op::flops)...,
+                                           0};
 
   /// Passes over the elements of a row.
   static constexpr int passes = body.passes();

@@ -251,12 +251,11 @@ class KernelDescriber : protected KernelInputs {
       while (i < rank && (starts >> i & 1u) == 0);
       const StepExtent extent{count.coefficient, count.powers};
       from[axes] = 1u << first;
+      to[axes] = 1u << outer_count;  // the rows come behind the axes outside
       // Without an axis of rows: the axis of several a's of one row each.
       if (i == rank && (rows || (contraction.rows_of_a && (along_b >> first & 1u) == 0))) {
-        to[axes] = 1u << outer_count;
         row_extent = extent;
       } else {
-        to[axes] = 1u << outer_count;
         outer[outer_count++] = extent;
       }
     }

@@ -93,10 +93,12 @@ struct OperandLayout {
   }
 };
 
-/// The layout of an operand along these axes, whose extents are given by axis.
+/// The layout of an operand along these axes, whose extents are given by axis. (Inlined, because
+/// little is left of it where the axes are constants, as in kernels.)
 template <int MaxRank>
-constexpr OperandLayout<MaxRank> layout_of(unsigned axes, const std::int64_t* extents,
-                                           WindowExtents window) {
+TYPEFLOW_INLINE constexpr OperandLayout<MaxRank> layout_of(unsigned axes,
+                                                           const std::int64_t* extents,
+                                                           WindowExtents window) {
   OperandLayout<MaxRank> layout{};
   std::int64_t size = 1;
   for (int k = MaxRank - 1; k >= 0; --k) {
