@@ -136,19 +136,13 @@ constexpr bool operator==(const KernelSpec& a, const KernelSpec& b) {
   return true;
 }
 
-/// A number of 16 bits that equal descriptions share. (g++ keeps a table of all integers that ever
-/// occur, so it is small.)
+/// A small number that equal descriptions share. (g++ keeps a table of all integers that ever occur
+/// in constant evaluation.)
 constexpr unsigned key_of(const KernelSpec& spec) {
-  unsigned key = static_cast<unsigned>(spec.kind) + static_cast<unsigned>(spec.inputs * 8) +
-                 static_cast<unsigned>(spec.items * 64) + static_cast<unsigned>(spec.stores * 512);
+  unsigned key = static_cast<unsigned>(spec.inputs << 5 | spec.items << 10 | spec.stores);
   if (has_operation(spec.kind)) key += spec.op->key;
-  for (int i = 0; i < spec.inputs; ++i) {
-    key = (key * 31u + spec.input[i].axes + spec.input[i].rank) & 0xffffu;
-  }
-  for (int i = 0; i < spec.items; ++i) {
-    key = (key * 31u + spec.item[i].op->key) & 0xffffu;
-  }
-  return key & 0xffffu;
+  for (int i = 0; i < spec.items; ++i) key = (key * 31u + spec.item[i].op->key) & 0xffffu;
+  return key;
 }
 
 /// The description without what lies behind its counts.
