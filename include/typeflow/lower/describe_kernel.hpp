@@ -10,6 +10,7 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/kernel_inputs.hpp"
+#include "typeflow/lower/kernel_meaning.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/lower/slots.hpp"
 #include "typeflow/ops/contraction.hpp"
@@ -78,14 +79,14 @@ class KernelDescriber : protected KernelInputs {
     }
     const bool folds = (reduced >> (axes - 1) & 1u) != 0;
     const bool columns = reduced != 0 && !folds;
-    // One loop folds, and at most one is inside of it; kernels have no more.
-    if (reduced != 0 && reduced != 1u << (axes - (columns ? 2 : 1))) {
-      fail(cluster, "a reduction's axes do not collapse to those of a kernel");
-    }
     if (columns) spec_.kind = KernelKind::columns;
     spec_.wide = (cluster.width & 2u) != 0;
     spec_.outer = columns ? axes - 2 : axes - 1;
     spec_.folds = folds;
+    // One loop folds, and at most one is inside of it; kernels have no more.
+    if (reduced != space_of(spec_).folded) {
+      fail(cluster, "a reduction's axes do not collapse to those of a kernel");
+    }
     for (int k = 0; k < input_count_; ++k) {
       unsigned& along = inputs_[k].axes;
       along = along == whole ? (1u << axes) - 1u : collapsed(along, starts, rank);

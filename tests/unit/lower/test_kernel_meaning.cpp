@@ -44,7 +44,7 @@ constexpr ir::StoreSpec store(int value, bool is_row = false, bool is_window = f
   return {value, is_row, is_window, DType::float32, 0};
 }
 
-/// exp(x) + log-like row value of its sum: two passes, and a row that is stored.
+/// e^x + r, where r is e to the sum of the row's e^x, in two passes. Stores that, r and e^x.
 constexpr ir::KernelSpec two_passes() {
   ir::KernelSpec k{};
   k.begin(ir::KernelKind::loop, tf::DeviceKind::cpu);
@@ -108,13 +108,13 @@ TEST_CASE("a contraction's extents are rows, columns and depth, then the axes ou
 }
 
 TEST_CASE("an operand's strides are 0 along the axes on which it repeats") {
-  constexpr std::int64_t extents[] = {3, 4, 5};
+  static constexpr std::int64_t extents[] = {3, 4, 5};
   constexpr auto whole = ir::layout_of<3>(7u, extents, {nullptr});
   static_assert(whole.begin == 0 && whole.stride[0] == 20 && whole.stride[1] == 5 &&
                 whole.stride[2] == 1);
   constexpr auto repeated = ir::layout_of<3>(5u, extents, {nullptr});  // (3,1,5)
   static_assert(repeated.stride[0] == 5 && repeated.stride[1] == 0 && repeated.stride[2] == 1);
-  constexpr std::int64_t at[] = {2, 3, 4};
+  static constexpr std::int64_t at[] = {2, 3, 4};
   static_assert(whole.at(at, 3) == 59 && repeated.at(at, 3) == 14);
   // The same for loops with fewer axes than the layout has room for.
   constexpr auto roomy = ir::layout_of<tf::max_rank>(5u, extents, {nullptr});
@@ -123,7 +123,8 @@ TEST_CASE("an operand's strides are 0 along the axes on which it repeats") {
 }
 
 TEST_CASE("a window begins at the sum of two numbers, and may run backwards") {
-  constexpr std::int64_t extents[] = {2, 3, /*window 0*/ 1, 1, 1, 1, /*window 1*/ 4, 2, 10, -1};
+  static constexpr std::int64_t extents[] = {2,  3, /*window 0*/ 1, 1, 1, 1, /*window 1*/ 4, 2,
+                                             10, -1};
   constexpr ir::WindowExtents window = ir::window_at(1, 2, extents);
   constexpr auto layout = ir::layout_of<2>(3u, extents, window);
   static_assert(layout.begin == 6 && layout.stride[0] == 10 && layout.stride[1] == -1);
@@ -138,7 +139,7 @@ TEST_CASE("a window begins at the sum of two numbers, and may run backwards") {
 }
 
 TEST_CASE("a window without elements does not move its operand") {
-  constexpr std::int64_t extents[] = {0, 3, 4, 2, 10, 1};
+  static constexpr std::int64_t extents[] = {0, 3, 4, 2, 10, 1};
   const auto layout = ir::layout_of<2>(3u, extents, ir::window_at(0, 2, extents));
   CHECK((layout.begin == 0 && layout.stride[0] == 0 && layout.stride[1] == 0));
   const ir::ElementRange none = ir::elements_of(layout, 3u, extents, 2);
@@ -173,11 +174,13 @@ TEST_CASE("a pass folds; the last one stores elements") {
   CHECK((body.phase_of(0) == 0 && body.phase_of(3) == 0 && body.phase_of(6) == 1));
   kernel.store[0] = store(5, true);  // no element needs the fold
   CHECK(body.passes() == 1);
-  kernel.items = 1;  // nor is there one
   kernel.store[0] = store(3);
-  kernel.store[1] = store(3);
-  CHECK(body.passes() == 2);  // the body has the counts that it was made with
-  CHECK(ir::body_of(kernel).passes() == 1);
+  kernel.items = 1;
+  kernel.stores = 1;
+  CHECK(ir::body_of(kernel).passes() == 1);  // an elementwise kernel
+  kernel.store[0] = store(5, true);
+  kernel.items = 3;
+  CHECK(ir::body_of(kernel).passes() == 1);  // a fold alone
 }
 
 TEST_CASE("a graph's softmax takes three passes, and its kernel knows") {
