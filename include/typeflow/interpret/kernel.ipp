@@ -83,27 +83,25 @@ class KernelInterpreter {
   };
 
   void find_operands() {
-    int next = 0;
-    int windows = 0;
-    const auto find = [&](DType dtype, unsigned axes, bool is_window, bool has_memory) {
-      const WindowExtents window =
-          is_window ? window_at(windows++, space_.rank, call_.extents) : WindowExtents{nullptr};
-      return Operand{has_memory ? call_.operands[next++] : nullptr, axes, is_window,
-                     layout_of<max_rank>(axes, extent_, window), size_of(dtype)};
-    };
+    const std::int64_t* const extents = call_.extents;
     for (int i = 0; i < body_.inputs; ++i) {
       const InputSpec& input = body_.input[i];
-      inputs_.push_back(find(input.dtype, input.axes, input.is_window, !input.is_index));
+      const WindowExtents window = body_.window(i, space_.rank, extents);
+      inputs_.push_back({input.is_index ? nullptr : call_.operands[body_.operand(i)], input.axes,
+                         input.is_window, layout_of<max_rank>(input.axes, extent_, window),
+                         size_of(input.dtype)});
     }
     for (int s = 0; s < body_.stores; ++s) {
       const StoreSpec& store = body_.store[s];
-      results_.push_back(find(store.dtype, space_.axes_of(store), store.is_window, true));
+      const unsigned axes = space_.axes_of(store);
+      const WindowExtents window = body_.store_window(s, space_.rank, extents);
+      results_.push_back({call_.operands[body_.first_result() + s], axes, store.is_window,
+                          layout_of<max_rank>(axes, extent_, window), size_of(store.dtype)});
     }
     if (body_.has_product) {
-      const int further = space_.extents();
       shapes_ = spec_.op->contraction->shapes(
-          call_.words, call_.extents + further, call_.extents[ContractionExtents::rows],
-          call_.extents[ContractionExtents::columns], call_.extents[ContractionExtents::depth]);
+          call_.words, extents + space_.extents(), extents[ContractionExtents::rows],
+          extents[ContractionExtents::columns], extents[ContractionExtents::depth]);
     }
     check_overlaps();
   }

@@ -79,6 +79,11 @@ struct WindowExtents {
   constexpr std::int64_t stride(int axis) const { return at[strides + axis]; }
 };
 
+/// A window's extents, by its number, in those of a step whose loops have `rank` axes.
+constexpr WindowExtents window_at(int number, int rank, const std::int64_t* extents) {
+  return {extents + rank + number * WindowExtents::count(rank)};
+}
+
 /// Where an operand's elements lie: `begin`, and a stride along each axis of the loops, which is 0
 /// where the operand repeats. For (3,1,5) in loops over (3,4,5): begin 0, strides 5, 0, 1.
 template <int MaxRank>
@@ -173,6 +178,15 @@ struct KernelBody {
     return number;
   }
   constexpr int windows() const { return windows_before_store(stores); }
+  /// The window of input i, or of store s, among the extents of a step.
+  constexpr WindowExtents window(int i, int rank, const std::int64_t* extents) const {
+    if (!input[i].is_window) return {nullptr};
+    return window_at(windows_before(i), rank, extents);
+  }
+  constexpr WindowExtents store_window(int s, int rank, const std::int64_t* extents) const {
+    if (!store[s].is_window) return {nullptr};
+    return window_at(windows_before_store(s), rank, extents);
+  }
 
   // Words of the step: the attributes of the kernel's own operation, then those of the items.
 
@@ -229,11 +243,6 @@ constexpr KernelBody body_of(const KernelSpec& kernel) {
           kernel.store,
           kernel.stores,
           kernel.kind == KernelKind::contraction};
-}
-
-/// A window's extents, by its number, in those of a step whose loops have `rank` axes.
-constexpr WindowExtents window_at(int number, int rank, const std::int64_t* extents) {
-  return {extents + rank + number * WindowExtents::count(rank)};
 }
 
 // Custom kernels: whole tensors, first the inputs, then the results. A step has their extents one

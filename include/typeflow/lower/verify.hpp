@@ -20,24 +20,25 @@ constexpr void check_windows(const ProgramPools& program, const Step& step,
     extents.push(program.extents[step.extents.first + i].resolve(sizes));
   }
   const KernelSpace space = space_of(kernel);
-  int window = 0;
-  const auto check = [&](Id slot, unsigned axes) {
-    const auto layout =
-        layout_of<max_rank>(axes, extents.data(), window_at(window++, space.rank, extents.data()));
+  const KernelBody body = body_of(kernel);
+  const auto check = [&](Id slot, unsigned axes, WindowExtents window) {
+    const auto layout = layout_of<max_rank>(axes, extents.data(), window);
     const ElementRange range = elements_of(layout, axes, extents.data(), space.rank);
     const Dims& dims = program.types[program.slots[slot].type].dims;
     if (range.first < 0 || range.last > count_of(dims).resolve(sizes)) fail();
   };
-  int operand = step.operands.first;
+  const Id* const operands = program.operands.data() + step.operands.first;
   for (int i = 0; i < kernel.inputs; ++i) {
-    if (kernel.input[i].is_index) continue;
-    const Id slot = program.operands[operand++];
-    if (kernel.input[i].is_window) check(slot, kernel.input[i].axes);
+    if (!kernel.input[i].is_window) continue;
+    check(operands[body.operand(i)], kernel.input[i].axes,
+          body.window(i, space.rank, extents.data()));
   }
-  for (int i = 0; i < kernel.stores; ++i) {
-    const Slot& slot = program.slots[program.operands[operand++]];
-    if (kernel.store[i].is_window != (slot.within != none)) return fail();
-    if (slot.within != none) check(slot.within, space.whole());
+  for (int s = 0; s < kernel.stores; ++s) {
+    const Slot& slot = program.slots[operands[body.first_result() + s]];
+    if (kernel.store[s].is_window != (slot.within != none)) return fail();
+    if (slot.within == none) continue;
+    check(slot.within, space.axes_of(kernel.store[s]),
+          body.store_window(s, space.rank, extents.data()));
   }
 }
 
@@ -64,7 +65,8 @@ constexpr Message verify(const ProgramPools& program) {
     const bool has_further = kernel.kind == KernelKind::contraction;
     if (has_further ? step.extents.count < needs.extents : step.extents.count != needs.extents) {
       fail(s, "other extents than its kernel has");
-    } else if (kernel.kind == KernelKind::loop || kernel.kind == KernelKind::columns) {
+    } else if (wrong.empty() &&
+               (kernel.kind == KernelKind::loop || kernel.kind == KernelKind::columns)) {
       check_windows(program, step, kernel, [&] { fail(s, "a window beyond its tensor"); });
     }
     // Constants that a step is the first to read have their words behind the step's.
