@@ -25,33 +25,6 @@ namespace test {
 
 namespace tf = typeflow;
 
-/// Whether two descriptions are of one kernel.
-inline bool same_kernel(const tf::ir::KernelSpec& a, const tf::ir::KernelSpec& b) {
-  bool same = a.kind == b.kind && a.device == b.device && a.wide == b.wide && a.outer == b.outer &&
-              a.folds == b.folds && a.variant == b.variant && a.dtype == b.dtype && a.op == b.op &&
-              a.inputs == b.inputs && a.items == b.items && a.stores == b.stores;
-  for (int i = 0; same && i < a.inputs; ++i) {
-    const tf::ir::InputSpec& x = a.input[i];
-    const tf::ir::InputSpec& y = b.input[i];
-    same = x.dtype == y.dtype && x.is_index == y.is_index && x.is_window == y.is_window &&
-           x.axes == y.axes;
-  }
-  for (int i = 0; same && i < a.items; ++i) {
-    const tf::ir::ItemSpec& x = a.item[i];
-    const tf::ir::ItemSpec& y = b.item[i];
-    same = x.op == y.op && x.is_fold == y.is_fold && x.is_row == y.is_row && x.dtype == y.dtype &&
-           x.phase == y.phase && x.count == y.count;
-    for (int k = 0; same && k < x.count; ++k) same = x.arguments[k] == y.arguments[k];
-  }
-  for (int i = 0; same && i < a.stores; ++i) {
-    const tf::ir::StoreSpec& x = a.store[i];
-    const tf::ir::StoreSpec& y = b.store[i];
-    same = x.value == y.value && x.is_row == y.is_row && x.is_window == y.is_window &&
-           x.dtype == y.dtype;
-  }
-  return same;
-}
-
 /// Compiled kernels and what they are of.
 class KernelTable {
  public:
@@ -68,7 +41,7 @@ class KernelTable {
   /// Error if there is none of this description.
   const tf::KernelEntry& find(const tf::ir::KernelSpec& spec) const {
     for (const Kernel& kernel : kernels_) {
-      if (same_kernel(*kernel.spec, spec)) return kernel.entry;
+      if (*kernel.spec == spec) return kernel.entry;
     }
     const std::string operation(spec.op != nullptr ? spec.op->name : "fused");
     throw tf::Error("a program made at run time", "none of the kernels is its " + operation);

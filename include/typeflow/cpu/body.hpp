@@ -4,8 +4,8 @@
 // The inside of a fused kernel: loading, evaluating, folding and storing registers.
 //
 // Registers are one flat struct, which compilers keep in SIMD registers. A pass over the elements
-// evaluates only the operations that its folds or stores need. rows.hpp, columns.hpp and
-// contraction.hpp have the loops around it.
+// evaluates only the operations that its folds or stores need. What passes, operands and words are
+// is asked of lower/kernel_meaning.hpp. rows.hpp, columns.hpp and contraction.hpp have the loops.
 
 #include <array>
 #include <cstdint>
@@ -50,11 +50,17 @@ struct Machine;
 template <class L, class... In, class... It, class... St, bool HasProduct, class Product>
 struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasProduct,
                Product> {
-  static constexpr int inputs = sizeof...(In);
-  static constexpr int items = sizeof...(It);
-  static constexpr int stores = sizeof...(St);
-  static constexpr int first_item = inputs + (HasProduct ? 1 : 0);
-  static constexpr int values = first_item + items;
+  // (clang needs the arrays' bounds.)
+  static constexpr ir::InputSpec input_specs[sizeof...(In) + 1] = {In::spec..., {}};
+  static constexpr ir::ItemSpec item_specs[sizeof...(It) + 1] = {It::spec..., {}};
+  static constexpr ir::StoreSpec store_specs[sizeof...(St) + 1] = {St::spec..., {}};
+  static constexpr ir::KernelBody body{input_specs, sizeof...(In), item_specs, sizeof...(It),
+                                       store_specs, sizeof...(St), HasProduct};
+  static constexpr int inputs = body.inputs;
+  static constexpr int items = body.items;
+  static constexpr int stores = body.stores;
+  static constexpr int first_item = body.first_item();
+  static constexpr int values = body.values();
 
   using Inputs = std::tuple<In...>;
   using Items = std::tuple<It...>;
@@ -91,37 +97,12 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   /// The operations with their data members.
   using Ops = Slots<typename It::op...>;
 
-  struct Facts {
-    bool folds;
-    bool row;
-    int phase;
-    int count;
-    const int* arguments;
-    int flops;
-  };
   static constexpr int flops_of_a_draw = 40;
-  static constexpr Facts facts[items + 1] = {
-      {It::is_fold, It::is_row, It::phase, It::count, It::arguments,
-       It::count == 0 ? flops_of_a_draw : It::op::flops}...,
-      {}};
-  static constexpr int store_value[stores + 1] = {St::value..., -1};
-  static constexpr bool store_row[stores + 1] = {St::is_row..., false};
-
-  static constexpr int phase_of(int value) {
-    return value < first_item ? 0 : facts[value - first_item].phase;
-  }
+  static constexpr int flops[items + 1] = {(It::count == 0 ? flops_of_a_draw : It::op::flops)...,
+                                           0};
 
   /// Passes over the elements of a row.
-  static constexpr int passes = [] {
-    int n = 0;
-    for (int i = 0; i < items; ++i) {
-      if (facts[i].folds && facts[i].phase > n) n = facts[i].phase;
-    }
-    for (int i = 0; i < stores; ++i) {
-      if (!store_row[i] && phase_of(store_value[i]) + 1 > n) n = phase_of(store_value[i]) + 1;
-    }
-    return n;
-  }();
+  static constexpr int passes = body.passes();
 
   // The values that passes need. A value that several passes need can be kept by the first of them,
   // and reloaded by the others, if computing it costs more.
@@ -149,35 +130,34 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   using Needs = std::array<bool, values + 1>;
   static constexpr Needs needs_of(int pass, const Kept& chosen) {
     Needs need{};
-    for (int i = 0; i < stores; ++i) {
-      if (pass == passes - 1 && !store_row[i])
-        need[static_cast<std::size_t>(store_value[i])] = true;
+    for (int i = 0; i < stores && pass == passes - 1; ++i) {
+      if (!store_specs[i].is_row) need[static_cast<std::size_t>(store_specs[i].value)] = true;
     }
     for (int i = items - 1; i >= 0; --i) {
-      const Facts& f = facts[i];
-      const bool computed = need[static_cast<std::size_t>(first_item + i)] && !f.row &&
+      const ir::ItemSpec& item = item_specs[i];
+      const bool computed = need[static_cast<std::size_t>(first_item + i)] && !item.is_row &&
                             !chosen.reloads(pass, first_item + i);
-      const bool in_pass = f.folds ? f.phase == pass + 1 : computed;
-      for (int a = 0; a < f.count && in_pass; ++a) {
-        need[static_cast<std::size_t>(f.arguments[a])] = true;
+      const bool in_pass = item.is_fold ? ir::folds_in(item, pass) : computed;
+      for (int a = 0; a < item.count && in_pass; ++a) {
+        need[static_cast<std::size_t>(item.arguments[a])] = true;
       }
     }
     return need;
   }
   /// The values that all passes together compute of an element.
   static constexpr int flops_of(const Kept& chosen) {
-    int flops = 0;
+    int sum = 0;
     for (int p = 0; p < passes; ++p) {
       const Needs need = needs_of(p, chosen);
       for (int i = 0; i < items; ++i) {
         const bool reloads = chosen.reloads(p, first_item + i);
-        if (need[static_cast<std::size_t>(first_item + i)] && !facts[i].folds && !facts[i].row &&
+        if (need[static_cast<std::size_t>(first_item + i)] && is_element_value(item_specs[i]) &&
             !reloads) {
-          flops += facts[i].flops;
+          sum += flops[i];
         }
       }
     }
-    return flops;
+    return sum;
   }
   /// The first pass that needs a value; `passes` if there is no second one.
   static constexpr int first_of_several(int v, const Kept& chosen) {
@@ -193,15 +173,15 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   static constexpr Kept kept = [] {
     Kept best{};
     int sum = 0;
-    for (int i = 0; i < items; ++i) sum += facts[i].flops;
+    for (int i = 0; i < items; ++i) sum += flops[i];
     if (passes < 2 || sum < costly) return best;
-    int flops = flops_of(best);
+    int so_far = flops_of(best);
     while (best.count < most_kept) {
       Kept better = best;
-      int fewest = flops - costly + 1;
+      int fewest = so_far - costly + 1;
       for (int i = 0; i < items; ++i) {
         const int v = first_item + i;
-        if (facts[i].folds || facts[i].row || best.reloads(passes, v)) continue;
+        if (!is_element_value(item_specs[i]) || best.reloads(passes, v)) continue;
         const int first = first_of_several(v, best);
         if (first == passes) continue;
         Kept with = best;
@@ -214,7 +194,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
       }
       if (better.count == best.count) break;
       best = better;
-      flops = fewest;
+      so_far = fewest;
     }
     return best;
   }();
@@ -257,33 +237,24 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     using type = Slots<typename L::template of<ElementOf<kept.value[K]>>[Vectors]...>;
   };
 
-  /// The number of an operand in KernelCall::operands; indices have no memory.
-  static constexpr auto operand_numbers = [] {
-    constexpr bool is_index[] = {In::is_index..., false};
-    std::array<int, inputs + 1> number{};
-    int next = 0;
-    for (int i = 0; i < inputs; ++i) number[static_cast<std::size_t>(i)] = is_index[i] ? 0 : next++;
-    number[inputs] = next;
-    return number;
-  }();
-  static constexpr int operand(int input) {
-    return operand_numbers[static_cast<std::size_t>(input)];
+  /// The numbers of operands in KernelCall::operands.
+  template <int I>
+  static constexpr int operand = body.operand(I);
+  static constexpr int first_store = body.first_result();
+  /// The windows among the extents of a step with `Rank` axes.
+  template <int I, int Rank>
+  static ir::WindowExtents window(const std::int64_t* extents) {
+    if constexpr (Input<I>::is_window) {
+      constexpr int number = body.windows_before(I);
+      return ir::window_at(number, Rank, extents);
+    } else {
+      return {nullptr};
+    }
   }
-  static constexpr int first_store = operand_numbers[inputs];
-  /// The number of inputs before this one that lie in larger tensors.
-  static constexpr int windows_before(int input) {
-    constexpr bool is_window[] = {In::is_window..., false};
-    int count = 0;
-    for (int i = 0; i < input; ++i) count += is_window[i];
-    return count;
-  }
-
-  /// The same for all inputs, and the stores before this one.
-  static constexpr int windows_before_store(int store) {
-    constexpr bool is_window[] = {St::is_window..., false};
-    int count = windows_before(inputs);
-    for (int i = 0; i < store; ++i) count += is_window[i];
-    return count;
+  template <int S, int Rank>
+  static ir::WindowExtents store_window(const std::int64_t* extents) {
+    constexpr int number = body.windows_before_store(S);
+    return ir::window_at(number, Rank, extents);
   }
 
   static Ops decode(const std::uint32_t* words) {
@@ -312,11 +283,14 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
 
   // Folds of a pass.
 
+  /// The value that fold I takes.
+  template <int I>
+  static constexpr int fold_argument = Item<I>::spec.arguments[0];
+
   template <int I>
   static constexpr auto state_type() {
     if constexpr (Item<I>::is_fold) {
-      return std::type_identity<
-          FoldState<L, typename Item<I>::op, ElementOf<Item<I>::arguments[0]>>>{};
+      return std::type_identity<FoldState<L, typename Item<I>::op, ElementOf<fold_argument<I>>>>{};
     } else {
       struct Nothing {};
       return std::type_identity<Nothing>{};
@@ -331,14 +305,9 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   using States = typename StatesOf<ItemNumbers>::type;
 
   template <int P, int I>
-  static constexpr bool folds_in = Item<I>::is_fold && Item<I>::phase == P + 1;
+  static constexpr bool folds_in = ir::folds_in(item_specs[I], P);
   template <int P>
-  static constexpr bool has_folds = [] {
-    for (int i = 0; i < items; ++i) {
-      if (facts[i].folds && facts[i].phase == P + 1) return true;
-    }
-    return false;
-  }();
+  static constexpr bool has_folds = body.folds_in(P);
 
   /// Calls f.operator()<I>() for each fold of pass P.
   template <int P, class F>
@@ -352,18 +321,12 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   }
 
  private:
-  static constexpr int word_offset(int item) {
-    constexpr int counts[] = {
-        (It::op::kind == Kind::elementwise ? word_count<typename It::op> : 0)..., 0};
-    int offset = 0;
-    for (int i = 0; i < item; ++i) offset += counts[i];
-    return offset;
-  }
   template <int I>
   static void decode_one(Ops& ops, const std::uint32_t* words) {
     using O = typename Item<I>::op;
-    if constexpr (O::kind == Kind::elementwise && word_count < O >> 0) {
-      get<I>(ops) = typeflow::decode<O>(words + word_offset(I));
+    if constexpr (Item<I>::words > 0) {
+      constexpr int first = body.words_before(I);
+      get<I>(ops) = typeflow::decode<O>(words + first);
     }
   }
 
@@ -371,14 +334,14 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   TYPEFLOW_INLINE static void evaluate_element(Registers& r, const Ops& ops,
                                                const ElementContext& at) {
     constexpr int v = first_item + I;
-    if constexpr (!Item<I>::is_fold && !Item<I>::is_row && needs<P, v, Reload> &&
+    if constexpr (is_element_value(item_specs[I]) && needs<P, v, Reload> &&
                   !(Reload && kept.reloads(P, v))) {
       evaluate_item<I>(r, ops, at, std::make_integer_sequence<int, Item<I>::count>{});
     }
   }
   template <int Phase, int I>
   TYPEFLOW_INLINE static void evaluate_row(Registers& r, const Ops& ops, const ElementContext& at) {
-    if constexpr (!Item<I>::is_fold && Item<I>::is_row && Item<I>::phase == Phase) {
+    if constexpr (is_row_value(item_specs[I], Phase)) {
       evaluate_item<I>(r, ops, at, std::make_integer_sequence<int, Item<I>::count>{});
     }
   }
@@ -386,8 +349,8 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   TYPEFLOW_INLINE static void evaluate_item(Registers& r, const Ops& ops, const ElementContext& at,
                                             std::integer_sequence<int, A...>) {
     get<first_item + I>(r) =
-        apply_lanes<L, ElementOf<first_item + I>, ElementOf<Item<I>::arguments[A]>...>(
-            get<I>(ops), at, get<Item<I>::arguments[A]>(r)...);
+        apply_lanes<L, ElementOf<first_item + I>, ElementOf<item_specs[I].arguments[A]>...>(
+            get<I>(ops), at, get<item_specs[I].arguments[A]>(r)...);
   }
 };
 

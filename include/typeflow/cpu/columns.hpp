@@ -25,7 +25,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   /// is read in one long piece. Several passes find a narrow block in the cache again.
   static constexpr int most = M::passes > 1 ? many : 4 * many;
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
-  static constexpr unsigned fold_bit = 1u << Outer;  ///< the axis that is folded
+  static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::columns, Outer, true);
   static constexpr unsigned inner_bit = 2u << Outer;
 
   static std::int64_t workspace(const std::int64_t*) { return 0; }
@@ -37,7 +37,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     std::int64_t outer = 1;
     for (int k = 0; k < Outer; ++k) outer *= call.extents[k];
     [&]<int... I>(std::integer_sequence<int, I...>)
-        TYPEFLOW_INLINE_LAMBDA { (find_strides<I>(call, g), ...); }(typename M::InputNumbers{});
+        TYPEFLOW_INLINE_LAMBDA { (find_layout<I>(call, g), ...); }(typename M::InputNumbers{});
     // Wide blocks read more of a row at a time, narrow ones leave more for threads. The result of a
     // column does not depend on that.
     const std::int64_t block = N * (g.width >= 8 * many * N ? many : few);
@@ -61,8 +61,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   struct Geometry {
     std::int64_t length;  // of the folded axis
     std::int64_t width;   // of the inner axis
-    std::int64_t begin[M::inputs + 1];
-    std::int64_t stride[M::inputs + 1][Outer + 2];
+    ir::OperandLayout<space.rank> in[M::inputs + 1];
   };
   /// The operands of one outer index.
   struct Place {
@@ -76,11 +75,12 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   template <int I>
   static constexpr unsigned axes = M::template Input<I>::axes;
   template <int I>
-  static constexpr bool folded = (axes<I> & fold_bit) != 0;
+  static constexpr bool folded = (axes<I> & space.folded) != 0;
 
   template <int I>
-  static void find_strides(const KernelCall& call, Geometry& g) {
-    g.begin[I] = operand_layout<M, I, Outer + 2>(call.extents, g.stride[I]);
+  static void find_layout(const KernelCall& call, Geometry& g) {
+    g.in[I] = ir::layout_of<space.rank>(axes<I>, call.extents,
+                                        M::template window<I, space.rank>(call.extents));
   }
 
   [[gnu::flatten]] static void columns(const KernelCall& call, const Geometry& g, const Ops& ops,
@@ -106,17 +106,17 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   TYPEFLOW_INLINE static void enter(const KernelCall& call, const Geometry& g,
                                     const std::int64_t* coordinate, Place& p) {
     using In = typename M::template Input<I>;
-    std::int64_t offset = g.begin[I];
+    std::int64_t offset = g.in[I].begin;
     std::int64_t position = 0;
     for (int k = 0; k < Outer; ++k) {
       if ((In::axes >> k & 1u) == 0) continue;
-      offset += coordinate[k] * g.stride[I][k];
+      offset += coordinate[k] * g.in[I].stride[k];
       position = coordinate[k];
     }
     if constexpr (In::is_index) {
       p.position[I] = position;
     } else {
-      p.in[I] = call.operand<const element_of<In::dtype>>(M::operand(I)) + offset;
+      p.in[I] = call.operand<const element_of<In::dtype>>(M::template operand<I>) + offset;
     }
   }
 
@@ -198,7 +198,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     p.at.index = (p.outer * g.length + k) * g.width + j;
     M::template evaluate<P>(r, ops, p.at);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), k);
+      get<I>(state).step(get<M::template fold_argument<I>>(r), k);
     });
     if constexpr (P == M::passes - 1) {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
@@ -215,8 +215,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
         if constexpr (V < M::inputs) {
           return !folded<V>;
         } else {
-          return M::template Item<V - M::inputs>::is_row ||
-                 M::template Item<V - M::inputs>::is_fold;
+          return !is_element_value(M::item_specs[V - M::inputs]);
         }
       }();
       if constexpr (per_column) get<V>(r) = get<V>(of_columns);
@@ -237,12 +236,13 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
           get<I>(r) = L::template broadcast<T>(static_cast<T>(Folded ? k : p.position[I]));
         }
       } else {
-        const T* const at = static_cast<const T*>(p.in[I]) + (Folded ? k * g.stride[I][Outer] : 0);
+        const T* const at =
+            static_cast<const T*>(p.in[I]) + (Folded ? k * g.in[I].stride[Outer] : 0);
         if constexpr (!inner) {
           get<I>(r) = L::template broadcast<T>(*at);
         } else {
           // Rows lie far apart and little of each is read, so processors do not prefetch them.
-          if constexpr (Folded) __builtin_prefetch(at + j + p.ahead * g.stride[I][Outer]);
+          if constexpr (Folded) __builtin_prefetch(at + j + p.ahead * g.in[I].stride[Outer]);
           get<I>(r) = count == N ? L::load(at + j) : L::load(at + j, count);
         }
       }

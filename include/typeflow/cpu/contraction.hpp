@@ -19,8 +19,8 @@ namespace typeflow::inline TYPEFLOW_TARGET::simd {
 /// The loops of contraction O: specialise it with
 ///   template <class E> static std::int64_t workspace(const std::int64_t* extents);
 ///   template <class E> static void run(const KernelCall& call);
-/// where E is an Epilogue. Extents are the rows, the columns, the depth, those outside of the
-/// matrices, and the operation's further extents.
+/// where E is an Epilogue. The extents are ir::ContractionExtents, then those of the axes outside
+/// of the matrices, and the operation's further ones.
 template <class O>
 struct contraction_of {
   template <class E>
@@ -40,6 +40,9 @@ class Epilogue {
   using M = Machine<L, B, true, element_of<D>>;
   using Registers = typename M::Registers;
   static constexpr int N = L::size;
+  static constexpr unsigned rows_bit = 1u << Outer;
+  static constexpr unsigned columns_bit = 2u << Outer;
+  using Extents = ir::ContractionExtents;
 
  public:
   using T = element_of<D>;
@@ -58,12 +61,12 @@ class Epilogue {
 
   static constexpr unsigned outer_axes = (1u << Outer) - 1u;
   template <int I>
-  static constexpr unsigned outer_of = M::template Input<I>::axes >> 2 & outer_axes;
+  static constexpr unsigned outer_of = M::template Input<I>::axes & outer_axes;
   static constexpr bool shared_b = outer_of<1> == 0;
 
   static std::int64_t matrix_count(const std::int64_t* extents) {
     std::int64_t count = 1;
-    for (int i = 0; i < Outer; ++i) count *= extents[3 + i];
+    for (int i = 0; i < Outer; ++i) count *= extents[Extents::outer + i];
     return count;
   }
 
@@ -79,7 +82,7 @@ class Epilogue {
       std::int64_t number = 0;
       std::int64_t stride = 1;
       for (int i = Outer - 1; i >= 0; --i) {
-        const std::int64_t extent = extents[3 + i];
+        const std::int64_t extent = extents[Extents::outer + i];
         if ((along >> i & 1u) != 0) {
           number += matrix % extent * stride;
           stride *= extent;
@@ -98,8 +101,8 @@ class Epilogue {
   template <int I>
   static std::int64_t start(const std::int64_t* extents, std::int64_t matrix) {
     std::int64_t size = 1;
-    if ((M::template Input<I>::axes & 1u) != 0) size *= extents[0];
-    if ((M::template Input<I>::axes & 2u) != 0) size *= extents[1];
+    if ((M::template Input<I>::axes & rows_bit) != 0) size *= extents[Extents::rows];
+    if ((M::template Input<I>::axes & columns_bit) != 0) size *= extents[Extents::columns];
     return part<I>(extents, matrix) * size;
   }
   static Place place(const std::int64_t* extents, std::int64_t matrix) {
@@ -107,7 +110,8 @@ class Epilogue {
       return {};
     } else {
       return [&]<int... I>(std::integer_sequence<int, I...>) {
-        return Place{matrix * extents[0] * extents[1], {start<I>(extents, matrix)...}};
+        return Place{matrix * extents[Extents::rows] * extents[Extents::columns],
+                     {start<I>(extents, matrix)...}};
       }(typename M::InputNumbers{});
     }
   }
@@ -124,7 +128,7 @@ class Epilogue {
   static T* result(const KernelCall& call, const Place& place, std::int64_t row,
                    std::int64_t column) {
     const std::int64_t first = Outer == 0 ? 0 : place.first;
-    return call.operand<T>(M::first_store) + first + row * call.extents[1] + column;
+    return call.operand<T>(M::first_store) + first + row * call.extents[Extents::columns] + column;
   }
 
   /// Runs the epilogue on a tile: `count` rows with these numbers, from column `column` up to
@@ -136,7 +140,7 @@ class Epilogue {
       const T* const products = tile + i * Tile::width - column;
       for (std::int64_t j = column; j < last; j += N) {
         const int width = static_cast<int>(std::min<std::int64_t>(N, last - j));
-        vector(call, ops, place, products + j, rows[i], j, call.extents[1], width);
+        vector(call, ops, place, products + j, rows[i], j, call.extents[Extents::columns], width);
       }
     }
   }
@@ -146,7 +150,7 @@ class Epilogue {
                                      const T* product, std::int64_t i, std::int64_t j,
                                      std::int64_t columns, int count) {
     Registers r;
-    get<M::inputs>(r) = L::load(product);
+    get<M::body.product()>(r) = L::load(product);
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (load<I>(call, r, place, i, j, columns, count), ...);
     }(typename M::InputNumbers{});
@@ -166,8 +170,8 @@ class Epilogue {
     if constexpr (I >= 2) {
       using In = typename M::template Input<I>;
       using E = element_of<In::dtype>;
-      constexpr bool along_rows = (In::axes & 1u) != 0;
-      constexpr bool along_columns = (In::axes & 2u) != 0;
+      constexpr bool along_rows = (In::axes & rows_bit) != 0;
+      constexpr bool along_columns = (In::axes & columns_bit) != 0;
       if constexpr (In::is_index) {
         if constexpr (along_columns) {
           get<I>(r) = L::positions(j);
@@ -176,7 +180,7 @@ class Epilogue {
           get<I>(r) = L::template broadcast<E>(static_cast<E>(number));
         }
       } else {
-        const E* at = call.operand<const E>(M::operand(I));
+        const E* at = call.operand<const E>(M::template operand<I>);
         if constexpr (outer_of<I> != 0) at += place.inputs[I];
         if constexpr (along_rows) at += along_columns ? i * columns : i;
         if constexpr (along_columns) {

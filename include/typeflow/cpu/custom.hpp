@@ -52,11 +52,10 @@ struct CustomCode<K, ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>, A> 
   }
 
  private:
-  // In the descriptions of such kernels, `axes` of an input and `value` of a store are ranks.
   static constexpr int inputs = sizeof...(In);
   static constexpr int outputs = sizeof...(Out);
   static constexpr DType types[] = {In::dtype..., Out::dtype..., DType::boolean};
-  static constexpr int ranks[] = {static_cast<int>(In::axes)..., Out::value..., 0};
+  static constexpr int ranks[] = {In::rank..., Out::rank..., 0};
 };
 
 template <class O, class In, class Out, class A>

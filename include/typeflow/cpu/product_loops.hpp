@@ -132,19 +132,22 @@ class ProductLoops {
   static void run(const KernelCall& call, const ProductKernel<T>& kernel);
 
  private:
+  using Extents = ir::ContractionExtents;
+
   /// Whether all panels of b are copied, so that their rows lie side by side. A transposed b must
   /// be copied. Otherwise copying pays for many rows of a, unless all of b stays in the first
   /// cache. If not all are copied, the last panel is, if it is not full.
   static bool copies_all(const ProductKernel<T>& kernel, const std::int64_t* extents) {
     constexpr std::int64_t small = (std::int64_t{1} << 15) / sizeof(T);
     return kernel.transposed_b ||
-           (extents[0] >= 2 * rows_of_task && checked_product(extents[1], extents[2]) > small);
+           (extents[Extents::rows] >= 2 * rows_of_task &&
+            checked_product(extents[Extents::columns], extents[Extents::depth]) > small);
   }
   /// Elements of the copied panels of one b.
   static std::int64_t packed_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
     const std::int64_t width =
-        copies_all(kernel, extents) ? Panels<S>(extents[1]).padded() : S::width;
-    return checked_product(width, extents[2]);
+        copies_all(kernel, extents) ? Panels<S>(extents[Extents::columns]).padded() : S::width;
+    return checked_product(width, extents[Extents::depth]);
   }
   /// How many b's are copied at a time: about as many as stay in cache until they are read.
   static std::int64_t slots(const ProductKernel<T>& kernel, const std::int64_t* extents) {
@@ -157,9 +160,9 @@ class ProductLoops {
   ProductLoops(const KernelCall& c, const ProductKernel<T>& k)
       : call(c),
         kernel(k),
-        rows(c.extents[0]),
-        columns(c.extents[1]),
-        depth(c.extents[2]),
+        rows(c.extents[Extents::rows]),
+        columns(c.extents[Extents::columns]),
+        depth(c.extents[Extents::depth]),
         panels(columns),
         all_copied(copies_all(k, c.extents)),
         last_copied(all_copied || columns % S::lanes != 0),

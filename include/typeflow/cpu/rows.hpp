@@ -22,27 +22,6 @@ struct Code;
 /// The number of elements that is worth a task, and that one chunk of a fold has.
 inline constexpr std::int64_t chunk_size = 16384;
 
-/// The strides of input I, by axis of the space; returns the beginning.
-template <class M, int I, int Rank>
-std::int64_t operand_layout(const std::int64_t* extents, std::int64_t* stride) {
-  constexpr unsigned Axes = M::template Input<I>::axes;
-  if constexpr (M::template Input<I>::is_window) {
-    const std::int64_t* const window =
-        extents + Rank + M::windows_before(I) * ir::window_extents(Rank);
-    bool empty = false;  // the operand may be null, and must not be advanced
-    for (int k = 0; k < Rank; ++k) empty |= (Axes >> k & 1u) != 0 && extents[k] == 0;
-    for (int k = 0; k < Rank; ++k) stride[k] = (Axes >> k & 1u) != 0 && !empty ? window[2 + k] : 0;
-    return empty ? 0 : window[0] + window[1];
-  }
-  std::int64_t next = 1;
-  for (int k = Rank - 1; k >= 0; --k) {
-    const bool runs = (Axes >> k & 1u) != 0;
-    stride[k] = runs ? next : 0;
-    if (runs) next *= extents[k];
-  }
-  return 0;
-}
-
 template <bool Wide, int Outer, bool Folds, class B, class A>
 struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   using L = Lanes<Wide, A>;
@@ -50,6 +29,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   using Registers = typename M::Registers;
   using Ops = typename M::Ops;
   static constexpr int N = L::size;
+  static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::loop, Outer, Folds);
   static constexpr unsigned inner_bit = 1u << Outer;
 
   static std::int64_t workspace(const std::int64_t*) { return 0; }
@@ -60,7 +40,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     g.rows = 1;
     for (int k = 0; k < Outer; ++k) g.rows *= call.extents[k];
     [&]<int... I>(std::integer_sequence<int, I...>)
-        TYPEFLOW_INLINE_LAMBDA { (find_strides<I>(call, g), ...); }(typename M::InputNumbers{});
+        TYPEFLOW_INLINE_LAMBDA { (find_layout<I>(call, g), ...); }(typename M::InputNumbers{});
     if constexpr (Folds) {
       const std::int64_t grain =
           std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
@@ -93,8 +73,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   struct Geometry {
     std::int64_t rows;
     std::int64_t length;
-    std::int64_t begin[M::inputs + 1];
-    std::int64_t stride[M::inputs + 1][Outer + 1];
+    ir::OperandLayout<space.rank> in[M::inputs + 1];
   };
   /// A row's operands.
   struct Row {
@@ -109,8 +88,9 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   static constexpr bool along_row = (M::template Input<I>::axes & inner_bit) != 0;
 
   template <int I>
-  static void find_strides(const KernelCall& call, Geometry& g) {
-    g.begin[I] = operand_layout<M, I, Outer + 1>(call.extents, g.stride[I]);
+  static void find_layout(const KernelCall& call, Geometry& g) {
+    g.in[I] = ir::layout_of<space.rank>(M::template Input<I>::axes, call.extents,
+                                        M::template window<I, space.rank>(call.extents));
   }
 
   [[gnu::flatten]] static void rows(const KernelCall& call, const Geometry& g, std::int64_t begin,
@@ -161,11 +141,11 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
         get<I>(r) = L::template broadcast<T>(static_cast<T>(p.position[I]));
       }
     } else {
-      std::int64_t offset = g.begin[I];
+      std::int64_t offset = g.in[I].begin;
       for (int k = 0; k < Outer; ++k) {
-        if ((In::axes >> k & 1u) != 0) offset += coordinate[k] * g.stride[I][k];
+        if ((In::axes >> k & 1u) != 0) offset += coordinate[k] * g.in[I].stride[k];
       }
-      const T* const at = call.operand<const T>(M::operand(I)) + offset;
+      const T* const at = call.operand<const T>(M::template operand<I>) + offset;
       p.in[I] = at;
       if constexpr (!along_row<I>) get<I>(r) = L::template broadcast<T>(*at);
     }
@@ -178,10 +158,9 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     using T = element_of<Out::dtype>;
     std::int64_t offset = row * (Out::is_row ? 1 : g.length);
     if constexpr (Out::is_window) {
-      const std::int64_t* const window =
-          call.extents + Outer + 1 + M::windows_before_store(S) * ir::window_extents(Outer + 1);
-      offset = window[0] + window[1];
-      for (int k = 0; k < Outer; ++k) offset += coordinate[k] * window[2 + k];
+      const auto window = M::template store_window<S, space.rank>(call.extents);
+      offset = window.begin();
+      for (int k = 0; k < Outer; ++k) offset += coordinate[k] * window.stride(k);
     }
     p.out[S] = call.operand<T>(M::first_store + S) + offset;
   }
@@ -274,7 +253,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     }(typename M::InputNumbers{});
     evaluate<P, Reload>(r, ops, p, base, i);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i);
+      get<I>(state).step(get<M::template fold_argument<I>>(r), i);
     });
     if constexpr (P == M::passes - 1) {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
@@ -295,7 +274,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     }(typename M::InputNumbers{});
     evaluate<P, Reload>(r, ops, p, base, i);
     M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-      get<I>(state).step(get<M::template Item<I>::arguments[0]>(r), i, count);
+      get<I>(state).step(get<M::template fold_argument<I>>(r), i, count);
     });
     if constexpr (P == M::passes - 1) {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {

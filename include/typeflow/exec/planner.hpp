@@ -115,7 +115,7 @@ class Planner {
   }
   /// Places for what the step writes besides variables.
   TYPEFLOW_COLD void make_results(const ir::ControlRecord& control) {
-    for (const ir::Range& slots : {control.results, control.others}) {
+    for (const ir::Range slots : {ir::Range(control.results), ir::Range(control.others)}) {
       for (int i = 0; i < slots.count; ++i) {
         const Id slot = demand_.listed(slots, i);
         if (slot != none) out_.output(slot, demand_.home[slot]);

@@ -18,13 +18,14 @@ namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
 class KernelInterpreter {
  public:
-  KernelInterpreter(const KernelSpec& spec, const KernelCall& call) : spec_(spec), call_(call) {}
+  KernelInterpreter(const KernelSpec& spec, const KernelCall& call)
+      : spec_(spec), call_(call), space_(space_of(spec)), body_(body_of(spec)) {}
 
   void run() {
     if (spec_.kind == KernelKind::custom) {
       run_custom();
     } else {
-      find_axes();
+      find_space();
       find_operands();
       make_nodes();
       run_space();
@@ -34,110 +35,92 @@ class KernelInterpreter {
  private:
   // The space.
 
-  /// An axis of the kernel's space. axes_ begins with the outermost.
-  struct Axis {
-    std::int64_t extent;
-    unsigned bit;  ///< its bit in InputSpec::axes
-  };
+  using Place = OperandLayout<max_rank>;
 
-  void find_axes() {
-    const std::int64_t* const e = call_.extents;
-    if (spec_.kind == KernelKind::contraction) {
-      for (int i = 0; i < spec_.outer; ++i) axes_.push_back({e[3 + i], 4u << i});
-      axes_.push_back({e[0], 1u});
-      axes_.push_back({e[1], 2u});
-      depth_ = e[2];
-      return;
-    }
-    const bool columns = spec_.kind == KernelKind::columns;
-    const int rank = spec_.outer + (columns ? 2 : 1);
-    for (int i = 0; i < rank; ++i) axes_.push_back({e[i], 1u << i});
-    if (columns) folded_ = 1u << (rank - 2);
-    if (spec_.kind == KernelKind::loop && spec_.folds) folded_ = 1u << (rank - 1);
+  void find_space() {
+    for (int k = 0; k < space_.rank; ++k) extent_[k] = call_.extents[space_.extent(k)];
+    all_ = layout_along(space_.whole());
+    const unsigned outer = (1u << spec_.outer) - 1u;
+    outside_ = layout_along(outer);
+    matrix_ = layout_along(space_.whole() & ~outer);
   }
-  unsigned all_axes() const {
-    unsigned bits = 0;
-    for (const Axis& axis : axes_) bits |= axis.bit;
-    return bits;
+  /// The layout of a tensor of its own along these axes.
+  Place layout_along(unsigned along) const {
+    return layout_of<max_rank>(along, extent_, {nullptr});
   }
   /// The axes whose extent is not 1, as bits.
   unsigned long_axes() const {
     unsigned bits = 0;
-    for (const Axis& axis : axes_) bits |= axis.extent != 1 ? axis.bit : 0u;
+    for (int k = 0; k < space_.rank; ++k) bits |= extent_[k] != 1 ? 1u << k : 0u;
     return bits;
   }
   /// The number of elements of a tensor along these axes.
   std::int64_t size_along(unsigned along) const {
     std::int64_t size = 1;
-    for (const Axis& axis : axes_) size *= (along & axis.bit) != 0 ? axis.extent : 1;
+    for (int k = 0; k < space_.rank; ++k) size *= (along >> k & 1u) != 0 ? extent_[k] : 1;
     return size;
   }
-  /// The position of the element at `coordinate_` in a tensor along these axes.
-  std::int64_t position(unsigned along) const {
-    std::int64_t at = 0;
-    for (std::size_t i = 0; i < axes_.size(); ++i) {
-      if ((along & axes_[i].bit) != 0) at = at * axes_[i].extent + coordinate_[i];
-    }
-    return at;
-  }
-  /// The position of the element at `coordinate_` in an input's memory.
-  std::int64_t place_of(int input) const {
-    return place_in(window_[static_cast<std::size_t>(input)], spec_.input[input].axes);
-  }
-  std::int64_t place_in(const std::int64_t* window, unsigned along) const {
-    if (window == nullptr) return position(along);
-    std::int64_t at = window[0] + window[1];
-    for (std::size_t i = 0; i < axes_.size(); ++i) {
-      if ((along & axes_[i].bit) != 0) at += coordinate_[i] * window[2 + i];
-    }
-    return at;
-  }
+  /// The place of the element at `coordinate_`.
+  std::int64_t place_in(const Place& layout) const { return layout.at(coordinate_, space_.rank); }
   /// Sets the coordinates along these axes from a row-major index.
   void go_to(unsigned along, std::int64_t index) {
-    for (std::size_t i = axes_.size(); i-- > 0;) {
-      if ((along & axes_[i].bit) == 0) continue;
-      coordinate_[i] = index % axes_[i].extent;
-      index /= axes_[i].extent;
+    for (int k = space_.rank - 1; k >= 0; --k) {
+      if ((along >> k & 1u) == 0) continue;
+      coordinate_[k] = index % extent_[k];
+      index /= extent_[k];
     }
   }
 
   // Operands.
 
+  /// An input or a store: its memory and where its elements lie there.
+  struct Operand {
+    void* data;  ///< null for positions
+    unsigned axes;
+    bool is_window;
+    Place layout;
+    std::int64_t element_size;
+  };
+
   void find_operands() {
-    int next = 0;
-    if (spec_.kind == KernelKind::contraction) {
-      shapes_ = spec_.op->contraction->shapes(call_.words, call_.extents + 3 + spec_.outer,
-                                              call_.extents[0], call_.extents[1], depth_);
+    const std::int64_t* const extents = call_.extents;
+    for (int i = 0; i < body_.inputs; ++i) {
+      const InputSpec& input = body_.input[i];
+      const WindowExtents window = body_.window(i, space_.rank, extents);
+      inputs_.push_back({input.is_index ? nullptr : call_.operands[body_.operand(i)], input.axes,
+                         input.is_window, layout_of<max_rank>(input.axes, extent_, window),
+                         size_of(input.dtype)});
     }
-    const std::int64_t* window = call_.extents + axes_.size();
-    for (int i = 0; i < spec_.inputs; ++i) {
-      operand_.push_back(spec_.input[i].is_index ? nullptr : call_.operands[next++]);
-      window_.push_back(spec_.input[i].is_window ? window : nullptr);
-      if (spec_.input[i].is_window) window += window_extents(static_cast<int>(axes_.size()));
+    for (int s = 0; s < body_.stores; ++s) {
+      const StoreSpec& store = body_.store[s];
+      const unsigned axes = space_.axes_of(store);
+      const WindowExtents window = body_.store_window(s, space_.rank, extents);
+      results_.push_back({call_.operands[body_.first_result() + s], axes, store.is_window,
+                          layout_of<max_rank>(axes, extent_, window), size_of(store.dtype)});
     }
-    for (int i = 0; i < spec_.stores; ++i) {
-      target_.push_back(call_.operands[next++]);
-      part_.push_back(spec_.store[i].is_window ? window : nullptr);
-      if (spec_.store[i].is_window) window += window_extents(static_cast<int>(axes_.size()));
+    if (body_.has_product) {
+      shapes_ = spec_.op->contraction->shapes(
+          call_.words, extents + space_.extents(), extents[ContractionExtents::rows],
+          extents[ContractionExtents::columns], extents[ContractionExtents::depth]);
     }
-    const unsigned whole = all_axes();
-    for (int s = 0; s < spec_.stores; ++s) {
-      const unsigned along = spec_.store[s].is_row ? whole & ~folded_ : whole;
-      const Memory out = result_memory(s);
+    check_overlaps();
+  }
+  void check_overlaps() const {
+    for (int s = 0; s < body_.stores; ++s) {
+      const Operand& result = this->result(s);
+      const Memory out = memory(result);
       for (int t = 0; t < s; ++t) {
+        const Operand& other = this->result(t);
         // Parts of one tensor may interleave.
-        const bool parts = part(s) != nullptr && part(t) != nullptr && target(s) == target(t);
-        if (!parts && overlap(out, result_memory(t))) fail("two results");
+        const bool parts = result.is_window && other.is_window && result.data == other.data;
+        if (!parts && overlap(out, memory(other))) fail("two results");
       }
-      for (int i = 0; i < spec_.inputs; ++i) {
-        const InputSpec& input = spec_.input[i];
-        if (input.is_index) continue;
-        const bool of_product = spec_.kind == KernelKind::contraction && i < 2;
-        const Memory in = of_product        ? product_memory(i)
-                          : input.is_window ? input_window_memory(i)
-                                            : memory(operand(i), input.dtype, input.axes);
-        const bool in_place = !of_product && !input.is_window && part(s) == nullptr &&
-                              (input.axes & long_axes()) == (along & long_axes()) &&
+      for (int i = 0; i < body_.inputs; ++i) {
+        const Operand& input = this->input(i);
+        if (body_.input[i].is_index) continue;
+        const Memory in = body_.is_factor(i) ? product_memory(i) : memory(input);
+        const bool in_place = !body_.is_factor(i) && !input.is_window && !result.is_window &&
+                              (input.axes & long_axes()) == (result.axes & long_axes()) &&
                               in.data == out.data && in.bytes == out.bytes;
         if (overlap(out, in) && !in_place) fail("a result and an operand");
       }
@@ -147,37 +130,16 @@ class KernelInterpreter {
     const std::byte* data;
     std::int64_t bytes;
   };
-  Memory memory(const void* data, DType type, unsigned along) const {
-    return {static_cast<const std::byte*>(data), size_along(along) * size_of(type)};
-  }
-  Memory result_memory(int s) const {
-    const StoreSpec& store = spec_.store[s];
-    const unsigned along = store.is_row ? all_axes() & ~folded_ : all_axes();
-    return part(s) != nullptr ? window_memory(target(s), store.dtype, part(s), along)
-                              : memory(target(s), store.dtype, along);
-  }
-  Memory input_window_memory(int i) const {
-    const InputSpec& input = spec_.input[i];
-    return window_memory(operand(i), input.dtype, window_[static_cast<std::size_t>(i)], input.axes);
-  }
-  /// The bytes from the first element of a window to the last.
-  Memory window_memory(const void* data, DType type, const std::int64_t* window,
-                       unsigned along_axes) const {
-    if (size_along(along_axes) == 0) return {static_cast<const std::byte*>(data), 0};
-    std::int64_t first = window[0] + window[1];
-    std::int64_t last = first;
-    for (std::size_t k = 0; k < axes_.size(); ++k) {
-      if ((along_axes & axes_[k].bit) == 0) continue;
-      const std::int64_t along = (axes_[k].extent - 1) * window[2 + k];
-      (along < 0 ? first : last) += along;
-    }
-    const std::int64_t size = size_of(type);
-    return {static_cast<const std::byte*>(data) + first * size, (last - first + 1) * size};
+  /// The bytes from an operand's first element to its last.
+  Memory memory(const Operand& operand) const {
+    const ElementRange range = elements_of(operand.layout, operand.axes, extent_, space_.rank);
+    return {static_cast<const std::byte*>(operand.data) + range.first * operand.element_size,
+            (range.last - range.first) * operand.element_size};
   }
   Memory product_memory(int i) const {
     std::int64_t size = count_of(shapes_[static_cast<std::size_t>(i)]).coefficient;
-    size *= size_along(spec_.input[i].axes & ~3u);
-    return {static_cast<const std::byte*>(operand(i)), size * size_of(spec_.dtype)};
+    size *= size_along(input(i).axes);
+    return {static_cast<const std::byte*>(input(i).data), size * size_of(spec_.dtype)};
   }
   static bool overlap(const Memory& a, const Memory& b) {
     return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
@@ -185,33 +147,30 @@ class KernelInterpreter {
   [[noreturn]] static void fail(const char* what) {
     throw Error("a kernel's memory", std::string(what) + " overlap");
   }
-  void* operand(int i) const { return operand_[static_cast<std::size_t>(i)]; }
-  void* target(int i) const { return target_[static_cast<std::size_t>(i)]; }
-  const std::int64_t* part(int i) const { return part_[static_cast<std::size_t>(i)]; }
+  const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
+  const Operand& result(int s) const { return results_[static_cast<std::size_t>(s)]; }
 
   // Items become nodes of a graph of their own, because operations evaluate nodes.
 
-  int first_item() const { return spec_.inputs + (spec_.kind == KernelKind::contraction ? 1 : 0); }
   DType type_of_value(int value) const {
-    if (value < spec_.inputs) return spec_.input[value].dtype;
-    return value < first_item() ? spec_.dtype : spec_.item[value - first_item()].dtype;
+    if (value < body_.inputs) return body_.input[value].dtype;
+    const int item = value - body_.first_item();
+    return item < 0 ? spec_.dtype : body_.item[item].dtype;
   }
 
   void make_nodes() {
-    const std::uint32_t* words = call_.words;
-    if (spec_.kind == KernelKind::contraction) words += spec_.op->words;
-    for (int i = 0; i < spec_.items; ++i) {
-      const ItemSpec& item = spec_.item[i];
+    const std::uint32_t* const words = call_.words + (body_.has_product ? spec_.op->words : 0);
+    for (int i = 0; i < body_.items; ++i) {
+      const ItemSpec& item = body_.item[i];
       Dims shape{};
       if (item.is_fold) shape.append(folded_extent());
       std::vector<Id> inputs;
       for (int a = 0; a < item.count; ++a) inputs.push_back(make_value(item.arguments[a], shape));
       constexpr std::uint32_t fold_words[] = {1, 0};  // fold axis 0, and drop it
-      const int count = item.is_fold ? 2 : item.op->words;
       nodes_.push_back(graph_.nodes.size());
       graph_.add_value(*item.op, inputs.data(), item.count, graph_.intern(Type(item.dtype, Dims{})),
-                       item.is_fold ? fold_words : words, count);
-      if (!item.is_fold) words += count;
+                       item.is_fold ? fold_words : words + body_.words_before(i),
+                       item.is_fold ? 2 : item.words);
     }
   }
   Id make_value(int value, const Dims& shape) {
@@ -219,7 +178,7 @@ class KernelInterpreter {
     graph_.values.push(Value{none, 0, graph_.intern(Type(type_of_value(value), shape)), none});
     return id;
   }
-  std::int64_t folded_extent() const { return folded_ == 0 ? 1 : size_along(folded_); }
+  std::int64_t folded_extent() const { return size_along(space_.folded); }
   const Node& node(int item) const { return graph_.nodes[nodes_[static_cast<std::size_t>(item)]]; }
 
   Number& value(int i) { return values_[static_cast<std::size_t>(i)]; }
@@ -228,13 +187,10 @@ class KernelInterpreter {
     const ItemSpec& spec = spec_.item[item];
     Number inputs[ItemSpec::max_arguments];
     for (int a = 0; a < spec.count; ++a) inputs[a] = value(spec.arguments[a]);
-    value(first_item() + item) =
+    value(body_.first_item() + item) =
         spec.op->evaluate({graph_, node(item), inputs, index, call_.random});
   }
 
-  bool folds_in(int pass, int item) const {
-    return spec_.item[item].is_fold && spec_.item[item].phase == pass + 1;
-  }
   /// The inputs of fold `item` in the current row, by position.
   std::vector<Number>& folded_value(int item) {
     return folded_values_[static_cast<std::size_t>(item)];
@@ -264,31 +220,16 @@ class KernelInterpreter {
   };
 
   void run_space() {
-    coordinate_.assign(axes_.size(), 0);
-    values_.assign(static_cast<std::size_t>(first_item() + spec_.items), Number{});
-    folded_values_.resize(static_cast<std::size_t>(spec_.items));
-    const unsigned outer = all_axes() & ~folded_;
+    values_.assign(static_cast<std::size_t>(body_.values()), Number{});
+    folded_values_.resize(static_cast<std::size_t>(body_.items));
+    const unsigned outer = space_.whole() & ~space_.folded;
     const Scattered rows(size_along(outer));
     const Scattered elements(folded_extent());
-    const int passes = pass_count();
+    const int passes = body_.passes();
     for (std::int64_t i = 0; i < rows.count; ++i) {
       go_to(outer, rows[i]);
       run_row(rows[i], elements, passes);
     }
-  }
-
-  int phase_of(int value) const {
-    return value < first_item() ? 0 : spec_.item[value - first_item()].phase;
-  }
-  int pass_count() const {
-    int passes = 0;
-    for (int i = 0; i < spec_.items; ++i) {
-      if (spec_.item[i].is_fold) passes = std::max(passes, spec_.item[i].phase);
-    }
-    for (int i = 0; i < spec_.stores; ++i) {
-      if (!spec_.store[i].is_row) passes = std::max(passes, phase_of(spec_.store[i].value) + 1);
-    }
-    return passes;
   }
 
   /// Runs a row: all elements along the folded axis, or one element if no axis is folded.
@@ -296,68 +237,68 @@ class KernelInterpreter {
     load(false);
     evaluate_rows(0, row);
     for (int pass = 0; pass < passes; ++pass) {
-      for (int i = 0; i < spec_.items; ++i) {
-        if (folds_in(pass, i)) folded_value(i).resize(static_cast<std::size_t>(elements.count));
+      for (int i = 0; i < body_.items; ++i) {
+        if (!folds_in(body_.item[i], pass)) continue;
+        folded_value(i).resize(static_cast<std::size_t>(elements.count));
       }
       for (std::int64_t i = 0; i < elements.count; ++i) {
         run_element(elements[i], pass, pass == passes - 1);
       }
-      for (int i = 0; i < spec_.items; ++i) {
-        if (folds_in(pass, i)) value(first_item() + i) = fold(i);
+      for (int i = 0; i < body_.items; ++i) {
+        if (folds_in(body_.item[i], pass)) value(body_.first_item() + i) = fold(i);
       }
       evaluate_rows(pass + 1, row);
     }
-    for (int s = 0; s < spec_.stores; ++s) {
-      if (spec_.store[s].is_row) store(s, row);
-    }
+    store(true);
   }
 
   void run_element(std::int64_t at, int pass, bool last) {
-    go_to(folded_, at);
+    go_to(space_.folded, at);
     load(true);
-    const std::int64_t index = position(all_axes());
-    if (spec_.kind == KernelKind::contraction) value(spec_.inputs) = product();
-    for (int i = 0; i < spec_.items; ++i) {
-      const ItemSpec& item = spec_.item[i];
-      if (!item.is_fold && !item.is_row && item.phase <= pass) evaluate(i, index);
+    if (body_.has_product) value(body_.product()) = product();
+    for (int i = 0; i < body_.items; ++i) {
+      const ItemSpec& item = body_.item[i];
+      if (is_element_value(item) && item.phase <= pass) evaluate(i, place_in(all_));
     }
-    for (int i = 0; i < spec_.items; ++i) {
-      if (!folds_in(pass, i)) continue;
-      folded_value(i)[static_cast<std::size_t>(at)] = value(spec_.item[i].arguments[0]);
+    for (int i = 0; i < body_.items; ++i) {
+      if (!folds_in(body_.item[i], pass)) continue;
+      folded_value(i)[static_cast<std::size_t>(at)] = value(body_.item[i].arguments[0]);
     }
-    for (int s = 0; s < spec_.stores && last; ++s) {
-      if (!spec_.store[s].is_row) store(s, index);
-    }
+    if (last) store(false);
   }
 
   /// Reads the operands that vary by element, or those that are constant in a row.
   void load(bool of_element) {
-    for (int i = 0; i < spec_.inputs; ++i) {
-      const InputSpec& input = spec_.input[i];
-      if (spec_.kind == KernelKind::contraction && i < 2) continue;
-      const bool along_fold = folded_ == 0 || (input.axes & folded_) != 0;
+    for (int i = 0; i < body_.inputs; ++i) {
+      if (body_.is_factor(i)) continue;
+      const Operand& operand = input(i);
+      const bool along_fold = space_.folded == 0 || (operand.axes & space_.folded) != 0;
       if (along_fold != of_element) continue;
-      value(i) = input.is_index ? Number{0, position(input.axes)}
-                                : load_number(input.dtype, operand(i), place_of(i));
+      const std::int64_t place = place_in(operand.layout);
+      value(i) = body_.input[i].is_index ? Number{0, place}
+                                         : load_number(body_.input[i].dtype, operand.data, place);
     }
   }
   void evaluate_rows(int phase, std::int64_t row) {
-    for (int i = 0; i < spec_.items; ++i) {
-      const ItemSpec& item = spec_.item[i];
-      if (item.is_row && !item.is_fold && item.phase == phase) evaluate(i, row);
+    for (int i = 0; i < body_.items; ++i) {
+      if (is_row_value(body_.item[i], phase)) evaluate(i, row);
     }
   }
-  void store(int s, std::int64_t index) {
-    if (part(s) != nullptr) index = place_in(part(s), all_axes());
-    store_number(spec_.store[s].dtype, value(spec_.store[s].value), target(s), index);
+  /// Stores the values of the current row, or those of the current element.
+  void store(bool of_row) {
+    for (int s = 0; s < body_.stores; ++s) {
+      const StoreSpec& store = body_.store[s];
+      if (store.is_row != of_row) continue;
+      store_number(store.dtype, value(store.value), result(s).data, place_in(result(s).layout));
+    }
   }
 
   /// The product's element at `coordinate_`. The first read of a matrix computes all of it.
   Number product() {
-    const auto matrix = static_cast<std::size_t>(position(all_axes() & ~3u));
+    const auto matrix = static_cast<std::size_t>(place_in(outside_));
     if (matrix >= matrices_.size()) matrices_.resize(matrix + 1);
     if (matrices_[matrix].elements.empty()) matrices_[matrix] = multiply();
-    return matrices_[matrix][position(3u)];
+    return matrices_[matrix][place_in(matrix_)];
   }
   HostTensor multiply() const {
     Graph graph;
@@ -366,9 +307,9 @@ class KernelInterpreter {
     for (int i = 0; i < 2; ++i) {
       operands[i] = host_tensor(spec_.dtype, shapes_[static_cast<std::size_t>(i)]);
       const std::int64_t size = operands[i].size();
-      const std::int64_t first = position(spec_.input[i].axes & ~3u) * size;
+      const std::int64_t first = place_in(input(i).layout) * size;
       for (std::int64_t k = 0; k < size; ++k) {
-        operands[i][k] = load_number(spec_.dtype, operand(i), first + k);
+        operands[i][k] = load_number(spec_.dtype, input(i).data, first + k);
       }
       values[i] = graph.values.size();
       graph.values.push(Value{none, 0, graph.intern(Type(spec_.dtype, operands[i].dims)), none});
@@ -392,11 +333,9 @@ class KernelInterpreter {
     std::vector<Id> values;
     for (int i = 0; i < spec_.inputs + spec_.stores; ++i) {
       const bool is_input = i < spec_.inputs;
-      const DType type = is_input ? spec_.input[i].dtype : spec_.store[i - spec_.inputs].dtype;
-      const int rank =
-          is_input ? static_cast<int>(spec_.input[i].axes) : spec_.store[i - spec_.inputs].value;
+      const DType type = tensor_dtype(spec_, i);
       Dims shape{};
-      for (int k = 0; k < rank; ++k) shape.append(*extents++);
+      for (int k = 0; k < tensor_rank(spec_, i); ++k) shape.append(*extents++);
       HostTensor tensor = host_tensor(type, shape);
       memories.push_back(
           {static_cast<const std::byte*>(call_.operands[i]), tensor.size() * size_of(type)});
@@ -464,18 +403,19 @@ class KernelInterpreter {
 
   const KernelSpec& spec_;
   const KernelCall& call_;
-  std::vector<Axis> axes_;
-  unsigned folded_ = 0;  ///< the folded axis, as a bit
-  std::int64_t depth_ = 0;
-  std::vector<void*> operand_;               ///< by input
-  std::vector<const std::int64_t*> window_;  ///< by input: begin and strides, or null if no window
-  std::vector<void*> target_;                ///< by store
-  std::vector<const std::int64_t*> part_;    ///< by store: the same
+  const KernelSpace space_;
+  const KernelBody body_;
+  std::int64_t extent_[max_rank] = {};      ///< by axis of the space
+  std::int64_t coordinate_[max_rank] = {};  ///< by axis
+  Place all_{};                             ///< of a tensor along all axes
+  Place outside_{};                         ///< of a contraction: of numbers of matrices
+  Place matrix_{};                          ///< and of one matrix
+  std::vector<Operand> inputs_;
+  std::vector<Operand> results_;      ///< by store
   std::array<Dims, 3> shapes_{};      ///< of a contraction: one matrix of a, b and the result
   std::vector<HostTensor> matrices_;  ///< results of a contraction; empty until read
   Graph graph_;
   std::vector<Id> nodes_;                           ///< by item
-  std::vector<std::int64_t> coordinate_;            ///< by axis
   std::vector<Number> values_;                      ///< by value number
   std::vector<std::vector<Number>> folded_values_;  ///< by item
 };

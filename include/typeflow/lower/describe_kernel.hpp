@@ -10,6 +10,7 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/kernel_inputs.hpp"
+#include "typeflow/lower/kernel_meaning.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/lower/slots.hpp"
 #include "typeflow/ops/contraction.hpp"
@@ -32,16 +33,17 @@ class KernelDescriber : protected KernelInputs {
 
   // Loops.
 
-  struct Store {
-    int number;
-    int kind;  ///< row_bit, window_bit
-    int dtype;
+  /// Where a store of the kernel goes.
+  struct Target {
     Id slot;
     const Part* part;  ///< its place in a larger tensor; null for most
   };
+  constexpr void push_store(const StoreSpec& store, const Target& target) {
+    targets_[spec_.stores] = target;
+    spec_.store[spec_.stores++] = store;
+  }
 
   constexpr void lower_loop(Id id, const Cluster& cluster) {
-    size_ = head_size;
     push_body(id, cluster);
     const Dims& space = types_[cluster.space].dims;
     const int rank = space.rank;
@@ -53,8 +55,8 @@ class KernelDescriber : protected KernelInputs {
       differs |= inputs_[k].axes ^ inputs_[k].axes << 1;
     }
     differs |= place_windows(space);
-    for (int i = 0; i < store_count_; ++i) {
-      if (stores_[i].part != nullptr) differs |= place_part(*stores_[i].part, space);
+    for (int i = 0; i < spec_.stores; ++i) {
+      if (targets_[i].part != nullptr) differs |= place_part(*targets_[i].part, space);
     }
     const unsigned starts = (differs | 1u) & whole;
     int last[max_rank] =
@@ -77,16 +79,14 @@ class KernelDescriber : protected KernelInputs {
     }
     const bool folds = (reduced >> (axes - 1) & 1u) != 0;
     const bool columns = reduced != 0 && !folds;
+    if (columns) spec_.kind = KernelKind::columns;
+    spec_.wide = (cluster.width & 2u) != 0;
+    spec_.outer = columns ? axes - 2 : axes - 1;
+    spec_.folds = folds;
     // One loop folds, and at most one is inside of it; kernels have no more.
-    if (reduced != 0 && reduced != 1u << (axes - (columns ? 2 : 1))) {
+    if (reduced != space_of(spec_).folded) {
       fail(cluster, "a reduction's axes do not collapse to those of a kernel");
     }
-    int* const head = spec_;
-    head[0] = static_cast<int>(columns ? KernelKind::columns : KernelKind::loop);
-    head[1] = (cluster.width & 2u) != 0;
-    head[2] = columns ? axes - 2 : axes - 1;
-    head[3] = folds;
-    head[4] = 0;
     for (int k = 0; k < input_count_; ++k) {
       unsigned& along = inputs_[k].axes;
       along = along == whole ? (1u << axes) - 1u : collapsed(along, starts, rank);
@@ -107,11 +107,9 @@ class KernelDescriber : protected KernelInputs {
     return result;
   }
 
-  /// The items and stores of a cluster.
+  /// The items and stores of a cluster. The numbers of values become final in push_inputs.
   constexpr void push_body(Id id, const Cluster& cluster) {
     const unsigned whole = (1u << cluster.rank) - 1u;
-    const int count = size_++;
-    int items = 0;
     for (Id m = cluster.first; m != none; m = next_[m]) {
       const Node node = nodes_[m];
       const Op& op = *node.op;
@@ -127,40 +125,38 @@ class KernelDescriber : protected KernelInputs {
         const int number = cluster_of_[values_[storage].node] == id
                                ? number_of_[storage]
                                : input(cluster, storage, whole);
-        stores_[store_count_++] = Store{number, row ? row_bit : 0, dtype_of(storage),
-                                        slot(storage_[operands_[node.inputs.first]]), nullptr};
+        push_store(StoreSpec{number, row, false, dtype_of(storage), 0},
+                   Target{slot(storage_[operands_[node.inputs.first]]), nullptr});
         continue;
       }
       if (op.kind == Kind::contraction) {
-        number_of_[result] = product_number;
+        number_of_[result] = product;
       } else {
-        const Id type = type_of(result);
-        spec_[size_++] = item_word(
-            operation(op), (op.kind == Kind::reduction ? 1 : 0) | (row ? 2 : 0),
-            fused_.phase.items[m], static_cast<int>(types_[type].dtype), node.inputs.count);
+        const bool elementwise = op.kind == Kind::elementwise;
+        ItemSpec item{&op,
+                      op.kind == Kind::reduction,
+                      row,
+                      dtype_of(result),
+                      fused_.phase.items[m],
+                      elementwise ? node.attributes.count : 0,
+                      node.inputs.count,
+                      {}};
         for (Id k = 0; k < node.inputs.count; ++k) {
           const Id value = operands_[node.inputs.first + k];
           const Id storage = storage_[value];
-          push_argument(k, cluster_of_[values_[storage].node] == id
-                               ? number_of_[storage]
-                               : input(cluster, storage, axes_of(cluster, node, row, value)));
+          item.arguments[k] = cluster_of_[values_[storage].node] == id
+                                  ? number_of_[storage]
+                                  : input(cluster, storage, axes_of(cluster, node, row, value));
         }
-        number_of_[result] = first_item + items++;
-        if (op.kind == Kind::elementwise && node.attributes.count > 0) {
-          push_words(node.attributes);
-        }
+        number_of_[result] = first_item + spec_.items;
+        spec_.item[spec_.items++] = item;
+        if (item.words > 0) push_words(node.attributes);
       }
       if (stored_[result] != 0) {
         const Part* const part = fused_.part(result);
-        const int kind = (row ? row_bit : 0) | (part != nullptr ? window_bit : 0);
-        stores_[store_count_++] =
-            Store{number_of_[result], kind, dtype_of(result), temporary(result), part};
+        push_store(StoreSpec{number_of_[result], row, part != nullptr, dtype_of(result), 0},
+                   Target{temporary(result), part});
       }
-    }
-    spec_[count] = items;
-    spec_[size_++] = store_count_;
-    for (int i = 0; i < store_count_; ++i) {
-      spec_[size_++] = store_word(stores_[i].number, stores_[i].kind, stores_[i].dtype);
     }
   }
 
@@ -179,13 +175,11 @@ class KernelDescriber : protected KernelInputs {
     inputs_[0] = Input{storage_[a], operand_axes};
     inputs_[1] = Input{storage_[b], operand_axes};
     input_count_ = 2;
-    size_ = head_size;
     push_body(id, cluster);
-    spec_[0] = static_cast<int>(KernelKind::contraction);
-    spec_[1] = static_cast<int>(contraction.variant);
-    spec_[2] = dtype_of(a);
-    spec_[3] = 0;
-    spec_[4] = operation(*node.op);
+    spec_.variant = contraction.variant;
+    spec_.dtype = dtype_of(a);
+    spec_.wide = size_of(spec_.dtype) == 8;
+    spec_.op = node.op;
     if (node.op->contraction->whole_rows || dims.rank == 2) {
       place_rows(dims, contraction);
     } else {
@@ -213,6 +207,7 @@ class KernelDescriber : protected KernelInputs {
       const unsigned along = inputs_[k].axes;
       const bool along_rows = row_axes > 0 && (along & all_rows) != 0;
       const bool along_columns = columns && (along >> row_axes & 1u) != 0;
+      // Without axes outside of the matrix, axis 0 is the rows.
       inputs_[k].axes = k < 2 ? 0u : (along_rows ? 1u : 0u) | (along_columns ? 2u : 0u);
     }
   }
@@ -257,27 +252,27 @@ class KernelDescriber : protected KernelInputs {
       while (i < rank && (starts >> i & 1u) == 0);
       const StepExtent extent{count.coefficient, count.powers};
       from[axes] = 1u << first;
+      to[axes] = 1u << outer_count;  // the rows come behind the axes outside
       // Without an axis of rows: the axis of several a's of one row each.
       if (i == rank && (rows || (contraction.rows_of_a && (along_b >> first & 1u) == 0))) {
-        to[axes] = 1u;
         row_extent = extent;
       } else {
-        to[axes] = 4u << outer_count;
         outer[outer_count++] = extent;
       }
     }
+    const unsigned outside = (1u << outer_count) - 1u;
     if (dims.extent[dims.rank - 1] != 1) {
       from[axes] = 1u << rank;
-      to[axes++] = 2u;
+      to[axes++] = 2u << outer_count;
     }
     for (int k = 0; k < input_count_; ++k) {
       unsigned along = 0;
       for (int i = 0; i < axes; ++i) {
         if ((inputs_[k].axes & from[i]) != 0) along |= to[i];
       }
-      inputs_[k].axes = k < 2 ? along & ~3u : along;
+      inputs_[k].axes = k < 2 ? along & outside : along;
     }
-    spec_[3] = outer_count;
+    spec_.outer = outer_count;
     out_.extents.push(row_extent);
     push_extent(dims.extent[dims.rank - 1]);
     out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.powers});
@@ -290,39 +285,33 @@ class KernelDescriber : protected KernelInputs {
     const Node& node = nodes_[cluster.first];
     labelled_ = cluster.first;
     push_words(node.attributes);  // before those of constants, whose slots may be made below
-    spec_[size_++] = static_cast<int>(KernelKind::custom);
-    spec_[size_++] = operation(*node.op);
+    spec_.op = node.op;
     const bool updates = node.op->kind == Kind::update;  // input 0, the variable, is written
     const int first = updates ? 1 : 0;
     if (node.inputs.count - first > KernelSpec::max_inputs) {
       fail(cluster, "more operands than a kernel can have");
       return;
     }
-    spec_[size_++] = node.inputs.count - first;
-    const auto describe = [&](Id value) {
-      spec_[size_++] = dtype_of(value);
-      spec_[size_++] = types_[type_of(value)].dims.rank;
-      push_extents(type_of(value));
-    };
     for (Id k = first; k < node.inputs.count; ++k) {
       const Id value = operands_[node.inputs.first + k];
-      describe(value);
+      spec_.input[spec_.inputs++] = InputSpec{dtype_of(value), false, false, push_tensor(value), 0};
       out_.operands.push(slot(storage_[value]));
     }
-    int& outputs = spec_[size_++];
-    outputs = 0;
     if (updates) {
       const Id variable = operands_[node.inputs.first];
-      ++outputs;
-      describe(variable);
-      stores_[store_count_++] = Store{0, 0, 0, slot(storage_[variable]), nullptr};
+      push_store(StoreSpec{0, false, false, dtype_of(variable), push_tensor(variable)},
+                 Target{slot(storage_[variable]), nullptr});
     }
     for (Id value = node.outputs.first; value < node.outputs.first + node.outputs.count; ++value) {
       if (type_of(value) == none) continue;  // a token is no tensor
-      ++outputs;
-      describe(value);
-      stores_[store_count_++] = Store{0, 0, 0, temporary(value), nullptr};
+      push_store(StoreSpec{0, false, false, dtype_of(value), push_tensor(value)},
+                 Target{temporary(value), nullptr});
     }
+  }
+  /// Appends a tensor's extents and returns their number.
+  constexpr std::uint8_t push_tensor(Id value) {
+    push_extents(type_of(value));
+    return static_cast<std::uint8_t>(types_[type_of(value)].dims.rank);
   }
 
   const Id* cluster_of_;
@@ -334,9 +323,8 @@ class KernelDescriber : protected KernelInputs {
   int* number_of_;  // by value: in the body of its cluster
 
   // Of the cluster at hand.
-  Store stores_[KernelSpec::max_stores] = {};
-  int store_count_ = 0;
-  Id labelled_ = none;  // the node that its step is called after
+  Target targets_[KernelSpec::max_stores] = {};  // of the kernel's stores
+  Id labelled_ = none;                           // the node that its step is called after
 };
 
 }  // namespace typeflow::inline TYPEFLOW_TARGET::ir

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "typeflow/graph/graph.hpp"
-#include "typeflow/lower/kernel_words.hpp"
+#include "typeflow/lower/kernel_spec.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/lower/slots.hpp"
 #include "typeflow/passes/clusters.hpp"
@@ -16,9 +16,9 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-class KernelInputs : protected KernelWords {
+class KernelInputs : protected ProgramBuilder {
  protected:
-  using KernelWords::KernelWords;
+  using ProgramBuilder::ProgramBuilder;
 
   struct Input {
     Id storage;
@@ -37,17 +37,31 @@ class KernelInputs : protected KernelWords {
     return input_count_++;
   }
 
-  /// Describes the inputs and appends their slots to the operands.
+  // Until all inputs are known, items have numbers from here on, and a product the one before.
+  static constexpr int first_item = KernelSpec::max_inputs + 1;
+  static constexpr int product = first_item - 1;
+
+  /// Describes the inputs, appends their slots to the operands, and numbers the values as
+  /// KernelBody does.
   constexpr void push_inputs() {
-    spec_[size_++] = input_count_;
+    spec_.inputs = input_count_;
     for (int k = 0; k < input_count_; ++k) {
       const Id storage = inputs_[k].storage;
       const Window* const window = fused_.window(storage);
       const bool is_index = nodes_[values_[storage].node].op->builtin == Builtin::index_along;
-      spec_[size_++] = input_word(dtype_of(storage),
-                                  (is_index ? index_bit : 0) | (window != nullptr ? window_bit : 0),
-                                  inputs_[k].axes);
+      spec_.input[k] =
+          InputSpec{dtype_of(storage), is_index, window != nullptr, 0, inputs_[k].axes};
       if (!is_index) out_.operands.push(slot(window == nullptr ? storage : window->base));
+    }
+    const int shift = input_count_ - (spec_.kind == KernelKind::contraction ? product : first_item);
+    for (int i = 0; i < spec_.items; ++i) {
+      ItemSpec& item = spec_.item[i];
+      for (int a = 0; a < item.count; ++a) {
+        if (item.arguments[a] >= product) item.arguments[a] += shift;
+      }
+    }
+    for (int i = 0; i < spec_.stores; ++i) {
+      if (spec_.store[i].value >= product) spec_.store[i].value += shift;
     }
   }
 
@@ -113,7 +127,9 @@ class KernelInputs : protected KernelWords {
   }
 
   // Of the cluster at hand.
+  KernelSpec spec_{};  // its kernel
   Input inputs_[KernelSpec::max_inputs] = {};
+  int input_count_ = 0;
 
  private:
   WindowAxes windows_[KernelSpec::max_inputs + KernelSpec::max_stores] = {};

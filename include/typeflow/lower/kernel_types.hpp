@@ -4,12 +4,12 @@
 // A kernel's description as a type, which a back end turns into code.
 //
 // A kernel type holds ranks, operations and element types, never extents, constants or names. Its
-// numbers are those of KernelSpec: values are counted from the inputs on, then a contraction's
-// product, then the items.
+// numbers are those of KernelSpec, and lower/kernel_meaning.hpp says what they mean.
 
 #include <cstddef>
 #include <utility>
 
+#include "typeflow/lower/kernel_meaning.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/ops/record.hpp"
 
@@ -19,6 +19,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::ir {
 /// tensor. Or the position along one axis.
 template <DType D, bool IsIndex, unsigned Axes, bool IsWindow = false>
 struct Load {
+  static constexpr InputSpec spec{D, IsIndex, IsWindow, 0, Axes};
   static constexpr DType dtype = D;
   static constexpr bool is_index = IsIndex;
   static constexpr bool is_window = IsWindow;
@@ -29,21 +30,29 @@ struct Load {
 template <class O, DType D, bool IsFold, bool IsRow, int Phase, int... Arguments>
 struct Let {
   using op = O;
+  static constexpr int words = O::kind == Kind::elementwise ? word_count<O> : 0;
+  static constexpr int count = sizeof...(Arguments);
+  /// Without the operation's record, which would link its rules.
+  static constexpr ItemSpec spec{nullptr, IsFold, IsRow, D, Phase, words, count, {Arguments...}};
   static constexpr DType dtype = D;
   static constexpr bool is_fold = IsFold;
-  static constexpr bool is_row = IsRow;
-  static constexpr int phase = Phase;
-  static constexpr int count = sizeof...(Arguments);
-  static constexpr int arguments[sizeof...(Arguments) + 1] = {Arguments..., -1};
 };
 
 /// A value that is written to memory, possibly into a larger tensor.
 template <int Value, bool IsRow, DType D, bool IsWindow = false>
 struct Store {
+  static constexpr StoreSpec spec{Value, IsRow, IsWindow, D, 0};
   static constexpr int value = Value;
   static constexpr bool is_row = IsRow;
   static constexpr bool is_window = IsWindow;
   static constexpr DType dtype = D;
+};
+
+/// A whole tensor: an operand or a result of a kernel of its own.
+template <DType D, int Rank>
+struct TensorOf {
+  static constexpr DType dtype = D;
+  static constexpr int rank = Rank;
 };
 
 template <class... T>
@@ -99,6 +108,14 @@ struct StoresType<S, std::integer_sequence<int, I...>> {
       List<Store<S.store[I].value, S.store[I].is_row, S.store[I].dtype, S.store[I].is_window>...>;
 };
 
+/// The operands and the results of a custom kernel.
+template <const KernelSpec& S, int First, class I>
+struct TensorsType;
+template <const KernelSpec& S, int First, int... I>
+struct TensorsType<S, First, std::integer_sequence<int, I...>> {
+  using type = List<TensorOf<tensor_dtype(S, First + I), tensor_rank(S, First + I)>...>;
+};
+
 template <const KernelSpec& S>
 using BodyOf =
     Body<typename InputsType<S>::type, typename ItemsType<S>::type, typename StoresType<S>::type>;
@@ -119,8 +136,8 @@ struct KernelType<S, KernelKind::contraction> {
 };
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::custom> {
-  using type =
-      CustomKernel<op_type<*S.op>, typename InputsType<S>::type, typename StoresType<S>::type>;
+  using type = CustomKernel<op_type<*S.op>, typename TensorsType<S, 0, Numbers<S.inputs>>::type,
+                            typename TensorsType<S, S.inputs, Numbers<S.stores>>::type>;
 };
 
 template <const KernelSpec& S>

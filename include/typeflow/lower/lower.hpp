@@ -11,6 +11,7 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/describe_kernel.hpp"
+#include "typeflow/lower/known_kernels.hpp"
 #include "typeflow/lower/merge_program.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/ops/control/region.hpp"
@@ -117,9 +118,7 @@ class Lowerer : KernelDescriber {
     const Id operands = out_.operands.size();
     const Id extents = out_.extents.size();
     const Id words = out_.words.size();
-    size_ = 0;
     input_count_ = 0;
-    store_count_ = 0;
     // Every member is at most an item, and a store.
     static_assert(FusionLimits::most_members <= KernelSpec::max_items &&
                   FusionLimits::most_members <= KernelSpec::max_stores &&
@@ -130,22 +129,24 @@ class Lowerer : KernelDescriber {
     if (!out_.error.empty()) return;
     switch (cluster.kind) {
       case ClusterKind::loop:
+        spec_.begin(KernelKind::loop, cluster.device.kind);
         lower_loop(id, cluster);
         break;
       case ClusterKind::contraction:
+        spec_.begin(KernelKind::contraction, cluster.device.kind);
         lower_contraction(id, cluster);
         break;
       case ClusterKind::single:
         if (nodes_[cluster.first].op->kind == Kind::control) return lower_control(cluster);
+        spec_.begin(KernelKind::custom, cluster.device.kind);
         lower_single(cluster);
         break;
     }
-    spec_[0] |= static_cast<int>(cluster.device.kind) << 8;  // a kernel of its own for each kind
     const int inputs = out_.operands.size() - operands;
-    for (int i = 0; i < store_count_; ++i) out_.operands.push(stores_[i].slot);
-    const Range tensors{operands, out_.operands.size() - operands};
-    const Range needs = push_needs(cluster);
-    out_.steps.push(Step{kernel(),
+    for (int i = 0; i < spec_.stores; ++i) out_.operands.push(targets_[i].slot);
+    const RangeOf<Slot> tensors{operands, out_.operands.size() - operands};
+    const RangeOf<NeedSet> needs = push_needs(cluster);
+    out_.steps.push(Step{kernels_.number_of(out_, spec_),
                          inputs,
                          tensors,
                          {extents, out_.extents.size() - extents},
@@ -235,22 +236,24 @@ class Lowerer : KernelDescriber {
       const Range inputs = out_.blocks[block].inputs;
       reads_index = reads_index || (is_loop && out_.operands.items[inputs.first] != none);
     }
-    record.blocks = push_operands(blocks);
-    record.results = push_operands(results);
+    record.blocks = push_list<Block>(blocks);
+    record.results = push_list<Slot>(results);
     Pool<Id> others;
     for (int i = 0; i < loop.states; ++i) {
       others.push(
           blocks_.add_slot(out_, cluster.device, type_of(operands_[node.inputs.first + i])));
     }
-    record.others = push_operands(others);
+    record.others = push_list<Slot>(others);
     if (reads_index) {
       record.index = blocks_.add_slot(out_, cluster.device,
                                       type_number(out_, Type(DType::int32, Dims{0, {}})));
     }
     push_control(cluster, node, record, results, others);
   }
-  constexpr Range push_operands(const Pool<Id>& ids) {
-    const Range range{out_.operands.size(), ids.size()};
+  /// Appends a list of slots, steps or blocks, by number.
+  template <class T>
+  constexpr RangeOf<T> push_list(const Pool<Id>& ids) {
+    const RangeOf<T> range{out_.operands.size(), ids.size()};
     for (const Id id : ids) out_.operands.push(id);
     return range;
   }
@@ -280,12 +283,10 @@ class Lowerer : KernelDescriber {
     }
     const Id word = out_.words.size();
     out_.words.push(static_cast<std::uint32_t>(out_.controls.push(record)));
-    size_ = 0;
-    spec_[size_++] = static_cast<int>(KernelKind::control) | static_cast<int>(cluster.device.kind)
-                                                                 << 8;
-    const Range operands = push_operands(slots);
-    const Range needs = push_needs(cluster);
-    out_.steps.push(Step{kernel(),
+    spec_.begin(KernelKind::control, cluster.device.kind);
+    const RangeOf<Slot> operands = push_list<Slot>(slots);
+    const RangeOf<NeedSet> needs = push_needs(cluster);
+    out_.steps.push(Step{kernels_.number_of(out_, spec_),
                          inputs,
                          operands,
                          {out_.extents.size(), 0},
@@ -301,7 +302,7 @@ class Lowerer : KernelDescriber {
   constexpr Id merge(const ProgramPools& program) {
     if (out_.blocks.empty()) blocks_.add_main(out_);
     Pool<Id> kernels;
-    for (const KernelSpec& spec : program.specs) kernels.push(kernel(spec));
+    for (const KernelSpec& spec : program.specs) kernels.push(kernels_.number_of(out_, spec));
     return blocks_.merge(out_, program, kernels,
                          [this](Id variable) { return variable_slot(variable); });
   }
@@ -324,7 +325,7 @@ class Lowerer : KernelDescriber {
 
   /// The sets of names that need the members of a cluster, each once. None if the same names need
   /// all members: then every run that takes the step needs all of it.
-  constexpr Range push_needs(const Cluster& cluster) {
+  constexpr RangeOf<NeedSet> push_needs(const Cluster& cluster) {
     const Id first = out_.operands.size();
     const Id* const needs = fused_.needs.data();
     const Id usual = needs[cluster.first];
@@ -461,6 +462,7 @@ class Lowerer : KernelDescriber {
   const Pool<Id>& order_;
   const CompileRegion compile_region_;
   const FusionLimits limits_;
+  KnownKernels kernels_;
   BlockMerger blocks_;
   Pool<Id> control_results_;  // values
   int main_steps_ = 0;

@@ -33,7 +33,6 @@ class BlockMerger {
                      const F& variable_slot) {
     Pool<Id> types;
     for (const Type& type : program.types) types.push(type_number(out, type));
-    const Id operands = out.operands.size();
     const Id extents = out.extents.size();
     const Id words = out.words.size();
     const Id controls = out.controls.size();
@@ -41,8 +40,7 @@ class BlockMerger {
     const Id constants = out.constants.size();
     const Id steps = steps_.size();
     for (const StepExtent& extent : program.extents) out.extents.push(extent);
-    for (const std::uint32_t word : program.words) out.words.push(word);
-    const auto moved = [](Range range, Id by) { return Range{range.first + by, range.count}; };
+    for (const Word word : program.words) out.words.push(word);
 
     // Variables use the slots that the program has; the other slots are new.
     Pool<Id> slots;
@@ -62,48 +60,57 @@ class BlockMerger {
       Id& within = out.slots[slots[i]].within;
       if (program.slots[i].kind != SlotKind::variable && within != none) within = slots[within];
     }
+    const auto words_at = [&](RangeOf<Word> range) {
+      return RangeOf<Word>{range.first + words, range.count};
+    };
     for (const ConstantRecord& c : program.constants) {
-      out.constants.push(ConstantRecord{slots[c.slot], c.is_array, moved(c.words, words)});
+      out.constants.push(ConstantRecord{slots[c.slot], c.is_array, words_at(c.words)});
     }
 
-    // Operands are slots, except in ranges that belong to steps or blocks.
-    for (const Id operand : program.operands) {
-      out.operands.push(operand >= 0 && operand < slots.size() ? slots[operand] : operand);
-    }
-    const auto each = [&](Range range, Id by) {
+    // Lists are made anew, each by what its numbers are of.
+    const auto slot_list = [&](const Id* ids, int count) {
+      const RangeOf<Slot> list{out.operands.size(), count};
+      for (int k = 0; k < count; ++k) out.operands.push(ids[k] == none ? none : slots[ids[k]]);
+      return list;
+    };
+    const auto copied_slots = [&](RangeOf<Slot> range) {
+      return slot_list(program.operands.data() + range.first, range.count);
+    };
+    const auto copied = [&]<class T>(RangeOf<T> range, Id by) {
+      const RangeOf<T> list{out.operands.size(), range.count};
       for (Id k = 0; k < range.count; ++k) {
-        out.operands[operands + range.first + k] = program.operands[range.first + k] + by;
+        out.operands.push(program.operands[range.first + k] + by);
       }
+      return list;
     };
     for (const Step& step : program.steps) {
       Step copy = step;
       copy.kernel = kernels[step.kernel];
-      copy.operands = moved(step.operands, operands);
-      copy.extents = moved(step.extents, extents);
-      copy.words = moved(step.words, words);
-      copy.after = moved(step.after, operands);
+      copy.operands = copied_slots(step.operands);
+      copy.extents = {step.extents.first + extents, step.extents.count};
+      copy.words = words_at(step.words);
+      copy.after = copied(step.after, steps);
       copy.needs = {};
-      each(step.after, steps);
       if (program.kernels[step.kernel].kind == KernelKind::control) {
-        out.words[copy.words.first] += static_cast<std::uint32_t>(controls);
+        out.words[copy.words.first] += static_cast<Word>(controls);
       }
       steps_.push(copy);
     }
     bool draws = false;
     for (const Block& block : program.blocks) {
-      out.blocks.push(Block{block.first + steps, block.count, moved(block.inputs, operands),
-                            moved(block.results, operands), moved(block.parts, operands),
-                            block.draws});
+      const RangeOf<Slot> inputs = copied_slots(block.inputs);
+      const RangeOf<Slot> results = copied_slots(block.results);
+      const RangeOf<Slot> parts = copied_slots(block.parts);
+      out.blocks.push(Block{block.first + steps, block.count, inputs, results, parts, block.draws});
       draws = draws || block.draws;
     }
     for (const ControlRecord& control : program.controls) {
       ControlRecord copy = control;
-      copy.blocks = moved(control.blocks, operands);
-      copy.results = moved(control.results, operands);
-      copy.others = moved(control.others, operands);
+      copy.blocks = copied(control.blocks, blocks);
+      copy.results = copied_slots(control.results);
+      copy.others = copied_slots(control.others);
       if (control.index != none) copy.index = slots[control.index];
       if (control.done != none) copy.done = slots[control.done];
-      each(control.blocks, blocks);
       out.controls.push(copy);
     }
 
@@ -112,17 +119,10 @@ class BlockMerger {
       draws = draws || program.kernels[program.steps[s].kernel].random;
     }
     main.draws = draws;
-    const auto listed = [&](const Pool<Id>& of_region) {
-      const Range range{out.operands.size(), of_region.size()};
-      for (const Id slot : of_region) out.operands.push(slot == none ? none : slots[slot]);
-      return range;
-    };
-    const Range inputs = listed(program.block_inputs);
-    const Range results = listed(program.block_results);
-    const Range parts = listed(parts_of_results(program));
-    main.inputs = inputs;
-    main.results = results;
-    main.parts = parts;
+    const Pool<Id> parts = parts_of_results(program);
+    main.inputs = slot_list(program.block_inputs.data(), program.block_inputs.size());
+    main.results = slot_list(program.block_results.data(), program.block_results.size());
+    main.parts = slot_list(parts.data(), parts.size());
     return blocks;
   }
 

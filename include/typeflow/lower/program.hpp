@@ -14,126 +14,28 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/names.hpp"
 #include "typeflow/graph/records.hpp"
+#include "typeflow/lower/kernel_meaning.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-// Kernels.
+// Ranges of tables.
 
-enum class KernelKind : std::uint8_t {
-  loop,         ///< elementwise, and folds over the innermost axis
-  columns,      ///< folds over an axis that has others inside of it
-  contraction,  ///< sums of products and what follows on their tile
-  custom,       ///< an operation's own kernel; an update's changes its output in place
-  control       ///< none: the engine runs blocks
+/// `count` entries of a program's table from `first` on. T says what they are: the records of the
+/// table, or in ProgramView::operands the records that its numbers are of.
+template <class T>
+struct RangeOf {
+  Id first;
+  Id count;
+
+  constexpr operator Range() const { return {first, count}; }
 };
 
-/// An operand that a kernel loads. Bit i is set if it runs along axis i; it repeats along the other
-/// axes. Or the position along an axis. A contraction's axes are the rows, the columns, and those
-/// outside of the matrices, along which its operands run, too.
-struct InputSpec {
-  DType dtype;
-  bool is_index;
-  bool is_window;  ///< lies in a larger tensor; the step's extents say where (KernelSummary)
-  unsigned axes;
-};
-
-/// One operation of a kernel's body. Its arguments are numbers of values: the inputs come first, in
-/// a contraction then the product, then the items.
-struct ItemSpec {
-  static constexpr int max_arguments = max_arity;
-  const Op* op;
-  bool is_fold;
-  bool is_row;  ///< a value per row, not per element
-  DType dtype;
-  int phase;
-  int count;
-  int arguments[max_arguments];
-};
-
-/// A value that a kernel writes to memory.
-struct StoreSpec {
-  int value;
-  bool is_row;
-  bool is_window;  ///< lies in a larger tensor; the step's extents say where (KernelSummary)
-  DType dtype;
-};
-
-struct KernelSpec {
-  static constexpr int max_inputs = 32;
-  static constexpr int max_items = 48;
-  static constexpr int max_stores = 48;
-
-  KernelKind kind;
-  DeviceKind device;
-  bool wide;         ///< lanes of 8 bytes, not of 4
-  int outer;         ///< axes outside of the reduced or innermost one, or of the matrices
-  bool folds;        ///< loop: the innermost axis is reduced
-  unsigned variant;  ///< contraction: as in Contraction
-  DType dtype;       ///< contraction: of the operands
-  const Op* op;      ///< custom, contraction
-  int inputs;
-  int items;
-  int stores;
-  InputSpec input[max_inputs];
-  ItemSpec item[max_items];
-  StoreSpec store[max_stores];
-};
-
-/// A kernel's properties that the engine needs.
-struct KernelSummary {
-  KernelKind kind;
-  int outer;  ///< as in KernelSpec
-  /// Operands and results that lie in larger tensors. Behind the extents of its loops, a step has
-  /// for each window, in order, two numbers whose sum is its beginning, and its stride along each
-  /// axis of the loops. These are numbers of elements, and may be negative.
-  int windows;
-  bool random;              ///< draws random numbers
-  bool prints;              ///< ops::Print
-  int flops;                ///< per element of the step's space
-  unsigned aligned;         ///< operands that are read at the element at hand alone, as bits
-  unsigned element_stores;  ///< stores with a value per element, as bits
-  bool updates;             ///< changes parts of its output in place: as many as it is given
-  bool outside;             ///< has an effect on something else than variables
-};
-
-constexpr KernelSummary summary_of(const KernelSpec& spec) {
-  KernelSummary s{spec.kind, spec.outer, 0, false, false, 0, 0, 0, false, false};
-  if (spec.kind == KernelKind::control) return s;
-  if (spec.kind == KernelKind::custom) {
-    s.flops = spec.op->flops;
-    s.random = spec.op->effect == SideEffect::random;
-    s.prints = spec.op->builtin == Builtin::print;
-    s.updates = spec.op->kind == Kind::update;
-    s.outside = spec.op->effect == SideEffect::writes && !writes_variable(spec.op->kind);
-    return s;
-  }
-  const bool contraction = spec.kind == KernelKind::contraction;
-  const int axes = contraction                     ? spec.outer + 2
-                   : spec.kind == KernelKind::loop ? spec.outer + 1
-                                                   : spec.outer + 2;
-  int operand = 0;
-  for (int i = 0; i < spec.inputs; ++i) {
-    if (spec.input[i].is_index) continue;
-    const bool of_product = contraction && i < 2;
-    if (spec.input[i].is_window) {
-      ++s.windows;
-    } else if (!of_product && spec.input[i].axes == (1u << axes) - 1u)
-      s.aligned |= 1u << operand;
-    ++operand;
-  }
-  for (int i = 0; i < spec.items; ++i) {
-    if (!spec.item[i].is_row) s.flops += spec.item[i].op->flops;
-    if (spec.item[i].op->effect == SideEffect::random) s.random = true;
-  }
-  for (int i = 0; i < spec.stores; ++i) {
-    if (spec.store[i].is_window) {
-      ++s.windows;
-    } else if (!spec.store[i].is_row) {
-      s.element_stores |= 1u << (i & 31);
-    }
-  }
-  return s;
-}
+struct Slot;
+struct Step;
+struct StepExtent;
+struct Block;
+struct NeedSet;  ///< a set of names in ProgramView::need_sets
+using Word = std::uint32_t;
 
 // Slots.
 
@@ -164,7 +66,7 @@ struct Slot {
 struct ConstantRecord {
   Id slot;
   bool is_array;
-  Range words;  ///< in ProgramView::words
+  RangeOf<Word> words;
 };
 
 /// A part of a shape as a number of elements; see Count. Those of windows may be negative.
@@ -198,12 +100,12 @@ struct StepLabel {
 
 struct Step {
   Id kernel;
-  int inputs;      ///< operands that are read; the rest are written
-  Range operands;  ///< in ProgramView::operands: slots
-  Range extents;   ///< in ProgramView::extents
-  Range words;     ///< in ProgramView::words: numbers for the body
-  Range after;     ///< in ProgramView::operands: steps that must have run, besides producers
-  Range needs;  ///< in ProgramView::operands: in need_sets, who needs parts of it; none if all do
+  int inputs;  ///< operands that are read; the rest are written
+  RangeOf<Slot> operands;
+  RangeOf<StepExtent> extents;
+  RangeOf<Word> words;     ///< numbers for the body
+  RangeOf<Step> after;     ///< steps that must have run, besides producers
+  RangeOf<NeedSet> needs;  ///< who needs parts of it; none if all do
   Device device;
   StepLabel label;
 };
@@ -215,10 +117,10 @@ struct Step {
 struct Block {
   Id first;  ///< step
   int count;
-  Range inputs;   ///< in ProgramView::operands: slots, none for those that no step reads
-  Range results;  ///< in ProgramView::operands: slots, none for those that nobody wants
-  Range parts;    ///< in ProgramView::operands: slots that lie within results
-  bool draws;     ///< has steps that draw random numbers, also in blocks that these run
+  RangeOf<Slot> inputs;   ///< none for those that no step reads
+  RangeOf<Slot> results;  ///< none for those that nobody wants
+  RangeOf<Slot> parts;    ///< those that lie within results
+  bool draws;             ///< has steps that draw random numbers, also in blocks that these run
 };
 
 enum class ControlKind : std::uint8_t {
@@ -229,8 +131,7 @@ enum class ControlKind : std::uint8_t {
   tested    ///< runs its second block while its first one gives true
 };
 
-/// A step of KernelKind::control; the step's first word is the record's number. Ranges are in
-/// ProgramView::operands.
+/// A step of KernelKind::control; the step's first word is the record's number.
 ///
 /// A branch's operands are the predicate, then captures. A loop's operands are the initial states,
 /// the stacked inputs, the trip count if it is `given`, then captures. The step writes all slots
@@ -241,19 +142,19 @@ struct ControlRecord {
   int states;
   int slices;        ///< stacked inputs
   StepExtent count;  ///< trip count; the most of a given or tested loop, or negative
-  Range blocks;
-  Range results;  ///< slots, none for unwanted ones; states first
-  Range others;   ///< the second buffer of each state
-  Id index;       ///< slot of the iteration's number; none if no block reads it
-  Id done;        ///< slot of the trip count; none if it is unwanted
+  RangeOf<Block> blocks;
+  RangeOf<Slot> results;  ///< none for unwanted ones; states first
+  RangeOf<Slot> others;   ///< the second buffer of each state
+  Id index;               ///< slot of the iteration's number; none if no block reads it
+  Id done;                ///< slot of the trip count; none if it is unwanted
 };
 
 /// A name that a run can use.
 struct ProgramName {
   Name name;
-  Id slot;      ///< of a tensor; none if no kernel keeps it
-  Id type;      ///< of a tensor, as named
-  Range steps;  ///< of an effect: in ProgramView::operands
+  Id slot;              ///< of a tensor; none if no kernel keeps it
+  Id type;              ///< of a tensor, as named
+  RangeOf<Step> steps;  ///< of an effect
 };
 
 struct ProgramVariable {
@@ -295,9 +196,10 @@ struct ProgramTables {
   Kept<Type, 2> types;
   Kept<Slot, 32> slots;
   Kept<Step, 16> steps;
+  /// Lists of numbers of slots, steps, blocks and sets: a RangeOf says what its numbers are of.
   Kept<Id, 256> operands;
   Kept<StepExtent, 128> extents;
-  Kept<std::uint32_t, 256> words;
+  Kept<Word, 256> words;
   Kept<ConstantRecord, 16> constants;
   Kept<ProgramName, 32> names;
   Kept<ScopeRecord, 16> scopes;
@@ -360,23 +262,11 @@ constexpr const ControlRecord& control_of(const ProgramView& program, const Step
   return program.controls[static_cast<int>(program.words[step.words.first])];
 }
 
-/// The number of a step's extents that say where a window is, for loops over this many axes.
-constexpr int window_extents(int rank) { return 2 + rank; }
-
-/// The number of a step's extents that belong to its loops; others may follow.
+/// The number of a step's extents that belong to its loops; others may follow. Those of a custom
+/// kernel are its operands'.
 constexpr int loop_extents(const KernelSummary& kernel, const Step& step) {
-  switch (kernel.kind) {
-    case KernelKind::loop:
-      return kernel.outer + 1;
-    case KernelKind::columns:
-      return kernel.outer + 2;
-    case KernelKind::contraction:
-      return kernel.outer + 3;
-    case KernelKind::control:
-      return 0;
-    default:
-      return step.extents.count;
-  }
+  if (kernel.kind == KernelKind::control) return 0;
+  return kernel.kind == KernelKind::custom ? step.extents.count : loop_extents(kernel);
 }
 
 /// The cost of a step in a run.
@@ -390,8 +280,7 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, const S
   StepCost cost{};
   if (kernel.kind == KernelKind::control) return cost;  // its blocks' steps have their own
   const auto extent = [&](int i) { return program.extents[step.extents.first + i].resolve(sizes); };
-  std::int64_t most =
-      too_many;  // of a tensor of which a kernel reads a window, what its loops read
+  std::int64_t most = too_many;  // a kernel that reads windows reads at most as much as it loops
   if (kernel.windows > 0) {
     most = 1;
     for (int i = 0; i < loop_extents(kernel, step); ++i) most = checked_product(most, extent(i));
@@ -421,11 +310,12 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, const S
   const bool contraction = kernel.kind == KernelKind::contraction;
   space = 1;
   for (int i = 0; i < loop_extents(kernel, step); ++i) {
-    if (!contraction || i != 2) space = checked_product(space, extent(i));
+    if (!contraction || i != ContractionExtents::depth) space = checked_product(space, extent(i));
   }
   cost.flops = checked_product(space, kernel.flops);
   if (contraction) {
-    cost.flops = checked_sum(cost.flops, checked_product(2, checked_product(space, extent(2))));
+    cost.flops = checked_sum(
+        cost.flops, checked_product(2, checked_product(space, extent(ContractionExtents::depth))));
   }
   return cost;
 }

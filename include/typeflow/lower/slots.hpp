@@ -25,9 +25,7 @@ class ProgramBuilder {
         slot_of_(slot_pool_.data()) {}
 
   constexpr Id type_of(Id value) const { return values_[value].type; }
-  constexpr int dtype_of(Id value) const {
-    return static_cast<int>(types_[values_[value].type].dtype);
-  }
+  constexpr DType dtype_of(Id value) const { return types_[values_[value].type].dtype; }
 
   /// The slot of a storage value, made at its first use.
   constexpr Id slot(Id storage) {

@@ -8,38 +8,37 @@
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 
-/// Calls fail() if a window that is read or written leaves its tensor when all symbols are 3.
+/// Calls fail() if a window that is read or written leaves its tensor when all symbols are 3, or if
+/// a result is part of a tensor and its kernel does not know.
 template <class F>
 constexpr void check_windows(const ProgramPools& program, const Step& step,
-                             const KernelSpec& kernel, int rank, const F& fail) {
+                             const KernelSpec& kernel, const F& fail) {
   SymbolSizes sizes;
   for (std::int64_t& size : sizes.of) size = 3;
-  int at = step.extents.first + rank;
-  const auto check = [&](Id slot, unsigned axes) {
-    if (at + window_extents(rank) > step.extents.first + step.extents.count) return fail();
-    const StepExtent* const window = program.extents.data() + at;
-    std::int64_t first = window[0].resolve(sizes) + window[1].resolve(sizes);
-    std::int64_t last = first;
-    for (int k = 0; k < rank; ++k) {
-      if ((axes >> k & 1u) == 0) continue;
-      const std::int64_t extent = program.extents[step.extents.first + k].resolve(sizes);
-      const std::int64_t along = (extent - 1) * window[2 + k].resolve(sizes);
-      (along < 0 ? first : last) += along;
-    }
-    const Dims& dims = program.types[program.slots[slot].type].dims;
-    if (first < 0 || last >= count_of(dims).resolve(sizes)) return fail();
-    at += window_extents(rank);
-  };
-  int operand = step.operands.first;
-  for (int i = 0; i < kernel.inputs; ++i) {
-    if (kernel.input[i].is_index) continue;
-    const Id slot = program.operands[operand++];
-    if (kernel.input[i].is_window) check(slot, kernel.input[i].axes);
+  Pool<std::int64_t> extents;
+  for (int i = 0; i < step.extents.count; ++i) {
+    extents.push(program.extents[step.extents.first + i].resolve(sizes));
   }
-  for (int i = 0; i < kernel.stores; ++i) {
-    const Slot& slot = program.slots[program.operands[operand++]];
-    if (kernel.store[i].is_window != (slot.within != none)) return fail();
-    if (slot.within != none) check(slot.within, (1u << rank) - 1u);
+  const KernelSpace space = space_of(kernel);
+  const KernelBody body = body_of(kernel);
+  const auto check = [&](Id slot, unsigned axes, WindowExtents window) {
+    const auto layout = layout_of<max_rank>(axes, extents.data(), window);
+    const ElementRange range = elements_of(layout, axes, extents.data(), space.rank);
+    const Dims& dims = program.types[program.slots[slot].type].dims;
+    if (range.first < 0 || range.last > count_of(dims).resolve(sizes)) fail();
+  };
+  const Id* const operands = program.operands.data() + step.operands.first;
+  for (int i = 0; i < kernel.inputs; ++i) {
+    if (!kernel.input[i].is_window) continue;
+    check(operands[body.operand(i)], kernel.input[i].axes,
+          body.window(i, space.rank, extents.data()));
+  }
+  for (int s = 0; s < kernel.stores; ++s) {
+    const Slot& slot = program.slots[operands[body.first_result() + s]];
+    if (kernel.store[s].is_window != (slot.within != none)) return fail();
+    if (slot.within == none) continue;
+    check(slot.within, space.axes_of(kernel.store[s]),
+          body.store_window(s, space.rank, extents.data()));
   }
 }
 
@@ -58,18 +57,20 @@ constexpr Message verify(const ProgramPools& program) {
     }
     const KernelSpec& kernel = program.specs[step.kernel];
     const bool is_control = kernel.kind == KernelKind::control;  // has as many as it has results
-    int loads = 0;
-    for (int i = 0; i < kernel.inputs; ++i) loads += !kernel.input[i].is_index;
-    if (!is_control && (step.inputs != loads || step.operands.count != loads + kernel.stores)) {
+    const StepNeeds needs = needs_of(kernel);
+    if (!is_control &&
+        (step.inputs != needs.inputs || step.operands.count != needs.inputs + kernel.stores)) {
       fail(s, "other operands than its kernel has");
     }
-    int extents = step.extents.count;
-    if (kernel.kind == KernelKind::loop || kernel.kind == KernelKind::columns) {
-      const int rank = loop_extents(program.kernels[step.kernel], step);
-      extents = rank + program.kernels[step.kernel].windows * window_extents(rank);
-      check_windows(program, step, kernel, rank, [&] { fail(s, "a window beyond its tensor"); });
+    const bool has_further = kernel.kind == KernelKind::contraction;
+    if (has_further ? step.extents.count < needs.extents : step.extents.count != needs.extents) {
+      fail(s, "other extents than its kernel has");
+    } else if (wrong.empty() &&
+               (kernel.kind == KernelKind::loop || kernel.kind == KernelKind::columns)) {
+      check_windows(program, step, kernel, [&] { fail(s, "a window beyond its tensor"); });
     }
-    if (extents != step.extents.count) fail(s, "other extents than its kernel has");
+    // Constants that a step is the first to read have their words behind the step's.
+    if (step.words.count < needs.words) fail(s, "fewer words than its kernel has");
     if (step.label.operation.size == 0) fail(s, "no label");
     if (step.device.kind == DeviceKind::any) fail(s, "no device");
     for (int i = 0; i < step.operands.count && wrong.empty(); ++i) {

@@ -253,7 +253,7 @@ inline constexpr int operands_of<tf::ir::ColumnsKernel<W, O, B>> = operands_of<B
 template <class O, tf::DType D, unsigned V, int N, class B>
 inline constexpr int operands_of<tf::ir::ContractionKernel<O, D, V, N, B>> = operands_of<B>;
 template <class O, class In, class Out>
-inline constexpr int operands_of<tf::ir::CustomKernel<O, In, Out>> = loads_of<In> + Out::size;
+inline constexpr int operands_of<tf::ir::CustomKernel<O, In, Out>> = In::size + Out::size;
 
 /// A target that returns from kernels before they have run, as a GPU does.
 class Asynchronous {

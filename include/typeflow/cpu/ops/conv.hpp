@@ -91,7 +91,8 @@ class WindowProduct {
   struct Sizes {
     std::int64_t samples, channels, filters, groups, taps, depth, columns;
     explicit Sizes(const std::int64_t* extents) {
-      const std::int64_t* const further = extents + 3;
+      const std::int64_t* const further =
+          extents + ir::ContractionExtents::outer;  // none lie outside
       samples = further[0];
       channels = further[1];
       filters = further[2];

@@ -48,14 +48,15 @@ class FilterProduct {
     std::int64_t parts;
     std::int64_t chunk;  ///< places that are read for one tile before the next
     Panels<S> panels;
+    static constexpr int further = ir::ContractionExtents::outer;  // no axes lie outside
 
     explicit Sizes(const std::int64_t* extents)
-        : samples(extents[3]),
-          channels(extents[4]),
-          filters(extents[5]),
-          groups(extents[6]),
-          taps(extents[7]),
-          depth(extents[2]),
+        : samples(extents[further]),
+          channels(extents[further + 1]),
+          filters(extents[further + 2]),
+          groups(extents[further + 3]),
+          taps(extents[further + 4]),
+          depth(extents[ir::ContractionExtents::depth]),
           of_x(channels / groups),
           of_y(filters / groups),
           copies_x(of_x % S::rows != 0 && of_x < 64 && taps * of_x <= 512),
