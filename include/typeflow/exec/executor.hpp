@@ -6,8 +6,10 @@
 //
 // The first error stops a run: streams look for it wherever they wait, and at each iteration.
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -23,6 +25,31 @@
 #include "typeflow/exec/workers.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+/// Copies between a host's memory and those of devices; null is the host's.
+TYPEFLOW_COLD inline void transfer(Memory* from_memory, const void* from, Memory* to_memory,
+                                   void* to, std::int64_t bytes) {
+  if (bytes <= 0 || from == to) return;
+  const bool from_host = from_memory == nullptr || from_memory->is_host();
+  const bool to_host = to_memory == nullptr || to_memory->is_host();
+  if (from_host && to_host) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else if (from_host) {
+    to_memory->copy_in(to, from, bytes);
+  } else if (to_host) {
+    from_memory->copy_out(to, from, bytes);
+  } else if (from_memory == to_memory) {
+    from_memory->copy(to, from, bytes);
+  } else {  // by way of the host
+    std::byte part[4096];
+    constexpr auto most = static_cast<std::int64_t>(sizeof part);
+    for (std::int64_t done = 0; done < bytes; done += most) {
+      const std::int64_t size = std::min(most, bytes - done);
+      from_memory->copy_out(part, static_cast<const std::byte*>(from) + done, size);
+      to_memory->copy_in(static_cast<std::byte*>(to) + done, part, size);
+    }
+  }
+}
 
 /// What the streams of a run share.
 struct SharedRun {
@@ -282,6 +309,16 @@ class StreamRunner {
   int time_ = -1;
 };
 
+/// Whether runs of a program may hold a lock for which others wait.
+TYPEFLOW_COLD inline bool has_locks(const ir::ProgramView& program) {
+  for (const ir::ProgramVariable& v : program.variables) {
+    if (v.initializer.kind == Initializer::Kind::resource && v.initializer.resource->is_held) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Runs all streams of a plan. The caller's thread runs one of them.
 TYPEFLOW_COLD inline void run_streams(const Execution& execution, Arena& arena, Binding& binding,
                                       std::uint64_t draw, Workers* workers) {
@@ -319,12 +356,19 @@ TYPEFLOW_COLD inline void run_streams(const Execution& execution, Arena& arena, 
     task.shared = &run;
     task.draw = draw;
   }
+  // A run could hold a lock for which another one waits with the thread of a device, before that
+  // device has begun with the first run. So such runs are made one after the other.
+  std::unique_lock<std::mutex> one_at_a_time;
+  if (count > 0 && has_locks(execution.program)) {
+    one_at_a_time = std::unique_lock(workers->locking_runs);
+  }
   run.running.store(count);
   run.present.store(count);
   if (count > 0) workers->add(added, count);
   StreamRunner(execution, run, plan.main_stream, draw).run();
   if (count > 0) run.bell.wait([&] { return run.running.load() == 0; });
   while (run.present.load() != 0) relax();
+  if (one_at_a_time.owns_lock()) arena.run.close();
   if (run.error != nullptr) std::rethrow_exception(run.error);
 }
 

@@ -22,6 +22,8 @@ class Workers;
 struct General {
   Plan (*plan)(const ir::ProgramView&, std::span<const MachineDevice>, std::span<const Id> steps);
   void (*run)(const Execution&, Arena&, Binding&, std::uint64_t draw, Workers*);
+  void (*transfer)(Memory* from_memory, const void* from, Memory* to_memory, void* to,
+                   std::int64_t bytes);
   Workers* (*start)(int count);
   void (*stop)(Workers*);
 };

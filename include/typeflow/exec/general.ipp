@@ -12,7 +12,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION const General& general() {
   static constexpr General functions = {
       [](const ir::ProgramView& program, std::span<const MachineDevice> devices,
          std::span<const Id> steps) { return Planner(program, devices, steps).run(); },
-      run_streams, [](int count) { return new Workers(count); },
+      run_streams, transfer, [](int count) { return new Workers(count); },
       [](Workers* workers) { delete workers; }};
   return functions;
 }

@@ -12,6 +12,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/general.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/lower/kernel_call.hpp"
@@ -31,6 +32,7 @@ struct Execution {
   /// beginning (step < 0) and at the end of each.
   void (*trace)(void* context, int device, Id step) = nullptr;
   void* trace_context = nullptr;
+  const General* general = nullptr;  ///< not null if a device's memory is not the host's
 
   const MachineDevice& device(int number) const {
     return devices[static_cast<std::size_t>(number)];
@@ -40,31 +42,6 @@ struct Execution {
 /// Waits for the kernels that a stream was given.
 inline void finish(Stream* stream) {
   if (stream != nullptr) stream->finish();
-}
-
-/// Copies between a host's memory and those of devices; null is the host's.
-TYPEFLOW_COLD inline void transfer(Memory* from_memory, const void* from, Memory* to_memory,
-                                   void* to, std::int64_t bytes) {
-  if (bytes <= 0 || from == to) return;
-  const bool from_host = from_memory == nullptr || from_memory->is_host();
-  const bool to_host = to_memory == nullptr || to_memory->is_host();
-  if (from_host && to_host) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  } else if (from_host) {
-    to_memory->copy_in(to, from, bytes);
-  } else if (to_host) {
-    from_memory->copy_out(to, from, bytes);
-  } else if (from_memory == to_memory) {
-    from_memory->copy(to, from, bytes);
-  } else {  // by way of the host
-    std::byte part[4096];
-    constexpr auto most = static_cast<std::int64_t>(sizeof part);
-    for (std::int64_t done = 0; done < bytes; done += most) {
-      const std::int64_t size = std::min(most, bytes - done);
-      from_memory->copy_out(part, static_cast<const std::byte*>(from) + done, size);
-      to_memory->copy_in(static_cast<std::byte*>(to) + done, part, size);
-    }
-  }
 }
 
 class Launcher {
@@ -141,7 +118,7 @@ class Launcher {
       const Id slot = execution_.program.operands[step.operands.first + i];
       const std::int64_t bytes = arena.slot_bytes[slot];
       std::byte* const copy = copies.emplace_back(bytes).data();
-      transfer(&memory, operands[i], nullptr, copy, bytes);
+      execution_.general->transfer(&memory, operands[i], nullptr, copy, bytes);
       operands[i] = copy;
     }
     if (execution_.check_finite) {

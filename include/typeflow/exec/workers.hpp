@@ -89,6 +89,8 @@ class Workers {
     for (Queue& queue : queues_) queue.bell.ring();
   }
 
+  std::mutex locking_runs;  ///< of runs with locks
+
  private:
   struct Queue {
     Task* first = nullptr;

@@ -102,6 +102,7 @@ class Engine::Parts {
                    options.seed, options.check_finite, options_.print},
         launcher_(execution_),
         binder_(program_, target_.kernels, target_.devices, variables_, options.keep_all) {
+    execution_.general = target.general;
     if (!options_.soft_placement) {
       for (const ir::Step& step : program_.steps) {
         detail::check_device(program_, step, target_.devices);
@@ -189,7 +190,7 @@ class Engine::Parts {
     HostTensor out = host_tensor(type.dtype, resolve(type.dims, arena->sizes));
     const std::int64_t bytes = arena->slot_bytes[slot];
     const AlignedBytes copy(bytes);
-    exec::transfer(memory_of(device), stream.at[place], nullptr, copy.data(), bytes);
+    copy_out(device, copy.data(), stream.at[place], bytes);
     for (std::int64_t i = 0; i < out.size(); ++i) {
       out[i] = ir::load_number(type.dtype, copy.data(), i);
     }
@@ -235,12 +236,10 @@ class Engine::Parts {
   }
 
   TYPEFLOW_COLD exec::Plan make_plan(std::span<const Id> steps) {
-    if (!exec::is_general(program_) && target_.devices[0].memory->is_host() &&
-        target_.devices[0].device == cpu(0)) {
+    const MachineDevice& first = target_.devices[0];
+    if (target_.general == nullptr ||
+        (!exec::is_general(program_) && first.device == cpu(0) && first.memory->is_host())) {
       return exec::plan_straight(program_, 0, steps);
-    }
-    if (target_.general == nullptr) {
-      throw Error("internal error", "the target runs straight programs only");
     }
     exec::Plan plan = target_.general->plan(program_, target_.devices, steps);
     if (plan.used_streams > 1 && workers_ == nullptr) {
@@ -251,8 +250,17 @@ class Engine::Parts {
   static int stream_of(const exec::Plan& plan, int device) {
     return plan.streams.empty() ? 0 : device;
   }
-  Memory* memory_of(int device) const {
-    return device == exec::host ? nullptr : execution_.device(device).memory;
+  TYPEFLOW_COLD bool is_host(int device) const {
+    return device == exec::host || execution_.device(device).memory->is_host();
+  }
+  /// Copies from a device's memory, or the host's, to the host's.
+  TYPEFLOW_COLD void copy_out(int device, void* to, const void* from, std::int64_t bytes) const {
+    if (bytes <= 0) return;
+    if (is_host(device)) {
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    } else {
+      target_.general->transfer(execution_.device(device).memory, from, nullptr, to, bytes);
+    }
   }
 
   /// The slot of a tensor: by name, or by scope and operation; none if there is none.
@@ -287,8 +295,8 @@ class Engine::Parts {
     }
     execute(arena, binding, feeds, targets, draw);
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      exec::transfer(nullptr, targets[i].data, nullptr, fetches[i].data,
-                     detail::bytes_of(program_, fetches[i].name, arena.sizes));
+      copy_out(exec::host, fetches[i].data, targets[i].data,
+               detail::bytes_of(program_, fetches[i].name, arena.sizes));
     }
   }
 
@@ -331,38 +339,24 @@ class Engine::Parts {
     for (const FetchTarget& f : fetches) {
       const int place = computed(plan, f);
       if (place == none) {
-        exec::transfer(nullptr, given(arena, feeds, program_.names[f.name].slot), nullptr, f.data,
-                       detail::bytes_of(program_, f.name, arena.sizes));
+        copy_out(exec::host, f.data, given(arena, feeds, program_.names[f.name].slot),
+                 detail::bytes_of(program_, f.name, arena.sizes));
       } else if (address(place) == binding.own[place] && !options_.keep_all &&
-                 (plan.streams.empty() || memory_of(plan.places[place].device)->is_host())) {
+                 (plan.streams.empty() || is_host(plan.places[place].device))) {
         binder_.each_stream(binding, place, f.data);
       }
     }
     if (plan.streams.empty()) {
       run_straight(arena, binding, draw);
-    } else if (plan.used_streams > 1 && has_locks()) {
-      // Else a run could hold a lock for which another one waits with a thread of a device, while
-      // that device's part of the first run has not begun.
-      const std::lock_guard one_at_a_time(locking_runs_);
-      target_.general->run(execution_, arena, binding, draw, workers_);
-      arena.run.close();
     } else {
       target_.general->run(execution_, arena, binding, draw, workers_);
     }
     for (const FetchTarget& f : fetches) {  // on other devices, or fetched again
       const int place = computed(plan, f);
       if (place == none || address(place) == f.data) continue;
-      exec::transfer(memory_of(plan.places[place].device), address(place), nullptr, f.data,
-                     detail::bytes_of(program_, f.name, arena.sizes));
+      copy_out(plan.places[place].device, f.data, address(place),
+               detail::bytes_of(program_, f.name, arena.sizes));
     }
-  }
-  bool has_locks() const {
-    for (const ir::ProgramVariable& v : program_.variables) {
-      if (v.initializer.kind == Initializer::Kind::resource && v.initializer.resource->is_held) {
-        return true;
-      }
-    }
-    return false;
   }
   void run_straight(Arena& arena, Binding& binding, std::uint64_t draw) {
     Failure failure;  // must outlive the kernels in the stream
@@ -389,7 +383,6 @@ class Engine::Parts {
   detail::PlanList plans_;
   exec::ArenaPool arenas_;
   exec::Workers* workers_ = nullptr;  // made under the lock of plans_
-  std::mutex locking_runs_;
 };
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Engine::Engine(const ir::ProgramView& program,
