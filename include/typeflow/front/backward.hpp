@@ -168,6 +168,7 @@ class Backward {
 constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
                                 const Pool<Id>& xs, Id within = none) {
   if (within == none && graph.has_primitives()) graph.recognize(graph);
+  if (within == none && graph.loops) graph.rewrite_loops(graph);
   Backward backward(graph, xs, within);
   for (int i = 0; i < y.size(); ++i) {
     const Id from = graph.present(y[i]);

@@ -21,9 +21,6 @@ class RegionCopy {
         copy_of_(graph.values.size(), none),
         region_of_(graph.regions.size(), none) {}
 
-  /// The copy reads `value` where the region captures `captured`.
-  constexpr void give(Id captured, Id value) { copy_of_[captured] = value; }
-
   constexpr void run() {
     const ir::SourceLine source = graph_.source;
     const Id scope = graph_.scope;

@@ -16,18 +16,11 @@ class SavedValues {
   /// `owner`: the forward node.
   constexpr SavedValues(ir::Graph& graph, Id owner) : graph_(graph), owner_(owner) {}
 
-  /// Finds each value of region `from` that nodes and results of region `in` use, and replaces it
-  /// by replacement(value).
+  /// Finds each value of region `from` that nodes of region `in`, of the regions inside of it, and
+  /// its results use, and replaces it by replacement(value).
   template <class F>
   constexpr void replace(Id in, Id from, Pool<Id>& results, const F& replacement) {
     Pool<Id> known(graph_.values.size(), none);
-    // The forward node's captures may have been replaced in the meantime.
-    const ir::Node owner = graph_.nodes[owner_];
-    const Range captures = graph_.regions[from].captures;
-    for (Id k = 0; k < captures.count; ++k) {
-      known[graph_.lists[captures.first + k]] =
-          graph_.input(owner, owner.inputs.count - captures.count + k);
-    }
     const auto replaced = [&](Id value) {
       if (value == none || value >= known.size() || graph_.is_token(value)) return value;
       if (known[value] == none) {
@@ -36,14 +29,25 @@ class SavedValues {
       }
       return known[value];
     };
+    const auto replace_in = [&](Pool<Id>& pool, Range list) {
+      for (Id k = 0; k < list.count; ++k) {
+        const Id value = replaced(pool[list.first + k]);
+        pool[list.first + k] = value;
+      }
+    };
+    const int region_count = graph_.regions.size();
+    Pool<char> inside(region_count, 0);
+    inside[in] = 1;
+    for (Id id = in + 1; id < region_count; ++id) {
+      if (inside[graph_.regions[id].parent] == 0) continue;
+      inside[id] = 1;
+      replace_in(graph_.lists, graph_.regions[id].results);
+      replace_in(graph_.lists, graph_.regions[id].captures);
+    }
     const int count = graph_.nodes.size();
     for (Id id = graph_.regions[in].first_node; id < count; ++id) {
       const ir::Node node = graph_.nodes[id];
-      if (node.region != in) continue;
-      for (Id k = 0; k < node.inputs.count; ++k) {
-        const Id value = replaced(graph_.operands[node.inputs.first + k]);
-        graph_.operands[node.inputs.first + k] = value;
-      }
+      if (inside[node.region] != 0) replace_in(graph_.operands, node.inputs);
     }
     for (Id& result : results) result = replaced(result);
   }

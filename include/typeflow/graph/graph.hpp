@@ -18,6 +18,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/names.hpp"
 #include "typeflow/graph/op.hpp"
+#include "typeflow/graph/pass.hpp"
 #include "typeflow/graph/records.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -108,6 +109,13 @@ class Graph {
   /// other graphs need no code for it.
   Pool<Id> (*control_gradient)(Graph&, Id owner, const Pool<Id>& dy,
                                const Pool<char>& wanted) = nullptr;
+
+  /// Rewrites loops before gradients are taken (passes/loops.hpp). Set with the first loop.
+  void (*rewrite_loops)(Graph&) = nullptr;
+  bool loops = false;  ///< whether it is set; see `primitives`
+
+  PassSet skipped{};                 ///< for tests: passes that leave the graph as it is
+  PassObserver* observer = nullptr;  ///< sees the graph after each pass
 
   // The place of the next node.
   Id scope = 0;
@@ -381,6 +389,30 @@ class Graph {
   }
   constexpr void add_back_edge(const BackEdge& edge) {
     back_edges = longer(back_edges, edge.merge, edge.next);
+  }
+
+  // Passes.
+
+  constexpr void observe(Pass pass, const Pool<Id>* order = nullptr,
+                         const Fused* fused = nullptr) const {
+    if (std::is_constant_evaluated() || observer == nullptr) return;
+    observer->see(*observer, pass, *this, order, fused);
+  }
+  /// Moves the nodes from `first` to the last in front of node `id`. Values keep their numbers.
+  constexpr void move_before(Id first, Id id) {
+    const int added = nodes.size() - first;
+    Pool<Node> moved;
+    for (Id n = first; n < nodes.size(); ++n) moved.push(nodes.items[n]);
+    for (Id n = first - 1; n >= id; --n) nodes.items[n + added] = nodes.items[n];
+    for (Id k = 0; k < added; ++k) nodes.items[id + k] = moved.items[k];
+    for (Id n = id; n < nodes.size(); ++n) {
+      const Range outputs = nodes.items[n].outputs;
+      for (Id k = 0; k < outputs.count; ++k) values.items[outputs.first + k].node = n;
+    }
+    for (Region& record : regions) {
+      if (record.owner >= id) record.owner += added;
+      if (record.first_node > id) record.first_node += added;
+    }
   }
 
   /// Appends to `lists`.

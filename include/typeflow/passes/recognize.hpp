@@ -298,10 +298,9 @@ class Recognizer {
                 Pool<Id>(value_count_, none)};
     const Region record = graph_.regions[from];
     for (Id k = 0; k < record.captures.count; ++k) {
-      // Another value may have replaced a capture of a region (front/control_gradient.hpp).
-      const Id name = graph_.lists[record.captures.first + k];
-      const Id given = graph_.input(owner, owner.inputs.count - record.captures.count + k);
-      inner.map[name] = resolve(given, scope);
+      const Id captured = graph_.lists[record.captures.first + k];
+      const Id present = resolve(captured, scope);
+      inner.map[captured] = present;
     }
     Pool<Id> types;
     for (Id k = 0; k < record.parameters.count; ++k) {

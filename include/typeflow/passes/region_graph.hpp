@@ -4,6 +4,8 @@
 // A region as a graph of its own, which passes treat like any other. Its parameters and its
 // captures are sources of the graph (ops::BlockInput).
 
+#include <type_traits>
+
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/region.hpp"
 
@@ -29,6 +31,10 @@ class RegionCopier {
 
   /// `wanted`, by result: whether the result is wanted.
   constexpr RegionGraph run(const Pool<char>& wanted) {
+    to_.skipped = from_.skipped;
+    to_.observer = from_.observer;
+    // Values keep the numbers of their names, by which only observers print them.
+    if (!std::is_constant_evaluated() && from_.observer != nullptr) to_.names = from_.names;
     to_.scopes = from_.scopes;
     to_.variable_records = from_.variable_records;
     for (VariableRecord& variable : to_.variable_records) variable.value = none;
@@ -65,19 +71,6 @@ class RegionCopier {
       const Id parent = region_of_[from_.regions[id].parent];
       if (parent == none) continue;
       region_of_[id] = to_.regions.push(Region{parent, none, 0, {}, {}, {}, {}});
-      name_captures(id);
-    }
-  }
-  /// Nodes of an inner region refer to a capture by the value that was captured when they were
-  /// made. Another value may have replaced it since (front/control_gradient.hpp).
-  constexpr void name_captures(Id id) {
-    const Range captures = from_.regions[id].captures;
-    const Node& owner = from_.nodes[from_.regions[id].owner];
-    if (stands_for_.empty()) stands_for_ = Pool<Id>(from_.values.size(), none);
-    for (Id k = 0; k < captures.count; ++k) {
-      const Id name = from_.lists[captures.first + k];
-      const Id given = from_.input(owner, owner.inputs.count - captures.count + k);
-      if (given != name) stands_for_[name] = given;
     }
   }
   /// Sets the regions' values, when all exist.
@@ -118,13 +111,9 @@ class RegionCopier {
     if (type_of_[number] == none) type_of_[number] = to_.intern(from_.types[number]);
     return type_of_[number];
   }
-  /// The value that replaces this one. Outer values that are no inputs are constants. Values that
-  /// an inner region reads may stand behind it (ops/control/loop_operands.hpp).
+  /// The value that replaces this one. Outer values that are no inputs are constants.
   constexpr Id value(Id original) {
     if (value_of_[original] == none) {
-      if (!stands_for_.empty() && stands_for_[original] != none) {
-        return value(stands_for_[original]);
-      }
       const Node& node = from_.node_of(original);
       if (node.op->kind != Kind::source && region_of_[node.region] == none) {
         Message message{};
@@ -202,10 +191,9 @@ class RegionCopier {
   const Id region_;
   RegionGraph out_;
   Graph& to_;
-  Pool<Id> value_of_;    // by value of the original
-  Pool<Id> stands_for_;  // by value: what a region inside gets for it; empty if there are no such
-  Pool<Id> type_of_;     // by type
-  Pool<Id> region_of_;   // by region; none for those outside
+  Pool<Id> value_of_;   // by value of the original
+  Pool<Id> type_of_;    // by type
+  Pool<Id> region_of_;  // by region; none for those outside
 };
 
 /// The graph of a region.

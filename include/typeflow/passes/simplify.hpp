@@ -87,8 +87,11 @@ class Simplifier {
       }
     }
     drop_dead();
-    contract(graph_, order_, uses_);
+    graph_.observe(Pass::simplify, &order_);
+    const bool contracts = !graph_.skipped.has(Pass::contract);
+    if (contracts) contract(graph_, order_, uses_);
     compute_positions();
+    if (contracts) graph_.observe(Pass::contract, &order_);
     return {std::move(graph_), std::move(order_), std::move(map_)};
   }
 
