@@ -8,7 +8,8 @@
 // Source: Chen, Xu, Zhang, Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016.
 
 #include "typeflow/front/backward.hpp"
-#include "typeflow/front/region_copy.hpp"
+#include "typeflow/graph/clone.hpp"
+#include "typeflow/ops/control/region.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -24,7 +25,7 @@ constexpr Pool<Id> checkpoint_gradient(ir::Graph& graph, Id owner, const Pool<Id
   const auto is_floating_value = [&](Id value) { return is_floating(graph.dtype_of(value)); };
   Pool<Id> dx(node.inputs.count, none);
   const Id back = ir::open_region(graph);
-  RegionCopy again(graph, forward);
+  ir::RegionClone again(graph, forward, graph);
   again.run();
 
   Pool<Id> y;

@@ -95,11 +95,11 @@ class Graph {
   Pool<Id> update_tokens;  ///< of the updates that layers registered, for optimisers
   Pool<LossRecord> losses;
 
-  // For the primitives of control flow (ops/control/primitives.hpp). They are ranges in `lists`:
-  // with more pools in this class nvcc 13's front end loses allocations.
-  Range frames{};                       ///< two entries each: see frame
-  Range back_edges{};                   ///< two entries each: see back_edge
-  Range recognized{};                   ///< by value: the one that replaced it; none if none has
+  // For the primitives of control flow (ops/control/primitives.hpp).
+  int frames = 0;                       ///< how many there are
+  Range recognized{};                   ///< in `lists`, by value: the one that replaced it; none if
+                                        ///< none has. (With more pools in this class nvcc 13's
+                                        ///< front end loses allocations.)
   void (*recognize)(Graph&) = nullptr;  ///< makes branches and loops; set with the first primitive
   bool primitives = false;              ///< whether there are any: no comparison of `recognize`
                                         ///< with null, which g++ 12's sanitizer can't evaluate
@@ -371,25 +371,6 @@ class Graph {
     const Id now = lists[recognized.first + value];
     return now != none ? now : value;
   }
-  constexpr int frame_count() const { return frames.count / 2; }
-  constexpr FrameRecord frame(int i) const {
-    const Id* const entry = lists.data() + frames.first + 2 * i;
-    return {std::int64_t{entry[1]} << 31 | entry[0]};
-  }
-  constexpr Id add_frame(const FrameRecord& record) {
-    constexpr std::int64_t low = 0x7fffffff;
-    frames = longer(frames, static_cast<Id>(record.max_iterations & low),
-                    static_cast<Id>(record.max_iterations >> 31));
-    return frame_count() - 1;
-  }
-  constexpr int back_edge_count() const { return back_edges.count / 2; }
-  constexpr BackEdge back_edge(int i) const {
-    const Id* const entry = lists.data() + back_edges.first + 2 * i;
-    return {entry[0], entry[1]};
-  }
-  constexpr void add_back_edge(const BackEdge& edge) {
-    back_edges = longer(back_edges, edge.merge, edge.next);
-  }
 
   // Passes.
 
@@ -423,14 +404,6 @@ class Graph {
   }
 
  private:
-  /// Extends a list by two entries.
-  constexpr Range longer(const Range& list, Id a, Id b) {
-    Pool<Id> entries;
-    for (Id k = 0; k < list.count; ++k) entries.push(lists[list.first + k]);
-    entries.push(a);
-    entries.push(b);
-    return append_list(entries);
-  }
   /// Sources belong to the whole graph, wherever a model asks for them; parameters of regions do
   /// not.
   static constexpr bool belongs_outside(const Op& op) {

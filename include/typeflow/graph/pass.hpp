@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "typeflow/core/pool.hpp"
-#include "typeflow/core/symbol.hpp"
+#include "typeflow/graph/op.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET::ir {
 

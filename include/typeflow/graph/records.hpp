@@ -178,17 +178,6 @@ struct Access {
   }
 };
 
-/// A frame of primitives of control flow (ops/control/primitives.hpp): all iterations of one loop.
-struct FrameRecord {
-  std::int64_t max_iterations;  ///< 0: unlimited
-};
-/// The value that replaces a Merge's input in the next iteration. It is made after the Merge, so it
-/// is no input of the Merge's node.
-struct BackEdge {
-  Id merge;  ///< a value
-  Id next;   ///< that of a NextIteration
-};
-
 /// What kind of thing a name stands for.
 enum class NameKind : std::uint8_t {
   placeholder,

@@ -90,10 +90,7 @@ constexpr Id multiply_outside(Graph& graph, Id owner, ops::Loop op) {
   if (parameters.size() == body.parameters.count) return owner;
   const Range list = graph.append_list(parameters);
   graph.regions[region].parameters = list;
-  const auto words = encode(op);
-  for (Id k = 0; k < loop.attributes.count; ++k) {
-    graph.attributes[loop.attributes.first + k] = words[static_cast<std::size_t>(k)];
-  }
+  set_attributes(graph, loop, op);
   renew_captures(graph, owner, std::move(inputs));
   return owner;
 }

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "typeflow/front/control_gradient.hpp"
+#include "typeflow/graph/clone.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/primitives.hpp"
 #include "typeflow/passes/dataflow.hpp"
@@ -255,17 +256,11 @@ class Recognizer {
     for (Id k = 0; k < node.controls.count; ++k) {
       controls.push(resolve(graph_.operands[node.controls.first + k], scope));
     }
-    Pool<std::uint32_t> words;
-    for (Id k = 0; k < node.attributes.count; ++k) words.push(graph_.words_of(node)[k]);
-    stand_at(node, scope.region);
-    const Id made = graph_.add_node(*node.op, inputs.data(), inputs.size(), node.outputs.count,
-                                    words.data(), words.size());
+    graph_.region = scope.region;
+    const Id made = clone_node(graph_, graph_, node, inputs, controls);
     for (Id k = 0; k < node.outputs.count; ++k) {
       const Id value = node.outputs.first + k;
       put(scope, value, graph_.values.push(Value{made, k, graph_.values[value].type, none}));
-    }
-    if (!controls.empty()) {
-      graph_.nodes[made].controls = graph_.append(controls.data(), controls.size());
     }
   }
 
@@ -402,7 +397,7 @@ class Recognizer {
         make_iteration(scope, {use.context, none, none, &scope, {}}, merges, asked, first));
     regions.push(
         make_iteration(scope, {going_on, use.context, none, &scope, {}}, merges, next, first));
-    const std::int64_t most = graph_.frame(number).max_iterations;
+    const std::int64_t most = use.max_iterations;
     stand_at(first, scope.region);
     const Id token = ControlBuilder(graph_, regions)
                          .add(ops::Loop{{}, most, merges.size(), 0, 0, most > 0 ? 1 : 0}, start);

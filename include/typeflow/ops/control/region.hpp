@@ -85,6 +85,16 @@ struct Result : operation_base {
 
 namespace ir {
 
+/// Gives a node, one of operation O, other attributes.
+template <class O>
+constexpr void set_attributes(Graph& graph, const Node& node, const O& op) {
+  const auto words = encode(op);
+  const Id first = node.attributes.first;
+  for (Id k = 0; k < node.attributes.count; ++k) {
+    graph.attributes[first + k] = words[static_cast<std::size_t>(k)];
+  }
+}
+
 /// Opens a region inside the current one: new nodes belong to it.
 constexpr Id open_region(Graph& graph) {
   const Id region =
