@@ -66,19 +66,7 @@ class SavedValues {
         if (!is_loop || r == region) add_result(node, r, r == region ? value : none);
       }
     }
-    const Id token = node.outputs.first;
-    for (Id n = owner_ + 1; n < graph_.nodes.size(); ++n) {
-      const ir::Node& other = graph_.nodes[n];
-      if (other.op->kind == Kind::result && graph_.input(other, 0) == token &&
-          graph_.words_of(other)[0] == static_cast<std::uint32_t>(index)) {
-        return other.outputs.first;
-      }
-    }
-    const Id current = graph_.region;
-    graph_.region = node.region;
-    const Id result = ir::control_result(graph_, token, index, type);
-    graph_.region = current;
-    return result;
+    return ir::control_result(graph_, node.outputs.first, index, type);
   }
 
  private:

@@ -116,7 +116,8 @@ class RegionClone {
     for (Id id = region_ + 1; id < region_of_.size(); ++id) {
       const Id parent = region_of_[from_.regions[id].parent];
       if (parent == none) continue;
-      const Id added = to_.regions.push(Region{parent, none, to_.nodes.size(), {}, {}, {}, {}});
+      const Id added =
+          to_.regions.push(Region{parent, none, to_.nodes.size(), {}, {}, {}, {}, {}, none});
       region_of_[id] = added;
     }
   }
@@ -129,6 +130,8 @@ class RegionClone {
       copy.parameters = values(original.parameters);
       copy.results = values(original.results);
       copy.captures = values(original.captures);
+      copy.given = values(original.given);
+      copy.iterations = (*this)(original.iterations);
       to_.regions[region_of_[id]] = copy;
     }
   }

@@ -72,7 +72,7 @@ class Graph {
   constexpr explicit Graph(Mode mode = typeflow::training) : mode_(mode) {
     scopes.push(
         ScopeRecord{none, "", 0, none, 0, true, Reuse::create, hash_seed, hash_seed, {}, {}});
-    regions.push(Region{none, none, 0, {}, {}, {}, {}});
+    regions.push(Region{none, none, 0, {}, {}, {}, {}, {}, none});
   }
 
   /// Whether dropout drops and layers register their training updates.

@@ -163,6 +163,9 @@ struct Region {
   Range results;     ///< values; none for one that this branch leaves open
   Range captures;    ///< outer values, in the order of the owner's last inputs
   Range accesses;    ///< of variables as they are then, and of what is outside; see Access
+  Range given;       ///< of an owner's last region: the owner's results by index, values of nodes
+                     ///< of kind `result`; none for some
+  Id iterations;     ///< of a loop's last region: the trip count as such a value, or none
 };
 
 /// That a region reads or writes a variable's present value, or has another effect: encoded as one

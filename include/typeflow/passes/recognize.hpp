@@ -248,6 +248,7 @@ class Recognizer {
     const Node node = graph_.nodes[id];
     if (scope.map[node.outputs.first] != none) return;
     if (node.op->kind == Kind::control) return copy_owner(scope, node);
+    if (node.op->kind == Kind::result) return copy_result(scope, node);
     Pool<Id> inputs;
     for (Id k = 0; k < node.inputs.count; ++k) {
       inputs.push(resolve(graph_.input(node, k), scope));
@@ -264,6 +265,14 @@ class Recognizer {
     }
   }
 
+  constexpr void copy_result(Scope& scope, const Node& node) {
+    const Id token = resolve(graph_.input(node, 0), scope);
+    const Id value = node.outputs.first;
+    stand_at(node, scope.region);
+    const Id made = control_result(graph_, token, typeflow::decode<ops::Result>(graph_, node).index,
+                                   graph_.values[value].type);
+    put(scope, value, made);
+  }
   /// A branch or a loop of a functional form.
   constexpr void copy_owner(Scope& scope, const Node& node) {
     Pool<Id> regions;

@@ -124,6 +124,14 @@ constexpr bool leaks(const Graph& graph, const Node& node) {
   return false;
 }
 
+/// Whether the owner of a result lists it.
+constexpr bool is_listed(const Graph& graph, const Node& result) {
+  const Node& owner = graph.node_of(graph.input(result, 0));
+  const ops::Result op = typeflow::decode<ops::Result>(graph, result);
+  return owner.op->kind == Kind::control &&
+         known_result(graph, owner, op.index) == result.outputs.first;
+}
+
 /// Checks a graph as traced: nodes in the order of their numbers.
 constexpr Message verify(const Graph& graph) {
   const Node* const nodes = graph.nodes.data();
@@ -161,6 +169,9 @@ constexpr Message verify(const Graph& graph) {
       return complaint(node,
                        "it uses what is computed inside of a branch or a loop; have the branch "
                        "or the body give it as a result");
+    }
+    if (node.op->kind == Kind::result && !is_listed(graph, node)) {
+      return complaint(node, "its branch or loop does not list it");
     }
     if (node.op->kind == Kind::source || seen.before(graph, node)) continue;
     const Message wrong = verify_node(graph, node, names);

@@ -98,7 +98,7 @@ constexpr void set_attributes(Graph& graph, const Node& node, const O& op) {
 /// Opens a region inside the current one: new nodes belong to it.
 constexpr Id open_region(Graph& graph) {
   const Id region =
-      graph.regions.push(Region{graph.region, none, graph.nodes.size(), {}, {}, {}, {}});
+      graph.regions.push(Region{graph.region, none, graph.nodes.size(), {}, {}, {}, {}, {}, none});
   graph.region = region;
   return region;
 }
@@ -251,11 +251,44 @@ constexpr void renew_captures(Graph& graph, Id owner, Pool<Id> inputs) {
   ControlBuilder(graph, regions).renew(owner, std::move(inputs));
 }
 
-/// Result `index` of a branch or loop, of this type (a number in Graph::types).
+/// The last region of a branch or loop, which lists its results.
+constexpr Id last_region(const Graph& graph, const Node& owner) {
+  return graph.lists.items[owner.regions.first + owner.regions.count - 1];
+}
+
+/// The value of a branch's or loop's result; none if it has none so far.
+constexpr Id known_result(const Graph& graph, const Node& owner, int index) {
+  const Region& last = graph.regions.items[last_region(graph, owner)];
+  if (index == ops::Result::iterations) return last.iterations;
+  return index < last.given.count ? graph.lists.items[last.given.first + index] : none;
+}
+
+/// Result `index` of a branch or loop, of this type (a number in Graph::types). It is made in the
+/// owner's region if it does not exist.
 constexpr Id control_result(Graph& graph, Id token, int index, Id type) {
+  const Node owner = graph.node_of(token);
+  if (const Id known = known_result(graph, owner, index); known != none) return known;
   (void)sizeof(typeflow::detail::BindOp<ops::Result>);
   const std::uint32_t word = static_cast<std::uint32_t>(index);
-  return graph.add_value(record<ops::Result>, &token, 1, type, &word, 1);
+  const Id current = graph.region;
+  graph.region = owner.region;
+  const Id value = graph.add_value(record<ops::Result>, &token, 1, type, &word, 1);
+  graph.region = current;
+  Region& last = graph.regions[last_region(graph, owner)];
+  if (index == ops::Result::iterations) {
+    last.iterations = value;
+    return value;
+  }
+  if (index >= last.given.count) {
+    Pool<Id> longer;
+    for (Id k = 0; k < last.given.count; ++k) longer.push(graph.lists[last.given.first + k]);
+    // A loop has as many results as its body.
+    while (longer.size() <= index || longer.size() < last.results.count) longer.push(none);
+    const Range list = graph.append_list(longer);
+    last.given = list;
+  }
+  graph.lists[last.given.first + index] = value;
+  return value;
 }
 
 }  // namespace ir
