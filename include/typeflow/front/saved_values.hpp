@@ -50,6 +50,9 @@ class SavedValues {
       if (inside[node.region] != 0) replace_in(graph_.operands, node.inputs);
     }
     for (Id& result : results) result = replaced(result);
+    for (Id id = region_count - 1; id > in; --id) {
+      if (inside[id] != 0) capture_once(id);
+    }
   }
 
   /// The tensor that the forward node gives for a value of its region number `region`: an existing
@@ -72,6 +75,19 @@ class SavedValues {
  private:
   using Range = ir::Range;
 
+  /// A value that replaces another may be captured already. Each is captured once, so that its
+  /// gradient is added up once.
+  constexpr void capture_once(Id region) {
+    const ir::Region& record = graph_.regions[region];
+    const Range captures = record.captures;
+    const Id owner = record.owner;
+    for (Id k = 1; k < captures.count; ++k) {
+      for (Id i = 0; i < k; ++i) {
+        if (graph_.lists[captures.first + i] != graph_.lists[captures.first + k]) continue;
+        return ir::renew_captures(graph_, owner, ir::first_inputs(graph_, owner));
+      }
+    }
+  }
   constexpr void add_result(const ir::Node& node, int region, Id value) {
     const Id id = graph_.lists[node.regions.first + region];
     const Range results = graph_.regions[id].results;

@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <typeflow/control_flow.hpp>
@@ -178,6 +180,45 @@ TEST_CASE("results without a pass, and without all") {
   check(&differentiated, {"last", "da", "db"});
   check(&nested, {"y"});
   check(&branch_in_loop, {"y"});
+}
+
+/// The gradient of the second result, weighted by the first, which the gradient needs, too.
+constexpr void captured_twice(tf::Graph& g) {
+  auto x = placeholder<double>(g, "x");
+  auto p = placeholder<bool>(g, "p");
+  auto [y, z] = tf::cond(
+      p,
+      [&] {
+        auto s = tf::sin(x);
+        return std::pair{s, tf::cond(p, [&] { return s * s; }, [&] { return s * 1.0; })};
+      },
+      [&] { return std::pair{x * 1.0, x * 1.0}; });
+  auto d = gradients(z, tf::grad_ys(y), x).named("d");
+  gradients(d, x).named("dd");
+}
+
+TEST_CASE("a value that a region captures in two ways has its gradient once") {
+  const double x = 0.7;
+  tf::ir::Graph graph = traced(captured_twice);
+  tf::HostTensors feeds;
+  feeds.emplace("x", test::doubles({}, {x}));
+  tf::HostTensor yes = tf::host_tensor(tf::DType::boolean, tf::Dims{0, {}});
+  yes.set(0, 1);
+  feeds.emplace("p", yes);
+  tf::ir::ProgramInterpreter program(graph);
+  const std::vector<tf::HostTensor> got = program.run({"d", "dd"}, feeds);
+  const double s = std::sin(x);
+  const double c = std::cos(x);
+  CHECK(got[0].value(0) == doctest::Approx(2 * s * s * c).epsilon(1e-12));
+  CHECK(got[1].value(0) == doctest::Approx(4 * s * c * c - 2 * s * s * s).epsilon(1e-12));
+  // No region captures a value twice.
+  for (const tf::ir::Region& region : graph.regions) {
+    for (int k = 0; k < region.captures.count; ++k) {
+      for (int i = 0; i < k; ++i) {
+        CHECK(graph.lists[region.captures.first + i] != graph.lists[region.captures.first + k]);
+      }
+    }
+  }
 }
 
 TEST_CASE("describe_passes prints the graph after each pass") {
