@@ -22,7 +22,7 @@ enum class Pass : std::uint8_t {
   transpose_outside,  ///< loop-invariant matrices are transposed in front of their loop
   place,              ///< devices
   simplify,
-  contract,  ///< a * b + c becomes one operation
+  contract,  ///< a * b + c becomes one operation; the last part of simplify, not seen by itself
   fuse,
   recompute,
   find_windows,

@@ -177,6 +177,7 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
   }
   for (const Id effect : body.effects) roots.values.push(effect);
   Simplified simplified = simplify(std::move(body.graph), roots.values);
+  simplified.graph.observe(Pass::simplify, &simplified.order);
   if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
   const Pool<Id> results = results_in_memory(simplified, body.results);
   if (!std::is_constant_evaluated()) {
@@ -229,6 +230,7 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   place(graph);
   graph.observe(Pass::place);
   Simplified simplified = simplify(std::move(graph), named.roots.values, cuts);
+  simplified.graph.observe(Pass::simplify, &simplified.order);
   if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
   if (!std::is_constant_evaluated()) {  // in tests only, to save the compiler's time
     wrong = verify(simplified);

@@ -87,11 +87,8 @@ class Simplifier {
       }
     }
     drop_dead();
-    graph_.observe(Pass::simplify, &order_);
-    const bool contracts = !graph_.skipped.has(Pass::contract);
-    if (contracts) contract(graph_, order_, uses_);
+    if (!graph_.skipped.has(Pass::contract)) contract(graph_, order_, uses_);
     compute_positions();
-    if (contracts) graph_.observe(Pass::contract, &order_);
     return {std::move(graph_), std::move(order_), std::move(map_)};
   }
 
