@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The interpreters.
+// The interpreters, and what shows the passes of a compilation.
 
 #include "typeflow/core/compiled_once.hpp"
 
@@ -8,3 +8,4 @@
 #include "typeflow/interpret/interpret.ipp"
 #include "typeflow/interpret/kernel.ipp"
 #include "typeflow/interpret/program.ipp"
+#include "typeflow/lower/describe_passes.ipp"

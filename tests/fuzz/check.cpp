@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compare.hpp"
+#include "some_passes.hpp"
 
 #include "typeflow/interpret/program.hpp"
 
@@ -33,10 +34,13 @@ class Checker {
   explicit Checker(const Model& model)
       : model_(model),
         debug_graph_(model.graph),
+        graph_without_(model.graph),
         traced_(model.graph),
         programs_(model.graph, 1, limits()) {
     debug_graph_.set_mode(tf::training | tf::debug);
     unfused_.emplace(debug_graph_, 1);
+    graph_without_.skipped = some_passes(model.seed);
+    without_.emplace(graph_without_, 1, limits());
   }
 
   std::string run_all() {
@@ -62,11 +66,12 @@ class Checker {
   std::string check_run(const Run& r, std::size_t number, tf::HostTensors& variables) {
     const tf::HostTensors feeds = feeds_of(model_, r);
     traced_.random = {1, number};
-    programs_.draw = unfused_->draw = number;
+    programs_.draw = unfused_->draw = without_->draw = number;
     const Outcome meant = run(traced_, variables, r, feeds);
     if (meant.error.find(" has no size") != std::string::npos) return {};
     const Outcome got = run(programs_, variables, r, feeds);
     const Outcome apart = run(*unfused_, variables, r, feeds);
+    const Outcome without = run(*without_, variables, r, feeds);
     if (feeds_variable(r)) {  // refused, whatever passes do
       return got.error.empty() || apart.error.empty() ? "a variable was fed" : "";
     }
@@ -86,8 +91,10 @@ class Checker {
     // Of wild numbers, either way may be the one to overflow.
     const bool either = model_.numbers == Numbers::wild && (overflows(meant) || overflows(simple));
     const Outcome& same = either ? simple : meant;
-    for (const auto& [what, other] :
-         {std::pair{"simplified", &simple}, {"program", &got}, {"unfused program", &apart}}) {
+    for (const auto& [what, other] : {std::pair{"simplified", &simple},
+                                      {"program", &got},
+                                      {"unfused program", &apart},
+                                      {"program without passes", &without}}) {
       // Passes may find that a feed is not needed.
       if (other->error.empty() && same.error.ends_with("got nothing")) continue;
       if (same.error.empty() != other->error.empty()) {
@@ -102,8 +109,14 @@ class Checker {
     if (const auto wrong = compare(model_, r, simple, got, true); !wrong.empty()) {
       return "program: " + wrong;
     }
-    const std::string wrong = compare(model_, r, simple, apart, true);
-    return wrong.empty() ? wrong : "unfused program: " + wrong;
+    if (const auto wrong = compare(model_, r, simple, apart, true); !wrong.empty()) {
+      return "unfused program: " + wrong;
+    }
+    const bool same_bits = !graph_without_.skipped.has(tf::ir::Pass::contract);
+    const std::string wrong = compare(model_, r, same_bits ? simple : meant, without, same_bits);
+    return wrong.empty()
+               ? wrong
+               : "without passes " + std::to_string(graph_without_.skipped.bits) + ": " + wrong;
   }
 
   static bool overflows(const Outcome& outcome) {
@@ -122,9 +135,11 @@ class Checker {
 
   const Model& model_;
   tf::ir::Graph debug_graph_;
+  tf::ir::Graph graph_without_;  // some passes skip it
   tf::Interpreter traced_;
   tf::ir::ProgramInterpreter programs_;
   std::optional<tf::ir::ProgramInterpreter> unfused_;
+  std::optional<tf::ir::ProgramInterpreter> without_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "some_passes.hpp"
 #include "support/host_tensors.hpp"
 #include "support/machines.hpp"
 #include "typeflow/control_flow.hpp"
@@ -47,8 +48,10 @@ struct Values {
 
 class ControlModel {
  public:
-  ControlModel(std::uint64_t seed, ControlSize size, tf::Mode mode = tf::training)
+  ControlModel(std::uint64_t seed, ControlSize size, tf::Mode mode = tf::training,
+               tf::ir::PassSet skipped = {})
       : graph(mode), random_(seed), size_(size) {
+    tf::ir::records(graph).skipped = skipped;
     differentiated_ = size.gradients && chance(0.5);
     add_sources();
     for (int k = 0; k < size.statements; ++k) add_statement(top_, 0);
@@ -63,6 +66,14 @@ class ControlModel {
   std::vector<std::string> tensors;
   std::vector<std::string> effects;
   std::string text;
+
+  /// The graph as its loops will run. A loop does not depend on what only its dead code used, once
+  /// that has moved out of it; so a run of the loop then runs fewer effects.
+  tf::ir::Graph rewritten() const {
+    tf::ir::Graph copy = graph;
+    tf::ir::rewrite_loops(copy);
+    return copy;
+  }
 
   tf::HostTensors feeds(Random& random, int batch) const {
     tf::HostTensors out;
@@ -858,7 +869,8 @@ template <class Runner>
 std::string check_kind(const char* kind, Runner& runner, const ControlModel& model,
                        std::uint64_t seed) {
   Random random(seed + 77);
-  tf::Interpreter interpreter(model.graph);
+  const tf::ir::Graph graph = model.rewritten();
+  tf::Interpreter interpreter(graph);
   tf::HostTensors variables = model.variables;
   for (std::uint64_t number = 0; number < 3; ++number) {
     std::vector<std::string> fetches;
@@ -888,14 +900,62 @@ std::string check_kind(const char* kind, Runner& runner, const ControlModel& mod
   return {};
 }
 
+/// Names the branches and loops that have no name, and lists them.
+std::vector<std::string> name_branches_and_loops(tf::ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const tf::ir::Node& node : graph.nodes) {
+    const tf::Id token = node.outputs.first;
+    if (node.op->kind != tf::Kind::control || node.region != 0) continue;
+    if (graph.values[token].name != tf::none) continue;
+    names.push_back("run_" + std::to_string(names.size()));
+    graph.add_name({"run", static_cast<int>(names.size()) - 1}, tf::ir::NameKind::effect, token);
+  }
+  return names;
+}
+/// Whether graphs with and without passes mean the same, when everything runs.
+std::string check_meaning(const ControlModel& model, tf::ir::Graph other, std::uint64_t seed) {
+  Random random(seed + 99);
+  tf::ir::Graph graph = model.graph;
+  std::vector<std::string> fetches = model.tensors;
+  fetches.insert(fetches.end(), model.gradients.begin(), model.gradients.end());
+  const auto everything = [&](tf::ir::Graph& of) {
+    std::vector<std::string> all = name_branches_and_loops(of);
+    all.insert(all.begin(), model.effects.begin(), model.effects.end());
+    all.insert(all.begin(), fetches.begin(), fetches.end());
+    return all;
+  };
+  const std::vector<std::string> all = everything(graph);
+  const std::vector<std::string> all_of_other = everything(other);
+  tf::Interpreter traced(graph);
+  tf::Interpreter changed(other);
+  traced.random = changed.random = {1, 0};
+  const tf::HostTensors feeds = model.feeds(random, random.below(4));
+  const Result meant = run(traced, model.variables, all, feeds);
+  return difference(fetches, meant, run(changed, model.variables, all_of_other, feeds));
+}
+
+std::string check_without_passes(const ControlModel& model, std::uint64_t seed, ControlSize size) {
+  const tf::ir::PassSet skipped = some_passes(seed / 2);
+  const ControlModel other(seed, size, tf::training, skipped);
+  const std::string what = "without passes " + std::to_string(skipped.bits);
+  std::string wrong = check_meaning(model, other.graph, seed);
+  if (!wrong.empty()) return what + ", as traced: " + wrong;
+  tf::ir::ProgramInterpreter program(other.graph, 1);
+  return check_kind(what.c_str(), program, other, seed);
+}
+
 }  // namespace
 
 std::string check_control_flow(std::uint64_t seed, ControlSize size) {
   try {
     const ControlModel model(seed, size);
     if (model.tensors.empty() && model.effects.empty() && model.gradients.empty()) return {};
+    std::string wrong = check_meaning(model, model.rewritten(), seed);
+    if (!wrong.empty()) return "rewritten loops: " + wrong;
     tf::ir::ProgramInterpreter usual(model.graph, 1);
-    std::string wrong = check_kind("program", usual, model, seed);
+    wrong = check_kind("program", usual, model, seed);
+    if (!wrong.empty()) return wrong;
+    wrong = check_without_passes(model, seed, size);
     if (!wrong.empty()) return wrong;
     tf::ir::FusionLimits limits;
     limits.members = 3;

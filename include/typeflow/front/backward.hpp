@@ -127,14 +127,13 @@ class Backward {
     Pool<Id> dy;
     bool arrived = false;
     const int known = adjoint_.size();
-    for (Id n = id + 1; n < graph_.nodes.size(); ++n) {
-      const ir::Node& result = graph_.nodes.items[n];
-      if (result.op->kind != Kind::result || graph_.input(result, 0) != token) continue;
-      const Id value = result.outputs.first;
-      if (value >= known || adjoint_.items[value] == none) continue;
-      const int index = static_cast<int>(graph_.words_of(result)[0]);
-      while (dy.size() <= index) dy.push(none);
-      dy[index] = adjoint_.items[value];
+    const Id last = graph_.lists.items[node.regions.first + node.regions.count - 1];
+    const ir::Range results = graph_.regions.items[last].given;
+    for (Id k = 0; k < results.count; ++k) {
+      const Id value = graph_.lists.items[results.first + k];
+      if (value == none || value >= known || adjoint_.items[value] == none) continue;
+      while (dy.size() <= k) dy.push(none);
+      dy[k] = adjoint_.items[value];
       arrived = true;
     }
     if (!arrived) return;
@@ -168,6 +167,7 @@ class Backward {
 constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<Id>& dy,
                                 const Pool<Id>& xs, Id within = none) {
   if (within == none && graph.has_primitives()) graph.recognize(graph);
+  if (within == none && graph.loops) graph.rewrite_loops(graph);
   Backward backward(graph, xs, within);
   for (int i = 0; i < y.size(); ++i) {
     const Id from = graph.present(y[i]);

@@ -8,7 +8,8 @@
 // Source: Chen, Xu, Zhang, Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016.
 
 #include "typeflow/front/backward.hpp"
-#include "typeflow/front/region_copy.hpp"
+#include "typeflow/graph/clone.hpp"
+#include "typeflow/ops/control/region.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -20,15 +21,11 @@ constexpr Pool<Id> checkpoint_gradient(ir::Graph& graph, Id owner, const Pool<Id
                                        const Pool<char>& wanted) {
   const ir::Node node = graph.nodes[owner];
   const Id forward = graph.lists[node.regions.first];
-  const ir::Range captures = graph.regions[forward].captures;
   const ir::Range results = graph.regions[forward].results;
   const auto is_floating_value = [&](Id value) { return is_floating(graph.dtype_of(value)); };
   Pool<Id> dx(node.inputs.count, none);
   const Id back = ir::open_region(graph);
-  RegionCopy again(graph, forward);
-  for (Id k = 0; k < captures.count; ++k) {
-    again.give(graph.lists[captures.first + k], graph.input(node, k));
-  }
+  ir::RegionClone again(graph, forward, graph);
   again.run();
 
   Pool<Id> y;
@@ -44,9 +41,6 @@ constexpr Pool<Id> checkpoint_gradient(ir::Graph& graph, Id owner, const Pool<Id
   for (Id k = 0; k < node.inputs.count; ++k) {
     const Id x = graph.input(node, k);
     if (wanted[k] == 0 || !is_floating_value(x)) continue;
-    bool known = false;  // two captures may stand for one value by now
-    for (const Id other : xs) known = known || other == x;
-    if (known) continue;
     xs.push(x);
     inputs.push(k);
   }

@@ -13,7 +13,7 @@
 #include "typeflow/front/checkpoint_gradient.hpp"
 #include "typeflow/front/saved_values.hpp"
 #include "typeflow/front/while_gradient.hpp"
-#include "typeflow/ops/control/loop_operands.hpp"
+#include "typeflow/ops/control/region.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -237,21 +237,19 @@ class ControlGradient {
     if (iterations != none) operands.push(iterations);
     Pool<Id> regions;
     regions.push(back);
-    ir::ControlBuilder builder(graph_, regions);
-    builder.hoist(back, iterations == none && op.count > 0);
-    if (op.count > 1) ir::transpose_outside(graph_, back);
     Pool<Id> types;
     for (int i = 0; i < given.size(); ++i) {
       const Id result = listed(graph_.regions[back].results, i);
       types.push(i < states.size() ? graph_.values[result].type : stacked(op, result));
     }
-    const Id token = builder.add(ops::Loop{{},
-                                           op.count,
-                                           states.size(),
-                                           slices.size(),
-                                           op.reversed != 0 ? 0 : 1,
-                                           iterations == none ? 1 : 0},
-                                 operands);
+    const Id token = ir::ControlBuilder(graph_, regions)
+                         .add(ops::Loop{{},
+                                        op.count,
+                                        states.size(),
+                                        slices.size(),
+                                        op.reversed != 0 ? 0 : 1,
+                                        iterations == none ? 1 : 0},
+                              operands);
     for (int i = 0; i < types.size(); ++i) {
       const Id result = ir::control_result(graph_, token, i, types[i]);
       if (of_input[i] != none) dx_[of_input[i]] = result;

@@ -16,18 +16,11 @@ class SavedValues {
   /// `owner`: the forward node.
   constexpr SavedValues(ir::Graph& graph, Id owner) : graph_(graph), owner_(owner) {}
 
-  /// Finds each value of region `from` that nodes and results of region `in` use, and replaces it
-  /// by replacement(value).
+  /// Finds each value of region `from` that nodes of region `in`, of the regions inside of it, and
+  /// its results use, and replaces it by replacement(value).
   template <class F>
   constexpr void replace(Id in, Id from, Pool<Id>& results, const F& replacement) {
     Pool<Id> known(graph_.values.size(), none);
-    // The forward node's captures may have been replaced in the meantime.
-    const ir::Node owner = graph_.nodes[owner_];
-    const Range captures = graph_.regions[from].captures;
-    for (Id k = 0; k < captures.count; ++k) {
-      known[graph_.lists[captures.first + k]] =
-          graph_.input(owner, owner.inputs.count - captures.count + k);
-    }
     const auto replaced = [&](Id value) {
       if (value == none || value >= known.size() || graph_.is_token(value)) return value;
       if (known[value] == none) {
@@ -36,16 +29,30 @@ class SavedValues {
       }
       return known[value];
     };
+    const auto replace_in = [&](Pool<Id>& pool, Range list) {
+      for (Id k = 0; k < list.count; ++k) {
+        const Id value = replaced(pool[list.first + k]);
+        pool[list.first + k] = value;
+      }
+    };
+    const int region_count = graph_.regions.size();
+    Pool<char> inside(region_count, 0);
+    inside[in] = 1;
+    for (Id id = in + 1; id < region_count; ++id) {
+      if (inside[graph_.regions[id].parent] == 0) continue;
+      inside[id] = 1;
+      replace_in(graph_.lists, graph_.regions[id].results);
+      replace_in(graph_.lists, graph_.regions[id].captures);
+    }
     const int count = graph_.nodes.size();
     for (Id id = graph_.regions[in].first_node; id < count; ++id) {
       const ir::Node node = graph_.nodes[id];
-      if (node.region != in) continue;
-      for (Id k = 0; k < node.inputs.count; ++k) {
-        const Id value = replaced(graph_.operands[node.inputs.first + k]);
-        graph_.operands[node.inputs.first + k] = value;
-      }
+      if (inside[node.region] != 0) replace_in(graph_.operands, node.inputs);
     }
     for (Id& result : results) result = replaced(result);
+    for (Id id = region_count - 1; id > in; --id) {
+      if (inside[id] != 0) capture_once(id);
+    }
   }
 
   /// The tensor that the forward node gives for a value of its region number `region`: an existing
@@ -62,24 +69,25 @@ class SavedValues {
         if (!is_loop || r == region) add_result(node, r, r == region ? value : none);
       }
     }
-    const Id token = node.outputs.first;
-    for (Id n = owner_ + 1; n < graph_.nodes.size(); ++n) {
-      const ir::Node& other = graph_.nodes[n];
-      if (other.op->kind == Kind::result && graph_.input(other, 0) == token &&
-          graph_.words_of(other)[0] == static_cast<std::uint32_t>(index)) {
-        return other.outputs.first;
-      }
-    }
-    const Id current = graph_.region;
-    graph_.region = node.region;
-    const Id result = ir::control_result(graph_, token, index, type);
-    graph_.region = current;
-    return result;
+    return ir::control_result(graph_, node.outputs.first, index, type);
   }
 
  private:
   using Range = ir::Range;
 
+  /// A value that replaces another may be captured already. Each is captured once, so that its
+  /// gradient is added up once.
+  constexpr void capture_once(Id region) {
+    const ir::Region& record = graph_.regions[region];
+    const Range captures = record.captures;
+    const Id owner = record.owner;
+    for (Id k = 1; k < captures.count; ++k) {
+      for (Id i = 0; i < k; ++i) {
+        if (graph_.lists[captures.first + i] != graph_.lists[captures.first + k]) continue;
+        return ir::renew_captures(graph_, owner, ir::first_inputs(graph_, owner));
+      }
+    }
+  }
   constexpr void add_result(const ir::Node& node, int region, Id value) {
     const Id id = graph_.lists[node.regions.first + region];
     const Range results = graph_.regions[id].results;

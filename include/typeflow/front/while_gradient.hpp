@@ -18,20 +18,8 @@ constexpr Id given_iterations(ir::Graph& graph, Id owner, const ops::Loop& op) {
   if (node.regions.count == 1) {
     return op.limited != 0 ? none : graph.input(node, op.states + op.slices);
   }
-  const Id token = node.outputs.first;
-  for (Id n = owner + 1; n < graph.nodes.size(); ++n) {
-    const ir::Node& result = graph.nodes[n];
-    if (result.op->kind == Kind::result && graph.input(result, 0) == token &&
-        static_cast<std::int32_t>(graph.words_of(result)[0]) == ops::Result::iterations) {
-      return result.outputs.first;
-    }
-  }
-  const Id current = graph.region;
-  graph.region = node.region;
-  const Id result = ir::control_result(graph, token, ops::Result::iterations,
-                                       graph.intern(Type(DType::int32, Dims{0, {}})));
-  graph.region = current;
-  return result;
+  return ir::control_result(graph, node.outputs.first, ops::Result::iterations,
+                            graph.intern(Type(DType::int32, Dims{0, {}})));
 }
 
 }  // namespace detail

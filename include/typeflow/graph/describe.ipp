@@ -17,14 +17,26 @@ class Describer {
 
   std::string lines() const {
     std::string out;
-    for (const Node& node : graph_.nodes) {
-      for (Id k = 0; k < node.outputs.count; ++k) {
-        out += (k > 0 ? ", " : "") + name(node.outputs.first + k);
-      }
-      if (node.outputs.count > 0) out += " = ";
-      out += scope(node.scope) + operation(node) + "  " + type(node) + place(node) + '\n';
-    }
+    for (Id id = 0; id < graph_.nodes.size(); ++id) out += line(id);
     return out;
+  }
+
+  /// A node's line.
+  std::string line(Id id) const {
+    const Node& node = graph_.nodes[id];
+    std::string out;
+    for (Id k = 0; k < node.outputs.count; ++k) {
+      out += (k > 0 ? ", " : "") + name(node.outputs.first + k);
+    }
+    if (node.outputs.count > 0) out += " = ";
+    return out + scope(node.scope) + operation(node) + "  " + type(node) + place(node) + '\n';
+  }
+
+  /// fc1/W, or %12 for a value without a name.
+  std::string name(Id value) const {
+    const Id id = graph_.values[value].name;
+    if (id == none) return '%' + std::to_string(value);
+    return std::string(graph_.text_of(graph_.names[id]).view());
   }
 
   std::string dot() const {
@@ -45,13 +57,6 @@ class Describer {
     Message out{};
     graph_.print_scope(out, id, false);
     return std::string(out.view());
-  }
-
-  /// fc1/W, or %12 for a value without a name.
-  std::string name(Id value) const {
-    const Id id = graph_.values[value].name;
-    if (id == none) return '%' + std::to_string(value);
-    return std::string(graph_.text_of(graph_.names[id]).view());
   }
 
   /// "3 * batch^2", "1 / (10 * batch)"

@@ -18,6 +18,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/names.hpp"
 #include "typeflow/graph/op.hpp"
+#include "typeflow/graph/pass.hpp"
 #include "typeflow/graph/records.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
@@ -71,7 +72,7 @@ class Graph {
   constexpr explicit Graph(Mode mode = typeflow::training) : mode_(mode) {
     scopes.push(
         ScopeRecord{none, "", 0, none, 0, true, Reuse::create, hash_seed, hash_seed, {}, {}});
-    regions.push(Region{none, none, 0, {}, {}, {}, {}});
+    regions.push(Region{none, none, 0, {}, {}, {}, {}, {}, none});
   }
 
   /// Whether dropout drops and layers register their training updates.
@@ -94,11 +95,11 @@ class Graph {
   Pool<Id> update_tokens;  ///< of the updates that layers registered, for optimisers
   Pool<LossRecord> losses;
 
-  // For the primitives of control flow (ops/control/primitives.hpp). They are ranges in `lists`:
-  // with more pools in this class nvcc 13's front end loses allocations.
-  Range frames{};                       ///< two entries each: see frame
-  Range back_edges{};                   ///< two entries each: see back_edge
-  Range recognized{};                   ///< by value: the one that replaced it; none if none has
+  // For the primitives of control flow (ops/control/primitives.hpp).
+  int frames = 0;                       ///< how many there are
+  Range recognized{};                   ///< in `lists`, by value: the one that replaced it; none if
+                                        ///< none has. (With more pools in this class nvcc 13's
+                                        ///< front end loses allocations.)
   void (*recognize)(Graph&) = nullptr;  ///< makes branches and loops; set with the first primitive
   bool primitives = false;              ///< whether there are any: no comparison of `recognize`
                                         ///< with null, which g++ 12's sanitizer can't evaluate
@@ -108,6 +109,13 @@ class Graph {
   /// other graphs need no code for it.
   Pool<Id> (*control_gradient)(Graph&, Id owner, const Pool<Id>& dy,
                                const Pool<char>& wanted) = nullptr;
+
+  /// Rewrites loops before gradients are taken (passes/loops.hpp). Set with the first loop.
+  void (*rewrite_loops)(Graph&) = nullptr;
+  bool loops = false;  ///< whether it is set; see `primitives`
+
+  PassSet skipped{};                 ///< for tests: passes that leave the graph as it is
+  PassObserver* observer = nullptr;  ///< sees the graph after each pass
 
   // The place of the next node.
   Id scope = 0;
@@ -364,24 +372,29 @@ class Graph {
     const Id now = lists[recognized.first + value];
     return now != none ? now : value;
   }
-  constexpr int frame_count() const { return frames.count / 2; }
-  constexpr FrameRecord frame(int i) const {
-    const Id* const entry = lists.data() + frames.first + 2 * i;
-    return {std::int64_t{entry[1]} << 31 | entry[0]};
+
+  // Passes.
+
+  constexpr void observe(Pass pass, const Pool<Id>* order = nullptr,
+                         const Fused* fused = nullptr) const {
+    if (std::is_constant_evaluated() || observer == nullptr) return;
+    observer->see(*observer, pass, *this, order, fused);
   }
-  constexpr Id add_frame(const FrameRecord& record) {
-    constexpr std::int64_t low = 0x7fffffff;
-    frames = longer(frames, static_cast<Id>(record.max_iterations & low),
-                    static_cast<Id>(record.max_iterations >> 31));
-    return frame_count() - 1;
-  }
-  constexpr int back_edge_count() const { return back_edges.count / 2; }
-  constexpr BackEdge back_edge(int i) const {
-    const Id* const entry = lists.data() + back_edges.first + 2 * i;
-    return {entry[0], entry[1]};
-  }
-  constexpr void add_back_edge(const BackEdge& edge) {
-    back_edges = longer(back_edges, edge.merge, edge.next);
+  /// Moves the nodes from `first` to the last in front of node `id`. Values keep their numbers.
+  constexpr void move_before(Id first, Id id) {
+    const int added = nodes.size() - first;
+    Pool<Node> moved;
+    for (Id n = first; n < nodes.size(); ++n) moved.push(nodes.items[n]);
+    for (Id n = first - 1; n >= id; --n) nodes.items[n + added] = nodes.items[n];
+    for (Id k = 0; k < added; ++k) nodes.items[id + k] = moved.items[k];
+    for (Id n = id; n < nodes.size(); ++n) {
+      const Range outputs = nodes.items[n].outputs;
+      for (Id k = 0; k < outputs.count; ++k) values.items[outputs.first + k].node = n;
+    }
+    for (Region& record : regions) {
+      if (record.owner >= id) record.owner += added;
+      if (record.first_node > id) record.first_node += added;
+    }
   }
 
   /// Appends to `lists`.
@@ -392,14 +405,6 @@ class Graph {
   }
 
  private:
-  /// Extends a list by two entries.
-  constexpr Range longer(const Range& list, Id a, Id b) {
-    Pool<Id> entries;
-    for (Id k = 0; k < list.count; ++k) entries.push(lists[list.first + k]);
-    entries.push(a);
-    entries.push(b);
-    return append_list(entries);
-  }
   /// Sources belong to the whole graph, wherever a model asks for them; parameters of regions do
   /// not.
   static constexpr bool belongs_outside(const Op& op) {

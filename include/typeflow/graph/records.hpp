@@ -175,6 +175,9 @@ struct Region {
   Range results;     ///< values; none for one that this branch leaves open
   Range captures;    ///< outer values, in the order of the owner's last inputs
   Range accesses;    ///< of variables as they are then, and of what is outside; see Access
+  Range given;       ///< of an owner's last region: the owner's results by index, values of nodes
+                     ///< of kind `result`; none for some
+  Id iterations;     ///< of a loop's last region: the trip count as such a value, or none
 };
 
 /// That a region reads or writes a variable's present value, or has another effect: encoded as one
@@ -188,17 +191,6 @@ struct Access {
   static constexpr Access decode(Id code) {
     return code == outside ? Access{outside, true} : Access{code / 2, code % 2 != 0};
   }
-};
-
-/// A frame of primitives of control flow (ops/control/primitives.hpp): all iterations of one loop.
-struct FrameRecord {
-  std::int64_t max_iterations;  ///< 0: unlimited
-};
-/// The value that replaces a Merge's input in the next iteration. It is made after the Merge, so it
-/// is no input of the Merge's node.
-struct BackEdge {
-  Id merge;  ///< a value
-  Id next;   ///< that of a NextIteration
 };
 
 /// What kind of thing a name stands for.

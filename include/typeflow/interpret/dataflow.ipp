@@ -101,11 +101,16 @@ class DataflowInterpreter::Run {
         }
         last_effect_ = id;
       }
-      if (is<ops::Enter>(*node.op)) ++enters_[decode<ops::Enter>(graph_, node).frame][needs_[id]];
+      if (is<ops::Enter>(*node.op)) {
+        const ops::Enter op = decode<ops::Enter>(graph_, node);
+        ++enters_[op.frame][needs_[id]];
+        max_iterations_[op.frame] = op.max_iterations;
+      }
     }
-    for (int i = 0; i < graph_.back_edge_count(); ++i) {
-      const ir::BackEdge edge = graph_.back_edge(i);
-      merge_of_[edge.next].push_back(edge.merge);
+    for (const ir::Node& node : graph_.nodes) {
+      if (!is<ops::Merge>(*node.op)) continue;
+      const Id next = decode<ops::Merge>(graph_, node).next;
+      if (next != none) merge_of_[next].push_back(node.outputs.first);
     }
   }
   bool has_effect(const ir::Node& node) const {
@@ -245,7 +250,7 @@ class DataflowInterpreter::Run {
     Token token = token_of(graph_.input(node, 0), tag);
     token.dead = dead;
     const Tag& at = tag_at(tag);
-    const std::int64_t most = at.frame == none ? 0 : graph_.frame(at.frame).max_iterations;
+    const std::int64_t most = at.frame == none ? 0 : max_iterations_[at.frame];
     if (!dead && token.tensor[0].integer != 0 && most > 0 && at.iteration >= most) {
       throw Error(name(node), "its condition holds after " + std::to_string(most) +
                                   " iterations, the most that max_iterations allows");
@@ -357,10 +362,11 @@ class DataflowInterpreter::Run {
   const Pool<Id>& nodes_;
   std::vector<bool> anywhere_;  // by value
   std::map<Id, std::vector<Id>> users_;
-  std::map<Id, int> needs_;                  // by node: number of inputs that must arrive
-  std::map<Id, std::map<int, int>> enters_;  // by frame: number of Enters by needs_
-  std::map<Id, std::vector<Id>> merge_of_;   // by value of a NextIteration
-  std::map<Id, Id> then_;                    // by effect: the next effect
+  std::map<Id, int> needs_;                    // by node: number of inputs that must arrive
+  std::map<Id, std::map<int, int>> enters_;    // by frame: number of Enters by needs_
+  std::map<Id, std::int64_t> max_iterations_;  // by frame
+  std::map<Id, std::vector<Id>> merge_of_;     // by value of a NextIteration
+  std::map<Id, Id> then_;                      // by effect: the next effect
   Id last_effect_ = none;
 
   std::vector<Tag> tags_;

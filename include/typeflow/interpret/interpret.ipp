@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "typeflow/interpret/interpret.hpp"
+#include "typeflow/ops/control/primitive_nodes.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -199,9 +200,8 @@ TYPEFLOW_DEFINITION std::vector<bool> Interpreter::find_needed(
     for (Id k = 0; k < node.controls.count; ++k) {
       need(graph_.operands[node.controls.first + k]);
     }
-    for (int i = 0; i < graph_.back_edge_count(); ++i) {
-      const ir::BackEdge edge = graph_.back_edge(i);
-      if (edge.merge == node.outputs.first) need(edge.next);
+    if (is<ops::Merge>(*node.op)) {
+      if (const Id next = decode<ops::Merge>(graph_, node).next; next != none) need(next);
     }
   }
   return needed;

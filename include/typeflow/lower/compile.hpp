@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All stages from a graph to a program: recognize primitives of control flow, verify, place,
-// simplify, fuse, recompute, find windows and parts, order, lower.
+// All stages from a graph to a program: recognize primitives of control flow, rewrite loops,
+// verify, place, simplify, fuse, recompute, find windows and parts, order, lower. graph/pass.hpp
+// names the passes; a graph says which of them it skips, and who looks at it after each.
 //
 // A model is compiled once for everything that it names: effects, named values, variables. A named
 // value that a kernel swallows then has no memory. A run that asks for such a value, or feeds a
@@ -12,6 +13,7 @@
 #include "typeflow/lower/lower.hpp"
 #include "typeflow/lower/verify.hpp"
 #include "typeflow/passes/fuse.hpp"
+#include "typeflow/passes/loops.hpp"
 #include "typeflow/passes/parts.hpp"
 #include "typeflow/passes/place.hpp"
 #include "typeflow/passes/recompute.hpp"
@@ -135,6 +137,33 @@ constexpr Pool<Id> results_in_memory(Simplified& simplified, const Pool<Id>& res
   return out;
 }
 
+/// The clusters of a simplified graph. `stored`: values that must have memory of their own.
+constexpr Fused clusters_of(Simplified& simplified, const Roots& roots, const Pool<Id>& stored,
+                            const FusionLimits& limits) {
+  const PassSet skipped = simplified.graph.skipped;
+  const auto observe = [&](Pass pass, const Fused& fused) {
+    simplified.graph.observe(pass, &fused.order, &fused);
+  };
+  // For debugging, every value stays in memory.
+  const bool keep_all = has(simplified.graph.mode(), Mode::debug);
+  Fused fused = fuse(simplified, roots, !keep_all && !skipped.has(Pass::fuse), limits);
+  observe(Pass::fuse, fused);
+  if (keep_all) return fused;
+  if (!skipped.has(Pass::recompute)) {
+    recompute(simplified, fused, roots, limits);
+    observe(Pass::recompute, fused);
+  }
+  if (!skipped.has(Pass::find_windows)) {
+    find_windows(simplified, fused, roots, stored, limits);
+    observe(Pass::find_windows, fused);
+  }
+  if (!skipped.has(Pass::find_parts)) {
+    find_parts(simplified, fused, roots, stored, limits);
+    observe(Pass::find_parts, fused);
+  }
+  return fused;
+}
+
 /// Compiles a region of a graph for its wanted results and its effects. The program's steps are
 /// those of one block.
 constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<char>& wanted,
@@ -142,13 +171,13 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
   (void)sizeof(detail::BindOp<ops::After>);
   RegionGraph body = graph_of_region(graph, region, wanted);
   if (!body.graph.error.empty()) return failed(body.graph.error);
-  const bool keep_all = has(graph.mode(), Mode::debug);
   Roots roots;
   for (const Id result : body.results) {
     if (result != none) roots.values.push(result);
   }
   for (const Id effect : body.effects) roots.values.push(effect);
   Simplified simplified = simplify(std::move(body.graph), roots.values);
+  simplified.graph.observe(Pass::simplify, &simplified.order);
   if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
   const Pool<Id> results = results_in_memory(simplified, body.results);
   if (!std::is_constant_evaluated()) {
@@ -162,12 +191,7 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
   }
   for (const Id result : stored) roots.values.push(result);
   for (const Id effect : body.effects) roots.values.push(effect);
-  Fused fused = fuse(simplified, roots, !keep_all, limits);
-  if (!keep_all) {
-    recompute(simplified, fused, roots, limits);
-    find_windows(simplified, fused, roots, stored, limits);
-    find_parts(simplified, fused, roots, stored, limits);
-  }
+  Fused fused = clusters_of(simplified, roots, stored, limits);
   const Pool<Id> order = schedule(simplified.graph, fused);
   if (order.empty() && fused.clusters.size() > 0) {
     return internal_error("fusion", Message{} << "the clusters form a cycle");
@@ -179,7 +203,11 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
 /// Compiles a traced graph. If the model has a mistake, the program is empty but for `error`.
 constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
                                const FusionLimits& limits = {}) {
-  if (graph.error.empty() && graph.has_primitives()) graph.recognize(graph);
+  if (graph.error.empty() && graph.has_primitives()) {
+    graph.recognize(graph);
+    graph.observe(Pass::recognize);
+  }
+  if (graph.error.empty() && graph.regions.size() > 1) rewrite_loops(graph);
   if (!graph.error.empty()) return failed(graph.error);
   Message wrong = verify(graph);
   if (!wrong.empty()) return failed(wrong);
@@ -200,7 +228,9 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   for (const Id name : request.fetches) requested.push(graph.names.items[name].value);
 
   place(graph);
+  graph.observe(Pass::place);
   Simplified simplified = simplify(std::move(graph), named.roots.values, cuts);
+  simplified.graph.observe(Pass::simplify, &simplified.order);
   if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
   if (!std::is_constant_evaluated()) {  // in tests only, to save the compiler's time
     wrong = verify(simplified);
@@ -210,12 +240,7 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   // A run of everything in the program needs no telling apart, nor do kernels of one operation.
   if (!request.everything) named.roots.values = requested;
   if (!request.everything || keep_all) named.roots.kept.clear();
-  Fused fused = fuse(simplified, named.roots, !keep_all, limits);
-  if (!keep_all) {
-    recompute(simplified, fused, named.roots, limits);
-    find_windows(simplified, fused, named.roots, named.stored, limits);
-    find_parts(simplified, fused, named.roots, named.stored, limits);
-  }
+  Fused fused = clusters_of(simplified, named.roots, named.stored, limits);
   const Pool<Id> order = schedule(simplified.graph, fused);
   if (order.empty() && fused.clusters.size() > 0) {
     return internal_error("fusion", Message{} << "the clusters form a cycle");

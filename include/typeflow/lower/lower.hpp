@@ -86,7 +86,6 @@ class Lowerer : KernelDescriber {
     mark_stored(keep, keep_all);
     out_.steps.reserve(order_.size());
     out_.slots.reserve(2 * order_.size());
-    find_control_results();
     for (int i = 0; i < order_.size(); ++i) {
       const Id cluster = order_.items[i];
       step_of_.items[cluster] = out_.steps.size();
@@ -167,14 +166,13 @@ class Lowerer : KernelDescriber {
 
   // Branches and loops.
 
-  /// The values of nodes of kind `result`, in the graph's order.
-  constexpr void find_control_results() {
-    if (graph_.regions.size() == 1) return;
-    for (const Id id : fused_.order) {
-      const bool live =
-          nodes_[id].op->kind == Kind::result && fused_.needs.items[id] != NeedSets::nobody;
-      if (live) control_results_.push(nodes_[id].outputs.first);
-    }
+  /// The slot of a branch's or loop's result, which the current step writes; none if nobody needs
+  /// it, or if a run feeds it.
+  constexpr Id result_slot(Id result) {
+    if (result == none) return none;
+    const Id value = map_[result];
+    const bool live = in_program(value) && nodes_[values_[value].node].op->kind == Kind::result;
+    return live ? temporary(value) : none;
   }
 
   static constexpr ControlKind control_kind(const Node& node, bool is_loop, const ops::Loop& loop) {
@@ -204,12 +202,12 @@ class Lowerer : KernelDescriber {
                          none};
     // Wanted results by index; a loop's states always count as wanted.
     Pool<Id> results(last.results.count, none);
-    for (const Id value : control_results_) {
-      if (operands_[nodes_[values_[value].node].inputs.first] != node.outputs.first) continue;
-      const int index = static_cast<int>(graph_.words_of(nodes_[values_[value].node])[0]);
-      Id& slot = index == ops::Result::iterations ? record.done : results[index];
-      slot = temporary(value);
+    for (Id k = 0; k < last.given.count; ++k) {
+      const Id slot = result_slot(graph_.lists.items[last.given.first + k]);
+      results[k] = slot;
     }
+    const Id done = result_slot(last.iterations);
+    record.done = done;
     Pool<char> wanted(results.size(), 0);
     for (int i = 0; i < results.size(); ++i) {
       if (i < loop.states && results[i] == none) {
@@ -464,7 +462,6 @@ class Lowerer : KernelDescriber {
   const FusionLimits limits_;
   KnownKernels kernels_;
   BlockMerger blocks_;
-  Pool<Id> control_results_;  // values
   int main_steps_ = 0;
   Pool<Id> step_of_;          // by cluster
   Pool<Id> name_of_;          // by name of the graph: in the program

@@ -41,6 +41,7 @@ struct FrameUse {
   Id from;       ///< a value that enters it and is no constant
   Id condition;  ///< the value of its LoopCond; none if there is none
   Id level;      ///< the highest level of what enters
+  std::int64_t max_iterations;
 };
 
 class Dataflow {
@@ -53,11 +54,11 @@ class Dataflow {
         region_context_(graph.regions.size(), none),
         last_effect_(graph.regions.size(), 0),
         has_primitives_(graph.regions.size(), 0),
-        frames_(graph.frame_count(), FrameUse{none, none, none, 0}) {
+        frames_(graph.frames, FrameUse{none, none, none, 0, 0}) {
     for (Id region = 0; region < graph.regions.size(); ++region) {
       region_context_[region] = contexts_.push(Context{Context::Kind::region, false, none, region});
     }
-    for (int times = 0; times < 2 * graph.frame_count() + 2; ++times) {
+    for (int times = 0; times < 2 * graph.frames + 2; ++times) {
       changed_ = false;
       go_over();
       if (!changed_) break;
@@ -89,13 +90,7 @@ class Dataflow {
     return none;
   }
   /// The value that a Merge gets over its back edge; none if nothing is connected.
-  constexpr Id next_of(Id merge) const {
-    for (int i = 0; i < graph_.back_edge_count(); ++i) {
-      const BackEdge edge = graph_.back_edge(i);
-      if (edge.merge == merge) return edge.next;
-    }
-    return none;
-  }
+  constexpr Id next_of(Id merge) const { return decode<ops::Merge>(graph_, maker(merge)).next; }
   /// "Add (model.cpp:12)"
   constexpr void print(Message& out, const Node& node) const {
     out << (node.source.within ? node.source.op->name : node.op->name) << " ("
@@ -342,6 +337,7 @@ class Dataflow {
     const ops::Enter op = decode<ops::Enter>(graph_, node);
     const Id value = graph_.input(node, 0);
     FrameUse& use = frames_[op.frame];
+    use.max_iterations = op.max_iterations;
     Common common = common_of(id);
     const bool anywhere = common.from == none && common.varies == Varies::never;
     if (use.context == none) {
@@ -475,13 +471,15 @@ class Dataflow {
   /// Checks that need all nodes.
   constexpr void check_frames() {
     Pool<char> connected(graph_.values.size(), 0);
-    for (int i = 0; i < graph_.back_edge_count(); ++i) {
-      const BackEdge edge = graph_.back_edge(i);
-      connected[edge.next] = 1;
-      const Id of_next = frame_of(context_[edge.next]);
-      if (of_next != context_[edge.merge]) {
+    for (Id id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      if (!is<ops::Merge>(*node.op)) continue;
+      const Id next = next_of(node.outputs.first);
+      if (next == none) continue;
+      connected[next] = 1;
+      if (frame_of(context_[next]) != context_[node.outputs.first]) {
         return fail(
-            edge.next, graph_.values[edge.merge].node,
+            next, id,
             "a back edge between two frames; expected a NextIteration of the Merge's frame");
       }
     }

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "typeflow/front/control_gradient.hpp"
+#include "typeflow/graph/clone.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/primitives.hpp"
 #include "typeflow/passes/dataflow.hpp"
@@ -247,6 +248,7 @@ class Recognizer {
     const Node node = graph_.nodes[id];
     if (scope.map[node.outputs.first] != none) return;
     if (node.op->kind == Kind::control) return copy_owner(scope, node);
+    if (node.op->kind == Kind::result) return copy_result(scope, node);
     Pool<Id> inputs;
     for (Id k = 0; k < node.inputs.count; ++k) {
       inputs.push(resolve(graph_.input(node, k), scope));
@@ -255,20 +257,22 @@ class Recognizer {
     for (Id k = 0; k < node.controls.count; ++k) {
       controls.push(resolve(graph_.operands[node.controls.first + k], scope));
     }
-    Pool<std::uint32_t> words;
-    for (Id k = 0; k < node.attributes.count; ++k) words.push(graph_.words_of(node)[k]);
-    stand_at(node, scope.region);
-    const Id made = graph_.add_node(*node.op, inputs.data(), inputs.size(), node.outputs.count,
-                                    words.data(), words.size());
+    graph_.region = scope.region;
+    const Id made = clone_node(graph_, graph_, node, inputs, controls);
     for (Id k = 0; k < node.outputs.count; ++k) {
       const Id value = node.outputs.first + k;
       put(scope, value, graph_.values.push(Value{made, k, graph_.values[value].type, none}));
     }
-    if (!controls.empty()) {
-      graph_.nodes[made].controls = graph_.append(controls.data(), controls.size());
-    }
   }
 
+  constexpr void copy_result(Scope& scope, const Node& node) {
+    const Id token = resolve(graph_.input(node, 0), scope);
+    const Id value = node.outputs.first;
+    stand_at(node, scope.region);
+    const Id made = control_result(graph_, token, typeflow::decode<ops::Result>(graph_, node).index,
+                                   graph_.values[value].type);
+    put(scope, value, made);
+  }
   /// A branch or a loop of a functional form.
   constexpr void copy_owner(Scope& scope, const Node& node) {
     Pool<Id> regions;
@@ -298,10 +302,9 @@ class Recognizer {
                 Pool<Id>(value_count_, none)};
     const Region record = graph_.regions[from];
     for (Id k = 0; k < record.captures.count; ++k) {
-      // Another value may have replaced a capture of a region (front/control_gradient.hpp).
-      const Id name = graph_.lists[record.captures.first + k];
-      const Id given = graph_.input(owner, owner.inputs.count - record.captures.count + k);
-      inner.map[name] = resolve(given, scope);
+      const Id captured = graph_.lists[record.captures.first + k];
+      const Id present = resolve(captured, scope);
+      inner.map[captured] = present;
     }
     Pool<Id> types;
     for (Id k = 0; k < record.parameters.count; ++k) {
@@ -403,7 +406,7 @@ class Recognizer {
         make_iteration(scope, {use.context, none, none, &scope, {}}, merges, asked, first));
     regions.push(
         make_iteration(scope, {going_on, use.context, none, &scope, {}}, merges, next, first));
-    const std::int64_t most = graph_.frame(number).max_iterations;
+    const std::int64_t most = use.max_iterations;
     stand_at(first, scope.region);
     const Id token = ControlBuilder(graph_, regions)
                          .add(ops::Loop{{}, most, merges.size(), 0, 0, most > 0 ? 1 : 0}, start);

@@ -87,7 +87,7 @@ class Simplifier {
       }
     }
     drop_dead();
-    contract(graph_, order_, uses_);
+    if (!graph_.skipped.has(Pass::contract)) contract(graph_, order_, uses_);
     compute_positions();
     return {std::move(graph_), std::move(order_), std::move(map_)};
   }

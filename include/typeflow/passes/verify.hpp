@@ -127,13 +127,7 @@ constexpr bool is_host_only(const Graph& graph, const Node& node) {
 /// Whether a node uses a value of a region in which it does not lie.
 constexpr bool leaks(const Graph& graph, const Node& node) {
   const auto is_seen = [&](Id value) {
-    if (lies_in(graph, node.region, graph.node_of(value).region)) return true;
-    // A captured value is a name for what the region is given.
-    const Range captures = graph.regions.items[node.region].captures;
-    for (Id k = 0; k < captures.count; ++k) {
-      if (graph.lists.items[captures.first + k] == value) return true;
-    }
-    return false;
+    return lies_in(graph, node.region, graph.node_of(value).region);
   };
   for (Id k = 0; k < node.inputs.count; ++k) {
     if (!is_seen(graph.input(node, k))) return true;
@@ -144,6 +138,14 @@ constexpr bool leaks(const Graph& graph, const Node& node) {
   return false;
 }
 
+/// Whether the owner of a result lists it.
+constexpr bool is_listed(const Graph& graph, const Node& result) {
+  const Node& owner = graph.node_of(graph.input(result, 0));
+  const ops::Result op = typeflow::decode<ops::Result>(graph, result);
+  return owner.op->kind == Kind::control &&
+         known_result(graph, owner, op.index) == result.outputs.first;
+}
+
 /// Checks a graph as traced: nodes in the order of their numbers.
 constexpr Message verify(const Graph& graph) {
   const Node* const nodes = graph.nodes.data();
@@ -152,19 +154,22 @@ constexpr Message verify(const Graph& graph) {
   const int count = graph.nodes.size();
   OperationNames names;
   Seen seen;
-  Id values_so_far = 0;
+  const int value_count = graph.values.size();
   for (Id id = 0; id < count; ++id) {
     const Node& node = nodes[id];
-    if (node.outputs.first != values_so_far || values[values_so_far].node != id) {
-      return complaint(node, "its outputs are not its own");
+    for (Id k = 0; k < node.outputs.count; ++k) {
+      if (values[node.outputs.first + k].node != id) {
+        return complaint(node, "its outputs are not its own");
+      }
     }
     const Id last = node.inputs.first + node.inputs.count;
     for (Id k = node.inputs.first; k < last; ++k) {
-      // Inputs of a region may stand anywhere.
-      const bool given = operands[k] >= values_so_far && operands[k] < graph.values.size() &&
-                         (graph.node_of(operands[k]).region != node.region ||
-                          graph.op_of(operands[k]).builtin == Builtin::block_input);
-      if (operands[k] < 0 || (operands[k] >= values_so_far && !given)) {
+      if (operands[k] < 0 || operands[k] >= value_count)
+        return complaint(node, "an input is no value");
+      const Id from = values[operands[k]].node;
+      // What a region is given may stand behind its uses there.
+      if (from >= id && nodes[from].region == node.region &&
+          nodes[from].op->builtin != Builtin::block_input) {
         return complaint(node, "an input does not stand before the node");
       }
     }
@@ -177,7 +182,6 @@ constexpr Message verify(const Graph& graph) {
         return complaint(node, "a control input is no effect");
       }
     }
-    values_so_far += node.outputs.count;
     if (graph.regions.size() > 1 && leaks(graph, node)) {
       return complaint(node,
                        "it uses what is computed inside of a branch or a loop; have the branch "
@@ -187,6 +191,9 @@ constexpr Message verify(const Graph& graph) {
       Message what{};
       what << "it runs on a CPU alone, and is pinned to " << node.device;
       return complaint(node, what.view());
+    }
+    if (node.op->kind == Kind::result && !is_listed(graph, node)) {
+      return complaint(node, "its branch or loop does not list it");
     }
     if (node.op->kind == Kind::source || seen.before(graph, node)) continue;
     const Message wrong = verify_node(graph, node, names);

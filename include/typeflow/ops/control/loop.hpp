@@ -22,10 +22,10 @@
 
 #include "typeflow/front/control_gradient.hpp"
 #include "typeflow/front/structure.hpp"
-#include "typeflow/ops/control/loop_operands.hpp"
 #include "typeflow/ops/control/region.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
+#include "typeflow/passes/loops.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
 
@@ -87,14 +87,10 @@ constexpr const Id* parameters_of(const ir::Graph& graph, Id region) {
 }
 
 /// A loop's results: the last states, then the outputs stacked along axis 0.
-constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, ops::Loop op,
-                                Pool<Id> inputs, bool at_least_once, const ir::SourceLine& source) {
+constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, const ops::Loop& op,
+                                const Pool<Id>& inputs, const ir::SourceLine& source) {
   graph.source = source;
-  ir::ControlBuilder builder(graph, regions);
-  for (const Id region : regions) builder.hoist(region, at_least_once);
   const Id body = regions[regions.size() - 1];
-  if (op.slices > 0 && op.count > 1) ir::multiply_slices_outside(graph, body, op, inputs);
-  if (op.limited == 0 || op.count > 1) ir::transpose_outside(graph, body);
   Pool<Id> types;
   const ir::Range given = graph.regions[body].results;
   for (int i = 0; i < given.count; ++i) {
@@ -109,7 +105,9 @@ constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, ops::
     types.push(graph.intern(Type(type.dtype, dims)));
   }
   graph.control_gradient = &control_gradient;
-  const Id token = builder.add(op, inputs);
+  graph.rewrite_loops = &ir::rewrite_loops;
+  graph.loops = true;
+  const Id token = ir::ControlBuilder(graph, regions).add(op, inputs);
   Pool<Id> results;
   for (int i = 0; i < types.size(); ++i) {
     results.push(ir::control_result(graph, token, i, types[i]));
@@ -141,7 +139,7 @@ constexpr Pool<Id> trace_while(Graph& to, C& condition, F& body, const S& init,
   const std::int64_t most = options.max_iterations;
   return loop_results(graph, regions,
                       ops::Loop{{}, most > 0 ? most : 0, start.size(), 0, 0, most > 0 ? 1 : 0},
-                      start, false, source);
+                      start, source);
 }
 
 /// A loop with this trip count. `body(index, state, slices)` gives the next states, and then the
@@ -170,7 +168,7 @@ constexpr Pool<Id> trace_counted(Graph& to, Extent count, const Pool<Id>& init,
   ir::close_region(graph, regions[0], results);
   return loop_results(graph, regions,
                       ops::Loop{{}, count, init.size(), sliced.size(), reversed ? 1 : 0, 1}, inputs,
-                      count > 0, source);
+                      source);
 }
 
 }  // namespace detail

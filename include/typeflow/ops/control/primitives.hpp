@@ -28,54 +28,9 @@
 #include <type_traits>
 
 #include "typeflow/ops/control/loop.hpp"
+#include "typeflow/ops/control/primitive_nodes.hpp"
 
 namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace ops {
-
-struct primitive : operation_base {
-  static constexpr Kind kind = Kind::primitive;
-  static constexpr Derivative derivative = Derivative::missing;  // regions have a gradient
-  static constexpr bool takes_strings = true;
-  static constexpr int flops = 0;
-};
-
-/// Inputs: a value and a boolean scalar. Outputs: the value if the scalar is false, and the value
-/// if it is true. The other one is dead.
-struct Switch : primitive {
-  static constexpr std::string_view name = "Switch";
-};
-
-/// The input that is not dead, of two, and its number. With one input, the beginning of a loop:
-/// that input in the first iteration, then the value of the back edge (ir::Graph::back_edge).
-struct Merge : primitive {
-  static constexpr std::string_view name = "Merge";
-};
-
-/// Brings an outer value into a frame: into its first iteration, or into all of them (`constant`).
-struct Enter : primitive {
-  static constexpr std::string_view name = "Enter";
-  std::int32_t frame;  ///< see ir::Graph::frame
-  std::int32_t constant;
-};
-
-/// The value with which an iteration leaves its frame: in the one iteration in which it is not
-/// dead.
-struct Leave : primitive {
-  static constexpr std::string_view name = "Leave";
-};
-
-/// A value in the next iteration. If it is dead, there is no next iteration.
-struct NextIteration : primitive {
-  static constexpr std::string_view name = "NextIteration";
-};
-
-/// Whether there is another iteration: the predicate of a loop's Switches.
-struct LoopCond : primitive {
-  static constexpr std::string_view name = "LoopCond";
-};
-
-}  // namespace ops
 
 namespace ir {
 /// Replaces a graph's primitives by branches and loops (passes/recognize.hpp).
@@ -112,7 +67,7 @@ constexpr Id merge_node(ir::Graph& graph, Id a, Id b, const ir::SourceLine& at) 
   inputs.push(a);
   inputs.push(b);
   const Id index = graph.intern(Type(DType::int32, Dims{0, {}}));
-  const Id first = primitive_node(graph, ops::Merge{}, inputs, 2, graph.values[a].type);
+  const Id first = primitive_node(graph, ops::Merge{{}, none}, inputs, 2, graph.values[a].type);
   graph.values[first + 1].type = index;
   return first;
 }
@@ -128,7 +83,8 @@ namespace primitives {
 /// A loop's frame. Values enter it by enter(x, frame).
 struct Frame {
   Graph* graph = nullptr;
-  Id number = none;  ///< see ir::Graph::frame
+  Id number = none;
+  std::int64_t max_iterations = 0;  ///< 0: unlimited
 };
 
 /// The results of switch_.
@@ -149,7 +105,7 @@ struct Merged {
 constexpr Frame frame(Graph& g, const WhileOptions& options = {}) {
   ir::Graph& graph = g;
   const std::int64_t most = options.max_iterations;
-  return {&g, graph.add_frame({most > 0 ? most : 0})};
+  return {&g, graph.frames++, most > 0 ? most : 0};
 }
 
 /// Switch: x as on_true or on_false, depending on the predicate, a boolean scalar. The other one is
@@ -197,7 +153,7 @@ constexpr auto merge(const X& entered, std::source_location at = std::source_loc
   ir::Graph& graph = entered.graph();
   graph.source = source_line(at);
   return detail::plain_t<X>(entered.graph(),
-                            detail::primitive_of(graph, ops::Merge{}, entered.id()));
+                            detail::primitive_of(graph, ops::Merge{{}, none}, entered.id()));
 }
 
 /// Enter: a state's initial value, in the frame's first iteration; an argument for merge. (S) ->
@@ -207,8 +163,9 @@ constexpr auto enter(const X& x, const Frame& frame,
                      std::source_location at = std::source_location::current()) {
   ir::Graph& graph = x.graph();
   graph.source = source_line(at);
-  return detail::plain_t<X>(x.graph(),
-                            detail::primitive_of(graph, ops::Enter{{}, frame.number, 0}, x.id()));
+  return detail::plain_t<X>(
+      x.graph(),
+      detail::primitive_of(graph, ops::Enter{{}, frame.number, 0, frame.max_iterations}, x.id()));
 }
 /// Enter of a loop invariant: an outer value, in all iterations of the frame. (S) -> (S)
 template <TypedExpr X>
@@ -216,8 +173,9 @@ constexpr auto enter_constant(const X& x, const Frame& frame,
                               std::source_location at = std::source_location::current()) {
   ir::Graph& graph = x.graph();
   graph.source = source_line(at);
-  return detail::plain_t<X>(x.graph(),
-                            detail::primitive_of(graph, ops::Enter{{}, frame.number, 1}, x.id()));
+  return detail::plain_t<X>(
+      x.graph(),
+      detail::primitive_of(graph, ops::Enter{{}, frame.number, 1, frame.max_iterations}, x.id()));
 }
 
 /// LoopCond: there is another iteration if the predicate, a boolean scalar of the frame, is true.
@@ -270,10 +228,10 @@ constexpr void connect(const M& state, const N& next,
   if (!is<ops::NextIteration>(graph.op_of(next.id()))) {
     return fail("next must be what next_iteration(x) gives");
   }
-  for (int i = 0; i < graph.back_edge_count(); ++i) {
-    if (graph.back_edge(i).merge == state.id()) return fail("the state has a back edge");
-  }
-  graph.add_back_edge({state.id(), next.id()});
+  ops::Merge loop = decode<ops::Merge>(graph, merge);
+  if (loop.next != none) return fail("the state has a back edge");
+  loop.next = next.id();
+  ir::set_attributes(graph, merge, loop);
 }
 
 }  // namespace primitives

@@ -8,11 +8,12 @@
 // passes see an ordinary node. Lowering makes a graph of each region, which passes treat by itself
 // (passes/region_graph.hpp).
 //
-// Bodies are statements: all assignments and other effects in a region happen each time it runs. A
-// loop's computations on outer values alone move outside, where they run once.
+// Bodies are statements: all assignments and other effects in a region happen each time it runs.
+// Passes move what needs to run only once out of loops (passes/loops.hpp).
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/state/assign.hpp"
@@ -84,10 +85,20 @@ struct Result : operation_base {
 
 namespace ir {
 
+/// Gives a node, one of operation O, other attributes.
+template <class O>
+constexpr void set_attributes(Graph& graph, const Node& node, const O& op) {
+  const auto words = encode(op);
+  const Id first = node.attributes.first;
+  for (Id k = 0; k < node.attributes.count; ++k) {
+    graph.attributes[first + k] = words[static_cast<std::size_t>(k)];
+  }
+}
+
 /// Opens a region inside the current one: new nodes belong to it.
 constexpr Id open_region(Graph& graph) {
   const Id region =
-      graph.regions.push(Region{graph.region, none, graph.nodes.size(), {}, {}, {}, {}});
+      graph.regions.push(Region{graph.region, none, graph.nodes.size(), {}, {}, {}, {}, {}, none});
   graph.region = region;
   return region;
 }
@@ -124,27 +135,10 @@ class ControlBuilder {
   constexpr ControlBuilder(Graph& graph, const Pool<Id>& regions)
       : graph_(graph), regions_(regions) {}
 
-  /// Moves a region's computations on outer values alone to the outer region. With `at_least_once`
-  /// the region is sure to run; otherwise operations that may fail stay inside.
-  constexpr void hoist(Id region, bool at_least_once) {
-    const Region record = graph_.regions[region];
-    for (Id id = record.first_node; id < graph_.nodes.size(); ++id) {
-      const Node& node = graph_.nodes[id];
-      if (node.region != region || !may_move(node, at_least_once)) continue;
-      bool outside = true;
-      for (Id k = 0; k < node.inputs.count && outside; ++k) {
-        const Id input = graph_.input(node, k);
-        outside = !graph_.is_token(input) && region_of(graph_, input) != region;
-      }
-      if (outside) graph_.nodes[id].region = record.parent;
-    }
-  }
-
   /// Adds the node and returns its token. `inputs`: those before the captures.
   template <class O>
   constexpr Id add(const O& op, Pool<Id> inputs) {
-    captured_ = Pool<Id>(graph_.values.size(), 0);
-    for (const Id region : regions_) collect(region);
+    collect(graph_.nodes.size());
     const Range captures = graph_.append_list(captures_);
     const Range accesses = graph_.append_list(accesses_);
     for (const Id capture : captures_) inputs.push(capture);
@@ -165,29 +159,26 @@ class ControlBuilder {
     return token;
   }
 
- private:
-  static constexpr bool may_move(const Node& node, bool at_least_once) {
-    const Op& op = *node.op;
-    if (op.effect != SideEffect::pure || node.controls.count != 0 || node.inputs.count == 0) {
-      return false;
-    }
-    switch (op.kind) {
-      case Kind::elementwise:
-      case Kind::reduction:
-      case Kind::view:
-      case Kind::contraction:
-        return true;
-      case Kind::composite:
-      case Kind::custom:
-        return at_least_once;
-      default:
-        return false;
-    }
+  /// Finds again what the regions of a node capture, when their nodes have changed. `inputs`: those
+  /// before the captures.
+  constexpr void renew(Id owner, Pool<Id> inputs) {
+    collect(owner);
+    const Range captures = graph_.append_list(captures_);
+    for (const Id capture : captures_) inputs.push(capture);
+    const Range operands = graph_.append(inputs.data(), inputs.size());
+    graph_.nodes[owner].inputs = operands;
+    for (const Id region : regions_) graph_.regions[region].captures = captures;
   }
 
-  constexpr void collect(Id region) {
+ private:
+  /// What the regions use and do. Their nodes stand before node `end`.
+  constexpr void collect(Id end) {
+    captured_ = Pool<Id>(graph_.values.size(), 0);
+    for (const Id region : regions_) collect(region, end);
+  }
+  constexpr void collect(Id region, Id end) {
     const Region record = graph_.regions[region];
-    for (Id id = record.first_node; id < graph_.nodes.size(); ++id) {
+    for (Id id = record.first_node; id < end; ++id) {
       const Node node = graph_.nodes[id];
       if (node.region != region) continue;
       const bool present =
@@ -244,11 +235,60 @@ class ControlBuilder {
   Pool<Id> controls_;
 };
 
-/// Result `index` of a branch or loop, of this type (a number in Graph::types).
+/// The inputs of a branch or loop before its captures.
+constexpr Pool<Id> first_inputs(const Graph& graph, Id owner) {
+  const Node& node = graph.nodes[owner];
+  const Id captures = graph.regions[graph.lists[node.regions.first]].captures.count;
+  Pool<Id> inputs;
+  for (Id k = 0; k < node.inputs.count - captures; ++k) inputs.push(graph.input(node, k));
+  return inputs;
+}
+/// See ControlBuilder::renew.
+constexpr void renew_captures(Graph& graph, Id owner, Pool<Id> inputs) {
+  const Range owned = graph.nodes[owner].regions;
+  Pool<Id> regions;
+  for (Id k = 0; k < owned.count; ++k) regions.push(graph.lists[owned.first + k]);
+  ControlBuilder(graph, regions).renew(owner, std::move(inputs));
+}
+
+/// The last region of a branch or loop, which lists its results.
+constexpr Id last_region(const Graph& graph, const Node& owner) {
+  return graph.lists.items[owner.regions.first + owner.regions.count - 1];
+}
+
+/// The value of a branch's or loop's result; none if it has none so far.
+constexpr Id known_result(const Graph& graph, const Node& owner, int index) {
+  const Region& last = graph.regions.items[last_region(graph, owner)];
+  if (index == ops::Result::iterations) return last.iterations;
+  return index < last.given.count ? graph.lists.items[last.given.first + index] : none;
+}
+
+/// Result `index` of a branch or loop, of this type (a number in Graph::types). It is made in the
+/// owner's region if it does not exist.
 constexpr Id control_result(Graph& graph, Id token, int index, Id type) {
+  const Node owner = graph.node_of(token);
+  if (const Id known = known_result(graph, owner, index); known != none) return known;
   (void)sizeof(typeflow::detail::BindOp<ops::Result>);
   const std::uint32_t word = static_cast<std::uint32_t>(index);
-  return graph.add_value(record<ops::Result>, &token, 1, type, &word, 1);
+  const Id current = graph.region;
+  graph.region = owner.region;
+  const Id value = graph.add_value(record<ops::Result>, &token, 1, type, &word, 1);
+  graph.region = current;
+  Region& last = graph.regions[last_region(graph, owner)];
+  if (index == ops::Result::iterations) {
+    last.iterations = value;
+    return value;
+  }
+  if (index >= last.given.count) {
+    Pool<Id> longer;
+    for (Id k = 0; k < last.given.count; ++k) longer.push(graph.lists[last.given.first + k]);
+    // A loop has as many results as its body.
+    while (longer.size() <= index || longer.size() < last.results.count) longer.push(none);
+    const Range list = graph.append_list(longer);
+    last.given = list;
+  }
+  graph.lists[last.given.first + index] = value;
+  return value;
 }
 
 }  // namespace ir

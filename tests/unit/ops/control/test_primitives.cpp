@@ -309,6 +309,20 @@ constexpr void recomputed(tf::Graph& g) {
 
 }  // namespace
 
+// Gradients of all Leaves of a state add up.
+TEST_CASE("leave: gradient of two of one state") {
+  tf::Graph g;
+  auto x = tf::placeholder<double>(g, "x");
+  auto frame = p::frame(g, {.max_iterations = 10});
+  auto state = p::merge(p::enter(x, frame));
+  auto [last, now] = p::switch_(state, p::loop_cond(less(state, 100.0)));
+  p::connect(state, p::next_iteration(now * 3.0));
+  auto first = p::leave(last);
+  auto second = p::leave(last);
+  gradients(first + second * 10.0, x).named("dx");
+  tf::Interpreter interpreter(g);
+  CHECK(interpreter.run({"dx"}, {{"x", test::doubles({}, {2})}})[0].value(0) == 11 * 81);
+}
 // Gradients go through a loop whose frame has a maximum.
 TEST_CASE("enter: gradient") {
   tf::Variables variables;
