@@ -62,7 +62,7 @@ class DeviceList {
 /// What a session constructs its target from.
 struct TargetOptions {
   int threads = 1;  ///< for the loops of a kernel, where `devices` says nothing
-  DeviceList devices;
+  DeviceList devices = {};
 };
 
 /// A device of a target.

@@ -82,6 +82,14 @@ class Lowerer : KernelDescriber {
   }
 
  private:
+  /// Appends a list of slots, steps or blocks, by number.
+  template <class T>
+  constexpr RangeOf<T> push_list(const Pool<Id>& ids) {
+    const RangeOf<T> range{out_.operands.size(), ids.size()};
+    for (const Id id : ids) out_.operands.push(id);
+    return range;
+  }
+
   constexpr void lower_clusters(const Pool<Id>& keep, bool keep_all) {
     mark_stored(keep, keep_all);
     out_.steps.reserve(order_.size());
@@ -247,13 +255,6 @@ class Lowerer : KernelDescriber {
                                       type_number(out_, Type(DType::int32, Dims{0, {}})));
     }
     push_control(cluster, node, record, results, others);
-  }
-  /// Appends a list of slots, steps or blocks, by number.
-  template <class T>
-  constexpr RangeOf<T> push_list(const Pool<Id>& ids) {
-    const RangeOf<T> range{out_.operands.size(), ids.size()};
-    for (const Id id : ids) out_.operands.push(id);
-    return range;
   }
   /// The step. Variables whose present values its blocks use are operands, too.
   constexpr void push_control(const Cluster& cluster, const Node& node, const ControlRecord& record,

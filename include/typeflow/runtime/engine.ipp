@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/binder.hpp"
 #include "typeflow/exec/general.hpp"
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/layout.hpp"

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Gives plans addresses: the constants of a program, and the memory and tables of its arenas.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/layout.hpp"
+#include "typeflow/exec/machine.hpp"
+#include "typeflow/exec/plan.hpp"
+#include "typeflow/lower/program.hpp"
+#include "typeflow/runtime/buffers.hpp"
+#include "typeflow/runtime/checks.hpp"
+#include "typeflow/runtime/elements.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::exec {
+
+/// Stores a constant's words as an element in memory; a floating-point constant may have symbols.
+TYPEFLOW_COLD inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void* out,
+                                       int powers = 0, const SymbolSizes& sizes = {}) {
+  Number number = number_of(type, low, high);
+  if (!is_integer(type) && type != DType::boolean) {
+    number.real = resolve(number.real, powers, sizes);
+  }
+  ir::store_number(type, number, out, 0);
+}
+
+/// Element `index` of `count` constant strings. Their words are the beginning and length of each
+/// string, then all bytes.
+inline void store_string(const std::uint32_t* words, std::int64_t count, std::int64_t index,
+                         void* out) {
+  const char* const bytes = reinterpret_cast<const char*>(words + 2 * count);
+  const std::string_view value(bytes + words[2 * index], words[2 * index + 1]);
+  std::memcpy(out, &value, sizeof value);
+}
+
+/// Makes a program's arenas ready for runs, and holds the constants that they share.
+class Binder {
+  template <class V>
+  static auto& at(V& v, Id i) {
+    return v[static_cast<std::size_t>(i)];
+  }
+  /// The place of the arena's scalar i.
+  static std::byte* scalar(const Arena& arena, int i) { return arena.scalars.data() + 16 * i; }
+
+ public:
+  /// `variables` must have all of the program's variables when a plan is bound.
+  Binder(const ir::ProgramView& program, const KernelEntry* kernels,
+         std::span<const MachineDevice> devices,
+         const std::vector<typeflow::detail::OpenVariable>& variables, bool keep_all)
+      : program_(program),
+        kernels_(kernels),
+        devices_(devices),
+        variables_(variables),
+        keep_all_(keep_all) {
+    load_constant_arrays();
+  }
+
+  /// Makes an arena ready for runs of these sizes. Error if 63 bits can't count what they take.
+  void resize(Arena& arena, const SymbolSizes& sizes) const {
+    if (!(arena.sizes == sizes)) measure(arena, sizes);
+  }
+  /// Finds addresses for a plan's tensors, of the arena's sizes.
+  Binding& prepare(Arena& arena, const Plan& plan) const {
+    for (Binding* known = arena.bindings; known != nullptr; known = known->next) {
+      if (known->plan == &plan && known->memory == arena.memory_number) return *known;
+    }
+    return bind(arena, plan);
+  }
+
+  const DeviceCounters& counters(std::size_t device) const { return counters_[device]; }
+
+  /// Puts fed tensors in the place of their placeholders, and defaults for the others.
+  void place_feeds(Binding& binding, std::span<const FedTensor> feeds) const {
+    const Plan& plan = *binding.plan;
+    for (const int p : plan.fed) each_stream(binding, p, binding.own[p]);
+    for (const FedTensor& fed : feeds) {
+      if (fed.placeholder == none) continue;
+      const int place = plan.external[program_.placeholders[fed.placeholder].slot];
+      if (place != none) each_stream(binding, place, const_cast<void*>(fed.data));
+    }
+  }
+  /// Sets a place's address in all streams.
+  void each_stream(Binding& binding, int place, void* address) const {
+    for (int s = 0; s < streams_of(*binding.plan); ++s) binding.streams[s].at[place] = address;
+  }
+  static int streams_of(const Plan& plan) { return std::max(plan.streams.size(), 1); }
+
+  /// The memory of a slot that no step writes.
+  void* outside(const Arena& arena, Id slot) const {
+    const ir::Slot& s = program_.slots[slot];
+    switch (s.kind) {
+      case ir::SlotKind::variable:
+        return at(variables_, s.index).entry->bytes.data();
+      case ir::SlotKind::constant:
+        return at(array_of_, s.index) != nullptr ? at(array_of_, s.index) : scalar(arena, s.index);
+      case ir::SlotKind::placeholder:
+        if (s.index == none || !program_.placeholders[s.index].has_default) return nullptr;
+        return scalar(arena, program_.constants.size + s.index);
+      default:
+        return nullptr;
+    }
+  }
+
+ private:
+  TYPEFLOW_COLD void measure(Arena& arena, const SymbolSizes& sizes) const {
+    arena.sizes = no_sizes;  // until all is done: an allocation may fail
+    arena.extents.clear();
+    for (const ir::StepExtent& extent : program_.extents) arena.extents.push(extent.resolve(sizes));
+    arena.slot_bytes.clear();
+    for (const ir::Slot& slot : program_.slots) {
+      const Type& type = program_.types[slot.type];
+      arena.slot_bytes.push(
+          checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype)));
+    }
+    if (arena.scalars.size() == 0) {
+      arena.scalars = AlignedBytes(16 * (program_.constants.size + program_.placeholders.size));
+      for (int i = 0; i < program_.placeholders.size; ++i) {
+        const ir::ProgramPlaceholder& p = program_.placeholders[i];
+        if (!p.has_default) continue;
+        store_number(program_.type_of(p.slot).dtype, p.low, p.high,
+                     scalar(arena, program_.constants.size + i));
+      }
+    }
+    for (int i = 0; i < program_.constants.size; ++i) {
+      const ir::ConstantRecord& c = program_.constants[i];
+      if (c.is_array) continue;
+      const std::uint32_t* const words = program_.words.data + c.words.first;
+      store_number(program_.type_of(c.slot).dtype, words[0], words[1], scalar(arena, i),
+                   static_cast<std::int32_t>(words[2]), sizes);
+    }
+    SymbolSizes largest = sizes;
+    for (int i = 0; i < max_symbols; ++i) {
+      largest.of[i] = std::max(sizes.of[i], arena.planned_for.of[i]);
+    }
+    if (!(largest == arena.planned_for)) {
+      typeflow::detail::check_sizes(program_, largest);
+      arena.planned_for = largest;
+      ++arena.memory_number;
+    }
+    arena.sizes = sizes;
+    make_workspace(arena);
+  }
+
+  /// Finds addresses for a plan's places.
+  TYPEFLOW_COLD Binding& bind(Arena& arena, const Plan& plan) const {
+    Binding* binding = arena.bindings;
+    while (binding != nullptr && binding->plan != &plan) binding = binding->next;
+    if (binding == nullptr) {
+      binding = new Binding(plan);
+      binding->next = std::exchange(arena.bindings, binding);
+    }
+    binding->memory = -1;  // until all is done
+    binding->layout = LayoutPlanner(program_, plan, arena.planned_for, keep_all_).run();
+    try {
+      allocate(arena, binding->layout);
+    } catch (...) {
+      arena.planned_for = no_sizes;  // other sizes may fit
+      arena.sizes = no_sizes;
+      throw;
+    }
+    binding->own = Pool<void*>(plan.places.size(), nullptr);
+    for (int p = 0; p < plan.places.size(); ++p) {
+      const Place& place = plan.places[p];
+      if (place.kind == PlaceKind::temporary) {
+        binding->own[p] = at(arena.temporaries, place.device).data() + binding->layout.offset[p];
+      } else if (place.kind == PlaceKind::external) {
+        binding->own[p] = outside(arena, place.slot);
+      }
+    }
+    const int streams = streams_of(plan);
+    if (binding->streams == nullptr) {
+      binding->streams = new StreamState[static_cast<std::size_t>(streams)];
+      if (plan.events.size() > 0) {
+        binding->events = new EventCount[static_cast<std::size_t>(plan.events.size())];
+      }
+      binding->cells = Pool<std::int64_t>(plan.cells * plan.frames, 0);
+    }
+    for (int s = 0; s < streams; ++s) {
+      StreamState& state = binding->streams[s];
+      state.at = binding->own;
+      state.loops = Pool<LoopState>(plan.loops.size(), LoopState{});
+      state.waited = Pool<std::uint64_t>(plan.events.size(), 0);
+    }
+    binding->memory = arena.memory_number;
+    return *binding;
+  }
+
+  /// Memory for a layout, if the arena's is too small. It then moves, so that other plans are bound
+  /// anew before they run.
+  TYPEFLOW_COLD void allocate(Arena& arena, const Layout& layout) const {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const std::int64_t bytes = layout.bytes[d];
+      if (bytes <= arena.temporaries[d].size()) continue;
+      const std::int64_t limit = devices_[d].memory_limit;
+      if (limit > 0 && bytes > limit) {
+        typeflow::detail::over_limit(devices_[d].device, bytes, limit);
+      }
+      ++arena.memory_number;
+      try {
+        arena.temporaries[d].allocate(bytes, *devices_[d].memory, counters_[d]);
+      } catch (const std::bad_alloc&) {
+        typeflow::detail::no_memory_for_temporaries(program_, bytes, arena.planned_for);
+      }
+    }
+  }
+
+  TYPEFLOW_COLD void load_constant_arrays() {
+    array_of_.assign(static_cast<std::size_t>(program_.constants.size), nullptr);
+    std::int64_t bytes = 0;
+    const auto padded = [&](const ir::ConstantRecord& c) {
+      const Type& type = program_.type_of(c.slot);
+      const std::int64_t size = count_of(type.dims).coefficient * size_of(type.dtype);
+      return (size + memory_alignment - 1) / memory_alignment * memory_alignment;
+    };
+    for (const ir::ConstantRecord& c : program_.constants) bytes += c.is_array ? padded(c) : 0;
+    constant_arrays_ = AlignedBytes(bytes);
+    std::byte* next = constant_arrays_.data();
+    for (int i = 0; i < program_.constants.size; ++i) {
+      const ir::ConstantRecord& c = program_.constants[i];
+      if (!c.is_array) continue;
+      const DType dtype = program_.type_of(c.slot).dtype;
+      const std::int64_t count = count_of(program_.type_of(c.slot).dims).coefficient;
+      const std::uint32_t* const words = program_.words.data + c.words.first;
+      for (std::int64_t k = 0; k < count; ++k) {
+        std::byte* const place = next + k * size_of(dtype);
+        if (dtype == DType::string) {
+          store_string(words, count, k, place);
+        } else {
+          store_number(dtype, words[2 * k], words[2 * k + 1], place);
+        }
+      }
+      at(array_of_, i) = next;
+      next += padded(c);
+    }
+  }
+
+  /// Allocates workspaces for the arena's extents, where its own are too small.
+  TYPEFLOW_COLD void make_workspace(Arena& arena) const {
+    std::int64_t most = 0;
+    const ir::Step* largest = nullptr;
+    for (const ir::Step& step : program_.steps) {
+      const std::int64_t* const extents = arena.extents.data() + step.extents.first;
+      const std::int64_t bytes = kernels_[step.kernel].workspace(extents);
+      if (bytes > most) largest = &step;
+      most = std::max(most, bytes);
+    }
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (most <= arena.workspace[d].size()) continue;
+      try {
+        arena.workspace[d].allocate(most, *devices_[d].memory, counters_[d]);
+      } catch (const std::bad_alloc&) {
+        arena.sizes = no_sizes;
+        typeflow::detail::fail_step(
+            program_, *largest,
+            most == too_many
+                ? "its workspace has more bytes than 63 bits can count"
+                : "no memory for the " + std::to_string(most) + " bytes of its workspace");
+      }
+    }
+  }
+
+  const ir::ProgramView& program_;
+  const KernelEntry* kernels_;
+  std::span<const MachineDevice> devices_;
+  const std::vector<typeflow::detail::OpenVariable>& variables_;
+  bool keep_all_;
+  AlignedBytes constant_arrays_;
+  std::vector<std::byte*> array_of_;  // by constant
+  mutable std::array<DeviceCounters, max_devices> counters_;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
