@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "support.hpp"
+#include "typeflow/front/placement.hpp"
 #include "typeflow/resources/counter.hpp"
 #include "typeflow/resources/mutex.hpp"
 #include "typeflow/resources/resource.hpp"
