@@ -5,6 +5,7 @@
 // expect: Print: it runs on a CPU
 // expect: and is pinned to /gpu:0
 
+#include "typeflow/devices.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;

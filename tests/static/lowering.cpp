@@ -30,7 +30,7 @@ static_assert(Program::kernel_count > 2 && Program::view.steps.size >= Program::
 constexpr void a_cheap_value_of_another_device(tf::Graph& g) {
   auto x = tf::placeholder<float, 3>(g, "x");
   auto doubled = tf::on<tf::Gpu<0>>(g, [&] { return x * 2; });
-  exp(doubled).named("y");
+  tf::on<tf::Cpu<0>>(g, [&] { return exp(doubled); }).named("y");
 }
 /// Not computed again where it is read: it is pinned.
 constexpr bool steps_and_slots_have_devices() {

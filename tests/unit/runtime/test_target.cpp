@@ -341,7 +341,7 @@ constexpr void in_part_on_a_gpu(tf::Graph& g) {
     return doubled;
   });
   y.named("y");
-  if (Crosses) exp(y + 1).named("z");
+  if (Crosses) tf::on(g, tf::cpu(0), [&] { return exp(y + 1); }).named("z");
 }
 constexpr void on_both(tf::Graph& g) {
   auto x = tf::placeholder<float, 4>(g, "x");
