@@ -17,7 +17,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::exec {
 using DeviceSet = std::uint32_t;
 constexpr DeviceSet only(int device) { return DeviceSet{1} << device; }
 constexpr bool contains(DeviceSet set, int device) {
-  return device != host && (set >> device & 1u) != 0;
+  return device != the_host && (set >> device & 1u) != 0;
 }
 
 /// What of a control step's operands is which input of its blocks.
@@ -49,7 +49,7 @@ class Demand {
   /// it runs on the first device of its kind, or else on the first device.
   TYPEFLOW_COLD Demand(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                        std::span<const Id> steps)
-      : home(program.slots.size, host),
+      : home(program.slots.size, the_host),
         readers(program.slots.size, DeviceSet{0}),
         streams(program.steps.size, DeviceSet{0}),
         outside(program.steps.size, 0),
@@ -166,7 +166,7 @@ class Demand {
   /// Who reads the number by which a step decides: its home, or the step's device.
   DeviceSet decider(const ir::Step& step, int i) const {
     const int where = home[operand(step, i)];
-    return only(where == host ? number_of(step.device) : where);
+    return only(where == the_host ? number_of(step.device) : where);
   }
 
   const ir::ProgramView& program_;

@@ -199,7 +199,7 @@ class StreamRunner {
   std::int64_t& cell(int c) { return run_.binding.cells.items[c * plan_.frames + state_.frame]; }
   Memory* memory_of(int place) const {
     const int device = plan_.places.items[place].device;
-    return device == host ? nullptr : execution_.device(device).memory;
+    return device == the_host ? nullptr : execution_.device(device).memory;
   }
 
   void copy(int from, int to) {

@@ -32,7 +32,7 @@ class Explainer {
 
  private:
   TYPEFLOW_COLD std::string device(int number) const {
-    if (number == host) return "the host";
+    if (number == the_host) return "the host";
     Message text{};
     text << devices_[static_cast<std::size_t>(number)].device;
     return std::string(text.view());
@@ -67,7 +67,7 @@ class Explainer {
     return text;
   }
   TYPEFLOW_COLD std::string event(int number, int other) const {
-    return "event " + std::to_string(number) + (other == host ? "" : " of " + device(other));
+    return "event " + std::to_string(number) + (other == the_host ? "" : " of " + device(other));
   }
   TYPEFLOW_COLD std::string loop(int number) const { return step(plan_.loops[number].step); }
 
@@ -88,9 +88,9 @@ class Explainer {
                     place(i.a) + " -> " + place(i.b) + " on " + device(plan_.places[i.b].device));
       case Opcode::signal:
         return line(number, "signal",
-                    event(i.a, host) + (plan_.events[i.a].to == none
-                                            ? std::string()
-                                            : " for " + device(plan_.events[i.a].to)));
+                    event(i.a, the_host) + (plan_.events[i.a].to == none
+                                                ? std::string()
+                                                : " for " + device(plan_.events[i.a].to)));
       case Opcode::wait:
         return line(number, "wait", event(i.a, plan_.events[i.a].from));
       case Opcode::wait_iterations:

@@ -18,7 +18,7 @@
 namespace typeflow::inline TYPEFLOW_TARGET::exec {
 
 /// Stands for the host where a device is expected: tensors that are fed, constants, the store.
-inline constexpr int host = -1;
+inline constexpr int the_host = -1;
 
 enum class PlaceKind : std::uint8_t {
   temporary,  ///< memory of the device's arena

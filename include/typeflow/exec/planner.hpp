@@ -107,7 +107,8 @@ class Planner {
     last_outside_ = outside_before;
     // What the blocks read may be read in each iteration, so it lives until here.
     for (int i = 0; i < step.inputs; ++i) {
-      for (int e = host; e < out_.count; ++e) out_.touch_past(out_.at(demand_.operand(step, i), e));
+      for (int e = the_host; e < out_.count; ++e)
+        out_.touch_past(out_.at(demand_.operand(step, i), e));
     }
     out_.leave_block(outer);
     drop_assigned(step);
@@ -170,7 +171,7 @@ class Planner {
   /// All members learn a number of a tensor by which they decide. Returns its cell.
   TYPEFLOW_COLD int read(Id id, Id slot, int most, int loop) {
     int from = demand_.home[slot];
-    if (from == host) from = demand_.device_of(id);
+    if (from == the_host) from = demand_.device_of(id);
     const int place = out_.operand(slot, from);
     out_.touch(place);
     const int cell = out_.plan.cells++;

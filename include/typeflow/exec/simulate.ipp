@@ -97,7 +97,7 @@ class Simulator {
         const Place& place = plan.places[p];
         stream.at.push_back(place.kind == PlaceKind::temporary
                                 ? Address{place.device, layout_.offset[p], p}
-                                : Address{host, 0, p});
+                                : Address{the_host, 0, p});
       }
       stream.loops.resize(static_cast<std::size_t>(plan.loops.size()));
       stream.waited.resize(static_cast<std::size_t>(plan.events.size()), 0);
@@ -344,7 +344,7 @@ class Simulator {
       const int place = plan_.operands[launch.places.first + i];
       const int device = at(stream.at, place).device;
       const bool is_there = device == launch.device ||
-                            (device == host && at(devices_, launch.device).memory->is_host());
+                            (device == the_host && at(devices_, launch.device).memory->is_host());
       if (!is_there && out_.wrong.empty()) wrong(place, "is not on the device of its step");
       i < step.inputs ? read(s, stream, place) : write(s, stream, place);
     }
@@ -363,7 +363,7 @@ class Simulator {
   TYPEFLOW_COLD void read(int s, Stream& stream, int place) {
     const Address& address = at(stream.at, place);
     // (The root's memory counts: a slice of a partial tensor is partial.)
-    if (address.device == host || plan_.places[address.root].partial) return;
+    if (address.device == the_host || plan_.places[address.root].partial) return;
     wrong(place,
           at(memory_, address.device)
               .read(address.root, address.offset, address.offset + bytes(place), s, stream.clock));
@@ -374,7 +374,7 @@ class Simulator {
   }
   TYPEFLOW_COLD void write(int s, Stream& stream, int place, std::int64_t begin, std::int64_t end) {
     const Address& address = at(stream.at, place);
-    if (address.device == host) return;
+    if (address.device == the_host) return;
     wrong(place, at(memory_, address.device).write(address.root, begin, end, s, stream.clock));
   }
   TYPEFLOW_COLD void wrong(int place, const std::string& what) {

@@ -14,7 +14,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::exec {
 TYPEFLOW_COLD inline int add_external(Plan& plan, const ir::ProgramView& program, Id slot) {
   if (plan.external[slot] == none) {
     plan.external[slot] = plan.places.push(
-        {PlaceKind::external, slot, host, none, 0, std::numeric_limits<int>::max(), false});
+        {PlaceKind::external, slot, the_host, none, 0, std::numeric_limits<int>::max(), false});
     if (program.slots[slot].kind == ir::SlotKind::placeholder) plan.fed.push(plan.external[slot]);
   }
   return plan.external[slot];

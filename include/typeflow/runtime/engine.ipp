@@ -187,7 +187,7 @@ class Engine::Parts {
     if (place == none) throw refuse("the last run did not compute it");
     const int device = plan.places[place].device;
     const exec::StreamState& stream =
-        binding.streams[device == exec::host ? 0 : stream_of(plan, device)];
+        binding.streams[device == exec::the_host ? 0 : stream_of(plan, device)];
     HostTensor out = host_tensor(type.dtype, resolve(type.dims, arena->sizes));
     const std::int64_t bytes = arena->slot_bytes[slot];
     const AlignedBytes copy(bytes);
@@ -252,7 +252,7 @@ class Engine::Parts {
     return plan.streams.empty() ? 0 : device;
   }
   TYPEFLOW_COLD bool is_host(int device) const {
-    return device == exec::host || execution_.device(device).memory->is_host();
+    return device == exec::the_host || execution_.device(device).memory->is_host();
   }
   /// Copies from a device's memory, or the host's, to the host's.
   TYPEFLOW_COLD void copy_out(int device, void* to, const void* from, std::int64_t bytes) const {
@@ -296,7 +296,7 @@ class Engine::Parts {
     }
     execute(arena, binding, feeds, targets, draw);
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      copy_out(exec::host, fetches[i].data, targets[i].data,
+      copy_out(exec::the_host, fetches[i].data, targets[i].data,
                detail::bytes_of(program_, fetches[i].name, arena.sizes));
     }
   }
@@ -309,12 +309,13 @@ class Engine::Parts {
   }
   /// Where a fetched tensor is that no step computes.
   const void* given(const Arena& arena, std::span<const FedTensor> feeds, Id slot) const {
-    for (const FedTensor& fed : feeds) {
+    const void* found = binder_.outside(arena, slot);
+    for (const FedTensor& fed : feeds) {  // the last one counts, as for steps
       if (fed.placeholder != none && program_.placeholders[fed.placeholder].slot == slot) {
-        return fed.data;
+        found = fed.data;
       }
     }
-    return binder_.outside(arena, slot);
+    return found;
   }
 
   void execute(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
@@ -340,7 +341,7 @@ class Engine::Parts {
     for (const FetchTarget& f : fetches) {
       const int place = computed(plan, f);
       if (place == none) {
-        copy_out(exec::host, f.data, given(arena, feeds, program_.names[f.name].slot),
+        copy_out(exec::the_host, f.data, given(arena, feeds, program_.names[f.name].slot),
                  detail::bytes_of(program_, f.name, arena.sizes));
       } else if (address(place) == binding.own[place] && !options_.keep_all &&
                  (plan.streams.empty() || is_host(plan.places[place].device))) {
