@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "typeflow/graph/describe.ipp"
+#include "typeflow/graph/describer.hpp"
 #include "typeflow/lower/compile.hpp"
 #include "typeflow/lower/describe_passes.hpp"
 

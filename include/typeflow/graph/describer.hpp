@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Writes graphs as text, a line for each node, or as a drawing for Graphviz. Only .ipp files read
+// it.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/number_text.hpp"
+
+namespace typeflow::inline TYPEFLOW_TARGET::ir {
+
+class Describer {
+ public:
+  explicit Describer(const Graph& graph) : graph_(graph) {}
+
+  std::string lines() const {
+    std::string out;
+    for (Id id = 0; id < graph_.nodes.size(); ++id) out += line(id);
+    return out;
+  }
+
+  /// A node's line.
+  std::string line(Id id) const {
+    const Node& node = graph_.nodes[id];
+    std::string out;
+    for (Id k = 0; k < node.outputs.count; ++k) {
+      out += (k > 0 ? ", " : "") + name(node.outputs.first + k);
+    }
+    if (node.outputs.count > 0) out += " = ";
+    return out + scope(node.scope) + operation(node) + "  " + type(node) + place(node) + '\n';
+  }
+
+  /// fc1/W, or %12 for a value without a name.
+  std::string name(Id value) const {
+    const Id id = graph_.values[value].name;
+    if (id == none) return '%' + std::to_string(value);
+    return std::string(graph_.text_of(graph_.names[id]).view());
+  }
+
+  std::string dot() const {
+    std::string out = "digraph model {\n  node [shape=box, fontname=\"sans-serif\"];\n";
+    clusters(out, 0, "  ");
+    for (Id id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      for (Id k = 0; k < node.inputs.count; ++k) edge(out, graph_.input(node, k), id, "");
+      for (Id k = 0; k < node.controls.count; ++k) {
+        edge(out, graph_.operands[node.controls.first + k], id, " [style=dashed]");
+      }
+    }
+    return out + "}\n";
+  }
+
+ private:
+  std::string scope(Id id) const {
+    Message out{};
+    graph_.print_scope(out, id, false);
+    return std::string(out.view());
+  }
+
+  /// "3 * batch^2", "1 / (10 * batch)"
+  static std::string scaled(std::string number, int powers) {
+    for (int i = 0; i < max_symbols; ++i) {
+      const int power = detail::power_of(i, powers < 0 ? -powers : powers);
+      if (power > 0) number += std::string(" * ") + symbol_names[i];
+      if (power > 1) number += '^' + std::to_string(power);
+    }
+    return powers < 0 ? "1 / (" + number + ')' : number;
+  }
+
+  /// The operation with its parameters and inputs.
+  std::string operation(const Node& node) const {
+    std::string out(node.op->name);
+    const std::uint32_t* const words = graph_.words_of(node);
+    if (node.op->builtin == Builtin::constant) {
+      out += ' ' + scaled(number(node), static_cast<std::int32_t>(words[2]));
+    } else if (node.op->kind == Kind::reduction) {
+      out += '<';
+      for (int axis = 0, count = 0; axis < max_rank; ++axis) {
+        if ((words[0] >> axis & 1u) != 0) {
+          out += (count++ > 0 ? ", " : "") + std::to_string(axis);
+        }
+      }
+      out += words[1] != 0 ? "; keep_dims>" : ">";
+    } else if (node.op->name == "MatMul" && words[0] != 0) {
+      constexpr std::string_view flags[] = {"", "<transpose_a>", "<transpose_b>",
+                                            "<transpose_both>"};
+      out += flags[words[0] & 3u];
+    } else if (node.op->builtin == Builtin::transpose) {
+      out += '<';
+      for (int i = 0; i < graph_.dims_of(node.outputs.first).rank; ++i) {
+        out += (i > 0 ? ", " : "") + std::to_string(words[i]);
+      }
+      out += '>';
+    } else if (node.op->builtin == Builtin::index_along) {
+      out += '<' + std::to_string(words[0]) + '>';
+    }
+    if (node.inputs.count == 0 && node.controls.count == 0) return out;
+    out += '(';
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      out += (k > 0 ? ", " : "") + name(graph_.input(node, k));
+    }
+    out += ')';
+    for (Id k = 0; k < node.controls.count; ++k) {
+      out += (k > 0 ? ", " : " after ") + name(graph_.operands[node.controls.first + k]);
+    }
+    return out;
+  }
+
+  /// A constant, with as few digits as its element type needs.
+  std::string number(const Node& node) const {
+    return text_of(graph_.dtype_of(node.outputs.first), node.op->evaluate({graph_, node, nullptr}));
+  }
+
+  /// The types of the outputs: "float [batch, 10], int32 []" or "effect".
+  std::string type(const Node& node) const {
+    std::string out;
+    for (Id k = 0; k < node.outputs.count; ++k) {
+      if (k > 0) out += ", ";
+      const Id value = node.outputs.first + k;
+      Message text{};
+      if (graph_.is_token(value)) {
+        text << "effect";
+      } else {
+        text << graph_.dtype_of(value) << ' ' << graph_.dims_of(value);
+      }
+      out += text.view();
+    }
+    return out;
+  }
+
+  std::string place(const Node& node) const {
+    Message out{};
+    if (node.device.kind != DeviceKind::any) out << "  " << node.device;
+    if (node.source.line > 0) out << "  " << file_name(node.source.file) << ':' << node.source.line;
+    return std::string(out.view());
+  }
+
+  /// The nodes of a scope in Graphviz's language, with inner scopes as nested clusters.
+  void clusters(std::string& out, Id scope, const std::string& indent) const {
+    for (Id id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      if (node.scope != scope) continue;
+      out += indent + 'n' + std::to_string(id) + " [label=\"";
+      if (node.outputs.count > 0 && graph_.values[node.outputs.first].name != none) {
+        escape(out, name(node.outputs.first));
+        out += "\\n";
+      }
+      escape(out, std::string(node.op->name));
+      out += "\\n";
+      escape(out, type(node));
+      out += "\"];\n";
+    }
+    for (Id inner = 0; inner < graph_.scopes.size(); ++inner) {
+      const ScopeRecord& record = graph_.scopes[inner];
+      if (record.parent != scope) continue;
+      out += indent + "subgraph cluster_" + std::to_string(inner) + " {\n" + indent + "  label=\"";
+      escape(out, std::string(record.text, static_cast<std::size_t>(record.length)));
+      if (record.index != none) out += '_' + std::to_string(record.index);
+      if (record.suffix > 0) out += '_' + std::to_string(record.suffix);
+      out += "\";\n";
+      clusters(out, inner, indent + "  ");
+      out += indent + "}\n";
+    }
+  }
+  static void escape(std::string& out, const std::string& text) {
+    for (const char c : text) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  void edge(std::string& out, Id value, Id to, const char* style) const {
+    out += "  n" + std::to_string(graph_.values[value].node) + " -> n" + std::to_string(to) +
+           style + ";\n";
+  }
+
+  const Graph& graph_;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
