@@ -92,8 +92,8 @@ constexpr const char* name_of(Direction direction) {
   return names[static_cast<int>(direction)];
 }
 
-constexpr tf::Conv2d options_of(const Layer& l) {
-  tf::Conv2d options{.strides = {l.stride, l.stride}};
+constexpr tf::ConvOptions<2> options_of(const Layer& l) {
+  tf::ConvOptions<2> options{.strides = {l.stride, l.stride}};
   if (l.pad < 0) return options;
   options.padding = tf::Padding::given;
   options.pads = {{{l.pad, l.pad}, {l.pad, l.pad}}};
@@ -104,7 +104,7 @@ constexpr tf::Conv2d options_of(const Layer& l) {
 template <std::size_t I, Direction D>
 constexpr void trace(tf::Graph& g) {
   constexpr Layer l = layers[I];
-  constexpr tf::Conv2d options = options_of(l);
+  constexpr tf::ConvOptions<2> options = options_of(l);
   auto x = tf::placeholder<float, batch, l.size, l.size, l.channels>(g, "x");
   auto w = tf::placeholder<float, l.kernel, l.kernel, l.channels, l.filters>(g, "w");
   auto y = conv2d<options>(x, w);

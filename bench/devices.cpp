@@ -7,7 +7,7 @@
 //   products    two independent products of 1024 x 1024 matrices, on one device of a thread and on
 //               two: the ratio of the times
 //   planning    5,000 steps on 8 devices: milliseconds for the plan, and for its layout for another
-//               batch size
+//               batch size; the same plan with late copies
 
 #include <algorithm>
 #include <chrono>
@@ -82,8 +82,37 @@ void measure_products() {
               parallel * 1e3, parallel / serial);
 }
 
-/// A program of single operations: a long chain on each device that takes from its neighbours.
-void measure_planning() {
+void measure_late_planning(const tf::ir::ProgramView& program,
+                           const std::vector<tf::MachineDevice>& machine,
+                           const std::vector<tf::Id>& steps) {
+  int found = 0;
+  const auto late = [&](const tf::exec::Demand& demand) {
+    const auto seconds = [](tf::Id, int device) { return 1e-6 * (1 + device); };
+    const auto bytes = [](tf::Id) { return 4096.0; };
+    std::vector<tf::exec::LateCopy> copies =
+        tf::exec::LateCopyFinder(program, static_cast<int>(machine.size()), demand, steps,
+                                 tf::exec::LinkRates{1e-8, 1e12}, seconds, bytes)
+            .run();
+    found = static_cast<int>(copies.size());
+    return copies;
+  };
+  tf::exec::Plan plan;
+  const double early =
+      least_seconds(10, [&] { plan = tf::exec::Planner(program, machine, steps).run(); });
+  const tf::exec::Layout at_once = tf::exec::LayoutPlanner(program, plan, 64, false).run();
+  const double seconds =
+      least_seconds(10, [&] { plan = tf::exec::Planner(program, machine, steps, late).run(); });
+  const tf::exec::Layout layout = tf::exec::LayoutPlanner(program, plan, 64, false).run();
+  std::printf(
+      "late copies: %d of %zu steps, %.1f ms (%.1f ms without); %.0f MB (%.0f MB without)\n", found,
+      steps.size(), seconds * 1e3, early * 1e3, static_cast<double>(layout.total()) / 1e6,
+      static_cast<double>(at_once.total()) / 1e6);
+}
+
+/// A program of single operations: a long chain on each device that takes from its neighbours, or
+/// (late) from the device before it. By the costs of the latter each device is slower than the one
+/// before, so that most copies are late.
+void measure_planning(bool is_late) {
   constexpr int devices = 8;
   constexpr int steps = 5000;
   tf::Graph g;
@@ -92,7 +121,8 @@ void measure_planning() {
   for (int d = 0; d < devices; ++d) x.push_back(tf::placeholder<float, tf::batch, 16>(g, {"x", d}));
   for (int s = 0; s < steps; ++s) {
     const auto d = static_cast<std::size_t>(s % devices);
-    const X other = x[(d + 1 + static_cast<std::size_t>(s / devices) % 3) % devices];
+    const X other = is_late ? x[d == 0 ? 0 : d - 1]
+                            : x[(d + 1 + static_cast<std::size_t>(s / devices) % 3) % devices];
     x[d] = tf::on(g, tf::cpu(static_cast<int>(d)), [&] { return tanh(x[d]) * other; });
   }
   for (int d = 0; d < devices; ++d) x[static_cast<std::size_t>(d)].named({"y", d});
@@ -104,6 +134,7 @@ void measure_planning() {
   std::vector<tf::Id> all;
   for (tf::Id s = 0; s < main_steps(program.view()); ++s) all.push_back(s);
   tf::exec::Plan plan;
+  if (is_late) return measure_late_planning(program.view(), machine, all);
   const double planning =
       least_seconds(10, [&] { plan = tf::exec::Planner(program.view(), machine, all).run(); });
   tf::exec::Layout layout;
@@ -120,5 +151,6 @@ void measure_planning() {
 int main() {
   measure_hand_over();
   measure_products();
-  measure_planning();
+  measure_planning(false);
+  measure_planning(true);
 }

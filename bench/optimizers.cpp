@@ -22,7 +22,7 @@ constexpr tf::Extent size = tf::Extent{16} << 20;  // of the parameter
 /// A loss whose gradient is a variable.
 template <class Optimizer>
 constexpr void step(tf::Graph& g) {
-  auto w = tf::variable<float, size>(g, "w", tf::ones);
+  auto w = tf::variable<float, size>(g, "w", tf::ones());
   auto gradient = tf::variable<float, size>(g, "gradient", tf::filled(1e-3), false);
   Optimizer{}.minimize(sum(w * gradient)).named("train");
 }

@@ -14,15 +14,15 @@ inline constexpr int width = 256;
 template <int Blocks>
 constexpr void residual_chain(typeflow::Graph& g) {
   namespace tf = typeflow;
-  const auto initializer = tf::truncated_normal(0.01);
+  const auto initializer = tf::truncated_normal(0, 0.01);
   auto h = tf::placeholder<float, rows, width>(g, "x");  // (rows,width)
   auto middle = h;
   for (int i = 0; i < Blocks; ++i) {
     tf::Scope in(g, "block", i);
     auto W1 = tf::variable<float, width, width>(g, "W1", initializer);
-    auto b1 = tf::variable<float, width>(g, "b1", tf::zeros);
+    auto b1 = tf::variable<float, width>(g, "b1", tf::zeros());
     auto W2 = tf::variable<float, width, width>(g, "W2", initializer);
-    auto b2 = tf::variable<float, width>(g, "b2", tf::zeros);
+    auto b2 = tf::variable<float, width>(g, "b2", tf::zeros());
     h = relu(h + matmul(relu(matmul(h, W1) + b1), W2) + b2);
     if (i == Blocks / 2) middle = h;
   }

@@ -48,12 +48,12 @@ double fastest(const F& call, double seconds = 1) {
 template <int... Chain>
 [[gnu::noinline]] double multiply_add(std::int64_t rounds, float* result,
                                       std::integer_sequence<int, Chain...>) {
-  using V = xsimd::batch<float, typeflow::simd::DefaultArch>;
+  using V = xsimd::batch<float, typeflow::cpu_kernels::DefaultArch>;
   V sum[] = {V(*result + static_cast<float>(Chain))...};
   const V a(0.999f);
   const V b(0.001f);
   for (std::int64_t i = 0; i < rounds; ++i)
-    ((sum[Chain] = typeflow::simd::fma(a, sum[Chain], b)), ...);
+    ((sum[Chain] = typeflow::cpu_kernels::fma(a, sum[Chain], b)), ...);
   const V total = (sum[Chain] + ...);
   *result = total.get(0);
   return 2.0 * static_cast<double>(rounds) * sizeof...(Chain) * V::size;

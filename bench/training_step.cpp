@@ -22,8 +22,8 @@ constexpr int batch = 100;
 constexpr void softmax_regression(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
   auto y = tf::placeholder<float, tf::batch, 10>(g, "y");
-  auto W = tf::variable<float, 784, 10>(g, "W", tf::zeros);
-  auto b = tf::variable<float, 10>(g, "b", tf::zeros);
+  auto W = tf::variable<float, 784, 10>(g, "W", tf::zeros());
+  auto b = tf::variable<float, 10>(g, "b", tf::zeros());
   auto loss = mean(softmax_cross_entropy(matmul(x, W) + b, y)).named("loss");
   tf::GradientDescent{.rate = 0.5f}.minimize(loss).named("train");
 }

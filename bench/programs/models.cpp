@@ -54,8 +54,8 @@ struct mlp {
 template <int Size, int In, int Out>
 constexpr auto conv(tf::Graph& g, tf::Label name, const auto& x) {
   const tf::Scope in(g, name);
-  auto W = tf::variable<float, Size, Size, In, Out>(g, "W", tf::truncated_normal(0.05));
-  auto b = tf::variable<float, Out>(g, "b", tf::zeros);
+  auto W = tf::variable<float, Size, Size, In, Out>(g, "W", tf::truncated_normal(0, 0.05));
+  auto b = tf::variable<float, Out>(g, "b", tf::zeros());
   return relu(conv2d(x, W) + b);
 }
 

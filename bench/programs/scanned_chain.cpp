@@ -26,23 +26,23 @@ constexpr auto block(const auto& h, const auto& W1, const auto& b1, const auto& 
 }
 
 constexpr void model(tf::Graph& g) {
-  const auto initializer = tf::truncated_normal(0.01);
+  const auto initializer = tf::truncated_normal(0, 0.01);
   auto x = tf::placeholder<float, rows, width>(g, "x");
 #if FORM == 0
   auto h = tf::Expr<float, tf::Shape<rows, width>>(x);
   for (int i = 0; i < BLOCKS; ++i) {
     tf::Scope in(g, "block", i);
     auto W1 = tf::variable<float, width, width>(g, "W1", initializer);
-    auto b1 = tf::variable<float, width>(g, "b1", tf::zeros);
+    auto b1 = tf::variable<float, width>(g, "b1", tf::zeros());
     auto W2 = tf::variable<float, width, width>(g, "W2", initializer);
-    auto b2 = tf::variable<float, width>(g, "b2", tf::zeros);
+    auto b2 = tf::variable<float, width>(g, "b2", tf::zeros());
     h = block(h, W1, b1, W2, b2);
   }
 #else
   auto W1 = tf::variable<float, BLOCKS, width, width>(g, "W1", initializer);
-  auto b1 = tf::variable<float, BLOCKS, width>(g, "b1", tf::zeros);
+  auto b1 = tf::variable<float, BLOCKS, width>(g, "b1", tf::zeros());
   auto W2 = tf::variable<float, BLOCKS, width, width>(g, "W2", initializer);
-  auto b2 = tf::variable<float, BLOCKS, width>(g, "b2", tf::zeros);
+  auto b2 = tf::variable<float, BLOCKS, width>(g, "b2", tf::zeros());
 #if FORM == 1
   auto h = fold_left(
       [](auto h, auto w) { return std::apply([&](auto... part) { return block(h, part...); }, w); },

@@ -11,8 +11,8 @@ namespace tf = typeflow;
 constexpr void softmax_regression(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 784>(g, "x");
   auto y = placeholder<float, tf::batch, 10>(g, "y");
-  auto W = variable<float, 784, 10>(g, "W", tf::zeros);
-  auto b = variable<float, 10>(g, "b", tf::zeros);
+  auto W = variable<float, 784, 10>(g, "W", tf::zeros());
+  auto b = variable<float, 10>(g, "b", tf::zeros());
   auto logits = (matmul(x, W) + b).named("logits");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
   mean(cast<float>(equal(argmax<1>(logits), argmax<1>(y)))).named("accuracy");

@@ -8,7 +8,7 @@
 #include "typeflow/cpu/ops/conv_filter_gradient.hpp"
 #include "typeflow/cpu/product_loops.hpp"
 
-namespace typeflow::simd {
+namespace typeflow::cpu_kernels {
 
 template class ProductLoops<float, DefaultArch>;
 template class ProductLoops<double, DefaultArch>;
@@ -19,4 +19,4 @@ template class WindowProduct<double, DefaultArch, true>;
 template class FilterProduct<float, DefaultArch>;
 template class FilterProduct<double, DefaultArch>;
 
-}  // namespace typeflow::simd
+}  // namespace typeflow::cpu_kernels

@@ -5,6 +5,7 @@
 #include "typeflow/core/compiled_once.hpp"
 
 #include "typeflow/saving/checkpoints.ipp"
+#include "typeflow/saving/cost_models.ipp"
 #include "typeflow/saving/extras.ipp"
 #include "typeflow/saving/kernels.ipp"
 #include "typeflow/saving/load.ipp"

@@ -6,11 +6,12 @@
 #include "typeflow/images.hpp"
 
 inline constexpr Row images_rows[] = {
-    row<ops::ResizeAxis>(
-        "resize", "resize<height, width, options>(x)", "(N,H,W,C) -> (N,height,width,C)",
-        "images of another size; bilinear with half-pixel centres by default; `tf::Resize` selects "
-        "nearest, bicubic or area, and legacy or align_corners",
-        {.types = "floating; nearest: any"}),
+    row<ops::ResizeAxis>("resize", "resize<height, width, options>(x)",
+                         "(N,H,W,C) -> (N,height,width,C)",
+                         "images of another size; bilinear with half-pixel centres by default; "
+                         "`tf::ResizeOptions` selects "
+                         "nearest, bicubic or area, and legacy or align_corners",
+                         {.types = "floating; nearest: any"}),
     row<ops::Slice, ops::Pad>(
         "crop_or_pad", "crop_or_pad<height, width>(x)", "(N,H,W,C) -> (N,height,width,C)",
         "images of another size about the same centre, cropped or padded with zeros",
@@ -25,7 +26,7 @@ inline constexpr Row images_rows[] = {
         "crop_and_resize", "crop_and_resize<height, width, options>(x, boxes, box_indices)",
         "(N,H,W,C) x (B,4) x (B) -> (B,height,width,C)",
         "boxes (y1, x1, y2, x2) in [0, 1], cut out of images and resized; bilinear, or nearest by "
-        "`tf::CropAndResize`",
+        "`tf::CropAndResizeOptions`",
         {.types = "floating; box_indices: integers"}),
     row<ops::NonMaxSuppression>("non_max_suppression", "non_max_suppression<most>(boxes, scores)",
                                 "(B,4) x (B) -> (most), ()",

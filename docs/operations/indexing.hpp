@@ -8,10 +8,11 @@ inline constexpr Row indexing_rows[] = {
         "gather", "gather(x, i)", "(N,R...) x (I...) -> (I...,R...)",
         "the rows of x at the indices i; Error if one is not in [0, N)",
         {.types = "any", .sparse = true}),
-    row<ops::Gather, ops::ScatterSum>(
-        "gather", "gather<1>(x, i)", "(B,N,R...) x (B,I...) -> (B,I...,R...)",
-        "the same for each position of the leading axes", {.types = "any"}),
-    row<ops::Gather, ops::ScatterSum>("take", "take<axis>(x, i)",
+    row<ops::Gather, ops::ScatterSum>("gather", "gather<tf::GatherOptions{.batch_dims = 1}>(x, i)",
+                                      "(B,N,R...) x (B,I...) -> (B,I...,R...)",
+                                      "the same for each position of the leading axes; also .axis",
+                                      {.types = "any"}),
+    row<ops::Gather, ops::ScatterSum>("gather", "gather<axis>(x, i)",
                                       "(P...,N,R...) x (I...) -> (P...,I...,R...)",
                                       "the slices of x at the indices i along an axis; all leading "
                                       "positions use the same indices",

@@ -42,13 +42,6 @@ inline constexpr Row losses_rows[] = {
         "log_loss", "log_loss(predictions, labels, weights, {.epsilon = 1e-7})",
         "(B,...) x (B,...) -> ()", "-label log(p + epsilon) - (1 - label) log(1 - p + epsilon)",
         {.types = "floating"}),
-    row<ops::Softplus, ops::Select, ops::Mul>(
-        "sigmoid_cross_entropy", "sigmoid_cross_entropy(logits, labels)", "(S) x (S) -> (S)",
-        "label softplus(-x) + (1 - label) softplus(x)", {.types = "floating"}),
-    row<ops::Softplus, ops::Select, ops::Mul>(
-        "weighted_cross_entropy", "weighted_cross_entropy(logits, labels, pos_weight)",
-        "(S) x (S) -> (S)", "pos_weight label softplus(-x) + (1 - label) softplus(x)",
-        {.types = "floating"}),
     row<ops::Softplus, ops::Select, ops::Mul, ops::Sum>(
         "sigmoid_cross_entropy_loss",
         "sigmoid_cross_entropy_loss(logits, labels, weights, {.label_smoothing = 0})",

@@ -20,10 +20,18 @@ inline constexpr Row nn_rows[] = {
         "(..,N) x (..) -> (..)",
         "-log_softmax(logits)[class]; NaN if the class is not in [0, N); classes broadcast",
         {.types = "floating; classes: integers"}),
+    row<ops::Softplus, ops::Select, ops::Mul>(
+        "sigmoid_cross_entropy", "sigmoid_cross_entropy(logits, labels)", "(S) x (S) -> (S)",
+        "label softplus(-x) + (1 - label) softplus(x)", {.types = "floating"}),
+    row<ops::Softplus, ops::Select, ops::Mul>(
+        "weighted_cross_entropy", "weighted_cross_entropy(logits, labels, pos_weight)",
+        "(S) x (S) -> (S)", "pos_weight label softplus(-x) + (1 - label) softplus(x)",
+        {.types = "floating"}),
     row<ops::MaxPool, ops::MaxPoolGradient, ops::MaxPoolSelect>(
         "max_pool", "max_pool<size, stride>(x)", "(N,H,W,C) -> (N,H',W',C)",
         "the largest element of each window; NaN if any is NaN; gradients go to the first among "
-        "equals; also max_pool<tf::Pool2d{...}>(x), and tf::Pool1d, tf::Pool3d for lines and "
+        "equals; also max_pool<tf::PoolOptions<2>{...}>(x), and tf::PoolOptions<1>, "
+        "tf::PoolOptions<3> for lines and "
         "volumes",
         {.types = "real"}),
     row<ops::MaxPoolArgmax, ops::MaxPool, ops::MaxPoolGradient, ops::MaxPoolSelect>(
@@ -34,15 +42,17 @@ inline constexpr Row nn_rows[] = {
         {.types = "real", .gradient = Gradient::any_order}),
     row<ops::AvgPool, ops::AvgPoolGradient>(
         "avg_pool", "avg_pool<size, stride>(x)", "(N,H,W,C) -> (N,H',W',C)",
-        "the mean of each window, without padding; also avg_pool<tf::Pool2d{...}>(x), and "
-        "tf::Pool1d, tf::Pool3d for lines and volumes; for the whole image use mean<1, 2>(x)"),
+        "the mean of each window, without padding; also avg_pool<tf::PoolOptions<2>{...}>(x), and "
+        "tf::PoolOptions<1>, tf::PoolOptions<3> for lines and volumes; for the whole image use "
+        "mean<1, 2>(x)"),
     row<ops::Div, ops::WindowSum>(
         "lrn", "lrn(x, {.depth_radius = r})", "(..,C) -> (..,C)",
         "x / (bias + alpha * sum of x^2 from r channels before to r channels after)^beta",
         {.types = "floating"}),
     row<ops::DepthwiseConv, ops::DepthwiseInputGradient, ops::DepthwiseFilterGradient>(
         "depthwise_conv2d", "depthwise_conv2d(x, w)", "(N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)",
-        "each channel convolved with its own M filters; depthwise_conv2d<tf::Conv2d{...}>(x, w) "
+        "each channel convolved with its own M filters; "
+        "depthwise_conv2d<tf::ConvOptions<2>{...}>(x, w) "
         "sets strides, padding and dilations"),
     row<ops::Conv, ops::DepthwiseConv, ops::DepthwiseInputGradient, ops::DepthwiseFilterGradient,
         ops::ConvInputGradient, ops::ConvFilterGradient>(

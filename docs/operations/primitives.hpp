@@ -30,7 +30,7 @@ inline constexpr Row primitives_rows[] = {
     row<ops::NextIteration>("next_iteration", "primitives::next_iteration(x)", "(S) -> (S)",
                             "x in the next iteration",
                             {.types = "any", .gradient = Gradient::any_order}),
-    row<ops::Leave>("leave", "primitives::leave(x)", "(S) -> (S)",
-                    "x of the last iteration, outside the frame",
-                    {.types = "any", .gradient = Gradient::any_order}),
+    row<ops::Exit>("exit", "primitives::exit(x)", "(S) -> (S)",
+                   "x of the last iteration, outside the frame",
+                   {.types = "any", .gradient = Gradient::any_order}),
 };

@@ -37,11 +37,11 @@ enum class Gradient : std::uint8_t {
 
 /// What becomes of the operation in a program.
 enum class Compiled : std::uint8_t {
-  nothing,    ///< memory and numbers that are there anyway
-  fused,      ///< part of a kernel, with its neighbours
-  product,    ///< a matrix product, with what follows it
-  window,     ///< nothing, if kernels can read its operand in place; else a kernel of its own
-  own_kernel  ///< a kernel of its own
+  nothing,       ///< memory and numbers that are there anyway
+  fused,         ///< part of a kernel, with its neighbours
+  product,       ///< a matrix product, with what follows it
+  strided_view,  ///< nothing, if kernels can read its operand in place; else a kernel of its own
+  own_kernel     ///< a kernel of its own
 };
 
 /// What a row says of itself.
@@ -152,7 +152,7 @@ constexpr bool has_gradient(const Row& row) {
 constexpr Compiled compiled(const Record& record) {
   switch (record.op->kind) {
     case Kind::custom:
-      return record.op->moves ? Compiled::window : Compiled::own_kernel;
+      return record.op->moves ? Compiled::strided_view : Compiled::own_kernel;
     case Kind::update:
     case Kind::control:
     case Kind::primitive:

@@ -27,12 +27,14 @@ inline constexpr Row shape_rows[] = {
                                       "channels become blocks of pixels", {.types = "any"}),
     row<ops::Transpose, ops::Pad, ops::Slice, ops::Reshape>(
         "space_to_batch", "space_to_batch<b, b>(x)", "(N,H,W,C) -> (N*b*b,H/b,W/b,C)",
-        "blocks of pixels become batch elements; tf::SpaceToBatch<2>{.block, .paddings} pads with "
+        "blocks of pixels become batch elements; tf::SpaceToBatchOptions<2>{.block, .paddings} "
+        "pads with "
         "zeros first",
         {.types = "any"}),
     row<ops::Transpose, ops::Pad, ops::Slice, ops::Reshape>(
         "batch_to_space", "batch_to_space<b, b>(x)", "(N*b*b,H,W,C) -> (N,H*b,W*b,C)",
-        "the inverse of space_to_batch; tf::BatchToSpace<2>{.block, .crops} crops afterwards",
+        "the inverse of space_to_batch; tf::BatchToSpaceOptions<2>{.block, .crops} crops "
+        "afterwards",
         {.types = "any"}),
     // Parts.
     row<ops::Slice, ops::Pad, ops::Reverse, ops::Reshape>(
@@ -65,10 +67,10 @@ inline constexpr Row shape_rows[] = {
         "(A) -> (before+A+after)", "x with borders that mirror it; also tf::Mirror::symmetric",
         {.types = "any"}),
     // From nothing but a shape.
-    row<ops::Constant, ops::BroadcastTo>("zeros_tensor", "zeros_tensor<T, D...>(g)", "-> (D...)",
-                                         "zeros", {.infallible = "every shape has zeros"}),
-    row<ops::Constant, ops::BroadcastTo>("ones_tensor", "ones_tensor<T, D...>(g)", "-> (D...)",
-                                         "ones", {.infallible = "every shape has ones"}),
+    row<ops::Constant, ops::BroadcastTo>("zeros", "zeros<T, D...>(g)", "-> (D...)", "zeros",
+                                         {.infallible = "every shape has zeros"}),
+    row<ops::Constant, ops::BroadcastTo>("ones", "ones<T, D...>(g)", "-> (D...)", "ones",
+                                         {.infallible = "every shape has ones"}),
     row<ops::BroadcastTo, ops::Constant>(
         "zeros_like", "zeros_like(x)", "(S) -> (S)", "zeros of the type and shape of x",
         {.gradient = Gradient::nothing, .infallible = "every tensor has a type and a shape"}),

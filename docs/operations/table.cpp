@@ -44,8 +44,8 @@ std::string_view text_of(docs::Compiled compiled) {
       return "fused";
     case docs::Compiled::product:
       return "product";
-    case docs::Compiled::window:
-      return "window";
+    case docs::Compiled::strided_view:
+      return "view";
     case docs::Compiled::own_kernel:
       return "own";
     default:
@@ -97,7 +97,7 @@ void print_header() {
       "\n"
       "- *fused*: one kernel together with neighbouring operations.\n"
       "- *product*: a matrix product or convolution, with the operations that follow on its tile.\n"
-      "- *window*: none if all readers are fused and can read the operand in place; else its own.\n"
+      "- *view*: none if all readers are fused and can read the operand in place; else its own.\n"
       "- *own*: a kernel of its own.\n"
       "- *none*: nothing has to be computed.\n"
       "\n"

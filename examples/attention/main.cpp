@@ -37,7 +37,7 @@ constexpr void recall(tf::Graph& g) {
   auto rate = placeholder<float>(g, "rate", 2.0f);
 
   const auto table = [&](tf::Label name) {
-    return variable<float, kinds, width>(g, name, tf::truncated_normal(0.3));
+    return variable<float, kinds, width>(g, name, tf::truncated_normal(0, 0.3));
   };
   auto k = embedding_lookup(table("keys/table"), keys);        // (batch,time,32)
   auto v = embedding_lookup(table("values/table"), values);    // (batch,time,32)

@@ -68,7 +68,7 @@ constexpr void census(tf::Graph& g) {
   auto ids = string_to_hash_bucket_fast(words, buckets);       // (batch,8)
   auto pair_ids = string_to_hash_bucket_fast(pairs, buckets);  // (batch,3)
 
-  auto weights = variable<float, buckets>(g, "wide/W", tf::zeros);
+  auto weights = variable<float, buckets>(g, "wide/W", tf::zeros());
   auto wide = sum<1>(embedding_lookup(weights, concat<1>(ids, pair_ids)));
   auto vectors = variable<float, buckets, width>(g, "vectors", tf::uniform(-0.1, 0.1));
   auto rows = reshape<tf::batch, 8 * width>(embedding_lookup(vectors, ids));

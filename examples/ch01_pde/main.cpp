@@ -56,8 +56,8 @@ constexpr auto laplace(auto u) {
 constexpr void pond(tf::Graph& g) {
   auto eps = placeholder<float>(g, "eps", static_cast<float>(time_step));
   auto decay = placeholder<float>(g, "damping", static_cast<float>(damping));
-  auto U = variable<float, side, side>(g, "U", tf::zeros);
-  auto Ut = variable<float, side, side>(g, "Ut", tf::zeros);
+  auto U = variable<float, side, side>(g, "U", tf::zeros());
+  auto Ut = variable<float, side, side>(g, "Ut", tf::zeros());
   // A variable's name means its value at the start of the run, so both steps see the old pond.
   group(assign(U, U + eps * Ut), assign(Ut, Ut + eps * (laplace(U) - decay * Ut))).named("step");
   clip_by_value(U, -0.1f, 0.1f).named("picture");

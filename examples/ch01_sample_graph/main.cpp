@@ -19,7 +19,7 @@ namespace tf = typeflow;
 constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, 1, 784>(g, "x");
   auto W = tf::variable<float, 784, 100>(g, "W", tf::uniform(-1, 1));
-  auto b = tf::variable<float, 100>(g, "b", tf::zeros);
+  auto b = tf::variable<float, 100>(g, "b", tf::zeros());
   auto hidden = relu(matmul(x, W) + b);  // (1,784) x (784,100) -> (1,100)
   mean(square(hidden)).named("cost");
 }

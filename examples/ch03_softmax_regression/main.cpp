@@ -23,8 +23,8 @@ constexpr void softmax_regression(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 784>(g, "x");
   auto y = placeholder<float, tf::batch, 10>(g, "y");
   auto rate = placeholder<float>(g, "rate", 0.5f);
-  auto W = variable<float, 784, 10>(g, "W", tf::zeros);
-  auto b = variable<float, 10>(g, "b", tf::zeros);
+  auto W = variable<float, 784, 10>(g, "W", tf::zeros());
+  auto b = variable<float, 10>(g, "b", tf::zeros());
   auto logits = (matmul(x, W) + b).named("logits");  // (batch,10)
   auto prediction = argmax<1>(logits).named("prediction");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");

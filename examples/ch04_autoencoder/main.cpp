@@ -35,7 +35,7 @@ constexpr void autoencoder(tf::Graph& g) {
   auto noise = random_normal<float, 784>(g, "noise");  // one for the batch, as in the book
   auto hidden = softplus(dense<200>(g, "encoder", x + 0.01f * noise)).named("hidden");
   auto reconstruction =
-      dense<784>(g, "decoder", hidden, {.weights = tf::zeros}).named("reconstruction");
+      dense<784>(g, "decoder", hidden, {.weights = tf::zeros()}).named("reconstruction");
   auto cost = (0.5f * sum(square(reconstruction - x))).named("cost");
   tf::Adam{.rate = rate}.minimize(cost).named("train");
 }

@@ -24,9 +24,9 @@ constexpr void mlp(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 784>(g, "x");
   auto y = placeholder<float, tf::batch, 10>(g, "y");
   auto rate = placeholder<float>(g, "rate", 0.3f);
-  auto hidden = relu(dense<300>(g, "hidden", x, {.weights = tf::truncated_normal(0.1)}));
+  auto hidden = relu(dense<300>(g, "hidden", x, {.weights = tf::truncated_normal(0, 0.1)}));
   // An inference session leaves it out.
-  auto logits = dense<10>(g, "output", dropout(hidden, {.keep = 0.75}), {.weights = tf::zeros});
+  auto logits = dense<10>(g, "output", dropout(hidden, {.keep = 0.75}), {.weights = tf::zeros()});
   auto prediction = argmax<1>(logits).named("prediction");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
   mean(cast<float>(equal(prediction, argmax<1>(y)))).named("accuracy");

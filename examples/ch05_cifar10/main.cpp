@@ -7,6 +7,8 @@
 //   ch05_cifar10 --data DIR    DIR, or DIR/cifar-10-batches-bin, has the six files of CIFAR-10's
 //                              binary version
 //   ch05_cifar10               takes TYPEFLOW_DATA, otherwise trains on drawn shapes
+//   ch05_cifar10 --queue       16 threads crop and change images, and put them into a queue that
+//                              shuffles them, as the book's program does. Batches of 128 only
 
 #include <algorithm>
 #include <array>
@@ -16,8 +18,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 #include <random>
 #include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -26,6 +30,7 @@
 #include <typeflow/images.hpp>
 #include <typeflow/losses.hpp>
 #include <typeflow/pooling.hpp>
+#include <typeflow/queues.hpp>
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
@@ -42,32 +47,54 @@ constexpr auto look(tf::Graph& g, const auto& bytes) {
   return per_image_standardization(random_contrast(random_brightness(part, 63), 0.2, 1.8));
 }
 
-constexpr void cifar_net(tf::Graph& g) {
+/// The net for parts of images.  // (N,24,24,3), (N)
+constexpr void net(tf::Graph& g, const auto& parts, const auto& labels) {
   constexpr tf::LrnOptions lrn_options = {
       .depth_radius = 4, .bias = 1, .alpha = 0.001 / 9, .beta = 0.75};
-  auto images = placeholder<std::uint8_t, tf::batch, 32, 32, 3>(g, "images");
-  auto labels = placeholder<std::int32_t, tf::batch>(g, "labels");
   auto rate = placeholder<float>(g, "rate", 0.001f);
 
-  auto c1 = conv2d<64, 5>(g, "conv1", look(g, images),
-                          {.weights = tf::truncated_normal(0.05), .activation = tf::relu});
-  auto n1 = lrn(max_pool<3, 2>(c1), lrn_options);  // (batch,12,12,64)
+  auto c1 = conv2d<64, 5>(g, "conv1", parts,
+                          {.weights = tf::truncated_normal(0, 0.05), .activation = tf::relu});
+  auto n1 = lrn(max_pool<3, 2>(c1), lrn_options);  // (N,12,12,64)
   auto c2 = conv2d<64, 5>(
       g, "conv2", n1,
-      {.weights = tf::truncated_normal(0.05), .bias = tf::filled(0.1), .activation = tf::relu});
-  auto p2 = max_pool<3, 2>(lrn(c2, lrn_options));  // (batch,6,6,64)
+      {.weights = tf::truncated_normal(0, 0.05), .bias = tf::filled(0.1), .activation = tf::relu});
+  auto p2 = max_pool<3, 2>(lrn(c2, lrn_options));  // (N,6,6,64)
 
-  constexpr tf::LayerOptions local = {.weights = tf::truncated_normal(0.04),
+  constexpr tf::LayerOptions local = {.weights = tf::truncated_normal(0, 0.04),
                                       .bias = tf::filled(0.1),
                                       .regularizer = tf::l2_regularizer(0.004),
                                       .activation = tf::relu};
   auto h4 = dense<192>(g, "local4", dense<384>(g, "local3", flatten(p2), local), local);
-  auto logits = dense<10>(g, "softmax", h4, {.weights = tf::truncated_normal(1.0 / 192)});
+  auto logits = dense<10>(g, "softmax", h4, {.weights = tf::truncated_normal(0, 1.0 / 192)});
 
   argmax<1>(logits).named("prediction");
   g.add_loss(mean(softmax_cross_entropy(logits, labels)));
   auto loss = tf::total_loss(g).named("loss");  // with the regularisers' losses
   tf::Adam{.rate = rate}.minimize(loss).named("train");
+}
+
+constexpr void cifar_net(tf::Graph& g) {
+  auto images = placeholder<std::uint8_t, tf::batch, 32, 32, 3>(g, "images");
+  auto labels = placeholder<std::int32_t, tf::batch>(g, "labels");
+  net(g, look(g, images), labels);
+}
+
+// The same from a queue, with the book's sizes: the least number of elements that it mixes, and
+// room for three batches more.
+constexpr std::int64_t queue_batch = 128;
+using Parts =
+    tf::Queue<tf::Shuffle{.capacity = 20'000 + 3 * queue_batch, .min_after_dequeue = 20'000},
+              tf::Item<float, 24, 24, 3>, tf::Item<std::int32_t>>;
+
+constexpr void fill_queue(tf::Graph& g) {
+  auto images = placeholder<std::uint8_t, tf::batch, 32, 32, 3>(g, "images");
+  auto labels = placeholder<std::int32_t, tf::batch>(g, "labels");
+  enqueue_many(tf::queue<Parts>(g, "parts"), look(g, images), labels).named("enqueue");
+}
+constexpr void queued_net(tf::Graph& g) {
+  const auto [parts, labels] = dequeue_many<queue_batch>(tf::queue<Parts>(g, "parts"));
+  net(g, parts, labels);
 }
 
 /// Shapes with random places, sizes and colours, one shape for each class: a substitute for
@@ -146,22 +173,67 @@ double accuracy(tf::Variables& variables, const tf::Cifar10Images& test) {
   return static_cast<double>(right) / static_cast<double>(test.size());
 }
 
-void train(const examples::Options& options) {
-  const tf::Cifar10 data = load(options);
-  tf::Variables variables;
+/// Batches of the training images, for one thread or several.
+class Reader {
+ public:
+  Reader(const tf::Cifar10Images& from, std::int64_t batch, std::uint64_t seed)
+      : from_(from), sampler_(from.size(), {.size = batch, .seed = seed}) {}
+
+  void read(std::vector<std::uint8_t>& images, std::vector<std::int32_t>& labels) {
+    const std::lock_guard lock(mutex_);
+    const auto rows = sampler_.next();
+    tf::copy_rows<std::uint8_t>(from_.images, tf::Cifar10Images::image_size, rows, images);
+    tf::copy_rows<std::int32_t>(from_.labels, 1, rows, labels);
+  }
+
+ private:
+  const tf::Cifar10Images& from_;
+  tf::BatchSampler sampler_;
+  std::mutex mutex_;
+};
+
+void train_on_feeds(const examples::Options& options, tf::Variables& variables,
+                    const tf::Cifar10Images& images_of) {
   tf::Session<cifar_net> session(variables, {.seed = options.seed});
-  tf::BatchSampler sampler(data.train.size(), {.size = options.batch, .seed = options.seed});
+  Reader reader(images_of, options.batch, options.seed);
   std::vector<std::uint8_t> images;
   std::vector<std::int32_t> labels;
   const auto next = [&] {
-    const auto rows = sampler.next();
-    tf::copy_rows<std::uint8_t>(data.train.images, tf::Cifar10Images::image_size, rows, images);
-    tf::copy_rows<std::int32_t>(data.train.labels, 1, rows, labels);
+    reader.read(images, labels);
     return std::tuple(tf::feed<"images">(images), tf::feed<"labels">(labels),
                       tf::feed<"rate">(options.rate));
   };
-  const auto start = std::chrono::steady_clock::now();
   tf::fit(session, next, {.steps_per_epoch = options.steps, .batch_size = options.batch});
+}
+
+void train_on_queue(const examples::Options& options, tf::Variables& variables,
+                    const tf::Cifar10Images& images_of) {
+  if (options.batch != queue_batch) {
+    throw tf::Error("--queue", "--batch " + std::to_string(queue_batch),
+                    "--batch " + std::to_string(options.batch));
+  }
+  tf::Session<fill_queue> filling(variables, {.seed = options.seed, .threads = 1});
+  tf::Session<queued_net> session(variables, {.seed = options.seed});
+  Reader reader(images_of, 16, options.seed);
+  tf::Coordinator coordinator;
+  tf::QueueRunner runner(variables.resource<Parts>("parts"), 16, [&] {
+    thread_local std::vector<std::uint8_t> images;
+    thread_local std::vector<std::int32_t> labels;
+    reader.read(images, labels);
+    filling.run<"enqueue">(tf::feed<"images">(images), tf::feed<"labels">(labels));
+  });
+  runner.start(coordinator);
+  const auto next = [&] { return std::tuple(tf::feed<"rate">(options.rate)); };
+  tf::fit(session, next, {.steps_per_epoch = options.steps, .batch_size = options.batch});
+  coordinator.request_stop();
+  coordinator.join();
+}
+
+void train(const examples::Options& options) {
+  const tf::Cifar10 data = load(options);
+  tf::Variables variables;
+  const auto start = std::chrono::steady_clock::now();
+  (options.queue ? train_on_queue : train_on_feeds)(options, variables, data.train);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -185,6 +257,7 @@ int main(int argc, char** argv) {
                                 .steps = 3000,
                                 .batch = 128,
                                 .rate = 0.001f,
-                                .output = "filters.png"},
+                                .output = "filters.png",
+                                .queue_help = "16 threads fill a queue, which shuffles"},
                                train);
 }

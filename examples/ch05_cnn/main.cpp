@@ -23,7 +23,7 @@
 namespace tf = typeflow;
 
 constexpr void cnn(tf::Graph& g) {
-  constexpr auto weights = tf::truncated_normal(0.1);
+  constexpr auto weights = tf::truncated_normal(0, 0.1);
   constexpr auto biases = tf::filled(0.1);
   auto x = placeholder<float, tf::batch, 784>(g, "x");
   auto y = placeholder<float, tf::batch, 10>(g, "y");

@@ -56,8 +56,8 @@ constexpr void skip_gram(tf::Graph& g) {
   auto contexts = placeholder<std::int32_t, tf::batch>(g, "contexts");
   auto rate = placeholder<float>(g, "rate", 1.0f);
   auto vectors = variable<float, vocabulary, width>(g, "vectors", tf::uniform(-1, 1));
-  auto weights = variable<float, vocabulary, width>(g, "nce/W", tf::truncated_normal(deviation));
-  auto biases = variable<float, vocabulary>(g, "nce/b", tf::zeros);
+  auto weights = variable<float, vocabulary, width>(g, "nce/W", tf::truncated_normal(0, deviation));
+  auto biases = variable<float, vocabulary>(g, "nce/b", tf::zeros());
   auto rows = embedding_lookup(vectors, words);  // (batch,128)
   auto loss = mean(nce_loss<64>(weights, biases, contexts, rows)).named("loss");
   tf::GradientDescent{.rate = rate}.minimize(loss).named("train");

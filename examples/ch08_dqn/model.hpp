@@ -40,8 +40,8 @@ struct DqnSettings {
 constexpr float discount = 0.99f;
 
 template <ConvSize Size>
-inline constexpr tf::Conv2d windows{.strides = {Size.stride, Size.stride},
-                                    .padding = tf::Padding::valid};
+inline constexpr tf::ConvOptions<2> windows{.strides = {Size.stride, Size.stride},
+                                            .padding = tf::Padding::valid};
 
 /// The Q of every action for pictures. // (batch,7,7,3) -> (batch,4)
 template <DqnSettings S>
@@ -50,18 +50,16 @@ constexpr auto q_net(tf::Graph& g, tf::Label name) {
   constexpr tf::LayerOptions options = {.use_bias = false, .activation = tf::relu};
   constexpr tf::LayerOptions last = {.weights = S.last_weights, .use_bias = false};
   tf::Scope in(g, name);
-  tf::Conv2dLayer<3, L[0].filters, L[0].kernel, windows<L[0]>> conv1(g, "conv1", options);
-  tf::Conv2dLayer<L[0].filters, L[1].filters, L[1].kernel, windows<L[1]>> conv2(g, "conv2",
-                                                                                options);
-  tf::Conv2dLayer<L[1].filters, L[2].filters, L[2].kernel, windows<L[2]>> conv3(g, "conv3",
-                                                                                options);
-  tf::Conv2dLayer<L[2].filters, L[3].filters, L[3].kernel, windows<L[3]>> conv4(g, "conv4",
-                                                                                options);
+  tf::Conv2d<3, L[0].filters, L[0].kernel, windows<L[0]>> conv1(g, "conv1", options);
+  tf::Conv2d<L[0].filters, L[1].filters, L[1].kernel, windows<L[1]>> conv2(g, "conv2", options);
+  tf::Conv2d<L[1].filters, L[2].filters, L[2].kernel, windows<L[2]>> conv3(g, "conv3", options);
+  tf::Conv2d<L[2].filters, L[3].filters, L[3].kernel, windows<L[3]>> conv4(g, "conv4", options);
   tf::Dense<L[3].filters / 2, GridWorld::actions> advantage(g, "advantage", last);
   tf::Dense<L[3].filters / 2, 1> value(g, "value", last);
   return [=](auto picture) {
     constexpr int side = GridWorld::picture_side * S.cell;
-    auto pixels = tf::resize<side, side, tf::Resize{.method = tf::Interpolation::nearest}>(picture);
+    auto pixels =
+        tf::resize<side, side, tf::ResizeOptions{.method = tf::Interpolation::nearest}>(picture);
     auto x = cast<float>(pixels) * (S.white / 255.0f);
     auto [for_advantage, for_value] = split<2, 1>(flatten(conv4(conv3(conv2(conv1(x))))));
     auto advantages = advantage(for_advantage);
@@ -84,9 +82,10 @@ constexpr void dqn(tf::Graph& g) {
   auto q = online(before);
   argmax<1>(q).named("best");
   // The online net chooses the best next action, the target net values it.
-  auto then = gather<1>(target(after), argmax<1>(online(after)));
+  auto then = gather<tf::GatherOptions{.batch_dims = 1}>(target(after), argmax<1>(online(after)));
   auto goal = stop_gradient(reward + discount * then);
-  auto loss = mean(square(goal - gather<1>(q, action))).named("loss");
+  auto loss =
+      mean(square(goal - gather<tf::GatherOptions{.batch_dims = 1}>(q, action))).named("loss");
   tf::Adam{.rate = rate}.minimize(loss, g.trainable("online")).named("train");
   tf::blend(g.variables("target"), g.variables("online"), follow).named("move_target");
 }

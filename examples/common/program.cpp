@@ -48,6 +48,7 @@ void read_command_line(int argc, char** argv, const char* title, Options& option
     options.size = options.sizes.front();
     app.add_option("--size", options.size, "of the model")->check(CLI::IsMember(options.sizes));
   }
+  if (options.queue_help != nullptr) app.add_flag("--queue", options.queue, options.queue_help);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

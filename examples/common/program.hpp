@@ -40,6 +40,8 @@ struct Options {
   std::string output{};              ///< the PNG file that the program writes, if any
   std::vector<std::string> sizes{};  ///< values of --size; the first is the default
   std::string size{};                ///< one of them
+  const char* queue_help = nullptr;  ///< what --queue does
+  bool queue = false;                ///< --queue was given
 };
 
 /// main() of an example: reads the command line, then calls `train` with the settings. Returns 1

@@ -43,8 +43,8 @@ constexpr void reader(tf::Graph& g) {
   auto rate = placeholder<float>(g, "rate", 0.1f);
 
   auto W = variable<float, height, window, 1, features>(g, "window/W");
-  auto b = variable<float, features>(g, "window/b", tf::zeros);
-  constexpr tf::Conv2d options{.strides = {1, stride}, .padding = tf::Padding::valid};
+  auto b = variable<float, features>(g, "window/b", tf::zeros());
+  constexpr tf::ConvOptions<2> options{.strides = {1, stride}, .padding = tf::Padding::valid};
   auto seen = relu(conv2d<options>(lines, W) + b);  // (batch,1,25,96)
   auto rows = dense<11>(g, "classes", reshape<tf::batch * places, features>(seen));
   auto logits = transpose<1, 0, 2>(reshape<tf::batch, places, 11>(rows));  // (25,batch,11)

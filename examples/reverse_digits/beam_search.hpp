@@ -56,7 +56,7 @@ constexpr Beams<Samples, Width> first_beams(tf::Graph& g, std::int32_t first) {
   const auto is_first = equal(tf::range<std::int32_t, Width>(g, 0, 1), 0);
   const auto one_row = sure(is_first);
   return {tf::fill<Samples, Width>(tf::constant<std::int32_t>(g, first)),
-          tf::broadcast_to<Samples, Width>(one_row), tf::zeros_tensor<float, Samples, Width>(g),
+          tf::broadcast_to<Samples, Width>(one_row), tf::zeros<float, Samples, Width>(g),
           tf::fill<Samples, Width>(tf::constant<bool>(g, false))};
 }
 
@@ -78,9 +78,11 @@ constexpr auto grow(const Beams<Samples, Width>& beams,
   const auto best = tf::top_k<Width>(tf::reshape<Samples, Width * Words>(scores));
   const auto from = floordiv(best.indices, static_cast<std::int32_t>(Words));
   const auto word = best.indices - from * static_cast<std::int32_t>(Words);
-  const Beams<Samples, Width> grown{
-      word, tf::gather<1>(tf::reshape<Samples, Width * Words>(sums), best.indices),
-      tf::gather<1>(lengths, from), equal(word, end)};
+  const Beams<Samples, Width> grown{word,
+                                    tf::gather<tf::GatherOptions{.batch_dims = 1}>(
+                                        tf::reshape<Samples, Width * Words>(sums), best.indices),
+                                    tf::gather<tf::GatherOptions{.batch_dims = 1}>(lengths, from),
+                                    equal(word, end)};
   return std::pair{grown, from};
 }
 
@@ -116,8 +118,9 @@ constexpr Found<Steps, Samples, Width> beam_search(tf::Graph& g, const State& st
 
   // From the last step to the first: the beam from which each of the best came.
   const auto back = [](const Choice& beam, const std::pair<Choice, Choice>& made) {
-    return std::pair<Choice, Choice>(tf::gather<1>(made.second, beam),
-                                     tf::gather<1>(made.first, beam));
+    return std::pair<Choice, Choice>(
+        tf::gather<tf::GatherOptions{.batch_dims = 1}>(made.second, beam),
+        tf::gather<tf::GatherOptions{.batch_dims = 1}>(made.first, beam));
   };
   const auto all = tf::broadcast_to<Samples, Width>(tf::range<std::int32_t, Width>(g, 0, 1));
   const auto words = scan(back, Choice(all), chosen, {.reverse = true}).second;

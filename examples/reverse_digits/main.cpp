@@ -55,7 +55,7 @@ class Net {
         attention_(attention(g)),
         speaker_(g, "speaker", tf::GRU<width + units, units>(g, "speaker/gru"), attention_),
         weights_(variable<float, units, words>(g, "say/W")),
-        bias_(variable<float, words>(g, "say/b", tf::zeros)) {}
+        bias_(variable<float, words>(g, "say/b", tf::zeros())) {}
 
   constexpr const auto& speaker() const { return speaker_; }
   /// The speaker begins with the reader's last state.

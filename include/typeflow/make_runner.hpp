@@ -26,15 +26,16 @@
 #include "typeflow/runtime/target.hpp"
 #include "typeflow/runtime/variables.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
 /// A program for these outputs, the engine that runs it, and possibly the store.
-template <class Program, TargetType T, class Store, Text... N>
+template <class Program, TargetType T, class VariableStore, Text... N>
 class ProgramRunner final : public RunnerInterface {
  public:
-  ProgramRunner(std::unique_ptr<Variables> owned, Store& variables, const SessionOptions& options)
+  ProgramRunner(std::unique_ptr<Variables> owned, VariableStore& variables,
+                const SessionOptions& options)
       : variables_(std::move(owned)),
         target_(target_options(options.threads, options.devices, "tf::runner")),
         engine_(Program::view, view_of<Program>(target_), variables, states_,
@@ -56,6 +57,7 @@ class ProgramRunner final : public RunnerInterface {
     out.initialize = options.initialize;
     out.check_finite = options.check_finite;
     out.soft_placement = options.soft_placement;
+    out.placer = options.placement;
     out.unused_variables = false;
     out.print = options.print;
     return out;
@@ -74,8 +76,8 @@ struct RunnerOf;
 template <auto Model, Mode M, TargetType T>
 struct RunnerOf<Session<Model, M, T>> {
   static constexpr bool is_read_only = has(M, read_only);
-  static constexpr Mode traced = without(M, read_only);
-  using Store = std::conditional_t<is_read_only, const Variables, Variables>;
+  static constexpr Mode traced = without(M, read_only) | placing<T>;
+  using VariableStore = std::conditional_t<is_read_only, const Variables, Variables>;
   using Sound = ir::ModelCheck<Model, traced>;
   using Main = std::conditional_t<Sound::ok, ir::Lowering<Model, traced>,
                                   ir::Lowering<ir::no_model, traced>>;
@@ -89,10 +91,10 @@ struct RunnerOf<Session<Model, M, T>> {
   using Program = ir::Lowering<Model, traced, ir::Only<ir::Names<NameOf<N>...>, ir::Names<>>>;
 
   template <Text... N>
-  static Runner make(Store& variables, const SessionOptions& options,
+  static Runner make(VariableStore& variables, const SessionOptions& options,
                      std::unique_ptr<Variables> owned = nullptr) {
-    return Runner(
-        new ProgramRunner<Program<N...>, T, Store, N...>(std::move(owned), variables, options));
+    return Runner(new ProgramRunner<Program<N...>, T, VariableStore, N...>(std::move(owned),
+                                                                           variables, options));
   }
   template <Text... N>
   static Runner make(std::unique_ptr<Variables> variables, const SessionOptions& options) {
@@ -153,4 +155,4 @@ Runner runner(V&& variables, const SessionOptions& options = {.initialize = fals
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

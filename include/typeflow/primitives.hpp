@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The primitives of control flow, tf::primitives: Switch, Merge, Enter, Leave, NextIteration and
+// The primitives of control flow, tf::primitives: Switch, Merge, Enter, Exit, NextIteration and
 // LoopCond. Not part of typeflow.hpp.
 
 #include "typeflow/exec/all.hpp"

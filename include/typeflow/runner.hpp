@@ -19,7 +19,7 @@
 #include "typeflow/runner/interface.hpp"
 #include "typeflow/runner/tensors.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 [[noreturn]] TYPEFLOW_COLD inline void refuse_empty_runner() {
   throw Error("Runner", "it has been moved from");
@@ -36,7 +36,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::detail {
   throw Error("result \"" + std::string(name) + "\"", std::to_string(count) + " elements", "one");
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail
 
 namespace typeflow {
 

@@ -21,7 +21,7 @@
 #include "typeflow/runner.h"
 #include "typeflow/runner.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 static_assert(static_cast<int>(DType::boolean) == TYPEFLOW_BOOLEAN &&
               static_cast<int>(DType::int64) == TYPEFLOW_INT64 &&
@@ -105,7 +105,7 @@ T& not_null(T* object) {
   return *object;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail
 
 struct typeflow_runner {
   explicit typeflow_runner(typeflow::Runner made)
@@ -123,7 +123,7 @@ struct typeflow_results {
   typeflow::detail::CTensors tensors;
 };
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Returns the result of make(), a Runner, for C. Returns null if make() throws; typeflow_error()
 /// then has the reason.
@@ -132,7 +132,7 @@ typeflow_runner* make_c_runner(const F& make) noexcept {
   return detail::value_or([&] { return new typeflow_runner(make()); }, nullptr);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 extern "C" {
 

@@ -29,7 +29,7 @@
 #pragma GCC diagnostic pop
 #endif
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A view of an array's elements as an expression of xtensor: xt::sum(as_xtensor(y)). The array
 /// must outlive it.
@@ -44,4 +44,4 @@ auto as_xtensor(Array<T, Rank>& array) {
 template <class T, std::size_t Rank>
 auto as_xtensor(const Array<T, Rank>&& array) = delete;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -13,7 +13,7 @@ namespace tf = typeflow;
 
 constexpr void model(tf::Graph& g) {
   auto W = tf::variable<float, 784, 100>(g, "W", tf::uniform(-1, 1));
-  auto b = tf::variable<float, 100>(g, "b", tf::zeros);
+  auto b = tf::variable<float, 100>(g, "b", tf::zeros());
 #ifdef CORRECTED
   auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
   auto h = relu(matmul(x, W) + b);

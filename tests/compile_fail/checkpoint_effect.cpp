@@ -11,7 +11,7 @@
 namespace tf = typeflow;
 
 constexpr void model(tf::Graph& g) {
-  auto count = tf::variable<float>(g, "count", tf::zeros);
+  auto count = tf::variable<float>(g, "count", tf::zeros());
   auto x = tf::placeholder<float>(g, "x");
   auto y = tf::checkpointed(
       [&](auto h) {

@@ -16,7 +16,7 @@ namespace tf = typeflow;
 
 constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 4>(g, "x");
-  auto w = tf::variable<float, 4>(g, "w", tf::ones);
+  auto w = tf::variable<float, 4>(g, "w", tf::ones());
 #ifdef CORRECTED
   auto loss = mean(square(x * w)).named("loss");
 #else

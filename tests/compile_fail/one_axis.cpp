@@ -22,8 +22,8 @@ namespace tf = typeflow;
 constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
   auto y = tf::placeholder<float, tf::batch, 10>(g, "y");
-  auto W = tf::variable<float, 784, 10>(g, "W", tf::zeros);
-  auto b = tf::variable<float, 10>(g, "b", tf::zeros);
+  auto W = tf::variable<float, 784, 10>(g, "W", tf::zeros());
+  auto b = tf::variable<float, 10>(g, "b", tf::zeros());
   auto logits = (matmul(x, W) + b).named("logits");
   auto losses = softmax_cross_entropy(logits, y);
 #ifdef CORRECTED

@@ -22,11 +22,11 @@ constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
   auto y = tf::placeholder<float, tf::batch, 10>(g, "y");
 #ifdef CORRECTED
-  auto W = tf::variable<float, 784, 10>(g, "W", tf::zeros);
+  auto W = tf::variable<float, 784, 10>(g, "W", tf::zeros());
 #else
-  auto W = tf::variable<float, 785, 10>(g, "W", tf::zeros);
+  auto W = tf::variable<float, 785, 10>(g, "W", tf::zeros());
 #endif
-  auto b = tf::variable<float, 10>(g, "b", tf::zeros);
+  auto b = tf::variable<float, 10>(g, "b", tf::zeros());
   auto logits = (matmul(x, W) + b).named("logits");  // error here
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
   tf::GradientDescent{.rate = 0.5f}.minimize(loss).named("train");

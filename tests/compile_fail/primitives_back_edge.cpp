@@ -21,7 +21,7 @@ constexpr void model(tf::Graph& g) {
 #ifdef CORRECTED
   p::connect(state, next);
 #endif
-  p::leave(last).named("y");
+  p::exit(last).named("y");
 }
 
 void use(tf::Variables& variables) {

@@ -23,7 +23,7 @@ constexpr void model(tf::Graph& g) {
   auto factor = x;
 #endif
   p::connect(state, p::next_iteration(now * factor));
-  p::leave(last).named("y");
+  p::exit(last).named("y");
 }
 
 void use(tf::Variables& variables) {

@@ -12,7 +12,7 @@
 namespace tf = typeflow;
 
 constexpr void model(tf::Graph& g) {
-  auto w = tf::variable<float, 2>(g, "w", tf::ones);
+  auto w = tf::variable<float, 2>(g, "w", tf::ones());
   next(tf::counter(g, "steps")).named("number");
   (w + 1).named("y");
 }

@@ -12,7 +12,7 @@ namespace tf = typeflow;
 
 constexpr void model(tf::Graph& g) {
   tf::Scope in(g, "scope");
-  auto w = variable<float, 2>(g, "w", tf::ones);
+  auto w = variable<float, 2>(g, "w", tf::ones());
   assign(w, w + 1).value().named("more");
   (w + 1).named("y");
 }

@@ -10,7 +10,7 @@
 namespace tf = typeflow;
 
 constexpr void model(tf::Graph& g) {
-  auto w = tf::variable<float, 2>(g, "w", tf::ones);
+  auto w = tf::variable<float, 2>(g, "w", tf::ones());
   assign(w, w + 1).named("more");
   (w * 2).named("twice");
 }

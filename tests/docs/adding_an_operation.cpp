@@ -196,7 +196,7 @@ struct WindowProduct : tf::contraction {
 }  // namespace acme
 
 template <>
-struct typeflow::simd::kernel_of<acme::MeanVariance> {
+struct typeflow::cpu_kernels::kernel_of<acme::MeanVariance> {
   template <class Arch>
   static void run(const acme::MeanVariance&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -229,7 +229,7 @@ struct typeflow::simd::kernel_of<acme::MeanVariance> {
 };
 
 template <>
-struct typeflow::simd::contraction_of<acme::WindowProduct> {
+struct typeflow::cpu_kernels::contraction_of<acme::WindowProduct> {
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
     const Panels<typename E::Tile> panels(extents[1]);

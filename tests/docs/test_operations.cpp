@@ -40,6 +40,7 @@ std::vector<File> read_all(const fs::path& folder, std::string_view extension) {
 
 /// Operations that no function of the library's users makes by itself.
 constexpr Exception internal_records[] = {
+    {"Arrival", "swapped tensors come back after it: docs/devices.md"},
     {"BlockInput", "what a branch or a body is given, made while they are traced"},
     {"Dropout", "dropout checks a share that is fed with it"},
     {"Fma", "the simplify pass makes it of a product and a sum"},
@@ -67,6 +68,7 @@ constexpr Exception other_functions[] = {
     {"connect", "makes an edge of a loop of primitives, and no node: docs/control_flow.md"},
     {"global_step", "makes the variable that minimize counts in: docs/optimizers.md"},
     {"named", "gives a name, and makes no node"},
+    {"on", "says where operations run, and makes no node: docs/devices.md"},
     {"regularize", "records a regulariser, and makes no node"},
     {"regularization_loss", "sums up what the model collected: docs/losses.md"},
     {"total_loss", "sums up what the model collected: docs/losses.md"},
@@ -86,9 +88,12 @@ Sources the_library() {
   }
   in.headers = read_all("include/typeflow", ".hpp");
   // Metrics and recurrent nets are parts of models made of operations: docs/metrics.md and
-  // docs/rnn.md have their tables. docs/resources.md has that of resources.
+  // docs/rnn.md have their tables. docs/queues.md and docs/resources.md have those of resources,
+  // docs/parallel_training.md has that of towers and pipelines.
   std::erase_if(in.headers, [](const File& header) {
     return header.path.starts_with("include/typeflow/metrics/") ||
+           header.path.starts_with("include/typeflow/parallel/") ||
+           header.path.starts_with("include/typeflow/queues/") ||
            header.path.starts_with("include/typeflow/resources/") ||
            header.path.starts_with("include/typeflow/rnn/");
   });

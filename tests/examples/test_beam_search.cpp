@@ -44,7 +44,7 @@ constexpr void search(tf::Graph& g) {
     return std::pair{logits, std::tuple{memory}};
   };
   const auto found = examples::beam_search<steps, samples, Width>(
-      g, std::tuple{tf::zeros_tensor<float, rows>(g)}, 0, end, 0.6f, decode);
+      g, std::tuple{tf::zeros<float, rows>(g)}, 0, end, 0.6f, decode);
   found.words.named("words");
   found.scores.named("scores");
 }

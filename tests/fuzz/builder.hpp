@@ -209,7 +209,7 @@ class Builder {
     const int i = static_cast<int>(variables.size());
     const tf::Type t(type, dims);
     const AnyExpr v =
-        any(tf::detail::get_variable(g, {"v", i}, t, tf::zeros, tf::is_floating(type), false));
+        any(tf::detail::get_variable(g, {"v", i}, t, tf::zeros(), tf::is_floating(type), false));
     model.variables["v_" + std::to_string(i)] =
         random_elements(random, type, dims, usual_range_of(type), exact());
     variables.push_back(v.id);

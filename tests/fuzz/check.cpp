@@ -112,7 +112,7 @@ class Checker {
     if (const auto wrong = compare(model_, r, simple, apart, true); !wrong.empty()) {
       return "unfused program: " + wrong;
     }
-    const bool same_bits = !graph_without_.skipped.has(tf::ir::Pass::contract);
+    const bool same_bits = !graph_without_.skipped.has(tf::ir::Pass::find_multiply_adds);
     const std::string wrong = compare(model_, r, same_bits ? simple : meant, without, same_bits);
     return wrong.empty()
                ? wrong

@@ -3,8 +3,13 @@
 #include "control_flow.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <memory>
+#include <new>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,8 +20,10 @@
 #include "typeflow/control_flow.hpp"
 #include "typeflow/exec/explain.hpp"
 #include "typeflow/exec/planner.hpp"
+#include "typeflow/exec/program_placement.hpp"
 #include "typeflow/exec/simulate.hpp"
 #include "typeflow/interpret/program.hpp"
+#include "typeflow/lower/selection.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace fuzz {
@@ -99,9 +106,9 @@ class ControlModel {
     top_.v.push_back(tf::placeholder<float, 3>(graph, "v"));
     top_.m.push_back(tf::placeholder<float, 2, 3>(graph, "m"));
     top_.b.push_back(tf::placeholder<float, tf::batch, 3>(graph, "b"));
-    vs_ = tf::variable<float>(graph, "vs", tf::zeros);
-    vv_ = tf::variable<float, 3>(graph, "vv", tf::zeros);
-    vm_ = tf::variable<float, 2, 3>(graph, "vm", tf::zeros);
+    vs_ = tf::variable<float>(graph, "vs", tf::zeros());
+    vv_ = tf::variable<float, 3>(graph, "vv", tf::zeros());
+    vm_ = tf::variable<float, 2, 3>(graph, "vm", tf::zeros());
     variables = {{"vs", test::floats({}, {1})},
                  {"vv", test::floats({3}, {1, -2, 3})},
                  {"vm", test::floats({2, 3}, {0, 1, 2, -1, 0, 3})}};
@@ -212,7 +219,7 @@ class ControlModel {
       case 14:
         return pure_ > 0 ? V(vv_) : V(vv_.read());
       case 15:
-        return tf::take<0>(m, tf::clip_by_value(pick(x.i), 0, 1));
+        return tf::gather<0>(m, tf::clip_by_value(pick(x.i), 0, 1));
       case 16:
         return small(tf::sum<0>(pick(x.b)));
       case 17:
@@ -979,7 +986,82 @@ std::string check_control_flow(std::uint64_t seed, ControlSize size) {
   }
 }
 
-std::string check_devices(std::uint64_t seed, ControlSize size) {
+/// The same with open steps placed by cost: of the pinned graph, or of the model's own.
+static std::string check_placement(const ControlModel& model, const tf::ir::Graph& pinned,
+                                   const tf::ir::FusionLimits& limits, const test::Machine& machine,
+                                   const tf::SymbolSizes& sizes, std::uint64_t seed) {
+  tf::exec::CostModel costs;
+  costs.rates = {1e6, 1e6, 1e-9};
+  costs.link = {seed % 5 == 0 ? 1e-5 : 1e-9, 1e12};
+  const tf::exec::ByCost placement(costs, {.sizes = sizes});
+  tf::ir::InterpretedMachine placing = machine.interpreted();
+  placing.by_cost = &placement;
+  const tf::ir::Graph& graph = seed % 2 == 0 ? pinned : model.graph;
+  tf::ir::ProgramInterpreter program(graph, 1, limits, placing);
+  tf::ir::ProgramView view = program.program().view();
+  std::vector<tf::Id> steps;
+  for (tf::Id s = 0; s < main_steps(view); ++s) steps.push_back(s);
+  const tf::Pool<tf::ir::Step> placed = placement.place(placement, view, machine.devices(), steps);
+  const tf::exec::Plan plan = placement.make_plan(placement, view, machine.devices(), steps);
+  view.steps = {placed.data(), placed.size()};
+  const std::string wrong = verify(view, machine.devices(), plan, sizes, 6);
+  if (!wrong.empty()) return "plan of a placement: " + wrong;
+  return check_kind("program placed by cost", program, model, seed);
+}
+
+/// Plans whose copies are late by the times of steps that are drawn.
+static std::string check_late_copies(const tf::ir::ProgramView& view, const test::Machine& machine,
+                                     const std::vector<tf::Id>& steps, const tf::SymbolSizes& sizes,
+                                     std::uint64_t seed, int& found) {
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    const auto seconds = [&](tf::Id step, int) {
+      const std::uint64_t drawn = (static_cast<std::uint64_t>(step) + 1) * (2 * seed + 1) *
+                                  (2 * round + 1) * 0x9E3779B97F4A7C15ull;
+      return static_cast<double>(drawn >> 60);
+    };
+    const auto bytes = [&](tf::Id slot) { return static_cast<double>(slot % 7); };
+    const tf::exec::LinkRates link{0.001, round == 2 ? 10.0 : 1000.0};
+    const auto late = [&](const tf::exec::Demand& demand) {
+      auto copies = tf::exec::LateCopyFinder(view, static_cast<int>(machine.devices().size()),
+                                             demand, steps, link, seconds, bytes)
+                        .run();
+      found += static_cast<int>(copies.size());
+      return copies;
+    };
+    const tf::exec::Plan plan = tf::exec::Planner(view, machine.devices(), steps, late).run();
+    const std::string wrong = verify(view, machine.devices(), plan, sizes, 6);
+    if (!wrong.empty()) return "plan with late copies: " + wrong;
+  }
+  return {};
+}
+
+/// Plans of runs that fetch a part of the model: some results have no reader.
+static std::string check_parts(const ControlModel& model, const tf::ir::ProgramView& view,
+                               const test::Machine& machine, const tf::SymbolSizes& sizes,
+                               std::uint64_t seed) {
+  Random random(seed + 99);
+  for (int part = 0; part < 2; ++part) {
+    std::vector<tf::Id> names;
+    for (const auto* list : {&model.tensors, &model.effects}) {
+      for (const std::string& name : *list) {
+        if (part == 0 || random.chance(0.5)) names.push_back(tf::ir::find_name(view, name));
+      }
+    }
+    const tf::ir::Selection selection =
+        tf::ir::select_steps(view, names.data(), static_cast<int>(names.size()));
+    std::vector<tf::Id> steps;
+    for (tf::Id s = 0; s < main_steps(view); ++s) {
+      if (selection.steps[s] != 0) steps.push_back(s);
+    }
+    const tf::exec::Plan plan = tf::exec::Planner(view, machine.devices(), steps).run();
+    const std::string wrong = verify(view, machine.devices(), plan, sizes, 3);
+    if (!wrong.empty()) return "plan of a part: " + wrong;
+  }
+  return {};
+}
+
+std::string check_devices(std::uint64_t seed, ControlSize size, bool waits, int* late_found) {
+  int late_copies = 0;
   try {
     const ControlModel model(seed, size);
     if (model.tensors.empty() && model.effects.empty() && model.gradients.empty()) return {};
@@ -989,7 +1071,8 @@ std::string check_devices(std::uint64_t seed, ControlSize size) {
     tf::ir::FusionLimits limits;
     limits.run = 1;
     if (seed % 3 == 0) limits.members = 3;
-    tf::ir::ProgramInterpreter program(graph, 1, limits, machine.interpreted());
+    tf::ir::ProgramInterpreter program(graph, 1, limits,
+                                       waits ? machine.waiting() : machine.interpreted());
     const tf::ir::ProgramView view = program.program().view();
     std::vector<tf::Id> steps;
     for (tf::Id s = 0; s < main_steps(view); ++s) steps.push_back(s);
@@ -998,8 +1081,148 @@ std::string check_devices(std::uint64_t seed, ControlSize size) {
     sizes.of[0] = static_cast<std::int64_t>(seed % 3) + 1;
     const std::string wrong = verify(view, machine.devices(), plan, sizes, 6);
     if (!wrong.empty()) return "plan: " + wrong;
-    const std::string kind = "program on " + std::to_string(devices) + " devices";
-    return check_kind(kind.c_str(), program, model, seed);
+    const std::string of_part = check_parts(model, view, machine, sizes, seed);
+    if (!of_part.empty()) return of_part;
+    std::string late = check_late_copies(view, machine, steps, sizes, seed, late_copies);
+    if (!late.empty()) return late;
+    if (late_found != nullptr) *late_found += late_copies;
+    const std::string kind = "program on " + std::to_string(devices) + " devices" +
+                             (waits ? ", with steps that wait" : "");
+    const std::string failed = check_kind(kind.c_str(), program, model, seed);
+    if (!failed.empty() || waits) return failed;
+    return check_placement(model, graph, limits, machine, sizes, seed);
+  } catch (const tf::Error& error) {
+    const std::string text = error.what();
+    const bool refused = waits && text.find("such groups on all devices") != std::string::npos;
+    return refused ? std::string() : "error: " + text;
+  }
+}
+
+namespace {
+
+/// What happens during a run: the kernel call of number `at` does it, or another thread.
+struct Injection {
+  enum Kind { nothing, error, no_memory, report, stop, stop_and_error, stop_outside };
+
+  std::atomic<long> calls{0};  ///< of kernels in the run
+  std::atomic<bool> done{false};
+  long at = -1;
+  Kind kind = nothing;
+  std::stop_source* source = nullptr;
+} injection;
+
+void run_with_injection(const tf::KernelCall& call) {
+  const bool now = injection.calls.fetch_add(1) == injection.at;
+  if (now) {
+    injection.done = true;
+    const Injection::Kind kind = injection.kind;
+    if (kind == Injection::stop || kind == Injection::stop_and_error) {
+      injection.source->request_stop();
+    }
+    if (kind == Injection::error || kind == Injection::stop_and_error) throw tf::Error("injected");
+    if (kind == Injection::no_memory) throw std::bad_alloc();
+    if (kind == Injection::report) return call.fail({1});
+  }
+  test::run_on_machine(call);
+}
+
+/// What is wrong with how a run ended; empty if nothing is.
+std::string wrong_end(Injection::Kind kind, const std::string& error) {
+  const std::string what = "an injection of kind " + std::to_string(kind);
+  if (kind == Injection::stop || kind == Injection::stop_and_error ||
+      kind == Injection::stop_outside) {
+    const bool fits = error.starts_with("run: was cancelled") ||
+                      (error.empty() && kind != Injection::stop_and_error);
+    return fits ? "" : what + " ended with: " + error;
+  }
+  const char* const why = kind == Injection::error       ? "): injected"
+                          : kind == Injection::no_memory ? "): no memory for what its kernel needs"
+                                                         : "): its data is wrong";
+  return error.find(why) != std::string::npos ? "" : what + " ended with: " + error;
+}
+
+/// A run during which something happens.
+Result run_injected(tf::ir::ProgramInterpreter& program, const tf::HostTensors& variables,
+                    const std::vector<std::string>& fetches, const tf::HostTensors& feeds,
+                    Injection::Kind kind, long at, int spins) {
+  std::stop_source source;
+  program.stop = source.get_token();
+  program.draw = 0;
+  injection.kind = kind;
+  injection.at = at;
+  injection.calls = 0;
+  injection.done = false;
+  injection.source = &source;
+  Result result;
+  {
+    std::jthread outside;
+    if (kind == Injection::stop_outside) {
+      outside = std::jthread([&] {
+        for (int i = 0; i < spins; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+        source.request_stop();
+      });
+    }
+    result = run(program, variables, fetches, feeds);
+  }
+  program.stop = {};
+  injection.at = -1;
+  return result;
+}
+
+}  // namespace
+
+std::string check_failures(std::uint64_t seed, int runs, int& checked, ControlSize size) {
+  try {
+    const ControlModel model(seed, size);
+    const int devices = 1 + static_cast<int>(seed % 4);
+    const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed);
+    const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
+    tf::ir::FusionLimits limits;
+    limits.run = 1;
+    Random random(seed + 55);
+    std::vector<std::string> all = model.tensors;
+    all.insert(all.end(), model.effects.begin(), model.effects.end());
+    if (all.empty()) return {};
+    const tf::HostTensors feeds = model.feeds(random, random.below(4));
+    const auto make = [&] {
+      return std::make_unique<tf::ir::ProgramInterpreter>(graph, 1, limits,
+                                                          machine.interpreted(&run_with_injection));
+    };
+    std::unique_ptr<tf::ir::ProgramInterpreter> program = make();
+    const auto run_once = [&](Injection::Kind kind, long at) {
+      return run_injected(*program, model.variables, all, feeds, kind, at, random.below(40000));
+    };
+    const Result right = run_once(Injection::nothing, -1);
+    const long calls = injection.calls;
+    if (!right.error.empty() || calls == 0) return {};
+    const auto next = [&] {
+      const Result result = run_once(Injection::nothing, -1);
+      const std::string wrong = difference(model.tensors, right, result);
+      return wrong.empty() ? wrong : "the next run: " + wrong;
+    };
+    for (int i = 0; i < runs; ++i) {
+      const auto kind = static_cast<Injection::Kind>(1 + random.below(6));
+      const long at = random.below(static_cast<int>(calls));
+      const Result ended = run_once(kind, at);
+      checked += injection.done || kind == Injection::stop_outside;
+      std::string wrong = wrong_end(kind, ended.error);
+      if (wrong.empty() && ended.error.empty()) wrong = difference(model.tensors, right, ended);
+      if (wrong.empty()) wrong = next();
+      if (!wrong.empty()) {
+        return "kernel " + std::to_string(at) + " of " + std::to_string(calls) + ": " + wrong;
+      }
+    }
+    program = make();
+    for (int n = 0;; ++n) {
+      test::FailingMemory::until_failure = n;
+      const Result result = run_once(Injection::nothing, -1);
+      const bool failed = test::FailingMemory::until_failure < 0;
+      test::FailingMemory::until_failure = -1;
+      if (failed != (result.error.find(": no memory for the ") != std::string::npos)) {
+        return "allocation " + std::to_string(n) + ": " + result.error;
+      }
+      if (!failed) return difference(model.tensors, right, result);
+    }
   } catch (const tf::Error& error) {
     return std::string("error: ") + error.what();
   }
@@ -1009,7 +1232,7 @@ std::string control_flow_text(std::uint64_t seed, ControlSize size) {
   return ControlModel(seed, size).text;
 }
 
-std::string plan_text(std::uint64_t seed, ControlSize size) {
+std::string plan_text(std::uint64_t seed, ControlSize size, bool waits) {
   const ControlModel model(seed, size);
   const int devices = 1 + static_cast<int>(seed % 4);
   const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed);
@@ -1017,7 +1240,8 @@ std::string plan_text(std::uint64_t seed, ControlSize size) {
   tf::ir::FusionLimits limits;
   limits.run = 1;
   if (seed % 3 == 0) limits.members = 3;
-  const tf::ir::InterpretedProgram program(graph, {}, limits);
+  const tf::ir::InterpretedProgram program(graph, {}, limits,
+                                           waits ? machine.waiting() : machine.interpreted());
   std::vector<tf::Id> steps;
   for (tf::Id s = 0; s < main_steps(program.view()); ++s) steps.push_back(s);
   const tf::exec::Plan plan = tf::exec::Planner(program.view(), machine.devices(), steps).run();

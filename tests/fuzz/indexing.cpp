@@ -38,7 +38,7 @@ void add_gather(Builder& b) {
     b.keep(tf::gather(x, b.positions(ids, x.dims()[0]), 0, 0), {x});
   }
 }
-void add_take(Builder& b) {
+void add_gather_along(Builder& b) {
   const AnyExpr x = b.pick();
   if (x.dims().rank == 0) return;
   const int axis = b.random.below(x.dims().rank);
@@ -46,7 +46,7 @@ void add_take(Builder& b) {
   if (e <= 0) return;
   const Dims ids = few_indices(b);
   if (!b.fits(tf::detail::gathered(x.dims(), ids, axis, 0))) return;
-  b.keep(tf::take(x, b.positions(ids, e), axis), {x});
+  b.keep(tf::gather(x, b.positions(ids, e), axis), {x});
 }
 void add_batched_gather(Builder& b) {
   const AnyExpr x = b.pick();
@@ -269,7 +269,7 @@ void add_dense(Builder& b) {
 }
 
 const Maker makers[] = {
-    {4, true, true, add_gather},         {2, true, true, add_take},
+    {4, true, true, add_gather},         {2, true, true, add_gather_along},
     {2, true, true, add_batched_gather}, {1, true, true, add_gather_nd},
     {1, true, true, add_scatter_nd},     {2, true, true, add_segment_sum},
     {1, true, false, add_segment_fold},  {1, true, true, add_tensor_scatter},

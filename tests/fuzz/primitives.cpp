@@ -174,9 +174,9 @@ class Forms {
                               [&] { return body(State(std::get<K>(switched).on_true...)); });
     State last(std::get<K>(switched).on_false...);
     const bool leaves_early = random_.chance(0.5);
-    if (leaves_early) last = State(primitives::leave(std::get<K>(last))...);
+    if (leaves_early) last = State(primitives::exit(std::get<K>(last))...);
     (primitives::connect(std::get<K>(state), primitives::next_iteration(std::get<K>(next))), ...);
-    return leaves_early ? last : State(primitives::leave(std::get<K>(last))...);
+    return leaves_early ? last : State(primitives::exit(std::get<K>(last))...);
   }
 
   Random random_;  // of its own: the model draws the same numbers with all forms
@@ -203,7 +203,7 @@ class Model {
     top_.i.push_back({tf::placeholder<std::int32_t>(g, "i")});
     top_.s.push_back({tf::placeholder<float>(g, "s")});
     top_.v.push_back({tf::placeholder<float, 3>(g, "v")});
-    vs_ = tf::variable<float>(g, "vs", tf::zeros);
+    vs_ = tf::variable<float>(g, "vs", tf::zeros());
     top_.s.push_back({vs_});
     top_.s.push_back({tf::constant<float>(g, 2)});
     top_.i.push_back({tf::constant<std::int32_t>(g, 1)});

@@ -2,7 +2,7 @@
 #pragma once
 
 // Random nested branches and while loops, each graph made twice: of cond and while_loop, and of the
-// primitives Switch, Merge, Enter, Leave, NextIteration and LoopCond, with some functional forms
+// primitives Switch, Merge, Enter, Exit, NextIteration and LoopCond, with some functional forms
 // among them. Floats are small whole numbers, so that nothing rounds.
 
 #include <cstdint>

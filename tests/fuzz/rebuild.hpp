@@ -30,7 +30,7 @@ class Rebuilder {
     return x;
   }
   constexpr tf::Id variable(int number, const tf::Type& type) {
-    return tf::detail::get_variable(g_, {"v", number}, type, tf::zeros, true, false);
+    return tf::detail::get_variable(g_, {"v", number}, type, tf::zeros(), true, false);
   }
   /// A node of an operation with these inputs, attributes, outputs and control inputs; its first
   /// output.

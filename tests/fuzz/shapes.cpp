@@ -161,8 +161,9 @@ void add_scan(Builder& b) {
                                               : Domain::numbers);
   if (!x.exists()) return;
   const int axis = b.random.below(x.dims().rank);
-  const tf::ScanOptions options{.exclusive = b.random.chance(0.5), .reverse = b.random.chance(0.5)};
-  const tf::ScanOptions inclusive{.reverse = options.reverse};  // no infinities
+  const tf::CumulativeOptions options{.exclusive = b.random.chance(0.5),
+                                      .reverse = b.random.chance(0.5)};
+  const tf::CumulativeOptions inclusive{.reverse = options.reverse};  // no infinities
   if (!b.smooth() && contains(Domain::real, x.dtype()) && b.random.chance(0.3)) {
     b.keep(b.random.chance(0.5) ? tf::cummax_along(x, axis, inclusive)
                                 : tf::cummin_along(x, axis, inclusive),

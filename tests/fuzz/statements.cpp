@@ -3,6 +3,8 @@
 #include "statements.hpp"
 
 #include <array>
+#include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -57,7 +59,7 @@ class Program {
  public:
   explicit Program(std::uint64_t seed) : random_(seed), g_(graph) {
     for (int i = 0; i < 2; ++i) {
-      variables_.push_back(tf::variable<double, rows, columns>(g_, {"v", i}, tf::zeros));
+      variables_.push_back(tf::variable<double, rows, columns>(g_, {"v", i}, tf::zeros()));
       add({Kind::handle, i});
     }
     for (int i = 0; i < 2; ++i) add({Kind::feed});
@@ -307,23 +309,33 @@ Values some_values(Random& random) {
   return values;
 }
 
+/// What differs first, if anything does.
+std::string difference(const std::string& name, const tf::HostTensor& got, const Values& meant) {
+  for (std::size_t i = 0; i < meant.size(); ++i) {
+    const double element = got.value(static_cast<std::int64_t>(i));
+    if (element == meant[i] || (std::isnan(element) && std::isnan(meant[i]))) continue;
+    char text[120];
+    std::snprintf(text, sizeof text, " differs: element %d is %.17g, not %.17g",
+                  static_cast<int>(i), element, meant[i]);
+    return name + text;
+  }
+  return {};
+}
+
 template <class Runner>
 std::string compare(const char* what, Runner& runner, const std::vector<std::string>& names,
                     const tf::HostTensors& feeds, const std::vector<Values>& meant,
                     const std::vector<Values>& variables) {
   const std::vector<tf::HostTensor> got = runner.run(names, feeds);
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (test::difference(got[i], to_tensor(meant[i])) > 0) {
-      return std::string(what) + ": value " + std::to_string(i) + " differs";
-    }
+  std::string wrong;
+  for (std::size_t i = 0; i < got.size() && wrong.empty(); ++i) {
+    wrong = difference("value " + std::to_string(i), got[i], meant[i]);
   }
-  for (std::size_t i = 0; i < variables.size(); ++i) {
+  for (std::size_t i = 0; i < variables.size() && wrong.empty(); ++i) {
     const std::string name = "v_" + std::to_string(i);
-    if (test::difference(runner.variables.at(name), to_tensor(variables[i])) > 0) {
-      return std::string(what) + ": variable " + name + " differs";
-    }
+    wrong = difference("variable " + name, runner.variables.at(name), variables[i]);
   }
-  return {};
+  return wrong.empty() ? wrong : what + (": " + wrong);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ constexpr bool leaves_slots_out(tf::Graph& g) {
   for (const tf::AnyVariable v : g.trainable("online")) {
     tf::Scope in(g, v);
     tf::Scope deeper(g, "adam");
-    variable(g, "m", type_of(v), tf::zeros, false);
+    variable(g, "m", type_of(v), tf::zeros(), false);
   }
   tf::blend(g.variables("target"), g.variables("online"), 0.25);
   return g.variables("online").size() == 4 && count<tf::ops::Assign>(g) == 2;
@@ -69,8 +69,8 @@ static_assert(mistake<of_another_shape>().view() ==
               "floating-point");
 
 constexpr void of_integers(tf::Graph& g) {
-  variable<std::int32_t>(g, "target/steps", tf::zeros);
-  variable<std::int32_t>(g, "online/steps", tf::zeros);
+  variable<std::int32_t>(g, "target/steps", tf::zeros());
+  variable<std::int32_t>(g, "online/steps", tf::zeros());
   tf::blend(g.variables("target"), g.variables("online"), 0.25);
 }
 static_assert(contains(mistake<of_integers>(), "variable 'target/steps' is int32 []"));

@@ -17,8 +17,9 @@ constexpr bool conv2d_takes_a_kernel_and_a_stride(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 28, 20, 3>(g, "x");
   auto a = conv2d<8, 5>(g, "a", x);
   auto b = conv2d<6, tf::Kernel2d{1, 7}, 2>(g, {"b", 1}, a, {.use_bias = false});
-  auto c = conv2d<4, 3, tf::Conv2d{.padding = Padding::valid, .dilations = {2, 1}, .groups = 2}>(
-      g, "c", b);
+  auto c =
+      conv2d<4, 3, tf::ConvOptions<2>{.padding = Padding::valid, .dilations = {2, 1}, .groups = 2}>(
+          g, "c", b);
   return has_shape<float, tf::batch, 28, 20, 8>(a) && has_shape<float, tf::batch, 14, 10, 6>(b) &&
          has_shape<float, tf::batch, 10, 8, 4>(c) &&
          is_variable(g, 0, "a/W", Dims{4, {5, 5, 3, 8}}) &&
@@ -33,7 +34,7 @@ constexpr bool conv1d_and_conv3d_are_alike(tf::Graph& g) {
   auto x = placeholder<double, tf::batch, 28, 3>(g, "x");
   auto y = placeholder<float, 2, 6, 7, 8, 3>(g, "y");
   auto a = conv1d<8, 5, 2>(g, "a", x);
-  auto b = conv3d<4, tf::Kernel3d{1, 2, 3}, tf::Conv3d{.strides = {1, 2, 1}}>(g, "b", y);
+  auto b = conv3d<4, tf::Kernel3d{1, 2, 3}, tf::ConvOptions<3>{.strides = {1, 2, 1}}>(g, "b", y);
   return has_shape<double, tf::batch, 14, 8>(a) && has_shape<float, 2, 6, 4, 8, 4>(b) &&
          is_variable(g, 0, "a/W", Dims{3, {5, 3, 8}}) &&
          is_variable(g, 2, "b/W", Dims{5, {1, 2, 3, 3, 4}});
@@ -68,12 +69,12 @@ constexpr bool objects_are_called_many_times(tf::Graph& g) {
   auto b = placeholder<float, 3, 5, 5, 4>(g, "b");
   auto c = placeholder<double, 3, 9, 2>(g, "c");
   auto d = placeholder<float, 3, 2, 2, 2, 1>(g, "d");
-  tf::Conv2dLayer<4, 6, 3, 2> conv(g, "conv");
-  tf::Conv1dLayer<2, 3, 5, tf::Conv1d{}, double> line(g, "line");
-  tf::Conv3dLayer<1, 2, 2> volume(g, "volume", {.use_bias = false});
-  tf::Conv2dTransposeLayer<4, 6, 3, 2> up(g, "up");
-  tf::DepthwiseConv2dLayer<4, 1, 3> plane(g, "plane");
-  tf::SeparableConv2dLayer<4, 6, 3> separable(g, "separable");
+  tf::Conv2d<4, 6, 3, 2> conv(g, "conv");
+  tf::Conv1d<2, 3, 5, tf::ConvOptions<1>{}, double> line(g, "line");
+  tf::Conv3d<1, 2, 2> volume(g, "volume", {.use_bias = false});
+  tf::Conv2dTranspose<4, 6, 3, 2> up(g, "up");
+  tf::DepthwiseConv2d<4, 1, 3> plane(g, "plane");
+  tf::SeparableConv2d<4, 6, 3> separable(g, "separable");
   return has_shape<float, tf::batch, 4, 3, 6>(conv(a)) && has_shape<float, 3, 3, 3, 6>(conv(b)) &&
          has_shape<double, 3, 9, 3>(line(c)) && has_shape<float, 3, 2, 2, 2, 2>(volume(d)) &&
          has_shape<float, 3, 10, 10, 6>(up(b)) && has_shape<float, 3, 5, 5, 4>(plane(b)) &&
@@ -90,7 +91,7 @@ static_assert(holds<objects_are_called_many_times>());
 constexpr bool initializers_come_from_options_and_scopes(tf::Graph& g) {
   tf::Scope in(g, "net", {.initializer = tf::uniform(-0.05, 0.05)});
   auto x = placeholder<float, tf::batch, 8, 6, 4>(g, "x");
-  conv2d<5, 3>(g, "own", x, {.weights = tf::truncated_normal(0.1), .bias = tf::filled(0.1)});
+  conv2d<5, 3>(g, "own", x, {.weights = tf::truncated_normal(0, 0.1), .bias = tf::filled(0.1)});
   conv2d<5, 3>(g, "scope", x);
   using Kind = tf::Initializer::Kind;
   const auto& variables = records(g).variable_records;

@@ -5,7 +5,7 @@
 #include "support.hpp"
 
 constexpr bool an_assignment_is_an_effect_with_a_value(tf::Graph& g) {
-  auto v = tf::variable<float, 3, 4>(g, "v", tf::zeros);
+  auto v = tf::variable<float, 3, 4>(g, "v", tf::zeros());
   auto row = tf::placeholder<float, 4>(g, "row");
   auto set = assign(v, row);  // broadcasts to the variable
   static_assert(std::is_convertible_v<decltype(set), tf::Effect>);
@@ -20,7 +20,7 @@ constexpr bool an_assignment_is_an_effect_with_a_value(tf::Graph& g) {
 static_assert(holds<an_assignment_is_an_effect_with_a_value>());
 
 constexpr bool a_read_after_an_effect_waits_for_it(tf::Graph& g) {
-  auto v = tf::variable<float, 3>(g, "v", tf::zeros);
+  auto v = tf::variable<float, 3>(g, "v", tf::zeros());
   auto now = after(assign_add(v, 1), v.read());
   static_assert(is_tensor<decltype(now), float, 3>);
   const tf::ir::Node& node = node_of(now);
@@ -30,7 +30,7 @@ constexpr bool a_read_after_an_effect_waits_for_it(tf::Graph& g) {
 static_assert(holds<a_read_after_an_effect_waits_for_it>());
 
 constexpr bool effects_add_up(tf::Graph& g) {
-  auto v = tf::variable<float, 3>(g, "v", tf::zeros);
+  auto v = tf::variable<float, 3>(g, "v", tf::zeros());
   tf::Effect carry;
   if (!carry.empty()) return false;
   carry += assign(v, 1);
@@ -46,7 +46,7 @@ constexpr bool minimize_updates_what_the_loss_depends_on(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
   auto loss = mean(square(tf::dense<4>(g, "used", x)));
   tf::variable<float, 3>(g, "unused");
-  tf::variable<float, 3>(g, "frozen", tf::zeros, false);
+  tf::variable<float, 3>(g, "frozen", tf::zeros(), false);
   const tf::Effect train = tf::GradientDescent{.rate = 0.5}.minimize(loss).named("train");
   return count<tf::ops::Assign>(g) == 2 && records(g).is_token(train.token());
 }

@@ -9,9 +9,9 @@ using tf::Padding;
 constexpr bool pools_have_tensorflows_shapes(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 7, 8, 3>(g, "x");
   auto line = tf::placeholder<std::int32_t, 2, 9, 4>(g, "line");
-  constexpr tf::Pool2d given{
+  constexpr tf::PoolOptions<2> given{
       .window = {3, 2}, .padding = Padding::given, .pads = {{{2, 0}, {0, 1}}}};
-  constexpr tf::Pool1d wide{.window = {4}, .strides = {3}};
+  constexpr tf::PoolOptions<1> wide{.window = {4}, .strides = {3}};
   // The padding of 3x3 windows that are two apart over 8 columns: none, and one on the right.
   const tf::AnyExpr y = max_pool<3, 2>(x).any();
   const auto op = tf::decode<tf::ops::MaxPool>(g, records(g).node_of(y.id));
@@ -31,9 +31,9 @@ constexpr bool convolutions_have_tensorflows_shapes(tf::Graph& g) {
   auto grouped = tf::placeholder<float, 3, 3, 2, 6>(g, "grouped");
   auto line = tf::placeholder<float, tf::batch, 9, 4>(g, "line");
   auto of_line = tf::placeholder<float, 3, 4, 5>(g, "of_line");
-  constexpr tf::Conv2d strided{.strides = {2, 3}};
-  constexpr tf::Conv2d valid{.padding = Padding::valid, .dilations = {2, 1}};
-  constexpr tf::Conv2d two{.groups = 2};
+  constexpr tf::ConvOptions<2> strided{.strides = {2, 3}};
+  constexpr tf::ConvOptions<2> valid{.padding = Padding::valid, .dilations = {2, 1}};
+  constexpr tf::ConvOptions<2> two{.groups = 2};
   auto y = conv2d<strided>(x, w);
   gradients(sum(square(gradients(sum(square(y)), x))), w);  // of second order
   return has_shape<float, tf::batch, 5, 3, 6>(y) &&
@@ -49,7 +49,8 @@ constexpr bool depthwise_convolutions_keep_channels_together(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 9, 9, 4>(g, "x");
   auto one = tf::placeholder<float, 3, 3, 4, 1>(g, "one");
   auto three = tf::placeholder<float, 3, 3, 4, 3>(g, "three");
-  constexpr tf::Conv2d strided{.strides = {2, 1}, .padding = Padding::valid, .dilations = {1, 2}};
+  constexpr tf::ConvOptions<2> strided{
+      .strides = {2, 1}, .padding = Padding::valid, .dilations = {1, 2}};
   auto y = depthwise_conv2d(x, three);
   gradients(sum(y), x, three);
   const bool shapes = has_shape<float, tf::batch, 9, 9, 4>(depthwise_conv2d(x, one)) &&

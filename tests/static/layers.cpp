@@ -6,7 +6,7 @@
 
 constexpr bool dense_as_a_function(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
-  auto h = tf::dense<300>(g, "fc1", x, {.weights = tf::truncated_normal(0.1)});
+  auto h = tf::dense<300>(g, "fc1", x, {.weights = tf::truncated_normal(0, 0.1)});
   auto y = tf::dense<10>(g, {"fc", 2}, relu(h));
   static_assert(is_tensor<decltype(h), float, tf::batch, 300>);
   static_assert(is_tensor<decltype(y), float, tf::batch, 10>);
@@ -90,7 +90,7 @@ constexpr void mlp(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
   auto y = tf::placeholder<float, tf::batch, 10>(g, "y");
   auto h = dropout(relu(tf::dense<300>(g, "fc1", x)), {.keep = 0.75f});
-  auto logits = tf::dense<10>(g, "fc2", h, {.weights = tf::zeros}).named("logits");
+  auto logits = tf::dense<10>(g, "fc2", h, {.weights = tf::zeros()}).named("logits");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
   tf::GradientDescent{.rate = 0.3f}.minimize(loss).named("train");
 }

@@ -16,7 +16,7 @@ namespace tf = typeflow;
 constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 4>(g, "x");
   auto labels = tf::placeholder<float, tf::batch, 3>(g, "labels");
-  auto W = tf::variable<float, 4, 3>(g, "W", tf::zeros);
+  auto W = tf::variable<float, 4, 3>(g, "W", tf::zeros());
   auto loss = mean(softmax_cross_entropy(matmul(x, W), labels)).named("loss");
   gradients(sum(square(gradients(loss, W))), W).named("second");
   tf::GradientDescent{.rate = 0.1}.minimize(loss).named("train");

@@ -89,7 +89,7 @@ constexpr bool other_shapes(tf::Graph& g) {
   static_assert(is_tensor<decltype(tf::one_hot<10, 0, bool>(n)), bool, 10, tf::batch>);
   static_assert(is_tensor<decltype(tf::sequence_mask<5>(n)), bool, tf::batch, 5>);
   static_assert(is_tensor<decltype(tf::range<double, tf::batch>(g, 0, 1)), double, tf::batch>);
-  static_assert(is_tensor<decltype(tf::zeros_tensor<bool, 2, 3>(g)), bool, 2, 3>);
+  static_assert(is_tensor<decltype(tf::zeros<bool, 2, 3>(g)), bool, 2, 3>);
   static_assert(is_tensor<decltype(shape(x)), std::int32_t, 4>);
   return true;
 }

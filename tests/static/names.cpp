@@ -67,14 +67,14 @@ template <bool Fresh>
 constexpr void image_filter(tf::Graph& g) {
   if constexpr (Fresh) {
     tf::fresh_variable<float, 5, 5, 32, 32>(g, "conv1_weights");
-    tf::fresh_variable<float, 32>(g, "conv1_biases", tf::zeros);
+    tf::fresh_variable<float, 32>(g, "conv1_biases", tf::zeros());
     tf::fresh_variable<float, 5, 5, 32, 32>(g, "conv2_weights");
-    tf::fresh_variable<float, 32>(g, "conv2_biases", tf::zeros);
+    tf::fresh_variable<float, 32>(g, "conv2_biases", tf::zeros());
   } else {
     for (int i = 1; i <= 2; ++i) {
       tf::Scope conv(g, "conv", i);
       tf::variable<float, 5, 5, 32, 32>(g, "weights");
-      tf::variable<float, 32>(g, "biases", tf::zeros);
+      tf::variable<float, 32>(g, "biases", tf::zeros());
     }
   }
 }
@@ -141,6 +141,16 @@ constexpr bool a_reused_variable_is_the_same_tensor(tf::Graph& g) {
 }
 static_assert(holds<a_reused_variable_is_the_same_tensor>());
 
+constexpr bool zeros_and_ones_are_initializers_without_parentheses(tf::Graph& g) {
+  tf::variable<float, 3>(g, "a", tf::zeros);
+  tf::variable<float, 3>(g, "b", tf::ones);
+  const auto& all = records(g).variable_records;
+  using Kind = tf::Initializer::Kind;
+  return all[0].initializer.kind == Kind::constant && all[0].initializer.a == 0 &&
+         all[1].initializer.kind == Kind::constant && all[1].initializer.a == 1;
+}
+static_assert(holds<zeros_and_ones_are_initializers_without_parentheses>());
+
 constexpr bool scopes_give_initializers(tf::Graph& g) {
   auto first_value = [&](const auto& v) {
     for (const tf::ir::VariableRecord& record : records(g).variable_records) {
@@ -152,7 +162,7 @@ constexpr bool scopes_give_initializers(tf::Graph& g) {
   auto plain = tf::variable<float, 3, 3>(g, "plain");
   tf::Scope model(g, "model", {.initializer = tf::uniform(-0.1, 0.1)});
   auto inherited = tf::variable<float, 3>(g, "inherited");
-  auto own = tf::variable<float, 3>(g, "own", tf::zeros);
+  auto own = tf::variable<float, 3>(g, "own", tf::zeros());
   tf::Scope inner(g, "inner");
   auto deeper = tf::variable<float, 3>(g, "deeper");
   const tf::Initializer glorot = first_value(plain);
@@ -169,8 +179,8 @@ constexpr bool lists_are_in_creation_order(tf::Graph& g) {
   auto a = tf::variable<float, 3>(g, "D2");
   tf::Scope in(g, "D");
   auto b = tf::variable<float, 3>(g, "w");
-  auto step = tf::variable<std::int32_t>(g, "step", tf::zeros);
-  auto moving = tf::variable<float, 3>(g, "moving", tf::zeros, false);
+  auto step = tf::variable<std::int32_t>(g, "step", tf::zeros());
+  auto moving = tf::variable<float, 3>(g, "moving", tf::zeros(), false);
   auto memory = tf::state<float, 3>(g, "memory");
   tf::Scope deeper(g, "fc");
   auto c = tf::variable<double, 3>(g, "w");

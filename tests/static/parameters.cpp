@@ -7,8 +7,8 @@
 constexpr void softmax_regression(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 784>(g, "x");
   auto y = placeholder<float, tf::batch, 10>(g, "y");
-  auto W = variable<float, 784, 10>(g, "W", tf::zeros);
-  auto b = variable<float, 10>(g, "b", tf::zeros);
+  auto W = variable<float, 784, 10>(g, "W", tf::zeros());
+  auto b = variable<float, 10>(g, "b", tf::zeros());
   auto logits = (matmul(x, W) + b).named("logits");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
   tf::GradientDescent{.rate = 0.5f}.minimize(loss).named("train");
@@ -21,9 +21,9 @@ constexpr void counted(tf::Graph& g) {
   tf::Scope in(g, "block", 3);
   auto x = placeholder<float, tf::batch, 4>(g, "x");
   auto h = tf::batch_norm(g, "norm", tf::dense<6>(g, "fc", x));
-  variable<double>(g, "steps", tf::zeros, false);
+  variable<double>(g, "steps", tf::zeros(), false);
   state<float, 7>(g, "carried");
-  variable<double>(g, "scale", tf::ones);
+  variable<double>(g, "scale", tf::ones());
   h.named("h");
 }
 constexpr bool table_has_paths_and_shapes() {

@@ -14,7 +14,7 @@ namespace tf = typeflow;
 inline constexpr tf::BatchNormOptions norm{.decay = 0.997, .epsilon = 1e-5};
 
 /// Padding by half the kernel on each side.
-constexpr tf::Conv2d centred(int kernel, int stride) {
+constexpr tf::ConvOptions<2> centred(int kernel, int stride) {
   const int pad = kernel / 2;
   return {.strides = {stride, stride},
           .padding = tf::Padding::given,

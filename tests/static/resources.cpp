@@ -75,7 +75,7 @@ static_assert(holds<a_scope_reuses_a_resource>());
 
 constexpr bool statements_of_a_critical_section_wait(tf::Graph& g) {
   auto lock = tf::mutex(g, "lock");
-  auto v = tf::variable<float>(g, "v", tf::zeros);
+  auto v = tf::variable<float>(g, "v", tf::zeros());
   auto x = tf::placeholder<float>(g, "x");
   const auto sum = critical_section(lock, [&] { return assign_add(v, 2 * x).value(); });
   const tf::ir::Graph& graph = g;
@@ -157,7 +157,7 @@ static_assert(contains(mistake<missing_for_reuse>(),
 
 constexpr void start_value_in_a_critical_section(tf::Graph& g) {
   auto lock = tf::mutex(g, "lock");
-  auto v = tf::variable<float>(g, "v", tf::zeros);
+  auto v = tf::variable<float>(g, "v", tf::zeros());
   critical_section(lock, [&] { return assign(v, v + 1); });
 }
 static_assert(contains(mistake<start_value_in_a_critical_section>(),

@@ -6,7 +6,7 @@
 
 constexpr bool lists_are_loops(tf::Graph& g) {
   auto a = tf::variable<float, 3>(g, "a");
-  auto b = tf::variable<double>(g, "b", tf::zeros, false);
+  auto b = tf::variable<double>(g, "b", tf::zeros(), false);
   auto c = tf::variable<float, 2, 3>(g, "c");
   tf::Id ids[3] = {};
   int count = 0;
@@ -35,14 +35,14 @@ static_assert(holds<gradients_are_loops>());
 
 constexpr bool slots_have_shapes_of_variables(tf::Graph& g) {
   auto w = tf::variable<float, 2, 3>(g, "w");
-  auto m = tf::variable<double>(g, "m", shape_of(w), tf::zeros, false);
+  auto m = tf::variable<double>(g, "m", shape_of(w), tf::zeros(), false);
   static_assert(std::is_same_v<decltype(m), tf::Variable<double, tf::Shape<2, 3>>>);
   auto s = tf::variable<double>(g, {"s", 0}, shape_of(w + 1));
   static_assert(std::is_same_v<decltype(s), decltype(m)>);
-  auto n = tf::variable<float>(g, "n", shape_of(sum(w)), tf::ones);
+  auto n = tf::variable<float>(g, "n", shape_of(sum(w)), tf::ones());
   static_assert(std::is_same_v<decltype(n), tf::Variable<float, tf::Shape<>>>);
   const tf::AnyVariable any = w;
-  const tf::AnyVariable u = tf::variable<std::int32_t>(g, "u", shape_of(any), tf::zeros);
+  const tf::AnyVariable u = tf::variable<std::int32_t>(g, "u", shape_of(any), tf::zeros());
   const tf::AnyVariable like = variable(g, "like", type_of(any));
   return g.trainable().size() == 4 && u.dtype() == tf::DType::int32 && u.dims() == any.dims() &&
          type_of(like) == type_of(w.any()) && g.variables().size() == 6;

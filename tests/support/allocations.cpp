@@ -7,14 +7,25 @@
 #include <new>
 
 std::atomic<long> allocations{0};
+std::atomic<long> allocations_until_failure{-1};
+
+namespace {
+
+void count_allocation() {
+  ++allocations;
+  if (allocations_until_failure.load() < 0) return;
+  if (allocations_until_failure.fetch_sub(1) == 0) throw std::bad_alloc();
+}
+
+}  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
+  count_allocation();
   if (void* const p = std::malloc(size == 0 ? 1 : size)) return p;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  ++allocations;
+  count_allocation();
   const auto a = static_cast<std::size_t>(alignment);
   if (void* const p = std::aligned_alloc(a, (size + a - 1) / a * a)) return p;
   throw std::bad_alloc();

@@ -6,3 +6,7 @@
 #include <atomic>
 
 extern std::atomic<long> allocations;
+
+/// If it is n >= 0, n allocations succeed, one fails, and those after it succeed. Then it is
+/// negative.
+extern std::atomic<long> allocations_until_failure;

@@ -113,7 +113,7 @@ struct Kernels {
       std::vector<std::byte> bytes;
     };
     std::vector<Result> results;
-    std::vector<tf::FetchTarget> targets;
+    std::vector<tf::FetchBuffer> buffers;
     for (tf::Id i = 0; i < v.names.size; ++i) {
       if (v.names[i].name.kind == tf::ir::NameKind::effect || v.names[i].slot == tf::none) continue;
       tf::Message name{};
@@ -122,12 +122,12 @@ struct Kernels {
       const auto size = static_cast<std::size_t>(run.count(type) * tf::size_of(type.dtype));
       results.push_back({std::string(name.view()), type.dtype, tf::resolve(type.dims, run.sizes()),
                          std::vector<std::byte>(size)});
-      targets.push_back({i, nullptr});
+      buffers.push_back({i, nullptr});
     }
-    for (std::size_t i = 0; i < results.size(); ++i) targets[i].data = results[i].bytes.data();
+    for (std::size_t i = 0; i < results.size(); ++i) buffers[i].data = results[i].bytes.data();
     std::vector<tf::Id> steps;
     for (tf::Id s = 0; s < main_steps(v); ++s) steps.push_back(s);
-    run.execute(steps, targets, true);
+    run.execute(steps, buffers, true);
     Outcome out;
     for (const Result& r : results) out[r.name] = from_bytes(r.type, r.dims, r.bytes.data());
     add_variables(out);

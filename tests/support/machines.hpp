@@ -7,16 +7,24 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <typeflow/exec/machine.hpp>
 #include <typeflow/interpret/program.hpp>
+#include <typeflow/ops/control/region.hpp>
+#include <typeflow/resources/waiting.hpp>
+#include <typeflow/runtime/local_devices.hpp>
+
+#include "support/failing_memory.hpp"
 
 namespace test {
 
@@ -44,6 +52,7 @@ class FarMemory final : public tf::Memory {
   }
 
   std::byte* allocate(std::int64_t bytes) override {
+    FailingMemory::count_allocation();
     const std::size_t first = used_.fetch_add((static_cast<std::size_t>(bytes) + 127) / 64 * 64);
     if (first + static_cast<std::size_t>(bytes) > size) throw std::bad_alloc();
     ++allocations;
@@ -121,6 +130,38 @@ inline void run_on_machine(const tf::KernelCall& call) {
   tf::ir::interpret_kernel(near);
 }
 
+/// Kernels of a Machine that wait now and then, as a dequeue does, each for a time of its own.
+class WaitingKernels {
+ public:
+  static bool may_wait(int kernel) { return kernel % 3 == 1; }
+  static void run(const tf::KernelCall& call) {
+    const auto* const stream = static_cast<const SlowStream*>(call.stream);
+    if (stream == nullptr || call.failure == nullptr || call.failure->waiter == nullptr) {
+      return run_on_machine(call);
+    }
+    static WaitingKernels all;
+    tf::wait_for(call, all.waiters_, [&] {
+      if (all.draws_.fetch_add(0x9E3779B97F4A7C15ull) * 0xBF58476D1CE4E5B9ull >> 62 != 0)
+        return false;
+      run_on_machine(call);
+      return true;
+    });
+  }
+
+ private:
+  WaitingKernels()
+      : ticks_([this](const std::stop_token& stop) {
+          while (!stop.stop_requested()) {
+            waiters_.notify();
+            std::this_thread::sleep_for(std::chrono::microseconds(1));
+          }
+        }) {}
+
+  tf::Waiters waiters_;
+  std::atomic<std::uint64_t> draws_{1};
+  std::jthread ticks_;
+};
+
 /// /cpu:0 to /cpu:n-1. Bit d of `far` gives device d far memory.
 class Machine {
  public:
@@ -131,20 +172,52 @@ class Machine {
                                     : nullptr;
       streams_.push_back(
           std::make_unique<SlowStream>(seed + static_cast<std::uint64_t>(d), memory));
-      devices_.push_back({tf::cpu(d), &tf::host_memory, streams_.back().get(), 0});
+      devices_.push_back({tf::cpu(d), &near_, streams_.back().get(), 0});
       if (memory != nullptr) devices_.back().memory = memory;
     }
   }
-  tf::ir::InterpretedMachine interpreted() const { return {devices_, &run_on_machine}; }
+  /// `run` calls a kernel.
+  tf::ir::InterpretedMachine interpreted(
+      void (*run)(const tf::KernelCall&) = &run_on_machine) const {
+    return {devices_, run};
+  }
+  /// The same, where a part of the kernels waits.
+  tf::ir::InterpretedMachine waiting() const {
+    return {devices_, &WaitingKernels::run, &WaitingKernels::may_wait};
+  }
   std::span<const tf::MachineDevice> devices() const { return devices_; }
 
  private:
+  FailingMemory near_;
   std::vector<std::unique_ptr<FarMemory>> memories_;
   std::vector<std::unique_ptr<SlowStream>> streams_;
   std::vector<tf::MachineDevice> devices_;
 };
 
-/// The same graph with random pins to /cpu:0 ... /cpu:n-1.
+/// The processor as /cpu:0, and under the names /gpu:0, /gpu:1, ... those of 16 pretended GPUs that
+/// the process may use.
+class PretendedGpus : public tf::CpuTarget<> {
+ public:
+  static constexpr tf::DeviceKind default_kind = tf::DeviceKind::gpu;
+
+  explicit PretendedGpus(const tf::TargetOptions& options) : CpuTarget(options) {
+    devices_.push_back({tf::cpu(0)});
+    for (const int number : tf::visible_devices(16)) {
+      if (devices_.size() == tf::max_devices) break;
+      names_.push_back(std::make_unique<std::string>("pretended GPU " + std::to_string(number)));
+      const int index = static_cast<int>(devices_.size()) - 1;
+      devices_.push_back({.device = tf::gpu(index), .description = names_.back()->c_str()});
+    }
+  }
+  std::span<const tf::MachineDevice> devices() const { return devices_; }
+
+ private:
+  std::vector<std::unique_ptr<std::string>> names_;
+  std::vector<tf::MachineDevice> devices_;
+};
+
+/// The same graph with random pins to /cpu:0 ... /cpu:n-1, and with loops that let random numbers
+/// of iterations overlap.
 inline tf::ir::Graph pinned(const tf::ir::Graph& graph, int devices, std::uint64_t seed) {
   tf::ir::Graph out = graph;
   std::uint64_t state = seed;
@@ -154,6 +227,10 @@ inline tf::ir::Graph pinned(const tf::ir::Graph& graph, int devices, std::uint64
   };
   for (tf::ir::Node& node : out.nodes) {
     if (draw(3) != 0) node.device = tf::cpu(draw(devices));
+    if (!tf::is<tf::ops::Loop>(*node.op)) continue;
+    auto loop = tf::decode<tf::ops::Loop>(out, node);
+    loop.parallel = draw(2) == 0 ? 0 : draw(20);
+    tf::ir::set_attributes(out, node, loop);
   }
   return out;
 }

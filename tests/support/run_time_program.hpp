@@ -77,13 +77,13 @@ class RunTimeProgram {
       fed.push_back({name, tf::ir::placeholder_of(view, name), data, type.dtype,
                      tf::count_of(type.dims).coefficient, type.dims.rank, type.dims.extent});
     }
-    std::vector<tf::FetchTarget> targets;
+    std::vector<tf::FetchBuffer> buffers;
     for (const auto& [text, data] : results)
-      targets.push_back({tf::ir::find_name(view, text), data});
+      buffers.push_back({tf::ir::find_name(view, text), data});
     std::vector<tf::Id> steps;
     for (tf::Id s = 0; s < view.steps.size; ++s) steps.push_back(s);
     tf::Engine::Run run(engine_, fed);
-    run.execute(steps, targets, false);
+    run.execute(steps, buffers, false);
   }
 
  private:

@@ -10,7 +10,7 @@
 #include "typeflow/candidate_sampling/samplers.hpp"
 #include "typeflow/cpu/call.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::CandidateSampler> {
@@ -48,4 +48,4 @@ struct kernel_of<ops::CandidateSampler> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -18,7 +18,7 @@
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -203,4 +203,4 @@ constexpr auto sampled_softmax_loss(const W& weights, const B& biases, const L& 
                                     remove_accidental_hits, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

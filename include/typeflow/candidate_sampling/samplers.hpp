@@ -22,7 +22,7 @@
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/random/random.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Sampled classes in the order of their draws; the expected counts of these and of the true
 /// classes in the sample; and the number of draws, which includes repeated draws of duplicates.
@@ -188,4 +188,4 @@ constexpr auto uniform_candidate_sampler(
                                          at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,7 +16,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The bytes of strings that a run makes. They live until its results have been copied. Only the
 /// thread that calls kernels uses it.
@@ -86,4 +86,4 @@ void replace_strings(std::span<std::string_view> elements, const std::string_vie
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -8,7 +8,7 @@
 #define TYPEFLOW_VERSION_MINOR 1
 #define TYPEFLOW_VERSION_PATCH 0
 
-#include "typeflow/core/target.hpp"
+#include "typeflow/core/isa.hpp"
 
 #if defined(_MSC_VER) && !defined(__clang__) && !defined(__CUDACC__)
 #error "typeflow: MSVC is not supported; use g++ 12 or newer, clang 16 or newer, or nvcc 13"
@@ -48,6 +48,10 @@
 // For functions that run once or seldom: compiles them for size, which saves most of the compiler's
 // time.
 #define TYPEFLOW_COLD [[gnu::cold, gnu::noinline]]
+
+// In the body of a loop that makes few turns: g++ would vectorize it, and then most of its code
+// runs to find out that there is nothing to vectorize.
+#define TYPEFLOW_FEW_TURNS __asm__("")
 
 /// Forces inlining of the small functions in a kernel's innermost loop. Under the address sanitizer
 /// it forbids inlining: every access has a check there, and small functions with checks take the

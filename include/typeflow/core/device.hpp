@@ -9,15 +9,24 @@
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 enum class DeviceKind : std::uint8_t { any, cpu, gpu };
 
 /// Where a node has to run: on any device, or on one of a kind by its number.
 struct Device {
+  Device() = default;
+  constexpr Device(DeviceKind its_kind, int its_index)
+      : kind(its_kind), is_open(false), index(its_index) {}
+
   DeviceKind kind;
+  /// The model has left it open, and passes/place.hpp has chosen the number. Another device of the
+  /// kind would do as well. Says nothing about which device it is.
+  bool is_open;
   int index;
-  constexpr bool operator==(const Device&) const = default;
+  constexpr bool operator==(const Device& other) const {
+    return kind == other.kind && index == other.index;
+  }
 };
 constexpr Device cpu(int index = 0) { return {DeviceKind::cpu, index}; }
 constexpr Device gpu(int index = 0) { return {DeviceKind::gpu, index}; }
@@ -46,4 +55,4 @@ constexpr Message& operator<<(Message& message, Device device) {
   return message << (device.kind == DeviceKind::cpu ? "/cpu:" : "/gpu:") << device.index;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

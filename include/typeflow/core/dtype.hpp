@@ -13,7 +13,7 @@
 #include "typeflow/core/dtype_value.hpp"
 #include "typeflow/core/half.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -188,4 +188,4 @@ constexpr decltype(auto) visit_widest(DType type, F&& f) {
 }
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

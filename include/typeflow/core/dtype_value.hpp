@@ -33,7 +33,7 @@ enum class DType : std::uint8_t {
 
 }  // namespace typeflow
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The number of types that visit_dtype visits, numbers and booleans. They stand first in DType.
 inline constexpr int dtype_count = 15;
@@ -85,4 +85,4 @@ constexpr bool is_complex(DType type) {
 }
 constexpr bool is_number(DType type) { return type != DType::boolean && type != DType::string; }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,7 +9,7 @@
 #include "typeflow/core/exception.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -22,4 +22,4 @@ TYPEFLOW_COLD inline std::string to_string(DType type, const Dims& dims) {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

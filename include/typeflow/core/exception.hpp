@@ -10,7 +10,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -24,7 +24,7 @@ inline std::string part_of(const char* text, std::size_t first, std::size_t size
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 namespace typeflow {
 
@@ -32,7 +32,7 @@ namespace typeflow {
 class Error : public std::runtime_error {
  public:
   /// `what()` is "<operation>: expected <expected>, got <given>".
-  template <class Here = detail::Target>
+  template <class Here = detail::Isa>
   TYPEFLOW_COLD Error(const std::string& operation, const std::string& expected,
                       const std::string& given)
       : std::runtime_error(detail::mismatch(operation, expected, given)),
@@ -40,10 +40,10 @@ class Error : public std::runtime_error {
         expected_{operation.size() + std::strlen(": expected "), expected.size()},
         given_{expected_.first + expected.size() + std::strlen(", got "), given.size()} {}
   /// For errors without an expectation: `what()` is "<operation>: <sentence>".
-  template <class Here = detail::Target>
+  template <class Here = detail::Isa>
   TYPEFLOW_COLD Error(const std::string& operation, const std::string& sentence)
       : std::runtime_error(operation + ": " + sentence), operation_(operation.size()) {}
-  template <class Here = detail::Target>
+  template <class Here = detail::Isa>
   TYPEFLOW_COLD explicit Error(const std::string& sentence) : std::runtime_error(sentence) {}
 
   TYPEFLOW_EXCHANGED Error(const Error&) = default;
@@ -60,6 +60,14 @@ class Error : public std::runtime_error {
     return detail::part_of(what(), given_.first, given_.size);
   }
 
+  /// Throws an error of the same class with this text: "<place>: <sentence>".
+  using Rethrow = void (*)(const std::string& place, const std::string& sentence);
+  /// For errors of a class of their own; null if a plain Error will do.
+  TYPEFLOW_EXCHANGED Rethrow rethrow() const { return rethrow_; }
+
+ protected:
+  TYPEFLOW_EXCHANGED void keep_class(Rethrow how) { rethrow_ = how; }
+
  private:
   // The parts are places in what(), because members that are strings would need a destructor with
   // code.
@@ -70,6 +78,74 @@ class Error : public std::runtime_error {
   std::size_t operation_ = 0;
   Part expected_{};
   Part given_{};
+  Rethrow rethrow_ = nullptr;
+};
+
+/// The end of a stream of elements: a closed queue has fewer than are wanted.
+class OutOfRange : public Error {
+ public:
+  template <class Here = detail::Isa>
+  TYPEFLOW_COLD OutOfRange(const std::string& operation, const std::string& expected,
+                           const std::string& given)
+      : Error(operation, expected, given) {
+    keep_class(&raise<Here>);
+  }
+  template <class Here = detail::Isa>
+  TYPEFLOW_COLD OutOfRange(const std::string& operation, const std::string& sentence)
+      : Error(operation, sentence) {
+    keep_class(&raise<Here>);
+  }
+  TYPEFLOW_EXCHANGED OutOfRange(const OutOfRange&) = default;
+  TYPEFLOW_EXCHANGED OutOfRange& operator=(const OutOfRange&) = default;
+
+ private:
+  template <class Here>
+  TYPEFLOW_COLD static void raise(const std::string& place, const std::string& sentence) {
+    throw OutOfRange(place, sentence);
+  }
+};
+
+/// A run that was stopped by its caller (run_limits.hpp), or an operation that can no longer be
+/// done, because somebody has closed what it needs.
+class Cancelled : public Error {
+ public:
+  template <class Here = detail::Isa>
+  TYPEFLOW_COLD Cancelled(const std::string& operation, const std::string& expected,
+                          const std::string& given)
+      : Error(operation, expected, given) {
+    keep_class(&raise<Here>);
+  }
+  template <class Here = detail::Isa>
+  TYPEFLOW_COLD Cancelled(const std::string& operation, const std::string& sentence)
+      : Error(operation, sentence) {
+    keep_class(&raise<Here>);
+  }
+  TYPEFLOW_EXCHANGED Cancelled(const Cancelled&) = default;
+  TYPEFLOW_EXCHANGED Cancelled& operator=(const Cancelled&) = default;
+
+ private:
+  template <class Here>
+  TYPEFLOW_COLD static void raise(const std::string& place, const std::string& sentence) {
+    throw Cancelled(place, sentence);
+  }
+};
+
+/// A run whose time was over before its end (run_limits.hpp).
+class DeadlineExceeded : public Error {
+ public:
+  template <class Here = detail::Isa>
+  TYPEFLOW_COLD DeadlineExceeded(const std::string& operation, const std::string& sentence)
+      : Error(operation, sentence) {
+    keep_class(&raise<Here>);
+  }
+  TYPEFLOW_EXCHANGED DeadlineExceeded(const DeadlineExceeded&) = default;
+  TYPEFLOW_EXCHANGED DeadlineExceeded& operator=(const DeadlineExceeded&) = default;
+
+ private:
+  template <class Here>
+  TYPEFLOW_COLD static void raise(const std::string& place, const std::string& sentence) {
+    throw DeadlineExceeded(place, sentence);
+  }
 };
 
 }  // namespace typeflow

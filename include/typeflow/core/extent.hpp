@@ -22,7 +22,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 using Extent = std::int64_t;
 
@@ -234,4 +234,4 @@ constexpr Extent extent_of(const Count& count) {
   return detail::extent_from(count.coefficient, count.powers);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -12,7 +12,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -103,7 +103,7 @@ struct bfloat16 {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 /// Members of std::numeric_limits that generic code uses.
 template <>

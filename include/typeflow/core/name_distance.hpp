@@ -9,7 +9,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// Levenshtein's distance between two short texts.
 constexpr int distance(std::string_view a, std::string_view b) {
@@ -38,4 +38,4 @@ constexpr int path_distance(std::string_view a, std::string_view b) {
   return distance(a, b);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

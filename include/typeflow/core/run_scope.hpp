@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a run holds until it ends: the locks of mutexes, and what else operations on resources must
+// The resources that a run holds until it ends, such as the locks of mutexes, which it must
 // give back. A run that fails gives everything back, too.
 
 #include <mutex>
 #include <utility>
 
 #include "typeflow/core/config.hpp"
+#include "typeflow/core/run_stop.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A run, as kernels see it (KernelCall::run). There is one object for each run, however many
 /// devices it has; its address tells runs apart that overlap in time. Kernels of one run may call
@@ -45,6 +46,8 @@ class RunScope {
     if (first_ != nullptr) release_all();
   }
 
+  RunStop stop;  ///< kernels that wait, wait until the run is stopped at most
+
  private:
   struct Hold {
     void* resource;
@@ -63,4 +66,4 @@ class RunScope {
   Hold* first_ = nullptr;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,12 +10,12 @@
 
 #include "typeflow/core/extent.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The most axes that a tensor can have.
 inline constexpr int max_rank = 8;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 namespace typeflow {
 
@@ -42,7 +42,7 @@ struct Dims {
 
 }  // namespace typeflow
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 inline constexpr Dims no_dims{-1, {}};
 
@@ -170,4 +170,4 @@ constexpr Dims squeezed(const Dims& x) {
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,7 +9,7 @@
 #include "typeflow/core/extent.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -115,4 +115,4 @@ class KnownSymbols {
   std::int64_t size_[max_symbols] = {-1, -1, -1, -1};
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

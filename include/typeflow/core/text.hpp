@@ -12,7 +12,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/shape.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A string literal as a template argument: run<"loss">.
 template <std::size_t N>
@@ -26,11 +26,16 @@ struct Text {
   constexpr std::string_view view() const { return {characters, N - 1}; }
 };
 
+/// A tensor's name without the ":0" that TensorFlow writes behind it.
+constexpr std::string_view plain_name(std::string_view name) {
+  return name.ends_with(":0") ? name.substr(0, name.size() - 2) : name;
+}
+
 /// A literal as a type. Lists of names are then lists of types, which every compiler can take
 /// apart.
 template <Text T>
 struct NameOf {
-  static constexpr std::string_view view() { return T.view(); }
+  static constexpr std::string_view view() { return plain_name(T.view()); }
 };
 
 /// The hash FNV-1a. It can be continued: hash(b, hash(a)) is the hash of a followed by b. So a
@@ -48,9 +53,9 @@ constexpr std::uint64_t hash(const char* text, int length, std::uint64_t state) 
 constexpr std::uint64_t hash(std::string_view text, std::uint64_t state = hash_seed) {
   return hash(text.data(), static_cast<int>(text.size()), state);
 }
-/// The hash after appending "_7".
-constexpr std::uint64_t hash_suffix(int number, std::uint64_t state) {
-  state = hash('_', state);
+/// The hash after appending "_7", or another character and a number.
+constexpr std::uint64_t hash_suffix(int number, std::uint64_t state, char before = '_') {
+  state = hash(before, state);
   int digits = 1;
   for (int rest = number; rest >= 10; rest /= 10) digits *= 10;
   for (; digits > 0; digits /= 10) {
@@ -126,4 +131,4 @@ constexpr std::string_view file_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -8,7 +8,7 @@
 
 #include "typeflow/core/extent.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The padding around an image. `same`: as much as ceil(extent / stride) places need; an odd
 /// element goes to the end (below, on the right), as in TensorFlow. `valid`: none. `given`: as in
@@ -51,4 +51,4 @@ constexpr WindowAxis padded(WindowAxis axis, Padding padding, std::int64_t exten
   return axis;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -17,7 +17,7 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The element of an operation, and its source of random numbers.
 struct ElementContext {
@@ -57,17 +57,17 @@ TYPEFLOW_INLINE auto call(const O& op, const V&... x) {
 template <class T, class A>
 TYPEFLOW_INLINE auto call(const ops::Fma&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
                           const xsimd::batch<T, A>& c) {
-  return simd::fma(a, b, c);
+  return cpu_kernels::fma(a, b, c);
 }
 template <class T, class A>
 TYPEFLOW_INLINE auto call(const ops::Fms&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
                           const xsimd::batch<T, A>& c) {
-  return simd::fma(a, b, math::neg(c));
+  return cpu_kernels::fma(a, b, math::neg(c));
 }
 template <class T, class A>
 TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
                           const xsimd::batch<T, A>& b, const xsimd::batch<T, A>& c) {
-  return simd::fma(math::neg(a), b, c);
+  return cpu_kernels::fma(math::neg(a), b, c);
 }
 
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
@@ -148,4 +148,4 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -18,28 +18,29 @@
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/lower/kernel_types.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 // Storage by number, without the depth of std::tuple.
 
 template <int I, class T>
-struct Slot {
+struct TupleElement {
   T value;
 };
 template <class Numbers, class... T>
-struct SlotsOf;
+struct FlatTupleOf;
 template <int... I, class... T>
-struct SlotsOf<std::integer_sequence<int, I...>, T...> : Slot<I, T>... {};
+struct FlatTupleOf<std::integer_sequence<int, I...>, T...> : TupleElement<I, T>... {};
 template <class... T>
-using Slots = SlotsOf<std::make_integer_sequence<int, static_cast<int>(sizeof...(T))>, T...>;
+using FlatTuple =
+    FlatTupleOf<std::make_integer_sequence<int, static_cast<int>(sizeof...(T))>, T...>;
 
 template <int I, class T>
-TYPEFLOW_INLINE T& get(Slot<I, T>& slot) {
-  return slot.value;
+TYPEFLOW_INLINE T& get(TupleElement<I, T>& element) {
+  return element.value;
 }
 template <int I, class T>
-TYPEFLOW_INLINE const T& get(const Slot<I, T>& slot) {
-  return slot.value;
+TYPEFLOW_INLINE const T& get(const TupleElement<I, T>& element) {
+  return element.value;
 }
 
 // A body.
@@ -90,12 +91,12 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   struct RegistersOf;
   template <int... V>
   struct RegistersOf<std::integer_sequence<int, V...>> {
-    using type = Slots<typename L::template of<ElementOf<V>>...>;
+    using type = FlatTuple<typename L::template of<ElementOf<V>>...>;
   };
   using Registers = typename RegistersOf<std::make_integer_sequence<int, values>>::type;
 
   /// The operations with their data members.
-  using Ops = Slots<typename It::op...>;
+  using Ops = FlatTuple<typename It::op...>;
 
   static constexpr int flops_of_a_draw = 40;
   static constexpr int flops[items + 1] = {(It::count == 0 ? flops_of_a_draw : It::op::flops)...,
@@ -234,27 +235,27 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   struct KeptOf;
   template <int Vectors, int... K>
   struct KeptOf<Vectors, std::integer_sequence<int, K...>> {
-    using type = Slots<typename L::template of<ElementOf<kept.value[K]>>[Vectors]...>;
+    using type = FlatTuple<typename L::template of<ElementOf<kept.value[K]>>[Vectors]...>;
   };
 
   /// The numbers of operands in KernelCall::operands.
   template <int I>
   static constexpr int operand = body.operand(I);
   static constexpr int first_store = body.first_result();
-  /// The windows among the extents of a step with `Rank` axes.
+  /// The strided views among the extents of a step with `Rank` axes.
   template <int I, int Rank>
-  static ir::WindowExtents window(const std::int64_t* extents) {
-    if constexpr (Input<I>::is_window) {
-      constexpr int number = body.windows_before(I);
-      return ir::window_at(number, Rank, extents);
+  static ir::StridedExtents strides(const std::int64_t* extents) {
+    if constexpr (Input<I>::is_strided) {
+      constexpr int number = body.strided_before(I);
+      return ir::strides_at(number, Rank, extents);
     } else {
       return {nullptr};
     }
   }
   template <int S, int Rank>
-  static ir::WindowExtents store_window(const std::int64_t* extents) {
-    constexpr int number = body.windows_before_store(S);
-    return ir::window_at(number, Rank, extents);
+  static ir::StridedExtents store_strides(const std::int64_t* extents) {
+    constexpr int number = body.strided_before_store(S);
+    return ir::strides_at(number, Rank, extents);
   }
 
   static Ops decode(const std::uint32_t* words) {
@@ -300,7 +301,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   struct StatesOf;
   template <int... I>
   struct StatesOf<std::integer_sequence<int, I...>> {
-    using type = Slots<typename decltype(state_type<I>())::type...>;
+    using type = FlatTuple<typename decltype(state_type<I>())::type...>;
   };
   using States = typename StatesOf<ItemNumbers>::type;
 
@@ -354,4 +355,4 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

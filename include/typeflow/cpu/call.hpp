@@ -11,7 +11,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The stream of CPU kernels (null: one thread). Runs parts of a range, possibly at the same time.
 /// Only the grain decides the parts, never the number of threads.
@@ -71,4 +71,4 @@ struct kernel_of {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

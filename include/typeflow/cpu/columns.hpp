@@ -9,7 +9,7 @@
 
 #include "typeflow/cpu/rows.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <bool Wide, int Outer, class B, class A>
 struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
@@ -80,7 +80,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   template <int I>
   static void find_layout(const KernelCall& call, Geometry& g) {
     g.in[I] = ir::layout_of<space.rank>(axes<I>, call.extents,
-                                        M::template window<I, space.rank>(call.extents));
+                                        M::template strides<I, space.rank>(call.extents));
   }
 
   [[gnu::flatten]] static void columns(const KernelCall& call, const Geometry& g, const Ops& ops,
@@ -264,4 +264,4 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

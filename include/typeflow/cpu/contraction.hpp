@@ -4,8 +4,8 @@
 // Contractions: sums of products in a register tile (cpu/tile.hpp), and the epilogue, which follows
 // on the tile while it is in cache.
 //
-// The loops are the operation's own, simd::contraction_of<O>. They know how its operands lie in
-// memory, gather them for the tile, and call E::finish for every finished tile.
+// The loops are the operation's own, cpu_kernels::contraction_of<O>. They know how its operands lie
+// in memory, gather them for the tile, and call E::finish for every finished tile.
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The loops of contraction O: specialise it with
 ///   template <class E> static std::int64_t workspace(const std::int64_t* extents);
@@ -225,4 +225,4 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>, A> {
   static void run(const KernelCall& call) { contraction_of<O>::template run<E>(call); }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

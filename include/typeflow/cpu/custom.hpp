@@ -9,7 +9,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/custom.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The code of a custom operation's kernel K, which has the form of kernel_of. For targets whose
 /// kernel for an operation differs from the CPU's.
@@ -72,4 +72,4 @@ struct kernel_of<ops::Print> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

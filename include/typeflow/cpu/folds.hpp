@@ -11,7 +11,7 @@
 #include "typeflow/cpu/apply.hpp"
 #include "typeflow/cpu/lanes.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <class L, class O, class T>
 struct FoldState {
@@ -161,4 +161,4 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

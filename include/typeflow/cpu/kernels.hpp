@@ -11,20 +11,20 @@
 #include "typeflow/cpu/ops/check.hpp"
 #include "typeflow/cpu/ops/conv.hpp"
 #include "typeflow/cpu/ops/conv_filter_gradient.hpp"
+#include "typeflow/cpu/ops/cumulative.hpp"
 #include "typeflow/cpu/ops/depthwise.hpp"
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/cpu/ops/matmul.hpp"
 #include "typeflow/cpu/ops/movement.hpp"
 #include "typeflow/cpu/ops/numerics.hpp"
 #include "typeflow/cpu/ops/pool.hpp"
-#include "typeflow/cpu/ops/scan.hpp"
 #include "typeflow/cpu/ops/scatter.hpp"
 #include "typeflow/cpu/ops/selection.hpp"
 #include "typeflow/cpu/ops/sort.hpp"
 #include "typeflow/cpu/ops/unique.hpp"
 #include "typeflow/cpu/rows.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The entry in the table for code with these functions.
 template <class C>
@@ -45,4 +45,4 @@ struct Code<ir::ControlKernel, A> {
 template <class Kernel, class A>
 inline constexpr KernelEntry entry = entry_of<Code<Kernel, A>>;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -18,7 +18,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/cpu/xsimd.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// a * b + c, with one rounding where the instruction set has it. (On AVX-512, xsimd 8 multiplies
 /// and adds.)
@@ -288,4 +288,4 @@ struct Lanes {
 #endif
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -19,7 +19,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// Copies a block of W x W elements transposed, where W elements are 16 bytes. False if the back
 /// end has no such registers.
@@ -336,4 +336,4 @@ extern template class ProductLoops<float, DefaultArch>;
 extern template class ProductLoops<double, DefaultArch>;
 #endif
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -16,7 +16,7 @@
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/ops/random/random.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// As many words as a batch of floats has elements. The instruction set may be narrower than the
 /// file's.
@@ -202,4 +202,4 @@ TYPEFLOW_INLINE typename L::template of<R> draw_lanes(const O& op, const RandomS
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -13,7 +13,7 @@
 
 #include "typeflow/cpu/body.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// Code of a kernel type for an instruction set.
 template <class Kernel, class A>
@@ -90,7 +90,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   template <int I>
   static void find_layout(const KernelCall& call, Geometry& g) {
     g.in[I] = ir::layout_of<space.rank>(M::template Input<I>::axes, call.extents,
-                                        M::template window<I, space.rank>(call.extents));
+                                        M::template strides<I, space.rank>(call.extents));
   }
 
   [[gnu::flatten]] static void rows(const KernelCall& call, const Geometry& g, std::int64_t begin,
@@ -157,10 +157,10 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
     using Out = typename M::template Out<S>;
     using T = element_of<Out::dtype>;
     std::int64_t offset = row * (Out::is_row ? 1 : g.length);
-    if constexpr (Out::is_window) {
-      const auto window = M::template store_window<S, space.rank>(call.extents);
-      offset = window.begin();
-      for (int k = 0; k < Outer; ++k) offset += coordinate[k] * window.stride(k);
+    if constexpr (Out::is_strided) {
+      const auto strided_view = M::template store_strides<S, space.rank>(call.extents);
+      offset = strided_view.begin();
+      for (int k = 0; k < Outer; ++k) offset += coordinate[k] * strided_view.stride(k);
     }
     p.out[S] = call.operand<T>(M::first_store + S) + offset;
   }
@@ -324,4 +324,4 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -13,7 +13,7 @@
 
 #include "typeflow/cpu/xsimd.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// Results with at least so many bytes are streamed. For smaller ones, copying and then reading the
 /// copy takes longer. (Measured: at 8 MiB both are equal, on a core with 2 MiB of its own.)
@@ -80,4 +80,4 @@ void copy_run(const T* in, std::int64_t count, T* out, bool streams) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -14,7 +14,7 @@
 
 #include "typeflow/cpu/lanes.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The register tile of an instruction set.
 template <class T, class A>
@@ -119,7 +119,7 @@ struct TileSums {
       unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
         const B left(at[i][offset]);
         unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-          sum[i][v] = simd::fma(left, right[v], sum[i][v]);
+          sum[i][v] = cpu_kernels::fma(left, right[v], sum[i][v]);
         });
       });
       offset += step;
@@ -172,4 +172,4 @@ template <class T, class A, int V, class Runs>
   sums.store(tile, tile_pitch);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -21,7 +21,7 @@
 #include "typeflow/ops/elementwise/functions.hpp"
 
 template <class T, class A>
-struct typeflow::math::OfBatch<xsimd::batch<T, A>> : typeflow::simd::Exponentials<T, A>,
-                                                     typeflow::simd::Logarithms<T, A>,
-                                                     typeflow::simd::Powers<T, A>,
-                                                     typeflow::simd::Trigonometry<T, A> {};
+struct typeflow::math::OfBatch<xsimd::batch<T, A>> : typeflow::cpu_kernels::Exponentials<T, A>,
+                                                     typeflow::cpu_kernels::Logarithms<T, A>,
+                                                     typeflow::cpu_kernels::Powers<T, A>,
+                                                     typeflow::cpu_kernels::Trigonometry<T, A> {};

@@ -9,7 +9,7 @@
 
 #include "typeflow/cpu/call.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// Calls f(T{}) with the C++ type of an integer or boolean DType.
 template <class F>
@@ -39,4 +39,4 @@ void visit_bytes(std::int64_t bytes, const F& f) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

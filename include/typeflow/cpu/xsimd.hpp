@@ -32,10 +32,10 @@
 #pragma GCC diagnostic pop
 #endif
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The instruction set of this translation unit. It is an argument of every kernel's type, so that
 /// units built for different ones share no symbol.
 using DefaultArch = xsimd::default_arch;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

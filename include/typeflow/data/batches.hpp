@@ -16,7 +16,7 @@
 
 #include "typeflow/data/labeled_images.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct BatchOptions {
   std::int64_t size = 100;  ///< examples in a batch
@@ -107,7 +107,7 @@ class Batches {
   std::vector<float> one_hot_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/batches.ipp"

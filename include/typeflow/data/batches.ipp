@@ -14,7 +14,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/data/batches.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION void detail::check_taken(const char* sampler, std::int64_t taken,
                                              std::int64_t size) {
@@ -84,4 +84,4 @@ TYPEFLOW_DEFINITION LabeledBatch Batches::next() {
   return {images_, labels_, one_hot_};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -15,7 +15,7 @@
 
 #include "typeflow/core/exception.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct BucketOptions {
   std::vector<std::int64_t> bounds;  ///< the longest length of each bucket, ascending
@@ -142,7 +142,7 @@ class Buckets {
   std::vector<std::int32_t> lengths_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/buckets.ipp"

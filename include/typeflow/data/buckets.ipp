@@ -15,7 +15,7 @@
 #include "typeflow/data/batches.hpp"
 #include "typeflow/data/buckets.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 TYPEFLOW_DEFINITION BucketOrder::BucketOrder(const std::vector<std::int64_t>& lengths,
                                              BucketOptions options)
@@ -120,4 +120,4 @@ TYPEFLOW_DEFINITION void BucketOrder::start_epoch() {
   shuffle(batches_, 0);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -19,7 +19,7 @@
 
 #include "typeflow/core/error.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 class ByteReader {
  public:
@@ -105,4 +105,4 @@ class ByteReader {
   bool member_ended_ = false;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -14,7 +14,7 @@
 
 #include "typeflow/core/exception.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// CIFAR-10's classes, by label.
 inline constexpr std::array<std::string_view, 10> cifar10_classes = {
@@ -54,7 +54,7 @@ bool has_cifar10(const std::string& folder);
 /// above 9.
 Cifar10 read_cifar10(const std::string& folder);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/cifar10.ipp"

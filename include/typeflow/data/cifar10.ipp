@@ -12,7 +12,7 @@
 #include "typeflow/data/byte_reader.hpp"
 #include "typeflow/data/cifar10.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -82,4 +82,4 @@ TYPEFLOW_DEFINITION Cifar10 read_cifar10(const std::string& folder) {
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -14,7 +14,7 @@
 
 #include "typeflow/data/labeled_images.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// `count` drawn digits, 28 x 28, of classes drawn at random. Image i is a pure function of
 /// (seed, i).
@@ -30,7 +30,7 @@ struct DrawnDigitsOptions {
 /// Drawn digits in three parts, by default of the sizes of MNIST's. The parts share no image.
 Datasets drawn_digits(DrawnDigitsOptions options = {});
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/digits.ipp"

@@ -13,7 +13,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/data/digits.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail::digits {
 
@@ -183,4 +183,4 @@ TYPEFLOW_DEFINITION Datasets drawn_digits(DrawnDigitsOptions options) {
           draw_digits(options.test, random_key(options.seed, 2))};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

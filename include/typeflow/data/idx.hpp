@@ -18,7 +18,7 @@
 
 #include "typeflow/core/exception.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// An element type of idx files.
 template <class T>
@@ -77,7 +77,7 @@ IdxArray<T, Rank> read_idx(const std::string& path) {
   return result;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/idx.ipp"

@@ -15,7 +15,7 @@
 #include "typeflow/data/byte_reader.hpp"
 #include "typeflow/data/idx.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 inline std::uint32_t big_endian(const unsigned char* bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 |
@@ -93,4 +93,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void read_idx_file(const std::string& path,
   from_big_endian(bytes, count, size);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

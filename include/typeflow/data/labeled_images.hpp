@@ -10,7 +10,7 @@
 
 #include "typeflow/core/exception.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Labels as rows of zeros with a one at the label. (N) -> (N,classes)
 /// Throws Error for a label outside [0, classes).
@@ -41,7 +41,7 @@ struct Datasets {
   LabeledImages test;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/labeled_images.ipp"

@@ -10,7 +10,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/data/labeled_images.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION std::vector<float> one_hot(std::span<const std::int32_t> labels, int classes) {
   if (classes < 1) throw Error("one_hot", "1 class or more", std::to_string(classes));
@@ -26,4 +26,4 @@ TYPEFLOW_DEFINITION std::vector<float> one_hot(std::span<const std::int32_t> lab
   return rows;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

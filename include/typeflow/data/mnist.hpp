@@ -11,7 +11,7 @@
 
 #include "typeflow/data/labeled_images.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The folder of the data sets: `given` (a --data argument) unless empty, else the environment
 /// variable TYPEFLOW_DATA; empty if neither is set.
@@ -30,7 +30,7 @@ struct MnistOptions {
 /// or if the numbers of images and labels differ.
 Datasets read_mnist(const std::string& folder, MnistOptions options = {});
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/mnist.ipp"

@@ -17,7 +17,7 @@
 #include "typeflow/data/labeled_images.hpp"
 #include "typeflow/data/mnist.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION std::string data_folder(const std::string& given) {
   if (!given.empty()) return given;
@@ -138,4 +138,4 @@ TYPEFLOW_DEFINITION Datasets read_mnist(const std::string& folder, MnistOptions 
   return {std::move(train), std::move(validation), std::move(test)};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

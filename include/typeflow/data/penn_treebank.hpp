@@ -12,7 +12,7 @@
 
 #include "typeflow/core/exception.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A text in three parts, as word numbers.
 struct Corpus {
@@ -37,7 +37,7 @@ bool has_ptb(const std::string& folder);
 /// training text lacks while it has no <unk>.
 Corpus read_ptb(const std::string& folder);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/penn_treebank.ipp"

@@ -18,7 +18,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/data/penn_treebank.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -134,4 +134,4 @@ TYPEFLOW_DEFINITION Corpus read_ptb(const std::string& folder) {
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -12,7 +12,7 @@
 
 #include "typeflow/core/exception.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct TextStreamOptions {
   std::int64_t batch = 20;  ///< streams
@@ -61,7 +61,7 @@ class TextStreams {
   std::vector<std::int32_t> next_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_DATA
 #include "typeflow/data/text_streams.ipp"

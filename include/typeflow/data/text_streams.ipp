@@ -10,7 +10,7 @@
 #include "typeflow/data/batches.hpp"
 #include "typeflow/data/text_streams.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION TextStreams::TextStreams(std::span<const std::int32_t> text,
                                              TextStreamOptions options)
@@ -55,4 +55,4 @@ TYPEFLOW_DEFINITION std::string TextStreams::settings() const {
          std::to_string(options_.steps) + " steps";
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -19,29 +20,10 @@
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
-/// Where a stream is in a loop.
-struct LoopState {
-  std::int64_t done;    ///< iterations
-  std::int64_t count;   ///< trip count; negative if none is known
-  std::int64_t index;   ///< of the iteration
-  std::uint64_t draw;   ///< of random numbers, outside of the loop
-  std::uint64_t begun;  ///< iterations in this run, over all times that the loop was entered
-};
-
-/// A count that one stream raises and others wait for.
-struct EventCount {
-  std::atomic<std::uint64_t> signals{0};
-};
-
-/// What a stream knows while it runs.
-struct StreamState {
-  Pool<void*> at;              ///< by place: its address
-  Pool<LoopState> loops;       ///< by loop
-  Pool<std::uint64_t> waited;  ///< by event: how often
-  int frame = 0;
-};
+/// What runs keep besides addresses, if their program is not straight (exec/run_state.hpp).
+struct RunState;
 
 inline constexpr SymbolSizes no_sizes = [] {
   SymbolSizes sizes;
@@ -55,24 +37,26 @@ struct Binding {
   Binding(const Binding&) = delete;
   Binding& operator=(const Binding&) = delete;
   TYPEFLOW_COLD ~Binding() {
-    delete[] streams;
-    delete[] events;
+    delete[] at;
+    if (state != nullptr) release(state);
   }
 
   const Plan* plan;
   std::int64_t memory = -1;  ///< Arena::memory_number when it was made
   Layout layout;
-  Pool<void*> own;                 ///< by place: its address, as the layout has it
-  StreamState* streams = nullptr;  ///< owned
-  EventCount* events = nullptr;    ///< owned
-  Pool<std::int64_t> cells;
+  Pool<void*> own;            ///< by place: its address, as the layout has it
+  Pool<void*>* at = nullptr;  ///< by stream and place: the address in the run; owned
+  RunState* state = nullptr;
+  void (*release)(RunState*) = nullptr;
   Binding* next = nullptr;  ///< in the arena's list
 };
 
-/// What an engine's arenas have of the memory of a device.
+/// Counts the memory of a device that an engine's arenas have.
 struct DeviceCounters {
   std::atomic<std::int64_t> reserved{0};
+  std::atomic<std::int64_t> peak{0};  ///< of `reserved`
   std::atomic<std::int64_t> allocations{0};
+  std::atomic<std::int64_t> sent{0};  ///< bytes to other devices
 };
 
 /// Memory of an arena on a device, which counts itself.
@@ -89,7 +73,10 @@ class CountedBytes {
     release();
     bytes_ = AlignedBytes(bytes, memory);
     counters_ = &counters;
-    counters.reserved += bytes;
+    const std::int64_t reserved = counters.reserved += bytes;
+    std::int64_t peak = counters.peak.load();
+    while (peak < reserved && !counters.peak.compare_exchange_weak(peak, reserved)) {
+    }
     ++counters.allocations;
   }
   std::byte* data() const { return bytes_.data(); }
@@ -106,6 +93,20 @@ class CountedBytes {
   DeviceCounters* counters_ = nullptr;
 };
 
+/// The memory of an arena's runs on a device. Other threads may read it.
+struct ArenaFigures {
+  std::atomic<std::int64_t> planned{0};  ///< bytes of tensors in the last run
+  std::atomic<std::int64_t> at_once{0};  ///< Layout::at_once of the last run
+  std::atomic<bool> runs{false};         ///< a run is in progress
+
+  void begin(std::int64_t bytes, std::int64_t most) {
+    planned.store(bytes, std::memory_order_relaxed);
+    at_once.store(most, std::memory_order_relaxed);
+    runs.store(true, std::memory_order_relaxed);
+  }
+  void end() { runs.store(false, std::memory_order_relaxed); }
+};
+
 struct Arena {
   SymbolSizes sizes = no_sizes;
   SymbolSizes planned_for = no_sizes;  ///< the largest of each symbol so far
@@ -116,9 +117,11 @@ struct Arena {
   std::array<CountedBytes, max_devices> workspace;
   AlignedBytes scalars;  ///< constants, then defaults of placeholders
   std::array<Characters, max_devices> characters;
-  RunScope run;                 ///< what the run holds until it ends
-  Binding* bindings = nullptr;  ///< a list, owned
-  Binding* last = nullptr;      ///< of the last run
+  RunScope run;                                   ///< what the run holds until it ends
+  Binding* bindings = nullptr;                    ///< a list, owned
+  Binding* last = nullptr;                        ///< of the last run
+  std::array<ArenaFigures, max_devices> figures;  ///< by device
+  Arena* next = nullptr;                          ///< in the list of all arenas of an engine
 
   Arena() = default;
   Arena(const Arena&) = delete;
@@ -128,14 +131,14 @@ struct Arena {
   }
 };
 
-/// The free arenas of an engine: as many as have run at once, at most 16.
+/// The arenas of an engine. It keeps as many as have run at once, at most 16.
 class ArenaPool {
  public:
   ArenaPool() = default;
   ArenaPool(const ArenaPool&) = delete;
   ArenaPool& operator=(const ArenaPool&) = delete;
   TYPEFLOW_COLD ~ArenaPool() {
-    for (auto& place : arenas_) delete place.load();
+    while (all_ != nullptr) delete std::exchange(all_, all_->next);
   }
 
   Arena* claim() {
@@ -143,7 +146,7 @@ class ArenaPool {
       Arena* const arena = place.exchange(nullptr, std::memory_order_acquire);
       if (arena != nullptr) return arena;
     }
-    return new Arena;
+    return make();
   }
   void release(Arena* arena) {
     last_.store(arena, std::memory_order_release);
@@ -154,15 +157,41 @@ class ArenaPool {
         return;
       }
     }
-    if (last_.load() == arena) last_.store(nullptr);
-    delete arena;
+    remove(arena);
   }
   /// The arena of the run that ended last; null if it is gone.
   const Arena* last() const { return last_.load(std::memory_order_acquire); }
 
+  /// f(arena, is_last) for each, also for those of runs in progress.
+  template <class F>
+  TYPEFLOW_COLD void each(const F& f) const {
+    const std::lock_guard lock(mutex_);
+    for (const Arena* arena = all_; arena != nullptr; arena = arena->next)
+      f(*arena, arena == last());
+  }
+
  private:
+  TYPEFLOW_COLD Arena* make() {
+    auto* const arena = new Arena;
+    const std::lock_guard lock(mutex_);
+    arena->next = std::exchange(all_, arena);
+    return arena;
+  }
+  TYPEFLOW_COLD void remove(Arena* arena) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (last_.load() == arena) last_.store(nullptr);
+      Arena** at = &all_;
+      while (*at != arena) at = &(*at)->next;
+      *at = arena->next;
+    }
+    delete arena;
+  }
+
+  mutable std::mutex mutex_;  // guards the list
+  Arena* all_ = nullptr;      // owned
   std::array<std::atomic<Arena*>, 16> arenas_{};
   std::atomic<Arena*> last_{nullptr};
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

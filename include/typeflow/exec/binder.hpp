@@ -23,8 +23,9 @@
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
 #include "typeflow/runtime/elements.hpp"
+#include "typeflow/runtime/memory_demand.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// Stores a constant's words as an element in memory; a floating-point constant may have symbols.
 TYPEFLOW_COLD inline void store_number(DType type, std::uint32_t low, std::uint32_t high, void* out,
@@ -79,7 +80,7 @@ class Binder {
     return bind(arena, plan);
   }
 
-  const DeviceCounters& counters(std::size_t device) const { return counters_[device]; }
+  DeviceCounters& counters(std::size_t device) const { return counters_[device]; }
 
   /// Puts fed tensors in the place of their placeholders, and defaults for the others.
   void place_feeds(Binding& binding, std::span<const FedTensor> feeds) const {
@@ -93,7 +94,8 @@ class Binder {
   }
   /// Sets a place's address in all streams.
   void each_stream(Binding& binding, int place, void* address) const {
-    for (int s = 0; s < streams_of(*binding.plan); ++s) binding.streams[s].at[place] = address;
+    binding.at[0][place] = address;
+    for (int s = 1; s < binding.plan->streams.size(); ++s) binding.at[s][place] = address;
   }
   static int streams_of(const Plan& plan) { return std::max(plan.streams.size(), 1); }
 
@@ -144,13 +146,12 @@ class Binder {
     for (int i = 0; i < max_symbols; ++i) {
       largest.of[i] = std::max(sizes.of[i], arena.planned_for.of[i]);
     }
-    if (!(largest == arena.planned_for)) {
-      typeflow::detail::check_sizes(program_, largest);
-      arena.planned_for = largest;
-      ++arena.memory_number;
-    }
-    arena.sizes = sizes;
+    const bool grows = !(largest == arena.planned_for);
+    if (grows) typeflow::detail::check_sizes(program_, largest);
     make_workspace(arena);
+    if (grows) ++arena.memory_number;
+    arena.planned_for = largest;
+    arena.sizes = sizes;
   }
 
   /// Finds addresses for a plan's places.
@@ -164,7 +165,7 @@ class Binder {
     binding->memory = -1;  // until all is done
     binding->layout = LayoutPlanner(program_, plan, arena.planned_for, keep_all_).run();
     try {
-      allocate(arena, binding->layout);
+      allocate(arena, plan, binding->layout);
     } catch (...) {
       arena.planned_for = no_sizes;  // other sizes may fit
       arena.sizes = no_sizes;
@@ -180,38 +181,28 @@ class Binder {
       }
     }
     const int streams = streams_of(plan);
-    if (binding->streams == nullptr) {
-      binding->streams = new StreamState[static_cast<std::size_t>(streams)];
-      if (plan.events.size() > 0) {
-        binding->events = new EventCount[static_cast<std::size_t>(plan.events.size())];
-      }
-      binding->cells = Pool<std::int64_t>(plan.cells * plan.frames, 0);
-    }
-    for (int s = 0; s < streams; ++s) {
-      StreamState& state = binding->streams[s];
-      state.at = binding->own;
-      state.loops = Pool<LoopState>(plan.loops.size(), LoopState{});
-      state.waited = Pool<std::uint64_t>(plan.events.size(), 0);
-    }
+    if (binding->at == nullptr) binding->at = new Pool<void*>[static_cast<std::size_t>(streams)];
+    for (int s = 0; s < streams; ++s) binding->at[s] = binding->own;
     binding->memory = arena.memory_number;
     return *binding;
   }
 
   /// Memory for a layout, if the arena's is too small. It then moves, so that other plans are bound
   /// anew before they run.
-  TYPEFLOW_COLD void allocate(Arena& arena, const Layout& layout) const {
+  TYPEFLOW_COLD void allocate(Arena& arena, const Plan& plan, const Layout& layout) const {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       const std::int64_t bytes = layout.bytes[d];
       if (bytes <= arena.temporaries[d].size()) continue;
+      const typeflow::detail::MemoryDemand demand{program_, devices_[d], counters_[d].reserved};
       const std::int64_t limit = devices_[d].memory_limit;
       if (limit > 0 && bytes > limit) {
-        typeflow::detail::over_limit(devices_[d].device, bytes, limit);
+        demand.refuse(plan, layout, static_cast<int>(d), arena.planned_for, limit);
       }
       ++arena.memory_number;
       try {
         arena.temporaries[d].allocate(bytes, *devices_[d].memory, counters_[d]);
       } catch (const std::bad_alloc&) {
-        typeflow::detail::no_memory_for_temporaries(program_, bytes, arena.planned_for);
+        demand.refuse(plan, layout, static_cast<int>(d), arena.planned_for, 0);
       }
     }
   }
@@ -261,12 +252,8 @@ class Binder {
       try {
         arena.workspace[d].allocate(most, *devices_[d].memory, counters_[d]);
       } catch (const std::bad_alloc&) {
-        arena.sizes = no_sizes;
-        typeflow::detail::fail_step(
-            program_, *largest,
-            most == too_many
-                ? "its workspace has more bytes than 63 bits can count"
-                : "no memory for the " + std::to_string(most) + " bytes of its workspace");
+        typeflow::detail::MemoryDemand{program_, devices_[d], counters_[d].reserved}
+            .refuse_workspace(*largest, most);
       }
     }
   }
@@ -281,4 +268,4 @@ class Binder {
   mutable std::array<DeviceCounters, max_devices> counters_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

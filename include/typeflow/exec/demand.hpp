@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the tensors of a run are computed, and which devices read them.
+// On which streams the tensors of a run are computed and read.
 
 #include <cstdint>
 #include <span>
@@ -9,18 +9,12 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/streams.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
-/// A set of devices, as bits.
-using DeviceSet = std::uint32_t;
-constexpr DeviceSet only(int device) { return DeviceSet{1} << device; }
-constexpr bool contains(DeviceSet set, int device) {
-  return device != the_host && (set >> device & 1u) != 0;
-}
-
-/// What of a control step's operands is which input of its blocks.
+/// Maps the inputs of a control step's blocks to the step's operands.
 struct BlockInputs {
   const ir::ControlRecord& control;
 
@@ -28,11 +22,10 @@ struct BlockInputs {
     return control.kind != ir::ControlKind::once && control.kind != ir::ControlKind::branch;
   }
   /// The inputs of a loop's blocks: the index, the states, the slices, then captures.
-  int first_state() const { return 1; }
   int first_slice() const { return 1 + control.states; }
-  int first_capture() const { return is_loop() ? 1 + control.states + control.slices : 0; }
+  int first_capture() const { return is_loop() ? 1 + control.states + control.stacked_inputs : 0; }
   /// The step's operand with the trip count of a `given` loop.
-  int count_operand() const { return control.states + control.slices; }
+  int count_operand() const { return control.states + control.stacked_inputs; }
   /// The step's operand for input i; none for the index of an iteration.
   int operand(int i) const {
     if (control.kind == ir::ControlKind::once) return i;
@@ -45,26 +38,32 @@ struct BlockInputs {
 
 class Demand {
  public:
-  /// Error if a step is pinned to a device that the machine lacks, unless placement is soft: then
-  /// it runs on the first device of its kind, or else on the first device.
   TYPEFLOW_COLD Demand(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                        std::span<const Id> steps)
-      : home(program.slots.size, the_host),
-        readers(program.slots.size, DeviceSet{0}),
-        streams(program.steps.size, DeviceSet{0}),
+      : of_steps(program, devices, steps),
+        home(program.slots.size, the_host),
+        readers(program.slots.size, StreamSet{}),
+        streams(program.steps.size, StreamSet{}),
         outside(program.steps.size, 0),
         written(program.slots.size, 0),
-        program_(program),
-        devices_(devices) {
+        program_(program) {
     for (Id slot = 0; slot < program.slots.size; ++slot) {
       if (program.slots[slot].kind == ir::SlotKind::variable) {
-        home[slot] = number_of(program.slots[slot].device);
+        home[slot] = of_steps.device_of(program.slots[slot].device);
       }
     }
-    for (const Id step : steps) scan(step);
+    for (const Id step : steps) visit(step);
   }
 
-  int device_of(Id step) const { return number_of(program_.steps[step].device); }
+  int stream_of(Id step) { return of_steps.of_step(step); }
+  int device(int stream) const { return of_steps.device(stream); }
+  /// Who reads the number by which a step decides: who computes it, or the step's stream.
+  int decider(Id step, Id slot) {
+    if (program_.slots[slot].kind == ir::SlotKind::variable) {
+      return of_steps.beside(home[slot], stream_of(step));
+    }
+    return home[slot] == the_host ? stream_of(step) : home[slot];
+  }
   Id operand(const ir::Step& step, int i) const {
     return program_.operands[step.operands.first + i];
   }
@@ -73,54 +72,46 @@ class Demand {
     return program_.blocks[listed(control.blocks, k)];
   }
 
-  Pool<int> home;           ///< by slot: the device that computes or keeps it; host
-  Pool<DeviceSet> readers;  ///< by slot
-  Pool<DeviceSet> streams;  ///< by step: the devices that have a part in it
-  Pool<char> outside;       ///< by step: it has an effect outside of variables
+  StreamsOfSteps of_steps;
+  Pool<int> home;           ///< by slot: the stream that computes it; the_host. A variable's device
+  Pool<StreamSet> readers;  ///< by slot
+  Pool<StreamSet> streams;  ///< by step: those that have a part in it
+  Pool<char> outside;       ///< by step: it keeps the model's order with all such steps
   Pool<char> written;       ///< by slot of a variable
 
  private:
-  int number_of(Device device) const {
-    int of_kind = 0;
-    for (int i = static_cast<int>(devices_.size()) - 1; i >= 0; --i) {
-      const Device known = devices_[static_cast<std::size_t>(i)].device;
-      if (known == device) return i;
-      if (known.kind == device.kind) of_kind = i;
-    }
-    return of_kind;
-  }
-
-  TYPEFLOW_COLD void scan(Id id) {
+  TYPEFLOW_COLD void visit(Id id) {
     const ir::Step& step = program_.steps[id];
     const ir::KernelSummary& kernel = program_.kernels[step.kernel];
-    if (kernel.kind == ir::KernelKind::control) return scan_control(id, step);
-    const int device = device_of(id);
-    streams[id] = only(device);
+    if (kernel.kind == ir::KernelKind::control) return visit_control(id, step);
+    const int stream = stream_of(id);
+    streams[id].add(stream);
     outside[id] = kernel.outside;
     for (int i = 0; i < step.operands.count; ++i) {
       const Id slot = operand(step, i);
       const bool variable = program_.slots[slot].kind == ir::SlotKind::variable;
       if (i < step.inputs) {
-        readers[slot] |= only(device);
+        readers[slot].add(stream);
       } else if (variable) {
         written[slot] = 1;
+        outside[id] = outside[id] != 0 || is_lock(program_, slot);
       } else {
-        home[slot] = device;
-        if (program_.slots[slot].within != none) home[program_.slots[slot].within] = device;
+        home[slot] = stream;
+        if (program_.slots[slot].within != none) home[program_.slots[slot].within] = stream;
       }
-      if (variable) streams[id] |= only(home[slot]);
+      if (variable) streams[id].add(of_steps.beside(home[slot], stream));
     }
   }
 
-  TYPEFLOW_COLD void scan_control(Id id, const ir::Step& step) {
+  TYPEFLOW_COLD void visit_control(Id id, const ir::Step& step) {
     const ir::ControlRecord& control = control_of(program_, step);
     const BlockInputs inputs{control};
-    const int device = device_of(id);
-    DeviceSet members = only(device);
+    const int stream = stream_of(id);
+    StreamSet members = StreamSet::only(stream);
     for (int k = 0; k < control.blocks.count; ++k) {
       const ir::Block& inner = block(control, k);
       for (Id s = inner.first; s < inner.first + inner.count; ++s) {
-        scan(s);
+        visit(s);
         members |= streams[s];
         outside[id] = outside[id] | outside[s];
       }
@@ -130,20 +121,24 @@ class Demand {
       const bool of_branch = control.kind == ir::ControlKind::branch;
       for (int k = 0; k < control.blocks.count && of_branch; ++k) {
         const Id slot = listed(block(control, k).results, i);
-        if (slot != none) readers[slot] |= only(device);
+        if (slot != none) readers[slot].add(stream);
       }
       const Id slot = listed(last.results, i);
-      const int where = of_branch || slot == none ? device : home[slot];
+      const int where = of_branch || slot == none ? stream : home[slot];
       if (listed(control.results, i) != none) home[listed(control.results, i)] = where;
       if (i >= control.states) continue;
-      home[listed(control.others, i)] = where;
+      home[listed(control.second_buffers, i)] = where;
       const Id first = operand(step, i);
-      readers[first] |= only(where);
+      readers[first].add(where);
     }
-    if (control.done != none) home[control.done] = device;
-    if (control.kind == ir::ControlKind::branch) readers[operand(step, 0)] |= decider(step, 0);
+    if (control.done != none) home[control.done] = stream;
+    if (control.kind == ir::ControlKind::branch) {
+      const Id chosen = operand(step, 0);
+      readers[chosen].add(decider(id, chosen));
+    }
     if (control.kind == ir::ControlKind::given) {
-      readers[operand(step, inputs.count_operand())] |= decider(step, inputs.count_operand());
+      const Id count = operand(step, inputs.count_operand());
+      readers[count].add(decider(id, count));
     }
     for (int k = 0; k < control.blocks.count; ++k) {
       const ir::Block& inner = block(control, k);
@@ -158,19 +153,12 @@ class Demand {
     for (int i = 0; i < step.operands.count; ++i) {
       const Id slot = operand(step, i);
       if (program_.slots[slot].kind != ir::SlotKind::variable) continue;
-      members |= only(home[slot]);
+      members.add(of_steps.beside(home[slot], stream));
       if (i >= step.inputs) written[slot] = 1;
     }
     streams[id] = members;
   }
-  /// Who reads the number by which a step decides: its home, or the step's device.
-  DeviceSet decider(const ir::Step& step, int i) const {
-    const int where = home[operand(step, i)];
-    return only(where == the_host ? number_of(step.device) : where);
-  }
-
   const ir::ProgramView& program_;
-  std::span<const MachineDevice> devices_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -10,7 +10,7 @@
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// A plan as text: for each stream its instructions, one a line. A temporary has a number, %3;
 /// another tensor its name. Copies and events name the other stream's device.
@@ -21,7 +21,7 @@ namespace typeflow::inline TYPEFLOW_TARGET::exec {
 std::string explain(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                     const Plan& plan);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/exec/explain.ipp"

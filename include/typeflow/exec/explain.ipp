@@ -5,7 +5,7 @@
 
 #include "typeflow/exec/explain.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// Writes the lines of a plan.
 class Explainer {
@@ -16,13 +16,13 @@ class Explainer {
 
   TYPEFLOW_COLD std::string run() {
     if (plan_.streams.empty()) {  // straight
-      text_ += device(plan_.main_stream) + '\n';
+      text_ += device(plan_.main_device) + '\n';
       for (int i = 0; i < plan_.launches.size(); ++i) line(i, "launch", launch(i));
     }
     for (int s = 0; s < plan_.streams.size(); ++s) {
       const ir::Range range = plan_.streams[s];
       if (range.count == 0) continue;
-      text_ += device(s) + '\n';
+      text_ += stream(s) + '\n';
       for (int i = range.first; i < range.first + range.count; ++i) {
         instruction(i - range.first, range.first, plan_.instructions[i]);
       }
@@ -36,6 +36,11 @@ class Explainer {
     Message text{};
     text << devices_[static_cast<std::size_t>(number)].device;
     return std::string(text.view());
+  }
+  /// A stream by its device, and by its number if the device has several.
+  TYPEFLOW_COLD std::string stream(int number) const {
+    const std::string of = device(plan_.devices[number]);
+    return number == plan_.devices[number] ? of : of + " stream " + std::to_string(number);
   }
   TYPEFLOW_COLD std::string place(int number) const {
     const Place& p = plan_.places[number];
@@ -67,7 +72,7 @@ class Explainer {
     return text;
   }
   TYPEFLOW_COLD std::string event(int number, int other) const {
-    return "event " + std::to_string(number) + (other == the_host ? "" : " of " + device(other));
+    return "event " + std::to_string(number) + (other == the_host ? "" : " of " + stream(other));
   }
   TYPEFLOW_COLD std::string loop(int number) const { return step(plan_.loops[number].step); }
 
@@ -90,7 +95,7 @@ class Explainer {
         return line(number, "signal",
                     event(i.a, the_host) + (plan_.events[i.a].to == none
                                                 ? std::string()
-                                                : " for " + device(plan_.events[i.a].to)));
+                                                : " for " + stream(plan_.events[i.a].to)));
       case Opcode::wait:
         return line(number, "wait", event(i.a, plan_.events[i.a].from));
       case Opcode::wait_iterations:
@@ -118,8 +123,8 @@ class Explainer {
         return line(number, "check", "the most iterations");
       case Opcode::proceed:
         return line(number, "proceed", to(i.b));
-      case Opcode::leave:
-        return line(number, "leave", loop(i.a));
+      case Opcode::exit:
+        return line(number, "exit", loop(i.a));
       case Opcode::frame:
         return line(number, "frame", "one of " + std::to_string(plan_.loops[i.a].frames));
       case Opcode::bind:
@@ -152,4 +157,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string explain(const ir::ProgramView& pro
   return Explainer(program, devices, plan).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

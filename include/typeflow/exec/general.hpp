@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What engines need for programs with branches, loops or several devices. Headers that such
+// The functions of engines for programs with branches, loops or several devices. Headers that such
 // programs include, like control_flow.hpp and devices.hpp, bring it (exec/all.hpp). So other
 // programs do not compile it.
 
@@ -11,7 +11,7 @@
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 struct Plan;
 struct Arena;
@@ -32,10 +32,13 @@ const General& general();
 /// Whether a program needs it on every machine.
 constexpr bool is_general(const ir::ProgramView& program) {
   if (program.controls.size > 0) return true;
+  for (const ir::KernelSummary& kernel : program.kernels) {
+    if (kernel.may_wait) return true;
+  }
   for (const ir::Step& step : program.steps) {
     if (!(step.device == cpu(0))) return true;
   }
   return false;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -6,7 +6,7 @@
 #include "typeflow/exec/planner.hpp"
 #include "typeflow/exec/workers.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION const General& general() {
   static constexpr General functions = {
@@ -17,4 +17,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION const General& general() {
   return functions;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -18,21 +18,23 @@
 #include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/runtime/checks.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
-/// What all runs of a program share.
+/// The tables and settings that all runs of a program share.
 struct Execution {
   const ir::ProgramView& program;
   const KernelEntry* kernels;
   std::span<const MachineDevice> devices;
   std::uint64_t seed;
   bool check_finite;
+  bool looks;  ///< at results: `check_finite`, or a step prints
   const std::function<void(std::string_view)>& print;
   /// Takes the times of kernels, if somebody measures them: trace(context, device, step) at the
   /// beginning (step < 0) and at the end of each.
   void (*trace)(void* context, int device, Id step) = nullptr;
   void* trace_context = nullptr;
-  const General* general = nullptr;  ///< not null if a device's memory is not the host's
+  const General* general = nullptr;    ///< not null if a device's memory is not the host's
+  DeviceCounters* counters = nullptr;  ///< by device
 
   const MachineDevice& device(int number) const {
     return devices[static_cast<std::size_t>(number)];
@@ -48,15 +50,20 @@ class Launcher {
  public:
   explicit Launcher(const Execution& execution) : execution_(execution) {}
 
-  /// Calls a kernel. Throws if it finds its data wrong.
+  /// Calls a kernel. Throws if it finds its data wrong, or if the run's limit is reached. If it has
+  /// to wait, failure.what says so.
   void run(const Plan& plan, const Launch& launch, Arena& arena, void* const* at,
            std::uint64_t draw, Failure& failure) const {
+    arena.run.stop.before_step(launch.step);
     const ir::ProgramView& program = execution_.program;
     const ir::Step& step = program.steps[launch.step];
     const MachineDevice& device = execution_.device(launch.device);
     void* operands[max_operands];
     const int* const places = plan.operands.data() + launch.places.first;
-    for (int i = 0; i < launch.places.count; ++i) operands[i] = at[places[i]];
+    for (int i = 0; i < launch.places.count; ++i) {
+      TYPEFLOW_FEW_TURNS;
+      operands[i] = at[places[i]];
+    }
     if (execution_.trace != nullptr) execution_.trace(execution_.trace_context, launch.device, -1);
     try {
       const KernelEntry& kernel = execution_.kernels[step.kernel];
@@ -72,7 +79,7 @@ class Launcher {
                   &arena.characters[static_cast<std::size_t>(launch.device)],
                   &arena.run});
     } catch (const Error& error) {
-      typeflow::detail::fail_step(program, step, error.what());
+      typeflow::detail::fail_step(program, step, error.what(), error.rethrow());
     } catch (const std::bad_alloc&) {
       typeflow::detail::fail_step(program, step,
                                   "no memory for what its kernel needs besides its operands");
@@ -81,12 +88,14 @@ class Launcher {
       finish(device.stream);
       execution_.trace(execution_.trace_context, launch.device, launch.step);
     }
-    const bool prints = program.kernels[step.kernel].prints;
-    if (execution_.check_finite || prints) {
-      finish(device.stream);
-      if (failure.what == 0) look(step, *device.memory, operands, arena, prints);
+    if (execution_.looks) {
+      const bool prints = program.kernels[step.kernel].prints;
+      if (execution_.check_finite || prints) {
+        finish(device.stream);
+        if (failure.what == 0) look(step, *device.memory, operands, arena, prints);
+      }
     }
-    if (failure.what != 0) fail(arena, failure);
+    if (failure.what > 0) fail(arena, failure);
   }
 
   /// Throws the error that a kernel has reported.
@@ -110,7 +119,7 @@ class Launcher {
  private:
   static constexpr int max_operands = 96;
 
-  /// Looks at what a step has written.
+  /// Checks or prints the results of a step.
   TYPEFLOW_COLD void look(const ir::Step& step, Memory& memory, void** operands, const Arena& arena,
                           bool prints) const {
     std::vector<AlignedBytes> copies;
@@ -133,4 +142,4 @@ class Launcher {
   const Execution& execution_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -9,7 +9,8 @@
 // largest tensors first.
 //
 // A loop's temporaries, and those of a branch's arms, lie in a region of their parent's memory. The
-// arms of a branch share theirs. A loop with several frames has the region once for each.
+// arms of a branch on one stream share theirs. A loop with several frames has the region once for
+// each.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +22,7 @@
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 inline constexpr std::int64_t memory_alignment = 64;
 
@@ -96,8 +97,9 @@ class LayoutPlanner {
     std::int64_t at_once;  // the most of it that is in use at one time
     int first;
     int last;
-    int step;  // of the loop or branch that it is a region of; none
-    int next;  // of the scope
+    int step;    // of the loop or branch that it is a region of; none
+    int stream;  // of the region
+    int next;    // of the scope
     std::int64_t offset;
   };
 
@@ -160,9 +162,9 @@ class LayoutPlanner {
   TYPEFLOW_COLD void add_buffer(int p) {
     const Place& place = plan_.places[p];
     const std::int64_t bytes = bytes_of(p);
-    buffer_of_[p] = keep_all_
-                        ? push(place.scope, {bytes, bytes, 0, forever, none, none, 0})
-                        : push(place.scope, {bytes, bytes, place.first, place.last, none, none, 0});
+    buffer_of_[p] =
+        keep_all_ ? push(place.scope, {bytes, bytes, 0, forever, none, none, none, 0})
+                  : push(place.scope, {bytes, bytes, place.first, place.last, none, none, none, 0});
   }
   int push(int scope, Buffer buffer) {
     buffer.next = first_of_scope_[scope];
@@ -172,7 +174,10 @@ class LayoutPlanner {
   /// The buffer of a scope in its parent's memory.
   TYPEFLOW_COLD int region(int s) const {
     int b = first_of_scope_[plan_.scopes[s].parent];
-    while (b != none && buffers_[b].step != plan_.scopes[s].step) b = buffers_[b].next;
+    const Scope& scope = plan_.scopes[s];
+    while (b != none && (buffers_[b].step != scope.step || buffers_[b].stream != scope.stream)) {
+      b = buffers_[b].next;
+    }
     return b;
   }
   TYPEFLOW_COLD void add_region(int s, std::int64_t bytes, std::int64_t at_once) {
@@ -180,8 +185,8 @@ class LayoutPlanner {
     const int known = region(s);
     if (known == none) {
       const int first = keep_all_ ? 0 : scope.first;
-      push(scope.parent,
-           {bytes, at_once, first, keep_all_ ? forever : scope.last, scope.step, none, 0});
+      push(scope.parent, {bytes, at_once, first, keep_all_ ? forever : scope.last, scope.step,
+                          scope.stream, none, 0});
       return;
     }
     Buffer& buffer = buffers_[known];
@@ -272,4 +277,4 @@ class LayoutPlanner {
   Pool<std::int64_t> offset_of_scope_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

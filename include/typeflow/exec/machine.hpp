@@ -7,8 +7,10 @@
 //
 // makes /cpu:0 and /cpu:1 of the processor, each with memory and threads of its own.
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 
 #include "typeflow/core/device.hpp"
@@ -16,17 +18,21 @@
 #include "typeflow/exec/memory.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The most devices of a session.
 inline constexpr int max_devices = 16;
 
 /// Settings of one virtual device of the processor.
 struct DeviceOptions {
-  /// Threads over which a kernel spreads its loops, besides the one that calls kernels.
+  /// Threads over which a kernel spreads its loops, with the one that calls it; 0: as many as the
+  /// machine has.
   int threads = 1;
   /// The most bytes of tensors that a run may have on the device; 0: no limit.
   std::int64_t memory_limit = 0;
+  /// Where tensors and workspaces of runs are: a tf::DeviceMemory (devices.hpp), for an allocator,
+  /// a limit or an arena of your own. It must outlive the session. Null: the process's memory.
+  Memory* memory = nullptr;
 };
 
 /// The virtual devices /cpu:0, /cpu:1, ... of a session. None: one device, /cpu:0.
@@ -59,28 +65,56 @@ class DeviceList {
   int size_ = 0;
 };
 
-/// What a session constructs its target from.
+/// The options from which a session constructs its target.
 struct TargetOptions {
   int threads = 1;  ///< for the loops of a kernel, where `devices` says nothing
   DeviceList devices = {};
 };
 
+class Transport;
+
 /// A device of a target.
 struct MachineDevice {
-  Device device;                  ///< its kind and number
-  Memory* memory = &host_memory;  ///< of its tensors, workspace and constants
-  Stream* stream = nullptr;       ///< is passed to kernels; may be null
-  std::int64_t memory_limit = 0;  ///< bytes of tensors in a run; 0: no limit
+  Device device;                      ///< its kind and number
+  Memory* memory = &host_memory;      ///< of its tensors, workspace and constants
+  Stream* stream = nullptr;           ///< is passed to kernels; may be null
+  std::int64_t memory_limit = 0;      ///< bytes of tensors in a run; 0: no limit
+  const char* description = nullptr;  ///< for people; null: a processor
+  Transport* transport = nullptr;     ///< of what it sends (exec/transport.hpp); null: copies
 };
 
-/// What a session says of a device.
+/// The virtual device /cpu:number with these settings.
+inline MachineDevice processor_device(int number, const DeviceOptions& options, Stream* stream) {
+  MachineDevice device{cpu(number), &host_memory, stream, options.memory_limit};
+  if (options.memory == nullptr) return device;
+  device.memory = options.memory;
+  if (device.memory_limit == 0) device.memory_limit = options.memory->use().limit;
+  return device;
+}
+
+/// The number of the device in the list that runs what is pinned to `wanted`: that device; if it is
+/// missing, the first of its kind, or else the first.
+inline int device_number(std::span<const MachineDevice> devices, Device wanted) {
+  int of_kind = 0;
+  for (int i = static_cast<int>(devices.size()) - 1; i >= 0; --i) {
+    const Device known = devices[static_cast<std::size_t>(i)].device;
+    if (known == wanted) return i;
+    if (known.kind == wanted.kind) of_kind = i;
+  }
+  return of_kind;
+}
+
+/// The memory of a device in a session's runs.
 struct DeviceStatistics {
   Device device;
   std::int64_t memory_limit;  ///< 0: none
   std::int64_t reserved;      ///< bytes that runs hold, also between runs
+  std::int64_t peak;          ///< the most bytes that were reserved at one time
+  std::int64_t live;          ///< bytes of tensors of the runs that are in progress
   std::int64_t planned;       ///< bytes of tensors in the last run
-  std::int64_t lower_bound;   ///< the most bytes that live at one time in that run
+  std::int64_t lower_bound;   ///< the most bytes that are in use at one time by that plan
   std::int64_t allocations;   ///< calls of Memory::allocate so far
+  std::int64_t sent;          ///< bytes of tensors to other devices so far
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The memory of a device. Kernels on the device read and write it directly. Everything else uses
 /// the functions below. By default they are those of the host's memory.
@@ -20,6 +20,13 @@ class Memory {
   /// `bytes` > 0 bytes, zero and aligned to 64 bytes; std::bad_alloc if there are none.
   virtual std::byte* allocate(std::int64_t bytes) = 0;
   virtual void release(std::byte* data, std::int64_t bytes) noexcept = 0;
+
+  /// Bytes that it gives out.
+  struct Use {
+    std::int64_t limit = 0;  ///< the most at one time; 0: none that it knows
+    std::int64_t bytes = 0;  ///< at present, if there is a limit
+  };
+  virtual Use use() const { return {}; }
 
   /// Whether the host may read and write it directly. Then tensors of the host need no copy.
   virtual bool is_host() const { return true; }
@@ -89,4 +96,4 @@ class AlignedBytes {
   Memory* memory_ = &host_memory;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -3,9 +3,10 @@
 
 // Plans: what a run does, as a value.
 //
-// A plan has a list of instructions for each stream. A device has one stream. Instructions name
-// tensors by places: a tensor in the memory of one device. A plan has no addresses and no sizes, so
-// runs with other sizes of the symbols share it.
+// A plan has a list of instructions for each stream. A device has one stream, or several if steps
+// may wait (exec/streams.hpp). Instructions name tensors by places: a tensor in the memory of one
+// device. A plan has no addresses and no sizes, so runs with other sizes of the symbols share it.
+// Copies that wait for their receivers have streams of their own, one for each pair of devices.
 //
 // Streams wait for one another by events. An event has one stream that signals it and one that
 // waits; both count, so that a pair of instructions in a loop needs one event.
@@ -15,7 +16,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// Stands for the host where a device is expected: tensors that are fed, constants, the store.
 inline constexpr int the_host = -1;
@@ -30,7 +31,8 @@ enum class PlaceKind : std::uint8_t {
 struct Place {
   PlaceKind kind;
   Id slot;     ///< of the program: type and name
-  int device;  ///< in the machine's list; host
+  int device;  ///< in the machine's list; the_host
+  int stream;  ///< that writes it; the_host
   int scope;   ///< in Plan::scopes; of a temporary
   int first;   ///< the time of the first write, of a temporary
   int last;    ///< the time of the last use
@@ -39,11 +41,12 @@ struct Place {
   bool partial;
 };
 
-/// A part of a plan with temporaries of its own: the plan itself, a loop, or an arm of a branch, on
-/// one device. What a scope takes lies in memory that its parent has from `first` to `last`.
+/// A part of a plan with temporaries of its own: the plan itself on one device, or a loop or an arm
+/// of a branch on one stream. Its memory is a part of its parent's, from `first` to `last`.
 struct Scope {
   int parent;  ///< none for a device's own
   int device;
+  int stream;
   int step;  ///< of the branch, whose arms share memory, or of the loop
   int first;
   int last;
@@ -73,7 +76,7 @@ enum class Opcode : std::uint8_t {
   iterate,          ///< a: loop, b: target when the count is reached
   check,            ///< a: loop: error if the count is reached
   proceed,          ///< a: loop, b: target
-  leave,            ///< a: loop
+  exit,             ///< a: loop
   frame,            ///< a: loop: the temporaries of the loop's next frame
   bind,             ///< a: place, b: whose memory it gets
   slice,            ///< a: place, b: whole, c: loop
@@ -92,7 +95,7 @@ struct Instruction {
   int d;
 };
 
-/// What streams know of a loop.
+/// The properties of a loop, for all streams.
 struct Loop {
   Id step;
   bool tested;    ///< by a condition, not counted
@@ -100,8 +103,8 @@ struct Loop {
   bool reversed;  ///< the last index first
   bool draws;     ///< random numbers, those of an iteration by its index
   int frames;
-  ir::Range frame_places;  ///< in Plan::frame_places
-  ir::StepExtent most;     ///< trip count; the most of a tested or given loop, or negative
+  ir::Range frame_places;         ///< in Plan::frame_places
+  ir::StepExtent max_trip_count;  ///< trip count; the most of a tested or given loop, or negative
 };
 
 struct Event {
@@ -121,7 +124,8 @@ struct Plan {
   Pool<Launch> launches;
   Pool<int> operands;              ///< places
   Pool<Instruction> instructions;  ///< of all streams, one stream after the other
-  Pool<ir::Range> streams;         ///< in `instructions`; by device
+  Pool<ir::Range> streams;         ///< in `instructions`; the first are those of the devices
+  Pool<int> devices;               ///< by stream
   Pool<Loop> loops;
   Pool<Event> events;
   Pool<int> targets;  ///< of `select`
@@ -131,9 +135,13 @@ struct Plan {
   Pool<int> fed;         ///< places of placeholders
   int cells = 0;         ///< numbers that streams decide by
   int frames = 1;        ///< the most of a loop
-  int used_streams = 0;  ///< streams that have instructions
-  int main_stream = 0;   ///< the one that the caller's thread runs
-  int duration = 0;      ///< times
+  int used_devices = 0;  ///< devices whose streams have instructions
+  int main_device = 0;   ///< the one whose streams the caller's thread runs
+  /// Streams that wait leave their threads to others: steps may wait for other runs, or devices
+  /// have transfers.
+  bool waits = false;
+  int first_transfer = 0;  ///< the streams from here on have transfers of their device
+  int duration = 0;        ///< times
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

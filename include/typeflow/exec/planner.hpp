@@ -2,26 +2,44 @@
 #pragma once
 
 // Makes plans: walks a program's steps, with the blocks of branches and loops, and gives each to
-// its stream.
+// its stream. loop_planner.hpp has what is special about loops.
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "typeflow/exec/demand.hpp"
+#include "typeflow/exec/loop_planner.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/plan_builder.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 class Planner {
  public:
+  /// `late(demand)` finds late copies (exec/late_copies.hpp).
+  template <class Late>
   TYPEFLOW_COLD Planner(const ir::ProgramView& program, std::span<const MachineDevice> devices,
-                        std::span<const Id> steps)
+                        std::span<const Id> steps, const Late& late)
       : program_(program),
         steps_(steps),
         demand_(program, devices, steps),
-        out_(program, devices, demand_) {}
+        out_(program, devices, demand_,
+             demand_.of_steps.waits() ? std::vector<LateCopy>{} : late(demand_)),
+        group_(demand_, out_),
+        accesses_(program) {}
+
+  TYPEFLOW_COLD Planner(const ir::ProgramView& program, std::span<const MachineDevice> devices,
+                        std::span<const Id> steps)
+      : Planner(program, devices, steps, [&](const Demand& demand) {
+          for (const MachineDevice& device : devices) {
+            if (device.transport != nullptr) {
+              return transported_copies(program, devices, demand, steps);
+            }
+          }
+          return std::vector<LateCopy>{};
+        }) {}
 
   TYPEFLOW_COLD Plan run() {
     for (const Id step : steps_) add(step);
@@ -31,12 +49,16 @@ class Planner {
  private:
   TYPEFLOW_COLD void add(Id id) {
     const ir::Step& step = program_.steps[id];
+    const int outer = std::exchange(out_.step_stream, demand_.stream_of(id));
     if (program_.kernels[step.kernel].kind == ir::KernelKind::control) {
       add_control(id, step);
     } else {
       add_launch(id, step);
     }
+    out_.step_stream = outer;
     out_.finish_step(id);
+    if (depth_ == 0) out_.update_late_copies(id);
+    if (demand_.of_steps.waits()) accesses_.add(id);
     if (demand_.outside[id] != 0) last_outside_ = id;
   }
 
@@ -51,33 +73,44 @@ class Planner {
     }
   }
 
+  /// The same for steps that have accessed its variables. (Where no step waits, a device has one
+  /// stream, which keeps the program's order.)
+  TYPEFLOW_COLD void wait_for_accesses(Id id, const ir::Step& step) {
+    if (!demand_.of_steps.waits()) return;
+    accesses_.before(step, [&](Id earlier) {
+      group_.members_of(id, [&](int e) { out_.order_after(earlier, e); });
+    });
+  }
+
   TYPEFLOW_COLD void add_launch(Id id, const ir::Step& step) {
-    const int device = demand_.device_of(id);
-    wait_for_others(id, step, device);
+    const int stream = demand_.stream_of(id);
+    wait_for_others(id, step, stream);
+    wait_for_accesses(id, step);
     Pool<int> places;
     for (int i = 0; i < step.operands.count; ++i) {
       const Id slot = demand_.operand(step, i);
-      if (i >= step.inputs) check_home(step, slot, device);
-      places.push(i < step.inputs ? out_.operand(slot, device) : out_.output(slot, device));
+      if (i >= step.inputs) check_home(step, slot, stream);
+      places.push(i < step.inputs ? out_.operand(slot, stream) : out_.output(slot, stream));
     }
     for (const int place : places) out_.touch(place);
     const int first = out_.plan.operands.size();
     for (const int place : places) out_.plan.operands.push(place);
-    const int launch =
-        out_.plan.launches.push({id, device, {first, places.size()}, out_.scope[device], out_.now});
-    out_.emit(device, Opcode::launch, launch);
+    const int launch = out_.plan.launches.push(
+        {id, out_.device(stream), {first, places.size()}, out_.scope[stream], out_.now});
+    out_.emit(stream, Opcode::launch, launch);
     for (int i = step.inputs; i < step.operands.count; ++i) {
       const Id slot = demand_.operand(step, i);
       if (program_.slots[slot].kind == ir::SlotKind::variable) {
         out_.drop_copies(slot);
       } else {
-        out_.send_to_readers(slot, device);
+        out_.send_to_readers(slot, stream);
       }
     }
   }
   /// Error if a step would write a variable of another device.
-  TYPEFLOW_COLD void check_home(const ir::Step& step, Id slot, int device) const {
-    if (program_.slots[slot].kind != ir::SlotKind::variable || demand_.home[slot] == device) return;
+  TYPEFLOW_COLD void check_home(const ir::Step& step, Id slot, int stream) const {
+    if (program_.slots[slot].kind != ir::SlotKind::variable) return;
+    if (out_.share_device(demand_.home[slot], stream)) return;
     Message where{};
     print_step(where, program_, step);
     Message what{};
@@ -92,7 +125,8 @@ class Planner {
   TYPEFLOW_COLD void add_control(Id id, const ir::Step& step) {
     const ir::ControlRecord& control = control_of(program_, step);
     const BlockInputs inputs{control};
-    members_of(id, [&](int e) { wait_for_others(id, step, e); });
+    group_.members_of(id, [&](int e) { wait_for_others(id, step, e); });
+    wait_for_accesses(id, step);
     drop_assigned(step);
     make_results(control);
     const int outer = out_.enter_block();
@@ -100,12 +134,15 @@ class Planner {
     const Id outside_before = last_outside_;
     last_outside_ = none;
     if (inputs.is_loop()) {
-      add_loop(id, step, control, inputs);
+      LoopPlanner loop(demand_, out_, {id, step, control, inputs, loops_ > 0});
+      ++loops_;
+      loop.run([this](const ir::Block& block) { walk(block); });
+      --loops_;
     } else {
       add_arms(id, step, control);
     }
     last_outside_ = outside_before;
-    // What the blocks read may be read in each iteration, so it lives until here.
+    // Each iteration may read the step's operands, so they live until here.
     for (int i = 0; i < step.inputs; ++i) {
       for (int e = the_host; e < out_.count; ++e)
         out_.touch_past(out_.at(demand_.operand(step, i), e));
@@ -116,7 +153,7 @@ class Planner {
   }
   /// Places for what the step writes besides variables.
   TYPEFLOW_COLD void make_results(const ir::ControlRecord& control) {
-    for (const ir::Range slots : {ir::Range(control.results), ir::Range(control.others)}) {
+    for (const ir::Range slots : {ir::Range(control.results), ir::Range(control.second_buffers)}) {
       for (int i = 0; i < slots.count; ++i) {
         const Id slot = demand_.listed(slots, i);
         if (slot != none) out_.output(slot, demand_.home[slot]);
@@ -133,19 +170,13 @@ class Planner {
       out_.plan.places[out_.at(slot, demand_.home[slot])].partial = true;
     }
   }
-  template <class F>
-  void members_of(Id step, const F& f) const {
-    for (int e = 0; e < out_.count; ++e) {
-      if (contains(demand_.streams[step], e)) f(e);
-    }
-  }
   TYPEFLOW_COLD void drop_assigned(const ir::Step& step) {
     for (int i = step.inputs; i < step.operands.count; ++i) {
       const Id slot = demand_.operand(step, i);
       if (program_.slots[slot].kind == ir::SlotKind::variable) out_.drop_copies(slot);
     }
   }
-  /// Blocks find captured tensors where they are, on each device that reads them.
+  /// Blocks find captured tensors where they are, on each stream that reads them.
   TYPEFLOW_COLD void give_captures(const ir::Step& step, const ir::ControlRecord& control,
                                    const BlockInputs& inputs) {
     for (int k = 0; k < control.blocks.count; ++k) {
@@ -155,7 +186,7 @@ class Planner {
         if (slot == none) continue;
         const Id outer = demand_.operand(step, inputs.operand(i));
         for (int e = 0; e < out_.count; ++e) {
-          if (contains(demand_.readers[slot], e)) out_.set(slot, e, out_.operand(outer, e));
+          if (demand_.readers[slot].contains(e)) out_.set(slot, e, out_.operand(outer, e));
         }
       }
     }
@@ -168,44 +199,21 @@ class Planner {
     if (control.done != none) out_.send_to_readers(control.done, demand_.home[control.done]);
   }
 
-  /// All members learn a number of a tensor by which they decide. Returns its cell.
-  TYPEFLOW_COLD int read(Id id, Id slot, int most, int loop) {
-    int from = demand_.home[slot];
-    if (from == the_host) from = demand_.device_of(id);
-    const int place = out_.operand(slot, from);
-    out_.touch(place);
-    const int cell = out_.plan.cells++;
-    out_.emit(from, Opcode::read, place, cell, most, loop);
-    members_of(id, [&](int e) {
-      if (e != from) out_.order(from, e);
-    });
-    return cell;
-  }
   TYPEFLOW_COLD void walk(const ir::Block& block) {
+    ++depth_;
     for (Id s = block.first; s < block.first + block.count; ++s) add(s);
-  }
-  TYPEFLOW_COLD void enter_scopes(Id id, int frames) {
-    members_of(id, [&](int e) {
-      out_.scope[e] = out_.plan.scopes.push({out_.scope[e], e, id, out_.now, out_.now, frames});
-    });
-  }
-  TYPEFLOW_COLD void leave_scopes(Id id) {
-    members_of(id, [&](int e) {
-      Scope& scope = out_.plan.scopes[out_.scope[e]];
-      scope.last = out_.now - 1;
-      out_.scope[e] = scope.parent;
-    });
+    --depth_;
   }
 
   /// A branch, or a block that runs once.
   TYPEFLOW_COLD void add_arms(Id id, const ir::Step& step, const ir::ControlRecord& control) {
     const bool chooses = control.kind == ir::ControlKind::branch;
     const int arms = control.blocks.count;
-    const int device = demand_.device_of(id);
-    int targets[max_devices] = {};
+    const int stream = demand_.stream_of(id);
+    Pool<int> targets(out_.count, 0);
     if (chooses) {
-      const int cell = read(id, demand_.operand(step, 0), arms - 1, none);
-      members_of(id, [&](int e) {
+      const int cell = group_.read(id, demand_.operand(step, 0), arms - 1, none);
+      group_.members_of(id, [&](int e) {
         targets[e] = out_.plan.targets.size();
         for (int k = 0; k < arms; ++k) out_.plan.targets.push(0);
         out_.emit(e, Opcode::select, cell, targets[e], arms);
@@ -213,14 +221,14 @@ class Planner {
     }
     const Pool<int> before = out_.knowledge();
     Pool<int> after;
-    Pool<int> jumps;  // by arm and device: the jump to the end
+    Pool<int> jumps;  // by arm and stream: the jump to the end
     for (int k = 0; k < arms; ++k) {
       const ir::Block& arm = demand_.block(control, k);
-      members_of(id, [&](int e) {
-        if (chooses) out_.plan.targets[targets[e] + k] = out_.streams[e].size();
+      group_.members_of(id, [&](int e) {
+        if (chooses) out_.plan.targets[targets[e] + k] = out_.list(e).size();
       });
       out_.know(before);
-      enter_scopes(id, 1);
+      group_.enter_scopes(id, 1);
       const int mark = out_.enter_block();
       for (int i = 0; i < arm.results.count; ++i) {
         const Id inner = demand_.listed(arm.results, i);
@@ -230,17 +238,17 @@ class Planner {
         if (demand_.home[inner] == demand_.home[slot]) out_.set(inner, demand_.home[slot], place);
       }
       walk(arm);
-      for (int i = 0; i < arm.results.count; ++i) {  // computed on other devices than the branch's
+      for (int i = 0; i < arm.results.count; ++i) {  // computed on other streams than the branch's
         const Id inner = demand_.listed(arm.results, i);
         if (inner == none) continue;
         const Id slot = demand_.listed(control.results, i);
         if (demand_.home[inner] == demand_.home[slot]) continue;
-        out_.copy(device, out_.operand(inner, device), out_.at(slot, device));
+        out_.copy(stream, out_.operand(inner, stream), out_.at(slot, stream));
       }
       out_.leave_block(mark);
-      leave_scopes(id);
-      members_of(id, [&](int e) {
-        jumps.push(out_.streams[e].size());
+      group_.leave_scopes(id);
+      group_.members_of(id, [&](int e) {
+        jumps.push(out_.list(e).size());
         if (chooses && k + 1 < arms) out_.emit(e, Opcode::jump, 0);
       });
       if (k == 0) {
@@ -253,227 +261,22 @@ class Planner {
     out_.know(after);
     int i = 0;
     for (int k = 0; k < arms; ++k) {
-      members_of(id, [&](int e) {
-        if (chooses && k + 1 < arms) out_.streams[e][jumps[i]].b = out_.streams[e].size();
+      group_.members_of(id, [&](int e) {
+        if (chooses && k + 1 < arms) out_.list(e)[jumps[i]].b = out_.list(e).size();
         ++i;
       });
     }
   }
 
-  /// The places of a loop's state: what an iteration reads and writes, and the two buffers.
-  struct State {
-    int device;
-    int read;
-    int written;
-    int result;
-    int other;
-    int initial;
-  };
-
-  TYPEFLOW_COLD void add_loop(Id id, const ir::Step& step, const ir::ControlRecord& control,
-                              const BlockInputs& inputs) {
-    const bool tested = control.kind == ir::ControlKind::tested;
-    const bool given = control.kind == ir::ControlKind::given;
-    const ir::Block& body = demand_.block(control, tested ? 1 : 0);
-    const bool several = (demand_.streams[id] & (demand_.streams[id] - 1)) != 0;
-    const bool inner = loops_ > 0;
-    const int frames = several && !inner && demand_.outside[id] == 0 ? max_frames : 1;
-    bool draws = body.draws;
-    for (int k = 0; k < control.blocks.count; ++k) draws = draws || demand_.block(control, k).draws;
-    const int loop = out_.plan.loops.push(
-        {id, tested, given, control.reversed, draws, frames, {}, control.count});
-    out_.plan.frames = std::max(out_.plan.frames, frames);
-    const int cell =
-        given ? read(id, demand_.operand(step, inputs.count_operand()), -1, loop) : none;
-
-    Pool<State> states;
-    for (int i = 0; i < control.states; ++i) {
-      const Id result = demand_.listed(control.results, i);
-      State s{};
-      s.device = demand_.home[result];
-      s.result = out_.output(result, s.device);
-      s.other = out_.output(demand_.listed(control.others, i), s.device);
-      s.initial = out_.operand(demand_.operand(step, i), s.device);
-      s.read = out_.add_bound(result, s.device);
-      s.written = out_.add_bound(result, s.device);
-      out_.touch(s.initial);
-      out_.emit(s.device, Opcode::bind, s.read, s.initial);
-      states.push(s);
-    }
-    Pool<int> wholes;  // of stacked outputs
-    for (int i = control.states; i < body.results.count; ++i) {
-      const Id slot = demand_.listed(control.results, i);
-      wholes.push(slot == none ? none : out_.output(slot, demand_.home[slot]));
-    }
-    Pool<int> slices;  // of stacked inputs, by device
-    for (int i = 0; i < control.slices; ++i) {
-      const Id slot = demand_.listed(body.inputs, inputs.first_slice() + i);
-      const Id outer = demand_.operand(step, control.states + i);
-      for (int e = 0; e < out_.count; ++e) {
-        const bool is_read = slot != none && contains(demand_.readers[slot], e);
-        slices.push(is_read ? out_.operand(outer, e) : none);
-      }
-    }
-
-    const Pool<int> before = out_.knowledge();
-    enter_scopes(id, frames);
-    const int mark = out_.enter_block();
-    ++loops_;
-    int heads[max_devices] = {};
-    Pool<int> ends;  // by device: the event of the end of an iteration
-    for (int e = 0; e < out_.count; ++e) {
-      const bool member = contains(demand_.streams[id], e);
-      ends.push(several && member ? out_.add_event(e) : none);
-    }
-    members_of(id, [&](int e) {
-      out_.emit(e, Opcode::enter, loop, 0, cell);
-      heads[e] = out_.streams[e].size();
-      out_.emit(e, Opcode::iterate, loop);
-      members_of(id, [&](int other) {
-        if (other != e) out_.emit(e, Opcode::wait_iterations, ends[other], loop);
-      });
-      if (frames > 1) out_.emit(e, Opcode::frame, loop);
-    });
-    const int first_place = out_.plan.places.size();
-    set_index(id, control, loop);
-    Pool<int> exits;  // by member: of a tested loop
-    if (tested) {
-      const ir::Block& condition = demand_.block(control, 0);
-      give_states(condition, states);
-      walk(condition);
-      const int goes_on = read(id, demand_.listed(condition.results, 0), -1, loop);
-      members_of(id, [&](int e) {
-        exits.push(out_.streams[e].size());
-        out_.emit(e, Opcode::jump_unless, goes_on);
-        if (control.count.coefficient >= 0) out_.emit(e, Opcode::check, loop);
-      });
-    }
-    give_slices(control, inputs, body, slices, loop);
-    for (int i = 0; i < body.results.count; ++i) {
-      const Id slot = demand_.listed(body.results, i);
-      if (slot == none) continue;
-      const int device = demand_.home[slot];
-      if (i < control.states) {
-        out_.emit(device, Opcode::alternate, states[i].written, states[i].result, states[i].other,
-                  loop);
-        out_.set(slot, device, states[i].written);
-      } else {
-        const int row = out_.add_bound(slot, device);
-        out_.emit(device, Opcode::slice, row, wholes[i - control.states], loop);
-        out_.set(slot, device, row);
-      }
-    }
-    give_states(body, states);
-    walk(body);
-    for (int i = 0; i < body.results.count; ++i) {
-      const Id slot = demand_.listed(body.results, i);
-      if (slot == none || !out_.plan.places[out_.at(slot, demand_.home[slot])].partial) continue;
-      if (i >= control.states) {
-        out_.plan.places[wholes[i - control.states]].partial = true;
-      } else {
-        out_.plan.places[states[i].result].partial = true;
-        out_.plan.places[states[i].other].partial = true;
-      }
-    }
-    for (const State& s : states) out_.emit(s.device, Opcode::bind, s.read, s.written);
-    members_of(id, [&](int e) {
-      if (several) out_.emit(e, Opcode::signal, ends[e]);
-      out_.emit(e, Opcode::proceed, loop, heads[e]);
-    });
-    if (frames > 1) add_frame_places(loop, first_place);
-
-    int m = 0;
-    members_of(id, [&](int e) {
-      const int end = out_.streams[e].size();
-      out_.streams[e][heads[e]].b = end;
-      if (tested) out_.streams[e][exits[m]].b = end;
-      ++m;
-    });
-    if (tested && several) {  // the condition that did not hold was an iteration, too
-      members_of(id, [&](int e) { out_.emit(e, Opcode::signal, ends[e]); });
-    }
-    --loops_;
-    out_.leave_block(mark);
-    leave_scopes(id);
-    out_.forget(before);
-    for (int i = control.states; i < body.results.count && given; ++i) {
-      const Id slot = demand_.listed(body.results, i);
-      if (slot != none)
-        out_.emit(demand_.home[slot], Opcode::clear_rows, wholes[i - control.states], slot, loop);
-    }
-    if (control.done != none) {
-      const int place = out_.output(control.done, demand_.home[control.done]);
-      out_.emit(demand_.home[control.done], Opcode::set_count, place, 0, loop);
-    }
-    for (const State& s : states) {
-      out_.emit(s.device, Opcode::finish_state, s.result, s.other, s.initial, loop);
-      out_.touch(s.initial);
-      out_.touch(s.other);
-      out_.touch(s.result);
-    }
-    for (const int whole : wholes) out_.touch(whole);
-    for (const int whole : slices) out_.touch(whole);
-    members_of(id, [&](int e) { out_.emit(e, Opcode::leave, loop); });
-  }
-
-  /// Each frame of a loop has its own copy of the places from `first` on.
-  TYPEFLOW_COLD void add_frame_places(int loop, int first) {
-    Plan& plan = out_.plan;
-    const int begin = plan.frame_places.size();
-    for (int p = first; p < plan.places.size(); ++p) {
-      const Place& place = plan.places[p];
-      const bool in_loop = place.kind == PlaceKind::temporary && place.scope >= out_.count;
-      if (in_loop) plan.frame_places.push({p, out_.scope[place.device]});
-    }
-    plan.loops[loop].frame_places = {begin, plan.frame_places.size() - begin};
-  }
-  TYPEFLOW_COLD void set_index(Id id, const ir::ControlRecord& control, int loop) {
-    if (control.index == none) return;
-    members_of(id, [&](int e) {
-      int place = none;
-      for (int k = 0; k < control.blocks.count; ++k) {
-        const Id slot = demand_.listed(demand_.block(control, k).inputs, 0);
-        if (slot == none || !contains(demand_.readers[slot], e)) continue;
-        if (place == none) place = out_.add_temporary(control.index, e);
-        out_.set(slot, e, place);
-      }
-      if (place == none) return;
-      out_.plan.places[place].last = forever_;  // until the end of the iteration
-      out_.emit(e, Opcode::set_index, place, 0, loop);
-    });
-  }
-  /// A block reads the states on their device. Others that read them get copies.
-  TYPEFLOW_COLD void give_states(const ir::Block& block, const Pool<State>& states) {
-    for (int i = 0; i < states.size(); ++i) {
-      const Id slot = demand_.listed(block.inputs, 1 + i);
-      if (slot == none) continue;
-      out_.set(slot, states[i].device, states[i].read);
-      out_.send_to_readers(slot, states[i].device);
-    }
-  }
-  TYPEFLOW_COLD void give_slices(const ir::ControlRecord& control, const BlockInputs& inputs,
-                                 const ir::Block& body, const Pool<int>& slices, int loop) {
-    for (int i = 0; i < control.slices; ++i) {
-      const Id slot = demand_.listed(body.inputs, inputs.first_slice() + i);
-      for (int e = 0; e < out_.count; ++e) {
-        const int whole = slices[i * out_.count + e];
-        if (whole == none) continue;
-        const int row = out_.add_bound(slot, e);
-        out_.emit(e, Opcode::slice, row, whole, loop);
-        out_.set(slot, e, row);
-      }
-    }
-  }
-
-  static constexpr int max_frames = 4;
-  static constexpr int forever_ = std::numeric_limits<int>::max();
-
   const ir::ProgramView& program_;
   std::span<const Id> steps_;
   Demand demand_;
   PlanBuilder out_;
+  StreamGroup group_;
+  VariableAccesses accesses_;
   Id last_outside_ = none;
   int loops_ = 0;
+  int depth_ = 0;  // of blocks
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -15,9 +15,9 @@
 #include "typeflow/exec/timeline.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
-/// What a simulation assumes.
+/// Assumptions of a simulation.
 struct SimulationOptions {
   SymbolSizes sizes{};
   /// Iterations of loops whose condition or trip count is a tensor; no more than they allow.
@@ -29,7 +29,7 @@ struct SimulationOptions {
   double flops_per_second = 2e10;
   double bytes_per_second = 1e10;
   double copied_bytes_per_second = 5e9;
-  /// What a kernel call or copy takes besides.
+  /// The overhead of each kernel call and copy.
   double launch_seconds = 1e-6;
   /// The time of a step, where it was measured; else it is told from the rates.
   std::function<double(Id step)> seconds{};
@@ -39,7 +39,7 @@ struct Simulation {
   double seconds = 0;        ///< until the last stream is done
   std::vector<double> busy;  ///< by device: seconds with kernels and copies
   std::vector<Span> spans;   ///< in the order of their beginnings on each device
-  /// What is wrong with the plan; empty if nothing was found. A tensor is read before it is written
+  /// The first mistake of the plan; empty if none was found. A tensor is read before it is written
   /// or after its memory was written again, two streams access memory without waiting for one
   /// another, a stream waits for ever, or a device lacks the tensor that it reads.
   std::string wrong;
@@ -53,7 +53,7 @@ Simulation simulate(const ir::ProgramView& program, std::span<const MachineDevic
 std::string verify(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                    const Plan& plan, const SymbolSizes& sizes, int orders = 3);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/exec/simulate.ipp"

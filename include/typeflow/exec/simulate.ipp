@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,17 +10,17 @@
 #include "typeflow/exec/demand.hpp"
 #include "typeflow/exec/simulate.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// By stream: how many of its instructions another one has seen.
-using VectorClock = std::array<std::int64_t, max_devices>;
+using VectorClock = std::vector<std::int64_t>;
 
-/// What the memory of a device holds, and who has accessed it.
+/// The contents of a device's memory, and who has accessed it.
 class SimulatedMemory {
  public:
-  /// Why a write is wrong; empty if it is not.
+  /// Why a write is wrong; empty if it is not. Several streams may write parts of a tensor.
   std::string write(int root, std::int64_t begin, std::int64_t end, int stream,
-                    const VectorClock& clock) {
+                    const VectorClock& clock, bool is_part) {
     if (begin == end) return {};
     std::vector<Record> kept;
     std::string wrong;
@@ -30,7 +29,9 @@ class SimulatedMemory {
         kept.push_back(r);
         continue;
       }
-      if (clock[at(r.writer)] < r.written) wrong = "is written while another stream writes there";
+      const bool beside = is_part && r.root == root;
+      if (clock[at(r.writer)] < r.written && !beside)
+        wrong = "is written while another stream writes there";
       for (std::size_t s = 0; s < clock.size(); ++s) {
         if (clock[s] < r.read[s]) wrong = "is written while another stream reads there";
       }
@@ -45,7 +46,7 @@ class SimulatedMemory {
         kept.push_back(rest);
       }
     }
-    kept.push_back({begin, end, root, stream, clock[at(stream)], {}});
+    kept.push_back({begin, end, root, stream, clock[at(stream)], VectorClock(clock.size(), 0)});
     records_ = std::move(kept);
     return wrong;
   }
@@ -89,10 +90,12 @@ class Simulator {
         events_(static_cast<std::size_t>(plan.events.size())),
         cells_(static_cast<std::size_t>(plan.cells * plan.frames), 0),
         asked_(static_cast<std::size_t>(plan.cells), 0),
-        random_(options.seed) {
+        random_(options.seed),
+        free_(devices.size(), 0) {
     out_.busy.resize(devices.size());
     for (int s = 0; s < std::max(plan.streams.size(), 1); ++s) {
       Stream stream;
+      stream.clock.resize(static_cast<std::size_t>(std::max(plan.streams.size(), 1)), 0);
       for (int p = 0; p < plan.places.size(); ++p) {
         const Place& place = plan.places[p];
         stream.at.push_back(place.kind == PlaceKind::temporary
@@ -109,7 +112,7 @@ class Simulator {
   TYPEFLOW_COLD Simulation run() {
     if (plan_.streams.empty()) {
       for (int l = 0; l < plan_.launches.size() && out_.wrong.empty(); ++l) {
-        launch(plan_.main_stream, streams_[0], plan_.launches[l]);
+        launch(0, streams_[0], plan_.launches[l]);
       }
     } else {
       while (out_.wrong.empty() && go_on()) {
@@ -134,7 +137,7 @@ class Simulator {
   struct Stream {
     int pc = 0;
     double time = 0;
-    VectorClock clock{};
+    VectorClock clock;
     std::vector<Address> at;
     std::vector<LoopPlace> loops;
     std::vector<std::uint64_t> waited;
@@ -177,7 +180,8 @@ class Simulator {
     }
     if (waiting != none) {
       Message text{};
-      text << "the stream of " << at(devices_, waiting).device << " waits for ever at instruction "
+      text << "the stream of " << at(devices_, plan_.devices[waiting]).device
+           << " waits for ever at instruction "
            << at(streams_, waiting).pc - plan_.streams[waiting].first;
       out_.wrong = std::string(text.view());
     }
@@ -239,7 +243,7 @@ class Simulator {
         const Loop& loop = plan_.loops[i.a];
         LoopPlace& place = at(stream.loops, i.a);
         place.done = 0;
-        place.count = loop.given ? cell(stream, i.c) : loop.most.resolve(options_.sizes);
+        place.count = loop.given ? cell(stream, i.c) : loop.max_trip_count.resolve(options_.sizes);
         return;
       }
       case Opcode::iterate: {
@@ -259,7 +263,7 @@ class Simulator {
         ++at(stream.loops, i.a).done;
         stream.pc = i.b;
         return;
-      case Opcode::leave:
+      case Opcode::exit:
         if (plan_.loops[i.a].frames > 1) stream.frame = 0;
         return;
       case Opcode::frame:
@@ -290,7 +294,7 @@ class Simulator {
       case Opcode::clear_rows: {
         const LoopPlace& place = at(stream.loops, i.c);
         const std::int64_t row = slot_bytes(i.b);
-        const std::int64_t most = plan_.loops[i.c].most.resolve(options_.sizes);
+        const std::int64_t most = plan_.loops[i.c].max_trip_count.resolve(options_.sizes);
         const Address whole = at(stream.at, i.a);
         if (most <= place.done) return;
         return write(s, stream, i.a, whole.offset + place.done * row, whole.offset + most * row);
@@ -316,7 +320,7 @@ class Simulator {
                   : static_cast<std::int64_t>(draw(static_cast<std::uint64_t>(i.c) + 1));
       return;
     }
-    const std::int64_t most = plan_.loops[i.d].most.resolve(options_.sizes);
+    const std::int64_t most = plan_.loops[i.d].max_trip_count.resolve(options_.sizes);
     const std::int64_t count = most < 0 ? options_.iterations : std::min(options_.iterations, most);
     if (plan_.loops[i.d].given) {
       value = count;
@@ -346,7 +350,9 @@ class Simulator {
       const bool is_there = device == launch.device ||
                             (device == the_host && at(devices_, launch.device).memory->is_host());
       if (!is_there && out_.wrong.empty()) wrong(place, "is not on the device of its step");
-      i < step.inputs ? read(s, stream, place) : write(s, stream, place);
+      const Id slot = program_.operands[step.operands.first + i];
+      const bool is_part = program_.slots[slot].within != none;
+      i < step.inputs ? read(s, stream, place) : write(s, stream, place, is_part);
     }
     const ir::StepCost cost = cost_of(program_, step, options_.sizes);
     const double told = std::max(static_cast<double>(cost.flops) / options_.flops_per_second,
@@ -354,10 +360,13 @@ class Simulator {
     spend(s, stream, launch.step, options_.seconds ? options_.seconds(launch.step) : told);
   }
   TYPEFLOW_COLD void spend(int s, Stream& stream, Id step, double seconds) {
+    const int device = plan_.streams.empty() ? plan_.main_device : plan_.devices[s];
     const double all = seconds + options_.launch_seconds;
-    out_.spans.push_back({s, step, stream.time, stream.time + all});
-    stream.time += all;
-    at(out_.busy, s) += all;
+    const double begin = std::max(stream.time, at(free_, device));
+    stream.time = begin + all;
+    at(free_, device) = stream.time;
+    at(out_.busy, device) += all;
+    out_.spans.push_back({device, step, begin, stream.time});
   }
 
   TYPEFLOW_COLD void read(int s, Stream& stream, int place) {
@@ -368,14 +377,16 @@ class Simulator {
           at(memory_, address.device)
               .read(address.root, address.offset, address.offset + bytes(place), s, stream.clock));
   }
-  TYPEFLOW_COLD void write(int s, Stream& stream, int place) {
+  TYPEFLOW_COLD void write(int s, Stream& stream, int place, bool is_part = false) {
     const Address& address = at(stream.at, place);
-    write(s, stream, place, address.offset, address.offset + bytes(place));
+    write(s, stream, place, address.offset, address.offset + bytes(place), is_part);
   }
-  TYPEFLOW_COLD void write(int s, Stream& stream, int place, std::int64_t begin, std::int64_t end) {
+  TYPEFLOW_COLD void write(int s, Stream& stream, int place, std::int64_t begin, std::int64_t end,
+                           bool is_part = false) {
     const Address& address = at(stream.at, place);
     if (address.device == the_host) return;
-    wrong(place, at(memory_, address.device).write(address.root, begin, end, s, stream.clock));
+    wrong(place,
+          at(memory_, address.device).write(address.root, begin, end, s, stream.clock, is_part));
   }
   TYPEFLOW_COLD void wrong(int place, const std::string& what) {
     if (what.empty() || !out_.wrong.empty()) return;
@@ -403,6 +414,7 @@ class Simulator {
   std::vector<std::int64_t> asked_;  // by cell: how often a condition has held
   std::vector<Stream> streams_;
   std::uint64_t random_;
+  std::vector<double> free_;  // by device: when its thread has done what it was given
   Simulation out_;
 };
 
@@ -442,4 +454,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string verify(const ir::ProgramView& prog
   return {};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

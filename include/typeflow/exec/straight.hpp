@@ -8,13 +8,13 @@
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/plan.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// The place of a tensor of the host: fed, constant or a variable.
 TYPEFLOW_COLD inline int add_external(Plan& plan, const ir::ProgramView& program, Id slot) {
   if (plan.external[slot] == none) {
-    plan.external[slot] = plan.places.push(
-        {PlaceKind::external, slot, the_host, none, 0, std::numeric_limits<int>::max(), false});
+    plan.external[slot] = plan.places.push({PlaceKind::external, slot, the_host, the_host, none, 0,
+                                            std::numeric_limits<int>::max(), false});
     if (program.slots[slot].kind == ir::SlotKind::placeholder) plan.fed.push(plan.external[slot]);
   }
   return plan.external[slot];
@@ -26,8 +26,8 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
   Plan plan;
   plan.home = Pool<int>(program.slots.size, none);
   plan.external = Pool<int>(program.slots.size, none);
-  for (int d = 0; d <= device; ++d) plan.scopes.push({none, d, none, 0, 0, 1});
-  plan.main_stream = device;
+  for (int d = 0; d <= device; ++d) plan.scopes.push({none, d, d, none, 0, 0, 1});
+  plan.main_device = device;
   for (const Id id : steps) {
     const ir::Step& step = program.steps[id];
     const int first = plan.operands.size();
@@ -39,7 +39,7 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
         place = add_external(plan, program, slot);
       } else if (place == none) {
         place = plan.places.push(
-            {PlaceKind::temporary, slot, device, device, plan.duration, plan.duration, false});
+            {PlaceKind::temporary, slot, device, 0, device, plan.duration, plan.duration, false});
         plan.home[slot] = place;
       }
       if (plan.places[place].kind == PlaceKind::temporary) plan.places[place].last = plan.duration;
@@ -54,8 +54,8 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
 inline void run_straight(const Launcher& launcher, Arena& arena, Binding& binding,
                          std::uint64_t draw, Failure& failure) {
   const Plan& plan = *binding.plan;
-  void* const* const at = binding.streams[0].at.data();
+  void* const* const at = binding.at[0].data();
   for (const Launch& launch : plan.launches) launcher.run(plan, launch, arena, at, draw, failure);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

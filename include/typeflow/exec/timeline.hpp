@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What devices did when, and drawings of it.
+// Timelines of devices, and drawings of them.
 
 #include <array>
 #include <chrono>
@@ -12,9 +12,9 @@
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
-/// What a device does from `begin` to `end`, in seconds.
+/// A kernel call or copy of a device, from `begin` to `end`, in seconds.
 struct Span {
   int device;  ///< in the machine's list
   Id step;     ///< of the program; none for a copy to another device
@@ -61,15 +61,36 @@ class Trace {
   std::array<std::vector<Span>, max_devices> of_device_;
 };
 
+namespace detail {
+
+TYPEFLOW_COLD inline std::string device_name(const MachineDevice& device) {
+  Message text{};
+  text << device.device;
+  return std::string(text.view());
+}
+
+}  // namespace detail
+
 /// A drawing with a row for each device and a box for each span.
 std::string timeline_svg(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                          const std::vector<Span>& spans, int width);
+
+/// Predicted and measured spans in one drawing, on one scale: for each device a row of predictions,
+/// and below it one of measured times. Both begin at the left.
+std::string timelines_svg(const ir::ProgramView& program, std::span<const MachineDevice> devices,
+                          const std::vector<Span>& predicted, const std::vector<Span>& measured,
+                          int width);
+
+/// The same as JSON for trace viewers: the processes `predicted` and `measured`, each with a thread
+/// for each device. Both begin at 0.
+std::string chrome_traces(const ir::ProgramView& program, std::span<const MachineDevice> devices,
+                          const std::vector<Span>& predicted, const std::vector<Span>& measured);
 
 /// JSON for trace viewers: one event for each span, one thread for each device.
 std::string chrome_trace(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                          const std::vector<Span>& spans);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/exec/timeline.ipp"

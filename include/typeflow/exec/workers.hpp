@@ -12,7 +12,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// Tells a processor that a loop waits.
 inline void relax() {
@@ -52,28 +52,32 @@ class Doorbell {
   std::atomic<int> sleepers_{0};
 };
 
-/// A thread for each of some streams. The tasks of a run are added to all of them at once, so that
+/// A thread for each of some devices. The tasks of a run are added to all of them at once, so that
 /// two runs are in the same order everywhere and can't wait for one another.
 class Workers {
  public:
   struct Task {
-    void (*run)(Task&) = nullptr;
+    /// Returns false if it has to wait. Then it is called again when ready() holds; other tasks of
+    /// the thread run in between.
+    bool (*run)(Task&) = nullptr;
+    bool (*ready)(const Task&) = nullptr;
     int worker = 0;
     Task* next = nullptr;
   };
 
   TYPEFLOW_COLD explicit Workers(int count) : queues_(static_cast<std::size_t>(count)) {
-    for (int i = 0; i < count; ++i) {
-      threads_.emplace_back([this, i] { work(queues_[static_cast<std::size_t>(i)]); });
+    try {
+      for (int i = 0; i < count; ++i) {
+        threads_.emplace_back([this, i] { work(queues_[static_cast<std::size_t>(i)]); });
+      }
+    } catch (...) {  // no memory, or no thread
+      stop();
+      throw;
     }
   }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  TYPEFLOW_COLD ~Workers() {
-    stopped_.store(true);
-    for (Queue& queue : queues_) queue.bell.ring();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  TYPEFLOW_COLD ~Workers() { stop(); }
 
   /// The tasks must live until they have run.
   void add(Task* const* tasks, int count) {
@@ -89,7 +93,23 @@ class Workers {
     for (Queue& queue : queues_) queue.bell.ring();
   }
 
-  std::mutex locking_runs;  ///< of runs with locks
+  /// Takes back a task that has not begun. Returns false if it has.
+  TYPEFLOW_COLD bool take_back(Task& given) {
+    const std::lock_guard lock(mutex_);
+    Queue& queue = queues_[static_cast<std::size_t>(given.worker)];
+    Task* before = nullptr;
+    for (Task* task = queue.first; task != nullptr; before = task, task = task->next) {
+      if (task != &given) continue;
+      (before != nullptr ? before->next : queue.first) = task->next;
+      if (queue.last == task) queue.last = before;
+      queue.waiting.fetch_sub(1);
+      return true;
+    }
+    return false;
+  }
+
+  /// Something has changed for which a task of this worker may wait.
+  void ring(int worker) { queues_[static_cast<std::size_t>(worker)].bell.ring(); }
 
  private:
   struct Queue {
@@ -99,20 +119,46 @@ class Workers {
     Doorbell bell;
   };
 
+  TYPEFLOW_COLD void stop() {
+    stopped_.store(true);
+    for (Queue& queue : queues_) queue.bell.ring();
+    for (std::thread& thread : threads_) thread.join();
+  }
   TYPEFLOW_COLD void work(Queue& queue) {
-    for (;;) {
-      queue.bell.wait([&] { return queue.waiting.load() > 0 || stopped_.load(); });
-      Task* task = nullptr;
-      {
-        const std::lock_guard lock(mutex_);
-        task = queue.first;
-        if (task == nullptr) return;  // stopped
-        queue.first = task->next;
-        if (queue.first == nullptr) queue.last = nullptr;
-        queue.waiting.fetch_sub(1);
+    Task* waiting = nullptr;  // a list of those that have begun
+    const auto is_one_ready = [&] {
+      for (const Task* task = waiting; task != nullptr; task = task->next) {
+        if (task->ready(*task)) return true;
       }
-      task->run(*task);
+      return false;
+    };
+    while (!stopped_.load()) {
+      queue.bell.wait(
+          [&] { return queue.waiting.load() > 0 || stopped_.load() || is_one_ready(); });
+      if (Task* const task = next_of(queue); task != nullptr && !task->run(*task)) {
+        task->next = waiting;
+        waiting = task;
+      }
+      for (Task** at = &waiting; *at != nullptr;) {
+        Task* const task = *at;
+        Task* const next = task->next;  // it may be gone when it has run
+        if (task->ready(*task) && task->run(*task)) {
+          *at = next;
+        } else {
+          at = &task->next;
+        }
+      }
     }
+  }
+  Task* next_of(Queue& queue) {
+    if (queue.waiting.load() == 0) return nullptr;
+    const std::lock_guard lock(mutex_);
+    Task* const task = queue.first;
+    if (task == nullptr) return nullptr;  // taken back
+    queue.first = task->next;
+    if (queue.first == nullptr) queue.last = nullptr;
+    queue.waiting.fetch_sub(1);
+    return task;
   }
 
   std::mutex mutex_;
@@ -121,4 +167,4 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::exec
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

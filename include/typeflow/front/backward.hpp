@@ -7,7 +7,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -101,7 +101,11 @@ class Backward {
         break;
       }
       for (Id k = 0; k < input_count; ++k) dx.items[k] = none;
-      op.gradient(graph_, i, adjoint + outputs, dx.data());  // may move the graph's pools
+      if (graph_.swaps.count == 0) {
+        op.gradient(graph_, i, adjoint + outputs, dx.data());  // may move the graph's pools
+      } else {
+        graph_.swapped_gradient(graph_, swapped_, i, adjoint + outputs, dx.data());
+      }
       for (Id k = 0; k < input_count; ++k) {
         const Id input = graph_.operands.items[inputs + k];
         if (dx.items[k] != none && needed[input] != 0) add(input, dx.items[k]);
@@ -159,6 +163,7 @@ class Backward {
   const Id within_;
   Pool<char> needed_;
   Pool<Id> adjoint_;
+  ir::SwappedTensors swapped_;
   Id last_ = none;  // the last node that a gradient has arrived at
 };
 
@@ -184,4 +189,4 @@ constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 #include "typeflow/graph/clone.hpp"
 #include "typeflow/ops/control/region.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -65,4 +65,4 @@ constexpr Pool<Id> checkpoint_gradient(ir::Graph& graph, Id owner, const Pool<Id
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

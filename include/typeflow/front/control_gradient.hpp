@@ -16,7 +16,7 @@
 #include "typeflow/ops/control/region.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -248,7 +248,8 @@ class ControlGradient {
                                         states.size(),
                                         slices.size(),
                                         op.reversed != 0 ? 0 : 1,
-                                        iterations == none ? 1 : 0},
+                                        iterations == none ? 1 : 0,
+                                        op.parallel},
                               operands);
     for (int i = 0; i < types.size(); ++i) {
       const Id result = ir::control_result(graph_, token, i, types[i]);
@@ -315,7 +316,7 @@ class ControlGradient {
   /// The tensor that stacks a forward value's values in all iterations.
   constexpr Id whole_of(SavedValues& saved, const ops::Loop& op, const Range& parameters,
                         Id value) {
-    for (int i = 0; i < op.slices; ++i) {
+    for (int i = 0; i < op.stacked_inputs; ++i) {
       if (listed(parameters, 1 + op.states + i) == value) {
         return graph_.input(node_, op.states + i);
       }
@@ -363,4 +364,4 @@ constexpr Pool<Id> control_gradient(ir::Graph& graph, Id owner, const Pool<Id>& 
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

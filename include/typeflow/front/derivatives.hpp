@@ -18,7 +18,7 @@
 
 #include "typeflow/front/gradients.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Several tensors that move at the same time: jvp(y, xs(a, b), tangents(u, v)).
 template <TypedExpr... X>
@@ -166,4 +166,4 @@ constexpr auto custom_gradient(const F& f, const Rule&, const X&... x) {
                                   .id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

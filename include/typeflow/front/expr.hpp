@@ -19,7 +19,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/model.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 constexpr ir::SourceLine source_line(const std::source_location& at) {
   return {at.file_name(), static_cast<int>(at.line()), false, false, nullptr};
@@ -229,4 +229,4 @@ class Scalar {
   AnyExpr expression_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,7 +10,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 template <auto First, auto... Rest, class X, class F>
@@ -34,4 +34,4 @@ constexpr auto fold(const X& start, F&& f) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -19,7 +19,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/variables.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -252,4 +252,4 @@ constexpr auto gradients(const Y& y) {  // Gradients
   return detail::gradients_of_list("gradients(y)", ys(y), grad_ys(), y.graph().trainable(), false);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

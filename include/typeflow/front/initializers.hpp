@@ -8,13 +8,15 @@
 
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 constexpr Initializer initializer(Initializer::Kind kind, double a, double b) {
-  return {
-      kind,   Initializer::Fan::in, Initializer::Distribution::truncated_normal, false, a, b, 0, 0,
-      nullptr};
+  Initializer made{};
+  made.kind = kind;
+  made.a = a;
+  made.b = b;
+  return made;
 }
 }  // namespace detail
 
@@ -22,8 +24,9 @@ constexpr Initializer initializer(Initializer::Kind kind, double a, double b) {
 constexpr Initializer filled(double value) {
   return detail::initializer(Initializer::Kind::constant, value, 0);
 }
-inline constexpr Initializer zeros = filled(0);
-inline constexpr Initializer ones = filled(1);
+/// Also as `zeros`, without parentheses, where an initialiser is expected. So `ones`.
+constexpr Initializer zeros() { return filled(0); }
+constexpr Initializer ones() { return filled(1); }
 
 /// Uniform in [low, high).
 constexpr Initializer uniform(double low, double high) {
@@ -36,7 +39,7 @@ constexpr Initializer normal(double mean = 0, double standard_deviation = 1) {
 }
 
 /// Normal, limited to two standard deviations from the mean.
-constexpr Initializer truncated_normal(double standard_deviation = 1, double mean = 0) {
+constexpr Initializer truncated_normal(double mean = 0, double standard_deviation = 1) {
   return detail::initializer(Initializer::Kind::truncated_normal, mean, standard_deviation);
 }
 
@@ -47,7 +50,10 @@ constexpr Initializer truncated_normal(double standard_deviation = 1, double mea
 constexpr Initializer variance_scaling(
     double scale = 2, Initializer::Fan fan = Initializer::Fan::in,
     Initializer::Distribution distribution = Initializer::Distribution::truncated_normal) {
-  return {Initializer::Kind::variance_scaling, fan, distribution, false, scale, 0, 0, 0, nullptr};
+  Initializer made = detail::initializer(Initializer::Kind::variance_scaling, scale, 0);
+  made.fan = fan;
+  made.distribution = distribution;
+  return made;
 }
 
 /// Xavier's uniform initialiser, the default: U(-l, l), l = sqrt(6 / (in + out)).
@@ -72,4 +78,4 @@ constexpr Initializer orthogonal(double gain = 1) {
   return detail::initializer(Initializer::Kind::orthogonal, gain, 0);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -13,7 +13,7 @@
 #include "typeflow/front/variables.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// scale sum(|w|), as TensorFlow's contrib.layers.l1_regularizer.
 constexpr Regularizer l1_regularizer(double scale) { return {true, scale, 0}; }
@@ -41,4 +41,4 @@ constexpr void regularize(const AnyVariable& variable, const Regularizer& regula
   graph.variable_records[graph.variable_index(variable.id())].regularizer = regularizer;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

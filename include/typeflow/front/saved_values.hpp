@@ -6,7 +6,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/control/region.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -104,4 +104,4 @@ class SavedValues {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,7 +16,7 @@
 #include "typeflow/front/variables.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The settings of a Scope. They hold for the variables in it and in scopes inside of it.
 struct ScopeOptions {
@@ -65,4 +65,4 @@ class [[nodiscard]] NameScope {
   Id outer_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -15,7 +15,7 @@
 #include "typeflow/ops/elementwise/complex.hpp"
 #include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -109,7 +109,12 @@ constexpr Id add_variable(ir::Graph& graph, const Type& type, Initializer initia
       ir::VariableRecord{none, none, initializer,
                          trainable ? graph.scopes.items[graph.scope].regularizer : Regularizer{},
                          trainable, state, false});
+  const Device device = graph.device;
+  if (!state && initializer.kind != Initializer::Kind::resource) {
+    graph.device = graph.variable_turn.device_for_variable(device);
+  }
   const Id value = add_node(graph, ops::Variable{{}, index}, nullptr, 0, type).id;
+  graph.device = device;
   graph.variable_records.items[index].value = value;
   return index;
 }
@@ -169,8 +174,8 @@ constexpr Id get_variable(ir::Graph& graph, const Label& label, const Type& type
 
 }  // namespace detail
 
-/// A trainable variable: variable<float, 784, 10>(g, "W", tf::zeros). Its full name is the path of
-/// the enclosing Scopes and this label. A second variable of that name is an error, unless the
+/// A trainable variable: variable<float, 784, 10>(g, "W", tf::zeros()). Its full name is the path
+/// of the enclosing Scopes and this label. A second variable of that name is an error, unless the
 /// scope says to reuse it. The default initialiser is the scope's, otherwise glorot_uniform.
 template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> variable(
@@ -205,7 +210,7 @@ constexpr Variable<T, Shape<D...>> fresh_variable(
 /// Session::reset(). For values that runs carry on, such as a recurrent net's state.
 template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> state(
-    Graph& g, Label name, Initializer initializer = zeros,
+    Graph& g, Label name, Initializer initializer = zeros(),
     std::source_location at = std::source_location::current()) {
   static_assert(detail::is_static(Shape<D...>::dims),
                 "state<T, D...>: the extents of a state must be numbers, not tf::batch");
@@ -302,4 +307,4 @@ constexpr Expr<T, Shape<D...>> constant(Graph& g, const T (&values)[N],
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

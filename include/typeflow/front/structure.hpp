@@ -16,7 +16,7 @@
 
 #include "typeflow/front/expr.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -184,4 +184,4 @@ constexpr S structure_of(Graph& graph, const Id* values) {
 template <class S>
 concept Structure = detail::is_structure<std::remove_cvref_t<S>>();
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

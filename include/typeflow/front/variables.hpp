@@ -8,7 +8,7 @@
 //   for (const auto& [v, dv] : gradients(loss)) ...         // tf::AnyVariable, tf::AnyExpr
 //
 //   tf::Scope in(g, v);                                     // names below the variable's: fc/W/...
-//   auto m = variable(g, "m", type_of(v), tf::zeros, false);
+//   auto m = variable(g, "m", type_of(v), tf::zeros(), false);
 //   assign(v, v.read() - 0.1 * dv);
 
 #include <concepts>
@@ -18,7 +18,7 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A variable of any element type and shape. A Variable<T, S> converts to it.
 class AnyVariable {
@@ -156,4 +156,4 @@ constexpr Effect assign_sub(const AnyVariable& variable, const V& value,
   return assign(variable, detail::present_value(variable.graph(), variable.id()) - value, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

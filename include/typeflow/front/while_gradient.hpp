@@ -7,7 +7,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/control/region.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -16,7 +16,7 @@ namespace detail {
 constexpr Id given_iterations(ir::Graph& graph, Id owner, const ops::Loop& op) {
   const ir::Node node = graph.nodes[owner];
   if (node.regions.count == 1) {
-    return op.limited != 0 ? none : graph.input(node, op.states + op.slices);
+    return op.limited != 0 ? none : graph.input(node, op.states + op.stacked_inputs);
   }
   return ir::control_result(graph, node.outputs.first, ops::Result::iterations,
                             graph.intern(Type(DType::int32, Dims{0, {}})));
@@ -24,4 +24,4 @@ constexpr Id given_iterations(ir::Graph& graph, Id owner, const ops::Loop& op) {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

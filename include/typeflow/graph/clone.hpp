@@ -8,7 +8,7 @@
 
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Adds a copy of a node to the current region of `to`, with these inputs and control inputs. The
 /// caller adds the values of its outputs. `from` and `to` may be one graph; `node` is no reference
@@ -208,4 +208,4 @@ class RegionClone {
   Pool<Id> region_of_;  // by region; none for those outside
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

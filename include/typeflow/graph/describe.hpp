@@ -13,7 +13,7 @@
 
 #include "typeflow/graph/model.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The graph, one line for each node: names of results, operation and inputs, element type and
 /// shape, the device if pinned, and the place in the user's program.
@@ -33,7 +33,7 @@ std::string dot(const ir::Graph& graph);
 /// Prints the result of `describe`.
 std::ostream& operator<<(std::ostream& out, const Graph& graph);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/graph/describe.ipp"

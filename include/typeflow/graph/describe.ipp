@@ -7,7 +7,7 @@
 #include "typeflow/graph/describe.hpp"
 #include "typeflow/graph/describer.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION std::string describe(const ir::Graph& graph) {
   return ir::Describer(graph).lines();
@@ -17,4 +17,4 @@ TYPEFLOW_DEFINITION std::ostream& operator<<(std::ostream& out, const Graph& gra
   return out << describe(graph);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

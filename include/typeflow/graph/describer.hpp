@@ -4,14 +4,16 @@
 // Writes graphs as text, a line for each node, or as a drawing for Graphviz. Only .ipp files read
 // it.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/number_text.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class Describer {
  public:
@@ -19,7 +21,11 @@ class Describer {
 
   std::string lines() const {
     std::string out;
-    for (Id id = 0; id < graph_.nodes.size(); ++id) out += line(id);
+    for (Id id = 0; id < graph_.nodes.size();) {
+      const Id last = last_part(id);
+      out += last == id ? line(id) : line_of_parts(id, last);
+      id = last + 1;
+    }
     return out;
   }
 
@@ -41,8 +47,34 @@ class Describer {
     return std::string(graph_.text_of(graph_.names[id]).view());
   }
 
-  std::string dot() const {
+  /// The last of the nodes from `first` on that are parts of one operation; mostly `first`. The
+  /// operation has a name alone (split_record of ops/shape/split.hpp). It is another one if a node
+  /// is like the first.
+  Id last_part(Id first) const {
+    const Node& begin = graph_.nodes[first];
+    const auto is_part = [&](const Node& node) {
+      return node.source.within && !node.source.gradient &&
+             node.source.op->kind == Kind::composite && node.source.op->expand == nullptr &&
+             node.source.op == begin.source.op && node.source.line == begin.source.line &&
+             node.source.file == begin.source.file;
+    };
+    Id last = first;
+    while (is_part(begin) && last + 1 < graph_.nodes.size()) {
+      const Node& next = graph_.nodes[last + 1];
+      if (!is_part(next) || is_like(next, begin)) break;
+      ++last;
+    }
+    return last;
+  }
+
+  std::string dot() {
     std::string out = "digraph model {\n  node [shape=box, fontname=\"sans-serif\"];\n";
+    leader_.clear();
+    for (Id id = 0; id < graph_.nodes.size();) {
+      const Id last = last_part(id);
+      leader_.resize(static_cast<std::size_t>(last) + 1, id);
+      id = last + 1;
+    }
     clusters(out, 0, "  ");
     for (Id id = 0; id < graph_.nodes.size(); ++id) {
       const Node& node = graph_.nodes[id];
@@ -55,6 +87,51 @@ class Describer {
   }
 
  private:
+  /// Whether two nodes do the same.
+  bool is_like(const Node& a, const Node& b) const {
+    const auto input = [&](const Node& node, Id k) { return graph_.input(node, k); };
+    if (a.op != b.op || a.inputs.count != b.inputs.count ||
+        a.attributes.count != b.attributes.count) {
+      return false;
+    }
+    for (Id k = 0; k < a.inputs.count; ++k) {
+      if (input(a, k) != input(b, k)) return false;
+    }
+    return std::equal(graph_.words_of(a), graph_.words_of(a) + a.attributes.count,
+                      graph_.words_of(b));
+  }
+  /// The results of these nodes that none of them uses.
+  std::vector<Id> results_of_parts(Id first, Id last) const {
+    std::vector<Id> results;
+    for (Id id = first; id <= last; ++id) {
+      const Range outputs = graph_.nodes[id].outputs;
+      for (Id k = 0; k < outputs.count; ++k) results.push_back(outputs.first + k);
+    }
+    for (Id id = first; id <= last; ++id) {
+      const Node& node = graph_.nodes[id];
+      for (Id k = 0; k < node.inputs.count; ++k) std::erase(results, graph_.input(node, k));
+    }
+    return results;
+  }
+  std::string types(Id first, Id last) const {
+    if (first == last) return type(graph_.nodes[first]);
+    std::string out;
+    for (const Id value : results_of_parts(first, last)) {
+      out += (out.empty() ? "" : ", ") + type(graph_.node_of(value));
+    }
+    return out;
+  }
+  /// parts:0, parts:1 = Split(x)  float [2, 3], float [2, 3]  model.cpp:7
+  std::string line_of_parts(Id first, Id last) const {
+    const Node& node = graph_.nodes[first];
+    std::string names;
+    for (const Id value : results_of_parts(first, last)) {
+      names += (names.empty() ? "" : ", ") + name(value);
+    }
+    return names + " = " + scope(node.scope) + std::string(node.source.op->name) + '(' +
+           name(graph_.input(node, 0)) + ")  " + types(first, last) + place(node) + '\n';
+  }
+
   std::string scope(Id id) const {
     Message out{};
     graph_.print_scope(out, id, false);
@@ -143,15 +220,18 @@ class Describer {
   void clusters(std::string& out, Id scope, const std::string& indent) const {
     for (Id id = 0; id < graph_.nodes.size(); ++id) {
       const Node& node = graph_.nodes[id];
-      if (node.scope != scope) continue;
+      if (node.scope != scope || leader(id) != id) continue;
+      const Id last = last_part(id);
+      const std::vector<Id> results = results_of_parts(id, last);
       out += indent + 'n' + std::to_string(id) + " [label=\"";
-      if (node.outputs.count > 0 && graph_.values[node.outputs.first].name != none) {
-        escape(out, name(node.outputs.first));
+      if (!results.empty() && graph_.values[results[0]].name != none) {
+        const Name& named = graph_.names[graph_.values[results[0]].name];
+        escape(out, std::string(graph_.text_of(operation_name(named)).view()));
         out += "\\n";
       }
-      escape(out, std::string(node.op->name));
+      escape(out, std::string(last == id ? node.op->name : node.source.op->name));
       out += "\\n";
-      escape(out, type(node));
+      escape(out, types(id, last));
       out += "\"];\n";
     }
     for (Id inner = 0; inner < graph_.scopes.size(); ++inner) {
@@ -173,11 +253,17 @@ class Describer {
     }
   }
   void edge(std::string& out, Id value, Id to, const char* style) const {
-    out += "  n" + std::to_string(graph_.values[value].node) + " -> n" + std::to_string(to) +
-           style + ";\n";
+    const Id from = leader(graph_.values[value].node);
+    if (from == leader(to)) return;
+    const std::string line =
+        "  n" + std::to_string(from) + " -> n" + std::to_string(leader(to)) + style + ";\n";
+    if (leader(to) == to || !out.ends_with(line)) out += line;  // parts read one tensor
   }
+  /// The first of the nodes that are drawn as one.
+  Id leader(Id id) const { return leader_[static_cast<std::size_t>(id)]; }
 
   const Graph& graph_;
+  std::vector<Id> leader_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -21,12 +21,13 @@
 #include "typeflow/graph/pass.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// How a model is traced: for training (dropout drops, batch norm updates) or for inference. With
 /// `debug`, a session keeps every node's value (see Session::value). `read_only` concerns sessions
-/// only; no model sees it.
-enum class Mode : unsigned { training = 0, inference = 1, debug = 2, read_only = 4 };
+/// only; no model sees it. Sessions add `gpu_first` where their target prefers GPUs
+/// (passes/place.hpp).
+enum class Mode : unsigned { training = 0, inference = 1, debug = 2, read_only = 4, gpu_first = 8 };
 constexpr Mode operator|(Mode a, Mode b) {
   return static_cast<Mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
@@ -62,9 +63,32 @@ struct Label {
   constexpr bool empty() const { return length == 0 && index == none; }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
+
+/// Devices to which a model's new variables go in turn, where it has named no other device than
+/// `around` (front/placement.hpp). None for most models.
+struct DeviceTurn {
+  const Device* devices = nullptr;
+  int count = 0;
+  int next = 0;
+  Device around{};
+
+  constexpr Device device_for_variable(Device now) {
+    if (count == 0 || !(now == around)) return now;
+    const Device device = devices[next];
+    next = next + 1 < count ? next + 1 : 0;
+    return device;
+  }
+};
+
+/// Tensors that gradients read from another device's memory (front/swapped.hpp).
+struct SwappedTensors {
+  Pool<Id> back;        ///< by value: the one that gradients read; none
+  Pool<Id> arrival;     ///< by call of swapped: the token of its gradient's arrival; none
+  Pool<Device> device;  ///< by node
+};
 
 /// The records of a graph, and the functions that add to them.
 class Graph {
@@ -114,6 +138,11 @@ class Graph {
   void (*rewrite_loops)(Graph&) = nullptr;
   bool loops = false;  ///< whether it is set; see `primitives`
 
+  /// The calls of swapped (front/swapped.hpp), in `lists`, and what calls gradient rules if there
+  /// are any.
+  Range swaps{};
+  void (*swapped_gradient)(Graph&, SwappedTensors&, Id node, const Id* dy, Id* dx) = nullptr;
+
   PassSet skipped{};                 ///< for tests: passes that leave the graph as it is
   PassObserver* observer = nullptr;  ///< sees the graph after each pass
 
@@ -121,6 +150,7 @@ class Graph {
   Id scope = 0;
   Id region = 0;
   Device device{};
+  DeviceTurn variable_turn{};  ///< of new variables
   SourceLine source{"", 0, false, false, nullptr};
   bool in_critical_section = false;  ///< statements read variables as they are then
 
@@ -198,7 +228,10 @@ class Graph {
     Id& bucket = shared_buckets_.items[key & key_mask];
     const Shared* const chain = shared_.items;
     for (Id i = bucket; i != none; i = chain[i].next) {
-      if (is_same(chain[i].value, node, type)) return chain[i].value;
+      if (!is_same(chain[i].value, node, type)) continue;
+      bool& is_open = nodes.items[values.items[chain[i].value].node].device.is_open;
+      is_open = is_open && node.device.is_open;
+      return chain[i].value;
     }
     bucket = shared_.push(Shared{value, bucket});
     return value;
@@ -270,9 +303,9 @@ class Graph {
 
   /// The same for a name that is known to be free.
   constexpr Id add_unique_name(const Label& label, int suffix, NameKind kind, bool variable_path,
-                               Id value, std::uint64_t path) {
-    const Id id = names.push(Name{label.text, label.length, label.index, suffix, 0, scope, value,
-                                  kind, variable_path, path});
+                               Id value, std::uint64_t path, int output = none) {
+    const Id id = names.push(Name{label.text, label.length, label.index, suffix, output, 0, scope,
+                                  value, kind, variable_path, path});
     Id& bucket = buckets_[static_cast<int>(path % static_cast<unsigned>(bucket_count))];
     chain_.push(bucket);
     bucket = id;
@@ -476,4 +509,4 @@ class Graph {
   Pool<Id> type_chain_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -11,7 +11,7 @@
 #include "typeflow/core/extent.hpp"
 #include "typeflow/core/shape.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The distance between two elements in memory, in elements: a Count that may be negative.
 struct Stride {
@@ -48,4 +48,4 @@ constexpr Layout row_major(const Dims& dims) {
   return layout;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 class Graph;
 
@@ -113,12 +113,12 @@ class Graph {
   ir::Graph records_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// The records of a model's graph.
 constexpr Graph& records(typeflow::Graph& graph) { return graph; }
 constexpr const Graph& records(const typeflow::Graph& graph) { return graph; }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

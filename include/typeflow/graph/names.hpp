@@ -9,7 +9,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// "unit_3"
 TYPEFLOW_COLD constexpr void print_label(Message& out, const char* text, int length, int index) {
@@ -33,6 +33,12 @@ TYPEFLOW_COLD constexpr void print_name(Message& out, const Scopes& scopes, cons
   print_scope(out, scopes, name.scope, name.variable_path);
   print_label(out, name.text, name.length, name.index);
   if (name.suffix > 0) out << '_' << name.suffix;
+  if (name.output != none) out << ':' << name.output;
+}
+/// The name of the operation that has the result: "parts" of "parts:2".
+constexpr Name operation_name(Name name) {
+  name.output = none;
+  return name;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

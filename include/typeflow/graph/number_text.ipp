@@ -7,7 +7,7 @@
 
 #include "typeflow/graph/number_text.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string text_of(DType type, const Number& number) {
   const auto text = [](auto x) {
@@ -27,4 +27,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string text_of(DType type, const Number& 
   return text(number.integer);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

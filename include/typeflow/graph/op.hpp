@@ -21,7 +21,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct Layout;
 struct Type;
@@ -114,9 +114,9 @@ inline constexpr int max_outputs = 16;
 /// The most inputs of an operation that is not variadic.
 inline constexpr int max_arity = 8;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// One element of an elementwise operation, for the interpreter and constant folding.
 struct EvaluateCall {
@@ -145,6 +145,7 @@ struct Op {
   bool holds_inputs;   ///< `input_layout` is there
   bool takes_strings;  ///< inputs may be strings
   bool host_only;      ///< its kernel needs the host: it can't be pinned to another kind of device
+  bool may_wait;       ///< its kernel may wait for other steps or runs, without holding a thread
   int flops;           ///< floating-point operations per output element, for the cost model
   int words;           ///< of the operation's data members
 
@@ -171,4 +172,4 @@ struct Op {
   const ContractionRules* contraction;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

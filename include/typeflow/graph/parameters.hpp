@@ -21,7 +21,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/graph/model.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A trainable variable, as a row of a ParameterTable.
 struct Parameter {
@@ -120,4 +120,4 @@ std::ostream& operator<<(std::ostream& out, const Table& table) {
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

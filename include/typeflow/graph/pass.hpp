@@ -10,7 +10,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class Graph;
 
@@ -22,18 +22,21 @@ enum class Pass : std::uint8_t {
   transpose_outside,  ///< loop-invariant matrices are transposed in front of their loop
   place,              ///< devices
   simplify,
-  contract,  ///< a * b + c becomes one operation; the last part of simplify, not seen by itself
+  find_multiply_adds,  ///< a * b + c becomes one operation; the last part of simplify, not seen by
+                       ///< itself
   fuse,
   recompute,
-  find_windows,
+  find_strided_views,
   find_parts,
 };
 inline constexpr int pass_count = 11;
 
 constexpr std::string_view name_of(Pass pass) {
   constexpr std::string_view names[pass_count] = {
-      "recognize", "hoist", "multiply_outside", "transpose_outside", "place",     "simplify",
-      "contract",  "fuse",  "recompute",        "find_windows",      "find_parts"};
+      "recognize",          "hoist",     "multiply_outside",
+      "transpose_outside",  "place",     "simplify",
+      "find_multiply_adds", "fuse",      "recompute",
+      "find_strided_views", "find_parts"};
   return names[static_cast<int>(pass)];
 }
 
@@ -50,10 +53,10 @@ inline constexpr PassSet optional_passes = PassSet{}
                                                .with(Pass::hoist)
                                                .with(Pass::multiply_outside)
                                                .with(Pass::transpose_outside)
-                                               .with(Pass::contract)
+                                               .with(Pass::find_multiply_adds)
                                                .with(Pass::fuse)
                                                .with(Pass::recompute)
-                                               .with(Pass::find_windows)
+                                               .with(Pass::find_strided_views)
                                                .with(Pass::find_parts);
 
 struct Fused;
@@ -66,4 +69,4 @@ struct PassObserver {
   void (*see)(PassObserver&, Pass, const Graph&, const Pool<Id>* order, const Fused* fused);
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

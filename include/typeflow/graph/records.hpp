@@ -18,7 +18,7 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Element type and shape; interned: a graph keeps each once.
 struct Type {
@@ -44,7 +44,8 @@ struct ResourceType {
   std::string_view name;  ///< two types of one name and size are the same
   void (*make)(void* memory, std::string_view path);
   void (*destroy)(void* resource);
-  bool is_held;  ///< runs hold it, so others may have to wait: a lock
+  bool is_held;               ///< runs hold it, so others may have to wait: a lock
+  bool is_unordered = false;  ///< operations on it wait for each other: a queue
 };
 
 /// How a variable gets its initial value; made by the functions of front/initializers.hpp.
@@ -71,6 +72,10 @@ struct Initializer {
   std::uint64_t seed;
   std::uint64_t path;  ///< of the variable that it draws the numbers of, a hash; 0 for its own
   const ResourceType* resource;  ///< of Kind::resource
+
+  constexpr Initializer() = default;
+  /// What `made` returns: `zeros` stands for `zeros()`.
+  constexpr Initializer(Initializer (*made)()) : Initializer(made()) {}
 
   /// The same with a seed of its own.
   constexpr Initializer with_seed(std::uint64_t own) const {
@@ -104,9 +109,9 @@ enum class Reuse : std::uint8_t {
   reuse_or_create  ///< create if absent
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// `count` entries of a pool from `first` on.
 struct Range {
@@ -211,6 +216,7 @@ struct Name {
   int length;
   int index;    ///< of the label {"unit", i}: appended as _i; -1 for none
   int suffix;   ///< that makes it unique: appended as _n; 0 for none
+  int output;   ///< of an operation with several results: appended as :k; none for others
   int repeats;  ///< how many later names took this one with a suffix
   Id scope;
   Id value;  ///< of NameKind::effect: its token
@@ -251,6 +257,9 @@ struct VariableRecord {
   /// It is an object that operations use in place, with no elements to read.
   constexpr bool is_resource() const { return initializer.kind == Initializer::Kind::resource; }
   constexpr bool is_held() const { return is_resource() && initializer.resource->is_held; }
+  constexpr bool is_unordered() const {
+    return is_resource() && initializer.resource->is_unordered;
+  }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -21,7 +21,7 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/ops/record.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A tensor's elements for a host function, in row-major order: a range, which converts to a
 /// std::span<T>. T is const for an input. Strings are std::string_view in an input and std::string
@@ -68,12 +68,12 @@ class HostView {
   std::array<std::int64_t, static_cast<std::size_t>(Rank)> extents_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 template <class T, int Rank>
 inline constexpr bool std::ranges::enable_borrowed_range<typeflow::HostView<T, Rank>> = true;
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The element type and shape of a host function's result: Result<float, tf::batch, 3>.
 template <Element T, Extent... D>
@@ -195,4 +195,4 @@ struct HostCall<F, std::tuple<In...>, std::tuple<Out...>> {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -18,7 +18,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/host/operation.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 namespace host_functions {
 
@@ -93,4 +93,4 @@ struct kernel_of<ops::Host<F, G, IsPure, std::tuple<In...>, std::tuple<Out...>>>
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -20,7 +20,7 @@
 #include "typeflow/ops/shape/fill.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -321,4 +321,4 @@ constexpr auto host(const F& f, const X& x, const Y& y, const Z& z, const More&.
   return detail::checked_host<R...>(f, x, y, z, more...);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,7 +9,7 @@
 
 #include "typeflow/core/exception.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// An image of 8-bit channels.
 struct Image {
@@ -37,7 +37,7 @@ struct TileOptions {
 /// Throws Error if the values do not make up whole images, or if a size or option is out of range.
 Image tile_images(std::span<const float> images, int height, int width, TileOptions options = {});
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_IMAGE
 #include "typeflow/image/image.ipp"

@@ -13,7 +13,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/image/image.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -85,4 +85,4 @@ TYPEFLOW_DEFINITION Image tile_images(std::span<const float> images, int height,
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,7 +10,7 @@
 
 #include "typeflow/image/image.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The bytes of a PNG file of a grey or RGB image.
 /// Throws Error for other than 1 or 3 channels, or if the pixels do not fit height and width.
@@ -20,7 +20,7 @@ std::vector<std::uint8_t> encode_png(const Image& image);
 /// file's name, if it cannot be written.
 void write_png(const std::string& path, const Image& image);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_IMAGE
 #include "typeflow/image/png.ipp"

@@ -17,7 +17,7 @@
 #include "typeflow/image/png.hpp"
 #include "typeflow/image/stb_image_write.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -84,4 +84,4 @@ TYPEFLOW_DEFINITION void write_png(const std::string& path, const Image& image) 
   detail::replace_file(path, encode_png(image));
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -28,10 +28,10 @@
 #define STB_IMAGE_WRITE_STATIC
 #define STBI_WRITE_NO_STDIO
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail::stb {
+namespace typeflow::inline TYPEFLOW_ISA::detail::stb {
 using ::abs;  // called by stb; typeflow has tensor functions of that name
 #include <stb/stb_image_write.h>
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail::stb
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail::stb
 
 #pragma pop_macro("STBIWDEF")
 #pragma pop_macro("STBI_WRITE_NO_STDIO")

@@ -16,7 +16,7 @@
 #include "typeflow/ops/elementwise/rounding.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace images {
 
@@ -252,4 +252,4 @@ constexpr auto per_image_standardization(
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

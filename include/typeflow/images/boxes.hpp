@@ -17,10 +17,10 @@
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of non_max_suppression.
-struct NonMaxSuppression {
+struct NonMaxSuppressionOptions {
   double iou_threshold = 0.5;  ///< of two boxes that overlap more than this, one is dropped
   double score_threshold = -std::numeric_limits<double>::infinity();  ///< scores must be above
 };
@@ -175,7 +175,7 @@ constexpr AnyExpr draw_boxes(const AnyExpr& x, const AnyExpr& boxes, const AnyEx
 /// through it.
 template <Extent Most, TypedExpr B, TypedExpr S>
 constexpr auto non_max_suppression(const B& boxes, const S& scores,
-                                   const NonMaxSuppression& options = {},
+                                   const NonMaxSuppressionOptions& options = {},
                                    std::source_location at = std::source_location::current()) {
   static_assert(Most >= 0, "non_max_suppression<most>(boxes, scores): most must be a number");
   constexpr bool floating = detail::in_domain<Domain::floating, B> && detail::same_elements<B, S>;
@@ -261,4 +261,4 @@ constexpr auto draw_bounding_boxes(const X& x, const B& boxes,
   return draw_bounding_boxes(x, boxes, constant<T, 10, depth>(x.graph(), table, at), at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

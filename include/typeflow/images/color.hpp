@@ -15,7 +15,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace images {
 
@@ -194,4 +194,4 @@ constexpr auto grayscale_to_rgb(const X& x,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -14,10 +14,10 @@
 #include "typeflow/ops/elementwise/rounding.hpp"
 #include "typeflow/ops/index/gather.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of crop_and_resize.
-struct CropAndResize {
+struct CropAndResizeOptions {
   Interpolation method = Interpolation::bilinear;  ///< or nearest
   float extrapolation_value = 0;                   ///< outside of the image
 };
@@ -87,7 +87,7 @@ constexpr AnyExpr crop_places(const AnyExpr& boxes, int axis, Extent extent, Ext
 
 /// Untyped crop_and_resize of floats or doubles.
 constexpr AnyExpr crop_boxes(const AnyExpr& x, const AnyExpr& boxes, const AnyExpr& box_indices,
-                             Extent height, Extent width, CropAndResize options) {
+                             Extent height, Extent width, CropAndResizeOptions options) {
   const Dims dims = x.dims();
   const Extent h = dims.extent[1];
   const Extent w = dims.extent[2];
@@ -225,8 +225,8 @@ constexpr auto random_crop(const X& x, Label label = "",
 /// Row j of a crop is at y1 (H-1) + j (y2-y1) (H-1) / (Height-1); a single row is in the middle of
 /// its box (TensorFlow's crop_and_resize). Gradients flow to the images and, for bilinear crops, to
 /// the boxes. A box index outside of [0, N) is an Error of the run.
-template <Extent Height, Extent Width, CropAndResize Options = CropAndResize{}, TypedExpr X,
-          TypedExpr B, TypedExpr I>
+template <Extent Height, Extent Width, CropAndResizeOptions Options = CropAndResizeOptions{},
+          TypedExpr X, TypedExpr B, TypedExpr I>
 constexpr auto crop_and_resize(const X& x, const B& boxes, const I& box_indices,
                                std::source_location at = std::source_location::current()) {
   constexpr bool are_images = X::rank == 4 && images::have_sides<X>;
@@ -269,4 +269,4 @@ constexpr auto crop_and_resize(const X& x, const B& boxes, const I& box_indices,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -8,7 +8,7 @@
 
 #include "typeflow/images/random.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace images {
 
@@ -116,4 +116,4 @@ constexpr auto rot90(const X& x, std::source_location at = std::source_location:
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

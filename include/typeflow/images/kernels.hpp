@@ -13,7 +13,7 @@
 #include "typeflow/images/boxes.hpp"
 #include "typeflow/images/resize.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The matrix of weights of a ResizeAxis, in the kernel's workspace. Every row has a band of
 /// weights.
@@ -214,4 +214,4 @@ struct kernel_of<ops::NonMaxSuppression> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -16,19 +16,19 @@
 #include "typeflow/ops/nn/window.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of dilation2d and erosion2d, as of a convolution:
-/// dilation2d<tf::Dilation2d{.strides = {2, 2}}>(x, filter).
-struct Dilation2d {
+/// dilation2d<tf::Dilation2dOptions{.strides = {2, 2}}>(x, filter).
+struct Dilation2dOptions {
   std::array<int, 2> strides = {1, 1};
   Padding padding = Padding::same;  ///< or valid
   std::array<int, 2> dilations = {1, 1};
 };
 
 /// Settings of extract_image_patches:
-/// extract_image_patches<tf::Patches2d{.window = {3, 3}, .strides = {2, 2}}>(x).
-struct Patches2d {
+/// extract_image_patches<tf::Patches2dOptions{.window = {3, 3}, .strides = {2, 2}}>(x).
+struct Patches2dOptions {
   std::array<int, 2> window{};
   std::array<int, 2> strides = {1, 1};
   Padding padding = Padding::valid;  ///< or same, with zeros around
@@ -111,7 +111,7 @@ constexpr AnyExpr dilate(const AnyExpr& x, const AnyExpr& filter, const Windows&
   });
 }
 
-template <class X, class F, Dilation2d Options>
+template <class X, class F, Dilation2dOptions Options>
 struct DilationRule {
   static constexpr bool fits =
       X::rank == 4 && F::rank == 3 && height_of(X::dims) > 0 &&
@@ -127,7 +127,7 @@ struct DilationRule {
   static constexpr bool has_places = !value.valid() || (value.extent[1] > 0 && value.extent[2] > 0);
 };
 
-template <class X, Patches2d Options>
+template <class X, Patches2dOptions Options>
 struct PatchesRule {
   static constexpr bool fits = X::rank == 4 && height_of(X::dims) > 0 && width_of(X::dims) > 0 &&
                                channels_of(X::dims) >= 0;
@@ -151,7 +151,7 @@ struct PatchesRule {
 ///   y[n,i,j,c] = max over u, v of x[n, i s + u d, j s + v d, c] + filter[u,v,c]
 ///
 /// TensorFlow's dilation2d. Among equal sums the first gets the gradient.
-template <Dilation2d Options = Dilation2d{}, TypedExpr X, TypedExpr F>
+template <Dilation2dOptions Options = Dilation2dOptions{}, TypedExpr X, TypedExpr F>
 constexpr auto dilation2d(const X& x, const F& filter,
                           std::source_location at = std::source_location::current()) {
   constexpr bool floating = detail::in_domain<Domain::floating, X> && detail::same_elements<X, F>;
@@ -177,7 +177,7 @@ constexpr auto dilation2d(const X& x, const F& filter,
 
 /// Grey-scale erosion: the minimum over a window of x minus the filter turned around,
 /// -dilation2d(-x, reverse<0, 1>(filter)). (N,H,W,C) x (KH,KW,C) -> (N,H',W',C)
-template <Dilation2d Options = Dilation2d{}, TypedExpr X, TypedExpr F>
+template <Dilation2dOptions Options = Dilation2dOptions{}, TypedExpr X, TypedExpr F>
 constexpr auto erosion2d(const X& x, const F& filter,
                          std::source_location at = std::source_location::current()) {
   constexpr bool floating = detail::in_domain<Domain::floating, X> && detail::same_elements<X, F>;
@@ -206,7 +206,7 @@ constexpr auto erosion2d(const X& x, const F& filter,
 /// (N,H,W,C) -> (N,H',W',KH*KW*C)
 ///
 /// TensorFlow's extract_image_patches; its rates are `dilations` here.
-template <Patches2d Options, TypedExpr X>
+template <Patches2dOptions Options, TypedExpr X>
 constexpr auto extract_image_patches(const X& x,
                                      std::source_location at = std::source_location::current()) {
   using Rule = images::PatchesRule<typename X::shape, Options>;
@@ -234,4 +234,4 @@ constexpr auto extract_image_patches(const X& x,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

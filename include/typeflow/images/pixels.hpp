@@ -10,7 +10,7 @@
 #include "typeflow/ops/shape/shape_ops.hpp"
 #include "typeflow/ops/shape/slice.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace images {
 
@@ -73,4 +73,4 @@ constexpr auto result_of(const X& x, const AnyExpr& y) {
 
 }  // namespace images
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

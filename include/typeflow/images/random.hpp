@@ -6,7 +6,7 @@
 #include "typeflow/images/pixels.hpp"
 #include "typeflow/ops/random/random.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::images {
+namespace typeflow::inline TYPEFLOW_ISA::images {
 
 /// Uniform in [0, 1), from the path of this function's label, or of its number in the scope.
 constexpr AnyExpr draw(ir::Graph& graph, const Label& function, const Label& label,
@@ -24,4 +24,4 @@ constexpr AnyExpr draw_each(const AnyExpr& x, const Label& function, const Label
   return u * (high - low) + low;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::images
+}  // namespace typeflow::inline TYPEFLOW_ISA::images

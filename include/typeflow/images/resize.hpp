@@ -21,7 +21,7 @@
 
 #include "typeflow/images/pixels.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// How a pixel of a resized image is computed.
 enum class Interpolation : std::uint32_t {
@@ -39,7 +39,7 @@ enum class Sampling : std::uint32_t {
 };
 
 /// Settings of resize. For Interpolation::area, half_pixel and legacy are the same.
-struct Resize {
+struct ResizeOptions {
   Interpolation method = Interpolation::bilinear;
   Sampling sampling = Sampling::half_pixel;
 };
@@ -62,7 +62,7 @@ constexpr Position position_at(std::int64_t numerator, std::int64_t denominator)
 /// The elements, with weights, from which element j of a resized axis is computed.
 class Taps {
  public:
-  constexpr Taps(Resize options, std::int64_t from, std::int64_t to)
+  constexpr Taps(ResizeOptions options, std::int64_t from, std::int64_t to)
       : options_(options), from_(from), to_(to) {
     const bool corners = options.sampling == Sampling::align_corners && to > 1;
     step_ = corners ? from - 1 : from;
@@ -132,7 +132,7 @@ class Taps {
     return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
   }
 
-  Resize options_;
+  ResizeOptions options_;
   std::int64_t from_;
   std::int64_t to_;
   std::int64_t step_;  ///< a pixel is step_ / steps_ of those that it is made of
@@ -152,7 +152,7 @@ struct ResizeAxis : custom {
   Sampling sampling;
   std::uint32_t transposed;
 
-  constexpr Resize options() const { return {method, sampling}; }
+  constexpr ResizeOptions options() const { return {method, sampling}; }
   static constexpr AnyExpr gradient(ResizeAxis op, AnyExpr x, AnyExpr, AnyExpr dy) {
     op.transposed = 1 - op.transposed;
     return add_node(*dy.graph, op, &dy.id, 1, Type(dy.dtype(), x.dims()));
@@ -196,7 +196,7 @@ struct ResizeAxis : custom {
 namespace images {
 
 /// x resized along one axis.
-constexpr AnyExpr resize_axis(const AnyExpr& x, int axis, Extent size, Resize options) {
+constexpr AnyExpr resize_axis(const AnyExpr& x, int axis, Extent size, ResizeOptions options) {
   const Dims from = x.dims();
   if (from.extent[axis] == size) return x;  // every position is an element's
   Dims to = from;
@@ -211,7 +211,7 @@ constexpr AnyExpr resize_axis(const AnyExpr& x, int axis, Extent size, Resize op
 }
 
 /// Untyped resize.
-constexpr AnyExpr resize_to(const AnyExpr& x, Extent height, Extent width, Resize options) {
+constexpr AnyExpr resize_to(const AnyExpr& x, Extent height, Extent width, ResizeOptions options) {
   return detail::in_float(x, [&](const AnyExpr& v) {
     const Dims dims = v.dims();
     const int row = dims.rank - 3;
@@ -227,7 +227,7 @@ constexpr AnyExpr resize_to(const AnyExpr& x, Extent height, Extent width, Resiz
 
 }  // namespace images
 
-/// Images of another size: resize<224, 224>(x), or resize<224, 224, tf::Resize{.method =
+/// Images of another size: resize<224, 224>(x), or resize<224, 224, tf::ResizeOptions{.method =
 /// tf::Interpolation::bicubic}>(x). The sides of x may be symbols. (N,H,W,C) -> (N,Height,Width,C),
 /// or without N
 ///
@@ -238,7 +238,7 @@ constexpr AnyExpr resize_to(const AnyExpr& x, Extent height, Extent width, Resiz
 ///
 /// Elements are floating-point; Interpolation::nearest takes any type. A run with images that have
 /// no pixels is an Error.
-template <Extent Height, Extent Width, Resize Options = Resize{}, TypedExpr X>
+template <Extent Height, Extent Width, ResizeOptions Options = ResizeOptions{}, TypedExpr X>
 constexpr auto resize(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(images::are_images<X>,
                 "resize<height, width>(x): x must be images, (N,H,W,C) or (H,W,C)");
@@ -263,4 +263,4 @@ constexpr auto resize(const X& x, std::source_location at = std::source_location
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -17,7 +17,7 @@
 
 #include "typeflow/interpret/interpret.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Runs one graph that may have primitives of control flow, any number of times. The graph must
 /// outlive it and not change. Errors besides those of Interpreter: a graph that does not compile,
@@ -44,7 +44,7 @@ class DataflowInterpreter : public Interpreter {
   void run_primitives(const ir::Graph& graph, const Pool<Id>& nodes);
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_TESTING
 #include "typeflow/interpret/dataflow.ipp"

@@ -16,7 +16,7 @@
 #include "typeflow/passes/dataflow.hpp"
 #include "typeflow/passes/recognize.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 class DataflowInterpreter::Run {
   /// A value with a tag.
@@ -196,7 +196,7 @@ class DataflowInterpreter::Run {
     }
     if (is<ops::Enter>(*node.op)) {
       fire_enter(node, tag, dead);
-    } else if (is<ops::Leave>(*node.op)) {
+    } else if (is<ops::Exit>(*node.op)) {
       fire_leave(id, tag, dead);
     } else if (is<ops::NextIteration>(*node.op)) {
       if (!dead) fire_next(node, tag);
@@ -310,7 +310,7 @@ class DataflowInterpreter::Run {
     }
     give(node.outputs.first, at.outer, token_of(graph_.input(node, 0), tag));
   }
-  /// Called when no node is ready. Leaves that only dead values have reached give dead values, the
+  /// Called when no node is ready. Exits that only dead values have reached give dead values, the
   /// innermost frames first. False if there are none.
   bool leave_dead() {
     int deepest = -1;
@@ -377,8 +377,8 @@ class DataflowInterpreter::Run {
   std::map<Place, Token> tokens_;
   std::map<Place, int> arrived_;
   std::set<Place> live_;     // Merges with a live input
-  std::set<Place> leaving_;  // Leaves with a dead input, and the outer tag
-  std::set<Place> left_;     // Leaves that have given a token
+  std::set<Place> leaving_;  // Exits with a dead input, and the outer tag
+  std::set<Place> left_;     // Exits that have given a token
   std::deque<Place> ready_;
 };
 
@@ -394,4 +394,4 @@ TYPEFLOW_DEFINITION void DataflowInterpreter::run_primitives(const ir::Graph& gr
   Run(*this, graph, nodes).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

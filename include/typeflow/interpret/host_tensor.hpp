@@ -14,7 +14,7 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A tensor on the host with fixed extents.
 struct HostTensor {
@@ -88,4 +88,4 @@ inline std::int64_t broadcast_index(std::int64_t index, const Dims& out, const D
   return position;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

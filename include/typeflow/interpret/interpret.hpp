@@ -28,7 +28,7 @@
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/ops/control/region.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Tensors by name: the feeds of a run, and the values of variables by their paths.
 using HostTensors = std::map<std::string, HostTensor, std::less<>>;
@@ -171,7 +171,7 @@ class Interpreter {
 HostTensors interpret(const ir::Graph& graph, const HostTensors& feeds,
                       const HostTensors& variables = {}, RandomState random = {});
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_TESTING
 #include "typeflow/interpret/interpret.ipp"

@@ -8,7 +8,7 @@
 #include "typeflow/interpret/interpret.hpp"
 #include "typeflow/ops/control/primitive_nodes.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION Interpreter::Interpreter(const ir::Graph& graph)
     : graph_(graph), traced_(true) {
@@ -428,7 +428,7 @@ TYPEFLOW_DEFINITION void Interpreter::loop(const ir::Graph& graph, const ir::Nod
   const ir::Range results = graph.regions[body].results;
   std::int64_t count = op.limited != 0 ? resolve(op.count, symbols_.sizes()) : -1;
   if (!tests && op.limited == 0) {
-    count = value(graph.input(node, op.states + op.slices))[0].integer;
+    count = value(graph.input(node, op.states + op.stacked_inputs))[0].integer;
   }
   std::vector<std::vector<HostTensor>> stacked(static_cast<std::size_t>(results.count - op.states));
   for (std::vector<HostTensor>& slices : stacked) {
@@ -522,4 +522,4 @@ TYPEFLOW_DEFINITION HostTensors interpret(const ir::Graph& graph, const HostTens
   return results;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

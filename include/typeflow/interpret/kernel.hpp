@@ -16,12 +16,12 @@
 #include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/runtime/elements.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Runs a kernel from its description alone; KernelCall::description points to its KernelSpec.
 void interpret_kernel(const KernelCall& call);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir
 
 #ifndef TYPEFLOW_COMPILED_TESTING
 #include "typeflow/interpret/kernel.ipp"

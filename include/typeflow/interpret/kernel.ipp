@@ -14,7 +14,7 @@
 #include "typeflow/lower/program.hpp"
 #include "typeflow/ops/contraction.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class KernelInterpreter {
  public:
@@ -77,7 +77,7 @@ class KernelInterpreter {
   struct Operand {
     void* data;  ///< null for positions
     unsigned axes;
-    bool is_window;
+    bool is_strided;
     Place layout;
     std::int64_t element_size;
   };
@@ -86,17 +86,17 @@ class KernelInterpreter {
     const std::int64_t* const extents = call_.extents;
     for (int i = 0; i < body_.inputs; ++i) {
       const InputSpec& input = body_.input[i];
-      const WindowExtents window = body_.window(i, space_.rank, extents);
+      const StridedExtents strided_view = body_.strides(i, space_.rank, extents);
       inputs_.push_back({input.is_index ? nullptr : call_.operands[body_.operand(i)], input.axes,
-                         input.is_window, layout_of<max_rank>(input.axes, extent_, window),
+                         input.is_strided, layout_of<max_rank>(input.axes, extent_, strided_view),
                          size_of(input.dtype)});
     }
     for (int s = 0; s < body_.stores; ++s) {
       const StoreSpec& store = body_.store[s];
       const unsigned axes = space_.axes_of(store);
-      const WindowExtents window = body_.store_window(s, space_.rank, extents);
-      results_.push_back({call_.operands[body_.first_result() + s], axes, store.is_window,
-                          layout_of<max_rank>(axes, extent_, window), size_of(store.dtype)});
+      const StridedExtents strided_view = body_.store_strides(s, space_.rank, extents);
+      results_.push_back({call_.operands[body_.first_result() + s], axes, store.is_strided,
+                          layout_of<max_rank>(axes, extent_, strided_view), size_of(store.dtype)});
     }
     if (body_.has_product) {
       shapes_ = spec_.op->contraction->shapes(
@@ -108,40 +108,40 @@ class KernelInterpreter {
   void check_overlaps() const {
     for (int s = 0; s < body_.stores; ++s) {
       const Operand& result = this->result(s);
-      const Memory out = memory(result);
+      const MemoryRange out = memory(result);
       for (int t = 0; t < s; ++t) {
         const Operand& other = this->result(t);
         // Parts of one tensor may interleave.
-        const bool parts = result.is_window && other.is_window && result.data == other.data;
+        const bool parts = result.is_strided && other.is_strided && result.data == other.data;
         if (!parts && overlap(out, memory(other))) fail("two results");
       }
       for (int i = 0; i < body_.inputs; ++i) {
         const Operand& input = this->input(i);
         if (body_.input[i].is_index) continue;
-        const Memory in = body_.is_factor(i) ? product_memory(i) : memory(input);
-        const bool in_place = !body_.is_factor(i) && !input.is_window && !result.is_window &&
+        const MemoryRange in = body_.is_factor(i) ? product_memory(i) : memory(input);
+        const bool in_place = !body_.is_factor(i) && !input.is_strided && !result.is_strided &&
                               (input.axes & long_axes()) == (result.axes & long_axes()) &&
                               in.data == out.data && in.bytes == out.bytes;
         if (overlap(out, in) && !in_place) fail("a result and an operand");
       }
     }
   }
-  struct Memory {
+  struct MemoryRange {
     const std::byte* data;
     std::int64_t bytes;
   };
   /// The bytes from an operand's first element to its last.
-  Memory memory(const Operand& operand) const {
+  MemoryRange memory(const Operand& operand) const {
     const ElementRange range = elements_of(operand.layout, operand.axes, extent_, space_.rank);
     return {static_cast<const std::byte*>(operand.data) + range.first * operand.element_size,
             (range.last - range.first) * operand.element_size};
   }
-  Memory product_memory(int i) const {
+  MemoryRange product_memory(int i) const {
     std::int64_t size = count_of(shapes_[static_cast<std::size_t>(i)]).coefficient;
     size *= size_along(input(i).axes);
     return {static_cast<const std::byte*>(input(i).data), size * size_of(spec_.dtype)};
   }
-  static bool overlap(const Memory& a, const Memory& b) {
+  static bool overlap(const MemoryRange& a, const MemoryRange& b) {
     return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
   }
   [[noreturn]] static void fail(const char* what) {
@@ -329,7 +329,7 @@ class KernelInterpreter {
     const bool updates = spec_.op->kind == Kind::update;
     const std::int64_t* extents = call_.extents;
     std::vector<HostTensor> tensors;
-    std::vector<Memory> memories;
+    std::vector<MemoryRange> ranges;
     std::vector<Id> values;
     for (int i = 0; i < spec_.inputs + spec_.stores; ++i) {
       const bool is_input = i < spec_.inputs;
@@ -337,10 +337,10 @@ class KernelInterpreter {
       Dims shape{};
       for (int k = 0; k < tensor_rank(spec_, i); ++k) shape.append(*extents++);
       HostTensor tensor = host_tensor(type, shape);
-      memories.push_back(
+      ranges.push_back(
           {static_cast<const std::byte*>(call_.operands[i]), tensor.size() * size_of(type)});
       for (int k = 0; k < i && !is_input; ++k) {
-        if (!is_part(k) && overlap(memories.back(), memories[static_cast<std::size_t>(k)])) {
+        if (!is_part(k) && overlap(ranges.back(), ranges[static_cast<std::size_t>(k)])) {
           fail(k < spec_.inputs ? "a result and an operand" : "two results");
         }
       }
@@ -424,4 +424,4 @@ TYPEFLOW_DEFINITION void interpret_kernel(const KernelCall& call) {
   KernelInterpreter(*static_cast<const KernelSpec*>(call.description), call).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

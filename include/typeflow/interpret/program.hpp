@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,23 @@
 #include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/runtime/target.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA {
+
+namespace exec {
+struct StepPlacer;
+}
+
+}  // namespace typeflow::inline TYPEFLOW_ISA
+
+namespace typeflow::inline TYPEFLOW_ISA::ir {
+
+/// What interpreted programs run on. The devices must outlive them.
+struct InterpretedMachine {
+  std::span<const MachineDevice> devices = TargetView::host_devices;
+  void (*run)(const KernelCall&) = &interpret_kernel;  ///< all kernels; their description follows
+  bool (*may_wait)(int kernel) = nullptr;     ///< kernels that may wait, besides those that say so
+  const exec::StepPlacer* by_cost = nullptr;  ///< places open steps; as SessionOptions has it
+};
 
 /// A graph that was compiled at run time: a program with the tables that an engine takes.
 class InterpretedProgram {
@@ -34,7 +51,7 @@ class InterpretedProgram {
   /// Error if the model has a mistake.
   explicit InterpretedProgram(const Graph& graph, const Request& request = {},
                               const FusionLimits& limits = {},
-                              void (*run)(const KernelCall&) = &interpret_kernel);
+                              const InterpretedMachine& machine = {});
   ~InterpretedProgram();
   InterpretedProgram(const InterpretedProgram&) = delete;
   InterpretedProgram& operator=(const InterpretedProgram&) = delete;
@@ -47,12 +64,6 @@ class InterpretedProgram {
  private:
   ProgramPools pools_;
   std::vector<KernelEntry> entries_;
-};
-
-/// What interpreted programs run on. The devices must outlive them.
-struct InterpretedMachine {
-  std::span<const MachineDevice> devices = TargetView::host_devices;
-  void (*run)(const KernelCall&) = &interpret_kernel;  ///< all kernels; their description follows
 };
 
 /// Runs one graph's programs, any number of times. The graph must outlive it and not change.
@@ -71,6 +82,7 @@ class ProgramInterpreter {
 
   HostTensors variables;   ///< at the start of the next run; runs assign them by their effects
   std::uint64_t draw = 0;  ///< of the next run; each run draws anew
+  std::stop_token stop;    ///< ends runs, as stop_when(token) does (run_limits.hpp)
 
   /// One run. Returns the values of the tensors among the fetches, in their order. Any named tensor
   /// can be fed. Errors: as those of Interpreter::run.
@@ -85,7 +97,7 @@ class ProgramInterpreter {
   Parts* parts_;  // owned
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir
 
 #ifndef TYPEFLOW_COMPILED_TESTING
 #include "typeflow/interpret/program.ipp"

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,9 +13,10 @@
 #include "typeflow/interpret/kernel.hpp"
 #include "typeflow/interpret/program.hpp"
 #include "typeflow/lower/selection.hpp"
+#include "typeflow/run_limits.hpp"
 #include "typeflow/runtime/engine.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class ProgramInterpreter::Parts {
  public:
@@ -23,7 +25,8 @@ class ProgramInterpreter::Parts {
       : graph_(graph), seed_(seed), limits_(limits), machine_(machine), main_(part({})) {}
 
   std::vector<HostTensor> run(const std::vector<std::string>& fetches, const HostTensors& feeds,
-                              HostTensors& store, std::uint64_t first_draw) {
+                              HostTensors& store, std::uint64_t first_draw,
+                              const std::stop_token& token) {
     const std::vector<Id> names = find_all(fetches);
     Part& part = part_for(names, feeds);
     const ProgramView view = part.program.view();
@@ -41,19 +44,24 @@ class ProgramInterpreter::Parts {
     Engine::Run run(part.engine, fed);
     std::vector<Tensor> results;
     results.reserve(names.size());
-    std::vector<FetchTarget> targets;
+    std::vector<FetchBuffer> buffers;
     for (const Id name : names) {
       if (view.names[name].name.kind == NameKind::effect) continue;
       const Type& type = view.types[view.names[name].type];
       results.emplace_back(host_tensor(type.dtype, resolve(type.dims, run.sizes())));
-      targets.push_back({name, results.back().bytes.data()});
+      buffers.push_back({name, results.back().bytes.data()});
     }
     std::vector<Id> steps;
     for (Id s = 0; s < view.steps.size; ++s) {
       if (selection.steps[s] != 0) steps.push_back(s);
     }
     store_.set_draws(first_draw);
-    run.execute(steps, targets, selection.draws);
+    const auto execute = [&] { run.execute(steps, buffers, selection.draws); };
+    if (token.stop_possible()) {
+      execute_within(run, execute, stop_when(token));
+    } else {
+      execute();
+    }
     get_variables(store);
     std::vector<HostTensor> out;
     for (Tensor& result : results) out.push_back(result.value());
@@ -68,7 +76,7 @@ class ProgramInterpreter::Parts {
     Part(const Graph& graph, const Request& request, const FusionLimits& limits,
          const InterpretedMachine& machine, Variables& store, Variables& states,
          const EngineOptions& options)
-        : program(graph, request, limits, machine.run),
+        : program(graph, request, limits, machine),
           engine(program.view(), TargetView{program.kernels(), machine.devices, &exec::general()},
                  store, states, options) {}
     InterpretedProgram program;
@@ -87,6 +95,7 @@ class ProgramInterpreter::Parts {
       EngineOptions options;
       options.seed = seed_;
       options.soft_placement = true;
+      options.by_cost = machine_.by_cost;
       options.keep_all = has(graph_.mode(), Mode::debug);
       found = std::make_unique<Part>(graph_, request, limits_, machine_, store_, states_, options);
     }
@@ -220,11 +229,15 @@ class ProgramInterpreter::Parts {
 TYPEFLOW_DEFINITION InterpretedProgram::InterpretedProgram(const Graph& graph,
                                                            const Request& request,
                                                            const FusionLimits& limits,
-                                                           void (*run)(const KernelCall&))
+                                                           const InterpretedMachine& machine)
     : pools_(compile(Graph(graph), request, limits)) {
   if (!pools_.error.empty()) throw Error(std::string(pools_.error.view()));
   for (const KernelSpec& kernel : pools_.specs) {
-    entries_.push_back({run, [](const std::int64_t*) { return std::int64_t{0}; }, &kernel});
+    entries_.push_back({machine.run, [](const std::int64_t*) { return std::int64_t{0}; }, &kernel});
+  }
+  for (int k = 0; k < pools_.kernels.size() && machine.may_wait != nullptr; ++k) {
+    KernelSummary& kernel = pools_.kernels[k];
+    if (kernel.kind != KernelKind::control && machine.may_wait(k)) kernel.may_wait = true;
   }
 }
 TYPEFLOW_DEFINITION InterpretedProgram::~InterpretedProgram() {}
@@ -237,7 +250,7 @@ TYPEFLOW_DEFINITION ProgramInterpreter::~ProgramInterpreter() { delete parts_; }
 
 TYPEFLOW_DEFINITION std::vector<HostTensor> ProgramInterpreter::run(
     const std::vector<std::string>& fetches, const HostTensors& feeds) {
-  std::vector<HostTensor> results = parts_->run(fetches, feeds, variables, draw);
+  std::vector<HostTensor> results = parts_->run(fetches, feeds, variables, draw, stop);
   ++draw;
   return results;
 }
@@ -245,4 +258,4 @@ TYPEFLOW_DEFINITION const InterpretedProgram& ProgramInterpreter::program() cons
   return parts_->program();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -5,7 +5,7 @@
 
 #include "typeflow/linalg/solve.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -63,4 +63,4 @@ constexpr auto cholesky(const A& a, std::source_location at = std::source_locati
   return linalg::apply_to_matrices(at, ops::Cholesky{}, a);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

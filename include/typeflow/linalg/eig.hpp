@@ -9,7 +9,7 @@
 
 #include "typeflow/linalg/matrices.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// auto [values, vectors] = self_adjoint_eig(a)
 template <Tensor Values, Tensor Vectors>
@@ -174,4 +174,4 @@ constexpr auto self_adjoint_eig(const A& a,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

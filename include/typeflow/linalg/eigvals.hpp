@@ -7,7 +7,7 @@
 
 #include "typeflow/linalg/matrices.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace linalg {
 
@@ -160,4 +160,4 @@ constexpr auto eigvals(const A& a, std::source_location at = std::source_locatio
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

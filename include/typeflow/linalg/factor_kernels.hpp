@@ -14,7 +14,7 @@
 #include "typeflow/linalg/lu.hpp"
 #include "typeflow/linalg/qr.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::lapack {
+namespace typeflow::inline TYPEFLOW_ISA::lapack {
 
 template <class T>
 bool is_finite(const T* x, std::int64_t size) {
@@ -25,9 +25,9 @@ void fill_with_nan(T* x, std::int64_t size) {
   std::fill_n(x, size, std::numeric_limits<T>::quiet_NaN());
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::lapack
+}  // namespace typeflow::inline TYPEFLOW_ISA::lapack
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::Lu> {
@@ -175,4 +175,4 @@ struct kernel_of<ops::Eigvals> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

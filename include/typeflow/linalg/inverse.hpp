@@ -5,7 +5,7 @@
 
 #include "typeflow/linalg/matrices.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// auto [sign, log] = slogdet(a)
 template <Tensor Sign, Tensor Log>
@@ -154,4 +154,4 @@ constexpr auto slogdet(const A& a, std::source_location at = std::source_locatio
                                                                                              log};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -25,7 +25,7 @@
 #include "typeflow/linalg/solve.hpp"
 #include "typeflow/linalg/svd.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::lapack {
+namespace typeflow::inline TYPEFLOW_ISA::lapack {
 
 /// Calls f(number, determinant) for each matrix.
 template <class T, class F>
@@ -55,9 +55,9 @@ void each_determinant(const Tensor& in, const KernelCall& call, const F& f) {
   });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::lapack
+}  // namespace typeflow::inline TYPEFLOW_ISA::lapack
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::MatrixInverse> {
@@ -362,4 +362,4 @@ struct kernel_of<ops::Svd> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

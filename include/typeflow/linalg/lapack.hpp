@@ -18,7 +18,7 @@
 
 #include "typeflow/core/error.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::lapack {
+namespace typeflow::inline TYPEFLOW_ISA::lapack {
 
 #define TYPEFLOW_LAPACK_TEXT2(x) #x
 #define TYPEFLOW_LAPACK_TEXT(x) TYPEFLOW_LAPACK_TEXT2(x)
@@ -85,4 +85,4 @@ inline int to_int(std::int64_t extent) {
   return static_cast<int>(extent);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::lapack
+}  // namespace typeflow::inline TYPEFLOW_ISA::lapack

@@ -15,9 +15,9 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/linalg/lapack.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::lapack {
+namespace typeflow::inline TYPEFLOW_ISA::lapack {
 
-using simd::Tensor;
+using cpu_kernels::Tensor;
 
 /// f(T{}) for the element type of a tensor.
 template <class F>
@@ -82,8 +82,8 @@ class FirstFailure {
 template <class F>
 void parts_of(const KernelCall& call, std::int64_t count, std::int64_t n, F&& f) {
   constexpr std::int64_t part = 1 << 17;  // operations that are worth starting a thread for
-  simd::parallel(call, count,
-                 std::max<std::int64_t>(1, part / std::max<std::int64_t>(1, n * n * n)), f);
+  cpu_kernels::parallel(call, count,
+                        std::max<std::int64_t>(1, part / std::max<std::int64_t>(1, n * n * n)), f);
 }
 
 template <class T>
@@ -109,4 +109,4 @@ void solve_from_right(char uplo, bool transposed, bool unit_diagonal, std::int64
        b, &m, 1, 1, 1, 1);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::lapack
+}  // namespace typeflow::inline TYPEFLOW_ISA::lapack

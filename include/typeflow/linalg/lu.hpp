@@ -5,7 +5,7 @@
 
 #include "typeflow/linalg/solve.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// auto [l, u, p] = lu(a)
 template <Tensor L, Tensor U, Tensor P>
@@ -115,4 +115,4 @@ constexpr auto lu(const A& a, std::source_location at = std::source_location::cu
             std::remove_cvref_t<decltype(p)>>{l, u, p};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -27,7 +27,7 @@
 #include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The triangle of a matrix that is read, with the diagonal; other elements count as zeros.
 enum class Triangle : std::uint32_t { lower = 0, upper = 1 };
@@ -292,4 +292,4 @@ inline bool gauss_jordan(HostMatrix a, HostMatrix& b, ScaledProduct* determinant
 
 }  // namespace linalg
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

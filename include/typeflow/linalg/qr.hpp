@@ -7,7 +7,7 @@
 #include "typeflow/linalg/solve.hpp"
 #include "typeflow/linalg/svd.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// auto [q, r] = qr(a)
 template <Tensor Q, Tensor R>
@@ -256,4 +256,4 @@ constexpr auto lstsq(const A& a, const B& b, double l2 = 0,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

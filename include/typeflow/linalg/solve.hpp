@@ -5,7 +5,7 @@
 
 #include "typeflow/linalg/matrices.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -161,4 +161,4 @@ constexpr auto matrix_triangular_solve(const A& a, const B& b,
   return linalg::apply_to_matrices(at, op, a, b);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -5,7 +5,7 @@
 
 #include "typeflow/linalg/eig.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// auto [s, u, v] = svd(a)
 template <Tensor S, Tensor U, Tensor V>
@@ -192,4 +192,4 @@ constexpr auto svd(const A& a, std::source_location at = std::source_location::c
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -2,8 +2,8 @@
 #pragma once
 
 // Losses on classes and probabilities: hinge_loss, log_loss, softmax_cross_entropy_loss,
-// sigmoid_cross_entropy_loss, weighted_cross_entropy_loss, kl_divergence. sigmoid_cross_entropy and
-// weighted_cross_entropy give one loss for each element, without weights or reduction.
+// sigmoid_cross_entropy_loss, weighted_cross_entropy_loss, kl_divergence. The cross entropies of
+// each row or element, without weights or reduction, are in ops/nn/cross_entropy.hpp.
 //
 // Weights, reductions and the order of the arguments are those of losses/regression.hpp.
 //
@@ -12,9 +12,9 @@
 #include <source_location>
 
 #include "typeflow/losses/regression.hpp"
-#include "typeflow/ops/nn/softmax.hpp"
+#include "typeflow/ops/nn/cross_entropy.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// max(0, 1 - s logit); s is 1 for label 1, -1 for label 0. (B,...) x (B,...) -> ()
 template <Reduction R = Reduction::sum_by_nonzero_weights, TypedExpr P, Operand L, Operand W = int>
@@ -47,17 +47,6 @@ constexpr auto log_loss(const P& predictions, const L& labels, const W& weights 
 
 namespace detail {
 
-/// (1 - y) softplus(x) + q y softplus(-x). No term is a difference of large numbers. The gradient
-/// at 0 is that of the formula.
-template <Operand Q>
-constexpr AnyExpr logistic_loss(const AnyExpr& x, const AnyExpr& y, const Q& q) {
-  const AnyExpr positive = greater_equal(x, 0);
-  const AnyExpr tail = softplus(where(positive, -x, x));  // log(1 + exp(-|x|))
-  const AnyExpr of_0 = where(positive, x, 0) + tail;
-  const AnyExpr of_1 = where(positive, 0, -x) + tail;
-  return (1 - y) * of_0 + q * (y * of_1);
-}
-
 /// The weighted and reduced loss for typed operands; the positive class is multiplied by q.
 template <Reduction R, TypedExpr P, Operand L, Operand Q, Operand W>
 constexpr auto logistic_loss_of(const P& logits, const L& labels, const Q& q, const W& weights,
@@ -72,36 +61,7 @@ constexpr auto logistic_loss_of(const P& logits, const L& labels, const Q& q, co
   });
 }
 
-template <class P, class Q>
-inline constexpr bool class_weights_fit =
-    is_of<typename P::element, Q> &&
-    broadcast(ShapeOf<Q>::type::dims, P::shape::dims) == P::shape::dims;
-
 }  // namespace detail
-
-/// The cross entropy between sigmoid(logit) and a label in [0, 1], for each element: label
-/// softplus(-x) + (1 - label) softplus(x). (...) x (...) -> (...)
-template <TypedExpr P, Operand L>
-constexpr auto sigmoid_cross_entropy(const P& logits, const L& labels,
-                                     std::source_location at = std::source_location::current()) {
-  static_assert(detail::labels_fit<P, L>,
-                "sigmoid_cross_entropy(logits, labels): the logits must be floating-point, and the "
-                "labels of their element type and shape, or a number");
-  return detail::logistic_loss_of<Reduction::unreduced>(logits, labels, 1, 1, 0, at);
-}
-
-/// The same, with the term of label 1 multiplied by pos_weight: label pos_weight softplus(-x) +
-/// (1 - label) softplus(x). pos_weight is a number or a tensor that broadcasts to the logits (one
-/// weight for each class). (...) x (...) -> (...)
-template <TypedExpr P, Operand L, Operand Q>
-constexpr auto weighted_cross_entropy(const P& logits, const L& labels, const Q& pos_weight,
-                                      std::source_location at = std::source_location::current()) {
-  static_assert(detail::labels_fit<P, L> && detail::class_weights_fit<P, Q>,
-                "weighted_cross_entropy(logits, labels, pos_weight): the logits must be "
-                "floating-point, the labels of their element type and shape, or a number, and "
-                "pos_weight a number or a tensor that broadcasts to them");
-  return detail::logistic_loss_of<Reduction::unreduced>(logits, labels, pos_weight, 1, 0, at);
-}
 
 struct CrossEntropyOptions {
   double label_smoothing = 0;  ///< moves labels towards even chances, from 0 (not) to 1
@@ -202,4 +162,4 @@ constexpr auto kl_divergence(const P& predictions, const L& labels, const W& wei
   });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -17,7 +17,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -84,4 +84,4 @@ constexpr Expr<T> total_loss(Graph& g, std::string_view path = {},
   return {g, total.id};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -19,7 +19,7 @@
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/shape/concat.hpp"  // has a simplification rule of sums
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// How losses l with weights w become one number.
 enum class Reduction : std::uint8_t {
@@ -48,15 +48,6 @@ constexpr Dims aligned_weights(const Dims& losses, const Dims& weights) {
   return out;
 }
 
-/// Whether weights, or labels, are a number or tensor of the element type T.
-template <class T, class W>
-inline constexpr bool is_of = [] {
-  if constexpr (TypedExpr<W>) {
-    return std::is_same_v<typename W::element, T>;
-  } else {
-    return literal_fits<T, W>;
-  }
-}();
 template <class T, class S, class W>
 inline constexpr bool weights_fit =
     is_of<T, W> && aligned_weights(S::dims, ShapeOf<W>::type::dims).valid();
@@ -164,4 +155,4 @@ constexpr auto compute_weighted_loss(const X& losses, const W& weights = 1,
       losses.graph(), weights, at, [&](DType type) { return cast_to(losses.any(), type); });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

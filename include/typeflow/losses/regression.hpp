@@ -19,17 +19,12 @@
 
 #include "typeflow/losses/reduction.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
+#include "typeflow/ops/nn/cross_entropy.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
-
-/// Whether labels have the element type and shape of floating-point predictions, or are a scalar.
-template <class P, class L>
-inline constexpr bool labels_fit =
-    in_domain<Domain::floating, P> && is_of<typename P::element, L> &&
-    (ShapeOf<L>::type::rank == 0 || ShapeOf<L>::type::dims == P::shape::dims);
 
 /// The loss f(prediction, label) of every element, reduced.
 template <Reduction R, TypedExpr P, Operand L, Operand W, class F>
@@ -177,4 +172,4 @@ constexpr auto mean_pairwise_squared_error(
   });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

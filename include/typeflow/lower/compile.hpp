@@ -2,13 +2,14 @@
 #pragma once
 
 // All stages from a graph to a program: recognize primitives of control flow, rewrite loops,
-// verify, place, simplify, fuse, recompute, find windows and parts, order, lower. graph/pass.hpp
-// names the passes; a graph says which of them it skips, and who looks at it after each.
+// verify, place, simplify, fuse, recompute, find strided views and parts, order, lower.
+// graph/pass.hpp names the passes; a graph says which of them it skips, and who looks at it after
+// each.
 //
 // A model is compiled once for everything that it names: effects, named values, variables. A named
 // value that a kernel swallows then has no memory. A run that asks for such a value, or feeds a
 // value that is no placeholder, is compiled for itself. Fetched values have the same bits in both
-// cases. Values that follow a fed value may be contracted (fma) differently.
+// cases. Values that follow a fed value may have other multiply-adds.
 
 #include "typeflow/lower/lower.hpp"
 #include "typeflow/lower/verify.hpp"
@@ -20,10 +21,10 @@
 #include "typeflow/passes/region_graph.hpp"
 #include "typeflow/passes/schedule.hpp"
 #include "typeflow/passes/simplify.hpp"
+#include "typeflow/passes/strided_views.hpp"
 #include "typeflow/passes/verify.hpp"
-#include "typeflow/passes/windows.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// The purpose of a program. Names are numbers of ProgramName::name.
 struct Request {
@@ -153,9 +154,9 @@ constexpr Fused clusters_of(Simplified& simplified, const Roots& roots, const Po
     recompute(simplified, fused, roots, limits);
     observe(Pass::recompute, fused);
   }
-  if (!skipped.has(Pass::find_windows)) {
-    find_windows(simplified, fused, roots, stored, limits);
-    observe(Pass::find_windows, fused);
+  if (!skipped.has(Pass::find_strided_views)) {
+    find_strided_views(simplified, fused, roots, stored, limits);
+    observe(Pass::find_strided_views, fused);
   }
   if (!skipped.has(Pass::find_parts)) {
     find_parts(simplified, fused, roots, stored, limits);
@@ -256,4 +257,4 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   return program;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

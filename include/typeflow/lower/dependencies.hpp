@@ -10,7 +10,14 @@
 #include "typeflow/lower/program.hpp"
 #include "typeflow/passes/effects.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
+
+/// Whether a slot is a resource whose operations wait for each other, such as a queue.
+inline bool is_unordered(const ProgramView& program, Id slot) {
+  if (program.slots[slot].kind != SlotKind::variable) return false;
+  const Initializer& how = program.variables[program.slots[slot].index].initializer;
+  return how.kind == Initializer::Kind::resource && how.resource->is_unordered;
+}
 
 /// For each step, the earlier steps that must have run: the writers of what it reads, the readers
 /// and the last writer of a variable that it writes, and the effects that it follows. Each is
@@ -24,6 +31,7 @@ inline std::vector<std::vector<Id>> dependencies_of(const ProgramView& program) 
     const auto wait = [&](Id before) { list.push_back(before); };
     for (int i = 0; i < step.operands.count; ++i) {
       const Id slot = program.operands[step.operands.first + i];
+      if (is_unordered(program, slot)) continue;
       if (i < step.inputs) {
         accesses.before_read(slot, wait);
         accesses.add_read(slot, s);
@@ -42,4 +50,4 @@ inline std::vector<std::vector<Id>> dependencies_of(const ProgramView& program) 
   return waits;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -17,7 +17,7 @@
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class KernelDescriber : protected KernelInputs {
  protected:
@@ -34,12 +34,12 @@ class KernelDescriber : protected KernelInputs {
   // Loops.
 
   /// Where a store of the kernel goes.
-  struct Target {
+  struct Destination {
     Id slot;
     const Part* part;  ///< its place in a larger tensor; null for most
   };
-  constexpr void push_store(const StoreSpec& store, const Target& target) {
-    targets_[spec_.stores] = target;
+  constexpr void push_store(const StoreSpec& store, const Destination& destination) {
+    destinations_[spec_.stores] = destination;
     spec_.store[spec_.stores++] = store;
   }
 
@@ -54,9 +54,9 @@ class KernelDescriber : protected KernelInputs {
     for (int k = 0; k < input_count_; ++k) {
       differs |= inputs_[k].axes ^ inputs_[k].axes << 1;
     }
-    differs |= place_windows(space);
+    differs |= place_strided(space);
     for (int i = 0; i < spec_.stores; ++i) {
-      if (targets_[i].part != nullptr) differs |= place_part(*targets_[i].part, space);
+      if (destinations_[i].part != nullptr) differs |= place_part(*destinations_[i].part, space);
     }
     const unsigned starts = (differs | 1u) & whole;
     int last[max_rank] =
@@ -91,7 +91,7 @@ class KernelDescriber : protected KernelInputs {
       unsigned& along = inputs_[k].axes;
       along = along == whole ? (1u << axes) - 1u : collapsed(along, starts, rank);
     }
-    push_windows(last, axes);
+    push_strided(last, axes);
     push_inputs();
   }
   /// The kernel's axes for these axes of the space. Each of the kernel's begins at an axis of
@@ -126,7 +126,7 @@ class KernelDescriber : protected KernelInputs {
                                ? number_of_[storage]
                                : input(cluster, storage, whole);
         push_store(StoreSpec{number, row, false, dtype_of(storage), 0},
-                   Target{slot(storage_[operands_[node.inputs.first]]), nullptr});
+                   Destination{slot(storage_[operands_[node.inputs.first]]), nullptr});
         continue;
       }
       if (op.kind == Kind::contraction) {
@@ -155,7 +155,7 @@ class KernelDescriber : protected KernelInputs {
       if (stored_[result] != 0) {
         const Part* const part = fused_.part(result);
         push_store(StoreSpec{number_of_[result], row, part != nullptr, dtype_of(result), 0},
-                   Target{temporary(result), part});
+                   Destination{temporary(result), part});
       }
     }
   }
@@ -300,12 +300,12 @@ class KernelDescriber : protected KernelInputs {
     if (updates) {
       const Id variable = operands_[node.inputs.first];
       push_store(StoreSpec{0, false, false, dtype_of(variable), push_tensor(variable)},
-                 Target{slot(storage_[variable]), nullptr});
+                 Destination{slot(storage_[variable]), nullptr});
     }
     for (Id value = node.outputs.first; value < node.outputs.first + node.outputs.count; ++value) {
       if (type_of(value) == none) continue;  // a token is no tensor
       push_store(StoreSpec{0, false, false, dtype_of(value), push_tensor(value)},
-                 Target{temporary(value), nullptr});
+                 Destination{temporary(value), nullptr});
     }
   }
   /// Appends a tensor's extents and returns their number.
@@ -323,8 +323,8 @@ class KernelDescriber : protected KernelInputs {
   int* number_of_;  // by value: in the body of its cluster
 
   // Of the cluster at hand.
-  Target targets_[KernelSpec::max_stores] = {};  // of the kernel's stores
-  Id labelled_ = none;                           // the node that its step is called after
+  Destination destinations_[KernelSpec::max_stores] = {};  // of the kernel's stores
+  Id labelled_ = none;                                     // the node that its step is called after
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

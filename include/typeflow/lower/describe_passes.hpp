@@ -12,7 +12,7 @@
 
 #include "typeflow/graph/model.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The graph after each pass, by the names of graph/pass.hpp. The regions of branches and loops
 /// follow the graph that has them, each with its own passes.
@@ -28,7 +28,7 @@ std::string describe_passes() {
   return describe_passes(graph);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_TESTING
 #include "typeflow/lower/describe_passes.ipp"

@@ -8,7 +8,7 @@
 #include "typeflow/lower/compile.hpp"
 #include "typeflow/lower/describe_passes.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class PassDescriber : public PassObserver {
  public:
@@ -52,9 +52,9 @@ class PassDescriber : public PassObserver {
         out += "    " + describer.line(id);
       }
     }
-    for (const Window& window : fused.windows) {
-      out +=
-          "  window " + describer.name(window.value) + " of " + describer.name(window.base) + '\n';
+    for (const StridedView& strided_view : fused.strided_views) {
+      out += "  strided view " + describer.name(strided_view.value) + " of " +
+             describer.name(strided_view.base) + '\n';
     }
     for (const Part& part : fused.parts) {
       out += "  part " + describer.name(part.value) + " of " + describer.name(part.whole) + '\n';
@@ -65,9 +65,9 @@ class PassDescriber : public PassObserver {
   std::string last_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION std::string describe_passes(const ir::Graph& graph) {
   ir::PassDescriber describer;
@@ -78,4 +78,4 @@ TYPEFLOW_DEFINITION std::string describe_passes(const ir::Graph& graph) {
   return std::move(describer.text);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -20,7 +20,7 @@
 #define TYPEFLOW_MAX_STEPS 4096
 #endif
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// The fetches and feeds that a program is compiled for: everything that the model names...
 struct Everything {};
@@ -225,4 +225,4 @@ class Lowering {
   static constexpr ProgramView view = view_of(tables);
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -9,7 +9,7 @@
 #include "typeflow/core/failure.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 class Characters;
 class RunScope;
@@ -67,4 +67,4 @@ struct KernelEntry {
   Error (*explain)(const KernelCall&) = nullptr;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The inputs of a kernel: operands, the axes of its space along which they run, and for windows the
-// place in other tensors.
+// The inputs of a kernel: operands, the axes of its space along which they run, and for strided
+// views the place in other tensors.
 
 #include <cstdint>
 
@@ -12,9 +12,9 @@
 #include "typeflow/lower/slots.hpp"
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/simplify.hpp"
-#include "typeflow/passes/windows.hpp"
+#include "typeflow/passes/strided_views.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class KernelInputs : protected ProgramBuilder {
  protected:
@@ -47,11 +47,12 @@ class KernelInputs : protected ProgramBuilder {
     spec_.inputs = input_count_;
     for (int k = 0; k < input_count_; ++k) {
       const Id storage = inputs_[k].storage;
-      const Window* const window = fused_.window(storage);
+      const StridedView* const strided_view = fused_.strided_view(storage);
       const bool is_index = nodes_[values_[storage].node].op->builtin == Builtin::index_along;
       spec_.input[k] =
-          InputSpec{dtype_of(storage), is_index, window != nullptr, 0, inputs_[k].axes};
-      if (!is_index) out_.operands.push(slot(window == nullptr ? storage : window->base));
+          InputSpec{dtype_of(storage), is_index, strided_view != nullptr, 0, inputs_[k].axes};
+      if (!is_index)
+        out_.operands.push(slot(strided_view == nullptr ? storage : strided_view->base));
     }
     const int shift = input_count_ - (spec_.kind == KernelKind::contraction ? product : first_item);
     for (int i = 0; i < spec_.items; ++i) {
@@ -65,36 +66,36 @@ class KernelInputs : protected ProgramBuilder {
     }
   }
 
-  // Windows.
+  // Strided views.
 
-  /// Finds how windows lie in the space of a loop. They may cut it: returns, as bits, the axes that
-  /// do not continue where the axis before them ends.
-  constexpr unsigned place_windows(const Dims& space) {
+  /// Finds how strided views lie in the space of a loop. They may cut it: returns, as bits, the
+  /// axes that do not continue where the axis before them ends.
+  constexpr unsigned place_strided(const Dims& space) {
     unsigned starts = 0;
-    window_count_ = 0;
-    for (int k = 0; k < input_count_ && !fused_.windows.empty(); ++k) {
-      const Window* const window = fused_.window(inputs_[k].storage);
-      if (window == nullptr) continue;
-      const Dims& value = types_[type_of(window->value)].dims;
-      WindowAxes& along = windows_[window_count_++];
-      along = window_axes(window->layout, value, space, inputs_[k].axes);
+    strided_count_ = 0;
+    for (int k = 0; k < input_count_ && !fused_.strided_views.empty(); ++k) {
+      const StridedView* const strided_view = fused_.strided_view(inputs_[k].storage);
+      if (strided_view == nullptr) continue;
+      const Dims& value = types_[type_of(strided_view->value)].dims;
+      StridedAxes& along = strided_[strided_count_++];
+      along = strided_axes(strided_view->layout, value, space, inputs_[k].axes);
       starts |= along.starts;
     }
     return starts;
   }
-  /// The same for a result that a loop writes into a larger tensor. Windows that are read come
-  /// first.
+  /// The same for a result that a loop writes into a larger tensor. Strided views that are read
+  /// come first.
   constexpr unsigned place_part(const Part& part, const Dims& space) {
-    WindowAxes& along = windows_[window_count_++];
-    along = window_axes(part.layout, types_[type_of(part.operand)].dims, space,
-                        (1u << space.rank) - 1u);
+    StridedAxes& along = strided_[strided_count_++];
+    along = strided_axes(part.layout, types_[type_of(part.operand)].dims, space,
+                         (1u << space.rank) - 1u);
     return along.starts;
   }
-  /// Appends, for each window, its beginning and the strides along the kernel's axes to the
+  /// Appends, for each strided view, its beginning and the strides along the kernel's axes to the
   /// extents. `last` of these axes are the innermost of the space. A scalar has one stride.
-  constexpr void push_windows(const int* last, int axes) {
-    for (int i = 0; i < window_count_; ++i) {
-      const WindowAxes& along = windows_[i];
+  constexpr void push_strided(const int* last, int axes) {
+    for (int i = 0; i < strided_count_; ++i) {
+      const StridedAxes& along = strided_[i];
       push_stride(along.begin[0]);
       push_stride(along.begin[1]);
       for (int k = 0; k < axes; ++k) push_stride(along.stride[last[k]]);
@@ -132,8 +133,8 @@ class KernelInputs : protected ProgramBuilder {
   int input_count_ = 0;
 
  private:
-  WindowAxes windows_[KernelSpec::max_inputs + KernelSpec::max_stores] = {};
-  int window_count_ = 0;
+  StridedAxes strided_[KernelSpec::max_inputs + KernelSpec::max_stores] = {};
+  int strided_count_ = 0;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

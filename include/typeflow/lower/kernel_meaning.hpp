@@ -8,7 +8,7 @@
 // they run the loops. A kernel's types (lower/kernel_types.hpp) hold the same records as its
 // description, so both are asked by the same functions.
 //
-// A step's extents are those of the loops, then the windows'. For softmax over (batch, 10):
+// A step's extents are those of the loops, then the strided views'. For softmax over (batch, 10):
 //
 //   space     axis 0: batch, axis 1: 10, folded
 //   passes    0: max      1: sum of exp(x - max)      2: exp(x - max) / sum, stored
@@ -18,7 +18,7 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/lower/kernel_spec.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 // The space: the axes of the loops.
 
@@ -68,9 +68,10 @@ constexpr KernelSpace space_of(const KernelSpec& kernel) {
 
 // Operands: where elements lie in memory.
 
-/// A window of a larger tensor, among the extents of a step: its beginning as a sum of two numbers,
-/// then its stride along each axis of the loops. All are numbers of elements, and may be negative.
-struct WindowExtents {
+/// A strided view of a larger tensor, among the extents of a step: its beginning as a sum of two
+/// numbers, then its stride along each axis of the loops. All are numbers of elements, and may be
+/// negative.
+struct StridedExtents {
   static constexpr int strides = 2;
   const std::int64_t* at;  ///< null: the operand is a tensor of its own
 
@@ -79,9 +80,9 @@ struct WindowExtents {
   constexpr std::int64_t stride(int axis) const { return at[strides + axis]; }
 };
 
-/// A window's extents, by its number, in those of a step whose loops have `rank` axes.
-constexpr WindowExtents window_at(int number, int rank, const std::int64_t* extents) {
-  return {extents + rank + number * WindowExtents::count(rank)};
+/// A strided view's extents, by its number, in those of a step whose loops have `rank` axes.
+constexpr StridedExtents strides_at(int number, int rank, const std::int64_t* extents) {
+  return {extents + rank + number * StridedExtents::count(rank)};
 }
 
 /// Where an operand's elements lie: `begin`, and a stride along each axis of the loops, which is 0
@@ -103,18 +104,18 @@ struct OperandLayout {
 template <int MaxRank>
 TYPEFLOW_INLINE constexpr OperandLayout<MaxRank> layout_of(unsigned axes,
                                                            const std::int64_t* extents,
-                                                           WindowExtents window) {
+                                                           StridedExtents strided_view) {
   OperandLayout<MaxRank> layout{};
   std::int64_t size = 1;
   for (int k = MaxRank - 1; k >= 0; --k) {
     if ((axes >> k & 1u) == 0) continue;
-    layout.stride[k] = window.at == nullptr ? size : window.stride(k);
+    layout.stride[k] = strided_view.at == nullptr ? size : strided_view.stride(k);
     size *= extents[k];
   }
-  if (window.at == nullptr) return layout;
+  if (strided_view.at == nullptr) return layout;
   // An operand without elements may be null, and must not be advanced.
   if (size == 0) return OperandLayout<MaxRank>{};
-  layout.begin = window.begin();
+  layout.begin = strided_view.begin();
   return layout;
 }
 
@@ -165,27 +166,27 @@ struct KernelBody {
   }
   constexpr int first_result() const { return operand(inputs); }
 
-  // Windows, by number: those that are read, then those that are written.
+  // Strided views, by number: those that are read, then those that are written.
 
-  constexpr int windows_before(int i) const {
+  constexpr int strided_before(int i) const {
     int number = 0;
-    for (int k = 0; k < i; ++k) number += input[k].is_window ? 1 : 0;
+    for (int k = 0; k < i; ++k) number += input[k].is_strided ? 1 : 0;
     return number;
   }
-  constexpr int windows_before_store(int s) const {
-    int number = windows_before(inputs);
-    for (int k = 0; k < s; ++k) number += store[k].is_window ? 1 : 0;
+  constexpr int strided_before_store(int s) const {
+    int number = strided_before(inputs);
+    for (int k = 0; k < s; ++k) number += store[k].is_strided ? 1 : 0;
     return number;
   }
-  constexpr int windows() const { return windows_before_store(stores); }
-  /// The window of input i, or of store s, among the extents of a step.
-  constexpr WindowExtents window(int i, int rank, const std::int64_t* extents) const {
-    if (!input[i].is_window) return {nullptr};
-    return window_at(windows_before(i), rank, extents);
+  constexpr int strided_views() const { return strided_before_store(stores); }
+  /// The strided view of input i, or of store s, among the extents of a step.
+  constexpr StridedExtents strides(int i, int rank, const std::int64_t* extents) const {
+    if (!input[i].is_strided) return {nullptr};
+    return strides_at(strided_before(i), rank, extents);
   }
-  constexpr WindowExtents store_window(int s, int rank, const std::int64_t* extents) const {
-    if (!store[s].is_window) return {nullptr};
-    return window_at(windows_before_store(s), rank, extents);
+  constexpr StridedExtents store_strides(int s, int rank, const std::int64_t* extents) const {
+    if (!store[s].is_strided) return {nullptr};
+    return strides_at(strided_before_store(s), rank, extents);
   }
 
   // Words of the step: the attributes of the kernel's own operation, then those of the items.
@@ -279,7 +280,7 @@ constexpr StepNeeds needs_of(const KernelSpec& kernel) {
   }
   const KernelSpace space = space_of(kernel);
   const KernelBody body = body_of(kernel);
-  needs.extents = space.extents() + body.windows() * WindowExtents::count(space.rank);
+  needs.extents = space.extents() + body.strided_views() * StridedExtents::count(space.rank);
   needs.words = body.words_before(kernel.items) + (body.has_product ? kernel.op->words : 0);
   needs.inputs = body.first_result();
   return needs;
@@ -289,7 +290,7 @@ constexpr StepNeeds needs_of(const KernelSpec& kernel) {
 struct KernelSummary {
   KernelKind kind;
   int outer;                ///< as in KernelSpec
-  int windows;              ///< operands and results that lie in larger tensors
+  int strided_views;        ///< operands and results that lie in larger tensors
   bool random;              ///< draws random numbers
   bool prints;              ///< ops::Print
   int flops;                ///< per element of the step's space
@@ -297,10 +298,11 @@ struct KernelSummary {
   unsigned element_stores;  ///< stores with a value per element, as bits
   bool updates;             ///< changes parts of its output in place: as many as it is given
   bool outside;             ///< has an effect on something else than variables
+  bool may_wait;            ///< may wait for other steps or runs
 };
 
 constexpr KernelSummary summary_of(const KernelSpec& kernel) {
-  KernelSummary s{kernel.kind, kernel.outer, 0, false, false, 0, 0, 0, false, false};
+  KernelSummary s{kernel.kind, kernel.outer, 0, false, false, 0, 0, 0, false, false, false};
   if (kernel.kind == KernelKind::control) return s;
   if (kernel.kind == KernelKind::custom) {
     s.flops = kernel.op->flops;
@@ -308,16 +310,17 @@ constexpr KernelSummary summary_of(const KernelSpec& kernel) {
     s.prints = kernel.op->builtin == Builtin::print;
     s.updates = kernel.op->kind == Kind::update;
     s.outside = kernel.op->effect == SideEffect::writes && !writes_variable(kernel.op->kind);
+    s.may_wait = kernel.op->may_wait;
     return s;
   }
   const KernelBody body = body_of(kernel);
   const unsigned whole = space_of(kernel).whole();
-  s.windows = body.windows();
+  s.strided_views = body.strided_views();
   int operand = 0;
   for (int i = 0; i < kernel.inputs; ++i) {
     const InputSpec& input = kernel.input[i];
     if (input.is_index) continue;
-    if (!body.is_factor(i) && !input.is_window && input.axes == whole) s.aligned |= 1u << operand;
+    if (!body.is_factor(i) && !input.is_strided && input.axes == whole) s.aligned |= 1u << operand;
     ++operand;
   }
   for (int i = 0; i < kernel.items; ++i) {
@@ -326,7 +329,7 @@ constexpr KernelSummary summary_of(const KernelSpec& kernel) {
   }
   for (int i = 0; i < kernel.stores; ++i) {
     const StoreSpec& store = kernel.store[i];
-    if (!store.is_row && !store.is_window) s.element_stores |= 1u << (i & 31);
+    if (!store.is_row && !store.is_strided) s.element_stores |= 1u << (i & 31);
   }
   return s;
 }
@@ -336,4 +339,4 @@ constexpr int loop_extents(const KernelSummary& kernel) {
   return space_of(kernel.kind, kernel.outer, false).extents();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -13,7 +13,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 enum class KernelKind : std::uint8_t {
   loop,         ///< elementwise, and folds over the innermost axis
@@ -27,7 +27,7 @@ enum class KernelKind : std::uint8_t {
 struct InputSpec {
   DType dtype;
   bool is_index;      ///< the position along its axis; it has no memory
-  bool is_window;     ///< lies in a larger tensor; the step's extents say where
+  bool is_strided;    ///< lies in a larger tensor; the step's extents say where
   std::uint8_t rank;  ///< custom: of the tensor
   unsigned axes;      ///< others: the axes of the kernel along which it runs, as bits
 };
@@ -49,7 +49,7 @@ struct ItemSpec {
 struct StoreSpec {
   int value;  ///< its number; not in custom kernels
   bool is_row;
-  bool is_window;  ///< lies in a larger tensor; the step's extents say where
+  bool is_strided;  ///< lies in a larger tensor; the step's extents say where
   DType dtype;
   std::uint8_t rank;  ///< custom: of the tensor
 };
@@ -110,7 +110,7 @@ constexpr bool operator==(const KernelSpec& a, const KernelSpec& b) {
     const InputSpec& x = a.input[i];
     const InputSpec& y = b.input[i];
     if (x.axes != y.axes || x.dtype != y.dtype || x.is_index != y.is_index ||
-        x.is_window != y.is_window || x.rank != y.rank) {
+        x.is_strided != y.is_strided || x.rank != y.rank) {
       return false;
     }
   }
@@ -129,7 +129,7 @@ constexpr bool operator==(const KernelSpec& a, const KernelSpec& b) {
     const StoreSpec& x = a.store[i];
     const StoreSpec& y = b.store[i];
     if (x.value != y.value || x.dtype != y.dtype || x.is_row != y.is_row ||
-        x.is_window != y.is_window || x.rank != y.rank) {
+        x.is_strided != y.is_strided || x.rank != y.rank) {
       return false;
     }
   }
@@ -164,4 +164,4 @@ constexpr KernelSpec trimmed(const KernelSpec& spec) {
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -13,16 +13,16 @@
 #include "typeflow/lower/program.hpp"
 #include "typeflow/ops/record.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
-/// An operand that is read along the axes whose bits are set, possibly as a window of a larger
-/// tensor. Or the position along one axis.
-template <DType D, bool IsIndex, unsigned Axes, bool IsWindow = false>
+/// An operand that is read along the axes whose bits are set, possibly as a strided view of a
+/// larger tensor. Or the position along one axis.
+template <DType D, bool IsIndex, unsigned Axes, bool IsStrided = false>
 struct Load {
-  static constexpr InputSpec spec{D, IsIndex, IsWindow, 0, Axes};
+  static constexpr InputSpec spec{D, IsIndex, IsStrided, 0, Axes};
   static constexpr DType dtype = D;
   static constexpr bool is_index = IsIndex;
-  static constexpr bool is_window = IsWindow;
+  static constexpr bool is_strided = IsStrided;
   static constexpr unsigned axes = Axes;
 };
 
@@ -39,12 +39,12 @@ struct Let {
 };
 
 /// A value that is written to memory, possibly into a larger tensor.
-template <int Value, bool IsRow, DType D, bool IsWindow = false>
+template <int Value, bool IsRow, DType D, bool IsStrided = false>
 struct Store {
-  static constexpr StoreSpec spec{Value, IsRow, IsWindow, D, 0};
+  static constexpr StoreSpec spec{Value, IsRow, IsStrided, D, 0};
   static constexpr int value = Value;
   static constexpr bool is_row = IsRow;
-  static constexpr bool is_window = IsWindow;
+  static constexpr bool is_strided = IsStrided;
   static constexpr DType dtype = D;
 };
 
@@ -92,7 +92,7 @@ struct InputsType;
 template <const KernelSpec& S, int... I>
 struct InputsType<S, std::integer_sequence<int, I...>> {
   using type =
-      List<Load<S.input[I].dtype, S.input[I].is_index, S.input[I].axes, S.input[I].is_window>...>;
+      List<Load<S.input[I].dtype, S.input[I].is_index, S.input[I].axes, S.input[I].is_strided>...>;
 };
 template <const KernelSpec& S, class I = Numbers<S.items>>
 struct ItemsType;
@@ -105,7 +105,7 @@ struct StoresType;
 template <const KernelSpec& S, int... I>
 struct StoresType<S, std::integer_sequence<int, I...>> {
   using type =
-      List<Store<S.store[I].value, S.store[I].is_row, S.store[I].dtype, S.store[I].is_window>...>;
+      List<Store<S.store[I].value, S.store[I].is_row, S.store[I].dtype, S.store[I].is_strided>...>;
 };
 
 /// The operands and the results of a custom kernel.
@@ -149,4 +149,4 @@ struct KernelType<S, KernelKind::control> {
 template <const KernelSpec& S>
 using kernel_type = typename KernelType<S>::type;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

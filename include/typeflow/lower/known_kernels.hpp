@@ -7,7 +7,7 @@
 #include "typeflow/lower/kernel_meaning.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class KnownKernels {
  public:
@@ -26,4 +26,4 @@ class KnownKernels {
   Pool<unsigned> keys_;  // by kernel: most comparisons end with them
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

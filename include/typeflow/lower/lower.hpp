@@ -20,7 +20,7 @@
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Compiles a region of a graph. `wanted`, by result: whether the result is wanted.
 using CompileRegion = ProgramPools (*)(const Graph&, Id region, const Pool<char>& wanted,
@@ -150,7 +150,7 @@ class Lowerer : KernelDescriber {
         break;
     }
     const int inputs = out_.operands.size() - operands;
-    for (int i = 0; i < spec_.stores; ++i) out_.operands.push(targets_[i].slot);
+    for (int i = 0; i < spec_.stores; ++i) out_.operands.push(destinations_[i].slot);
     const RangeOf<Slot> tensors{operands, out_.operands.size() - operands};
     const RangeOf<NeedSet> needs = push_needs(cluster);
     out_.steps.push(Step{kernels_.number_of(out_, spec_),
@@ -160,8 +160,16 @@ class Lowerer : KernelDescriber {
                          {words, out_.words.size() - words},
                          {},
                          needs,
-                         cluster.device,
+                         device_of(cluster),
                          label_of(nodes_[labelled_])});
+  }
+  /// A cluster's device; open if it is for all members.
+  constexpr Device device_of(const Cluster& cluster) const {
+    Device device = cluster.device;
+    for (Id m = cluster.first; m != none; m = next_[m]) {
+      device.is_open = device.is_open && nodes_[m].device.is_open;
+    }
+    return device;
   }
   static constexpr StepLabel label_of(const Node& node) {
     return {name_of(*node.op), name_of(node.source.within ? *node.source.op : *node.op),
@@ -194,12 +202,12 @@ class Lowerer : KernelDescriber {
         graph_.regions.items[graph_.lists.items[node.regions.first + node.regions.count - 1]];
     const bool is_loop = is<ops::Loop>(*node.op);
     const ops::Loop loop =
-        is_loop ? typeflow::decode<ops::Loop>(graph_, node) : ops::Loop{{}, 0, 0, 0, 0, 0};
+        is_loop ? typeflow::decode<ops::Loop>(graph_, node) : ops::Loop{{}, 0, 0, 0, 0, 0, 0};
     const ControlKind kind = control_kind(node, is_loop, loop);
     ControlRecord record{kind,
                          loop.reversed != 0,
                          loop.states,
-                         loop.slices,
+                         loop.stacked_inputs,
                          loop.limited != 0 || kind == ControlKind::given
                              ? StepExtent{factor_of(loop.count), symbols_of(loop.count)}
                              : StepExtent{-1, 0},
@@ -207,7 +215,8 @@ class Lowerer : KernelDescriber {
                          {},
                          {},
                          none,
-                         none};
+                         none,
+                         static_cast<int>(loop.parallel)};
     // Wanted results by index; a loop's states always count as wanted.
     Pool<Id> results(last.results.count, none);
     for (Id k = 0; k < last.given.count; ++k) {
@@ -249,7 +258,7 @@ class Lowerer : KernelDescriber {
       others.push(
           blocks_.add_slot(out_, cluster.device, type_of(operands_[node.inputs.first + i])));
     }
-    record.others = push_list<Slot>(others);
+    record.second_buffers = push_list<Slot>(others);
     if (reads_index) {
       record.index = blocks_.add_slot(out_, cluster.device,
                                       type_number(out_, Type(DType::int32, Dims{0, {}})));
@@ -292,7 +301,7 @@ class Lowerer : KernelDescriber {
                          {word, 1},
                          {},
                          needs,
-                         cluster.device,
+                         device_of(cluster),
                          label_of(node)});
   }
   constexpr Id variable_slot(Id index) { return slot(graph_.variable_records.items[index].value); }
@@ -471,4 +480,4 @@ class Lowerer : KernelDescriber {
   int effect_ = 0;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -6,7 +6,7 @@
 
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// The number of a type in a program. Adds the type if it is new.
 constexpr Id type_number(ProgramPools& program, const Type& type) {
@@ -108,7 +108,7 @@ class BlockMerger {
       ControlRecord copy = control;
       copy.blocks = copied(control.blocks, blocks);
       copy.results = copied_slots(control.results);
-      copy.others = copied_slots(control.others);
+      copy.second_buffers = copied_slots(control.second_buffers);
       if (control.index != none) copy.index = slots[control.index];
       if (control.done != none) copy.done = slots[control.done];
       out.controls.push(copy);
@@ -158,4 +158,4 @@ class BlockMerger {
   Pool<Id> placed_later_;  // slots whose step is a number in steps_
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

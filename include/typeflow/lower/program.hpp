@@ -16,7 +16,7 @@
 #include "typeflow/graph/records.hpp"
 #include "typeflow/lower/kernel_meaning.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 // Ranges of tables.
 
@@ -56,7 +56,7 @@ struct Slot {
   Id type;   ///< in ProgramView::types
   Id index;  ///< of the placeholder, variable, constant or input
   Id step;   ///< the step that writes it; none unless a temporary
-  /// The slot of a tensor in whose memory this one is computed, as a window of it
+  /// The slot of a tensor in whose memory this one is computed, as a strided view of it
   /// (passes/parts.hpp); none for most.
   Id within;
 };
@@ -69,7 +69,7 @@ struct ConstantRecord {
   RangeOf<Word> words;
 };
 
-/// A part of a shape as a number of elements; see Count. Those of windows may be negative.
+/// A part of a shape as a number of elements; see Count. Those of strided views may be negative.
 struct StepExtent {
   std::int64_t coefficient;
   int powers;
@@ -140,13 +140,14 @@ struct ControlRecord {
   ControlKind kind;
   bool reversed;
   int states;
-  int slices;        ///< stacked inputs
+  int stacked_inputs;
   StepExtent count;  ///< trip count; the most of a given or tested loop, or negative
   RangeOf<Block> blocks;
-  RangeOf<Slot> results;  ///< none for unwanted ones; states first
-  RangeOf<Slot> others;   ///< the second buffer of each state
-  Id index;               ///< slot of the iteration's number; none if no block reads it
-  Id done;                ///< slot of the trip count; none if it is unwanted
+  RangeOf<Slot> results;         ///< none for unwanted ones; states first
+  RangeOf<Slot> second_buffers;  ///< the second buffer of each state
+  Id index;                      ///< slot of the iteration's number; none if no block reads it
+  Id done;                       ///< slot of the trip count; none if it is unwanted
+  int parallel;  ///< the most iterations of a loop that may overlap; 0: the plan chooses
 };
 
 /// A name that a run can use.
@@ -280,8 +281,9 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, const S
   StepCost cost{};
   if (kernel.kind == KernelKind::control) return cost;  // its blocks' steps have their own
   const auto extent = [&](int i) { return program.extents[step.extents.first + i].resolve(sizes); };
-  std::int64_t most = too_many;  // a kernel that reads windows reads at most as much as it loops
-  if (kernel.windows > 0) {
+  std::int64_t most =
+      too_many;  // a kernel that reads strided views reads at most as much as it loops
+  if (kernel.strided_views > 0) {
     most = 1;
     for (int i = 0; i < loop_extents(kernel, step); ++i) most = checked_product(most, extent(i));
   }
@@ -325,6 +327,16 @@ constexpr StepCost cost_of(const ProgramView& program, const Step& step, const S
 constexpr void print_name(Message& out, const ProgramView& program, Id name) {
   print_name(out, program.scopes, program.names[name].name);
 }
+/// The name of a step or, if it has none, its scope and the operation that the user called.
+TYPEFLOW_COLD constexpr void print_label(Message& out, const ProgramView& program,
+                                         const StepLabel& label) {
+  if (label.name != none) {
+    print_name(out, program.scopes, operation_name(program.names[label.name].name));
+  } else {
+    print_scope(out, program.scopes, label.scope, false);
+    out << label.called.view();
+  }
+}
 /// The name with this path; none if the program has none.
 constexpr Id find_name(const ProgramView& program, std::string_view path) {
   const std::uint64_t key = hash(path);
@@ -342,13 +354,8 @@ constexpr Id placeholder_of(const ProgramView& program, Id name) {
 /// "fc2/MatMul (mlp.cpp:14)", "gradients/MatMul (mlp.cpp:14)": the operation that the user called.
 TYPEFLOW_COLD constexpr void print_step(Message& out, const ProgramView& program,
                                         const Step& step) {
-  if (step.label.name != none) {
-    print_name(out, program, step.label.name);
-  } else {
-    print_scope(out, program.scopes, step.label.scope, false);
-    out << step.label.called.view();
-  }
+  print_label(out, program, step.label);
   out << " (" << file_name(step.label.file) << ':' << step.label.line << ')';
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -6,7 +6,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// The part of a program that computes some of its names.
 struct Selection {
@@ -70,4 +70,4 @@ constexpr Selection select_steps(const ProgramView& program, const Id* names, in
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -9,7 +9,7 @@
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class ProgramBuilder {
  protected:
@@ -110,4 +110,4 @@ class ProgramBuilder {
   ProgramPools out_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -6,12 +6,12 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/lower/program.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
-/// Calls fail() if a window that is read or written leaves its tensor when all symbols are 3, or if
-/// a result is part of a tensor and its kernel does not know.
+/// Calls fail() if a strided view that is read or written leaves its tensor when all symbols are 3,
+/// or if a result is part of a tensor and its kernel does not know.
 template <class F>
-constexpr void check_windows(const ProgramPools& program, const Step& step,
+constexpr void check_strided(const ProgramPools& program, const Step& step,
                              const KernelSpec& kernel, const F& fail) {
   SymbolSizes sizes;
   for (std::int64_t& size : sizes.of) size = 3;
@@ -21,24 +21,24 @@ constexpr void check_windows(const ProgramPools& program, const Step& step,
   }
   const KernelSpace space = space_of(kernel);
   const KernelBody body = body_of(kernel);
-  const auto check = [&](Id slot, unsigned axes, WindowExtents window) {
-    const auto layout = layout_of<max_rank>(axes, extents.data(), window);
+  const auto check = [&](Id slot, unsigned axes, StridedExtents strided_view) {
+    const auto layout = layout_of<max_rank>(axes, extents.data(), strided_view);
     const ElementRange range = elements_of(layout, axes, extents.data(), space.rank);
     const Dims& dims = program.types[program.slots[slot].type].dims;
     if (range.first < 0 || range.last > count_of(dims).resolve(sizes)) fail();
   };
   const Id* const operands = program.operands.data() + step.operands.first;
   for (int i = 0; i < kernel.inputs; ++i) {
-    if (!kernel.input[i].is_window) continue;
+    if (!kernel.input[i].is_strided) continue;
     check(operands[body.operand(i)], kernel.input[i].axes,
-          body.window(i, space.rank, extents.data()));
+          body.strides(i, space.rank, extents.data()));
   }
   for (int s = 0; s < kernel.stores; ++s) {
     const Slot& slot = program.slots[operands[body.first_result() + s]];
-    if (kernel.store[s].is_window != (slot.within != none)) return fail();
+    if (kernel.store[s].is_strided != (slot.within != none)) return fail();
     if (slot.within == none) continue;
     check(slot.within, space.axes_of(kernel.store[s]),
-          body.store_window(s, space.rank, extents.data()));
+          body.store_strides(s, space.rank, extents.data()));
   }
 }
 
@@ -67,7 +67,7 @@ constexpr Message verify(const ProgramPools& program) {
       fail(s, "other extents than its kernel has");
     } else if (wrong.empty() &&
                (kernel.kind == KernelKind::loop || kernel.kind == KernelKind::columns)) {
-      check_windows(program, step, kernel, [&] { fail(s, "a window beyond its tensor"); });
+      check_strided(program, step, kernel, [&] { fail(s, "a strided view beyond its tensor"); });
     }
     // Constants that a step is the first to read have their words behind the step's.
     if (step.words.count < needs.words) fail(s, "fewer words than its kernel has");
@@ -98,4 +98,4 @@ constexpr Message verify(const ProgramPools& program) {
   return wrong;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -10,7 +10,7 @@
 #include "typeflow/metrics/streaming.hpp"
 #include "typeflow/ops/index/segments.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// Whether x is true, or nonzero.
 constexpr AnyExpr is_true(const AnyExpr& x) {
@@ -63,9 +63,9 @@ constexpr metrics::Metric<float> share_of_hits(Graph& g, Label name, const P& pr
   return metric_of<float>(g, divide_or_zero(hits, hits + wrong), update, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail
 
-namespace typeflow::inline TYPEFLOW_TARGET::metrics {
+namespace typeflow::inline TYPEFLOW_ISA::metrics {
 
 /// The number of elements whose prediction and label are both true, or the sum of their weights.
 /// Predictions and labels are booleans, or numbers, where nonzero is true. (S) x (S) -> ()
@@ -130,9 +130,9 @@ constexpr auto recall(Graph& g, Label name, const P& predictions, const L& label
   return detail::share_of_hits(g, name, predictions, labels, weights, "false_negatives", false, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::metrics
+}  // namespace typeflow::inline TYPEFLOW_ISA::metrics
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// The running confusion matrix of a metric, and the update that adds this batch's.
 template <Extent Classes, TypedExpr P, TypedExpr L, Operand W>
@@ -152,9 +152,9 @@ template <class P, class L>
 inline constexpr bool classes_fit =
     are_indices<P> && are_indices<L> && P::shape::dims == L::shape::dims && L::rank < max_rank;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail
 
-namespace typeflow::inline TYPEFLOW_TARGET::metrics {
+namespace typeflow::inline TYPEFLOW_ISA::metrics {
 
 /// How often each label (row) was predicted as each class (column), or sums of weights:
 /// confusion_matrix<classes>(g, name, predictions, labels). (S) x (S) -> (classes,classes)
@@ -201,4 +201,4 @@ constexpr auto mean_iou(Graph& g, Label name, const P& predictions, const L& lab
   return detail::metric_of<float>(g, detail::divide_or_zero(iou, sum(seen)), update, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::metrics
+}  // namespace typeflow::inline TYPEFLOW_ISA::metrics

@@ -11,7 +11,7 @@
 #include "typeflow/metrics/streaming.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// The mean of f(prediction, label).
 template <TypedExpr P, Operand L, Operand W, class F, class Finish>
@@ -30,9 +30,9 @@ constexpr auto mean_error(Graph& g, Label name, const P& predictions, const L& l
 }
 constexpr AnyExpr as_it_is(const AnyExpr& mean) { return mean; }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail
 
-namespace typeflow::inline TYPEFLOW_TARGET::metrics {
+namespace typeflow::inline TYPEFLOW_ISA::metrics {
 
 /// The mean of |prediction - label|. (S) x (S) -> ()
 template <TypedExpr P, Operand L, Operand W = int>
@@ -121,4 +121,4 @@ constexpr auto mean_cosine_distance(Graph& g, Label name, const P& predictions, 
       [](const AnyExpr& mean) { return 1 - mean; });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::metrics
+}  // namespace typeflow::inline TYPEFLOW_ISA::metrics

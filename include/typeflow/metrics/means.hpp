@@ -11,7 +11,7 @@
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/index/sort.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::metrics {
+namespace typeflow::inline TYPEFLOW_ISA::metrics {
 
 /// The weighted mean of all values. (S) -> ()
 template <TypedExpr X, Operand W = int>
@@ -87,4 +87,4 @@ constexpr auto recall_at_k(Graph& g, Label name, const P& predictions, const L& 
   });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::metrics
+}  // namespace typeflow::inline TYPEFLOW_ISA::metrics

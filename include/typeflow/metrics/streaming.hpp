@@ -24,7 +24,7 @@
 #include "typeflow/losses/reduction.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::metrics {
+namespace typeflow::inline TYPEFLOW_ISA::metrics {
 
 /// A streaming metric: NAME/value and NAME/update in the model.
 template <Element T, class S = Shape<>>
@@ -33,9 +33,9 @@ struct Metric {
   Effect update;     ///< adds this run's batch
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::metrics
+}  // namespace typeflow::inline TYPEFLOW_ISA::metrics
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// The element type of a metric of values of type T: double for double, else float.
 template <class T>
@@ -54,7 +54,7 @@ inline constexpr bool alike_in_type = [] {
 /// Sums over the batches: a state, initially zeros.
 template <Extent... D>
 constexpr AnyExpr running_sum(Graph& g, Label name, const std::source_location& at) {
-  return state<double, D...>(g, name, zeros, at).any();
+  return state<double, D...>(g, name, zeros(), at).any();
 }
 constexpr void add_to(Effect& update, Graph& g, const AnyExpr& running, const AnyExpr& x) {
   ir::Graph& graph = g;
@@ -145,4 +145,4 @@ constexpr metrics::Metric<T> streaming_mean(Graph& g, Label name, const W& weigh
   return streaming_mean<T, S>(g, name, weights, at, f, [](const AnyExpr& mean) { return mean; });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -18,7 +18,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/shape/slice.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::metrics {
+namespace typeflow::inline TYPEFLOW_ISA::metrics {
 
 /// The curve whose area is computed.
 enum class Curve : std::uint8_t {
@@ -37,9 +37,9 @@ struct AucOptions {
   Summation summation = Summation::trapezoidal;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::metrics
+}  // namespace typeflow::inline TYPEFLOW_ISA::metrics
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// Running sums of weights at each threshold, (N).
 struct ThresholdCounts {
@@ -153,9 +153,9 @@ constexpr AnyExpr at_nearest(const AnyExpr& share, double target, const AnyExpr&
   return sum(where(equal(i, chosen), result, 0));
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail
 
-namespace typeflow::inline TYPEFLOW_TARGET::metrics {
+namespace typeflow::inline TYPEFLOW_ISA::metrics {
 
 /// The area under a curve of predictions in [0, 1]: auc(g, name, predictions, labels, 1, {.curve =
 /// tf::metrics::Curve::pr}), or auc<1000>(...) for 1000 thresholds. Labels are booleans, or
@@ -218,4 +218,4 @@ constexpr auto sensitivity_at_specificity(
                                   at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::metrics
+}  // namespace typeflow::inline TYPEFLOW_ISA::metrics

@@ -14,7 +14,7 @@
 #include "typeflow/nn/dense.hpp"
 #include "typeflow/ops/nn/softmax.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct AttentionOptions {
   /// Query t sees keys 0 to t only. Both are counted from 0: if S - T keys precede the T queries,
@@ -320,4 +320,4 @@ class MultiHeadAttention {
   Part output_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

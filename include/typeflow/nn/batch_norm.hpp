@@ -20,7 +20,7 @@
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct BatchNormOptions {
   /// The decay of the moving averages: decay * old + (1 - decay) * new. They start at 0 and 1, and
@@ -42,10 +42,10 @@ class BatchNorm {
                       std::source_location at = std::source_location::current())
       : options_(options) {
     const Scope in(graph, name);
-    if (options.scale) gamma_ = variable<T, C>(graph, "gamma", ones, true, at);
-    if (options.center) beta_ = variable<T, C>(graph, "beta", zeros, true, at);
-    moving_mean_ = variable<T, C>(graph, "moving_mean", zeros, false, at);
-    moving_variance_ = variable<T, C>(graph, "moving_variance", ones, false, at);
+    if (options.scale) gamma_ = variable<T, C>(graph, "gamma", ones(), true, at);
+    if (options.center) beta_ = variable<T, C>(graph, "beta", zeros(), true, at);
+    moving_mean_ = variable<T, C>(graph, "moving_mean", zeros(), false, at);
+    moving_variance_ = variable<T, C>(graph, "moving_variance", ones(), false, at);
   }
 
   /// (x - mean) / sqrt(variance + epsilon) * gamma + beta. In training, mean and variance are those
@@ -139,4 +139,4 @@ constexpr auto batch_norm(Graph& graph, Label name, const X& x, BatchNormOptions
   return layer(x, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -6,8 +6,9 @@
 //
 //   conv2d<64, 3>(g, "conv1", x)                                 // 64 filters of (3,3)
 //   conv2d<64, 3, 2>(g, "conv2", x, {.activation = tf::relu})    // stride 2
-//   conv2d<64, tf::Kernel2d{1, 7}, tf::Conv2d{.padding = tf::Padding::valid}>(g, "conv3", x)
-//   tf::Conv2dLayer<3, 64, 3> shared(g, "shared");               // for images of 3 channels
+//   constexpr tf::ConvOptions<2> valid{.padding = tf::Padding::valid};
+//   conv2d<64, tf::Kernel2d{1, 7}, valid>(g, "conv3", x)
+//   tf::Conv2d<3, 64, 3> shared(g, "shared");  // for images of 3 channels
 
 #include <array>
 #include <concepts>
@@ -19,7 +20,7 @@
 #include "typeflow/ops/nn/depthwise.hpp"
 #include "typeflow/ops/nn/separable.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The extents of a convolution's kernel: 3 along all axes, or tf::Kernel2d{1, 7}.
 template <int Rank>
@@ -112,7 +113,7 @@ class ConvLayer {
   Weights<T, WeightShape, Filters> variables_;
 };
 
-template <Extent In, Extent Filters, Kernel2d Kernel, Conv2d Settings, Element T>
+template <Extent In, Extent Filters, Kernel2d Kernel, ConvOptions<2> Settings, Element T>
 class ConvTransposeLayer {
   static_assert(Settings.groups >= 1 && Filters % (Settings.groups < 1 ? 1 : Settings.groups) == 0,
                 "transposed convolution layer: groups must divide the filters");
@@ -141,7 +142,7 @@ class ConvTransposeLayer {
   Weights<T, WeightShape, Filters> variables_;
 };
 
-template <Extent In, Extent Multiplier, Kernel2d Kernel, Conv2d Settings, Element T>
+template <Extent In, Extent Multiplier, Kernel2d Kernel, ConvOptions<2> Settings, Element T>
 class DepthwiseLayer {
  public:
   using WeightShape = KernelShape<Kernel, In, Multiplier>;
@@ -167,7 +168,7 @@ class DepthwiseLayer {
   Weights<T, WeightShape, In * Multiplier> variables_;
 };
 
-template <Extent In, Kernel2d Kernel, Conv2d Settings, Element T>
+template <Extent In, Kernel2d Kernel, ConvOptions<2> Settings, Element T>
 class InPlaneLayer {
  public:
   using WeightShape = KernelShape<Kernel, 1, 1>;
@@ -193,7 +194,8 @@ class InPlaneLayer {
   Weights<T, WeightShape, In> variables_;
 };
 
-template <Extent In, Extent Filters, Kernel2d Kernel, Conv2d Settings, Extent Multiplier, Element T>
+template <Extent In, Extent Filters, Kernel2d Kernel, ConvOptions<2> Settings, Extent Multiplier,
+          Element T>
 class SeparableLayer {
  public:
   constexpr SeparableLayer(Graph& graph, Label name, LayerOptions options = {},
@@ -242,45 +244,43 @@ constexpr auto apply_once(Graph& graph, Label name, const X& x, const LayerOptio
 }  // namespace detail
 
 /// A convolution layer with weights W (K..,In/groups,Filters) and bias b (Filters). It can be
-/// called many times, and makes its variables once: tf::Conv2dLayer<3, 64, 7, 2> root(g, "root");
-/// root(x). Settings are a stride or a tf::Conv2d (which is no layer). (N,H,W,In) ->
+/// called many times, and makes its variables once: tf::Conv2d<3, 64, 7, 2> root(g, "root");
+/// root(x). Settings are a stride or a tf::ConvOptions<2>. (N,H,W,In) ->
 /// (N,H',W',Filters)
 template <Extent In, Extent Filters, Kernel2d Kernel, auto Settings = 1, Element T = float>
-using Conv2dLayer =
-    detail::ConvLayer<2, In, Filters, Kernel, detail::conv_settings<2>(Settings), T>;
+using Conv2d = detail::ConvLayer<2, In, Filters, Kernel, detail::conv_settings<2>(Settings), T>;
 /// (N,W,In) -> (N,W',Filters)
 template <Extent In, Extent Filters, Kernel1d Kernel, auto Settings = 1, Element T = float>
-using Conv1dLayer =
-    detail::ConvLayer<1, In, Filters, Kernel, detail::conv_settings<1>(Settings), T>;
+using Conv1d = detail::ConvLayer<1, In, Filters, Kernel, detail::conv_settings<1>(Settings), T>;
 /// (N,D,H,W,In) -> (N,D',H',W',Filters)
 template <Extent In, Extent Filters, Kernel3d Kernel, auto Settings = 1, Element T = float>
-using Conv3dLayer =
-    detail::ConvLayer<3, In, Filters, Kernel, detail::conv_settings<3>(Settings), T>;
+using Conv3d = detail::ConvLayer<3, In, Filters, Kernel, detail::conv_settings<3>(Settings), T>;
 /// A transposed convolution, which enlarges images by its stride. Weights W
 /// (KH,KW,Filters/groups,In), in TensorFlow's layout, and bias b (Filters). (N,H',W',In) ->
 /// (N,H,W,Filters)
 template <Extent In, Extent Filters, Kernel2d Kernel, auto Settings = 1, Element T = float>
-using Conv2dTransposeLayer =
+using Conv2dTranspose =
     detail::ConvTransposeLayer<In, Filters, Kernel, detail::conv_settings<2>(Settings), T>;
 /// Multiplier filters for each channel, with weights W (KH,KW,In,Multiplier) and bias b
 /// (In*Multiplier). (N,H,W,In) -> (N,H',W',In*Multiplier)
 template <Extent In, Extent Multiplier, Kernel2d Kernel, auto Settings = 1, Element T = float>
-using DepthwiseConv2dLayer =
+using DepthwiseConv2d =
     detail::DepthwiseLayer<In, Multiplier, Kernel, detail::conv_settings<2>(Settings), T>;
 /// The same filter for each channel, with weights W (KH,KW,1,1) and bias b (In). (N,H,W,In) ->
 /// (N,H',W',In)
 template <Extent In, Kernel2d Kernel, auto Settings = 1, Element T = float>
-using Conv2dInPlaneLayer = detail::InPlaneLayer<In, Kernel, detail::conv_settings<2>(Settings), T>;
-/// A DepthwiseConv2dLayer, then a 1x1 convolution of its channels. Weights depthwise
+using Conv2dInPlane = detail::InPlaneLayer<In, Kernel, detail::conv_settings<2>(Settings), T>;
+/// A DepthwiseConv2d, then a 1x1 convolution of its channels. Weights depthwise
 /// (KH,KW,In,Multiplier) and W (1,1,In*Multiplier,Filters), and bias b (Filters). (N,H,W,In) ->
 /// (N,H',W',Filters)
 template <Extent In, Extent Filters, Kernel2d Kernel, auto Settings = 1, Extent Multiplier = 1,
           Element T = float>
-using SeparableConv2dLayer =
+using SeparableConv2d =
     detail::SeparableLayer<In, Filters, Kernel, detail::conv_settings<2>(Settings), Multiplier, T>;
 
 /// A layer used once: conv2d<64, 3>(g, "conv1", x) convolves with 64 filters of 3x3. It has the
-/// variables conv1/W (3,3,C,64) and conv1/b (64). Settings are a stride or a tf::Conv2d. (N,H,W,C)
+/// variables conv1/W (3,3,C,64) and conv1/b (64). Settings are a stride or a tf::ConvOptions<2>.
+/// (N,H,W,C)
 /// -> (N,H',W',Filters)
 template <Extent Filters, Kernel2d Kernel, auto Settings = 1, TypedExpr X>
 constexpr auto conv2d(Graph& graph, Label name, const X& x, LayerOptions options = {},
@@ -288,8 +288,7 @@ constexpr auto conv2d(Graph& graph, Label name, const X& x, LayerOptions options
   static_assert(detail::is_image<X, 2>, "conv2d(g, name, x): x must have four axes, (N,H,W,C)");
   static_assert(!is_symbolic(detail::channels_of<X, 2>),
                 "conv2d(g, name, x): the channels of x must be a number, not tf::batch");
-  using Layer =
-      Conv2dLayer<detail::channels_of<X, 2>, Filters, Kernel, Settings, typename X::element>;
+  using Layer = Conv2d<detail::channels_of<X, 2>, Filters, Kernel, Settings, typename X::element>;
   return detail::apply_once<Layer>(graph, name, x, options, at);
 }
 /// The same along one axis. (N,W,C) -> (N,W',Filters)
@@ -299,8 +298,7 @@ constexpr auto conv1d(Graph& graph, Label name, const X& x, LayerOptions options
   static_assert(detail::is_image<X, 1>, "conv1d(g, name, x): x must have three axes, (N,W,C)");
   static_assert(!is_symbolic(detail::channels_of<X, 1>),
                 "conv1d(g, name, x): the channels of x must be a number, not tf::batch");
-  using Layer =
-      Conv1dLayer<detail::channels_of<X, 1>, Filters, Kernel, Settings, typename X::element>;
+  using Layer = Conv1d<detail::channels_of<X, 1>, Filters, Kernel, Settings, typename X::element>;
   return detail::apply_once<Layer>(graph, name, x, options, at);
 }
 /// The same along three axes. (N,D,H,W,C) -> (N,D',H',W',Filters)
@@ -310,8 +308,7 @@ constexpr auto conv3d(Graph& graph, Label name, const X& x, LayerOptions options
   static_assert(detail::is_image<X, 3>, "conv3d(g, name, x): x must have five axes, (N,D,H,W,C)");
   static_assert(!is_symbolic(detail::channels_of<X, 3>),
                 "conv3d(g, name, x): the channels of x must be a number, not tf::batch");
-  using Layer =
-      Conv3dLayer<detail::channels_of<X, 3>, Filters, Kernel, Settings, typename X::element>;
+  using Layer = Conv3d<detail::channels_of<X, 3>, Filters, Kernel, Settings, typename X::element>;
   return detail::apply_once<Layer>(graph, name, x, options, at);
 }
 /// A transposed convolution used once: conv2d_transpose<32, 4, 2>(g, "up", y) doubles the height
@@ -324,8 +321,8 @@ constexpr auto conv2d_transpose(Graph& graph, Label name, const Y& y, LayerOptio
                 "conv2d_transpose(g, name, y): y must have four axes, (N,H,W,F)");
   static_assert(!is_symbolic(detail::channels_of<Y, 2>),
                 "conv2d_transpose(g, name, y): the last axis of y must be a number, not tf::batch");
-  using Layer = Conv2dTransposeLayer<detail::channels_of<Y, 2>, Filters, Kernel, Settings,
-                                     typename Y::element>;
+  using Layer =
+      Conv2dTranspose<detail::channels_of<Y, 2>, Filters, Kernel, Settings, typename Y::element>;
   return detail::apply_once<Layer>(graph, name, y, options, at);
 }
 /// A depthwise convolution used once: depthwise_conv2d<1, 3>(g, "plane", x) has the variables
@@ -337,8 +334,8 @@ constexpr auto depthwise_conv2d(Graph& graph, Label name, const X& x, LayerOptio
                 "depthwise_conv2d(g, name, x): x must have four axes, (N,H,W,C)");
   static_assert(!is_symbolic(detail::channels_of<X, 2>),
                 "depthwise_conv2d(g, name, x): the channels of x must be a number, not tf::batch");
-  using Layer = DepthwiseConv2dLayer<detail::channels_of<X, 2>, Multiplier, Kernel, Settings,
-                                     typename X::element>;
+  using Layer =
+      DepthwiseConv2d<detail::channels_of<X, 2>, Multiplier, Kernel, Settings, typename X::element>;
   return detail::apply_once<Layer>(graph, name, x, options, at);
 }
 /// A separable convolution used once: separable_conv2d<64, 3>(g, "sep", x) has the variables
@@ -351,8 +348,8 @@ constexpr auto separable_conv2d(Graph& graph, Label name, const X& x, LayerOptio
                 "separable_conv2d(g, name, x): x must have four axes, (N,H,W,C)");
   static_assert(!is_symbolic(detail::channels_of<X, 2>),
                 "separable_conv2d(g, name, x): the channels of x must be a number, not tf::batch");
-  using Layer = SeparableConv2dLayer<detail::channels_of<X, 2>, Filters, Kernel, Settings,
-                                     Multiplier, typename X::element>;
+  using Layer = SeparableConv2d<detail::channels_of<X, 2>, Filters, Kernel, Settings, Multiplier,
+                                typename X::element>;
   return detail::apply_once<Layer>(graph, name, x, options, at);
 }
 /// The same filter for each channel: conv2d_in_plane<3>(g, "blur", x) has the variables blur/W
@@ -364,9 +361,8 @@ constexpr auto conv2d_in_plane(Graph& graph, Label name, const X& x, LayerOption
                 "conv2d_in_plane(g, name, x): x must have four axes, (N,H,W,C)");
   static_assert(!is_symbolic(detail::channels_of<X, 2>),
                 "conv2d_in_plane(g, name, x): the channels of x must be a number, not tf::batch");
-  using Layer =
-      Conv2dInPlaneLayer<detail::channels_of<X, 2>, Kernel, Settings, typename X::element>;
+  using Layer = Conv2dInPlane<detail::channels_of<X, 2>, Kernel, Settings, typename X::element>;
   return detail::apply_once<Layer>(graph, name, x, options, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,7 +10,7 @@
 #include "typeflow/ops/linear/matmul.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 /// The shapes of a dense layer for x with more than two axes: x as rows, and the result.
@@ -76,4 +76,4 @@ constexpr auto dense(Graph& graph, Label name, const X& x, LayerOptions options 
   return layer(x, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

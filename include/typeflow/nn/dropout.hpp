@@ -15,7 +15,7 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/random/random.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -93,4 +93,4 @@ constexpr auto dropout(const X& x, DropoutOptions options = {},
   return detail::same_type(x, detail::labelled(y, options.name).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

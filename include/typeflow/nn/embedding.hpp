@@ -8,7 +8,7 @@
 #include "typeflow/nn/layer.hpp"
 #include "typeflow/ops/index/embedding.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct EmbeddingLayerOptions {
   Initializer weights{};      ///< of W; without one, the scope's, or glorot_uniform
@@ -54,4 +54,4 @@ constexpr auto embedding(Graph& graph, Label name, const I& ids, EmbeddingLayerO
   return layer(ids, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

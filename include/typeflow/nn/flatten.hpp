@@ -8,7 +8,7 @@
 #include "typeflow/ops/shape/concat.hpp"  // a rule of sums is there
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 template <class S>
@@ -38,4 +38,4 @@ constexpr auto flatten(const X& x, std::source_location at = std::source_locatio
                                                      reshape_to(x.any(), Rule::value).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -13,7 +13,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/front/variables.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A function that a layer applies to its result: tf::relu, or a lambda without captures, [](auto
 /// x) { return leaky_relu(x, 0.1); }. Its result has the element type and shape of its argument.
@@ -52,7 +52,7 @@ class Activation {
 /// Settings of a layer with weights and a bias: dense<300>(g, "fc", x, {.activation = tf::relu}).
 struct LayerOptions {
   Initializer weights{};  ///< of W; without one, the scope's, or glorot_uniform
-  Initializer bias = zeros;
+  Initializer bias = zeros();
   bool use_bias = true;            ///< whether there is a `b` to add
   Regularizer regularizer{};       ///< of W; without one, the scope's
   Regularizer bias_regularizer{};  ///< of b; without one, the scope's
@@ -104,4 +104,4 @@ class Weights {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

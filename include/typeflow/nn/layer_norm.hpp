@@ -22,7 +22,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of layers that normalize each sample by itself.
 struct NormOptions {
@@ -79,8 +79,8 @@ struct NormVariables {
   constexpr NormVariables(std::type_identity<Expr<T, Shape<D...>>>, Graph& graph, Label name,
                           const NormOptions& options, const std::source_location& at) {
     const Scope in(graph, name);
-    if (options.scale) gamma = variable<T, D...>(graph, "gamma", ones, true, at).any();
-    if (options.center) beta = variable<T, D...>(graph, "beta", zeros, true, at).any();
+    if (options.scale) gamma = variable<T, D...>(graph, "gamma", ones(), true, at).any();
+    if (options.center) beta = variable<T, D...>(graph, "beta", zeros(), true, at).any();
   }
   /// y * gamma + beta; `shape` broadcasts to y's.
   constexpr AnyExpr scaled(AnyExpr y, const Dims& shape) const {
@@ -378,4 +378,4 @@ constexpr auto instance_norm(Graph& graph, Label name, const X& x, NormOptions o
   return norm(x, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

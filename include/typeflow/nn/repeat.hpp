@@ -15,7 +15,7 @@
 
 #include "typeflow/front/scope.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -72,4 +72,4 @@ constexpr auto stack(Graph& graph, Label name, const X& x, const F& layer) {
   return detail::stack_from<1, Items...>(graph, name, x, layer);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

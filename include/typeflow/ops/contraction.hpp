@@ -2,8 +2,8 @@
 #pragma once
 
 // Contractions: operations whose results are matrices of sums of products. Passes and lowering know
-// only what an operation says here. simd::contraction_of<O> (cpu/contraction.hpp) has its loops,
-// which gather the operands for the register tile.
+// only what an operation says here. cpu_kernels::contraction_of<O> (cpu/contraction.hpp) has its
+// loops, which gather the operands for the register tile.
 //
 // A contraction has two operands, a and b. They and the result have one type, float or double. The
 // result's last axis is the columns; whole_rows says what the others are. Besides `infer` and
@@ -20,7 +20,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/record.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A contraction of two operands a and b.
 struct Contraction {
@@ -72,4 +72,4 @@ struct ContractionRulesOf {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,7 +10,7 @@
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/ops/elementwise.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -131,4 +131,4 @@ constexpr auto print(const X& x, Label name,
   return apply(ops::Print{}, x).named(name, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -12,7 +12,7 @@
 
 #include "typeflow/ops/record.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 /// One number for any shape, possibly times symbols, or times 1 over them; the symbols' powers are
@@ -148,6 +148,15 @@ template <class T, class X>
 inline constexpr bool literal_fits =
     !(is_string<T> && Literal<X>) &&
     (!std::is_floating_point_v<X> || is_real_floating<T> || is_complex_number<T>);
+/// Whether an operand is a number or tensor of the element type T.
+template <class T, class W>
+inline constexpr bool is_of = [] {
+  if constexpr (TypedExpr<W>) {
+    return std::is_same_v<typename W::element, T>;
+  } else {
+    return literal_fits<T, W>;
+  }
+}();
 
 /// Whether an AnyExpr, about which nothing is known while compiling, is among the operands.
 template <class... X>
@@ -341,4 +350,4 @@ constexpr AnyExpr apply(const O& op, const X&... x) {
   return detail::apply_untyped(op, x...);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -18,6 +18,7 @@
 //                                     std::array of types, gradient takes std::arrays for y and dy,
 //                                     in which a dy may not exist
 //   host_only                         true: it can't be pinned to a device that is no CPU
+//   may_wait                          true: its kernel calls wait_for (resources/waiting.hpp)
 //   variadic                          true: any number of inputs, not at most max_arity;
 //                                     infer(op, span<const Type>),
 //                                     gradient(op, span<const AnyExpr> x, y, dy, AnyExpr* dx)
@@ -53,7 +54,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Which element types an elementwise operation takes.
 enum class Domain : std::uint8_t {
@@ -105,6 +106,8 @@ struct operation_base {
   /// Its kernel needs the host: it prints, calls the user's functions, reads files... All
   /// operations on strings do, and need not say so.
   static constexpr bool host_only = false;
+  /// Its kernel may wait until another step or run changes a resource (resources/waiting.hpp).
+  static constexpr bool may_wait = false;
   // Missing rules.
   static constexpr std::nullptr_t infer = nullptr;
   static constexpr std::nullptr_t gradient = nullptr;
@@ -138,16 +141,16 @@ struct composite : operation_base {
   static constexpr Kind kind = Kind::composite;
 };
 
-/// Has a kernel of its own: a specialisation of simd::kernel_of.
+/// Has a kernel of its own: a specialisation of cpu_kernels::kernel_of.
 struct custom : operation_base {
   static constexpr Kind kind = Kind::custom;
 };
 
 /// Changes parts of a variable in place. Inputs: the variable, then the data of the change. Output:
 /// a token. (An operation on a resource may have results instead: resources/resource.hpp.) It has a
-/// kernel of its own, a specialisation of simd::kernel_of. The kernel's inputs are those after the
-/// variable; its output is the variable, as it is at this point of the model's statements. The same
-/// holds for `interpret`.
+/// kernel of its own, a specialisation of cpu_kernels::kernel_of. The kernel's inputs are those
+/// after the variable; its output is the variable, as it is at this point of the model's
+/// statements. The same holds for `interpret`.
 struct update : operation_base {
   static constexpr Kind kind = Kind::update;
   static constexpr SideEffect effect = SideEffect::writes;
@@ -216,4 +219,4 @@ constexpr Number number_from(T value) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

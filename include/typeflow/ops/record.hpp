@@ -21,7 +21,7 @@
 #include "typeflow/graph/op.hpp"
 #include "typeflow/ops/well_formed.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -318,6 +318,7 @@ constexpr ir::Op make_op() {
                   detail::HoldsInputs<O>,
                   O::takes_strings,
                   O::host_only,
+                  O::may_wait,
                   O::flops,
                   word_count<O>,
                   &Rules::infer,
@@ -433,4 +434,4 @@ constexpr std::array<AnyExpr, N> add_node(ir::Graph& graph, const O& op, const I
   return outputs;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -23,7 +23,7 @@
 #include "typeflow/front/expr.hpp"
 #include "typeflow/ops/operation.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -167,7 +167,8 @@ constexpr bool constants_fit() {
          std::is_same_v<decltype(O::variadic), const bool> &&
          std::is_same_v<decltype(O::scalar_body), const bool> &&
          std::is_same_v<decltype(O::foldable), const bool> &&
-         std::is_same_v<decltype(O::host_only), const bool>;
+         std::is_same_v<decltype(O::host_only), const bool> &&
+         std::is_same_v<decltype(O::may_wait), const bool>;
 }
 /// `derivative`, if there is one.
 template <class O>
@@ -354,4 +355,4 @@ constexpr bool well_formed() {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -6,7 +6,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/optimizers/optimizer.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// sum := sum + gradient^2; variable := variable - rate * gradient / sqrt(sum). The sum starts at
 /// `initial`, above 0: there is no epsilon, as in TensorFlow's AdagradOptimizer.
@@ -33,4 +33,4 @@ struct Adagrad {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -6,7 +6,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/optimizers/optimizer.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -20,10 +20,12 @@ struct AdamStep {
 /// The powers themselves are kept, so a beta may change from run to run.
 constexpr AdamStep begin_adam(const auto& first, const Scalar& beta1, const Scalar& beta2) {
   ir::Graph& graph = first.variable().graph();
-  const auto power1 = first.number("beta1_power", ones);
-  const auto power2 = first.number("beta2_power", ones);
-  const auto next1 = power1.any() * setting(graph, beta1, DType::float64);
-  const auto next2 = power2.any() * setting(graph, beta2, DType::float64);
+  const auto power1 = first.number("beta1_power", ones());
+  const auto power2 = first.number("beta2_power", ones());
+  const auto next1 =
+      detail::present_value(graph, power1.id()) * setting(graph, beta1, DType::float64);
+  const auto next2 =
+      detail::present_value(graph, power2.id()) * setting(graph, beta2, DType::float64);
   return {1 - next1, 1 - next2, assign(power1, next1) + assign(power2, next2)};
 }
 
@@ -123,4 +125,4 @@ struct AdamW {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

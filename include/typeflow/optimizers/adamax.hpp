@@ -7,7 +7,7 @@
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/optimizers/adam.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// m := beta1 m + (1 - beta1) gradient
 /// largest := max(beta2 largest, |gradient|)
@@ -83,4 +83,4 @@ struct Lamb {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

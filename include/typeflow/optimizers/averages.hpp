@@ -10,7 +10,7 @@
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/index/scatter.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 /// The element type of averages and sums: float for 16-bit variables.
@@ -54,11 +54,11 @@ struct ExponentialMovingAverage {
     AnyExpr remaining{};  // with zero_debias: the weight of the zeros at the start
     AnyExpr first{};      // without: whether no update was before
     if (zero_debias) {
-      const AnyVariable weight = slot(variables[0], "weight", number, ones);
+      const AnyVariable weight = slot(variables[0], "weight", number, ones());
       remaining = weight.any() * kept.in(graph, DType::float64);
       effect = assign(weight, remaining);
     } else {
-      const AnyVariable updates = slot(variables[0], "updates", number, zeros);
+      const AnyVariable updates = slot(variables[0], "updates", number, zeros());
       first = equal(updates.any(), 0);
       effect = assign_add(updates, 1);
     }
@@ -69,7 +69,7 @@ struct ExponentialMovingAverage {
       const AnyExpr add = kept.rest_in(graph, type);
       const AnyExpr now = cast_to(v.read(), type);
       if (zero_debias) {
-        const AnyVariable sum = slot(v, "biased", type_of(average), zeros);
+        const AnyVariable sum = slot(v, "biased", type_of(average), zeros());
         const AnyExpr next = keep * sum.any() + add * now;
         const AnyExpr nothing = equal(remaining, 1);
         const AnyExpr seen = cast_to(where(nothing, 1, 1 - remaining), type);
@@ -134,7 +134,7 @@ struct ExponentialMovingAverage {
   constexpr AnyVariable make(const AnyVariable& v) const {
     const ir::Graph& graph = v.graph();
     const Initializer& its = graph.variable_records[graph.variable_index(v.id())].initializer;
-    const Initializer start = zero_debias ? zeros : its.as_of(v.name_record().hash);
+    const Initializer start = zero_debias ? zeros() : its.as_of(v.name_record().hash);
     const Scope below(v.graph(), v);
     return variable(v.graph(), "ExponentialMovingAverage", detail::summed_type(v), start, false);
   }
@@ -161,12 +161,12 @@ class GradientSums {
       : gradients_(gradients) {
     for (const auto& [v, dv] : gradients) {
       const Scope below(v.graph(), v);
-      sums_.push(variable(v.graph(), name, detail::summed_type(v), zeros, false).id());
+      sums_.push(variable(v.graph(), name, detail::summed_type(v), zeros(), false).id());
     }
     const AnyVariable first = gradients[0].variable;
     const Scope below(first.graph(), first);
     const Scope own(first.graph(), name);
-    count_ = variable(first.graph(), "count", Type(DType::float64, {}), zeros, false).id();
+    count_ = variable(first.graph(), "count", Type(DType::float64, {}), zeros(), false).id();
   }
 
   /// sum := sum + gradient of this run, and the updates that layers registered. Those belong to the
@@ -211,4 +211,4 @@ class GradientSums {
   Id count_ = none;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

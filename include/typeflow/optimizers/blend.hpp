@@ -11,7 +11,7 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -125,4 +125,4 @@ constexpr Effect blend(const List& targets, const List& sources, const Scalar& t
   return detail::group_node(*targets.graph, tokens.data(), tokens.size());
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -15,7 +15,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/optimizers/gradient_norms.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -100,4 +100,4 @@ constexpr Gradients multiply(const std::same_as<Gradients> auto& gradients,
   });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -6,7 +6,7 @@
 
 #include "typeflow/optimizers/optimizer.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// variable := variable - rate * gradient. The variable is read at this point of the model's
 /// statements, the gradient is taken at its value at the start of the run. 16-bit variables are
@@ -69,4 +69,4 @@ struct GradientDescent {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

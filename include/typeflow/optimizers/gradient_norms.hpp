@@ -12,7 +12,7 @@
 #include "typeflow/ops/reduce/norms.hpp"
 #include "typeflow/optimizers/optimizer.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -88,4 +88,4 @@ constexpr AnyExpr global_norm(const std::same_as<Gradients> auto& gradients) {
   return detail::norm_of_rows(detail::distinct_rows_of_all(gradients));
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

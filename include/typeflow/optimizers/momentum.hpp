@@ -5,7 +5,7 @@
 
 #include "typeflow/optimizers/optimizer.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// m := momentum * m + gradient; variable := variable - rate * m. With nesterov the variable moves
 /// by rate * (gradient + momentum * m) instead. As TensorFlow's MomentumOptimizer and PyTorch's
@@ -35,4 +35,4 @@ struct Momentum {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

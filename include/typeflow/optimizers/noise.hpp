@@ -13,7 +13,7 @@
 #include "typeflow/ops/random/distributions.hpp"
 #include "typeflow/optimizers/clip.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Adds `scale` times standard normal numbers to each gradient; each run draws anew. A sparse
 /// gradient gets noise in its rows, once for each row, and stays sparse under the conditions of
@@ -33,4 +33,4 @@ constexpr Gradients add_noise(const std::same_as<Gradients> auto& gradients, con
   });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

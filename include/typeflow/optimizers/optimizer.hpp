@@ -32,7 +32,7 @@
 #include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -130,14 +130,15 @@ class Rows {
   }
 
   /// The same rows of a slot, a variable of this shape that the optimiser keeps:
-  /// fc/W/<owner>/<name>. It is not trained, and is saved with the model.
-  constexpr Rows slot(Label name, Initializer initializer = zeros) const {
+  /// fc/W/<owner>/<name>. It is not trained, and is saved with the model. A second step in a scope
+  /// that reuses variables (Reuse::reuse) has the same slots.
+  constexpr Rows slot(Label name, Initializer initializer = zeros()) const {
     Rows slot = *this;
     slot.variable_ = make_slot(name, Type(dtype(), variable_.dims()), initializer);
     return slot;
   }
   /// A double that the optimiser keeps for all of its variables, below the path of the first one.
-  constexpr AnyVariable number(Label name, Initializer initializer = zeros) const {
+  constexpr AnyVariable number(Label name, Initializer initializer = zeros()) const {
     return make_slot(name, Type(DType::float64, {}), initializer);
   }
 
@@ -173,9 +174,11 @@ class Rows {
                                   const Initializer& initializer) const {
     Graph& g = variable_.graph();
     ir::Graph& graph = g;
+    const bool share = graph.scopes[graph.scope].reuse == Reuse::reuse;
     const Scope below(g, variable_);
-    const Scope own(g, owner_, {.reuse = Reuse::create});
-    if (const Id taken = graph.find_name(graph.path_hash(graph.scope, name, true)); taken != none) {
+    const Scope own(g, owner_, {.reuse = share ? Reuse::reuse_or_create : Reuse::create});
+    if (const Id taken = graph.find_name(graph.path_hash(graph.scope, name, true));
+        taken != none && !share) {
       Message message{};
       message << "'" << graph.text_of(graph.names[taken]).view()
               << "' is there already: two optimisers of the variable '" << variable_.name().view()
@@ -184,9 +187,12 @@ class Rows {
       return variable_;
     }
     const Device device = graph.device;
+    const ir::DeviceTurn turn = graph.variable_turn;
     graph.device = graph.node_of(variable_.id()).device;  // beside the variable
+    graph.variable_turn = {};
     const AnyVariable slot = typeflow::variable(g, name, type, initializer, false);
     graph.device = device;
+    graph.variable_turn = turn;
     return slot;
   }
 
@@ -325,4 +331,4 @@ constexpr Effect minimize(const Optimizer& optimizer, const L& loss, const Varia
   return minimize(optimizer, loss, variables) + assign_add(step, 1);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,7 +10,7 @@
 #include "typeflow/ops/elementwise/rounding.hpp"
 #include "typeflow/optimizers/optimizer.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 /// Where a penalty l1 |x| + l2/2 x^2 pulls z, with one rate or a rate for each element: sign(z)
@@ -117,4 +117,4 @@ struct Ftrl {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -7,7 +7,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/optimizers/optimizer.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// rms := decay rms + (1 - decay) gradient^2
 /// move := momentum move + rate gradient / sqrt(rms + epsilon)
@@ -28,7 +28,7 @@ struct RMSProp {
   Label name = "rmsprop";
 
   constexpr Effect step(const auto& v, const auto& dv) const {
-    const auto rms = v.slot("rms", ones);
+    const auto rms = v.slot("rms", ones());
     const auto squares = rms.read() + v.one_minus(decay) * (square(dv) - rms.read());
     Effect effect = assign(rms, squares);
     auto variance = squares + v.setting(epsilon);
@@ -91,4 +91,4 @@ struct Adadelta {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

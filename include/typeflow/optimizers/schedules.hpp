@@ -21,7 +21,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/elementwise/rounding.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The variable "global_step" (int64, initially 0, not trained). Made if the model has none yet.
 /// minimize(loss, global_step(g)) increments it.
@@ -36,7 +36,7 @@ constexpr Variable<std::int64_t> global_step(
   }
   const Id scope = graph.scope;
   graph.scope = 0;  // the model's own, wherever this is called
-  const Id id = detail::get_variable(graph, "global_step", type, zeros, false, false);
+  const Id id = detail::get_variable(graph, "global_step", type, zeros(), false, false);
   graph.scope = scope;
   return {g, id};
 }
@@ -189,4 +189,4 @@ constexpr Expr<float> linear_warmup(const Step& step, const Scalar& rate, double
   return detail::rate_at(step, setting(*done.graph, rate, DType::float64) * done);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

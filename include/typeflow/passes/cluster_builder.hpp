@@ -16,7 +16,7 @@
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class ClusterBuilder {
  protected:
@@ -213,10 +213,16 @@ class ClusterBuilder {
   constexpr void follow_effects(Id id, const Node& node) {
     if (!effects_.concerns(node)) return;
     const Id cluster = cluster_of_[id];
-    if (node.controls.count != 0 && out_.first_controlled == none) out_.first_controlled = cluster;
+    if (node.controls.count != 0) add_controlled(cluster);
     effects_.place(id, [&](Id before) {
       if (cluster_of_[before] != cluster) follow(clusters_[cluster], cluster_of_[before]);
     });
+  }
+
+  constexpr void add_controlled(Id cluster) {
+    if (out_.first_controlled == none || cluster < out_.first_controlled) {
+      out_.first_controlled = cluster;
+    }
   }
 
   // Merging.
@@ -258,7 +264,10 @@ class ClusterBuilder {
   constexpr void merge(Id from, Id into) {
     Cluster& a = clusters_[from];
     Cluster& b = clusters_[into];
-    for (Id id = a.first; id != none; id = next_[id]) cluster_of_[id] = into;
+    for (Id id = a.first; id != none; id = next_[id]) {
+      cluster_of_[id] = into;
+      if (nodes_[id].controls.count != 0) add_controlled(into);
+    }
     // The members of a, then those of b. Neither reads the other: they were apart, and a was
     // unread.
     if (b.kind == ClusterKind::contraction) {  // the product stays first
@@ -328,4 +337,4 @@ class ClusterBuilder {
   Operand look_[max_arity] = {};
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -12,7 +12,7 @@
 #include "typeflow/graph/layout.hpp"
 #include "typeflow/passes/needs.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Not constexpr, so that the compiler's message names it when a limit calls it.
 inline void a_limit_of_fusion_is_beyond_what_clusters_and_kernels_hold() {}
@@ -42,7 +42,7 @@ struct FusionLimits {
   Limit<12, most_inputs> tensors{};   ///< operands that are no scalars
   Limit<16, most_inputs> inputs{};    ///< operands
   Limit<4, most_phases> phases{};     ///< loops over a row
-  /// The fewest elements that lie together in a window; fewer are cheaper to copy.
+  /// The fewest elements that lie together in a strided view; fewer are cheaper to copy.
   Limit<8, 1 << 20> run{};
 };
 
@@ -75,8 +75,8 @@ struct Cluster {
   std::uint16_t input_axes[FusionLimits::most_inputs];
 };
 
-/// A value without memory of its own: readers read the base instead (passes/windows.hpp).
-struct Window {
+/// A value without memory of its own: readers read the base instead (passes/strided_views.hpp).
+struct StridedView {
   Id value;
   Id base;  ///< a storage value
   Layout layout;
@@ -110,14 +110,15 @@ struct Fused {
   Pool<Id> needs;            ///< by node: the names that need it, in need_sets
   Pool<std::uint16_t> axes;  ///< by pair of types: broadcast_axes plus one, where known
   int type_count = 0;
-  Pool<Window> windows;
-  Pool<Id> window_of;  ///< by value: in windows, or none; empty if there are no windows
+  Pool<StridedView> strided_views;
+  Pool<Id> strided_view_of;  ///< by value: in strided views, or none; empty if there are no strided
+                             ///< views
   Pool<Part> parts;
   Pool<Id> part_of;  ///< by value: in parts, or none; empty if there are no parts
 
-  constexpr const Window* window(Id value) const {
-    const bool is_window = value < window_of.size() && window_of.items[value] != none;
-    return is_window ? &windows.items[window_of.items[value]] : nullptr;
+  constexpr const StridedView* strided_view(Id value) const {
+    const bool is_strided = value < strided_view_of.size() && strided_view_of.items[value] != none;
+    return is_strided ? &strided_views.items[strided_view_of.items[value]] : nullptr;
   }
   constexpr const Part* part(Id value) const {
     const bool is_part = value < part_of.size() && part_of.items[value] != none;
@@ -175,4 +176,4 @@ constexpr bool fits_cluster(unsigned axes, const Cluster& c) {
   return (together == 0 || together == c.together) && fits_geometry(axes, c.reduced, c.rank);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

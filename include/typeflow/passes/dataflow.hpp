@@ -14,7 +14,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/primitives.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 struct Context {
   enum class Kind : std::uint8_t {
@@ -219,9 +219,9 @@ class Dataflow {
     fail(a_inside ? b : a, id, "it crosses frames: ");
     print(error_, maker(a_inside ? a : b));
     error_ << (a_inside || b_inside
-                   ? ", another input, is inside of one; expected enter_constant(x, frame), or a "
-                     "Leave of the other"
-                   : ", another input, is in another one; expected a Leave of both");
+                   ? ", another input, is inside of one; expected enter_constant(x, frame), or an "
+                     "Exit of the other"
+                   : ", another input, is in another one; expected an Exit of both");
   }
   constexpr void fail_dead(Id value, Id id, Id other) {
     if (!error_.empty()) return;
@@ -528,4 +528,4 @@ class Dataflow {
   Pool<FrameUse> frames_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -11,7 +11,8 @@
 //   after    A node with control inputs comes after all effects that these tokens stand for.
 //   outside  Effects that are no write of a variable stay in the model's order.
 //   resource Each resource is a place of its own: operations on one stay in the model's order, and
-//            those on two are not ordered. A resource has no start value.
+//            those on two are not ordered. A resource has no start value. Operations on an
+//            unordered resource, such as a queue, are ordered by control inputs alone.
 //   locks    Operations on resources that runs hold are all in the model's order: else a run could
 //            hold two locks that the model never holds at once, and two runs wait for each other.
 //
@@ -25,7 +26,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Reads and writes of places by accessors. Places and accessors are numbers.
 class AccessOrder {
@@ -165,6 +166,7 @@ class EffectOrder {
     }
     if (writes_variable(node.op->kind)) {
       const Id variable = variable_of(node);
+      if (is_unordered(variable)) return;
       write(variable, id, before);
       if (is_lock(variable)) write(locks(), id, before);
     } else if (node.op->effect == SideEffect::reads_state) {
@@ -173,6 +175,7 @@ class EffectOrder {
       bool locked = false;
       each_access(*graph_, node, [&](Access access) {
         const Id place = access.variable == Access::outside ? outside() : access.variable;
+        if (place != outside() && is_unordered(place)) return;
         access.writes ? write(place, id, before) : read(place, id, before);
         locked = locked || (place != outside() && is_lock(place));
       });
@@ -199,6 +202,9 @@ class EffectOrder {
   constexpr Id locks() const { return graph_->variable_records.size() + 1; }
   constexpr bool is_lock(Id variable) const {
     return graph_->variable_records.items[variable].is_held();
+  }
+  constexpr bool is_unordered(Id variable) const {
+    return graph_->variable_records.items[variable].is_unordered();
   }
   constexpr Id variable_of(const Node& node) const {
     return graph_->variable_index(graph_->input(node, 0));
@@ -326,4 +332,4 @@ constexpr EffectsLast put_effects_last(Graph& graph, const Pool<Id>& order) {
   return EffectSplitter(graph).run(order);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

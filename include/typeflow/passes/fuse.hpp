@@ -31,7 +31,7 @@
 #include "typeflow/passes/needs.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class Fuser : ClusterBuilder {
  public:
@@ -344,4 +344,4 @@ constexpr Fused fuse(Simplified& simplified, const Roots& roots, bool fuse = tru
   return Fuser(simplified, roots, fuse, limits).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -7,7 +7,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/region.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Whether the loop's body is sure to run.
 constexpr bool runs_at_least_once(const Node& owner, const ops::Loop& op) {
@@ -73,4 +73,4 @@ constexpr void hoist(Graph& graph) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -9,7 +9,7 @@
 #include "typeflow/ops/linear/matmul.hpp"
 #include "typeflow/passes/hoist.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Adds nodes that stand directly before a loop, in the loop's region.
 class BeforeLoop {
@@ -62,7 +62,7 @@ constexpr Id multiply_outside(Graph& graph, Id owner, ops::Loop op) {
   }
   Pool<Id> inputs = first_inputs(graph, owner);
   const int first = 1 + op.states;  // parameter of a slice
-  const int given = first + op.slices;
+  const int given = first + op.stacked_inputs;
   BeforeLoop before(graph, owner);
   for (Id id = body.first_node; id < owner; ++id) {
     const Node node = graph.nodes[id];
@@ -84,7 +84,7 @@ constexpr Id multiply_outside(Graph& graph, Id owner, ops::Loop op) {
     graph.nodes[id].inputs = {};
     graph.attributes[node.attributes.first] = static_cast<std::uint32_t>(parameters.size());
     parameters.push(node.outputs.first);
-    ++op.slices;
+    ++op.stacked_inputs;
   }
   owner = before.finish();
   if (parameters.size() == body.parameters.count) return owner;
@@ -102,7 +102,7 @@ constexpr void multiply_outside(Graph& graph) {
     const Node& node = graph.nodes.items[owner];
     if (!is<ops::Loop>(*node.op) || node.source.gradient) continue;
     const ops::Loop op = typeflow::decode<ops::Loop>(graph, node);
-    if (op.slices > 0 && op.limited != 0 && op.count > 1) {
+    if (op.stacked_inputs > 0 && op.limited != 0 && op.count > 1) {
       owner = multiply_outside(graph, owner, op);
     }
   }
@@ -145,4 +145,4 @@ constexpr void transpose_outside(Graph& graph) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

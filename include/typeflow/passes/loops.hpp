@@ -8,7 +8,7 @@
 #include "typeflow/passes/hoist.hpp"
 #include "typeflow/passes/loop_operands.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 constexpr void rewrite_loops(Graph& graph) {
   const auto skips = [&](Pass pass) { return graph.skipped.has(pass); };
@@ -31,4 +31,4 @@ constexpr void rewrite_loops(Graph& graph) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

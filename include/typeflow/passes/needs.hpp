@@ -12,7 +12,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/graph/graph.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Sets of names, by number. Bits stand for names.
 class NeedSets {
@@ -167,4 +167,4 @@ constexpr NodeNeeds find_needs(const Graph& graph, const Pool<Id>& nodes_in_orde
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -14,9 +14,9 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/simplify.hpp"
-#include "typeflow/passes/windows.hpp"
+#include "typeflow/passes/strided_views.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class PartFinder {
  public:
@@ -88,8 +88,8 @@ class PartFinder {
   constexpr bool can_store(const Cluster& c, const Part& part) const {
     // Loops that fold over an axis that is not the innermost go down columns.
     if (c.rank == 0 || (c.reduced != 0 && (c.reduced >> (c.rank - 1) & 1u) == 0)) return false;
-    const WindowAxes along = window_axes(part.layout, graph_.dims_of(part.operand),
-                                         graph_.types.items[c.space].dims, (1u << c.rank) - 1u);
+    const StridedAxes along = strided_axes(part.layout, graph_.dims_of(part.operand),
+                                           graph_.types.items[c.space].dims, (1u << c.rank) - 1u);
     if (!along.fits || !fits_starts(along.starts, c.reduced, c.rank)) return false;
     const bool is_short = along.run.powers == 0 && along.run.coefficient < limits_.run;
     return along.stride[c.rank - 1] == Stride{1, 0} && !is_short;
@@ -109,4 +109,4 @@ constexpr void find_parts(const Simplified& simplified, Fused& fused, const Root
   PartFinder(simplified, fused, roots, stored, limits).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

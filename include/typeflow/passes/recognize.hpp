@@ -5,7 +5,7 @@
 // and while_loop make. So no later stage knows dead values or frames.
 //
 // A Merge of two sides is a result of a Branch by the Switches' predicate; Merges that do not
-// depend on one another share one Branch. A Leave is a result of its frame's Loop: the frame's
+// depend on one another share one Branch. An Exit is a result of its frame's Loop: the frame's
 // Merges are the states, LoopCond's input is the condition, and the values of the back edges are
 // the body. Computations of an iteration on values that enter as constants are done in front of the
 // loop.
@@ -24,7 +24,7 @@
 #include "typeflow/ops/control/primitives.hpp"
 #include "typeflow/passes/dataflow.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class Recognizer {
  public:
@@ -136,7 +136,7 @@ class Recognizer {
   }
   /// The values from which a node is made.
   constexpr Pool<Id> needs_of(const Node& node) const {
-    if (is<ops::Leave>(*node.op)) {
+    if (is<ops::Exit>(*node.op)) {
       const FrameUse& frame = dataflow_.frame(frame_number(node));
       Pool<Id> needs = states(frame.context);
       needs.push(frame.condition);
@@ -197,7 +197,7 @@ class Recognizer {
       for (const Id id : at) {
         if (is<ops::Merge>(*graph_.nodes[id].op) && !is_loop_merge(graph_.nodes[id])) {
           make_branch(scope, id, at);
-        } else if (is<ops::Leave>(*graph_.nodes[id].op)) {
+        } else if (is<ops::Exit>(*graph_.nodes[id].op)) {
           make_loop(scope, id, at);
         }
       }
@@ -384,7 +384,7 @@ class Recognizer {
     return region;
   }
 
-  /// Makes the loop of a Leave, and of the other Leaves of its frame.
+  /// Makes the loop of an Exit, and of the other Exits of its frame.
   constexpr void make_loop(Scope& scope, Id id, const Pool<Id>& candidates) {
     const Node first = graph_.nodes[id];
     if (scope.map[first.outputs.first] != none) return;
@@ -409,10 +409,10 @@ class Recognizer {
     const std::int64_t most = use.max_iterations;
     stand_at(first, scope.region);
     const Id token = ControlBuilder(graph_, regions)
-                         .add(ops::Loop{{}, most, merges.size(), 0, 0, most > 0 ? 1 : 0}, start);
+                         .add(ops::Loop{{}, most, merges.size(), 0, 0, most > 0 ? 1 : 0, 0}, start);
     for (const Id candidate : candidates) {
       const Node node = graph_.nodes[candidate];
-      if (!is<ops::Leave>(*node.op) || frame_number(node) != number) continue;
+      if (!is<ops::Exit>(*node.op) || frame_number(node) != number) continue;
       const Id state = graph_.input(maker(graph_.input(node, 0)), 0);
       Id k = 0;
       while (merges[k] != state) ++k;
@@ -454,8 +454,8 @@ class Recognizer {
     Message message{};
     dataflow_.print(message, maker(value));
     graph_.fail(message << ": " << what
-                        << " of it, which may be dead or lie in a frame; expected a Merge or a "
-                           "Leave between them");
+                        << " of it, which may be dead or lie in a frame; expected a Merge or an "
+                           "Exit between them");
     return value;
   }
   constexpr void move_names() {
@@ -486,4 +486,4 @@ constexpr void recognize(Graph& graph) {
   Recognizer(graph).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -12,7 +12,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/fuse.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class Recomputer {
  public:
@@ -429,4 +429,4 @@ constexpr void recompute(Simplified& simplified, Fused& fused, const Roots& root
   Recomputer(simplified, fused, roots, limits).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

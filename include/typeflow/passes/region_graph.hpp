@@ -10,7 +10,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/region.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 struct RegionGraph {
   Graph graph;
@@ -64,4 +64,4 @@ constexpr RegionGraph graph_of_region(const Graph& from, Id region, const Pool<c
   return out;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

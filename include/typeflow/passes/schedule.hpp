@@ -12,7 +12,7 @@
 #include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/fuse.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 class Scheduler {
  public:
@@ -257,4 +257,4 @@ constexpr Pool<Id> schedule(const Graph& graph, Fused& fused) {
   return Scheduler(graph, fused).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

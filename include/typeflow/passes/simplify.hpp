@@ -6,7 +6,7 @@
 // It drops dead code, folds constants, asks each operation which tensor its result equals (the rule
 // `simplify`), expands composite operations and merges equal nodes. The operations' identities are
 // in their rules, not here. They keep every bit but the sign of a zero, and reassociate nothing. At
-// the end it contracts products into sums (contract.hpp).
+// the end it joins products and sums (multiply_adds.hpp).
 //
 // New nodes go to the end of the graph's arrays. So afterwards values stand before their uses in
 // `order`, not by the nodes' numbers.
@@ -16,10 +16,10 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/shape/concat.hpp"
-#include "typeflow/passes/contract.hpp"
 #include "typeflow/passes/effects.hpp"
+#include "typeflow/passes/multiply_adds.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// A simplified graph.
 struct Simplified {
@@ -87,7 +87,7 @@ class Simplifier {
       }
     }
     drop_dead();
-    if (!graph_.skipped.has(Pass::contract)) contract(graph_, order_, uses_);
+    if (!graph_.skipped.has(Pass::find_multiply_adds)) find_multiply_adds(graph_, order_, uses_);
     compute_positions();
     return {std::move(graph_), std::move(order_), std::move(map_)};
   }
@@ -414,4 +414,4 @@ constexpr Simplified simplify(Graph&& graph, const Pool<Id>& roots, const Pool<I
   return Simplifier(std::move(graph), roots, cuts).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

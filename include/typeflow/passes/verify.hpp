@@ -8,9 +8,10 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/region.hpp"
+#include "typeflow/passes/place.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 constexpr Message complaint(const Node& node, std::string_view what) {
   Message out{};
@@ -110,18 +111,6 @@ constexpr Message verify_node(const Graph& graph, const Node& node, OperationNam
     }
   }
   return {};
-}
-
-/// Whether a node needs the host: by its operation, or because it works on strings.
-constexpr bool is_host_only(const Graph& graph, const Node& node) {
-  if (node.op->kind == Kind::source) return false;  // the host's tensors are with all devices
-  bool found = node.op->host_only;
-  const auto add = [&](Id value) {
-    found = found || (!graph.is_token(value) && graph.dtype_of(value) == DType::string);
-  };
-  for (Id k = 0; k < node.inputs.count; ++k) add(graph.input(node, k));
-  for (Id k = 0; k < node.outputs.count; ++k) add(node.outputs.first + k);
-  return found;
 }
 
 /// Whether a node uses a value of a region in which it does not lie.
@@ -232,4 +221,4 @@ constexpr Message verify(const Simplified& simplified) {
   return {};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

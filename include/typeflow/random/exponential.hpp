@@ -7,7 +7,7 @@
 
 #include "typeflow/ops/random/distributions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Exponential numbers with this rate and mean 1 / rate, drawn anew in each run:
 /// random_exponential<float, tf::batch>(g, "wait", 2). If the rate is a tensor, divide numbers of
@@ -35,4 +35,4 @@ constexpr Expr<T, Shape<D...>> random_exponential(
   return random_exponential<T, D...>(g, "", rate, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

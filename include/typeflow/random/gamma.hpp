@@ -18,7 +18,7 @@
 #include "typeflow/ops/elementwise/special_functions.hpp"
 #include "typeflow/ops/random/distributions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -187,4 +187,4 @@ constexpr auto random_beta(const A& a, const B& b, Label label = "",
                                       detail::labelled(cast_to(x, A::type.dtype), label).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

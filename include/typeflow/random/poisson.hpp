@@ -12,7 +12,7 @@
 #include "typeflow/ops/elementwise/special_functions.hpp"
 #include "typeflow/ops/random/distributions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -101,4 +101,4 @@ constexpr auto random_poisson(const R& rate, Label label = "",
   return detail::same_type(rate, detail::labelled(k, label).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

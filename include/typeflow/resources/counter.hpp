@@ -10,7 +10,7 @@
 
 #include "typeflow/resources/resource.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The object of a counter; variables.resource<tf::Counter>("steps") is one in a store.
 class Counter {
@@ -102,4 +102,4 @@ constexpr Effect set(const Resource<Counter>& counter, const N& n,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,8 +11,9 @@
 #include "typeflow/resources/counter.hpp"
 #include "typeflow/resources/mutex.hpp"
 #include "typeflow/resources/resource.hpp"
+#include "typeflow/resources/waiting.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The run of a kernel that holds something until the run ends.
 inline RunScope& run_of(const KernelCall& call) {
@@ -52,7 +53,8 @@ struct kernel_of<ops::MutexAcquire> {
   template <class A>
   static void run(const ops::MutexAcquire&, const Tensor*, const Tensor* out,
                   const KernelCall& call) {
-    resource_in<Mutex>(out[0]).acquire(run_of(call));
+    Mutex& mutex = resource_in<Mutex>(out[0]);
+    wait_for(call, mutex.waiters(), [&] { return mutex.try_acquire(run_of(call)); });
   }
 };
 template <>
@@ -64,4 +66,4 @@ struct kernel_of<ops::MutexRelease> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -4,7 +4,6 @@
 // Mutexes: critical sections of runs. TensorFlow's MutexAcquire and MutexRelease, and its
 // CriticalSection.
 
-#include <condition_variable>
 #include <mutex>
 #include <source_location>
 #include <string>
@@ -15,10 +14,11 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/run_scope.hpp"
+#include "typeflow/core/waiting.hpp"
 #include "typeflow/passes/effects.hpp"
 #include "typeflow/resources/resource.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The object of a mutex. Runs hold it, not threads: a run may acquire and release it in different
 /// threads.
@@ -28,16 +28,22 @@ class Mutex {
   static constexpr bool is_held_by_runs = true;
   explicit Mutex(std::string_view path) : path_(path) {}
 
-  /// Waits until no run holds it.
-  void acquire(RunScope& run) {
-    std::unique_lock lock(mutex_);
+  /// Takes it for a run; false if another run holds it.
+  bool try_acquire(RunScope& run) {
+    const std::lock_guard lock(mutex_);
     if (owner_ == &run)
       throw Error(title(), "to be free", "a second acquire by the run that holds it");
+    if (owner_ != nullptr) return false;
     run.hold(this, [](void* mutex, const RunScope& of) noexcept {
       static_cast<Mutex*>(mutex)->free(of);
     });
-    freed_.wait(lock, [this] { return owner_ == nullptr; });
     owner_ = &run;
+    return true;
+  }
+  /// The same, but waits until no run holds it, and blocks the thread until then. Throws RunStopped
+  /// if its own run is stopped.
+  void acquire(RunScope& run) {
+    wait_in_thread(waiters_, [&] { return try_acquire(run); }, &run.stop);
   }
   void release(RunScope& run) {
     {
@@ -51,6 +57,8 @@ class Mutex {
     run.let_go(this);
     free(run);
   }
+  /// Those who wait until it is free.
+  Waiters& waiters() { return waiters_; }
   bool is_held() const {
     const std::lock_guard lock(mutex_);
     return owner_ != nullptr;
@@ -64,12 +72,12 @@ class Mutex {
       if (owner_ != &run) return;
       owner_ = nullptr;
     }
-    freed_.notify_one();
+    waiters_.notify();
   }
 
   std::string path_;
   mutable std::mutex mutex_;
-  std::condition_variable freed_;
+  Waiters waiters_;
   const RunScope* owner_ = nullptr;
 };
 
@@ -78,6 +86,7 @@ namespace ops {
 /// Waits for a mutex and takes it. Input: the mutex; output: a token.
 struct MutexAcquire : resource_operation<Mutex> {
   static constexpr std::string_view name = "MutexAcquire";
+  static constexpr bool may_wait = true;
   static constexpr int flops = 0;
 };
 /// Gives a mutex back. Input: the mutex; output: a token.
@@ -183,9 +192,9 @@ class CriticalSection {
 };
 
 template <class T>
-inline constexpr bool is_tuple = false;
+inline constexpr bool is_tuple_of_tensors = false;
 template <TypedExpr... X>
-inline constexpr bool is_tuple<std::tuple<X...>> = true;
+inline constexpr bool is_tuple_of_tensors<std::tuple<X...>> = true;
 
 }  // namespace detail
 
@@ -202,7 +211,7 @@ constexpr auto critical_section(const Resource<Mutex>& mutex, const F& f,
                                 std::source_location at = std::source_location::current()) {
   using Given = std::remove_cvref_t<decltype(f())>;
   constexpr bool effect = std::is_convertible_v<Given, Effect>;
-  constexpr bool fits = effect || TypedExpr<Given> || detail::is_tuple<Given>;
+  constexpr bool fits = effect || TypedExpr<Given> || detail::is_tuple_of_tensors<Given>;
   static_assert(
       fits,
       "critical_section(mutex, f): f must return a tensor, a std::tuple of tensors, or an "
@@ -222,4 +231,4 @@ constexpr auto critical_section(const Resource<Mutex>& mutex, const F& f,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,8 +16,8 @@
 //   auto before = apply(AddToTally{}, tally, x);      // Expr, Effect or a std::tuple of Exprs
 //
 // A handle is a variable of the graph whose memory is the object. Operations are updates of it, so
-// all passes know their order: those on one resource keep the model's order, and those on two are
-// not ordered against each other.
+// all passes know their order: those on one resource keep the model's order (unless it
+// is_unordered), and those on two are not ordered against each other.
 
 #include <array>
 #include <cstddef>
@@ -34,12 +34,14 @@
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A class whose objects can be resources. Its objects are made from their path in the store, or
 /// without arguments. Simultaneous runs use an object at the same time. A lock, which a run holds
 /// while others wait, has `static constexpr bool is_held_by_runs = true`: operations on all locks
-/// keep the model's order, so that runs do not wait for each other in a circle.
+/// keep the model's order, so that runs do not wait for each other in a circle. Operations on a
+/// resource with `static constexpr bool is_unordered = true` have no order but that of run_after
+/// and after: they wait for each other, as an enqueue and a dequeue do (resources/waiting.hpp).
 template <class R>
 concept ResourceClass =
     requires { requires std::is_same_v<decltype(R::name), const std::string_view>; } &&
@@ -70,8 +72,16 @@ constexpr bool is_held() {
   }
 }
 template <class R>
+constexpr bool is_unordered() {
+  if constexpr (requires { R::is_unordered; }) {
+    return R::is_unordered;
+  } else {
+    return false;
+  }
+}
+template <class R>
 inline constexpr ResourceType resource_type{R::name, &make_resource<R>, &destroy_resource<R>,
-                                            is_held<R>()};
+                                            is_held<R>(), is_unordered<R>()};
 
 /// The type of the value that stands for a resource of this many bytes.
 constexpr Type type_of_resource(std::size_t size) {
@@ -166,9 +176,9 @@ constexpr Resource<R> resource(Graph& g, Label name,
 
 /// Base of operations on a resource of class R. Their first input is the handle; infer(op, handle,
 /// x...) gives the results' types, and without it the operation is an Effect. The kernel is a
-/// member: compute(op, R&, const simd::Tensor* x, const simd::Tensor* results, const KernelCall&),
-/// or a specialisation of simd::kernel_of, whose out[0] is the object and whose out[1] is the first
-/// result.
+/// member: compute(op, R&, const cpu_kernels::Tensor* x, const cpu_kernels::Tensor* results, const
+/// KernelCall&), or a specialisation of cpu_kernels::kernel_of, whose out[0] is the object and
+/// whose out[1] is the first result.
 template <class R>
 struct resource_operation : update {
   static constexpr bool host_only = true;
@@ -287,4 +297,4 @@ constexpr Effect run_after(const Effect& first, const Effect& effect) {
   return effect;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

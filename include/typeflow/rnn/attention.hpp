@@ -20,7 +20,7 @@
 #include "typeflow/ops/shape/fill.hpp"
 #include "typeflow/rnn/sequence.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of an attention.
 struct RecurrentAttentionOptions {
@@ -184,7 +184,7 @@ class LuongAttention : public detail::RecurrentAttention<LuongAttention<Query, M
                               g, "kernel", options.kernel, options.regularizer, at)
                               .any());
     }
-    if (options.scale) scale_ = variable<T>(g, "attention_g", ones, true, at).any();
+    if (options.scale) scale_ = variable<T>(g, "attention_g", ones(), true, at).any();
   }
 
   constexpr AnyExpr scores(const AnyExpr& query) const {
@@ -310,4 +310,4 @@ class AttentionCell {
   Variable<element, Shape<Cell::outputs + Attention::depth, size>> layer_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

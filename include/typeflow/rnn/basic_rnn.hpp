@@ -8,7 +8,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/rnn/cell.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of BasicRNN and GRU.
 struct RnnOptions {
@@ -77,4 +77,4 @@ class BasicRNN {
   Kernel weights_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

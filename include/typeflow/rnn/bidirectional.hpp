@@ -8,7 +8,7 @@
 
 #include "typeflow/rnn/sequence.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The results of both cells. Outputs keep the places of their inputs: the backward cell's last
 /// output is at position 0.
@@ -73,4 +73,4 @@ constexpr auto bidirectional_rnn(const Forward& forward, const Backward& backwar
       zero_state<samples>(x.graph(), backward), detail::AllSteps{}, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -27,7 +27,7 @@
 #include "typeflow/ops/shape/slice.hpp"
 #include "typeflow/rnn/state.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The result of a cell's step.
 template <TypedExpr Output, class State>
@@ -134,7 +134,7 @@ template <class Kernel>
 constexpr Kernel cell_kernel(Graph& g, const Label& name, const auto& options,
                              const std::source_location& at) {
   const Scope in(g, name);
-  return Kernel(g, options.kernel, zeros, options.regularizer, at);
+  return Kernel(g, options.kernel, zeros(), options.regularizer, at);
 }
 
 /// cell(x, state), with the user's line if the cell takes one.
@@ -155,4 +155,4 @@ constexpr AnyExpr gate(const AnyExpr& z, int i, Extent size) {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

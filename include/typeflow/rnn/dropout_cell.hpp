@@ -12,7 +12,7 @@
 #include "typeflow/nn/dropout.hpp"
 #include "typeflow/rnn/sequence.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Probabilities to keep an element, numbers or scalar expressions; 1: no dropout.
 struct DropoutCellOptions {
@@ -81,7 +81,7 @@ class DropoutCell {
   template <Extent N>
   static constexpr Mask<N> mask(Graph& g, const Scalar& keep, const std::source_location& at) {
     if (!drops(keep)) return {};
-    return drop(ones_tensor<element, 1, N>(g, at), keep, at);
+    return drop(ones<element, 1, N>(g, at), keep, at);
   }
   /// x with the mask, or with a new mask if there is none.
   template <TypedExpr X, TypedExpr M>
@@ -139,4 +139,4 @@ class DropoutCell {
   state<1> state_mask_{};
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

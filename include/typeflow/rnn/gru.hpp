@@ -10,7 +10,7 @@
 #include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/rnn/basic_rnn.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// TensorFlow's GRUCell:
 ///
@@ -35,8 +35,8 @@ class GRU {
   constexpr GRU(Graph& g, Label name, RnnOptions options = {},
                 std::source_location at = std::source_location::current())
       : activation_(options.activation),
-        gates_(make<2 * Units>(g, name, "gates", ones, options, at)),
-        candidate_(make<Units>(g, name, "candidate", zeros, options, at)) {}
+        gates_(make<2 * Units>(g, name, "gates", ones(), options, at)),
+        candidate_(make<Units>(g, name, "candidate", zeros(), options, at)) {}
 
   template <TypedExpr X, class S>
   constexpr auto operator()(const X& x, const S& h,
@@ -96,4 +96,4 @@ class GRU {
   Kernel<Units> candidate_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

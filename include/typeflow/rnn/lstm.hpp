@@ -10,7 +10,7 @@
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/rnn/cell.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of BasicLSTM.
 struct BasicLstmOptions {
@@ -210,4 +210,4 @@ class LSTM {
   Variable<T, Shape<Units, outputs>> projection_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -12,7 +12,7 @@
 
 #include "typeflow/rnn/sequence.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A stack of cells: each reads the outputs of the one before. tf::MultiRNN cells(a, b); the state
 /// is a std::tuple of their states. (TensorFlow's MultiRNNCell.)
@@ -135,4 +135,4 @@ class ResidualCell {
   Cell cell_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

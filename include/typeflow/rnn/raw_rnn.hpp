@@ -22,7 +22,7 @@
 #include "typeflow/ops/shape/fill.hpp"
 #include "typeflow/rnn/sequence.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The start of a raw_rnn: the result of TensorFlow's loop_fn at time 0.
 template <TypedExpr Finished, TypedExpr Input, class State, class LoopState = std::tuple<>>
@@ -170,4 +170,4 @@ constexpr auto raw_rnn(const Cell& cell, const Start& start, const F& f,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -24,7 +24,7 @@
 #include "typeflow/ops/shape/split.hpp"
 #include "typeflow/rnn/cell.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Order of a sequence's axes: (B,T,..) or (T,B,..).
 enum class SequenceLayout { batch_major, time_major };
@@ -292,4 +292,4 @@ constexpr auto static_rnn(const Cell& cell, const std::array<X, T>& x,
   return RnnResult{unstack<0>(result.outputs, at), result.state};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,7 +16,7 @@
 #include "typeflow/ops/shape/fill.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The state of an LSTM: its memory c and its last output h. (TensorFlow's LSTMStateTuple.)
 template <TypedExpr C, TypedExpr H = C>
@@ -172,4 +172,4 @@ constexpr Effect keep_state(const V& variables, const S& now) {
   return all;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

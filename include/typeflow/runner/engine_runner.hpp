@@ -11,7 +11,7 @@
 #include "typeflow/runner/tensors.hpp"
 #include "typeflow/runtime/engine.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 class EngineRunner {
  public:
@@ -33,7 +33,7 @@ class EngineRunner {
   Parts* parts_;  // owned
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/runner/engine_runner.ipp"

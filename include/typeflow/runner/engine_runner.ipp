@@ -22,7 +22,7 @@
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/engine.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// The texts and shapes that RunnerTensors refer to.
 class RunnerTensors {
@@ -78,7 +78,7 @@ class RunnerTensors {
     std::vector<std::int64_t> shape;
     const void* data;
   };
-  // A vector of RunnerTensors would share its code with other units' vectors (core/target.hpp).
+  // A vector of RunnerTensors would share its code with other units' vectors (core/isa.hpp).
   struct Delete {
     void operator()(const RunnerTensor* tensors) const { delete[] tensors; }
   };
@@ -175,13 +175,13 @@ class EngineRunner::Parts {
     Engine::Run run(engine_, fed);
 
     Owned<OwnedResults> results;
-    std::vector<FetchTarget> targets;
+    std::vector<FetchBuffer> buffers;
     for (std::size_t i = 0; i < count; ++i) {
       const Id name = output_names_[fetched[i]];
-      targets.push_back({name, fetch(i).has_memory ? checked_memory(run, name, fetch(i))
+      buffers.push_back({name, fetch(i).has_memory ? checked_memory(run, name, fetch(i))
                                                    : result(run, name, fetch(i), results)});
     }
-    run.execute(needs.list(), targets, needs.draws);
+    run.execute(needs.list(), buffers, needs.draws);
     if (results.get() != nullptr) results.get()->keep_strings();
     return results.release();
   }
@@ -359,4 +359,4 @@ TYPEFLOW_DEFINITION RunnerResultsInterface* EngineRunner::run(
   return parts_->run(feeds, fetches);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -3,7 +3,7 @@
 
 // Inputs and outputs of a Runner's run: tensors whose names, element types and shapes are known at
 // run time. Units that are built for different instruction sets exchange these types
-// (core/target.hpp), so they own nothing.
+// (core/isa.hpp), so they own nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/dtype_value.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct bfloat16;
 struct float16;
@@ -78,7 +78,7 @@ concept RunnerRange = !std::is_convertible_v<const R&, std::string_view> &&
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 namespace typeflow {
 

@@ -11,7 +11,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A tensor that owns its elements, in row-major order: a result of a run. It can be fed, too.
 ///
@@ -120,4 +120,4 @@ class Array {
   std::unique_ptr<T[]> elements_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

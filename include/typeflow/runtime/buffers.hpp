@@ -17,7 +17,7 @@
 #include "typeflow/runtime/run_arguments.hpp"
 #include "typeflow/runtime/variables.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -188,7 +188,7 @@ struct BufferBytes {
 /// tensor: computing in it would change what is still to be read.
 inline bool check_buffers(const ir::ProgramView& program,
                           const std::vector<OpenVariable>& variables, const SymbolSizes& sizes,
-                          std::span<const FedTensor> feeds, std::span<const FetchTarget> fetches) {
+                          std::span<const FedTensor> feeds, std::span<const FetchBuffer> fetches) {
   bool aside = false;
   for (std::size_t i = 0; i < fetches.size(); ++i) {
     const BufferBytes buffer{fetches[i].data, bytes_of(program, fetches[i].name, sizes)};
@@ -214,4 +214,4 @@ inline bool check_buffers(const ir::ProgramView& program,
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -22,16 +22,20 @@
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/elements.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
-/// Throws for a kernel that found its data wrong; names the step.
+/// Throws for a kernel that found its data wrong; names the step. `rethrow` is that of the kernel's
+/// error, whose class it keeps.
 [[noreturn]] TYPEFLOW_COLD inline void fail_step(const ir::ProgramView& program,
-                                                 const ir::Step& step, const std::string& what) {
+                                                 const ir::Step& step, const std::string& what,
+                                                 Error::Rethrow rethrow = nullptr) {
   Message where{};
   print_step(where, program, step);
-  throw Error(std::string(where.view()), what);
+  const std::string place(where.view());
+  if (rethrow != nullptr) rethrow(place, what);
+  throw Error(place, what);
 }
 
 /// Error if a step is pinned to a device that is not in the list.
@@ -110,45 +114,6 @@ TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, const Symb
 TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes) {
   return "no memory for the " + std::to_string(bytes) + " bytes of " +
          to_string(type.dtype, type.dims);
-}
-/// Throws because `bytes` for temporaries could not be allocated; names the step that writes the
-/// largest.
-[[noreturn]] TYPEFLOW_COLD inline void no_memory_for_temporaries(const ir::ProgramView& program,
-                                                                 std::int64_t bytes,
-                                                                 const SymbolSizes& sizes) {
-  std::int64_t largest = -1;
-  int powers = 0;  // of all symbols, once
-  for (const Type& type : program.types) {
-    for (int i = 0; i < max_symbols; ++i) {
-      if (power_of(i, count_of(type.dims).powers) != 0 && power_of(i, powers) == 0) {
-        powers += digit_of(i);
-      }
-    }
-  }
-  const ir::Slot* slot = nullptr;
-  for (const ir::Slot& s : program.slots) {
-    const Type& type = program.types[s.type];
-    const std::int64_t size =
-        checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
-    if (s.kind != ir::SlotKind::temporary || s.step == none || size <= largest) continue;
-    largest = size;
-    slot = &s;
-  }
-  Message where{};
-  print_step(where, program, program.steps[slot->step]);
-  throw Error(std::string(where.view()),
-              no_memory(program.types[slot->type], largest) + "; all temporaries" +
-                  (powers == 0 ? "" : " with " + text_of(sizes, powers)) + " take " +
-                  (bytes == too_many ? "more than 63 bits can count" : std::to_string(bytes)));
-}
-
-/// Throws because a run's tensors take more of a device's memory than its limit allows.
-[[noreturn]] TYPEFLOW_COLD inline void over_limit(Device device, std::int64_t bytes,
-                                                  std::int64_t limit) {
-  Message what{};
-  what << "the memory of " << device;
-  throw Error(std::string(what.view()), "at most " + std::to_string(limit) + " bytes of tensors",
-              bytes == too_many ? "more than 63 bits can count" : std::to_string(bytes));
 }
 
 // Values. `operands` points to the memory of a step's operands, which the host can read.
@@ -270,4 +235,4 @@ TYPEFLOW_COLD inline void check_outputs(const ir::ProgramView& program, const ir
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

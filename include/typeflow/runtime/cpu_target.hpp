@@ -10,12 +10,12 @@
 
 #include "typeflow/runtime/serial_target.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
-template <class Arch = simd::DefaultArch>
+template <class Arch = cpu_kernels::DefaultArch>
 using CpuTarget = SerialCpuTarget<Arch>;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #else
 
@@ -26,12 +26,12 @@ using CpuTarget = SerialCpuTarget<Arch>;
 #include "typeflow/runtime/target.hpp"
 #include "typeflow/runtime/threads.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The CPU, with kernels for one of xsimd's instruction sets. `Arch` must be contained in the
 /// instruction set that the file is compiled for. Each device has a thread that calls its kernels
 /// in order (the first one's is the caller's), and threads over which kernels spread their loops.
-template <class Arch = simd::DefaultArch>
+template <class Arch = cpu_kernels::DefaultArch>
 class CpuTarget {
  public:
   explicit CpuTarget(const TargetOptions& options = {}) : processors_(options) {}
@@ -40,7 +40,7 @@ class CpuTarget {
   static constexpr bool is_host = true;
 
   template <class Kernel, DeviceKind = DeviceKind::cpu>
-  static constexpr KernelEntry kernel = simd::entry<Kernel, Arch>;
+  static constexpr KernelEntry kernel = cpu_kernels::entry<Kernel, Arch>;
 
   std::span<const MachineDevice> devices() const { return processors_.devices(); }
 
@@ -48,6 +48,6 @@ class CpuTarget {
   Processors processors_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #endif

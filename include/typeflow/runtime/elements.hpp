@@ -9,7 +9,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/graph/op.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// Element `index` of an array in memory.
 Number load_number(DType type, const void* data, std::int64_t index);
@@ -20,7 +20,7 @@ void store_number(DType type, const Number& number, void* data, std::int64_t ind
 /// Sets an element to a number, converted to the element type as a cast does.
 void store_real(DType type, double number, void* data, std::int64_t index);
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/runtime/elements.ipp"

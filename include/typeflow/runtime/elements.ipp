@@ -7,7 +7,7 @@
 #include "typeflow/ops/operation.hpp"
 #include "typeflow/runtime/elements.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Number load_number(DType type, const void* data,
                                                      std::int64_t index) {
@@ -37,4 +37,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void store_real(DType type, double number, voi
   });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

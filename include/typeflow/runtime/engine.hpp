@@ -21,11 +21,15 @@
 #include "typeflow/runtime/target.hpp"
 #include "typeflow/runtime/variables.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
+
+class RunStop;
 
 namespace exec {
 struct Arena;
 struct Plan;
+struct StepPlacer;
+class Placer;
 }  // namespace exec
 
 /// Options that hold for all runs of an engine.
@@ -34,6 +38,9 @@ struct EngineOptions {
   bool initialize = true;
   bool check_finite = false;
   bool soft_placement = false;
+  const exec::Placer* placer = nullptr;         ///< moves steps when the engine is made; or null
+  const exec::StepPlacer* by_cost = nullptr;    ///< chooses devices of open steps; or null
+  bool whole_model = false;                     ///< the program has all of the model's names
   bool unused_variables = true;                 ///< also open variables that no step uses
   bool keep_all = false;                        ///< every temporary keeps its memory, for value()
   std::function<void(std::string_view)> print;  ///< takes the lines of tf::print
@@ -94,7 +101,11 @@ class Engine {
                       const std::int64_t* extents) const;
 
     /// Error if buffers of fetches overlap each other, or a variable of the program.
-    void execute(std::span<const Id> steps, std::span<const FetchTarget> fetches, bool draws);
+    void execute(std::span<const Id> steps, std::span<FetchBuffer> fetches, bool draws);
+
+    /// Ends the run early. For run_limits.hpp.
+    RunStop& stop() const;
+    const ir::ProgramView& program() const { return engine_.program(); }
 
     /// Throws because a result of a fetch could not be allocated.
     [[noreturn]] void no_memory_for(Id name) const;
@@ -142,7 +153,7 @@ void print_line(std::string_view line);
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/runtime/engine.ipp"

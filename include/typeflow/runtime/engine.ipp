@@ -5,10 +5,8 @@
 // checks the arguments; exec/ plans and runs.
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
@@ -21,69 +19,17 @@
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/layout.hpp"
 #include "typeflow/exec/machine.hpp"
+#include "typeflow/exec/placer.hpp"
 #include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/step_placer.hpp"
 #include "typeflow/exec/straight.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
 #include "typeflow/runtime/elements.hpp"
 #include "typeflow/runtime/engine.hpp"
+#include "typeflow/runtime/growing_list.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
-
-namespace detail {
-
-/// The plans of an engine, each for some steps. They are found without a lock.
-class PlanList {
- public:
-  PlanList() = default;
-  PlanList(const PlanList&) = delete;
-  PlanList& operator=(const PlanList&) = delete;
-  ~PlanList() {
-    const Entry* entry = first_.load();
-    while (entry != nullptr) delete std::exchange(entry, entry->next);
-  }
-
-  /// The plan for these steps; make() makes it.
-  template <class F>
-  const exec::Plan& get(std::span<const Id> steps, const F& make) {
-    const exec::Plan* known = find(steps);
-    if (known != nullptr) return *known;
-    const std::lock_guard lock(mutex_);
-    known = find(steps);
-    if (known != nullptr) return *known;
-    auto* const made = new Entry{{}, make(), first_.load()};
-    for (const Id step : steps) made->steps.push(step);
-    first_.store(made, std::memory_order_release);
-    return made->plan;
-  }
-
- private:
-  struct Entry {
-    bool is_for(std::span<const Id> others) const {
-      if (static_cast<int>(others.size()) != steps.size()) return false;
-      for (int i = 0; i < steps.size(); ++i) {
-        if (steps[i] != others[static_cast<std::size_t>(i)]) return false;
-      }
-      return true;
-    }
-    Pool<Id> steps;
-    exec::Plan plan;
-    const Entry* next;
-  };
-  const exec::Plan* find(std::span<const Id> steps) const {
-    const Entry* entry = first_.load(std::memory_order_acquire);
-    while (entry != nullptr &&
-           !std::equal(steps.begin(), steps.end(), entry->steps.begin(), entry->steps.end())) {
-      entry = entry->next;
-    }
-    return entry != nullptr ? &entry->plan : nullptr;
-  }
-
-  std::atomic<const Entry*> first_{nullptr};  // the newest
-  std::mutex mutex_;                          // guards making entries
-};
-
-}  // namespace detail
+namespace typeflow::inline TYPEFLOW_ISA {
 
 class Engine::Parts {
   using Arena = exec::Arena;
@@ -99,14 +45,24 @@ class Engine::Parts {
         states_(states),
         draws_(writable != nullptr ? *writable : states),
         options_(options),
-        execution_{program_,     target_.kernels,      target_.devices,
-                   options.seed, options.check_finite, options_.print},
+        execution_{program_,      target_.kernels,      target_.devices,
+                   options.seed,  options.check_finite, options.check_finite,
+                   options_.print},
         launcher_(execution_),
         binder_(program_, target_.kernels, target_.devices, variables_, options.keep_all) {
-    execution_.general = target.general;
+    if (options_.placer != nullptr) {
+      placed_ =
+          options_.placer->place({program_, target_.devices, target_.general,
+                                  options_.soft_placement, options_.whole_model, options_.print});
+    }
+    if (options_.by_cost != nullptr) target_.general = options_.by_cost->general;
+    execution_.general = target_.general;
+    for (const ir::KernelSummary& kernel : program_.kernels) execution_.looks |= kernel.prints;
+    execution_.counters = &binder_.counters(0);
     if (!options_.soft_placement) {
       for (const ir::Step& step : program_.steps) {
-        detail::check_device(program_, step, target_.devices);
+        // What the model leaves open runs elsewhere if the device is missing.
+        if (!step.device.is_open) detail::check_device(program_, step, target_.devices);
       }
     }
     variables_.reserve(static_cast<std::size_t>(program_.variables.size));
@@ -148,7 +104,17 @@ class Engine::Parts {
 
   /// The plan of a run of these steps.
   const exec::Plan& plan_of(std::span<const Id> steps) {
-    return plans_.get(steps, [&] { return make_plan(steps); });
+    const auto is_for = [&](const PlanOf& known) {
+      return std::equal(steps.begin(), steps.end(), known.steps.begin(), known.steps.end());
+    };
+    return plans_
+        .get(is_for,
+             [&] {
+               PlanOf made{{}, make_plan(steps)};
+               for (const Id step : steps) made.steps.push(step);
+               return made;
+             })
+        .plan;
   }
   std::span<const MachineDevice> devices() const { return target_.devices; }
   void trace(void (*take)(void*, int, Id), void* context) {
@@ -156,15 +122,22 @@ class Engine::Parts {
     execution_.trace_context = context;
   }
   TYPEFLOW_COLD std::vector<DeviceStatistics> statistics() const {
-    const Arena* const arena = arenas_.last();
-    const exec::Binding* const last = arena == nullptr ? nullptr : arena->last;
     std::vector<DeviceStatistics> out;
     for (std::size_t d = 0; d < target_.devices.size(); ++d) {
       const exec::DeviceCounters& counters = binder_.counters(d);
       out.push_back({target_.devices[d].device, target_.devices[d].memory_limit,
-                     counters.reserved.load(), last == nullptr ? 0 : last->layout.bytes[d],
-                     last == nullptr ? 0 : last->layout.at_once[d], counters.allocations.load()});
+                     counters.reserved.load(), counters.peak.load(), 0, 0, 0,
+                     counters.allocations.load(), counters.sent.load()});
     }
+    arenas_.each([&](const Arena& arena, bool is_last) {
+      for (std::size_t d = 0; d < out.size(); ++d) {
+        const exec::ArenaFigures& figures = arena.figures[d];
+        if (figures.runs.load()) out[d].live += figures.planned.load();
+        if (!is_last) continue;
+        out[d].planned = figures.planned.load();
+        out[d].lower_bound = figures.at_once.load();
+      }
+    });
     return out;
   }
 
@@ -186,12 +159,10 @@ class Engine::Parts {
     const int place = plan.home[slot] != none ? plan.home[slot] : plan.external[slot];
     if (place == none) throw refuse("the last run did not compute it");
     const int device = plan.places[place].device;
-    const exec::StreamState& stream =
-        binding.streams[device == exec::the_host ? 0 : stream_of(plan, device)];
     HostTensor out = host_tensor(type.dtype, resolve(type.dims, arena->sizes));
     const std::int64_t bytes = arena->slot_bytes[slot];
     const AlignedBytes copy(bytes);
-    copy_out(device, copy.data(), stream.at[place], bytes);
+    copy_out(device, copy.data(), binding.at[stream_of(plan, place)][place], bytes);
     for (std::int64_t i = 0; i < out.size(); ++i) {
       out[i] = ir::load_number(type.dtype, copy.data(), i);
     }
@@ -211,14 +182,21 @@ class Engine::Parts {
   }
   void end(Arena* arena) {
     arena->run.close();
-    for (std::size_t d = 0; d < target_.devices.size(); ++d) arena->characters[d].clear();
+    arena->run.stop.reset();
+    for (std::size_t d = 0; d < target_.devices.size(); ++d) {
+      arena->characters[d].clear();
+      arena->figures[d].end();
+    }
     arenas_.release(arena);
   }
 
   void execute(Arena& arena, const SymbolSizes& sizes, std::span<const FedTensor> feeds,
-               std::span<const Id> steps, std::span<const FetchTarget> fetches, bool draws) {
+               std::span<const Id> steps, std::span<FetchBuffer> fetches, bool draws) {
     Binding& binding = binder_.prepare(arena, plan_of(steps));
     arena.last = &binding;
+    for (std::size_t d = 0; d < target_.devices.size(); ++d) {
+      arena.figures[d].begin(binding.layout.bytes[d], binding.layout.at_once[d]);
+    }
     binder_.place_feeds(binding, feeds);
     const bool aside = detail::check_buffers(program_, variables_, sizes, feeds, fetches);
     const std::uint64_t draw = draws ? draws_.next_draw() : std::uint64_t{0};
@@ -230,6 +208,11 @@ class Engine::Parts {
   }
 
  private:
+  struct PlanOf {
+    Pool<Id> steps;
+    exec::Plan plan;
+  };
+
   std::vector<Id> all_steps() const {
     std::vector<Id> steps(static_cast<std::size_t>(main_steps(program_)));
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<Id>(i);
@@ -237,19 +220,26 @@ class Engine::Parts {
   }
 
   TYPEFLOW_COLD exec::Plan make_plan(std::span<const Id> steps) {
-    const MachineDevice& first = target_.devices[0];
-    if (target_.general == nullptr ||
-        (!exec::is_general(program_) && first.device == cpu(0) && first.memory->is_host())) {
-      return exec::plan_straight(program_, 0, steps);
+    // Straight programs run on /cpu:0; with soft placement, if it is lacking, on the last device.
+    int device = 0;
+    const int last = static_cast<int>(target_.devices.size()) - 1;
+    while (device < last && !(execution_.device(device).device == cpu(0))) ++device;
+    const bool straight =
+        !exec::is_general(program_) && execution_.device(device).memory->is_host();
+    const exec::StepPlacer* const placer = last > 0 ? options_.by_cost : nullptr;
+    if (target_.general == nullptr || (straight && placer == nullptr)) {
+      return exec::plan_straight(program_, device, steps);
     }
-    exec::Plan plan = target_.general->plan(program_, target_.devices, steps);
-    if (plan.used_streams > 1 && workers_ == nullptr) {
+    exec::Plan plan = placer != nullptr
+                          ? placer->make_plan(*placer, program_, target_.devices, steps)
+                          : target_.general->plan(program_, target_.devices, steps);
+    if (plan.used_devices > 1 && workers_ == nullptr) {
       workers_ = target_.general->start(static_cast<int>(target_.devices.size()));
     }
     return plan;
   }
-  static int stream_of(const exec::Plan& plan, int device) {
-    return plan.streams.empty() ? 0 : device;
+  static int stream_of(const exec::Plan& plan, int place) {
+    return std::max(plan.places[place].stream, 0);
   }
   TYPEFLOW_COLD bool is_host(int device) const {
     return device == exec::the_host || execution_.device(device).memory->is_host();
@@ -265,7 +255,8 @@ class Engine::Parts {
   }
 
   /// The slot of a tensor: by name, or by scope and operation; none if there is none.
-  Id find_slot(std::string_view name) const {
+  Id find_slot(std::string_view text) const {
+    const std::string_view name = plain_name(text);
     const Id id = find_name(program_, name);
     if (id != none && program_.names[id].slot != none) return program_.names[id].slot;
     for (const ir::Step& step : program_.steps) {
@@ -280,33 +271,27 @@ class Engine::Parts {
 
   /// A run with temporary buffers, because a caller's buffer overlaps a feed.
   TYPEFLOW_COLD void execute_aside(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
-                                   std::span<const FetchTarget> fetches, std::uint64_t draw) {
-    std::vector<FetchTarget> targets(fetches.begin(), fetches.end());
+                                   std::span<FetchBuffer> fetches, std::uint64_t draw) {
+    std::vector<FetchBuffer> buffers(fetches.begin(), fetches.end());
     std::vector<AlignedBytes> results;
-    for (FetchTarget& target : targets) {
-      const std::int64_t bytes = detail::bytes_of(program_, target.name, arena.sizes);
+    for (FetchBuffer& buffer : buffers) {
+      const std::int64_t bytes = detail::bytes_of(program_, buffer.name, arena.sizes);
       try {
-        target.data = results.emplace_back(bytes).data();
+        buffer.data = results.emplace_back(bytes).data();
       } catch (const std::bad_alloc&) {
         Message name{};
-        print_name(name, program_, target.name);
+        print_name(name, program_, buffer.name);
         throw Error("into \"" + std::string(name.view()) + "\"",
-                    detail::no_memory(program_.types[program_.names[target.name].type], bytes));
+                    detail::no_memory(program_.types[program_.names[buffer.name].type], bytes));
       }
     }
-    execute(arena, binding, feeds, targets, draw);
+    execute(arena, binding, feeds, buffers, draw);
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      copy_out(exec::the_host, fetches[i].data, targets[i].data,
+      copy_out(exec::the_host, fetches[i].data, buffers[i].data,
                detail::bytes_of(program_, fetches[i].name, arena.sizes));
     }
   }
 
-  /// The place of a fetched tensor that steps compute; none for a fed one, a constant or a
-  /// variable.
-  int computed(const exec::Plan& plan, const FetchTarget& fetch) const {
-    const Id slot = program_.names[fetch.name].slot;
-    return program_.slots[slot].kind == ir::SlotKind::temporary ? plan.home[slot] : none;
-  }
   /// Where a fetched tensor is that no step computes.
   const void* given(const Arena& arena, std::span<const FedTensor> feeds, Id slot) const {
     const void* found = binder_.outside(arena, slot);
@@ -319,33 +304,34 @@ class Engine::Parts {
   }
 
   void execute(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
-               std::span<const FetchTarget> fetches, std::uint64_t draw) {
+               std::span<FetchBuffer> fetches, std::uint64_t draw) {
     const exec::Plan& plan = *binding.plan;
     // A fetched temporary is computed in the caller's buffer, if its device can write there.
-    // Fetched tensors that are given are copied before the first step.
     struct Redirected {
-      const Parts& parts;
+      const exec::Binder& binder;
       Binding& binding;
-      std::span<const FetchTarget> fetches;
+      std::span<const FetchBuffer> fetches;
       ~Redirected() {
-        for (const FetchTarget& f : fetches) {
-          const int place = parts.computed(*binding.plan, f);
-          if (place != none) parts.binder_.each_stream(binding, place, binding.own[place]);
+        for (const FetchBuffer& f : fetches) {
+          if (f.place != none) binder.each_stream(binding, f.place, binding.own[f.place]);
         }
       }
     };
-    const Redirected restore{*this, binding, fetches};
-    const auto address = [&](int place) {
-      return binding.streams[stream_of(plan, plan.places[place].device)].at[place];
-    };
-    for (const FetchTarget& f : fetches) {
-      const int place = computed(plan, f);
-      if (place == none) {
-        copy_out(exec::the_host, f.data, given(arena, feeds, program_.names[f.name].slot),
+    const Redirected restore{binder_, binding, fetches};
+    // Steps write a temporary in its stream.
+    const auto address = [&](int p) { return binding.at[plan.places[p].stream][p]; };
+    for (FetchBuffer& f : fetches) {
+      const Id slot = program_.names[f.name].slot;
+      if (program_.slots[slot].kind == ir::SlotKind::temporary) f.place = plan.home[slot];
+      if (f.place == none) {  // fed, a constant or a variable
+        copy_out(exec::the_host, f.data, given(arena, feeds, slot),
                  detail::bytes_of(program_, f.name, arena.sizes));
-      } else if (address(place) == binding.own[place] && !options_.keep_all &&
-                 (plan.streams.empty() || is_host(plan.places[place].device))) {
-        binder_.each_stream(binding, place, f.data);
+        continue;
+      }
+      if (address(f.place) == binding.own[f.place] && !options_.keep_all &&
+          (plan.streams.empty() || is_host(plan.places[f.place].device))) {
+        binder_.each_stream(binding, f.place, f.data);
+        f.is_direct = true;
       }
     }
     if (plan.streams.empty()) {
@@ -353,10 +339,9 @@ class Engine::Parts {
     } else {
       target_.general->run(execution_, arena, binding, draw, workers_);
     }
-    for (const FetchTarget& f : fetches) {  // on other devices, or fetched again
-      const int place = computed(plan, f);
-      if (place == none || address(place) == f.data) continue;
-      copy_out(plan.places[place].device, f.data, address(place),
+    for (const FetchBuffer& f : fetches) {  // on other devices, or fetched again
+      if (f.place == none || f.is_direct) continue;
+      copy_out(plan.places[f.place].device, f.data, address(f.place),
                detail::bytes_of(program_, f.name, arena.sizes));
     }
   }
@@ -367,13 +352,14 @@ class Engine::Parts {
       ~Finished() { exec::finish(stream); }
     };
     {
-      const Finished at_end{execution_.device(0).stream};
+      const Finished at_end{execution_.device(binding.plan->main_device).stream};
       exec::run_straight(launcher_, arena, binding, draw, failure);
     }
     if (failure.what != 0) launcher_.fail(arena, failure);
   }
 
   ir::ProgramView program_;
+  std::unique_ptr<exec::Placed> placed_;  // null if the program is as it was compiled
   TargetView target_;
   Variables& states_;
   Variables& draws_;  // the store with the counter of random draws
@@ -382,7 +368,7 @@ class Engine::Parts {
   exec::Launcher launcher_;
   std::vector<detail::OpenVariable> variables_;
   exec::Binder binder_;
-  detail::PlanList plans_;
+  detail::GrowingList<PlanOf> plans_;
   exec::ArenaPool arenas_;
   exec::Workers* workers_ = nullptr;  // made under the lock of plans_
 };
@@ -435,9 +421,11 @@ TYPEFLOW_DEFINITION void Engine::Run::check_buffer(std::string_view name, const 
 }
 
 TYPEFLOW_DEFINITION void Engine::Run::execute(std::span<const Id> steps,
-                                              std::span<const FetchTarget> fetches, bool draws) {
+                                              std::span<FetchBuffer> fetches, bool draws) {
   engine_.parts_->execute(*arena_, sizes_, feeds_, steps, fetches, draws);
 }
+
+TYPEFLOW_COLD TYPEFLOW_DEFINITION RunStop& Engine::Run::stop() const { return arena_->run.stop; }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void Engine::Run::no_memory_for(Id name) const {
   const ir::ProgramView& program = engine_.program();
@@ -451,26 +439,11 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void Engine::Run::no_memory_for(Id name) const
 namespace detail {
 
 struct OtherEngines::List {
-  struct Entry {
+  struct EngineOf {
     const ir::ProgramView* program;
     std::unique_ptr<Engine> engine;
-    const Entry* next;
   };
-  List() = default;
-  List(const List&) = delete;
-  List& operator=(const List&) = delete;
-  ~List() {
-    const Entry* entry = first.load();
-    while (entry != nullptr) delete std::exchange(entry, entry->next);
-  }
-
-  static Engine* find(const Entry* entry, const ir::ProgramView* program) {
-    while (entry != nullptr && entry->program != program) entry = entry->next;
-    return entry != nullptr ? entry->engine.get() : nullptr;
-  }
-
-  std::atomic<const Entry*> first{nullptr};  // the newest
-  std::mutex mutex;                          // guards making entries
+  GrowingList<EngineOf> engines;
 };
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION OtherEngines::OtherEngines() : list_(new List) {}
@@ -478,15 +451,11 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION OtherEngines::~OtherEngines() { delete list_; 
 
 TYPEFLOW_DEFINITION Engine& OtherEngines::get(const ir::ProgramView& program, Make make,
                                               void* session) {
-  if (Engine* const known = List::find(list_->first.load(std::memory_order_acquire), &program)) {
-    return *known;
-  }
-  const std::lock_guard lock(list_->mutex);
-  const List::Entry* const first = list_->first.load(std::memory_order_relaxed);
-  if (Engine* const known = List::find(first, &program)) return *known;
-  const auto* const made = new List::Entry{&program, make(session), first};
-  list_->first.store(made, std::memory_order_release);
-  return *made->engine;
+  using EngineOf = List::EngineOf;
+  return *list_->engines
+              .get([&](const EngineOf& known) { return known.program == &program; },
+                   [&] { return EngineOf{&program, make(session)}; })
+              .engine;
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION TargetOptions target_options(int threads,
@@ -515,4 +484,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void print_line(std::string_view line) {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -21,9 +21,12 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/core/text.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
+
+/// What an argument of a run is: a feed, a buffer for a result, or a limit (run_limits.hpp).
+enum class ArgumentKind { feed, into, limit };
 
 /// An object of any type on the heap.
 using AnyOwned = std::unique_ptr<void, void (*)(void*)>;
@@ -42,7 +45,7 @@ AnyOwned on_heap(X&& x) {
 /// unchanged until the run ends.
 template <Text N, Element T>
 struct Feed {
-  static constexpr bool is_feed = true;
+  static constexpr detail::ArgumentKind argument = detail::ArgumentKind::feed;
   using name = NameOf<N>;
   using element = T;
 
@@ -60,7 +63,7 @@ struct Feed {
 /// A buffer for a result: into<"name">(...).
 template <Text N, Element T>
 struct Into {
-  static constexpr bool is_feed = false;
+  static constexpr detail::ArgumentKind argument = detail::ArgumentKind::into;
   using name = NameOf<N>;
   using element = T;
   T* data;
@@ -305,4 +308,4 @@ Into<N, T> into(T& value) {
   return {&value, 1, -1, {}};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

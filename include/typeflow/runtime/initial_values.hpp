@@ -14,7 +14,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// Standard normal number `index` of a sequence, by the method of Box and Muller. `attempt` counts
 /// redraws.
@@ -122,4 +122,4 @@ TYPEFLOW_COLD inline std::vector<double> orthogonal_matrix(const Dims& dims, std
   return matrix;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

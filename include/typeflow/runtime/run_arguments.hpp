@@ -8,7 +8,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/graph/records.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A fed tensor. It counts even if no step of the program reads it, because it may give the batch.
 struct FedTensor {
@@ -22,9 +22,12 @@ struct FedTensor {
 };
 
 /// The buffer for a result of a run.
-struct FetchTarget {
+struct FetchBuffer {
   Id name;  ///< in ProgramView::names
   void* data;
+  // Of the engine, in a run:
+  int place = -1;          ///< in the plan; -1 if no step computes it
+  bool is_direct = false;  ///< steps write the buffer itself
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -15,7 +15,7 @@
 #include "typeflow/lower/selection.hpp"
 #include "typeflow/runtime/feed.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Carries a sentence, in pieces, into a compiler's message. clang prints the condition of a
 /// static_assert, g++ what it instantiates: so the former asserts where `ok` is used, the latter
@@ -90,10 +90,39 @@ constexpr Message name_text(const ir::ProgramView& program, Id name) {
   return out;
 }
 
+/// "no tensor 'parts:7'; 'parts' has 4 results: parts:0 to parts:3", if the name is one of a result
+/// that does not exist. Otherwise empty.
+constexpr Message unknown_result(const ir::ProgramView& program, const char* what,
+                                 std::string_view name) {
+  Message out{};
+  const std::size_t colon = name.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == name.size()) return out;
+  for (const char c : name.substr(colon + 1)) {
+    if (c < '0' || c > '9') return out;
+  }
+  const std::string_view operation = name.substr(0, colon);
+  const Id first = find_name(program, operation);
+  if (first == none) return out;
+  const std::uint64_t path = program.names[first].name.hash;
+  int count = 1;
+  const auto is_there = [&](std::uint64_t wanted) {
+    for (const ir::ProgramName& known : program.names) {
+      if (known.name.hash == wanted) return true;
+    }
+    return false;
+  };
+  while (is_there(hash_suffix(count, path, ':'))) ++count;
+  out << what << " '" << name << "'; '" << operation << "' has ";
+  if (count == 1) return out << "one result: " << operation << ":0";
+  return out << count << " results: " << operation << ":0 to " << operation << ':' << count - 1;
+}
+
 /// "no tensor 'los'; did you mean 'loss'? The model has: x y logits loss". Where no name is near:
 /// "no tensor 'y'; .named("y") gives a tensor this name. The model has: x loss"
 constexpr Message unknown_name(const ir::ProgramView& program, const char* what,
                                std::string_view name) {
+  const Message result = unknown_result(program, what, name);
+  if (!result.empty()) return result;
   Id nearest = none;
   int best = 1000;
   for (Id i = 0; i < program.names.size; ++i) {
@@ -128,11 +157,7 @@ template <class... A>
 struct Arguments {};
 
 template <class A>
-concept RunArgument = requires {
-  typename A::name;
-  typename A::element;
-  A::is_feed;
-};
+concept RunArgument = requires { A::argument; };
 
 template <class A, class B>
 struct Concat;
@@ -141,31 +166,30 @@ struct Concat<ir::Names<A...>, ir::Names<B...>> {
   using type = ir::Names<A..., B...>;
 };
 
-template <bool Feeds, class... A>
+template <ArgumentKind Kind, class... A>
 struct NamesOf {
   using type = ir::Names<>;
 };
-template <bool Feeds, class First, class... Rest>
-struct NamesOf<Feeds, First, Rest...> {
+template <ArgumentKind Kind, class First, class... Rest>
+struct NamesOf<Kind, First, Rest...> {
   template <class T>
   static constexpr auto own() {
-    if constexpr (T::is_feed == Feeds) {
+    if constexpr (T::argument == Kind) {
       return ir::Names<typename T::name>{};
     } else {
       return ir::Names<>{};
     }
   }
-  using type =
-      typename Concat<decltype(own<First>()), typename NamesOf<Feeds, Rest...>::type>::type;
+  using type = typename Concat<decltype(own<First>()), typename NamesOf<Kind, Rest...>::type>::type;
 };
 
 template <class Named, class... A>
 struct FetchNames {
-  using type = typename Concat<Named, typename NamesOf<false, A...>::type>::type;
+  using type = typename Concat<Named, typename NamesOf<ArgumentKind::into, A...>::type>::type;
 };
 template <class... A>
 struct FeedNames {
-  using type = typename NamesOf<true, A...>::type;
+  using type = typename NamesOf<ArgumentKind::feed, A...>::type;
 };
 
 /// The number of a name in a program; none if it has no such name. Each name is looked up only
@@ -188,7 +212,7 @@ constexpr Message check_fetch() {
 template <class P, class A>
 constexpr Message check_argument() {
   const ir::ProgramView& program = P::view;
-  constexpr bool feeds = A::is_feed;
+  constexpr bool feeds = A::argument == ArgumentKind::feed;
   const std::string_view text = A::name::view();
   constexpr Id name = name_id<P, typename A::name>;
   if (name == none) return unknown_name(program, feeds ? "feed: no tensor" : "no tensor", text);
@@ -220,7 +244,10 @@ struct RunError<P, ir::Names<N...>, Arguments<A...>> {
   static constexpr Message message = [] {
     Message out{};
     ((out.empty() ? void(out = check_fetch<P, N>()) : void()), ...);
-    ((out.empty() ? void(out = check_argument<P, A>()) : void()), ...);
+    [[maybe_unused]] const auto check = [&]<class T>(const T*) {
+      if constexpr (T::argument != ArgumentKind::limit) out = check_argument<P, T>();
+    };
+    ((out.empty() ? check(static_cast<const A*>(nullptr)) : void()), ...);
     return out;
   }();
 };
@@ -396,4 +423,4 @@ constexpr auto tensor_names() {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,11 +9,11 @@
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/runtime/target.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The CPU, with the calling thread only, whatever SessionOptions::threads says; with several
 /// devices, a thread for each. Results have the same bits as CpuTarget's.
-template <class Arch = simd::DefaultArch>
+template <class Arch = cpu_kernels::DefaultArch>
 class SerialCpuTarget {
  public:
   explicit SerialCpuTarget(const TargetOptions& options = {}) {
@@ -21,14 +21,14 @@ class SerialCpuTarget {
     for (int i = 0; i < count_; ++i) {
       const DeviceOptions device =
           options.devices.size() > 0 ? options.devices[i] : DeviceOptions{};
-      devices_[i] = {cpu(i), &host_memory, nullptr, device.memory_limit};
+      devices_[i] = processor_device(i, device, nullptr);
     }
   }
 
   static constexpr bool is_host = true;
 
   template <class Kernel, DeviceKind = DeviceKind::cpu>
-  static constexpr KernelEntry kernel = simd::entry<Kernel, Arch>;
+  static constexpr KernelEntry kernel = cpu_kernels::entry<Kernel, Arch>;
 
   std::span<const MachineDevice> devices() const {
     return {devices_, static_cast<std::size_t>(count_)};
@@ -39,4 +39,4 @@ class SerialCpuTarget {
   int count_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

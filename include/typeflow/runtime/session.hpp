@@ -25,7 +25,7 @@
 #include "typeflow/runtime/select.hpp"
 #include "typeflow/runtime/target.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Options of a session.
 struct SessionOptions {
@@ -42,6 +42,12 @@ struct SessionOptions {
   bool check_finite = false;
   /// Run operations on other devices, if the target lacks those that the model places them on.
   bool soft_placement = false;
+  /// Moves operations when the session opens: a tf::Placement (devices.hpp), which must outlive the
+  /// session. Null: they run where the model places them.
+  const exec::Placer* placement = nullptr;
+  /// Chooses devices for the operations that model and placement leave open: a tf::ByCost
+  /// (devices.hpp), which must outlive the session. Null: those of the model's rules.
+  const exec::StepPlacer* by_cost = nullptr;
   /// Receives the lines of tf::print; stderr by default.
   std::function<void(std::string_view)> print = detail::print_line;
 };
@@ -100,8 +106,9 @@ auto no_results() {
 template <auto Model, Mode M = training, TargetType Target = CpuTarget<>>
 class Session {
   static constexpr bool is_read_only = has(M, read_only);
-  static constexpr Mode traced = without(M, read_only);  // one program for both kinds of store
-  using Store = std::conditional_t<is_read_only, const Variables, Variables>;
+  // One program for both kinds of store.
+  static constexpr Mode traced = without(M, read_only) | detail::placing<Target>;
+  using VariableStore = std::conditional_t<is_read_only, const Variables, Variables>;
   using Sound = ir::ModelCheck<Model, traced>;
   using Main = std::conditional_t<Sound::ok, ir::Lowering<Model, traced>,
                                   ir::Lowering<ir::no_model, traced>>;
@@ -112,7 +119,7 @@ class Session {
   ///
   /// A read_only session makes no variable: a missing one is an Error. It numbers its random draws
   /// itself.
-  explicit Session(Store& variables, const SessionOptions& options = {},
+  explicit Session(VariableStore& variables, const SessionOptions& options = {},
                    std::source_location at = std::source_location::current())
       : variables_(variables),
         options_(options),
@@ -130,9 +137,10 @@ class Session {
     main_ = make_engine<Main>();
   }
 
-  /// Computes the fetched names and no more. Arguments are feed<"name">(...), and
-  /// into<"name">(buffer) for results that go to the caller's memory. Returns the value of one
-  /// tensor (a number or an Array), a tuple of several, or nothing for effects.
+  /// Computes the fetched names and no more. Arguments are feed<"name">(...), into<"name">(buffer)
+  /// for results that go to the caller's memory, and limits such as within(10ms), which need
+  /// <typeflow/run_limits.hpp>. Returns the value of one tensor (a number or an Array), a tuple of
+  /// several, or nothing for effects.
   ///
   /// In a read_only session, a run that assigns a variable does not compile.
   ///
@@ -198,16 +206,24 @@ class Session {
     using Fit = detail::RunError<Main, Fetches, detail::Arguments<>>;
     static_assert(detail::because_of<Fit>::ok, "this run does not fit the model");
     using Chosen = detail::Selected<Main, Fetches>;
-    return f(Main::view, main_->devices(), main_->plan(Chosen::steps));
+    return f(main_->program(), main_->devices(), main_->plan(Chosen::steps));
+  }
+
+  /// f(program, devices, steps): what a run of these names has to do, before it is planned.
+  template <Text... N, class F>
+  auto with_steps(const F& f) const {
+    using Chosen = detail::Selected<Main, ir::Names<NameOf<N>...>>;
+    return f(main_->program(), main_->devices(), Chosen::steps);
   }
 
   /// f(program, devices).
   template <class F>
   auto with_devices(const F& f) const {
-    return f(Main::view, main_->devices());
+    return f(main_->program(), main_->devices());
   }
 
-  Store& variables() const { return variables_; }
+  const SessionOptions& options() const { return options_; }
+  VariableStore& variables() const { return variables_; }
   /// The session's states, by their names in the model. Do not change them during a run.
   Variables& states() { return states_; }
   Target& target() { return target_; }
@@ -224,6 +240,9 @@ class Session {
     options.initialize = options_.initialize;
     options.check_finite = options_.check_finite;
     options.soft_placement = options_.soft_placement;
+    options.placer = options_.placement;
+    options.by_cost = options_.by_cost;
+    options.whole_model = std::is_same_v<P, Main>;
     options.keep_all = has(M, debug);
     options.print = options_.print;
     return std::make_unique<Engine>(P::view, detail::view_of<P>(target_), variables_, states_,
@@ -249,7 +268,7 @@ class Session {
     (add_feed<P>(arguments, feeds, feed_count), ...);
     Engine::Run run(engine<P>(), {feeds.data(), feed_count});
 
-    std::array<FetchTarget, sizeof...(A) + sizeof...(N) + 1> fetches;
+    std::array<FetchBuffer, sizeof...(A) + sizeof...(N) + 1> fetches;
     std::size_t fetch_count = 0;
     auto results = std::tuple_cat(make_result<P, N>(run)...);
     constexpr std::size_t result_count = std::tuple_size_v<decltype(results)>;
@@ -262,7 +281,14 @@ class Session {
           results);
     }
     (add_into<P>(arguments, run, fetches, fetch_count), ...);
-    run.execute(Chosen::steps, {fetches.data(), fetch_count}, Chosen::draws);
+    const auto execute = [&] {
+      run.execute(Chosen::steps, {fetches.data(), fetch_count}, Chosen::draws);
+    };
+    if constexpr (((A::argument == detail::ArgumentKind::limit) || ...)) {
+      execute_within(run, execute, arguments...);  // run_limits.hpp
+    } else {
+      execute();
+    }
     (finish(arguments), ...);
     if constexpr (result_count == 1) {
       return detail::kept(std::get<0>(results));
@@ -274,7 +300,7 @@ class Session {
 
   template <class P, class A>
   static void add_feed(const A& feed, auto& feeds, std::size_t& count) {
-    if constexpr (A::is_feed) {
+    if constexpr (A::argument == detail::ArgumentKind::feed) {
       constexpr Id name = detail::name_id<P, typename A::name>;
       constexpr Id placeholder = placeholder_of(P::view, name);
       feeds[count++] = {name,       placeholder, feed.data(),        dtype_of<typename A::element>,
@@ -284,7 +310,7 @@ class Session {
 
   template <class P, class A>
   static void add_into(const A& into, const Engine::Run& run, auto& fetches, std::size_t& count) {
-    if constexpr (!A::is_feed) {
+    if constexpr (A::argument == detail::ArgumentKind::into) {
       constexpr Id name = detail::name_id<P, typename A::name>;
       const Type& type = P::view.types[P::view.names[name].type];
       run.check_buffer(A::name::view(), type, into.count, into.rank, into.extents.data());
@@ -330,7 +356,7 @@ class Session {
     }
   }
 
-  Store& variables_;
+  VariableStore& variables_;
   SessionOptions options_;
   Variables states_;
   Target target_;
@@ -344,4 +370,4 @@ auto run(S& session, const A&... arguments) {
   return session.template run<N...>(arguments...);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -13,10 +13,11 @@
 #include "typeflow/core/device.hpp"
 #include "typeflow/exec/general.hpp"
 #include "typeflow/exec/machine.hpp"
+#include "typeflow/graph/graph.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/lower/kernel_types.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The concept of a target. It also has code for every kernel type (lower/kernel_types.hpp), as a
 /// constant, which may depend on the kind of device that the model names:
@@ -29,6 +30,12 @@ concept TargetType = std::constructible_from<T, const TargetOptions&> && require
   { target.devices() } -> std::convertible_to<std::span<const MachineDevice>>;
 };
 
+/// A target whose devices include GPUs may also say
+///   static constexpr DeviceKind default_kind = DeviceKind::gpu;
+/// Then its sessions run what a model leaves open on /gpu:0, but for what needs the host.
+template <class T>
+concept PrefersGpus = T::default_kind == DeviceKind::gpu;
+
 /// A target as engines see it, with its kernels for a program.
 struct TargetView {
   const KernelEntry* kernels;  ///< one for each kernel of the program
@@ -39,6 +46,10 @@ struct TargetView {
 };
 
 namespace detail {
+
+/// What a session on a target adds to its mode.
+template <class Target>
+inline constexpr Mode placing = PrefersGpus<Target> ? Mode::gpu_first : Mode{};
 
 template <class P, class Target, int... I>
 constexpr auto kernel_entries(std::integer_sequence<int, I...>) {
@@ -63,4 +74,4 @@ TargetView view_of(T& target) {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

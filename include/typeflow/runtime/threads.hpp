@@ -8,7 +8,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/exec/machine.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 class ThreadPool {
  public:
@@ -21,7 +21,7 @@ class ThreadPool {
   int threads() const;
 
   /// The stream that kernels are called with. It lives as long as the pool.
-  simd::Executor* executor() const;
+  cpu_kernels::Executor* executor() const;
 
  private:
   struct Arena;
@@ -43,7 +43,7 @@ class Processors {
   Parts* parts_;  // owned
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/runtime/threads.ipp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include <tbb/blocked_range.h>
@@ -15,7 +15,7 @@
 
 #include "typeflow/runtime/threads.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -42,7 +42,7 @@ struct ThreadedLoop {
   ThreadOrder order;
   std::int64_t count;
   std::int64_t grain;
-  simd::Executor::Task task;
+  cpu_kernels::Executor::Task task;
   void* context;
 
   void operator()() const {
@@ -61,7 +61,7 @@ struct ThreadedLoop {
 
 }  // namespace detail
 
-struct ThreadPool::Arena final : simd::Executor {
+struct ThreadPool::Arena final : cpu_kernels::Executor {
   explicit Arena(int count) : threads(std::min(count, tbb::info::default_concurrency())) {}
 
   void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
@@ -79,7 +79,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION ThreadPool::ThreadPool(int threads)
 TYPEFLOW_COLD TYPEFLOW_DEFINITION ThreadPool::~ThreadPool() { delete arena_; }
 
 TYPEFLOW_DEFINITION int ThreadPool::threads() const { return arena_->threads.max_concurrency(); }
-TYPEFLOW_DEFINITION simd::Executor* ThreadPool::executor() const { return arena_; }
+TYPEFLOW_DEFINITION cpu_kernels::Executor* ThreadPool::executor() const { return arena_; }
 
 struct Processors::Parts {
   std::vector<std::unique_ptr<ThreadPool>> threads;
@@ -89,9 +89,11 @@ struct Processors::Parts {
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Processors::Processors(const TargetOptions& options)
     : parts_(new Parts) {
   const auto add = [&](int number, const DeviceOptions& device) {
-    if (device.threads > 1) parts_->threads.push_back(std::make_unique<ThreadPool>(device.threads));
-    simd::Executor* const loops = device.threads > 1 ? parts_->threads.back()->executor() : nullptr;
-    parts_->devices.push_back({cpu(number), &host_memory, loops, device.memory_limit});
+    const int threads =
+        device.threads > 0 ? device.threads : static_cast<int>(std::thread::hardware_concurrency());
+    if (threads > 1) parts_->threads.push_back(std::make_unique<ThreadPool>(threads));
+    cpu_kernels::Executor* const loops = threads > 1 ? parts_->threads.back()->executor() : nullptr;
+    parts_->devices.push_back(processor_device(number, device, loops));
   };
   for (int i = 0; i < options.devices.size(); ++i) add(i, options.devices[i]);
   if (options.devices.size() == 0) add(0, {.threads = options.threads});
@@ -101,4 +103,4 @@ TYPEFLOW_DEFINITION std::span<const MachineDevice> Processors::devices() const {
   return parts_->devices;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

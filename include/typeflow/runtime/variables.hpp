@@ -64,7 +64,7 @@ class VariableTable {
 
 }  // namespace typeflow
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -112,7 +112,7 @@ std::span<InPlace<T>> elements_of_variable(VariableTable& table, std::string_vie
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 namespace typeflow {
 
@@ -206,7 +206,7 @@ class Variables {
 
   /// The variable, made and initialised if the store lacks it. Error if an existing one does not
   /// fit, or if it is missing and `initialize` is false.
-  template <class Here = detail::Target>
+  template <class Here = detail::Isa>
   Entry& open(std::string_view name, const Type& type, const Initializer& how, std::uint64_t seed,
               bool initialize) {
     struct Start {
@@ -229,7 +229,7 @@ class Variables {
     return table_->open(request);
   }
   /// The same for a store that is only read.
-  template <class Here = detail::Target>
+  template <class Here = detail::Isa>
   Entry& open(std::string_view name, const Type& type) const {
     const Entry* const known = table_->find(name);
     if (known == nullptr) {

@@ -20,7 +20,7 @@
 #include "typeflow/runtime/initial_values.hpp"
 #include "typeflow/runtime/variables.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// Sets a variable to its initial value; `path` is the hash of its name.
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void reset_variable(VariableEntry& entry, std::uint64_t path,
@@ -223,4 +223,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void set_variable_bytes(VariableTable& table,
   set_variable(table, name, dtype, dims, bytes.data(), bytes.size() / size);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

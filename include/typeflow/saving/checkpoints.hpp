@@ -23,7 +23,7 @@
 #include "typeflow/saving/load.hpp"
 #include "typeflow/saving/save.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 /// Writes a line to stderr.
@@ -91,7 +91,7 @@ class Checkpoints {
   Parts* parts_;  // owned
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_SAVING
 #include "typeflow/saving/checkpoints.ipp"

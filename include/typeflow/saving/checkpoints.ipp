@@ -29,7 +29,7 @@
 #include "typeflow/saving/load.ipp"
 #include "typeflow/saving/save.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void detail::print_checkpoint_line(std::string_view line) {
   std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
@@ -352,4 +352,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::optional<std::int64_t> Checkpoints::resto
   return parts_->restore_latest(variables, std::move(options));
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -15,7 +15,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/saving/safetensors.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 inline constexpr std::string_view checksum_key = "typeflow.crc32";
 inline constexpr std::string_view no_checksum = "00000000";
@@ -63,4 +63,4 @@ TYPEFLOW_COLD inline void check_checksum(std::span<const std::byte> bytes, const
                           std::string(checksum_key) + "')");
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -11,7 +11,7 @@
 
 #include "typeflow/runtime/variables.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A source of batches, such as tf::Batches. taken() is the number of batches taken so far; seek(n)
 /// goes to the position after n batches.
@@ -79,7 +79,7 @@ class Extras {
   std::vector<Position> positions_;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_SAVING
 #include "typeflow/saving/extras.ipp"

@@ -9,7 +9,7 @@
 #include "typeflow/saving/extras.hpp"
 #include "typeflow/saving/safetensors.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION void Extras::add(std::string name, Variables& states) {
   check(name);
@@ -39,4 +39,4 @@ inline std::string state_scope(const Extras::States& states) {
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

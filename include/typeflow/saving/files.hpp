@@ -28,7 +28,7 @@
 
 #include "typeflow/core/error.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// Throws errno as an Error: "weights.safetensors: cannot be written (No space left on device)".
 [[noreturn]] TYPEFLOW_COLD inline void fail_file(const std::filesystem::path& path,
@@ -162,4 +162,4 @@ class ReplacingFile {
   bool finished_ = false;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

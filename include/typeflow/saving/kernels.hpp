@@ -8,7 +8,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/saving/operations.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::SaveVariables> {
@@ -34,7 +34,7 @@ struct kernel_of<ops::RestoreTensor> {
   static void restore(const Tensor* in, const Tensor& y);
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
 
 #ifndef TYPEFLOW_COMPILED_SAVING
 #include "typeflow/saving/kernels.ipp"

@@ -19,7 +19,7 @@
 #include "typeflow/saving/safetensors.hpp"
 #include "typeflow/saving/save.ipp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 namespace saving {
 
@@ -87,4 +87,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void kernel_of<ops::RestoreTensor>::restore(co
   if (!bytes.empty()) std::memcpy(y.data, bytes.data(), bytes.size());
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

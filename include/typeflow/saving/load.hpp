@@ -14,7 +14,7 @@
 #include "typeflow/saving/extras.hpp"
 #include "typeflow/saving/safetensors.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// What load() takes from a file.
 struct LoadOptions {
@@ -49,7 +49,7 @@ Metadata load(Variables& variables, std::span<const std::byte> bytes,
 /// whole.
 Metadata load(Variables& variables, const std::string& path, const LoadOptions& options = {});
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_SAVING
 #include "typeflow/saving/load.ipp"

@@ -21,7 +21,7 @@
 #include "typeflow/saving/load.hpp"
 #include "typeflow/saving/safetensors.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -209,4 +209,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Metadata load(Variables& variables, const std:
       .finish();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -15,7 +15,7 @@
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -181,4 +181,4 @@ constexpr Assignment<T, S> restore_variable(
   return restore_variable(path, variable, name.view(), at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -21,7 +21,7 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/core/shape.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
@@ -96,7 +96,7 @@ SavedFile parse_safetensors(std::span<const std::byte> bytes, const std::string&
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_SAVING
 #include "typeflow/saving/safetensors.ipp"

@@ -14,7 +14,7 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/saving/safetensors.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 TYPEFLOW_DEFINITION std::string in_quotes(std::string_view name) {
   constexpr std::size_t longest = 200;
@@ -232,4 +232,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION SavedFile parse_safetensors(std::span<const st
   return file;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -11,7 +11,7 @@
 #include "typeflow/saving/extras.hpp"
 #include "typeflow/saving/safetensors.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// What save() puts into a file.
 struct SaveOptions {
@@ -35,7 +35,7 @@ struct SaveOptions {
 /// complex<double>. Nothing may assign the variables meanwhile.
 void save(const Variables& variables, const std::string& path, const SaveOptions& options = {});
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED_SAVING
 #include "typeflow/saving/save.ipp"

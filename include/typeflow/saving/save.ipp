@@ -21,7 +21,7 @@
 #include "typeflow/saving/files.hpp"
 #include "typeflow/saving/save.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -159,4 +159,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void save(const Variables& variables, const st
   detail::write_parts(detail::saved_parts(variables, path, options), path);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -17,7 +17,7 @@
 #include "typeflow/ops/shape/shape_ops.hpp"
 #include "typeflow/sequences/ctc_paths.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The options of TensorFlow's ctc_loss.
 struct CtcOptions {
@@ -227,4 +227,4 @@ constexpr auto ctc_loss(const X& logits, const L& labels, const M& label_lengths
   return Expr<typename X::element, shape_of_t<Rule>>(logits.graph(), loss.id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -14,7 +14,7 @@
 #include "typeflow/ops/reduce/reductions.hpp"
 #include "typeflow/sequences/ctc.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -133,4 +133,4 @@ constexpr auto ctc_greedy_decoder(const X& logits, const N& logit_lengths,
   return CtcDecoded<D, L, S>{D(g, labels[0].id), L(g, labels[1].id), S(g, (-sum).id)};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -17,7 +17,7 @@
 
 #include "typeflow/core/failure.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ctc {
+namespace typeflow::inline TYPEFLOW_ISA::ctc {
 
 inline constexpr double log_zero = -std::numeric_limits<double>::infinity();
 
@@ -206,4 +206,4 @@ struct Batch {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ctc
+}  // namespace typeflow::inline TYPEFLOW_ISA::ctc

@@ -17,7 +17,7 @@
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct EditDistanceOptions {
   bool normalize = true;  ///< whether to divide by the length of the truth
@@ -133,4 +133,4 @@ constexpr auto edit_distance(const H& hypotheses, const M& lengths, const T& tru
   return Expr<float, typename M::shape>(hypotheses.graph(), y.id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -13,7 +13,7 @@
 #include "typeflow/sequences/ctc_greedy_decoder.hpp"
 #include "typeflow/sequences/edit_distance.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 namespace sequences {
 
@@ -130,4 +130,4 @@ struct kernel_of<ops::EditDistance> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

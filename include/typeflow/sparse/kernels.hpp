@@ -10,7 +10,7 @@
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/sparse/product.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::SparseMatMul> {
@@ -62,4 +62,4 @@ struct kernel_of<ops::SparseMatMul> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -15,7 +15,7 @@
 #include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/sparse/sparse_tensor.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -143,4 +143,4 @@ constexpr auto sparse_dense_matmul(const SparseTensor<S, I, V>& a, const B& b,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,7 +16,7 @@
 #include "typeflow/ops/index/selection.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The elements of a tensor of shape S that may differ from zero: their coordinates, integers (N,
 /// rank of S), and values (N). Values at equal coordinates add up; the order does not matter. Made
@@ -126,4 +126,4 @@ constexpr auto to_dense(const SparseTensor<S, I, V>& x,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

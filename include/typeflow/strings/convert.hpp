@@ -9,7 +9,7 @@
 
 #include "typeflow/strings/pieces.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -116,4 +116,4 @@ constexpr auto string_to_hash_bucket_strong(
   return Expr<std::int64_t, typename X::shape>(x.graph(), apply(op, x.any()).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -24,7 +24,7 @@
 #include "typeflow/strings/parse.hpp"
 #include "typeflow/strings/pieces.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 namespace strings {
 
@@ -325,4 +325,4 @@ struct kernel_of<ops::FindString> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

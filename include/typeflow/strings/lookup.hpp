@@ -16,7 +16,7 @@
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/strings/pieces.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The extent of the hash index of `keys` keys. It uses open addressing, with at most half of the
 /// places taken.
@@ -159,4 +159,4 @@ constexpr auto lookup(const X& x, const K& keys, const V& values, const D& defau
   return lookup(x, keys, values, default_value, string_index(keys, at), at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,7 +9,7 @@
 
 #include "typeflow/strings/parse.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd::strings {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels::strings {
 
 constexpr bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -54,4 +54,4 @@ TYPEFLOW_DEFINITION bool parse_real(std::string_view text, double& number) {
   return true;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd::strings
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels::strings

@@ -17,7 +17,7 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -241,4 +241,4 @@ constexpr auto string_length(const X& x,
   return Expr<std::int32_t, typename X::shape>(x.graph(), apply(ops::StringLength{}, x.any()).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -12,7 +12,7 @@
 #include "typeflow/graph/number_text.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::testing {
+namespace typeflow::inline TYPEFLOW_ISA::testing {
 
 /// The result of check_values.
 struct ValueCheck {
@@ -67,4 +67,4 @@ inline void compare(ValueCheck& check, const std::string& call, const std::strin
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::testing
+}  // namespace typeflow::inline TYPEFLOW_ISA::testing

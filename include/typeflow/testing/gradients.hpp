@@ -23,7 +23,7 @@
 #include "typeflow/graph.hpp"
 #include "typeflow/interpret/interpret.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::testing {
+namespace typeflow::inline TYPEFLOW_ISA::testing {
 
 /// How check_gradients draws its inputs and compares.
 struct GradientOptions {
@@ -156,4 +156,4 @@ GradientCheck check_gradients(const F& f, const GradientOptions& options = {}) {
   return detail::check_traced(g, sizeof...(S), options);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::testing
+}  // namespace typeflow::inline TYPEFLOW_ISA::testing

@@ -31,7 +31,7 @@
 #include "typeflow/runtime/session.hpp"
 #include "typeflow/testing/compare.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::testing {
+namespace typeflow::inline TYPEFLOW_ISA::testing {
 
 /// The element types for check_values, its first argument. Every call is made with each of them.
 template <Element... T>
@@ -155,24 +155,24 @@ HostTensors run_kernels(const HostTensors& feeds) {
     fed.push_back({name, i, data, x.dtype, x.size(), x.dims.rank, x.dims.extent});
   }
   Engine::Run run(engine, fed);
-  std::vector<FetchTarget> targets;
+  std::vector<FetchBuffer> buffers;
   for (Id i = 0; i < program.names.size; ++i) {
     if (program.names[i].name.kind != ir::NameKind::value || program.names[i].slot == none)
       continue;
     const Type& type = program.types[program.names[i].type];
-    targets.push_back({i, allocate(type.dtype, run.count(type))});
+    buffers.push_back({i, allocate(type.dtype, run.count(type))});
   }
   std::vector<Id> steps;
   for (Id s = 0; s < program.steps.size; ++s) steps.push_back(s);
-  run.execute(steps, targets, true);
+  run.execute(steps, buffers, true);
   HostTensors results;
-  for (const FetchTarget& target : targets) {
-    const Type& type = program.types[program.names[target.name].type];
+  for (const FetchBuffer& buffer : buffers) {
+    const Type& type = program.types[program.names[buffer.name].type];
     HostTensor y = host_tensor(type.dtype, resolve(type.dims, run.sizes()));
     for (std::int64_t k = 0; k < y.size(); ++k) {
-      y[k] = ir::load_number(type.dtype, target.data, k);
+      y[k] = ir::load_number(type.dtype, buffer.data, k);
     }
-    results[name_of(target.name)] = std::move(y);
+    results[name_of(buffer.name)] = std::move(y);
   }
   return results;
 }
@@ -350,4 +350,4 @@ ValueCheck check_values(const F&, const R& reference, const ValueOptions& option
   }(typename detail::AllCalls<Cases...>::type{});
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::testing
+}  // namespace typeflow::inline TYPEFLOW_ISA::testing

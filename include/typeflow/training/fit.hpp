@@ -16,7 +16,7 @@
 #include "typeflow/core/text.hpp"
 #include "typeflow/training/progress.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct FitOptions {
   std::int64_t epochs = 1;
@@ -117,4 +117,4 @@ FitResult fit(S& session, F&& next_batch, const FitOptions& options) {
   return result;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 
 #include "typeflow/core/config.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct ProgressOptions {
   std::int64_t steps = 0;       ///< of the whole training; 0: unknown
@@ -75,7 +75,7 @@ class Progress {
   double shown_ = -1;  // when a line was written
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/training/progress.ipp"

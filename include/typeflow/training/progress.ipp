@@ -12,7 +12,7 @@
 
 #include "typeflow/training/progress.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -109,4 +109,4 @@ TYPEFLOW_DEFINITION void Progress::write() {
   std::fflush(options_.out);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -5,9 +5,7 @@
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;
-using tf::Conv1d;
-using tf::Conv2d;
-using tf::Conv3d;
+using tf::ConvOptions;
 using tf::Padding;
 
 constexpr void model(tf::Graph& g) {
@@ -40,7 +38,7 @@ constexpr void model(tf::Graph& g) {
   auto y_ints = tf::placeholder<std::int32_t, tf::batch, 8, 9, 6>(g, "y_ints");
   auto y_rows = tf::placeholder<float, 2, tf::batch, 9, 6>(g, "y_rows");
   conv2d(x, w).named("fits");
-  conv2d<Conv2d{.groups = 2}>(x, halved).named("fits_too");
+  conv2d<ConvOptions<2>{.groups = 2}>(x, halved).named("fits_too");
   conv1d(line, line_w).named("line_fits");
   conv3d(space, space_w).named("space_fits");
   conv2d_transpose(y, w).named("y_fits");
@@ -51,39 +49,39 @@ constexpr void model(tf::Graph& g) {
   conv2d(x, wide);  // error: conv2d(x, w): the element types must be equal and floating
   conv2d(ints, int_w);  // error: conv2d(x, w): the element types must be equal and floating
   conv2d(x, halved);  // error: conv2d(x, w): the channels of x must be groups times the third axis of w
-  conv2d<Conv2d{.groups = 2}>(x, w);  // error: conv2d(x, w): the channels of x must be groups times the third axis of w
-  conv2d<Conv2d{.groups = 2}>(x, odd);  // error: conv2d(x, w): groups must divide the channels of x and the filters of w
-  conv2d<Conv2d{.groups = 3}>(x, thirds);  // error: conv2d(x, w): groups must divide the channels of x and the filters of w
-  conv2d<Conv2d{.groups = 0}>(x, w);  // error: conv2d(x, w): groups must divide the channels of x and the filters of w
-  conv2d<Conv2d{.padding = Padding::valid}>(x, large);  // error: conv2d(x, w): the kernel must fit into the padded image
-  conv2d<Conv2d{.padding = Padding::valid, .dilations = {1, 5}}>(x, w);  // error: conv2d(x, w): the kernel must fit into the padded image
-  conv2d<Conv2d{.strides = {0, 1}}>(x, w);  // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
-  conv2d<Conv2d{.dilations = {1, -1}}>(x, w);  // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
-  conv2d<Conv2d{.padding = Padding::given, .pads = {{{0, 0}, {1, -1}}}}>(x, w);  // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
-  conv2d<Conv2d{.pads = {{{1, 1}, {0, 0}}}}>(x, w);  // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv2d<ConvOptions<2>{.groups = 2}>(x, w);  // error: conv2d(x, w): the channels of x must be groups times the third axis of w
+  conv2d<ConvOptions<2>{.groups = 2}>(x, odd);  // error: conv2d(x, w): groups must divide the channels of x and the filters of w
+  conv2d<ConvOptions<2>{.groups = 3}>(x, thirds);  // error: conv2d(x, w): groups must divide the channels of x and the filters of w
+  conv2d<ConvOptions<2>{.groups = 0}>(x, w);  // error: conv2d(x, w): groups must divide the channels of x and the filters of w
+  conv2d<ConvOptions<2>{.padding = Padding::valid}>(x, large);  // error: conv2d(x, w): the kernel must fit into the padded image
+  conv2d<ConvOptions<2>{.padding = Padding::valid, .dilations = {1, 5}}>(x, w);  // error: conv2d(x, w): the kernel must fit into the padded image
+  conv2d<ConvOptions<2>{.strides = {0, 1}}>(x, w);  // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv2d<ConvOptions<2>{.dilations = {1, -1}}>(x, w);  // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv2d<ConvOptions<2>{.padding = Padding::given, .pads = {{{0, 0}, {1, -1}}}}>(x, w);  // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv2d<ConvOptions<2>{.pads = {{{1, 1}, {0, 0}}}}>(x, w);  // error: conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
   conv2d(rows, w);  // error: conv2d(x, w): height, width and channels must be numbers; only the first axis may be a batch
   conv2d(channels, w);  // error: conv2d(x, w): height, width and channels must be numbers; only the first axis may be a batch
   conv1d(x, line_w);  // error: conv1d(x, w): x must have three axes, (N,W,C), and w three, (K,C/groups,F)
   conv1d(line, line_wide);  // error: conv1d(x, w): the element types must be equal and floating
   conv1d(line, line_halved);  // error: conv1d(x, w): the channels of x must be groups times the second axis of w
-  conv1d<Conv1d{.groups = 2}>(line, line_odd);  // error: conv1d(x, w): groups must divide the channels of x and the filters of w
-  conv1d<Conv1d{.padding = Padding::valid}>(line, line_large);  // error: conv1d(x, w): the kernel must fit into the padded image
-  conv1d<Conv1d{.strides = {0}}>(line, line_w);  // error: conv1d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv1d<ConvOptions<1>{.groups = 2}>(line, line_odd);  // error: conv1d(x, w): groups must divide the channels of x and the filters of w
+  conv1d<ConvOptions<1>{.padding = Padding::valid}>(line, line_large);  // error: conv1d(x, w): the kernel must fit into the padded image
+  conv1d<ConvOptions<1>{.strides = {0}}>(line, line_w);  // error: conv1d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
   conv1d(line_width, line_w);  // error: conv1d(x, w): width and channels must be numbers; only the first axis may be a batch
   conv3d(x, space_w);  // error: conv3d(x, w): x must have five axes, (N,D,H,W,C), and w five, (KD,KH,KW,C/groups,F)
   conv3d(space, space_wide);  // error: conv3d(x, w): the element types must be equal and floating
   conv3d(space, space_halved);  // error: conv3d(x, w): the channels of x must be groups times the fourth axis of w
-  conv3d<Conv3d{.groups = 2}>(space, space_odd);  // error: conv3d(x, w): groups must divide the channels of x and the filters of w
-  conv3d<Conv3d{.padding = Padding::valid}>(space, space_large);  // error: conv3d(x, w): the kernel must fit into the padded image
-  conv3d<Conv3d{.dilations = {1, 0, 1}}>(space, space_w);  // error: conv3d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv3d<ConvOptions<3>{.groups = 2}>(space, space_odd);  // error: conv3d(x, w): groups must divide the channels of x and the filters of w
+  conv3d<ConvOptions<3>{.padding = Padding::valid}>(space, space_large);  // error: conv3d(x, w): the kernel must fit into the padded image
+  conv3d<ConvOptions<3>{.dilations = {1, 0, 1}}>(space, space_w);  // error: conv3d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
   conv3d(space_depth, space_w);  // error: conv3d(x, w): depth, height, width and channels must be numbers; only the first axis may be a batch
   conv2d_transpose(line, w);  // error: conv2d_transpose(y, w): y must have four axes, (N,H,W,F), and w four, (KH,KW,C/groups,F)
   conv2d_transpose(y, wide);  // error: conv2d_transpose(y, w): the element types must be equal and floating
   conv2d_transpose(y_ints, int_w);  // error: conv2d_transpose(y, w): the element types must be equal and floating
   conv2d_transpose(x, w);  // error: conv2d_transpose(y, w): the last axis of y must be that of w
-  conv2d_transpose<Conv2d{.groups = 4}>(y, w);  // error: conv2d_transpose(y, w): groups must divide the filters of w
-  conv2d_transpose<Conv2d{.strides = {1, 0}}>(y, w);  // error: conv2d_transpose(y, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
-  conv2d_transpose<Conv2d{.padding = Padding::given, .pads = {{{6, 6}, {0, 0}}}}>(y, w);  // error: conv2d_transpose(y, w): the pads must be smaller than the enlarged image
+  conv2d_transpose<ConvOptions<2>{.groups = 4}>(y, w);  // error: conv2d_transpose(y, w): groups must divide the filters of w
+  conv2d_transpose<ConvOptions<2>{.strides = {1, 0}}>(y, w);  // error: conv2d_transpose(y, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  conv2d_transpose<ConvOptions<2>{.padding = Padding::given, .pads = {{{6, 6}, {0, 0}}}}>(y, w);  // error: conv2d_transpose(y, w): the pads must be smaller than the enlarged image
   conv2d_transpose(y_rows, w);  // error: conv2d_transpose(y, w): height, width and channels must be numbers; only the first axis may be a batch
   // clang-format on
 #endif

@@ -33,11 +33,11 @@ constexpr void model(tf::Graph& g) {
   separable_conv2d<8, 3>(g, "n", lines);     // error: separable_conv2d(g, name, x): x must have four axes, (N,H,W,C)
   separable_conv2d<8, 3>(g, "o", turned);    // error: separable_conv2d(g, name, x): the channels of x must be a number, not tf::batch
   conv2d_in_plane<3>(g, "p", lines);         // error: conv2d_in_plane(g, name, x): x must have four axes, (N,H,W,C)
-  tf::Conv2dLayer<3, 8, 3>(g, "q")(image);   // error: convolution layer: the channels of x must be the layer's
-  tf::Conv2dTransposeLayer<3, 8, 3>(g, "r")(image);  // error: transposed convolution layer: the channels of y must be the layer's
-  tf::DepthwiseConv2dLayer<3, 2, 3>(g, "s")(image);  // error: depthwise convolution layer: the channels of x must be the layer's
-  tf::SeparableConv2dLayer<3, 8, 3>(g, "t")(image);  // error: separable convolution layer: the channels of x must be the layer's
-  tf::Conv2dInPlaneLayer<3, 3>(g, "F")(image);       // error: in-plane convolution layer: the channels of x must be the layer's
+  tf::Conv2d<3, 8, 3>(g, "q")(image);   // error: convolution layer: the channels of x must be the layer's
+  tf::Conv2dTranspose<3, 8, 3>(g, "r")(image);  // error: transposed convolution layer: the channels of y must be the layer's
+  tf::DepthwiseConv2d<3, 2, 3>(g, "s")(image);  // error: depthwise convolution layer: the channels of x must be the layer's
+  tf::SeparableConv2d<3, 8, 3>(g, "t")(image);  // error: separable convolution layer: the channels of x must be the layer's
+  tf::Conv2dInPlane<3, 3>(g, "F")(image);       // error: in-plane convolution layer: the channels of x must be the layer's
   embedding<10, 4>(g, "u", lines);           // error: embedding<vocabulary, width>(g, name, ids): the ids must be integers
   tf::Embedding<10, 5>(g, "v")(lines);       // error: embedding: the ids must be integers
   tf::LayerNorm<5>(g, "w")(rows);            // error: layer_norm: the last axis of x must have the layer's channels

@@ -49,7 +49,7 @@ constexpr void model(tf::Graph& g) {
   tf::crop_and_resize<0, 4>(x, boxes, indices);  // error: crop_and_resize<height, width>(x, boxes, box_indices): height and width must be numbers, 1 or more
   tf::crop_and_resize<3, 4>(x, wide, indices);  // error: crop_and_resize<height, width>(x, boxes, box_indices): x and boxes must be of the same floating-point type; convert with cast<float>(x)
   tf::crop_and_resize<3, 4>(x, triples, indices);  // error: crop_and_resize<height, width>(x, boxes, box_indices): boxes must be (B,4), box_indices integers (B)
-  tf::crop_and_resize<3, 4, tf::CropAndResize{tf::Interpolation::area}>(x, boxes, indices);  // error: crop_and_resize<height, width, options>(x, boxes, box_indices): the method must be bilinear or nearest
+  tf::crop_and_resize<3, 4, tf::CropAndResizeOptions{tf::Interpolation::area}>(x, boxes, indices);  // error: crop_and_resize<height, width, options>(x, boxes, box_indices): the method must be bilinear or nearest
   tf::non_max_suppression<-1>(boxes, scores);  // error: non_max_suppression<most>(boxes, scores): most must be a number
   tf::non_max_suppression<9>(wide, scores);  // error: non_max_suppression<most>(boxes, scores): boxes and scores must be of the same floating-point type; convert with cast<float>(x)
   tf::non_max_suppression<9>(triples, scores);  // error: non_max_suppression<most>(boxes, scores): boxes must be (B,4), scores (B)
@@ -81,15 +81,15 @@ constexpr void model(tf::Graph& g) {
   per_image_standardization(any_size);  // error: per_image_standardization(x): x must be images of numbers, (N,H,W,C) or (H,W,C), H, W and C numbers from 1 on
   tf::dilation2d(x, wide);  // error: dilation2d(x, filter): x and filter must be of the same floating-point type; convert with cast<float>(x)
   tf::dilation2d(grey, filter);  // error: dilation2d(x, filter): x must be (N,H,W,C), H and W numbers from 1 on, and the filter (KH,KW,C)
-  tf::dilation2d<tf::Dilation2d{.strides = {0, 1}}>(x, filter);  // error: dilation2d<options>(x, filter): strides and dilations must be 1 or more, the padding same or valid
-  tf::dilation2d<tf::Dilation2d{.padding = tf::Padding::valid}>(x, large);  // error: dilation2d(x, filter): the filter must fit into x
+  tf::dilation2d<tf::Dilation2dOptions{.strides = {0, 1}}>(x, filter);  // error: dilation2d<options>(x, filter): strides and dilations must be 1 or more, the padding same or valid
+  tf::dilation2d<tf::Dilation2dOptions{.padding = tf::Padding::valid}>(x, large);  // error: dilation2d(x, filter): the filter must fit into x
   tf::erosion2d(x, wide);  // error: erosion2d(x, filter): x and filter must be of the same floating-point type; convert with cast<float>(x)
   tf::erosion2d(grey, filter);  // error: erosion2d(x, filter): x must be (N,H,W,C), H and W numbers from 1 on, and the filter (KH,KW,C)
-  tf::erosion2d<tf::Dilation2d{.strides = {0, 1}}>(x, filter);  // error: erosion2d<options>(x, filter): strides and dilations must be 1 or more, the padding same or valid
-  tf::erosion2d<tf::Dilation2d{.padding = tf::Padding::valid}>(x, large);  // error: erosion2d(x, filter): the filter must fit into x
-  tf::extract_image_patches<tf::Patches2d{.window = {2, 2}}>(bytes);  // error: extract_image_patches<options>(x): x must be (N,H,W,C), H and W numbers from 1 on, C a number
-  tf::extract_image_patches<tf::Patches2d{}>(x);  // error: extract_image_patches<options>(x): window, strides and dilations must be 1 or more, the padding same or valid
-  tf::extract_image_patches<tf::Patches2d{.window = {7, 2}}>(x);  // error: extract_image_patches<options>(x): the window must fit into x
+  tf::erosion2d<tf::Dilation2dOptions{.strides = {0, 1}}>(x, filter);  // error: erosion2d<options>(x, filter): strides and dilations must be 1 or more, the padding same or valid
+  tf::erosion2d<tf::Dilation2dOptions{.padding = tf::Padding::valid}>(x, large);  // error: erosion2d(x, filter): the filter must fit into x
+  tf::extract_image_patches<tf::Patches2dOptions{.window = {2, 2}}>(bytes);  // error: extract_image_patches<options>(x): x must be (N,H,W,C), H and W numbers from 1 on, C a number
+  tf::extract_image_patches<tf::Patches2dOptions{}>(x);  // error: extract_image_patches<options>(x): window, strides and dilations must be 1 or more, the padding same or valid
+  tf::extract_image_patches<tf::Patches2dOptions{.window = {7, 2}}>(x);  // error: extract_image_patches<options>(x): the window must fit into x
   // clang-format on
 #endif
 }

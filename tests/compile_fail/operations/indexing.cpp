@@ -22,21 +22,22 @@ constexpr void model(tf::Graph& g) {
   auto cubes = tf::placeholder<std::int32_t, 4, 2, 2>(g, "cubes");
   auto j_values = tf::placeholder<float, 5>(g, "j_values");
   auto v = tf::variable<float, 10, 6>(g, "v");
-  auto flags = tf::variable<bool, 10, 6>(g, "flags", tf::zeros, false);
+  auto flags = tf::variable<bool, 10, 6>(g, "flags", tf::zeros(), false);
   auto single = tf::variable<float>(g, "single");
   gather(x, i).named("y");
   gather_nd(x, j).named("z");
   scatter_add(v, i, x).named("s");
 #ifndef CORRECTED
   // clang-format off
-  tf::gather<2>(x, i);  // error: gather<axis>(x, indices): x has no such axis
+  tf::gather<tf::GatherOptions{.batch_dims = 2}>(x, i);  // error: gather<axis>(x, indices): x has no such axis
+  tf::gather<tf::GatherOptions{.batch_dims = 2, .axis = 1}>(x, i);  // error: gather<options>(x, indices): batch_dims must be from 0 to the axis, and at most the rank of the indices
   gather(scalar, i);  // error: gather<axis>(x, indices): x has no such axis
   gather(x, x);  // error: gather<axis>(x, indices): the indices must be integers
-  tf::gather<1>(x, j);  // error: gather<axis>(x, indices): the axes of x in front of the axis must be the first axes of the indices; to choose the same everywhere use take<axis>(x, indices)
-  tf::gather<1>(x, b);  // error: gather<axis>(x, indices): the axes of x in front of the axis must be the first axes of the indices; to choose the same everywhere use take<axis>(x, indices)
-  tf::take<-3>(x, i);  // error: take<axis>(x, indices): x has no such axis
-  tf::take<0>(x, t);  // error: take<axis>(x, indices): the indices must be integers
-  tf::take<0>(deep, cubes);  // error: take<axis>(x, indices): the result would have more axes than tf::max_rank
+  tf::gather<tf::GatherOptions{.batch_dims = 1}>(x, j);  // error: gather<options>(x, indices): the first batch_dims axes of x and of the indices must be the same
+  tf::gather<tf::GatherOptions{.batch_dims = 1}>(x, b);  // error: gather<options>(x, indices): the first batch_dims axes of x and of the indices must be the same
+  tf::gather<-3>(x, i);  // error: gather<axis>(x, indices): x has no such axis
+  tf::gather<0>(x, t);  // error: gather<axis>(x, indices): the indices must be integers
+  tf::gather<0>(deep, cubes);  // error: gather<axis>(x, indices): the result would have more axes than tf::max_rank
   gather_nd(x, tf::reshape<12, 2>(x));  // error: gather_nd(x, indices): the indices must be integers
   gather_nd(x, threes);  // error: gather_nd(x, indices): the last axis of the indices must have as many elements as axes of x are indexed, at least 1 and at most 7
   gather_nd(x, b);  // error: gather_nd(x, indices): the last axis of the indices must have as many elements as axes of x are indexed, at least 1 and at most 7

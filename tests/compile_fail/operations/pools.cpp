@@ -19,18 +19,18 @@ constexpr void model(tf::Graph& g) {
   auto other = tf::placeholder<float, 3, 3, 4, 1>(g, "other");
   auto rows = tf::placeholder<float, 4, tf::batch>(g, "rows");
   auto scalar = tf::placeholder<float>(g, "scalar");
-  lrn(depthwise_conv2d<tf::Conv2d{.strides = {2, 2}}>(x, w)).named("also_right");
-  max_pool<2>(avg_pool<tf::Pool2d{.window = {3, 3}, .strides = {2, 2}}>(x)).named("right");
+  lrn(depthwise_conv2d<tf::ConvOptions<2>{.strides = {2, 2}}>(x, w)).named("also_right");
+  max_pool<2>(avg_pool<tf::PoolOptions<2>{.window = {3, 3}, .strides = {2, 2}}>(x)).named("right");
 #ifndef CORRECTED
   // clang-format off
   max_pool<2>(mask);                             // error: max_pool(x): x must be a tensor of real numbers
   max_pool<2>(flat);                             // error: max_pool(x): x must have the axes of the window between its first and its last, (N,H,W,C)
-  max_pool<tf::Pool1d{.window = {2}}>(x);        // error: max_pool(x): x must have the axes of the window between its first and its last, (N,H,W,C)
+  max_pool<tf::PoolOptions<1>{.window = {2}}>(x);        // error: max_pool(x): x must have the axes of the window between its first and its last, (N,H,W,C)
   max_pool<0, 1>(x);                             // error: max_pool(x): windows and strides must be 1 or more, pads 0 or more, and 0 unless padding is given
-  max_pool<tf::Pool2d{.window = {2, 2}, .pads = {{{1, 1}, {0, 0}}}}>(x);  // error: max_pool(x): windows and strides must be 1 or more, pads 0 or more, and 0 unless padding is given
+  max_pool<tf::PoolOptions<2>{.window = {2, 2}, .pads = {{{1, 1}, {0, 0}}}}>(x);  // error: max_pool(x): windows and strides must be 1 or more, pads 0 or more, and 0 unless padding is given
   max_pool<2>(batches);                          // error: max_pool(x): height, width and channels must be numbers; only the first axis may be a batch
   max_pool<3, 1, tf::Padding::valid>(small);     // error: max_pool(x): every window must hold an element of x
-  max_pool<tf::Pool2d{.window = {2, 2}, .padding = tf::Padding::given, .pads = {{{2, 0}, {0, 0}}}}>(x);  // error: max_pool(x): every window must hold an element of x
+  max_pool<tf::PoolOptions<2>{.window = {2, 2}, .padding = tf::Padding::given, .pads = {{{2, 0}, {0, 0}}}}>(x);  // error: max_pool(x): every window must hold an element of x
   avg_pool<2>(integers);                         // error: avg_pool(x): x must be floating-point; convert with cast<float>(x)
   avg_pool<2>(flat);                             // error: avg_pool(x): x must have the axes of the window between its first and its last, (N,H,W,C)
   avg_pool<2, 0>(x);                             // error: avg_pool(x): windows and strides must be 1 or more, pads 0 or more, and 0 unless padding is given
@@ -44,9 +44,9 @@ constexpr void model(tf::Graph& g) {
   depthwise_conv2d(batches, w);                  // error: depthwise_conv2d(x, w): height, width and channels must be numbers; only the first axis may be a batch
   depthwise_conv2d(x, x);                        // error: depthwise_conv2d(x, w): height, width and channels must be numbers; only the first axis may be a batch
   depthwise_conv2d(x, other);                    // error: depthwise_conv2d(x, w): the channels of x must be the third axis of w
-  depthwise_conv2d<tf::Conv2d{.groups = 3}>(x, w);        // error: depthwise_conv2d(x, w): groups must be left at 1; each channel is one by itself
-  depthwise_conv2d<tf::Conv2d{.strides = {0, 1}}>(x, w);  // error: depthwise_conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
-  depthwise_conv2d<tf::Conv2d{.padding = tf::Padding::valid}>(small, w);  // error: depthwise_conv2d(x, w): the kernel must fit into the padded image
+  depthwise_conv2d<tf::ConvOptions<2>{.groups = 3}>(x, w);        // error: depthwise_conv2d(x, w): groups must be left at 1; each channel is one by itself
+  depthwise_conv2d<tf::ConvOptions<2>{.strides = {0, 1}}>(x, w);  // error: depthwise_conv2d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
+  depthwise_conv2d<tf::ConvOptions<2>{.padding = tf::Padding::valid}>(small, w);  // error: depthwise_conv2d(x, w): the kernel must fit into the padded image
   tf::batch_norm(g, "a", integers);              // error: batch_norm(g, name, x): x must be floating-point; convert with cast<float>(x)
   tf::batch_norm(g, "b", scalar);                // error: batch_norm(g, name, x): x must have an axis of channels, the last, and one in front of it
   tf::batch_norm(g, "c", rows);                  // error: batch_norm(g, name, x): the last axis of x must be a number, not tf::batch

@@ -19,7 +19,7 @@ constexpr void model(tf::Graph& g) {
   auto d = tf::placeholder<double, 5>(g, "d");
   auto b = tf::placeholder<bool, 5>(g, "b");
   auto v = tf::variable<float, 4, 6>(g, "v");
-  auto flags = tf::variable<bool, 4, 6>(g, "flags", tf::zeros, false);
+  auto flags = tf::variable<bool, 4, 6>(g, "flags", tf::zeros(), false);
   tensor_scatter_nd_add(x, j, u).named("y");
   scatter_nd_add(v, j, u).named("added");
   tf::assign_slice<0>(v, 1.0f).named("assigned");

@@ -9,7 +9,7 @@ namespace tf = typeflow;
 
 constexpr void model(tf::Graph& g) {
   auto v = tf::variable<float, 2, 3>(g, "v");
-  auto n = tf::variable<std::int32_t, 3>(g, "n", tf::zeros);
+  auto n = tf::variable<std::int32_t, 3>(g, "n", tf::zeros());
   auto pair = tf::placeholder<float, 2>(g, "pair");
   auto wide = tf::placeholder<double, 3>(g, "wide");
   auto loss = sum(v);

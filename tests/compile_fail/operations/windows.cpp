@@ -31,7 +31,7 @@ constexpr void model(tf::Graph& g) {
   tf::space_to_batch<4, 2>(x);              // error: space_to_batch<block...>(x): the padded axes must be multiples of the block, pads 0 or more
   tf::batch_to_space<0, 2>(odd);            // error: batch_to_space<block...>(x): x must have a batch and behind it the axes of the block, which are numbers; blocks are 1 or more, and all axes together at most 8
   tf::batch_to_space<2, 2>(odd);            // error: batch_to_space<block...>(x): the batch must be a multiple of the block
-  batch_to_space<tf::BatchToSpace<1>{.block = {2}, .crops = {{{4, 5}}}}>(odd);  // error: batch_to_space<block...>(x): crops must be 0 or more, and leave something
+  batch_to_space<tf::BatchToSpaceOptions<1>{.block = {2}, .crops = {{{4, 5}}}}>(odd);  // error: batch_to_space<block...>(x): crops must be 0 or more, and leave something
   // clang-format on
 #endif
 }

@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (is_contracted()) {
-    std::puts("a * b + c is contracted to a fused multiply-add");
+    std::puts("a * b + c is a fused multiply-add");
     return 1;
   }
   return 0;

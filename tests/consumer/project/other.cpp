@@ -12,7 +12,7 @@ namespace {
 constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 1>(g, "x");
   auto y = tf::placeholder<float, tf::batch, 1>(g, "y");
-  auto w = tf::variable<float, 1, 1>(g, "w", tf::zeros);
+  auto w = tf::variable<float, 1, 1>(g, "w", tf::zeros());
   auto loss = mean(square(matmul(x, w) - y)).named("loss");
   tf::GradientDescent{.rate = 0.5f}.minimize(loss).named("train");
 }

@@ -121,8 +121,8 @@ constexpr void of_matrices(tf::Graph& g) {
 
 constexpr void batched_training(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 6, 12>(g, "x");
-  auto w = tf::variable<float, 12, 33>(g, "w", tf::truncated_normal(0.1));
-  auto u = tf::variable<float, 6, 6>(g, "u", tf::truncated_normal(0.1));
+  auto w = tf::variable<float, 12, 33>(g, "w", tf::truncated_normal(0, 0.1));
+  auto u = tf::variable<float, 6, 6>(g, "u", tf::truncated_normal(0, 0.1));
   auto h = relu(matmul(matmul(u, x), w) + 0.1f);
   auto loss = mean(square(tf::matmul<tf::transpose_b>(h, h) - 1)).named("loss");
   tf::GradientDescent{.rate = 0.05f}.minimize(loss).named("train");

@@ -7,11 +7,11 @@
 namespace {
 
 namespace tf = typeflow;
-using tf::Conv2d;
+using tf::ConvOptions;
 using tf::Padding;
 
 /// (N,13,11,5) x (3,3,5,F) -> (N,7,11,F), 77 places: tiles end in the middle of an image.
-inline constexpr Conv2d strided{.strides = {2, 1}};
+inline constexpr ConvOptions<2> strided{.strides = {2, 1}};
 
 /// Bias, activation and residual; what runs along the pixels alone; a scalar.
 template <int F>
@@ -53,10 +53,10 @@ constexpr void plain(tf::Graph& g) {
     db.named({"db", i});
   };
   add(conv2d(x, w), x, w, 0);
-  add(conv2d<Conv2d{.strides = {3, 2}, .padding = Padding::valid}>(x, w), x, w, 1);
-  add(conv2d<Conv2d{.dilations = {2, 1}}>(x, w), x, w, 2);
+  add(conv2d<ConvOptions<2>{.strides = {3, 2}, .padding = Padding::valid}>(x, w), x, w, 1);
+  add(conv2d<ConvOptions<2>{.dilations = {2, 1}}>(x, w), x, w, 2);
   add(conv2d(x, pointwise), x, pointwise, 3);
-  add(conv2d<Conv2d{.groups = 2}>(x, part), x, part, 4);
+  add(conv2d<ConvOptions<2>{.groups = 2}>(x, part), x, part, 4);
 }
 
 constexpr void doubles(tf::Graph& g) {
@@ -74,11 +74,11 @@ constexpr void doubles(tf::Graph& g) {
 constexpr void training(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 12, 12, 3>(g, "x");
   auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
-  auto w = tf::variable<float, 3, 3, 3, 16>(g, "w", tf::truncated_normal(0.2));
+  auto w = tf::variable<float, 3, 3, 3, 16>(g, "w", tf::truncated_normal(0, 0.2));
   auto b = tf::variable<float, 16>(g, "b", tf::filled(0.1));
-  auto u = tf::variable<float, 3, 3, 16, 8>(g, "u", tf::truncated_normal(0.1));
+  auto u = tf::variable<float, 3, 3, 16, 8>(g, "u", tf::truncated_normal(0, 0.1));
   auto h = relu(conv2d(x, w) + b);
-  auto k = relu(conv2d<Conv2d{.strides = {2, 2}}>(h, u));
+  auto k = relu(conv2d<ConvOptions<2>{.strides = {2, 2}}>(h, u));
   auto logits = tf::dense<10>(g, "out", tf::reshape<tf::batch, 6 * 6 * 8>(k)).named("logits");
   auto loss = mean(softmax_cross_entropy(logits, label)).named("loss");
   tf::GradientDescent{.rate = 0.05f}.minimize(loss).named("train");

@@ -19,8 +19,8 @@ TEST_CASE("a streamed copy begins and ends anywhere") {
   for (const std::size_t bytes : {0u, 1u, 511u, 512u, 513u, 700u, 1024u, 2000u}) {
     for (std::size_t first = 0; first < 130; first += 13) {
       std::vector<std::byte> to(4096, untouched);
-      tf::simd::stream_copy(to.data() + first, from.data() + 3, bytes);
-      tf::simd::end_streams();
+      tf::cpu_kernels::stream_copy(to.data() + first, from.data() + 3, bytes);
+      tf::cpu_kernels::end_streams();
       int wrong = 0;
       for (std::size_t i = 0; i < to.size(); ++i) {
         const bool inside = i >= first && i < first + bytes;
@@ -45,7 +45,7 @@ constexpr void large(tf::Graph& g) {
 }  // namespace
 
 TEST_CASE("concatenations and pads of many bytes are streamed") {
-  static_assert(rows * (2003 + 2205) * sizeof(float) > tf::simd::streamed_bytes);
+  static_assert(rows * (2003 + 2205) * sizeof(float) > tf::cpu_kernels::streamed_bytes);
   std::vector<float> a(rows * 2003);
   std::vector<float> b(rows * 2205);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 65521);

@@ -32,16 +32,16 @@ inline constexpr T not_a_number = std::numeric_limits<T>::quiet_NaN();
 #if defined(__x86_64__)
 using Oldest = xsimd::sse2;
 #else
-using Oldest = tf::simd::DefaultArch;
+using Oldest = tf::cpu_kernels::DefaultArch;
 #endif
 template <class T, class A>
 struct Type {
   using Element = T;
   using Batch = xsimd::batch<T, A>;
 };
-#define TYPES                                                                                   \
-  Type<float, tf::simd::DefaultArch>, Type<double, tf::simd::DefaultArch>, Type<float, Oldest>, \
-      Type<double, Oldest>
+#define TYPES                                                                            \
+  Type<float, tf::cpu_kernels::DefaultArch>, Type<double, tf::cpu_kernels::DefaultArch>, \
+      Type<float, Oldest>, Type<double, Oldest>
 
 /// f of every element, in batches.
 template <class V, class T, class F>
@@ -122,7 +122,7 @@ double ulps(T got, long double exact) {
 }
 
 template <class Type, class F, class G>
-void scan(const std::string& name, double bound, long double high, const F& f, const G& exact) {
+void sweep(const std::string& name, double bound, long double high, const F& f, const G& exact) {
   using T = typename Type::Element;
   const std::vector<T> x = arguments(static_cast<T>(high));
   const std::vector<T> y = computed<typename Type::Batch>(x, f);
@@ -175,15 +175,15 @@ using Exact = long double;
 
 TEST_CASE_TEMPLATE("vector functions are within 2.5 units in the last place", Type, TYPES) {
   const bool is_float = sizeof(typename Type::Element) == 4;
-  scan<Type>("exp", 1, is_float ? 104 : 746, ours::exp, [](Exact x) { return std::exp(x); });
-  scan<Type>("expm1", 2, 40, ours::expm1, [](Exact x) { return std::expm1(x); });
-  scan<Type>("log", 1, 4, ours::log, [](Exact x) { return std::log(x); });
-  scan<Type>("log1p", 2, 4, ours::log1p, [](Exact x) { return std::log1p(x); });
-  scan<Type>("sin", 2, 30, ours::sin, [](Exact x) { return std::sin(x); });
-  scan<Type>("cos", 2, 30, ours::cos, [](Exact x) { return std::cos(x); });
-  scan<Type>("tanh", 2.5, 10, ours::tanh, [](Exact x) { return std::tanh(x); });
-  scan<Type>("sigmoid", 2.5, 40, ours::sigmoid, [](Exact x) { return 1 / (1 + std::exp(-x)); });
-  scan<Type>("erf", 2, 6, ours::erf, [](Exact x) { return std::erf(x); });
+  sweep<Type>("exp", 1, is_float ? 104 : 746, ours::exp, [](Exact x) { return std::exp(x); });
+  sweep<Type>("expm1", 2, 40, ours::expm1, [](Exact x) { return std::expm1(x); });
+  sweep<Type>("log", 1, 4, ours::log, [](Exact x) { return std::log(x); });
+  sweep<Type>("log1p", 2, 4, ours::log1p, [](Exact x) { return std::log1p(x); });
+  sweep<Type>("sin", 2, 30, ours::sin, [](Exact x) { return std::sin(x); });
+  sweep<Type>("cos", 2, 30, ours::cos, [](Exact x) { return std::cos(x); });
+  sweep<Type>("tanh", 2.5, 10, ours::tanh, [](Exact x) { return std::tanh(x); });
+  sweep<Type>("sigmoid", 2.5, 40, ours::sigmoid, [](Exact x) { return 1 / (1 + std::exp(-x)); });
+  sweep<Type>("erf", 2, 6, ours::erf, [](Exact x) { return std::erf(x); });
 }
 
 TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {

@@ -73,7 +73,7 @@ constexpr void effects(tf::Graph& g) {
     all += tf::assign_add(v, 1);
   }
   all.named("all");
-  auto w = tf::variable<float>(g, "w", tf::zeros);
+  auto w = tf::variable<float>(g, "w", tf::zeros());
   auto first = tf::assign(w, w + 1);
   tf::after(first, w.read() * 10).named("after");
 }

@@ -19,7 +19,7 @@ using tf::ir::Graph;
 constexpr void model(tf::Graph& g) {
   auto x = placeholder<float>(g, "x");
   auto p = placeholder<bool>(g, "p");
-  auto w = tf::variable<float>(g, "w", tf::zeros);
+  auto w = tf::variable<float>(g, "w", tf::zeros());
   auto y = tf::fori_loop(
       0, 3,
       [&](auto, auto s) {

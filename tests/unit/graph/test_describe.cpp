@@ -20,7 +20,7 @@ constexpr int first_line = __LINE__;
 constexpr void net(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 4>(g, "x");
   tf::Scope in(g, "block", 2);
-  auto w = tf::variable<float, 3, 4>(g, "W", tf::zeros);
+  auto w = tf::variable<float, 3, 4>(g, "W", tf::zeros());
   auto h = tf::on<tf::Gpu<1>>(g, [&] { return matmul<tf::transpose_b>(x, w); });
   auto loss = mean(tf::dropout(h, {.keep = 0.5f})).named("loss");
   sum<0, 1>(transpose<1, 0>(h), tf::keep_dims);

@@ -19,7 +19,7 @@ constexpr void mlp(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 784>(g, "x");
   auto h = relu(dense<300>(g, "fc1", x));
   dense<10>(g, {"output", 2}, h).named("logits");
-  variable<float>(g, "scale", tf::ones);
+  variable<float>(g, "scale", tf::ones());
 }
 
 constexpr void wrong(tf::Graph& g) {

@@ -181,7 +181,7 @@ std::vector<std::string> calls;
 
 constexpr void in_order(tf::Graph& g) {
   auto x = placeholder<float>(g, "x");
-  auto v = variable<float>(g, "v", tf::zeros);
+  auto v = variable<float>(g, "v", tf::zeros());
   const auto note = [](auto text, auto number) {
     calls.push_back(std::string(text[0]) + std::to_string(static_cast<int>(number())));
   };

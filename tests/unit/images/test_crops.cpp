@@ -95,7 +95,7 @@ tf::HostTensor cropped(const tf::HostTensor& x, const tf::HostTensor& boxes,
   return y;
 }
 
-inline constexpr tf::CropAndResize nearest{tf::Interpolation::nearest, 0.5f};
+inline constexpr tf::CropAndResizeOptions nearest{tf::Interpolation::nearest, 0.5f};
 
 template <class T>
 constexpr void crops(tf::Graph& g) {

@@ -16,10 +16,10 @@ namespace {
 
 namespace tf = typeflow;
 
-inline constexpr tf::Dilation2d valid{.padding = tf::Padding::valid};
-inline constexpr tf::Dilation2d apart{.strides = {2, 1}, .dilations = {1, 2}};
-inline constexpr tf::Patches2d fives{.window = {3, 3}, .strides = {5, 5}};
-inline constexpr tf::Patches2d around{
+inline constexpr tf::Dilation2dOptions valid{.padding = tf::Padding::valid};
+inline constexpr tf::Dilation2dOptions apart{.strides = {2, 1}, .dilations = {1, 2}};
+inline constexpr tf::Patches2dOptions fives{.window = {3, 3}, .strides = {5, 5}};
+inline constexpr tf::Patches2dOptions around{
     .window = {2, 3}, .strides = {2, 1}, .padding = tf::Padding::same, .dilations = {1, 2}};
 
 constexpr void examples(tf::Graph& g) {

@@ -91,7 +91,7 @@ Samples area(std::int64_t j, std::int64_t from, double scale) {
   }
   return out;
 }
-Samples samples(tf::Resize options, std::int64_t j, std::int64_t from, std::int64_t to) {
+Samples samples(tf::ResizeOptions options, std::int64_t j, std::int64_t from, std::int64_t to) {
   const double scale = scale_of(options.sampling, from, to);
   switch (options.method) {
     case Interpolation::nearest:
@@ -106,7 +106,7 @@ Samples samples(tf::Resize options, std::int64_t j, std::int64_t from, std::int6
 }
 
 tf::HostTensor resized(const tf::HostTensor& x, std::int64_t height, std::int64_t width,
-                       tf::Resize options) {
+                       tf::ResizeOptions options) {
   const int row = x.dims.rank - 3;
   tf::Dims dims = x.dims;
   dims.extent[row] = height;
@@ -136,7 +136,7 @@ tf::HostTensor resized(const tf::HostTensor& x, std::int64_t height, std::int64_
 
 constexpr int variants = 12;
 template <int I>
-inline constexpr tf::Resize variant{methods[I / 3], samplings[I % 3]};
+inline constexpr tf::ResizeOptions variant{methods[I / 3], samplings[I % 3]};
 
 template <class T>
 constexpr void sizes(tf::Graph& g) {
@@ -161,7 +161,7 @@ void check_sizes(double tolerance) {
       test::random_feeds(tf::ir::Lowering<sizes<T>, tf::training>::view, 2, 1);
   test::Outcome expected;
   for (int k = 0; k < variants; ++k) {
-    const tf::Resize options{methods[k / 3], samplings[k % 3]};
+    const tf::ResizeOptions options{methods[k / 3], samplings[k % 3]};
     const std::string number = "_" + std::to_string(k);
     const tf::HostTensor& x = feeds.at("x");
     const tf::HostTensor one = resized(feeds.at("wide"), 1, 1, options);
@@ -189,8 +189,9 @@ void check_sizes(double tolerance) {
 
 constexpr void bytes(tf::Graph& g) {
   auto x = tf::placeholder<std::uint8_t, 2, 3, 1>(g, "x");
-  tf::resize<4, 6, tf::Resize{Interpolation::nearest}>(x).named("twice");
-  tf::resize<2, 2, tf::Resize{Interpolation::nearest, Sampling::align_corners}>(x).named("corners");
+  tf::resize<4, 6, tf::ResizeOptions{Interpolation::nearest}>(x).named("twice");
+  tf::resize<2, 2, tf::ResizeOptions{Interpolation::nearest, Sampling::align_corners}>(x).named(
+      "corners");
   auto half = cast<tf::bfloat16>(x);
   tf::resize<4, 3>(half).named("half");
 }
@@ -244,6 +245,7 @@ TEST_CASE("resize: gradient") {
   }(std::make_integer_sequence<int, variants>{});
   // Of the gradient.
   test::check_gradients<tf::Shape<4, 3, 1>>([](auto x) {
-    return tf::gradients(sum(square(resize<7, 2, tf::Resize{Interpolation::bicubic}>(x))), x);
+    return tf::gradients(sum(square(resize<7, 2, tf::ResizeOptions{Interpolation::bicubic}>(x))),
+                         x);
   });
 }

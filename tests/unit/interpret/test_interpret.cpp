@@ -405,7 +405,7 @@ TEST_CASE("variables must be there, of their type and shape, if a run needs them
 
 TEST_CASE("effects: only those that a fetch names or depends on are executed") {
   tf::Graph g;
-  auto v = tf::variable<double>(g, "v", tf::zeros);
+  auto v = tf::variable<double>(g, "v", tf::zeros());
   auto set = assign(v, 7.0).named("set");
   auto add = assign_add(v, 1.0);
   add.named("add");

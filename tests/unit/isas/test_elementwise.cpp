@@ -36,11 +36,11 @@
 namespace {
 
 namespace tf = typeflow;
-namespace simd = tf::simd;
+namespace cpu_kernels = tf::cpu_kernels;
 using tf::AnyExpr;
 using tf::DType;
 
-using Arch = simd::DefaultArch;
+using Arch = cpu_kernels::DefaultArch;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -56,7 +56,7 @@ using Apply = void (*)(const std::uint32_t* words, const tf::HostTensor* const* 
 template <class L, class T>
 [[gnu::noinline]] typename L::template of<T> load(const tf::HostTensor& x,
                                                   const tf::HostTensor& out, std::int64_t first) {
-  simd::Array<T, L::size> elements;
+  cpu_kernels::Array<T, L::size> elements;
   for (int i = 0; i < L::size; ++i) {
     const std::int64_t at = std::min(first + i, out.size() - 1);
     elements.v[i] = tf::to<T>(x[tf::broadcast_index(at, out.dims, x.dims)]);
@@ -76,7 +76,8 @@ void apply(const std::uint32_t* words, const tf::HostTensor* const* in, tf::Host
   const O op = tf::decode<O>(words);
   for (std::int64_t i = 0; i < out.size(); i += L::size) {
     [&]<std::size_t... K>(std::index_sequence<K...>) {
-      store<L, R>(simd::apply_lanes<L, R, X...>(op, {}, load<L, X>(*in[K], out, i)...), out, i);
+      store<L, R>(cpu_kernels::apply_lanes<L, R, X...>(op, {}, load<L, X>(*in[K], out, i)...), out,
+                  i);
     }(std::index_sequence_for<X...>{});
   }
 }
@@ -96,7 +97,7 @@ std::vector<Entry>& table() {
 template <bool Wide, class O, class T>
 void add() {
   if constexpr (O::kind == tf::Kind::elementwise && tf::contains(O::domain, tf::dtype_of<T>)) {
-    using L = simd::Lanes<Wide, Arch>;
+    using L = cpu_kernels::Lanes<Wide, Arch>;
     using R = tf::element_of<O::result(tf::dtype_of<T>)>;
     [&]<std::size_t... K>(std::index_sequence<K...>) {
       table().push_back(
@@ -108,7 +109,7 @@ void add() {
 template <bool Wide, class From, class... To>
 void add_casts() {
   (table().push_back({Wide, tf::record<tf::ops::Cast>.id, tf::dtype_of<From>, tf::dtype_of<To>,
-                      &apply<simd::Lanes<Wide, Arch>, tf::ops::Cast, To, From>}),
+                      &apply<cpu_kernels::Lanes<Wide, Arch>, tf::ops::Cast, To, From>}),
    ...);
 }
 template <bool Wide, class... T, class... O>

@@ -19,9 +19,9 @@ constexpr void model(tf::Graph& g) {
   {
     tf::Scope in(g, "net", {.regularizer = tf::l2_regularizer(0.5)});
     auto w = tf::variable<float, 2>(g, "w", tf::filled(3));  // 0.5 * 18 / 2
-    tf::variable<float, 4>(g, "slot", tf::ones, false);      // not trainable
-    tf::variable<int, 4>(g, "count", tf::ones);
-    tf::state<float, 4>(g, "seen", tf::ones);
+    tf::variable<float, 4>(g, "slot", tf::ones(), false);    // not trainable
+    tf::variable<int, 4>(g, "count", tf::ones());
+    tf::state<float, 4>(g, "seen", tf::ones());
     {
       tf::Scope inner(g, "inner", {.regularizer = tf::l1_l2_regularizer(0.1, 0.2)});
       tf::variable<double, 2>(g, "v", tf::filled(-2));  // 0.1 * 4 + 0.2 * 8 / 2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The meaning of kernels: spaces, layouts, windows, bodies; when two descriptions are one kernel;
-// and what a step must have.
+// The meaning of kernels: spaces, layouts, strided views, bodies; when two descriptions are one
+// kernel; and what a step must have.
 
 #include <doctest/doctest.h>
 
@@ -27,8 +27,8 @@ constexpr const ir::Op* exp_op = &tf::record<tf::ops::Exp>;
 constexpr const ir::Op* add_op = &tf::record<tf::ops::Add>;
 constexpr const ir::Op* sum_op = &tf::record<tf::ops::Sum>;
 
-constexpr ir::InputSpec operand(unsigned axes, bool is_window = false) {
-  return {DType::float32, false, is_window, 0, axes};
+constexpr ir::InputSpec operand(unsigned axes, bool is_strided = false) {
+  return {DType::float32, false, is_strided, 0, axes};
 }
 constexpr ir::InputSpec position(unsigned axes) { return {DType::int32, true, false, 0, axes}; }
 constexpr ir::ItemSpec item(const ir::Op* op, int phase, int a, int b = -1) {
@@ -40,8 +40,8 @@ constexpr ir::ItemSpec row_item(const ir::Op* op, int phase, int a) {
 constexpr ir::ItemSpec fold(int phase, int a) {
   return {sum_op, true, true, DType::float32, phase, 0, 1, {a}};
 }
-constexpr ir::StoreSpec store(int value, bool is_row = false, bool is_window = false) {
-  return {value, is_row, is_window, DType::float32, 0};
+constexpr ir::StoreSpec store(int value, bool is_row = false, bool is_strided = false) {
+  return {value, is_row, is_strided, DType::float32, 0};
 }
 
 /// e^x + r, where r is e to the sum of the row's e^x, in two passes. Stores that, r and e^x.
@@ -122,38 +122,40 @@ TEST_CASE("an operand's strides are 0 along the axes on which it repeats") {
   CHECK(roomy.stride[2] == 1);
 }
 
-TEST_CASE("a window begins at the sum of two numbers, and may run backwards") {
-  const std::int64_t extents[] = {2, 3, /*window 0*/ 1, 1, 1, 1, /*window 1*/ 4, 2, 10, -1};
-  const ir::WindowExtents window = ir::window_at(1, 2, extents);
-  const auto layout = ir::layout_of<2>(3u, extents, window);
+TEST_CASE("a strided view begins at the sum of two numbers, and may run backwards") {
+  const std::int64_t extents[] = {2,  3, /*strided view 0*/ 1, 1, 1, 1, /*strided view 1*/ 4, 2,
+                                  10, -1};
+  const ir::StridedExtents strided_view = ir::strides_at(1, 2, extents);
+  const auto layout = ir::layout_of<2>(3u, extents, strided_view);
   CHECK((layout.begin == 6 && layout.stride[0] == 10 && layout.stride[1] == -1));
   const ir::ElementRange range = ir::elements_of(layout, 3u, extents, 2);
   CHECK((range.first == 4 && range.last == 17));
   // Along its second axis alone.
-  const auto row = ir::layout_of<2>(2u, extents, window);
+  const auto row = ir::layout_of<2>(2u, extents, strided_view);
   CHECK((row.begin == 6 && row.stride[0] == 0 && row.stride[1] == -1));
   const ir::ElementRange of_row = ir::elements_of(row, 2u, extents, 2);
   CHECK((of_row.first == 4 && of_row.last == 7));
-  CHECK(ir::WindowExtents::count(2) == 4);
+  CHECK(ir::StridedExtents::count(2) == 4);
 }
 
-TEST_CASE("a window without elements does not move its operand") {
+TEST_CASE("a strided view without elements does not move its operand") {
   static constexpr std::int64_t extents[] = {0, 3, 4, 2, 10, 1};
-  const auto layout = ir::layout_of<2>(3u, extents, ir::window_at(0, 2, extents));
+  const auto layout = ir::layout_of<2>(3u, extents, ir::strides_at(0, 2, extents));
   CHECK((layout.begin == 0 && layout.stride[0] == 0 && layout.stride[1] == 0));
   const ir::ElementRange none = ir::elements_of(layout, 3u, extents, 2);
   CHECK(none.first == none.last);
   // Extents of axes along which it repeats do not matter.
-  CHECK(ir::layout_of<2>(2u, extents, ir::window_at(0, 2, extents)).begin == 6);
+  CHECK(ir::layout_of<2>(2u, extents, ir::strides_at(0, 2, extents)).begin == 6);
 }
 
-TEST_CASE("values, operands, windows and words of a body have numbers in order") {
+TEST_CASE("values, operands, strided views and words of a body have numbers in order") {
   const ir::KernelSpec kernel = two_passes();
   const ir::KernelBody body = ir::body_of(kernel);
   CHECK((body.first_item() == 3 && body.values() == 7));
   CHECK((body.operand(0) == 0 && body.operand(2) == 1));  // positions have no memory
   CHECK(body.first_result() == 2);
-  CHECK((body.windows_before(2) == 0 && body.windows_before_store(2) == 1 && body.windows() == 2));
+  CHECK((body.strided_before(2) == 0 && body.strided_before_store(2) == 1 &&
+         body.strided_views() == 2));
   CHECK((body.words_before(0) == 0 && body.words_before(3) == 2 && body.words_before(4) == 3));
   const ir::KernelSpec contraction = product(0);
   const ir::KernelBody of_product = ir::body_of(contraction);
@@ -213,7 +215,7 @@ TEST_CASE("descriptions are compared up to their counts, in every member before"
   CHECK(differs([](ir::KernelSpec& k) { k.stores = 1; }));
   CHECK(differs([](ir::KernelSpec& k) { k.input[0].dtype = DType::float64; }));
   CHECK(differs([](ir::KernelSpec& k) { k.input[0].axes = 2; }));
-  CHECK(differs([](ir::KernelSpec& k) { k.input[0].is_window = true; }));
+  CHECK(differs([](ir::KernelSpec& k) { k.input[0].is_strided = true; }));
   CHECK(differs([](ir::KernelSpec& k) { k.input[1].is_index = false; }));
   CHECK(differs([](ir::KernelSpec& k) { k.input[0].rank = 1; }));
   CHECK(differs([](ir::KernelSpec& k) { k.item[0].op = sum_op; }));
@@ -225,7 +227,7 @@ TEST_CASE("descriptions are compared up to their counts, in every member before"
   CHECK(differs([](ir::KernelSpec& k) { k.item[3].arguments[1] = 4; }));
   CHECK(differs([](ir::KernelSpec& k) { k.store[0].value = 3; }));
   CHECK(differs([](ir::KernelSpec& k) { k.store[0].is_row = true; }));
-  CHECK(differs([](ir::KernelSpec& k) { k.store[0].is_window = true; }));
+  CHECK(differs([](ir::KernelSpec& k) { k.store[0].is_strided = true; }));
   CHECK(differs([](ir::KernelSpec& k) { k.store[0].dtype = DType::float64; }));
   CHECK(differs([](ir::KernelSpec& k) { k.store[0].rank = 1; }));
   const auto of_other_operation = [] {
@@ -259,11 +261,11 @@ TEST_CASE("equal descriptions are one kernel of a program") {
   CHECK(program.kernels[2].outer == 1);
 }
 
-TEST_CASE("a summary lists aligned operands, element stores, windows and costs") {
+TEST_CASE("a summary lists aligned operands, element stores, strided views and costs") {
   const ir::KernelSummary loop = ir::summary_of(two_passes());
-  CHECK(loop.windows == 2);
-  CHECK(loop.aligned == 1u);         // operand 1 is a window, and repeats
-  CHECK(loop.element_stores == 1u);  // store 1 is a row's, store 2 a window
+  CHECK(loop.strided_views == 2);
+  CHECK(loop.aligned == 1u);         // operand 1 is a strided view, and repeats
+  CHECK(loop.element_stores == 1u);  // store 1 is a row's, store 2 a strided view
   CHECK(loop.flops == exp_op->flops + add_op->flops);
   CHECK((!loop.random && !loop.prints && !loop.updates));
   const ir::KernelSummary contraction = ir::summary_of(product(1));
@@ -272,7 +274,7 @@ TEST_CASE("a summary lists aligned operands, element stores, windows and costs")
   CHECK(ir::loop_extents(loop) == 2);
 }
 
-TEST_CASE("a step needs extents for loops and windows, and words for each item") {
+TEST_CASE("a step needs extents for loops and strided views, and words for each item") {
   const ir::StepNeeds loop = ir::needs_of(two_passes());
   CHECK((loop.extents == 2 + 2 * 4 && loop.words == 3 && loop.inputs == 2));
   const ir::StepNeeds contraction = ir::needs_of(product(1));

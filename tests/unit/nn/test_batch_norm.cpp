@@ -135,8 +135,8 @@ constexpr void shared(tf::Graph& g) {
 }
 
 constexpr void own_update(tf::Graph& g) {
-  auto v = tf::variable<float>(g, "v", tf::ones);
-  auto steps = tf::variable<float>(g, "steps", tf::zeros, false);
+  auto v = tf::variable<float>(g, "v", tf::ones());
+  auto steps = tf::variable<float>(g, "steps", tf::zeros(), false);
   g.add_update(assign_add(steps, 1));
   g.add_update(tf::Effect{});
   auto loss = square(v).named("loss");

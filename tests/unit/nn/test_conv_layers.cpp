@@ -30,7 +30,7 @@ constexpr void layers(tf::Graph& g) {
   auto x = placeholder<double, 2, height, width, channels>(g, "x");
   auto wide = conv2d<6, 3, 2>(g, "conv", x, {.activation = tf::relu}).named("conv_y");
   auto grouped =
-      conv2d<4, tf::Kernel2d{1, 2}, tf::Conv2d{.padding = tf::Padding::valid, .groups = 2}>(
+      conv2d<4, tf::Kernel2d{1, 2}, tf::ConvOptions<2>{.padding = tf::Padding::valid, .groups = 2}>(
           g, "grouped", x, {.use_bias = false});
   grouped.named("grouped_y");
   auto up = conv2d_transpose<3, 4, 2>(g, "up", x).named("up_y");
@@ -53,12 +53,12 @@ constexpr void layers(tf::Graph& g) {
 /// An object is called twice: its gradient is the sum of both calls'.
 constexpr void shared(tf::Graph& g) {
   auto x = placeholder<double, 2, height, width, channels>(g, "x");
-  const tf::Conv2dLayer<channels, 3, 3, 1, double> conv(
-      g, "conv", {.activation = [](auto v) { return tanh(v); }});
-  const tf::Conv2dTransposeLayer<3, 2, 3, 2, double> up(g, "up");
-  const tf::DepthwiseConv2dLayer<2, 1, 3, 1, double> plane(g, "plane");
-  const tf::SeparableConv2dLayer<2, 2, 3, 1, 2, double> separable(g, "separable");
-  const tf::Conv2dInPlaneLayer<3, 3, 1, double> blur(g, "blur");
+  const tf::Conv2d<channels, 3, 3, 1, double> conv(g, "conv",
+                                                   {.activation = [](auto v) { return tanh(v); }});
+  const tf::Conv2dTranspose<3, 2, 3, 2, double> up(g, "up");
+  const tf::DepthwiseConv2d<2, 1, 3, 1, double> plane(g, "plane");
+  const tf::SeparableConv2d<2, 2, 3, 1, 2, double> separable(g, "separable");
+  const tf::Conv2dInPlane<3, 3, 1, double> blur(g, "blur");
   auto loss =
       (sum(square(separable(plane(up(blur(blur(conv(x)))))))) + sum(conv(0.5 * x))).named("loss");
   for (const auto& [v, dv] : gradients(loss)) {

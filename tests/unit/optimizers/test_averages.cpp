@@ -25,7 +25,7 @@ template <class Expected>
 void check_average(tf::ExponentialMovingAverage averages, const Expected& expected,
                    bool counts = false) {
   tf::Graph g;
-  auto w = tf::variable<double>(g, "net/w", tf::zeros);
+  auto w = tf::variable<double>(g, "net/w", tf::zeros());
   tf::Effect train = assign_add(w, 1);
   if (counts) {
     averages.num_updates = global_step(g);
@@ -110,7 +110,7 @@ TEST_CASE("a moving average with decays from outside, 1 among them") {
   for (const bool zero_debias : {false, true}) {
     CAPTURE(zero_debias);
     tf::Graph g;
-    auto w = tf::variable<double>(g, "w", tf::zeros);
+    auto w = tf::variable<double>(g, "w", tf::zeros());
     const tf::ExponentialMovingAverage averages{.decay = tf::placeholder<double>(g, "decay"),
                                                 .zero_debias = zero_debias};
     const tf::Effect train = assign_add(w, 1);
@@ -140,7 +140,7 @@ TEST_CASE("moving averages of variables of 16 bits are float") {
   for (const bool zero_debias : {false, true}) {
     CAPTURE(zero_debias);
     tf::Graph g;
-    auto w = tf::variable<tf::bfloat16, 2>(g, "w", tf::zeros);
+    auto w = tf::variable<tf::bfloat16, 2>(g, "w", tf::zeros());
     const tf::ExponentialMovingAverage averages{.zero_debias = zero_debias};
     const tf::Effect train = assign(w, 1);
     (train + averages.apply(g.trainable())).named("train");
@@ -165,8 +165,8 @@ TEST_CASE("moving averages of variables of 16 bits are float") {
 
 TEST_CASE("sums of gradients of 16 bits are float") {
   tf::Graph g;
-  auto w = tf::variable<tf::bfloat16, 3>(g, "w", tf::zeros);
-  auto table = tf::variable<tf::float16, 4, 2>(g, "table", tf::zeros);
+  auto w = tf::variable<tf::bfloat16, 3>(g, "w", tf::zeros());
+  auto table = tf::variable<tf::float16, 4, 2>(g, "table", tf::zeros());
   auto ids = tf::placeholder<std::int32_t, 3>(g, "ids");
   auto loss = cast<float>(sum(w)) + cast<float>(sum(gather(table, ids)));
   const tf::GradientSums sums(gradients(loss));
@@ -201,7 +201,7 @@ constexpr void drawn(tf::Graph& g) {
   const tf::ExponentialMovingAverage averages{.decay = 0.5};
   const tf::ExponentialMovingAverage unbiased{.decay = 0.5, .zero_debias = true};
   const tf::VariableList trained = g.trainable();
-  auto other = tf::variable<float, 2>(g, "other", tf::ones);
+  auto other = tf::variable<float, 2>(g, "other", tf::ones());
   (averages.apply(trained) + unbiased.apply(g.trainable("other"))).named("update");
   (averages.average(W) + 0).named("smooth");
   (unbiased.average(other) + 0).named("debiased");
@@ -238,7 +238,7 @@ TEST_CASE("averages are what their variables start with until the first update")
 TEST_CASE("a moving average's decay outside of [0, 1] is a mistake of the model") {
   for (const double decay : {1.5, -0.1}) {
     tf::Graph g;
-    tf::variable<float>(g, "v", tf::zeros);
+    tf::variable<float>(g, "v", tf::zeros());
     const tf::ExponentialMovingAverage averages{.decay = decay};
     CHECK(message_of([&] { averages.apply(g.trainable()); }).find("decay must be in [0, 1]") !=
           std::string::npos);

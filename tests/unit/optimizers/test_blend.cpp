@@ -19,10 +19,10 @@ using test::elements;
 
 template <class T>
 constexpr void pair(tf::Graph& g) {
-  variable<T, 3>(g, "target/a", tf::zeros);
-  variable<T>(g, "target/b", tf::zeros);
-  variable<T, 3>(g, "online/a", tf::ones);
-  variable<T>(g, "online/b", tf::ones);
+  variable<T, 3>(g, "target/a", tf::zeros());
+  variable<T>(g, "target/b", tf::zeros());
+  variable<T, 3>(g, "online/a", tf::ones());
+  variable<T>(g, "online/b", tf::ones());
 }
 
 constexpr void blends(tf::Graph& g) {

@@ -17,11 +17,11 @@ namespace tf = typeflow;
 
 // Gradients that are zero but for the noise, and steps that add them to the variables.
 constexpr void noisy(tf::Graph& g) {
-  auto w = tf::variable<float, 100, 100>(g, "w", tf::zeros);
-  auto other = tf::variable<double, 100, 100>(g, "other", tf::zeros);
-  auto once = tf::variable<float, 300, 40>(g, "once", tf::zeros);
-  auto twice = tf::variable<float, 300, 40>(g, "twice", tf::zeros);
-  auto batch = tf::variable<float, 300, 40>(g, "batch", tf::zeros);
+  auto w = tf::variable<float, 100, 100>(g, "w", tf::zeros());
+  auto other = tf::variable<double, 100, 100>(g, "other", tf::zeros());
+  auto once = tf::variable<float, 300, 40>(g, "once", tf::zeros());
+  auto twice = tf::variable<float, 300, 40>(g, "twice", tf::zeros());
+  auto batch = tf::variable<float, 300, 40>(g, "batch", tf::zeros());
   auto i = tf::placeholder<std::int32_t, 200>(g, "i");
   auto j = tf::placeholder<std::int32_t, tf::batch>(g, "j");
   auto scale = tf::placeholder<float>(g, "scale");

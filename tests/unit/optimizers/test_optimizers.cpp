@@ -33,13 +33,13 @@ struct AdamW {
       return tf::map_values(dv, [&](tf::AnyExpr x) { return x * cast_to(scale, v.dtype()); });
     });
     tf::Scope in(g, "adam");
-    auto steps = variable<double>(g, "steps", tf::zeros, false);
+    auto steps = variable<double>(g, "steps", tf::zeros(), false);
     const auto t = steps.read() + 1;
     tf::Effect effect = assign(steps, t);
     for (const auto& [v, dv] : clipped) {
       tf::Scope slots(g, v);
-      const auto m = variable(g, "m", type_of(v), tf::zeros, false);
-      const auto s = variable(g, "s", type_of(v), tf::zeros, false);
+      const auto m = variable(g, "m", type_of(v), tf::zeros(), false);
+      const auto s = variable(g, "s", type_of(v), tf::zeros(), false);
       const auto m_now = beta1 * m.read() + (1 - beta1) * dv;
       const auto s_now = beta2 * s.read() + (1 - beta2) * square(dv);
       const auto mean = m_now / setting(g, 1 - pow(beta1, t), v.dtype());
@@ -92,15 +92,15 @@ constexpr void layer(tf::Graph& g) {
 
 constexpr void table(tf::Graph& g) {
   auto ids = tf::placeholder<int, 3>(g, "ids");
-  auto rows = tf::variable<float, 1000, 2>(g, "rows", tf::ones);
-  auto scale = tf::variable<float>(g, "scale", tf::ones);
+  auto rows = tf::variable<float, 1000, 2>(g, "rows", tf::ones());
+  auto scale = tf::variable<float>(g, "scale", tf::ones());
   auto loss = sum(square(gather(rows, ids))) * scale;
   user::Clipped{}.apply(gradients(loss, g.trainable())).named("train");
 }
 
 // More groups of groups than the compiler nests calls.
 constexpr void many_statements(tf::Graph& g) {
-  auto v = tf::variable<double>(g, "v", tf::zeros);
+  auto v = tf::variable<double>(g, "v", tf::zeros());
   tf::Effect step;
   for (int i = 0; i < 520; ++i) step += assign_add(v, 1);
   step.named("step");

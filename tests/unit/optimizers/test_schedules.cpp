@@ -38,7 +38,7 @@ void check(const Schedule& schedule, const std::function<double(double)>& expect
 
 constexpr void counting(tf::Graph& g) {
   tf::Scope in(g, "net");
-  auto v = tf::variable<double>(g, "v", tf::zeros);
+  auto v = tf::variable<double>(g, "v", tf::zeros());
   auto step = global_step(g);
   auto rate = piecewise_constant(step, {1}, {1, 0.5});
   tf::GradientDescent{.rate = rate}.minimize(v + 0, global_step(g)).named("train");

@@ -66,8 +66,8 @@ std::string text(const Clusters& c) {
 constexpr void softmax_regression(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
   auto y = tf::placeholder<float, tf::batch, 10>(g, "y");
-  auto W = tf::variable<float, 784, 10>(g, "W", tf::zeros);
-  auto b = tf::variable<float, 10>(g, "b", tf::zeros);
+  auto W = tf::variable<float, 784, 10>(g, "W", tf::zeros());
+  auto b = tf::variable<float, 10>(g, "b", tf::zeros());
   auto logits = (matmul(x, W) + b).named("logits");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
   mean(tf::cast<float>(equal(tf::argmax<1>(logits), tf::argmax<1>(y)))).named("accuracy");
@@ -80,9 +80,9 @@ constexpr void chain(tf::Graph& g) {
   for (int i = 0; i < Blocks; ++i) {
     tf::Scope in(g, "block", i);
     auto W1 = tf::variable<float, 256, 256>(g, "W1");
-    auto b1 = tf::variable<float, 256>(g, "b1", tf::zeros);
+    auto b1 = tf::variable<float, 256>(g, "b1", tf::zeros());
     auto W2 = tf::variable<float, 256, 256>(g, "W2");
-    auto b2 = tf::variable<float, 256>(g, "b2", tf::zeros);
+    auto b2 = tf::variable<float, 256>(g, "b2", tf::zeros());
     h = relu(h + (matmul(relu(matmul(h, W1) + b1), W2) + b2));
   }
   auto loss = mean(square(h)).named("loss");

@@ -181,9 +181,9 @@ TEST_CASE("composite operations expand") {
   CHECK(left_of([](auto x) { return mean<0>(x); }) == Names{"Sum", "Mul"});
 }
 
-TEST_CASE("a product that only a sum uses is contracted into it") {
+TEST_CASE("a product that only a sum uses becomes a multiply-add") {
   CHECK(left_of([](auto x) { return exp(x) * x + x; }) == Names{"Exp", "Fma"});
-  const auto contracted = [](auto f) {
+  const auto multiply_adds = [](auto f) {
     tf::Graph g;
     f(tf::placeholder<double, 4>(g, "x"), tf::placeholder<double, 4>(g, "y"),
       tf::placeholder<double, 4>(g, "z"))
@@ -201,24 +201,24 @@ TEST_CASE("a product that only a sum uses is contracted into it") {
     }
     return out;
   };
-  CHECK(contracted([](auto x, auto y, auto z) { return x * y + z; }) ==
+  CHECK(multiply_adds([](auto x, auto y, auto z) { return x * y + z; }) ==
         Names{"Fma", "x", "y", "z"});
-  CHECK(contracted([](auto x, auto y, auto z) { return z + x * y; }) ==
+  CHECK(multiply_adds([](auto x, auto y, auto z) { return z + x * y; }) ==
         Names{"Fma", "x", "y", "z"});
-  CHECK(contracted([](auto x, auto y, auto z) { return x * y - z; }) ==
+  CHECK(multiply_adds([](auto x, auto y, auto z) { return x * y - z; }) ==
         Names{"Fms", "x", "y", "z"});
-  CHECK(contracted([](auto x, auto y, auto z) { return z - x * y; }) ==
+  CHECK(multiply_adds([](auto x, auto y, auto z) { return z - x * y; }) ==
         Names{"Fnma", "x", "y", "z"});
 }
 
-TEST_CASE("a product is contracted whatever rewriting has left behind it") {
-  const Names contracted{"Fma"};
+TEST_CASE("a product becomes a multiply-add whatever rewriting has left behind it") {
+  const Names multiply_adds{"Fma"};
   CHECK(left_of([](auto x) { return tf::reshape<3, 4>(tf::reshape<12>(x * x)) + x; }) ==
-        contracted);
-  CHECK(left_of([](auto x) { return transpose(transpose(x * x)) + x; }) == contracted);
-  CHECK(left_of([](auto x) { return x + -(-(x * x)) * 1; }) == contracted);
-  CHECK(left_of([](auto x) { return tf::cast<double>(x * x) + x; }) == contracted);
-  CHECK(left_of([](auto x) { return tf::reverse<0>(tf::reverse<0>(x * x)) + x; }) == contracted);
+        multiply_adds);
+  CHECK(left_of([](auto x) { return transpose(transpose(x * x)) + x; }) == multiply_adds);
+  CHECK(left_of([](auto x) { return x + -(-(x * x)) * 1; }) == multiply_adds);
+  CHECK(left_of([](auto x) { return tf::cast<double>(x * x) + x; }) == multiply_adds);
+  CHECK(left_of([](auto x) { return tf::reverse<0>(tf::reverse<0>(x * x)) + x; }) == multiply_adds);
 }
 
 TEST_CASE("contraction rounds once") {
@@ -234,7 +234,7 @@ TEST_CASE("contraction rounds once") {
   CHECK(simplified.run({"r"}, feeds)[0].value(0) == 0x1p-24);
 }
 
-TEST_CASE("a product with other uses, or of integers, is not contracted") {
+TEST_CASE("a product with other uses, or of integers, becomes no multiply-add") {
   tf::Graph g;
   auto x = tf::placeholder<double>(g, "x");
   auto product = (x * x).named("product");

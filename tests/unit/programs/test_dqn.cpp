@@ -33,8 +33,9 @@ constexpr void dqn(tf::Graph& g) {
   auto r = placeholder<float, tf::batch>(g, "r");
   auto q = online(s);
   argmax<1>(q).named("action");
-  auto goal = stop_gradient(r + 0.99f * gather<1>(target(s2), argmax<1>(online(s2))));
-  auto loss = mean(square(goal - gather<1>(q, a))).named("loss");
+  auto goal = stop_gradient(
+      r + 0.99f * gather<tf::GatherOptions{.batch_dims = 1}>(target(s2), argmax<1>(online(s2))));
+  auto loss = mean(square(goal - gather<tf::GatherOptions{.batch_dims = 1}>(q, a))).named("loss");
   tf::GradientDescent{.rate = 0.05f}.minimize(loss, g.trainable("online")).named("train");
   tf::blend(g.variables("target"), g.variables("online"), 0.25f).named("soft_update");
 }

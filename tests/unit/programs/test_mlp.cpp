@@ -17,9 +17,9 @@ namespace tf = typeflow;
 constexpr void mlp(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 6>(g, "x");
   auto y = placeholder<float, tf::batch, 3>(g, "y");
-  auto h =
-      dropout(relu(dense<5>(g, "fc1", x, {.weights = tf::truncated_normal(0.1)})), {.keep = 0.75f});
-  auto logits = dense<3>(g, "fc2", h, {.weights = tf::zeros}).named("logits");
+  auto h = dropout(relu(dense<5>(g, "fc1", x, {.weights = tf::truncated_normal(0, 0.1)})),
+                   {.keep = 0.75f});
+  auto logits = dense<3>(g, "fc2", h, {.weights = tf::zeros()}).named("logits");
   auto loss = mean(softmax_cross_entropy(logits, y)).named("loss");
   tf::GradientDescent{.rate = 0.3f}.minimize(loss).named("train");
 }

@@ -205,9 +205,9 @@ std::string check(std::uint64_t seed, const tf::ir::FusionLimits& limits) {
       if (selection.steps[s] != 0) steps.push_back(s);
     }
     std::vector<std::int64_t> results(names.size());
-    std::vector<tf::FetchTarget> targets;
-    for (std::size_t i = 0; i + 1 < names.size(); ++i) targets.push_back({names[i], &results[i]});
-    tf::Engine::Run(engine, {}).execute(steps, targets, false);
+    std::vector<tf::FetchBuffer> buffers;
+    for (std::size_t i = 0; i + 1 < names.size(); ++i) buffers.push_back({names[i], &results[i]});
+    tf::Engine::Run(engine, {}).execute(steps, buffers, false);
     const std::vector<std::int64_t> expected = simulate(model.lines, asked, world);
     std::size_t next = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -72,8 +72,8 @@ struct Baton {
 struct TakeBaton : tf::resource_operation<Baton> {
   static constexpr std::string_view name = "acme/TakeBaton";
 
-  static void compute(TakeBaton, Baton& baton, const tf::simd::Tensor*, const tf::simd::Tensor*,
-                      const tf::KernelCall& call) {
+  static void compute(TakeBaton, Baton& baton, const tf::cpu_kernels::Tensor*,
+                      const tf::cpu_kernels::Tensor*, const tf::KernelCall& call) {
     const tf::RunScope* nobody = nullptr;
     if (!baton.owner.compare_exchange_strong(nobody, call.run)) {
       throw tf::Error("baton '" + baton.path + "'", "is taken");
@@ -129,7 +129,7 @@ struct Multiples : tf::custom {
 }  // namespace acme
 
 template <>
-struct typeflow::simd::kernel_of<acme::TallyAdd> {
+struct typeflow::cpu_kernels::kernel_of<acme::TallyAdd> {
   template <class Arch>
   static void run(const acme::TallyAdd& op, const Tensor* in, const Tensor* out,
                   const KernelCall&) {
@@ -141,21 +141,21 @@ struct typeflow::simd::kernel_of<acme::TallyAdd> {
   }
 };
 template <>
-struct typeflow::simd::kernel_of<acme::Three> {
+struct typeflow::cpu_kernels::kernel_of<acme::Three> {
   template <class Arch>
   static void run(const acme::Three&, const Tensor*, const Tensor* out, const KernelCall&) {
     std::fill_n(static_cast<float*>(out->data), 2, 3.f);
   }
 };
 template <>
-struct typeflow::simd::kernel_of<acme::Calls> {
+struct typeflow::cpu_kernels::kernel_of<acme::Calls> {
   template <class Arch>
   static void run(const acme::Calls&, const Tensor*, const Tensor* out, const KernelCall&) {
     *static_cast<std::int32_t*>(out->data) = ++acme::Calls::count;
   }
 };
 template <>
-struct typeflow::simd::kernel_of<acme::Multiples> {
+struct typeflow::cpu_kernels::kernel_of<acme::Multiples> {
   template <class Arch>
   static void run(const acme::Multiples&, const Tensor* in, const Tensor* out, const KernelCall&) {
     const float x = *static_cast<const float*>(in->data);

@@ -152,7 +152,7 @@ struct StayInside {
 
 constexpr void locked(tf::Graph& g) {
   auto lock = tf::mutex(g, "lock");
-  auto v = tf::variable<std::int64_t, 64>(g, "v", tf::zeros);
+  auto v = tf::variable<std::int64_t, 64>(g, "v", tf::zeros());
   auto x = placeholder<std::int64_t>(g, "x");
   critical_section(lock, [&] { return assign_add(v, x).value(); }).named("sum");
   const auto [before, after] = critical_section(lock, [&] {
@@ -246,7 +246,7 @@ template <bool Reverse>
 constexpr void transfers(tf::Graph& g) {
   tf::Effect all;
   const auto add = [&](tf::Label lock, tf::Label name) {
-    auto v = tf::variable<std::int64_t>(g, name, tf::zeros);
+    auto v = tf::variable<std::int64_t>(g, name, tf::zeros());
     all += critical_section(tf::mutex(g, lock), [&]() -> tf::Effect { return assign_add(v, 1); });
   };
   if (Reverse) add("lock_b", "b");
@@ -305,7 +305,7 @@ constexpr void variable_named_lock(tf::Graph& g) {
   (tf::variable<float, 3>(g, "lock") + 1).named("y");
 }
 constexpr void serving(tf::Graph& g) {
-  auto w = tf::variable<float>(g, "w", tf::ones);
+  auto w = tf::variable<float>(g, "w", tf::ones());
   next(tf::counter(g, "steps")).named("n");
   (w + 1).named("y");
 }

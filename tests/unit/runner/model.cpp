@@ -23,8 +23,8 @@ constexpr void model(tf::Graph& g) {
   auto y = tf::placeholder<float, tf::batch, 3>(g, "y");
   auto scale = tf::placeholder<float>(g, "scale", 2.0f);
   auto words = tf::placeholder<std::string_view, tf::batch>(g, "words");
-  auto W = tf::variable<float, 4, 3>(g, "W", tf::zeros);
-  auto b = tf::variable<float, 3>(g, "b", tf::zeros);
+  auto W = tf::variable<float, 4, 3>(g, "W", tf::zeros());
+  auto b = tf::variable<float, 3>(g, "b", tf::zeros());
   auto logits = (matmul(x, W) * scale + b).named("logits");  // (batch,3)
   softmax(logits).named("probabilities");
   argmax<1>(logits).named("class");
@@ -48,10 +48,10 @@ void fill(tf::Variables& variables) {
   variables.set<float>("b", std::array{0.0f, 1.0f, 2.0f}, {1, {3}});
 }
 
-template <class Store>
-tf::Runner make_of(Store&& store) {
+template <class VariableStore>
+tf::Runner make_of(VariableStore&& store) {
   return tf::runner<Session, "logits", "probabilities", "class", "is_cat", "echo", "squares",
-                    "total">(std::forward<Store>(store));
+                    "total">(std::forward<VariableStore>(store));
 }
 
 tf::Variables& store() {

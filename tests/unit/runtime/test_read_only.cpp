@@ -16,8 +16,8 @@ namespace tf = typeflow;
 namespace {
 
 constexpr void model(tf::Graph& g) {
-  auto w = variable<float, 2>(g, "w", tf::ones);
-  auto runs = state<float>(g, "runs", tf::zeros);
+  auto w = variable<float, 2>(g, "w", tf::ones());
+  auto runs = state<float>(g, "runs", tf::zeros());
   assign(w, 2 * w).named("double");
   assign(w, w + 1).value().named("more");
   assign_add(runs, 1).value().named("count");

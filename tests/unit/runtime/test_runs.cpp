@@ -45,7 +45,7 @@ constexpr void leading(tf::Graph& g) {
   (prod<0>(z) + b).named("prod_b");
   (sum<0>(z, tf::keep_dims) + b).named("kept_b");
   (sum<0>(zb) + b).named("batch_b");
-  auto v = tf::variable<float, 3, 3, 5>(g, "v", tf::ones);
+  auto v = tf::variable<float, 3, 3, 5>(g, "v", tf::ones());
   gradients(sum(square(sum<0>(v * z) + b) * c), v).named("gradient");
 }
 
@@ -90,7 +90,7 @@ namespace {
 
 constexpr void beside_an_effect(tf::Graph& g) {
   auto x = tf::placeholder<float, 4>(g, "x");
-  auto v = tf::variable<float, 4>(g, "v", tf::zeros);
+  auto v = tf::variable<float, 4>(g, "v", tf::zeros());
   auto t = (x * 2).named("t");
   auto e = tf::assign(v, t);
   e.value().named("new");
@@ -98,7 +98,7 @@ constexpr void beside_an_effect(tf::Graph& g) {
 
 constexpr void beside_a_choice(tf::Graph& g) {
   auto x = tf::placeholder<float, 4>(g, "x");
-  auto v = tf::variable<float, 4>(g, "v", tf::zeros);
+  auto v = tf::variable<float, 4>(g, "v", tf::zeros());
   auto positive = greater(x, 0);
   auto [indices, count] = tf::where(positive);
   indices.named("indices");
@@ -203,7 +203,7 @@ constexpr void drawn(tf::Graph& g) {
 
 constexpr void aliases(tf::Graph& g) {
   auto x = tf::placeholder<float, 2>(g, "x").named("same");
-  auto v = tf::variable<float, 2>(g, "v", tf::ones).named("weights");
+  auto v = tf::variable<float, 2>(g, "v", tf::ones()).named("weights");
   auto h = (x * v).named("h").named("hidden");
   (h + 1).named("y");
 }
@@ -250,8 +250,8 @@ TEST_CASE("a tensor with two names is fed and fetched by either") {
 namespace {
 
 constexpr void steps(tf::Graph& g) {
-  auto dense = tf::variable<float, 2>(g, "dense", tf::zeros);
-  auto sparse = tf::variable<float, 2>(g, "sparse", tf::zeros);
+  auto dense = tf::variable<float, 2>(g, "dense", tf::zeros());
+  auto sparse = tf::variable<float, 2>(g, "sparse", tf::zeros());
   auto all = tf::constant<int, 2>(g, {0, 1});
   tf::group(tf::assign_add(dense, 10), tf::assign_add(sparse, 10)).named("add");
   const tf::GradientDescent descent{.rate = 1};
@@ -295,7 +295,7 @@ TEST_CASE("an optimiser's step, dense or sparse, subtracts from the present valu
 
 TEST_CASE("a step where nothing came before is one kernel, in place") {
   tf::Graph g;
-  auto v = tf::variable<float, 8>(g, "v", tf::ones);
+  auto v = tf::variable<float, 8>(g, "v", tf::ones());
   tf::GradientDescent{.rate = 0.5f}.minimize(sum(square(v))).named("train");
   const tf::ir::ProgramPools program = tf::ir::compile(std::move(g));
   REQUIRE(program.steps.size() == 1);
@@ -314,7 +314,7 @@ TEST_CASE("pinning to the only device changes neither kernels nor bits") {
   CHECK(one.run<"y">(tf::feed<"x">(x)) == other.run<"y">(tf::feed<"x">(x)));
 }
 
-TEST_CASE("a product behind a view that nothing uses is contracted") {
+TEST_CASE("a product behind a view that nothing uses becomes a multiply-add") {
   tf::Graph g;
   auto x = tf::placeholder<float, 4>(g, "x");
   auto y = tf::placeholder<float, 4>(g, "y");

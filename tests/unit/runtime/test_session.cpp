@@ -49,7 +49,7 @@ namespace tf = typeflow;
 constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
   auto rate = tf::placeholder<float>(g, "rate", 0.5f);
-  auto W = tf::variable<float, 3, 2>(g, "W", tf::ones);
+  auto W = tf::variable<float, 3, 2>(g, "W", tf::ones());
   auto h = matmul(x, W).named("h");  // (batch,2)
   auto r = relu(h - 1).named("r");   // (batch,2)
   auto y = (2 * r).named("y");       // (batch,2)
@@ -59,7 +59,7 @@ constexpr void model(tf::Graph& g) {
 }
 
 constexpr void counter(tf::Graph& g) {
-  auto n = tf::variable<float>(g, "n", tf::zeros);
+  auto n = tf::variable<float>(g, "n", tf::zeros());
   auto s = tf::state<float, 2>(g, "s");
   auto add = tf::assign_add(n, 1);
   add.named("add");
@@ -285,7 +285,7 @@ constexpr void initial(tf::Graph& g) {
   tf::Scope in(g, "net");
   tf::variable<float, 200, 300>(g, "glorot");
   tf::variable<float, 10000>(g, "normal", tf::normal(1, 2));
-  tf::variable<float, 10000>(g, "cut", tf::truncated_normal(0.5));
+  tf::variable<float, 10000>(g, "cut", tf::truncated_normal(0, 0.5));
   tf::variable<double, 1000>(g, "uniform", tf::uniform(-3, 1));
   tf::variable<float, 100>(g, "own", tf::uniform(0, 1).with_seed(3));
   tf::variable<std::int32_t, 2>(g, "int", tf::filled(7));
@@ -514,7 +514,7 @@ namespace {
 constexpr void logarithm(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 2>(g, "x");
   tf::Scope in(g, "part");
-  auto W = tf::variable<float, 2, 2>(g, "W", tf::ones);
+  auto W = tf::variable<float, 2, 2>(g, "W", tf::ones());
   auto h = matmul(log(x), W);
   sum(h).named("total");
 }
@@ -534,7 +534,7 @@ TEST_CASE("check_finite names the first step that makes NaN") {
 namespace {
 constexpr void root(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 2>(g, "x");
-  auto W = tf::variable<float, 2, 2>(g, "W", tf::ones);
+  auto W = tf::variable<float, 2, 2>(g, "W", tf::ones());
   auto loss = mean(sqrt(matmul(x, W))).named("loss");
   tf::GradientDescent{}.minimize(loss).named("train");
 }
@@ -545,7 +545,7 @@ constexpr void parts_of(tf::Graph& g) {
 }
 constexpr void overflows(tf::Graph& g) {
   auto x = tf::placeholder<float, 2>(g, "x");
-  auto W = tf::variable<float, 2>(g, "W", tf::ones);
+  auto W = tf::variable<float, 2>(g, "W", tf::ones());
   assign(W, W * 3e38f * x).named("set");
 }
 }  // namespace

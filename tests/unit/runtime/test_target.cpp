@@ -37,7 +37,7 @@ struct RowSums : tf::custom {
 }  // namespace acme
 
 template <>
-struct typeflow::simd::kernel_of<acme::RowSums> {
+struct typeflow::cpu_kernels::kernel_of<acme::RowSums> {
   template <class Arch>
   static void run(const acme::RowSums&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -76,7 +76,7 @@ struct Mute : tf::custom {
 }  // namespace
 
 template <>
-struct typeflow::simd::kernel_of<Descending> {
+struct typeflow::cpu_kernels::kernel_of<Descending> {
   template <class Arch, class T, class O>
   static void run(const O&, const Tensor* in, const Tensor* out, const KernelCall& call) {
     const T* const x = static_cast<const T*>(in->data);
@@ -87,7 +87,7 @@ struct typeflow::simd::kernel_of<Descending> {
   }
 };
 template <>
-struct typeflow::simd::kernel_of<Mute> : kernel_of<Descending> {};
+struct typeflow::cpu_kernels::kernel_of<Mute> : kernel_of<Descending> {};
 
 namespace {
 
@@ -159,7 +159,7 @@ class CountingMemory final : public tf::Memory {
 };
 
 /// A stream that counts the kernels it is given, and has them run by threads.
-class CountingStream final : public tf::simd::Executor {
+class CountingStream final : public tf::cpu_kernels::Executor {
  public:
   explicit CountingStream(int threads) : threads_(threads) {}
   void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
@@ -277,8 +277,8 @@ class Asynchronous {
 /// Kernels of another kind for one of the operations.
 struct NegatedRowSums {
   template <class Arch, class T>
-  static void run(const acme::RowSums&, const tf::simd::Tensor* in, const tf::simd::Tensor* out,
-                  const tf::KernelCall&) {
+  static void run(const acme::RowSums&, const tf::cpu_kernels::Tensor* in,
+                  const tf::cpu_kernels::Tensor* out, const tf::KernelCall&) {
     const std::int64_t width = in->extents.back();
     for (std::int64_t row = 0; row < out->size(); ++row) {
       T total = 0;
@@ -290,17 +290,17 @@ struct NegatedRowSums {
   }
 };
 template <class Kernel>
-struct CodeOf : tf::simd::Code<Kernel, tf::simd::DefaultArch> {};
+struct CodeOf : tf::cpu_kernels::Code<Kernel, tf::cpu_kernels::DefaultArch> {};
 template <class In, class Out>
 struct CodeOf<tf::ir::CustomKernel<acme::RowSums, In, Out>>
-    : tf::simd::CustomCode<NegatedRowSums, tf::ir::CustomKernel<acme::RowSums, In, Out>,
-                           tf::simd::DefaultArch> {};
+    : tf::cpu_kernels::CustomCode<NegatedRowSums, tf::ir::CustomKernel<acme::RowSums, In, Out>,
+                                  tf::cpu_kernels::DefaultArch> {};
 
 class Replaced : public tf::CpuTarget<> {
  public:
   using CpuTarget::CpuTarget;
   template <class Kernel, tf::DeviceKind>
-  static constexpr tf::KernelEntry kernel = tf::simd::entry_of<CodeOf<Kernel>>;
+  static constexpr tf::KernelEntry kernel = tf::cpu_kernels::entry_of<CodeOf<Kernel>>;
 };
 
 /// The CPU, and the same under the name of a GPU. Counts the kernels of each.
@@ -321,6 +321,30 @@ class Pretended : public tf::CpuTarget<> {
 
  private:
   static constexpr tf::MachineDevice devices_[] = {{tf::gpu(0)}, {tf::cpu(0)}};
+};
+
+/// A GPU and the CPU, each with a stream of its own.
+class TwoStreams {
+ public:
+  explicit TwoStreams(const tf::TargetOptions&) {}
+
+  static inline const tf::Stream* cpu_stream = nullptr;
+  static inline int of_other = 0;
+  template <class Kernel, tf::DeviceKind>
+  static constexpr tf::KernelEntry kernel = with_run<Kernel>([](const tf::KernelCall& call) {
+    of_other += call.stream != cpu_stream;
+    tf::KernelCall own = call;
+    own.stream = nullptr;
+    tf::CpuTarget<>::kernel<Kernel>.run(own);
+  });
+  static constexpr bool is_host = true;
+  std::span<const tf::MachineDevice> devices() const { return devices_; }
+
+ private:
+  Deferred of_gpu_;
+  Deferred of_cpu_;
+  tf::MachineDevice devices_[2] = {{tf::gpu(0), &tf::host_memory, &of_gpu_},
+                                   {tf::cpu(0), &tf::host_memory, &of_cpu_}};
 };
 
 constexpr void chained(tf::Graph& g) {
@@ -349,7 +373,7 @@ constexpr void on_both(tf::Graph& g) {
   (x * 2).named("z");
 }
 constexpr void with_a_variable_elsewhere(tf::Graph& g) {
-  auto W = tf::variable<float, 4>(g, "W", tf::zeros);
+  auto W = tf::variable<float, 4>(g, "W", tf::zeros());
   tf::on(g, tf::gpu(0), [&] { return W + 1; }).named("y");
 }
 
@@ -492,6 +516,15 @@ TEST_CASE("a target with two kinds of devices has kernels for either") {
   CHECK(session.run<"z">(tf::feed<"x">(x))(3) == 3);
   CHECK(Pretended::of_gpu == 1);
   CHECK(Pretended::of_cpu == 1);
+}
+
+TEST_CASE("a program for the CPU has the stream of the CPU, whatever the order of devices") {
+  tf::Variables variables;
+  tf::Session<chained, tf::training, TwoStreams> session(variables);
+  TwoStreams::cpu_stream = session.target().devices()[1].stream;
+  TwoStreams::of_other = 0;
+  CHECK(session.run<"second">(tf::feed<"x">(std::vector<float>{3, 2, 1}))(1) == 4);
+  CHECK(TwoStreams::of_other == 0);
 }
 
 TEST_CASE("tensors and variables of another device are copied to where they are read") {

@@ -23,9 +23,9 @@ namespace {
 /// Momentum by hand, its slot a variable, on a loss with random noise: values, slot, step and
 /// draws.
 constexpr void model(tf::Graph& g) {
-  auto w = variable<float, 3, 2>(g, "fc/W", tf::ones);
-  auto m = variable<float, 3, 2>(g, "fc/W/momentum", tf::zeros, false);
-  auto step = variable<std::int64_t>(g, "step", tf::zeros, false);
+  auto w = variable<float, 3, 2>(g, "fc/W", tf::ones());
+  auto m = variable<float, 3, 2>(g, "fc/W/momentum", tf::zeros(), false);
+  auto step = variable<std::int64_t>(g, "step", tf::zeros(), false);
   auto noise = random_normal<float, 3, 2>(g, "noise");
   auto gradient = 2 * w * square(noise);
   auto slope = assign(m, 0.9f * m + gradient);

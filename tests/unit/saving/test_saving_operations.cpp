@@ -32,8 +32,8 @@ constexpr void model(tf::Graph& g) {
   const auto [W, b, flags, step] = [&] {
     tf::Scope in(g, "fc");
     return std::tuple{
-        variable<float, 2, 3>(g, "W", tf::ones), variable<double, 2>(g, "b", tf::zeros),
-        variable<bool, 3>(g, "flags", tf::zeros), variable<std::int64_t>(g, "step", tf::zeros)};
+        variable<float, 2, 3>(g, "W", tf::ones()), variable<double, 2>(g, "b", tf::zeros()),
+        variable<bool, 3>(g, "flags", tf::zeros()), variable<std::int64_t>(g, "step", tf::zeros())};
   }();
   save_variables(path, {W, b, flags, step}).named("save");
   save_variables(path, g.trainable()).named("save_trainable");
@@ -51,7 +51,7 @@ constexpr void model(tf::Graph& g) {
 /// Writes and reads a file in one run.
 constexpr void round_trip(tf::Graph& g) {
   auto path = placeholder<std::string_view>(g, "path");
-  auto v = variable<float, 2>(g, "v", tf::zeros);
+  auto v = variable<float, 2>(g, "v", tf::zeros());
   const tf::Effect set = assign(v, 5);
   const tf::Effect saved = save_variables(path, {v});
   const tf::Effect cleared = assign(v, 0);

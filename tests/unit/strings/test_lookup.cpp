@@ -36,14 +36,14 @@ constexpr void weighted(tf::Graph& g) {
   auto x = placeholder<std::string_view, tf::batch, 2>(g, "x");
   auto weights = placeholder<double, tf::batch, 2>(g, "weights");
   auto keys = constant<std::string_view, 3>(g, {"a", "b", "c"});
-  auto values = variable<double, 3>(g, "values", tf::zeros);
+  auto values = variable<double, 3>(g, "values", tf::zeros());
   auto y = sum(weights * lookup(x, keys, values, -1));
   gradients(y, values).named("dvalues");
 }
 
 constexpr void vocabulary(tf::Graph& g) {
   auto x = placeholder<std::string_view, tf::batch>(g, "x");
-  auto keys = variable<std::string_view, many>(g, "keys", tf::zeros);
+  auto keys = variable<std::string_view, many>(g, "keys", tf::zeros());
   auto index = state<std::int32_t, tf::string_index_size(many)>(g, "index");
   assign(index, string_index(keys)).named("make_index");
   find_strings(x, keys, index).named("position");

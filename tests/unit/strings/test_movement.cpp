@@ -52,7 +52,7 @@ constexpr void moves(tf::Graph& g) {
 }  // namespace
 
 template <>
-struct tf::simd::kernel_of<Shout> {
+struct tf::cpu_kernels::kernel_of<Shout> {
   template <class A>
   static void run(const Shout&, const Tensor* in, const Tensor* out, const KernelCall& call) {
     for (std::int64_t i = 0; i < out->size(); ++i) {

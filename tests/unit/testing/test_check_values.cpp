@@ -58,7 +58,7 @@ struct RowSums : tf::custom {
 }  // namespace
 
 template <>
-struct typeflow::simd::kernel_of<RowSums> {
+struct typeflow::cpu_kernels::kernel_of<RowSums> {
   template <class Arch>
   static void run(const RowSums&, const Tensor* in, const Tensor* out, const KernelCall&) {
     const std::int64_t n = in->extents.back();

@@ -40,8 +40,8 @@ namespace {
 constexpr void line(tf::Graph& g) {
   auto x = placeholder<float, tf::batch>(g, "x");
   auto y = placeholder<float, tf::batch>(g, "y");
-  auto a = variable<float>(g, "a", tf::zeros);
-  auto b = variable<float>(g, "b", tf::zeros);
+  auto a = variable<float>(g, "a", tf::zeros());
+  auto b = variable<float>(g, "b", tf::zeros());
   auto loss = mean(square(a * x + b - y)).named("error");
   tf::GradientDescent{.rate = 0.1f}.minimize(loss).named("step");
 }

@@ -22,5 +22,5 @@ constexpr void model(tf::Graph& g) {
 isas::CompiledResult isas::UNIT(tf::Variables& variables, const std::vector<float>& x) {
   tf::Session<model> session(variables, {.threads = 2});
   session.run<"train">(tf::feed<"x">(x));
-  return {session.run<"loss">(tf::feed<"x">(x)), tf::simd::DefaultArch::name()};
+  return {session.run<"loss">(tf::feed<"x">(x)), tf::cpu_kernels::DefaultArch::name()};
 }

@@ -24,7 +24,7 @@ struct RowSums : tf::custom {
 }  // namespace isas
 
 template <>
-struct typeflow::simd::kernel_of<isas::RowSums> {
+struct typeflow::cpu_kernels::kernel_of<isas::RowSums> {
   template <class Arch>
   static void run(const isas::RowSums&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -83,7 +83,7 @@ Result run(tf::Variables& variables, const std::vector<float>& x) {
   session.run<"train", "rows_of_W", "row_sums", "sorted", "running", "halves", "random", "cholesky",
               "solution", "values", "s">(tf::feed<"x">(x), tf::feed<"rows">(rows),
                                          tf::feed<"shift">(shift));
-  return {session.run<"loss">(tf::feed<"x">(x)), tf::simd::DefaultArch::name()};
+  return {session.run<"loss">(tf::feed<"x">(x)), tf::cpu_kernels::DefaultArch::name()};
 }
 
 }  // namespace isas

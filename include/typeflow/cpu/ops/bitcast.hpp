@@ -8,7 +8,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/ops/elementwise/bitcast.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::Bitcast> {
@@ -24,4 +24,4 @@ struct kernel_of<ops::Bitcast> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -8,7 +8,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/ops/state/check.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::Check> {
@@ -24,7 +24,7 @@ struct kernel_of<ops::Check> {
   static void fail(const ops::Check& op, const Tensor* in);
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/cpu/ops/check.ipp"

@@ -11,7 +11,7 @@
 #include "typeflow/ops/operation.hpp"
 #include "typeflow/ops/state/check.ipp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// An element as messages show it.
 inline std::string text_of_element(const Tensor& x, std::int64_t i) {
@@ -39,4 +39,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void kernel_of<ops::Check>::fail(const ops::Ch
       });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

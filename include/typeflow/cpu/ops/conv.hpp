@@ -16,7 +16,7 @@
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// How the places of a result read an image along one axis.
 struct GatherAxis {
@@ -404,4 +404,4 @@ struct contraction_of<ops::ConvInputGradient> {
                                                               &finish_tile<E>);
   }
 };
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

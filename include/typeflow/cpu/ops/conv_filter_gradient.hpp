@@ -17,7 +17,7 @@
 #include "typeflow/cpu/ops/conv_runs.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The loops of ConvFilterGradient.
 template <class T, class A>
@@ -247,4 +247,4 @@ struct contraction_of<ops::ConvFilterGradient> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -10,7 +10,7 @@
 #include "typeflow/core/window.hpp"
 #include "typeflow/cpu/tile.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// A place as its sample and coordinates.
 struct ImagePosition {
@@ -250,4 +250,4 @@ struct PlaceRuns {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

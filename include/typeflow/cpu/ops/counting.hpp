@@ -6,7 +6,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/index/counting.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::SearchSorted> {
@@ -28,4 +28,4 @@ struct kernel_of<ops::SearchSorted> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -13,7 +13,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/nn/depthwise.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The positions of one side that are read for a position of the other, along an axis. Tap k of
 /// position p reads (p * scale + offset + k * step) / divisor, if that is whole and exists. A
@@ -146,7 +146,7 @@ class DepthwiseLoops {
         if (!inside) continue;
         const V filter = load(w + (i * columns_.taps + j) * channels_);
         for (int k = 0; k < U; ++k) {
-          sum[k] = simd::fma(load(from + k * columns_.scale * channels_), filter, sum[k]);
+          sum[k] = cpu_kernels::fma(load(from + k * columns_.scale * channels_), filter, sum[k]);
         }
       }
     }
@@ -299,12 +299,12 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
     auto odd = even;
     std::int64_t p = 0;
     for (; p + 2 <= count; p += 2) {
-      even = simd::fma(load(a + p * step_of_a), load(b + p * step_of_b), even);
-      odd = simd::fma(load(a + (p + 1) * step_of_a), load(b + (p + 1) * step_of_b), odd);
+      even = cpu_kernels::fma(load(a + p * step_of_a), load(b + p * step_of_b), even);
+      odd = cpu_kernels::fma(load(a + (p + 1) * step_of_a), load(b + (p + 1) * step_of_b), odd);
     }
-    if (p < count) even = simd::fma(load(a + p * step_of_a), load(b + p * step_of_b), even);
+    if (p < count) even = cpu_kernels::fma(load(a + p * step_of_a), load(b + p * step_of_b), even);
     return even + odd;
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -8,7 +8,7 @@
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/index/dynamic_slice.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The place of a window's first element in a tensor.
 inline std::int64_t window_start(const Tensor& starts, const Tensor& window, const Tensor& whole,
@@ -68,4 +68,4 @@ struct kernel_of<ops::DynamicUpdateSlice> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -15,7 +15,7 @@
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/index/gather_nd.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// False, and reports it, if an index is out of range and not skipped, or out of order.
 inline bool check_indices(const KernelCall& call, Indexing indexing, const Tensor& indices,
@@ -175,4 +175,4 @@ struct kernel_of<ops::RavelIndex> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

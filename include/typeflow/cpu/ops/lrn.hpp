@@ -10,7 +10,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/nn/lrn.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::WindowSum> {
@@ -54,4 +54,4 @@ struct kernel_of<ops::WindowSum> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -11,7 +11,7 @@
 #include "typeflow/cpu/product_loops.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct contraction_of<ops::MatMul> {
@@ -53,4 +53,4 @@ struct contraction_of<ops::MatMul> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

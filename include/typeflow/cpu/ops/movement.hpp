@@ -15,7 +15,7 @@
 #include "typeflow/cpu/stream.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// An element of N bytes of any type.
 template <int N>
@@ -398,4 +398,4 @@ struct kernel_of<ops::Pad> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -13,7 +13,7 @@
 #include "typeflow/nn/dropout.hpp"
 #include "typeflow/ops/elementwise/numerics.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::CheckNumerics> {
@@ -62,4 +62,4 @@ struct kernel_of<ops::CheckKeep> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

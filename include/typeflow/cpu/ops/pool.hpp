@@ -14,7 +14,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/nn/pool.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// Common parts of the kernels of pools. T is the element type.
 template <class A, class T>
@@ -377,4 +377,4 @@ struct kernel_of<ops::AvgPoolGradient> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -9,7 +9,7 @@
 #include "typeflow/cpu/ops/pool.hpp"
 #include "typeflow/ops/nn/pool_argmax.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::MaxPoolArgmax> {
@@ -56,4 +56,4 @@ struct kernel_of<ops::MaxPoolArgmax> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -11,7 +11,7 @@
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/shape/reverse_sequence.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::ReverseSequence> {
@@ -65,4 +65,4 @@ struct kernel_of<ops::ReverseSequence> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -11,7 +11,7 @@
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/ops/index/scatter.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <class O>
 struct scatter_kernel {
@@ -100,4 +100,4 @@ struct kernel_of<ops::ScatterHalves> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

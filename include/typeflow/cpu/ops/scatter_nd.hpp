@@ -9,7 +9,7 @@
 #include "typeflow/ops/index/scatter_nd.hpp"
 #include "typeflow/ops/state/assign_slice.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::ReplaceSlices> {
@@ -48,4 +48,4 @@ struct kernel_of<ops::AssignSlice> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

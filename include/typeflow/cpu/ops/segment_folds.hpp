@@ -6,7 +6,7 @@
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/ops/index/segment_folds.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <class O>
 struct scatter_fold_kernel {
@@ -32,4 +32,4 @@ struct kernel_of<ops::ScatterMax> : scatter_fold_kernel<ops::ScatterMax> {};
 template <>
 struct kernel_of<ops::ScatterMin> : scatter_fold_kernel<ops::ScatterMin> {};
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

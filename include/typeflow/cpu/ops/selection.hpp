@@ -9,7 +9,7 @@
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/index/selection.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::WhereIndex> {
@@ -73,4 +73,4 @@ struct kernel_of<ops::Partition> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -10,7 +10,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/random/shuffle.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::RandomPermutation> {
@@ -36,4 +36,4 @@ struct kernel_of<ops::RandomPermutation> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

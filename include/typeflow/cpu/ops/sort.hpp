@@ -21,7 +21,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/index/sort.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// Whether position i of a row comes before position j. (A: code of its own for each instruction
 /// set.)
@@ -251,4 +251,4 @@ struct kernel_of<ops::TopK> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

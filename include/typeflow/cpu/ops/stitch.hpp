@@ -10,7 +10,7 @@
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/index/stitch.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::LastPositions> {
@@ -38,4 +38,4 @@ struct kernel_of<ops::LastPositions> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -11,7 +11,7 @@
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/ops/index/unique.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::Unique> {
@@ -83,4 +83,4 @@ struct kernel_of<ops::Unique> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

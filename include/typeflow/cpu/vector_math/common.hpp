@@ -3,8 +3,8 @@
 
 // The parts of vector functions: polynomials, powers of two, exponents and signs of batches.
 //
-// No lane reads another one, and simd::fma is the only fused multiply-add. So an element has the
-// same bits anywhere in a batch, and in batches of any size. Products that must be exact for
+// No lane reads another one, and cpu_kernels::fma is the only fused multiply-add. So an element has
+// the same bits anywhere in a batch, and in batches of any size. Products that must be exact for
 // accuracy are exact without fused multiply-adds, too: constants that are multiplied by a whole
 // number end with as many zero bits.
 
@@ -15,7 +15,7 @@
 
 #include "typeflow/cpu/lanes.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The layout of IEEE 754's numbers.
 template <class T>
@@ -44,8 +44,8 @@ struct VectorBase {
   /// a[0] x^(N-1) + ... + a[N-1].
   template <std::size_t N>
   TYPEFLOW_INLINE static V polynomial(const V& x, const T (&a)[N]) {
-    V y = simd::fma(V(a[0]), x, V(a[1]));
-    for (std::size_t i = 2; i < N; ++i) y = simd::fma(y, x, V(a[i]));
+    V y = cpu_kernels::fma(V(a[0]), x, V(a[1]));
+    for (std::size_t i = 2; i < N; ++i) y = cpu_kernels::fma(y, x, V(a[i]));
     return y;
   }
 
@@ -90,4 +90,4 @@ struct VectorBase {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -8,7 +8,7 @@
 
 #include "typeflow/cpu/vector_math/common.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <class T>
 struct ExponentialConstants;
@@ -97,7 +97,7 @@ struct Exponentials : VectorBase<T, A> {
   TYPEFLOW_INLINE static V expm1(const V& x) {
     const Reduced e = reduced(Base::at_most(Base::at_least(x, -C::far), C::high));
     const V half = Base::power_of_two(e.t - V(T(1)));
-    const V y = simd::fma(half, e.expm1, half - V(T(0.5)));
+    const V y = cpu_kernels::fma(half, e.expm1, half - V(T(0.5)));
     return select(Base::magnitude(x) < V(C::tiny), x, y + y);
   }
 
@@ -112,7 +112,7 @@ struct Exponentials : VectorBase<T, A> {
     const V doubled = Base::at_most(Base::magnitude(x), C::far);
     const Reduced e = reduced(doubled + doubled);
     const V power = Base::power_of_two(e.t);
-    const V y = simd::fma(power, e.expm1, power - V(T(1)));
+    const V y = cpu_kernels::fma(power, e.expm1, power - V(T(1)));
     return (y / (y + V(T(2)))) | Base::sign_of(x);
   }
 
@@ -120,10 +120,10 @@ struct Exponentials : VectorBase<T, A> {
     const V y = Base::magnitude(x);
     const V z = x * x;
     const V t = Base::at_most(y, C::erf_end);
-    const V near = simd::fma(x, Base::polynomial(z, C::erf_near), x);
+    const V near = cpu_kernels::fma(x, Base::polynomial(z, C::erf_near), x);
     V far;
     if constexpr (std::is_same_v<T, float>) {
-      far = exp(-simd::fma(t, Base::polynomial(t, C::erf_far), t));
+      far = exp(-cpu_kernels::fma(t, Base::polynomial(t, C::erf_far), t));
     } else {
       far = exp(-(t * t)) * (Base::polynomial(t, C::erf_c) / Base::polynomial(t, C::erf_d));
     }
@@ -137,11 +137,11 @@ struct Exponentials : VectorBase<T, A> {
     V expm1;  ///< e^(x - n log 2) - 1
   };
   TYPEFLOW_INLINE static Reduced reduced(const V& x) {
-    const V t = simd::fma(x, V(C::log2_e), V(Base::F::rounder));
+    const V t = cpu_kernels::fma(x, V(C::log2_e), V(Base::F::rounder));
     const V n = t - V(Base::F::rounder);
-    const V r = simd::fma(n, V(-C::ln2_low), simd::fma(n, V(-C::ln2_high), x));
-    return {n, t, simd::fma(r * r, Base::polynomial(r, C::expm1), r)};
+    const V r = cpu_kernels::fma(n, V(-C::ln2_low), cpu_kernels::fma(n, V(-C::ln2_high), x));
+    return {n, t, cpu_kernels::fma(r * r, Base::polynomial(r, C::expm1), r)};
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -5,7 +5,7 @@
 
 #include "typeflow/cpu/vector_math/common.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <class T>
 struct LogarithmConstants;
@@ -50,7 +50,7 @@ struct Logarithms : VectorBase<T, A> {
   TYPEFLOW_INLINE static V log1p(const V& x) {
     const Parts m = parts(V(T(1)) + x);
     const V down = Base::number((U(2 * F::bias) - m.exponent) << F::mantissa);  // 2^-n
-    const V f = simd::fma(x, down, down - V(T(1)));
+    const V f = cpu_kernels::fma(x, down, down - V(T(1)));
     const V y = of_parts(m.n, select(x < V(T(1 << 20)), f, m.mantissa - V(T(1))));
     return select(x == V(T(0)), x, with_limits(x, V(T(-1)), y));
   }
@@ -77,15 +77,16 @@ struct Logarithms : VectorBase<T, A> {
     const V squared = f * f;
     if constexpr (std::is_same_v<T, float>) {
       const V cubes = squared * f * Base::polynomial(f, C::p);
-      const V rest = simd::fma(V(T(-0.5)), squared, simd::fma(n, V(C::ln2_low), cubes));
-      return simd::fma(n, V(C::ln2_high), f + rest);
+      const V rest =
+          cpu_kernels::fma(V(T(-0.5)), squared, cpu_kernels::fma(n, V(C::ln2_low), cubes));
+      return cpu_kernels::fma(n, V(C::ln2_high), f + rest);
     } else {
       const V half = V(T(0.5)) * squared;  // as FDLIBM's e_log.c
       const V s = f / (V(T(2)) + f);
       const V z = s * s;
-      const V r = simd::fma(z, Base::polynomial(z, C::p), half);
-      const V rest = half - simd::fma(s, r, n * V(C::ln2_low));
-      return simd::fma(n, V(C::ln2_high), f - rest);
+      const V r = cpu_kernels::fma(z, Base::polynomial(z, C::p), half);
+      const V rest = half - cpu_kernels::fma(s, r, n * V(C::ln2_low));
+      return cpu_kernels::fma(n, V(C::ln2_high), f - rest);
     }
   }
 
@@ -97,4 +98,4 @@ struct Logarithms : VectorBase<T, A> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -9,7 +9,7 @@
 #include "typeflow/cpu/vector_math/exponential.hpp"
 #include "typeflow/cpu/vector_math/logarithm.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <class T, class A>
 struct Powers : VectorBase<T, A> {
@@ -62,4 +62,4 @@ struct Powers : VectorBase<T, A> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

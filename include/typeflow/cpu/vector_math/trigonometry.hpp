@@ -10,7 +10,7 @@
 
 #include "typeflow/cpu/vector_math/common.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <class T>
 struct TrigonometryConstants;
@@ -66,14 +66,14 @@ struct Trigonometry : VectorBase<T, A> {
   /// sin(y + Quarters pi/2)
   template <int Quarters>
   TYPEFLOW_INLINE static V in_quadrant(const V& y) {
-    const V t = simd::fma(y, V(C::two_over_pi), V(F::rounder));
+    const V t = cpu_kernels::fma(y, V(C::two_over_pi), V(F::rounder));
     const V n = t - V(F::rounder);
     V r = y;
-    for (const T part : C::half_pi) r = simd::fma(n, V(-part), r);
+    for (const T part : C::half_pi) r = cpu_kernels::fma(n, V(-part), r);
     const V z = r * r;
-    const V sine = simd::fma(z * r, Base::polynomial(z, C::sine), r);
-    const V cosine =
-        simd::fma(z * z, Base::polynomial(z, C::cosine), simd::fma(V(T(-0.5)), z, V(T(1))));
+    const V sine = cpu_kernels::fma(z * r, Base::polynomial(z, C::sine), r);
+    const V cosine = cpu_kernels::fma(z * z, Base::polynomial(z, C::cosine),
+                                      cpu_kernels::fma(V(T(-0.5)), z, V(T(1))));
     const U quadrant = Base::bits(t) + U(Quarters);
     const V odd = Base::number((quadrant << (F::width - 1)) >> 1);  // 2 or 0
     const U sign = (quadrant >> 1) << (F::width - 1);
@@ -94,4 +94,4 @@ struct Trigonometry : VectorBase<T, A> {
   }
 };
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

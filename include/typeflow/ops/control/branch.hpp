@@ -18,7 +18,7 @@
 #include "typeflow/front/structure.hpp"
 #include "typeflow/ops/control/region.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -176,4 +176,4 @@ constexpr auto switch_case(const I& index, First&& first, F&&... rest) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

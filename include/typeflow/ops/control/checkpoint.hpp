@@ -18,7 +18,7 @@
 #include "typeflow/front/structure.hpp"
 #include "typeflow/ops/control/region.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -100,4 +100,4 @@ constexpr auto checkpointed(F&& f, const First& first, const Rest&... rest) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

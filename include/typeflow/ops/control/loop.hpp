@@ -27,15 +27,15 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/passes/loops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct WhileOptions {
   /// The most iterations. A run fails if the condition still holds after them. 0: unlimited, and
   /// without a gradient.
   std::int64_t max_iterations = 0;
-  /// How many iterations may overlap. They only do so if several devices share them, which does not
-  /// exist yet.
-  int parallel_iterations = 10;
+  /// The most iterations that may overlap, which they do where the loop's body is on several
+  /// devices (docs/devices.md). 1: none do. 0: as many as the plan chooses.
+  int parallel_iterations = 0;
 };
 
 namespace detail {
@@ -116,12 +116,20 @@ constexpr Pool<Id> loop_results(ir::Graph& graph, const Pool<Id>& regions, const
   return results;
 }
 
+/// A mistake in a loop's options.
+constexpr void check_parallel(ir::Graph& graph, int parallel) {
+  if (parallel >= 0) return;
+  Message message{};
+  graph.fail(message << "parallel_iterations: expected 0 or more, got " << parallel);
+}
+
 template <class C, class F, class S>
 constexpr Pool<Id> trace_while(Graph& to, C& condition, F& body, const S& init,
                                const WhileOptions& options, const ir::SourceLine& source) {
   using State = plain_t<S>;
   ir::Graph& graph = to;
   graph.source = source;
+  check_parallel(graph, options.parallel_iterations);
   const Pool<Id> start = ids_of(init);
   const Pool<Id> parameters = state_parameters(graph, start);
   Pool<Id> regions;
@@ -138,7 +146,13 @@ constexpr Pool<Id> trace_while(Graph& to, C& condition, F& body, const S& init,
   ir::close_region(graph, regions[1], results);
   const std::int64_t most = options.max_iterations;
   return loop_results(graph, regions,
-                      ops::Loop{{}, most > 0 ? most : 0, start.size(), 0, 0, most > 0 ? 1 : 0},
+                      ops::Loop{{},
+                                most > 0 ? most : 0,
+                                start.size(),
+                                0,
+                                0,
+                                most > 0 ? 1 : 0,
+                                options.parallel_iterations},
                       start, source);
 }
 
@@ -146,10 +160,11 @@ constexpr Pool<Id> trace_while(Graph& to, C& condition, F& body, const S& init,
 /// values to stack.
 template <class F>
 constexpr Pool<Id> trace_counted(Graph& to, Extent count, const Pool<Id>& init,
-                                 const Pool<Id>& sliced, bool reversed, F&& body,
+                                 const Pool<Id>& sliced, bool reversed, int parallel, F&& body,
                                  const ir::SourceLine& source) {
   ir::Graph& graph = to;
   graph.source = source;
+  check_parallel(graph, parallel);
   Pool<Id> parameters = state_parameters(graph, init);
   Pool<Id> inputs = init;
   for (const Id x : sliced) {
@@ -166,9 +181,10 @@ constexpr Pool<Id> trace_counted(Graph& to, Extent count, const Pool<Id>& init,
   for (int i = 0; i < parameters.size(); ++i) given.push(parameters_of(graph, regions[0])[i]);
   const Pool<Id> results = body(given.data(), given.data() + 1, given.data() + 1 + init.size());
   ir::close_region(graph, regions[0], results);
-  return loop_results(graph, regions,
-                      ops::Loop{{}, count, init.size(), sliced.size(), reversed ? 1 : 0, 1}, inputs,
-                      source);
+  return loop_results(
+      graph, regions,
+      ops::Loop{{}, count, init.size(), sliced.size(), reversed ? 1 : 0, 1, parallel}, inputs,
+      source);
 }
 
 }  // namespace detail
@@ -248,7 +264,7 @@ constexpr auto fori_loop(std::int32_t begin, std::int32_t end, F&& body, const S
       Graph& g = detail::graph_of_structure(init);
       const std::int64_t count = std::int64_t{end} - begin;
       const Pool<Id> results = detail::trace_counted(
-          g, count < 0 ? 0 : count, detail::ids_of(init), {}, false,
+          g, count < 0 ? 0 : count, detail::ids_of(init), {}, false, 0,
           [&](const Id* index, const Id* states, const Id*) {
             const Index step(g, *index);
             const State state = detail::structure_of<State>(g, states);
@@ -273,7 +289,7 @@ constexpr Effect fori_loop(Graph& g, std::int32_t begin, std::int32_t end, F&& b
   if constexpr (calls) {
     const std::int64_t count = std::int64_t{end} - begin;
     const Pool<Id> results = detail::trace_counted(
-        g, count < 0 ? 0 : count, {}, {}, false,
+        g, count < 0 ? 0 : count, {}, {}, false, 0,
         [&](const Id* index, const Id*, const Id*) {
           const Index step(g, *index);
           body(begin == 0 ? step : Index(step + begin));
@@ -328,4 +344,4 @@ constexpr auto fori_loop(const B& begin, const E& end, F&& body, const S& init,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -8,7 +8,7 @@
 
 #include "typeflow/front/sources.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -44,8 +44,8 @@ struct Enter : primitive {
 
 /// The value with which an iteration leaves its frame: in the one iteration in which it is not
 /// dead.
-struct Leave : primitive {
-  static constexpr std::string_view name = "Leave";
+struct Exit : primitive {
+  static constexpr std::string_view name = "Exit";
 };
 
 /// A value in the next iteration. If it is dead, there is no next iteration.
@@ -60,4 +60,4 @@ struct LoopCond : primitive {
 
 }  // namespace ops
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The primitives of control flow in a dataflow graph: Switch, Merge, Enter, Leave, NextIteration
-// and LoopCond, as in section 4.4 of TensorFlow's white paper (arXiv 1603.04467); Leave is called
-// Exit in TensorFlow's code.
+// The primitives of control flow in a dataflow graph: Switch, Merge, Enter, Exit, NextIteration
+// and LoopCond, as in section 4.4 of TensorFlow's white paper (arXiv 1603.04467); Exit is called
+// Leave there.
 //
 //   namespace p = tf::primitives;
 //   auto [on_false, on_true] = p::switch_(x, positive);
@@ -14,7 +14,7 @@
 //   auto go = p::loop_cond(less(i, 10));
 //   auto state = p::switch_(i, go);
 //   p::connect(i, p::next_iteration(state.on_true * p::enter_constant(n, frame)));
-//   auto last = p::leave(state.on_false);
+//   auto last = p::exit(state.on_false);
 //
 // A value may be dead. Of a Switch's two results one is: that of the side which the predicate does
 // not take. Everything computed from it is dead, too, up to a Merge. A frame is all iterations of a
@@ -30,7 +30,7 @@
 #include "typeflow/ops/control/loop.hpp"
 #include "typeflow/ops/control/primitive_nodes.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ir {
 /// Replaces a graph's primitives by branches and loops (passes/recognize.hpp).
@@ -191,13 +191,13 @@ constexpr auto loop_cond(const P& predicate,
                             detail::primitive_of(graph, ops::LoopCond{}, predicate.id()));
 }
 
-/// Leave: the state of the last iteration, outside of the frame. x is the false output of a Switch
+/// Exit: the state of the last iteration, outside of the frame. x is the false output of a Switch
 /// of the state by the frame's LoopCond. (S) -> (S)
 template <TypedExpr X>
-constexpr auto leave(const X& x, std::source_location at = std::source_location::current()) {
+constexpr auto exit(const X& x, std::source_location at = std::source_location::current()) {
   ir::Graph& graph = x.graph();
   graph.source = source_line(at);
-  return detail::plain_t<X>(x.graph(), detail::primitive_of(graph, ops::Leave{}, x.id()));
+  return detail::plain_t<X>(x.graph(), detail::primitive_of(graph, ops::Exit{}, x.id()));
 }
 
 /// NextIteration: x in the next iteration of its frame; an argument for connect. (S) -> (S)
@@ -236,4 +236,4 @@ constexpr void connect(const M& state, const N& next,
 
 }  // namespace primitives
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -18,7 +18,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -64,9 +64,10 @@ struct Loop : control {
   static constexpr std::string_view name = "Loop";
   Extent count;  ///< trip count; with two regions the most, if limited
   std::int32_t states;
-  std::int32_t slices;    ///< stacked inputs
+  std::int32_t stacked_inputs;
   std::int32_t reversed;  ///< 1: from the last slice to the first
   std::int32_t limited;   ///< 0: the first region or an input gives the trip count
+  std::int64_t parallel;  ///< the most iterations that may overlap; 0: the plan chooses
 };
 
 /// One of the results of a branch or loop, or the trip count of a loop with two regions, an int32
@@ -293,4 +294,4 @@ constexpr Id control_result(Graph& graph, Id token, int index, Id type) {
 
 }  // namespace ir
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

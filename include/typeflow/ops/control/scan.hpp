@@ -16,13 +16,12 @@
 
 #include "typeflow/ops/control/loop.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 struct LoopOptions {
   bool reverse = false;  ///< from the last slice to the first; results keep their places
-  /// How many iterations may overlap. They only do so if several devices share them, which does not
-  /// exist yet.
-  int parallel_iterations = 10;
+  /// The most iterations that may overlap, as in WhileOptions.
+  int parallel_iterations = 0;
 };
 
 namespace detail {
@@ -149,14 +148,14 @@ using slice_of_t = typename SliceOf<plain_t<X>>::type;
 
 /// A scan with a function that returns a pair of a State and a Y.
 template <class State, class Y, class F, class S, class X>
-constexpr auto trace_scan(F&& f, const S& init, const X& xs, bool reverse,
+constexpr auto trace_scan(F&& f, const S& init, const X& xs, const LoopOptions& options,
                           const ir::SourceLine& source) {
   constexpr Extent length = length_along<X>;
   using Stack = typename StackOf<Y, length>::type;
   Graph& g = graph_of_structure(xs);
   const Pool<Id> start = ids_of(init);
   const Pool<Id> results = trace_counted(
-      g, length, start, ids_of(xs), reverse,
+      g, length, start, ids_of(xs), options.reverse, options.parallel_iterations,
       [&](const Id*, const Id* states, const Id* slice) {
         const auto given = f(structure_of<State>(g, states), structure_of<slice_of_t<X>>(g, slice));
         Pool<Id> ids = ids_of(std::get<0>(given));
@@ -212,7 +211,7 @@ constexpr auto scan(F&& f, const S& init, const X& xs, const LoopOptions& option
                       "scan(f, init, xs): f's result must be a tensor of less than tf::max_rank "
                       "axes, or a tuple, pair or array of such tensors");
         if constexpr (keeps && stays && stacks) {
-          return detail::trace_scan<State, Y>(f, init, xs, options.reverse, source_line(at));
+          return detail::trace_scan<State, Y>(f, init, xs, options, source_line(at));
         } else if constexpr (stacks) {
           return std::pair<State, typename detail::StackOf<Y, detail::length_along<X>>::type>{};
         }
@@ -246,7 +245,7 @@ constexpr auto map(F&& f, const X& xs, std::source_location at = std::source_loc
                    [&](const std::tuple<>& state, const Slice& x) {
                      return std::pair(state, f(x));
                    },
-                   std::tuple<>{}, xs, false, source_line(at))
+                   std::tuple<>{}, xs, {}, source_line(at))
             .second;
       }
     }
@@ -290,7 +289,7 @@ constexpr auto fold_left(F&& f, const S& init, const X& xs,
                    [&](const State& state, const Slice& x) {
                      return std::pair(f(state, x), std::tuple<>{});
                    },
-                   init, xs, false, source_line(at))
+                   init, xs, {}, source_line(at))
             .first;
       } else {
         return State{};  // one mistake is enough: later code compiles
@@ -299,4 +298,4 @@ constexpr auto fold_left(F&& f, const S& init, const X& xs,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,7 +9,7 @@
 #include "typeflow/ops/elementwise.hpp"
 #include "typeflow/ops/elementwise/functions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The simplified sum y of two pads (ops/shape/concat.hpp). Declared here for clang and nvcc, which
 /// instantiate rules where they meet them.
@@ -121,16 +121,16 @@ struct Neg : elementwise {
   }
 };
 
-// Products and sums with one rounding. Models do not write them. passes/contract.hpp makes them
-// where only a sum uses a product, so that fused and unfused kernels round alike.
+// Products and sums with one rounding. Models do not write them. passes/multiply_adds.hpp makes
+// them where only a sum uses a product, so that fused and unfused kernels round alike.
 
-struct contracted : elementwise {
+struct multiply_add : elementwise {
   static constexpr int flops = 2;
   static constexpr Domain domain = Domain::floating;
 };
 
 /// a * b + c
-struct Fma : contracted {
+struct Fma : multiply_add {
   static constexpr std::string_view name = "Fma";
   template <class V>
   constexpr V operator()(V a, V b, V c) const {
@@ -139,7 +139,7 @@ struct Fma : contracted {
   }
 };
 /// a * b - c
-struct Fms : contracted {
+struct Fms : multiply_add {
   static constexpr std::string_view name = "Fms";
   template <class V>
   constexpr V operator()(V a, V b, V c) const {
@@ -148,7 +148,7 @@ struct Fms : contracted {
   }
 };
 /// c - a * b
-struct Fnma : contracted {
+struct Fnma : multiply_add {
   static constexpr std::string_view name = "Fnma";
   template <class V>
   constexpr V operator()(V a, V b, V c) const {
@@ -243,4 +243,4 @@ constexpr AnyExpr operator-(const X& a) {
   return detail::apply_untyped(ops::Neg{}, a);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -14,7 +14,7 @@
 #include "typeflow/ops/elementwise/rounding.hpp"
 #include "typeflow/ops/elementwise/special_functions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace math {
 
@@ -160,4 +160,4 @@ constexpr auto bessel_i1e(const X& x, std::source_location at = std::source_loca
   return detail::apply_at(at, ops::BesselI1e{}, x);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -14,7 +14,7 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/elementwise/functions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -341,4 +341,4 @@ constexpr auto add_n(const std::array<X, N>& x) {
   return total;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

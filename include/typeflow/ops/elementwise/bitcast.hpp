@@ -11,7 +11,7 @@
 
 #include "typeflow/ops/custom.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -103,4 +103,4 @@ constexpr AnyExpr bitcast_to(const X& x, DType type) {
   return add_node(*x.graph, op, &x.id, 1, ops::Bitcast::infer(op, x.graph->type_of(x.id)));
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

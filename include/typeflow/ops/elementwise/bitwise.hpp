@@ -10,7 +10,7 @@
 
 #include "typeflow/ops/elementwise/compare.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -154,4 +154,4 @@ constexpr auto right_shift(const A& a, const B& count,
   return detail::apply_at(at, ops::RightShift{}, a, count);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

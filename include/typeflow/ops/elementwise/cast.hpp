@@ -7,7 +7,7 @@
 
 #include "typeflow/ops/elementwise/compare.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -141,4 +141,4 @@ constexpr AnyExpr stop_gradient(const X& x) {
   return add_node(*x.graph, ops::StopGradient{}, &x.id, 1, x.graph->type_of(x.id));
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -8,7 +8,7 @@
 
 #include "typeflow/ops/elementwise/math.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -339,4 +339,4 @@ constexpr auto operator>=(const A& a, const B& b) {
   return greater_equal(a, b);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

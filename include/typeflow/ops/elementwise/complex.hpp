@@ -11,7 +11,7 @@
 
 #include "typeflow/ops/elementwise/compare.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -124,4 +124,4 @@ constexpr auto conj(const X& z, std::source_location at = std::source_location::
   return detail::apply_at(at, ops::Conj{}, z);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,7 +10,7 @@
 
 #include "typeflow/ops/elementwise/special_functions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace math {
 
@@ -152,4 +152,4 @@ constexpr auto erfinv(const X& x, std::source_location at = std::source_location
   return detail::apply_at(at, ops::Erfinv{}, x);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 
 #include "typeflow/core/dtype.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::math {
+namespace typeflow::inline TYPEFLOW_ISA::math {
 
 template <Element T>
 constexpr T select(bool condition, T yes, T no) {
@@ -131,4 +131,4 @@ constexpr V sigmoid(const V& x) {
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::math
+}  // namespace typeflow::inline TYPEFLOW_ISA::math

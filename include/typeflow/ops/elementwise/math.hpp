@@ -12,7 +12,7 @@
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 #include "typeflow/ops/elementwise/functions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -364,4 +364,4 @@ constexpr auto softplus(const X& x, std::source_location at = std::source_locati
   return detail::apply_at(at, ops::Softplus{}, x);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

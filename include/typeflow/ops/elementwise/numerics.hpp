@@ -14,7 +14,7 @@
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -92,4 +92,4 @@ constexpr AnyExpr check_numerics(const X& x) {
   return add_node(*x.graph, ops::CheckNumerics{}, &x.id, 1, x.graph->values[x.id].type);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 
 #include "typeflow/ops/elementwise/math.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace math {
 
@@ -119,4 +119,4 @@ struct Polygamma : floating {
 
 }  // namespace ops
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -8,7 +8,7 @@
 
 #include "typeflow/ops/elementwise/compare.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -92,4 +92,4 @@ constexpr auto round(const X& x, std::source_location at = std::source_location:
   return detail::apply_at(at, ops::Round{}, x);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

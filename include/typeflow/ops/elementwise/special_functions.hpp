@@ -19,7 +19,7 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/elementwise/polygamma.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace math {
 
@@ -342,4 +342,4 @@ constexpr auto betainc(const A& a, const B& b, const X& x,
   return detail::apply_at(at, ops::Betainc{}, a, b, x);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

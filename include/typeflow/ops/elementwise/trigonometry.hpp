@@ -12,7 +12,7 @@
 
 #include "typeflow/ops/elementwise/math.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -207,4 +207,4 @@ constexpr auto atanh(const X& x, std::source_location at = std::source_location:
   return detail::apply_at(at, ops::Atanh{}, x);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -19,7 +19,7 @@
 #include "typeflow/ops/reduce/reductions.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// How searchsorted treats equal numbers.
 struct SearchOptions {
@@ -332,4 +332,4 @@ constexpr auto percentile(const X& x, const Scalar& q,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -18,7 +18,7 @@
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The window of x of this size at `starts`, integers (rank of x).
 constexpr AnyExpr dynamic_slice_to(const UntypedExpr auto& x, const UntypedExpr auto& starts,
@@ -207,4 +207,4 @@ constexpr auto dynamic_update_slice(const X& x, const U& update, const S&... sta
   return detail::same_type(x, dynamic_update_to(x.any(), update.any(), at).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

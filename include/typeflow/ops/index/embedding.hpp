@@ -12,7 +12,7 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/index/segments.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// How embedding_lookup_sparse combines the rows of an example.
 enum class Combiner {
@@ -180,4 +180,4 @@ constexpr auto safe_embedding_lookup_sparse(
           .id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -17,7 +17,7 @@
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Which of P tables has a row.
 enum class PartitionStrategy {
@@ -199,4 +199,4 @@ constexpr auto embedding_combine(const X& rows, const S& segment_ids, const W& w
       rows.graph(), detail::combine_rows(rows.any(), segment_ids.any(), weights.any(), N, C).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

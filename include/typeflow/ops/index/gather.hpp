@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Selecting slices of a tensor by integer tensors: gather, take.
+// Selecting slices of a tensor by integer tensors: gather.
 //
 // There are two primitives, each the other's gradient. Gather reads, for every index, the slice of
 // x at it along one axis. ScatterSum starts from zeros and adds every slice of `values` at its
@@ -26,7 +26,7 @@
 #include "typeflow/ops/index/indexing.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -230,13 +230,8 @@ constexpr AnyExpr map_values(const AnyExpr& gradient, const F& f) {
 
 /// Untyped: the slices of x along an axis; the first `batch_dims` axes of x and indices are shared.
 template <UntypedExpr X>
-constexpr AnyExpr gather(const X& x, const X& indices, int axis, int batch_dims) {
+constexpr AnyExpr gather(const X& x, const X& indices, int axis, int batch_dims = 0) {
   return detail::gather_node(x, indices, axis, batch_dims, Indexing::gather);
-}
-/// Untyped: the slices of x along an axis.
-template <UntypedExpr X>
-constexpr AnyExpr take(const X& x, const X& indices, int axis) {
-  return detail::gather_node(x, indices, axis, 0, Indexing::take);
 }
 namespace detail {
 
@@ -247,43 +242,48 @@ struct GatherRule {
 
 }  // namespace detail
 
-/// The slices of x at these indices along an axis. x and the indices share the axes in front of it.
-/// gather(x, i): rows of x, (N,R...) x (I...) -> (I...,R...)
-/// gather<1>(q, a): one element of each row, (B,N,R...) x (B,I...) -> (B,I...,R...)
+/// Options of gather, with TensorFlow's defaults.
+struct GatherOptions {
+  int batch_dims = 0;     ///< leading axes that x and the indices share
+  int axis = batch_dims;  ///< the axis that the indices are positions of
+};
+
+/// The slices of x at these indices, as TensorFlow's gather and NumPy's take.
+/// gather<GatherOptions{.batch_dims = 1}>(q, a): one element of each row,
+/// (B,N,R...) x (B,I...) -> (B,I...,R...)
 ///
 /// The indices have any integer type. An index outside of [0, N) is an error of the run. The
 /// gradient of gather(x, i) for x is sparse: see slices_of.
+template <GatherOptions Options, TypedExpr X, TypedExpr I>
+constexpr auto gather(const X& x, const I& indices,
+                      std::source_location at = std::source_location::current()) {
+  constexpr int axis = normalize_axis(Options.axis, X::rank);
+  static_assert(axis >= 0, "gather<axis>(x, indices): x has no such axis");
+  static_assert(detail::are_indices<I>, "gather<axis>(x, indices): the indices must be integers");
+  constexpr int shared = Options.batch_dims;
+  constexpr bool is_batch = shared >= 0 && shared <= axis && shared <= I::rank;
+  static_assert(axis < 0 || is_batch,
+                "gather<options>(x, indices): batch_dims must be from 0 to the axis, and at most "
+                "the rank of the indices");
+  using Rule =
+      detail::GatherRule<typename X::shape, typename I::shape, axis, is_batch ? shared : 0>;
+  static_assert(axis < 0 || !is_batch || shared == 0 || Rule::value.valid(),
+                "gather<options>(x, indices): the first batch_dims axes of x and of the indices "
+                "must be the same");
+  static_assert(axis < 0 || shared != 0 || Rule::value.valid(),
+                "gather<axis>(x, indices): the result would have more axes than tf::max_rank");
+  detail::mark(at, x);
+  return Expr<typename X::element, shape_of_t<Rule>>(
+      x.graph(), detail::gather_node(x.any(), indices.any(), axis, shared, Indexing::gather).id);
+}
+
+/// The same along an axis, by the same indices for all positions of the other axes.
+/// gather(x, i): rows of x, (N,R...) x (I...) -> (I...,R...)
+/// gather<1>(x, i): columns, (P,N,R...) x (I...) -> (P,I...,R...)
 template <int Axis = 0, TypedExpr X, TypedExpr I>
 constexpr auto gather(const X& x, const I& indices,
                       std::source_location at = std::source_location::current()) {
-  constexpr int axis = normalize_axis(Axis, X::rank);
-  static_assert(axis >= 0, "gather<axis>(x, indices): x has no such axis");
-  static_assert(detail::are_indices<I>, "gather<axis>(x, indices): the indices must be integers");
-  using Rule = detail::GatherRule<typename X::shape, typename I::shape, axis, axis>;
-  static_assert(axis < 0 || Rule::value.valid(),
-                "gather<axis>(x, indices): the axes of x in front of the axis must be the first "
-                "axes of the indices; to choose the same everywhere use take<axis>(x, indices)");
-  detail::mark(at, x);
-  return Expr<typename X::element, shape_of_t<Rule>>(
-      x.graph(), detail::gather_node(x.any(), indices.any(), axis, axis, Indexing::gather).id);
+  return gather<GatherOptions{.axis = Axis}>(x, indices, at);
 }
 
-/// The slices of x at these indices along an axis, the same indices everywhere (numpy's take):
-/// take<1>(x, i). (P...,N,R...) x (I...) -> (P...,I...,R...)
-///
-/// The indices have any integer type. An index outside of [0, N) is an error of the run.
-template <int Axis, TypedExpr X, TypedExpr I>
-constexpr auto take(const X& x, const I& indices,
-                    std::source_location at = std::source_location::current()) {
-  constexpr int axis = normalize_axis(Axis, X::rank);
-  static_assert(axis >= 0, "take<axis>(x, indices): x has no such axis");
-  static_assert(detail::are_indices<I>, "take<axis>(x, indices): the indices must be integers");
-  using Rule = detail::GatherRule<typename X::shape, typename I::shape, axis, 0>;
-  static_assert(axis < 0 || Rule::value.valid(),
-                "take<axis>(x, indices): the result would have more axes than tf::max_rank");
-  detail::mark(at, x);
-  return Expr<typename X::element, shape_of_t<Rule>>(
-      x.graph(), detail::gather_node(x.any(), indices.any(), axis, 0, Indexing::take).id);
-}
-
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -12,7 +12,7 @@
 
 #include "typeflow/ops/index/gather.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -201,4 +201,4 @@ constexpr auto scatter_nd(const I& indices, const V& values,
                                       scatter_nd(indices.any(), values.any(), S::dims).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

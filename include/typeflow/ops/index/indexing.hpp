@@ -17,14 +17,13 @@
 #include "typeflow/front/expr.hpp"
 #include "typeflow/interpret/host_tensor.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The function for which an operation uses indices. It decides what messages call it and its
 /// indices, and what happens to an index outside of [0, extent). (64 bits, so that attributes have
 /// no padding.)
 enum class Indexing : std::uint64_t {
   gather,
-  take,
   gather_nd,
   scatter_nd,
   scatter_nd_add,
@@ -73,7 +72,6 @@ struct IndexingRule {
 };
 inline constexpr IndexingRule indexing_rules[] = {
     {"gather", "index", false, false, false},
-    {"take", "index", false, false, false},
     {"gather_nd", "index", false, false, false},
     {"scatter_nd", "index", false, false, false},
     {"scatter_nd_add", "index", false, false, false},
@@ -282,4 +280,4 @@ inline constexpr bool are_indices = is_integer(I::type.dtype);
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,7 +16,7 @@
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -270,4 +270,4 @@ constexpr Effect scatter_sub(const AnyVariable& variable, const Slices& slices) 
   return detail::scatter<ops::ScatterSub>(variable, slices);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -17,7 +17,7 @@
 #include "typeflow/ops/index/scatter.hpp"
 #include "typeflow/ops/index/segment_folds.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -349,4 +349,4 @@ constexpr Effect scatter_nd_update(const Variable<T, S>& variable, const I& indi
                                                        Indexing::scatter_nd_update, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

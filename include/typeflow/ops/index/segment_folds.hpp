@@ -23,7 +23,7 @@
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -370,4 +370,4 @@ constexpr auto unsorted_segment_sqrt_n(const V& values, const I& ids,
           .id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

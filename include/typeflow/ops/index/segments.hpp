@@ -10,7 +10,7 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/index/gather_nd.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Untyped: sums of the slices of `values` with the same id.
 template <UntypedExpr X>
@@ -164,4 +164,4 @@ constexpr auto confusion_matrix(const L& labels, const P& predictions, const W& 
       detail::confusion(labels.any(), predictions.any(), weights.any(), Classes).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

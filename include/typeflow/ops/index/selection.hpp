@@ -27,7 +27,7 @@
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Rows, of which the first `count` were selected. Later rows are zero.
 template <TypedExpr V>
@@ -343,4 +343,4 @@ constexpr auto dynamic_partition(const X& x, const P& partitions,
   return detail::dynamic_partition_typed<N, Bound>(x, partitions, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -21,7 +21,7 @@
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of sort and argsort.
 struct SortOptions {
@@ -248,4 +248,4 @@ constexpr auto in_top_k(const P& predictions, const I& targets, int k,
                                        detail::in_top_k(predictions.any(), targets.any(), k).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

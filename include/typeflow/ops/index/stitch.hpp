@@ -21,7 +21,7 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/index/selection.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -296,4 +296,4 @@ constexpr auto sparse_to_dense(const I& indices, const V& values, const O& other
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

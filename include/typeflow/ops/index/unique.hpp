@@ -11,7 +11,7 @@
 
 #include "typeflow/ops/index/selection.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The distinct elements of a list, `count` of them, then zeros; and the position of each element
 /// of the list among them.
@@ -99,4 +99,4 @@ constexpr auto unique(const X& x, std::source_location at = std::source_location
   return detail::unique_typed<Bound>(x, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -18,7 +18,7 @@
 #include "typeflow/ops/index/unique.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The types for positions.
 template <class I>
@@ -93,4 +93,4 @@ constexpr auto unique(const X& x, std::source_location at = std::source_location
   return detail::widen_unique<I>(unique<Bound>(x, at), at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

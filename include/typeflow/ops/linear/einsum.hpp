@@ -19,7 +19,7 @@
 #include "typeflow/ops/linear/equation.hpp"
 #include "typeflow/ops/linear/linear.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -342,4 +342,4 @@ constexpr auto einsum(const A& a, const B& b, const C& c, const More&... more) {
   return detail::einsum_typed<Equation>(a, b, c, more...);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

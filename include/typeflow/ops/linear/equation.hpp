@@ -15,7 +15,7 @@
 #include "typeflow/core/extent.hpp"
 #include "typeflow/core/shape.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// The axes of a tensor by their labels.
 struct Labels {
@@ -270,4 +270,4 @@ constexpr ProductOrder product_order(const Equation& e, const Dims* dims) {
   return order;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -10,7 +10,7 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -225,4 +225,4 @@ constexpr AnyExpr trace(const M& m) {
   return reduce<ops::Sum>(detail::keep_diagonal(m, rank - 2, rank - 1), 3u << (rank - 2), false);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

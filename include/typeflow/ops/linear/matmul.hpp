@@ -12,7 +12,7 @@
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Which operands of a product are read transposed: matmul<transpose_b>(x, W).
 enum class Transposed : std::uint32_t { neither = 0, a = 1, b = 2, both = 3 };
@@ -268,4 +268,4 @@ constexpr auto batch_matmul(const A& a, const B& b,
   return matmul<T>(a, b, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -12,7 +12,7 @@
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/error_functions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace math {
 /// x times a number, which is rounded to the element type first.
@@ -203,4 +203,4 @@ constexpr auto hard_tanh(const X& x, std::source_location at = std::source_locat
   return clip_by_value(x, -1, 1, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

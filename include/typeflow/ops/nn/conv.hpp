@@ -13,7 +13,7 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -87,7 +87,7 @@ constexpr auto conv(const X& x, const W& w, std::source_location at) {
 ///
 /// For float and double; 16-bit numbers are computed in float and rounded once. Padding::same, the
 /// default, gives ceil(extent / stride) places; an odd element of padding goes to the end.
-template <Conv1d Options = Conv1d{}, TypedExpr X, TypedExpr W>
+template <ConvOptions<1> Options = ConvOptions<1>{}, TypedExpr X, TypedExpr W>
 constexpr auto conv1d(const X& x, const W& w,
                       std::source_location at = std::source_location::current()) {
   using Rule = detail::ConvForwardRule<Options, X, W>;
@@ -113,7 +113,7 @@ constexpr auto conv1d(const X& x, const W& w,
 ///
 /// For float and double; 16-bit numbers are computed in float and rounded once. Padding::same, the
 /// default, gives ceil(extent / stride) places; an odd element of padding goes to the end.
-template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr W>
+template <ConvOptions<2> Options = ConvOptions<2>{}, TypedExpr X, TypedExpr W>
 constexpr auto conv2d(const X& x, const W& w,
                       std::source_location at = std::source_location::current()) {
   using Rule = detail::ConvForwardRule<Options, X, W>;
@@ -139,7 +139,7 @@ constexpr auto conv2d(const X& x, const W& w,
 ///
 /// For float and double; 16-bit numbers are computed in float and rounded once. Padding::same, the
 /// default, gives ceil(extent / stride) places; an odd element of padding goes to the end.
-template <Conv3d Options = Conv3d{}, TypedExpr X, TypedExpr W>
+template <ConvOptions<3> Options = ConvOptions<3>{}, TypedExpr X, TypedExpr W>
 constexpr auto conv3d(const X& x, const W& w,
                       std::source_location at = std::source_location::current()) {
   using Rule = detail::ConvForwardRule<Options, X, W>;
@@ -209,7 +209,7 @@ struct ConvTransposeRule : ConvRule<Options, Y, W> {
 /// its place. It is conv2d's gradient for x, with conv2d's w, so it enlarges an image by its
 /// strides. H is H' * stride with Padding::same. With Padding::valid it is (H'-1) * stride + the
 /// window's reach; given pads are subtracted. (N,H',W',F) x (KH,KW,C/groups,F) -> (N,H,W,C)
-template <Conv2d Options = Conv2d{}, TypedExpr Y, TypedExpr W>
+template <ConvOptions<2> Options = ConvOptions<2>{}, TypedExpr Y, TypedExpr W>
 constexpr auto conv2d_transpose(const Y& y, const W& w,
                                 std::source_location at = std::source_location::current()) {
   using Rule = detail::ConvTransposeRule<Options, Y, W>;
@@ -236,4 +236,4 @@ constexpr auto conv2d_transpose(const Y& y, const W& w,
                       }).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -14,7 +14,7 @@
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/nn/window.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -264,4 +264,4 @@ inline void ConvFilterGradient::interpret(InterpretCall& call) {
 
 }  // namespace ops
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,7 +16,7 @@
 #include "typeflow/ops/nn/pool.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -166,7 +166,7 @@ constexpr std::array<AnyExpr, 2> DepthwiseFilterGradient::gradient(
 namespace detail {
 
 /// The shapes of depthwise_conv2d with the settings Options.
-template <Conv2d Options, class X, class W>
+template <ConvOptions<2> Options, class X, class W>
 struct DepthwiseRule {
   static constexpr Dims x = X::shape::dims;
   static constexpr Dims w = W::shape::dims;
@@ -213,11 +213,11 @@ constexpr AnyExpr repeat_channels(const AnyExpr& x, Extent count) {
 }  // namespace detail
 
 /// Convolves each channel of x with M filters of its own; channel c becomes channels c * M to c * M
-/// + M - 1: depthwise_conv2d<tf::Conv2d{.strides = {2, 2}}>(x, w). 16-bit numbers are computed in
-/// float and rounded once. (N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)
+/// + M - 1: depthwise_conv2d<tf::ConvOptions<2>{.strides = {2, 2}}>(x, w). 16-bit numbers are
+/// computed in float and rounded once. (N,H,W,C) x (KH,KW,C,M) -> (N,H',W',C*M)
 ///
 /// (Chollet, Xception: deep learning with depthwise separable convolutions, 2017.)
-template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr W>
+template <ConvOptions<2> Options = ConvOptions<2>{}, TypedExpr X, TypedExpr W>
 constexpr auto depthwise_conv2d(const X& x, const W& w,
                                 std::source_location at = std::source_location::current()) {
   using Rule = detail::DepthwiseRule<Options, X, W>;
@@ -254,4 +254,4 @@ constexpr auto depthwise_conv2d(const X& x, const W& w,
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -15,7 +15,7 @@
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -91,4 +91,4 @@ constexpr auto lrn(const X& x, LrnOptions options = {},
   return detail::same_type(x, y.id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

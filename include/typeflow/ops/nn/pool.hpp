@@ -6,7 +6,7 @@
 //   max_pool<2>(x)                              windows of 2x2, side by side
 //   max_pool<3, 2>(x)                           windows of 3x3, two elements apart
 //   avg_pool<3, 2, tf::Padding::valid>(x)       only where they fit
-//   max_pool<tf::Pool2d{.window = {1, 4}, .strides = {1, 2}}>(x)
+//   max_pool<tf::PoolOptions<2>{.window = {1, 4}, .strides = {1, 2}}>(x)
 //
 // Images have channels last, (N,H,W,C). Each gradient is an operation of its own, and so are its
 // gradients. They are all linear in the gradient that they get. The number of threads does not
@@ -24,7 +24,7 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/nn/window.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -323,7 +323,7 @@ struct PoolRule {
 
 /// The settings of max_pool<Size, Stride, P>(x).
 template <int Size, int Stride, Padding P>
-inline constexpr Pool2d square_pool{
+inline constexpr PoolOptions<2> square_pool{
     .window = {Size, Size}, .strides = {Stride, Stride}, .padding = P, .pads = {}};
 
 template <class O, class Rule, class X>
@@ -334,10 +334,10 @@ constexpr auto pool_node(const X& x) {
 
 }  // namespace detail
 
-/// The largest element of each window: max_pool<tf::Pool2d{.window = {3, 3}, .strides = {2,
-/// 2}}>(x); tf::Pool1d and tf::Pool3d are for images with one and three axes. NaN if a window has
-/// one. A gradient goes to the window's first element that is largest, or NaN. (N,H,W,C) ->
-/// (N,H',W',C)
+/// The largest element of each window: max_pool<tf::PoolOptions<2>{.window = {3, 3}, .strides = {2,
+/// 2}}>(x); tf::PoolOptions<1> and tf::PoolOptions<3> are for images with one and three axes. NaN
+/// if a window has one. A gradient goes to the window's first element that is largest, or NaN.
+/// (N,H,W,C) -> (N,H',W',C)
 template <auto Options, TypedExpr X>
   requires(detail::is_pool<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto max_pool(const X& x, std::source_location at = std::source_location::current()) {
@@ -364,9 +364,9 @@ constexpr auto max_pool(const X& x, std::source_location at = std::source_locati
   return max_pool<detail::square_pool<Size, Stride, P>>(x, at);
 }
 
-/// The mean of the elements that each window covers, without padding: avg_pool<tf::Pool2d{.window =
-/// {3, 3}, .strides = {2, 2}}>(x); tf::Pool1d and tf::Pool3d are for images with one and three
-/// axes. (N,H,W,C) -> (N,H',W',C)
+/// The mean of the elements that each window covers, without padding:
+/// avg_pool<tf::PoolOptions<2>{.window = {3, 3}, .strides = {2, 2}}>(x); tf::PoolOptions<1> and
+/// tf::PoolOptions<3> are for images with one and three axes. (N,H,W,C) -> (N,H',W',C)
 template <auto Options, TypedExpr X>
   requires(detail::is_pool<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto avg_pool(const X& x, std::source_location at = std::source_location::current()) {
@@ -393,4 +393,4 @@ constexpr auto avg_pool(const X& x, std::source_location at = std::source_locati
   return avg_pool<detail::square_pool<Size, Stride, P>>(x, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 
 #include "typeflow/ops/nn/pool.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -62,8 +62,8 @@ struct MaxPoolWithArgmax {
 /// max_pool<options>(x), and the int64 positions of its elements in the flattened image: (h * W +
 /// w) * C + c. With `include_batch_in_index` they are ((n * H + h) * W + w) * C + c. Of equal
 /// elements it is the first position; if a window holds NaN, that of the first one: auto [values,
-/// indices] = max_pool_with_argmax<tf::Pool2d{.window = {3, 3}}>(x). (N,H,W,C) -> (N,H',W',C),
-/// (N,H',W',C)
+/// indices] = max_pool_with_argmax<tf::PoolOptions<2>{.window = {3, 3}}>(x). (N,H,W,C) ->
+/// (N,H',W',C), (N,H',W',C)
 template <auto Options, TypedExpr X>
   requires(detail::is_pool<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto max_pool_with_argmax(const X& x, ArgmaxOptions options = {},
@@ -87,4 +87,4 @@ constexpr auto max_pool_with_argmax(const X& x, ArgmaxOptions options = {},
   return max_pool_with_argmax<detail::square_pool<Size, Stride, P>>(x, options, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

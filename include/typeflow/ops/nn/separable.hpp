@@ -9,13 +9,13 @@
 #include "typeflow/ops/nn/conv.hpp"
 #include "typeflow/ops/nn/depthwise.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// depthwise_conv2d<options>(x, depthwise), then a 1x1 convolution of its channels with
 /// `pointwise`. (N,H,W,C) x (KH,KW,C,M) x (1,1,C*M,F) -> (N,H',W',F)
 ///
 /// (Chollet, Xception: deep learning with depthwise separable convolutions, 2017.)
-template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr D, TypedExpr P>
+template <ConvOptions<2> Options = ConvOptions<2>{}, TypedExpr X, TypedExpr D, TypedExpr P>
 constexpr auto separable_conv2d(const X& x, const D& depthwise, const P& pointwise,
                                 std::source_location at = std::source_location::current()) {
   using T = typename X::element;
@@ -47,9 +47,9 @@ struct InPlaneRule {
 };
 }  // namespace detail
 
-/// Convolves each channel of x with the same filter: conv2d_in_plane<tf::Conv2d{.strides = {2,
-/// 2}}>(x, w). (N,H,W,C) x (KH,KW,1,1) -> (N,H',W',C)
-template <Conv2d Options = Conv2d{}, TypedExpr X, TypedExpr W>
+/// Convolves each channel of x with the same filter: conv2d_in_plane<tf::ConvOptions<2>{.strides =
+/// {2, 2}}>(x, w). (N,H,W,C) x (KH,KW,1,1) -> (N,H',W',C)
+template <ConvOptions<2> Options = ConvOptions<2>{}, TypedExpr X, TypedExpr W>
 constexpr auto conv2d_in_plane(const X& x, const W& w,
                                std::source_location at = std::source_location::current()) {
   using Rule = detail::InPlaneRule<X, W>;
@@ -63,4 +63,4 @@ constexpr auto conv2d_in_plane(const X& x, const W& w,
   return depthwise_conv2d<Options>(x, Wide(w.graph(), broadcast_to(w.any(), Rule::value).id), at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

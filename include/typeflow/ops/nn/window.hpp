@@ -9,10 +9,10 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/core/window.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Settings of a convolution over an image of `Rank` axes:
-/// conv2d<tf::Conv2d{.strides = {2, 2}, .padding = tf::Padding::valid}>(x, w).
+/// conv2d<tf::ConvOptions<2>{.strides = {2, 2}, .padding = tf::Padding::valid}>(x, w).
 template <int Rank>
 struct ConvOptions {
   static constexpr int rank = Rank;
@@ -31,12 +31,9 @@ struct ConvOptions {
     return all;
   }
 };
-using Conv1d = ConvOptions<1>;
-using Conv2d = ConvOptions<2>;
-using Conv3d = ConvOptions<3>;
 
 /// Settings of a pool over an image of `Rank` axes:
-/// max_pool<tf::Pool2d{.window = {3, 3}, .strides = {2, 2}}>(x).
+/// max_pool<tf::PoolOptions<2>{.window = {3, 3}, .strides = {2, 2}}>(x).
 template <int Rank>
 struct PoolOptions {
   static constexpr int rank = Rank;
@@ -46,9 +43,6 @@ struct PoolOptions {
   /// For Padding::given: {before, after} of each axis.
   std::array<std::array<int, 2>, Rank> pads{};
 };
-using Pool1d = PoolOptions<1>;
-using Pool2d = PoolOptions<2>;
-using Pool3d = PoolOptions<3>;
 
 namespace ops {
 
@@ -141,4 +135,4 @@ constexpr ops::WindowAttributes pool_window(const PoolOptions<Rank>& options, co
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -15,11 +15,11 @@
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/random/random.hpp"
+#include "typeflow/ops/reduce/cumsum.hpp"
 #include "typeflow/ops/reduce/reduce.hpp"
-#include "typeflow/ops/reduce/scan.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -224,4 +224,4 @@ constexpr auto categorical(const X& logits, Label label = "",
   return Expr<std::int32_t, S>(logits.graph(), detail::labelled(k, label).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -24,7 +24,7 @@
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -199,4 +199,4 @@ constexpr Expr<T, Shape<D...>> random_uniform(
   return random_uniform<T, D...>(g, "", low, high, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

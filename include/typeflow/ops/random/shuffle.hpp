@@ -9,7 +9,7 @@
 #include "typeflow/ops/index/selection.hpp"
 #include "typeflow/ops/random/random.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -80,4 +80,4 @@ constexpr auto shuffle(const X& x, Label label = "",
   return detail::same_type(x, shuffle(x.any(), label).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

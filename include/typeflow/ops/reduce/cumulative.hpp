@@ -7,22 +7,22 @@
 //   cummax<0>(x)         a, max(a,b), max(a,b,c)
 //   cumlogsumexp<0>(x)   a, log(e^a + e^b), log(e^a + e^b + e^c)
 //
-// A running maximum is a scan of its own. Its gradients and cumlogsumexp are linear recurrences,
-// whose coefficients are at most 1, so nothing overflows.
+// A running maximum is an operation of its own. Its gradients and cumlogsumexp are linear
+// recurrences, whose coefficients are at most 1, so nothing overflows.
 
 #include <cstdint>
 #include <source_location>
 
+#include "typeflow/ops/reduce/cumsum.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
-#include "typeflow/ops/reduce/scan.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
 /// The extreme of an element and those before it; NaN from the first NaN on.
 template <class Self, class Extreme>
-struct running_extreme : scan<Self> {
+struct running_extreme : cumulative<Self> {
   static constexpr Domain domain = Domain::real;
   using extreme = Extreme;
 
@@ -42,7 +42,7 @@ struct running_extreme : scan<Self> {
       using Wide = decltype(zero);
       if constexpr (contains(domain, dtype_of<Wide>)) {
         Wide total{};
-        scan<Self>::each(op, x.dims, [&](std::int64_t at, bool begins) {
+        cumulative<Self>::each(op, x.dims, [&](std::int64_t at, bool begins) {
           const Wide element = typeflow::to<Wide>(x[at]);
           total = begins ? element : Extreme{}(total, element);
           call.outputs[0][at] = number_from(total);
@@ -126,17 +126,17 @@ constexpr AnyExpr running(const UntypedExpr auto& x, int axis, bool reverse) {
 
 /// Untyped cummax, cummin and cumlogsumexp along an axis.
 template <UntypedExpr X>
-constexpr AnyExpr cummax_along(const X& x, int axis, ScanOptions options = {}) {
+constexpr AnyExpr cummax_along(const X& x, int axis, CumulativeOptions options = {}) {
   const auto y = detail::running<ops::CumMax>(x, axis, options.reverse);
   return options.exclusive ? detail::after<ops::Max>(y, axis, options.reverse) : y;
 }
 template <UntypedExpr X>
-constexpr AnyExpr cummin_along(const X& x, int axis, ScanOptions options = {}) {
+constexpr AnyExpr cummin_along(const X& x, int axis, CumulativeOptions options = {}) {
   const auto y = detail::running<ops::CumMin>(x, axis, options.reverse);
   return options.exclusive ? detail::after<ops::Min>(y, axis, options.reverse) : y;
 }
 template <UntypedExpr X>
-constexpr AnyExpr cumlogsumexp_along(const X& x, int axis, ScanOptions options = {}) {
+constexpr AnyExpr cumlogsumexp_along(const X& x, int axis, CumulativeOptions options = {}) {
   const auto y = detail::in_float(x, [&](const auto& v) {
     return detail::running<ops::CumLogSumExp>(v, axis, options.reverse);
   });
@@ -147,7 +147,7 @@ constexpr AnyExpr cumlogsumexp_along(const X& x, int axis, ScanOptions options =
 /// (A,N,B). It is NaN from the first NaN on. An exclusive one begins with -infinity, or the least
 /// integer. Gradients go to the element from which the maximum came, the first of equals.
 template <int Axis, TypedExpr X>
-constexpr auto cummax(const X& x, ScanOptions options = {},
+constexpr auto cummax(const X& x, CumulativeOptions options = {},
                       std::source_location at = std::source_location::current()) {
   constexpr int axis = normalize_axis(Axis, X::rank);
   static_assert(axis >= 0, "cummax<axis>(x): x has no such axis");
@@ -160,7 +160,7 @@ constexpr auto cummax(const X& x, ScanOptions options = {},
 /// The running minimum along an axis: cummin<1>(x), cummin<1>(x, {.reverse = true}).
 /// (A,N,B) -> (A,N,B). As cummax; an exclusive one begins with infinity, or the largest integer.
 template <int Axis, TypedExpr X>
-constexpr auto cummin(const X& x, ScanOptions options = {},
+constexpr auto cummin(const X& x, CumulativeOptions options = {},
                       std::source_location at = std::source_location::current()) {
   constexpr int axis = normalize_axis(Axis, X::rank);
   static_assert(axis >= 0, "cummin<axis>(x): x has no such axis");
@@ -176,7 +176,7 @@ constexpr auto cummin(const X& x, ScanOptions options = {},
 /// An exclusive one begins with -infinity (TensorFlow's cumulative_logsumexp begins with the least
 /// finite number). 16-bit elements are computed in float.
 template <int Axis, TypedExpr X>
-constexpr auto cumlogsumexp(const X& x, ScanOptions options = {},
+constexpr auto cumlogsumexp(const X& x, CumulativeOptions options = {},
                             std::source_location at = std::source_location::current()) {
   constexpr int axis = normalize_axis(Axis, X::rank);
   static_assert(axis >= 0, "cumlogsumexp<axis>(x): x has no such axis");
@@ -186,4 +186,4 @@ constexpr auto cumlogsumexp(const X& x, ScanOptions options = {},
   return detail::same_type(x, cumlogsumexp_along(x.any(), axis, options).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

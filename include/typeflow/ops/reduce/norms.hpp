@@ -10,7 +10,7 @@
 #include "typeflow/ops/elementwise/complex.hpp"
 #include "typeflow/ops/reduce/reductions.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// sum(x^2) / 2, a scalar, which weight decay adds to a loss.
 template <TypedExpr X>
@@ -83,4 +83,4 @@ constexpr auto l2_normalize(const X& x, double epsilon = 1e-12,
       at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <limits>
 
+#include "typeflow/ops/reduce/cumsum.hpp"
 #include "typeflow/ops/reduce/reduction.hpp"
-#include "typeflow/ops/reduce/scan.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -351,4 +351,4 @@ constexpr AnyExpr sum(const X& x) {
   return reduce<ops::Sum>(x, (1u << x.dims().rank) - 1, false);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,7 +10,7 @@
 
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Whether the axes, as bits, have extent 1.
 constexpr bool folds_none(const Dims& dims, unsigned axes) {
@@ -91,4 +91,4 @@ struct reduction : operation_base {
 
 }  // namespace ops
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,7 +16,7 @@
 
 #include "typeflow/ops/reduce/reduce.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Tag: reduced axes stay in the shape with extent 1.
 struct KeepDims {};
@@ -195,4 +195,4 @@ constexpr auto moments(const X& x, K keep = {},
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,7 +9,7 @@
 #include "typeflow/core/shape.hpp"
 #include "typeflow/graph/layout.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Where a window lies in a tensor: element i along an axis is the tensor's element begin + i *
 /// step. A begin of -k is k times the symbols of the window's own extent along that axis. The
@@ -192,4 +192,4 @@ constexpr SlicePlan plan_slice(const Dims& x, const AxisSlice* slices, int count
 
 }  // namespace detail
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -12,7 +12,7 @@
 
 #include "typeflow/ops/shape/slice.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The shape of a concatenation. The shapes are equal except along the axis, where extents add up:
 /// all are numbers, or all are multiples of the same symbols.
@@ -351,4 +351,4 @@ constexpr auto stack(const First& first, const Rest&... rest) {
                                                         E(rest.graph(), rest.id())...});
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

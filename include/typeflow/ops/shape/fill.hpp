@@ -12,7 +12,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -51,14 +51,14 @@ constexpr AnyExpr count_node(ir::Graph& graph, const Count& count) {
 
 }  // namespace detail
 
-/// A tensor of zeros: zeros_tensor<float, 2, 3>(g). (tf::zeros is the initialiser of variables.)
+/// A tensor of zeros: zeros<float, 2, 3>(g). (tf::zeros() is an initializer.)
 template <Element T, Extent... D>
-constexpr auto zeros_tensor(Graph& g, std::source_location at = std::source_location::current()) {
+constexpr auto zeros(Graph& g, std::source_location at = std::source_location::current()) {
   return detail::filled_with<T, D...>(g, 0, at);
 }
-/// A tensor of ones: ones_tensor<float, 2, 3>(g).
+/// A tensor of ones: ones<float, 2, 3>(g).
 template <Element T, Extent... D>
-constexpr auto ones_tensor(Graph& g, std::source_location at = std::source_location::current()) {
+constexpr auto ones(Graph& g, std::source_location at = std::source_location::current()) {
   return detail::filled_with<T, D...>(g, 1, at);
 }
 
@@ -218,4 +218,4 @@ constexpr auto sequence_mask(const X& lengths,
   return Expr<bool, shape_of_t<Rule>>(lengths.graph(), less(position, length).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -10,7 +10,7 @@
 
 #include "typeflow/ops/shape/concat.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// How mirror_pad mirrors. `reflect` starts behind the first element: 1 2 3 padded by two is 3 2 1
 /// 2 3 2 1. `symmetric` starts with it: 2 1 1 2 3 3 2.
@@ -117,4 +117,4 @@ constexpr auto mirror_pad(const X& x, std::source_location at = std::source_loca
   return Expr<typename X::element, shape_of_t<Rule>>(x.graph(), y.id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

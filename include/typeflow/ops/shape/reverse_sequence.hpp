@@ -13,7 +13,7 @@
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -100,4 +100,4 @@ constexpr auto reverse_sequence(const X& x, const L& lengths,
   return detail::same_type(x, reverse_sequence(x.any(), lengths.any(), sequence, outer).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/ops/elementwise/cast.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -382,4 +382,4 @@ constexpr auto depth_to_space(const X& x,
       x.graph(), reshape_to(transpose_to(blocks, permutation), y).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -26,7 +26,7 @@
 #include "typeflow/ops/reduce/reduce.hpp"
 #include "typeflow/ops/shape/axis_slice.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 constexpr AnyExpr slice_to(const AnyExpr& x, const SliceWindow& window, const Dims& size);
 constexpr AnyExpr pad_to(const AnyExpr& x, const SliceWindow& window, const Dims& size,
@@ -304,4 +304,4 @@ constexpr auto reverse(const X& x, std::source_location at = std::source_locatio
   return detail::same_type(x, reverse_to(x.any(), axes).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

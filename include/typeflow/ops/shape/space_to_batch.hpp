@@ -11,19 +11,19 @@
 
 #include "typeflow/ops/shape/pad.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Blocks over as many axes as the array has entries, and the zeros {before, after} that are added
 /// first.
 template <int Rank>
-struct SpaceToBatch {
+struct SpaceToBatchOptions {
   static constexpr int rank = Rank;
   std::array<int, Rank> block{};
   std::array<std::array<int, 2>, Rank> paddings{};
 };
 /// The same for batch_to_space, with what is cut off {before, after} at the end.
 template <int Rank>
-struct BatchToSpace {
+struct BatchToSpaceOptions {
   static constexpr int rank = Rank;
   std::array<int, Rank> block{};
   std::array<std::array<int, 2>, Rank> crops{};
@@ -34,11 +34,11 @@ namespace detail {
 template <class O>
 inline constexpr bool is_space_to_batch = false;
 template <int Rank>
-inline constexpr bool is_space_to_batch<SpaceToBatch<Rank>> = true;
+inline constexpr bool is_space_to_batch<SpaceToBatchOptions<Rank>> = true;
 template <class O>
 inline constexpr bool is_batch_to_space = false;
 template <int Rank>
-inline constexpr bool is_batch_to_space<BatchToSpace<Rank>> = true;
+inline constexpr bool is_batch_to_space<BatchToSpaceOptions<Rank>> = true;
 
 /// The number of elements of a block; 0 if it is no block.
 template <std::size_t Rank>
@@ -160,7 +160,8 @@ constexpr AnyExpr blocks_to_back(const AnyExpr& x, const std::array<int, Rank>& 
 
 /// Adds zeros around x, if the options say so, and moves its blocks' elements along the batch:
 /// first the first elements of all blocks, row by row. So elements that strides would skip become
-/// further images of the batch: space_to_batch<tf::SpaceToBatch<2>{.block = {2, 2}, .paddings =
+/// further images of the batch: space_to_batch<tf::SpaceToBatchOptions<2>{.block = {2, 2},
+/// .paddings =
 /// {{{1, 1}, {0, 0}}}}>(x). (N,H,W,C) -> (N*b*b,H/b,W/b,C), as TensorFlow's space_to_batch_nd
 template <auto Options, TypedExpr X>
   requires(detail::is_space_to_batch<std::remove_cvref_t<decltype(Options)>>)
@@ -197,12 +198,12 @@ template <int... Block, TypedExpr X>
 constexpr auto space_to_batch(const X& x,
                               std::source_location at = std::source_location::current()) {
   constexpr int rank = static_cast<int>(sizeof...(Block));
-  return space_to_batch<SpaceToBatch<rank>{.block = {Block...}, .paddings = {}}>(x, at);
+  return space_to_batch<SpaceToBatchOptions<rank>{.block = {Block...}, .paddings = {}}>(x, at);
 }
 
 /// The inverse of space_to_batch: puts images of the batch together as blocks, then cuts off what
-/// the options say: batch_to_space<tf::BatchToSpace<2>{.block = {2, 2}, .crops = {{{1, 1}, {0,
-/// 0}}}}>(x). (N*b*b,H,W,C) -> (N,H*b,W*b,C), as TensorFlow's batch_to_space_nd
+/// the options say: batch_to_space<tf::BatchToSpaceOptions<2>{.block = {2, 2}, .crops = {{{1, 1},
+/// {0, 0}}}}>(x). (N*b*b,H,W,C) -> (N,H*b,W*b,C), as TensorFlow's batch_to_space_nd
 template <auto Options, TypedExpr X>
   requires(detail::is_batch_to_space<std::remove_cvref_t<decltype(Options)>>)
 constexpr auto batch_to_space(const X& x,
@@ -236,7 +237,7 @@ template <int... Block, TypedExpr X>
 constexpr auto batch_to_space(const X& x,
                               std::source_location at = std::source_location::current()) {
   constexpr int rank = static_cast<int>(sizeof...(Block));
-  return batch_to_space<BatchToSpace<rank>{.block = {Block...}, .crops = {}}>(x, at);
+  return batch_to_space<BatchToSpaceOptions<rank>{.block = {Block...}, .crops = {}}>(x, at);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -2,18 +2,20 @@
 #pragma once
 
 // All parts of a tensor along an axis: split, split_sizes, unstack. Each part is a slice of its
-// own, so it is fused, dropped and folded by itself.
+// own, so it is fused, dropped and folded by itself. To users they are one operation: descriptions
+// and messages call it Split or Unstack, and tf::named (front/named.hpp) gives it one name.
 
 #include <array>
 #include <cstddef>
 #include <source_location>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 
 #include "typeflow/ops/shape/concat.hpp"
 #include "typeflow/ops/shape/slice.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -22,6 +24,23 @@ inline constexpr bool sizes_fit = [] {
   const Extent sizes[sizeof...(Sizes) + 1] = {Sizes..., 0};
   return sum_of(sizes, static_cast<int>(sizeof...(Sizes))) == Total;
 }();
+
+/// An operation that exists by name alone: its nodes are slices, which are parts of it.
+constexpr ir::Op operation_of_slices(std::string_view name) {
+  ir::Op op = record<ops::Slice>;
+  op.name = name;
+  op.kind = Kind::composite;
+  op.expand = nullptr;
+  return op;
+}
+inline constexpr ir::Op split_record = operation_of_slices("Split");
+inline constexpr ir::Op unstack_record = operation_of_slices("Unstack");
+
+/// The nodes that are made from here on are parts of one operation.
+constexpr void mark_parts(const std::source_location& at, Graph& graph, const ir::Op& op) {
+  ir::records(graph).source = source_line(at);
+  ir::records(graph).source.make_part_of(op);
+}
 
 }  // namespace detail
 
@@ -40,7 +59,7 @@ constexpr auto split(const X& x, std::source_location at = std::source_location:
   constexpr Extent size = with_factor(extent, factor_of(extent) / parts);
   using E =
       Expr<typename X::element, shape_of_t<detail::ResizeRule<typename X::shape, axis, size>>>;
-  detail::mark(at, x);
+  detail::mark_parts(at, x.graph(), detail::split_record);
   std::array<E, static_cast<std::size_t>(parts)> result{};
   Extent begin = 0;
   for (E& part : result) {
@@ -59,7 +78,7 @@ constexpr auto split_sizes(const X& x, std::source_location at = std::source_loc
   static_assert(axis >= 0, "split_sizes<axis, sizes...>(x): x has no such axis");
   static_assert(detail::sizes_fit<detail::extent_or_zero<typename X::shape, axis>, Sizes...>,
                 "split_sizes<axis, sizes...>(x): the sizes must add up to the axis' extent");
-  detail::mark(at, x);
+  detail::mark_parts(at, x.graph(), detail::split_record);
   Extent begin = 0;
   const auto part = [&]<Extent Size>(std::integral_constant<Extent, Size>) {
     using E =
@@ -80,11 +99,13 @@ constexpr auto unstack(const X& x, std::source_location at = std::source_locatio
   static_assert(!is_symbolic(extent), "unstack<axis>(x): the axis' extent must be a number");
   using E = Expr<typename X::element, shape_of_t<detail::DropRule<typename X::shape, axis>>>;
   constexpr std::size_t count = is_symbolic(extent) ? 0 : static_cast<std::size_t>(extent);
+  detail::mark_parts(at, x.graph(), detail::unstack_record);
   std::array<E, count> result{};
   for (std::size_t i = 0; i < count; ++i) {
-    result[i] = select<Axis>(x, static_cast<Extent>(i), at);
+    const AnyExpr taken = slice_along(x.any(), axis, static_cast<Extent>(i), 1);
+    result[i] = E(x.graph(), reshape_to(taken, E::type.dims).id);
   }
   return result;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

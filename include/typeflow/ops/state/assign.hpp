@@ -13,7 +13,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -257,4 +257,4 @@ constexpr auto after(const Effect& effect, const X& x,
   return detail::same_type(x, detail::after_node(x.any(), token).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 #include "typeflow/ops/shape/slice.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
@@ -72,4 +72,4 @@ constexpr Effect assign_slice(const Variable<T, S>& variable, const V& value,
                                                       broadcast_to(x, Rule::plan.result))};
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

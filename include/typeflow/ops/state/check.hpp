@@ -14,7 +14,7 @@
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/state/assign.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The text of a check, with {} for each tensor that it shows; {{ and }} are braces. It knows its
 /// line in the user's program.
@@ -110,7 +110,7 @@ constexpr Effect check(const C& condition, const CheckText& text, const X&... x)
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA
 
 #ifndef TYPEFLOW_COMPILED
 #include "typeflow/ops/state/check.ipp"

@@ -10,7 +10,7 @@
 #include "typeflow/graph/number_text.hpp"
 #include "typeflow/ops/state/check.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
@@ -89,4 +89,4 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void ops::Check::interpret(InterpretCall& call
       });
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

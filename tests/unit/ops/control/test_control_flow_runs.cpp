@@ -67,26 +67,26 @@ constexpr void machine(tf::Graph& g) {
                   [&] { return joined([](auto x, auto y) { return x * y; }); });
             });
       },
-      Machine{tf::zeros_tensor<float, 8>(g), tf::constant<std::int32_t>(g, 0)}, codes);
+      Machine{tf::zeros<float, 8>(g), tf::constant<std::int32_t>(g, 0)}, codes);
   at(last.stack, last.height - 1).named("top");
   last.height.named("height");
 }
 
 constexpr void statements(tf::Graph& g) {
-  auto total = tf::variable<float>(g, "total", tf::zeros);
+  auto total = tf::variable<float>(g, "total", tf::zeros());
   auto x = tf::placeholder<float>(g, "x", 1.0f);
   tf::Effect before = tf::assign(total, x);
   tf::Effect adds = tf::fori_loop(
       g, 0, 3, [&](auto i) { tf::assign(total, total.read() * 2.0f + tf::cast<float>(i)); });
   tf::Effect after = tf::assign_add(total, 100.0f);
   tf::group(before, adds, after).named("all");
-  auto zero = tf::zeros_tensor<float, 4>(g);
+  auto zero = tf::zeros<float, 4>(g);
   auto [sum, draws] = tf::scan(
       [&](auto s, auto) {
         auto u = tf::random_uniform<float, 4>(g);
         return std::pair{s + u, u};
       },
-      zero, tf::zeros_tensor<float, 5>(g));
+      zero, tf::zeros<float, 5>(g));
   draws.named("draws");
   sum.named("sum");
   tf::fori_loop(

@@ -23,7 +23,7 @@ namespace tf = typeflow;
 
 /// A body reads v by its handle, and an inner loop assigns it.
 constexpr void handle_and_assignment(tf::Graph& g) {
-  auto v = tf::variable<float>(g, "v", tf::zeros);
+  auto v = tf::variable<float>(g, "v", tf::zeros());
   tf::fori_loop(
       0, 3,
       [&](auto, auto y) {
@@ -37,7 +37,7 @@ constexpr void handle_and_assignment(tf::Graph& g) {
 /// What a slice of a variable shows is read in place, after a branch that writes the variable.
 constexpr void slice_of_assigned(tf::Graph& g) {
   auto s = tf::placeholder<float>(g, "s");
-  auto v = tf::variable<float, 3>(g, "v", tf::zeros);
+  auto v = tf::variable<float, 3>(g, "v", tf::zeros());
   auto old = tf::slice<tf::range(2, 3)>(v);
   auto one = tf::cond(
       tf::less(s, 1.0f),
@@ -52,7 +52,7 @@ constexpr void slice_of_assigned(tf::Graph& g) {
 constexpr void branches(tf::Graph& g) {
   auto k = tf::placeholder<std::int32_t>(g, "k");
   auto x = tf::placeholder<float>(g, "x");
-  auto runs = tf::variable<float>(g, "runs", tf::zeros);
+  auto runs = tf::variable<float>(g, "runs", tf::zeros());
   tf::switch_case(
       k,
       [&] {

@@ -27,7 +27,7 @@ constexpr void recurrent(tf::Graph& g) {
         auto next = tf::tanh(matmul(now, a) + matmul<tf::transpose_b>(h, b));
         return std::pair{next, 2.0 * next};
       },
-      tf::zeros_tensor<double, 2, 5>(g), x);
+      tf::zeros<double, 2, 5>(g), x);
   last.named("last");
   all.named("all");
   auto loss = tf::sum(all * all * all).named("loss");

@@ -258,7 +258,7 @@ constexpr void algorithms(tf::Graph& g) {
                   [&] { return Machine{with(m.stack, m.height - 1, top * 2.0), m.height}; });
             });
       },
-      Machine{tf::zeros_tensor<double, 4>(g), whole(g, 0)}, codes);
+      Machine{tf::zeros<double, 4>(g), whole(g, 0)}, codes);
   (at(last.stack, whole(g, 0)) + 1000.0 * real(last.height)).named("p4");
 }
 double mirrored_rotation(const Numbers& in) {
@@ -298,12 +298,12 @@ double stack_machine(const Numbers& in) {
 
 constexpr void variables(tf::Graph& g) {
   auto [x, w, n] = inputs(g);
-  auto a = tf::variable<double>(g, "a", tf::zeros);
-  auto b = tf::variable<double>(g, "b", tf::zeros);
-  auto c = tf::variable<double>(g, "c", tf::zeros);
-  auto d = tf::variable<double>(g, "d", tf::zeros);
-  auto e = tf::variable<double>(g, "e", tf::zeros);
-  auto history = tf::variable<double, 4>(g, "history", tf::zeros);
+  auto a = tf::variable<double>(g, "a", tf::zeros());
+  auto b = tf::variable<double>(g, "b", tf::zeros());
+  auto c = tf::variable<double>(g, "c", tf::zeros());
+  auto d = tf::variable<double>(g, "d", tf::zeros());
+  auto e = tf::variable<double>(g, "e", tf::zeros());
+  auto history = tf::variable<double, 4>(g, "history", tf::zeros());
   // Assigned in branches of a loop, read after.
   tf::fori_loop(
       0, 5,
@@ -878,7 +878,7 @@ constexpr void drawn(tf::Graph& g) {
                     auto u = tf::random_uniform<double>(g);
                     return std::pair(t + u * w, u);
                   },
-                  s, tf::zeros_tensor<double, 3>(g));
+                  s, tf::zeros<double, 3>(g));
             },
             [&] { return std::pair(s * 0.5, tf::random_uniform<double, 3>(g)); });
         return std::pair(sum, all);

@@ -41,8 +41,8 @@ constexpr void collatz(tf::Graph& g) {
   p::connect(m, p::next_iteration(next));
   p::connect(count, p::next_iteration(so_far + 1));
   p::connect(most, p::next_iteration(maximum(largest_now, next)));
-  p::leave(steps).named("steps");
-  p::leave(largest).named("largest");
+  p::exit(steps).named("steps");
+  p::exit(largest).named("largest");
 }
 
 int collatz_steps(std::int64_t n) {
@@ -84,9 +84,9 @@ constexpr void nested(tf::Graph& g) {
   p::connect(part, p::next_iteration(p::merge(if_not - 1.0, if_so + term)));
   p::connect(j, p::next_iteration(this_j + 1));
 
-  p::connect(sum, p::next_iteration(p::leave(last_part)));
+  p::connect(sum, p::next_iteration(p::exit(last_part)));
   p::connect(i, p::next_iteration(this_i + 1));
-  p::leave(last_sum).named("sum");
+  p::exit(last_sum).named("sum");
 }
 
 double nested_sum(int n, double wx) {
@@ -126,7 +126,7 @@ constexpr void training(tf::Graph& g) {
 
 constexpr void effects(tf::Graph& g) {
   auto x = tf::placeholder<float>(g, "x");
-  auto v = tf::variable<float>(g, "v", tf::zeros);
+  auto v = tf::variable<float>(g, "v", tf::zeros());
   auto [not_so, so] = p::switch_(x, greater(x, 0.0f));
   auto y = p::merge(-not_so, so);
   assign_add(v, y).named("first");
@@ -211,7 +211,7 @@ TEST_CASE("enter_constant: values") {
     check_nested("tags", values[0].value(0), nested_sum(5, 0.5 * x));
   }
 }
-TEST_CASE("leave: values") {
+TEST_CASE("exit: values") {
   tf::Graph g;
   nested(g);
   tf::ir::recognize(g);
@@ -292,7 +292,7 @@ constexpr void grown(tf::Graph& g) {
   auto state = p::merge(p::enter(x, frame));
   auto [last, now] = p::switch_(state, p::loop_cond(less(state, 100.0)));
   p::connect(state, p::next_iteration(now * p::enter_constant(w, frame)));
-  auto y = p::leave(last).named("y");
+  auto y = p::exit(last).named("y");
   auto [dx, dw] = gradients(y, x, w);
   dx.named("dx");
   dw.named("dw");
@@ -309,16 +309,16 @@ constexpr void recomputed(tf::Graph& g) {
 
 }  // namespace
 
-// Gradients of all Leaves of a state add up.
-TEST_CASE("leave: gradient of two of one state") {
+// Gradients of all Exits of a state add up.
+TEST_CASE("exit: gradient of two of one state") {
   tf::Graph g;
   auto x = tf::placeholder<double>(g, "x");
   auto frame = p::frame(g, {.max_iterations = 10});
   auto state = p::merge(p::enter(x, frame));
   auto [last, now] = p::switch_(state, p::loop_cond(less(state, 100.0)));
   p::connect(state, p::next_iteration(now * 3.0));
-  auto first = p::leave(last);
-  auto second = p::leave(last);
+  auto first = p::exit(last);
+  auto second = p::exit(last);
   gradients(first + second * 10.0, x).named("dx");
   tf::Interpreter interpreter(g);
   CHECK(interpreter.run({"dx"}, {{"x", test::doubles({}, {2})}})[0].value(0) == 11 * 81);
@@ -335,7 +335,7 @@ TEST_CASE("enter_constant: gradient") {
   tf::Session<grown> session(variables);
   CHECK(session.run<"dw">(tf::feed<"x">(2.0)) == 2 * 4 * 27);
 }
-TEST_CASE("leave: gradient") {
+TEST_CASE("exit: gradient") {
   tf::Variables variables;
   tf::Session<grown> session(variables);  // no iteration
   const auto [y, dx, dw] = session.run<"y", "dx", "dw">(tf::feed<"x">(200.0));
@@ -377,7 +377,7 @@ TEST_CASE("switch_: errors") {
   refuse(
       [](tf::Graph& g) {
         auto x = scalar(g, "x");
-        auto v = tf::variable<float>(g, "v", tf::zeros);
+        auto v = tf::variable<float>(g, "v", tf::zeros());
         assign(v, p::switch_(x, greater(x, 0.0f)).on_true);
       },
       "an effect between Switch and Merge, or in a frame");
@@ -485,7 +485,7 @@ TEST_CASE("enter: errors") {
           p::connect(state, p::next_iteration(now * x));
         });
       },
-      "is inside of one; expected enter_constant(x, frame), or a Leave of the other");
+      "is inside of one; expected enter_constant(x, frame), or an Exit of the other");
   refuse(
       [](tf::Graph& g) {
         doubling(g, [](auto x, auto frame, auto state, auto, auto now) {
@@ -531,7 +531,7 @@ TEST_CASE("enter_constant: errors") {
   refuse(
       [](tf::Graph& g) {
         doubling(g, [](auto x, auto frame, auto state, auto last, auto now) {
-          auto out = p::leave(last);
+          auto out = p::exit(last);
           p::connect(state, p::next_iteration(now * p::enter_constant(out, frame)));
           (out + x).named("sum");
         });
@@ -547,12 +547,12 @@ TEST_CASE("enter_constant: errors") {
       },
       "a frame is entered from inside of a functional form");
 }
-TEST_CASE("leave: errors") {
+TEST_CASE("exit: errors") {
   refuse(
       [](tf::Graph& g) {
         doubling(g, [](auto, auto, auto state, auto, auto now) {
           p::connect(state, p::next_iteration(now * 2.0f));
-          p::leave(now).named("out");
+          p::exit(now).named("out");
         });
       },
       "expected the false output of a Switch of a loop's Merge by the frame's LoopCond");
@@ -560,11 +560,11 @@ TEST_CASE("leave: errors") {
       [](tf::Graph& g) {
         doubling(g, [](auto, auto, auto state, auto last, auto now) {
           p::connect(state, p::next_iteration(now * 2.0f));
-          p::leave(-last).named("out");
+          p::exit(-last).named("out");
         });
       },
       "expected the false output of a Switch");
-  refuse([](tf::Graph& g) { p::leave(scalar(g, "x")).named("out"); },
+  refuse([](tf::Graph& g) { p::exit(scalar(g, "x")).named("out"); },
          "expected the false output of a Switch");
 }
 TEST_CASE("loop_cond: errors") {

@@ -169,7 +169,7 @@ constexpr void network(tf::Graph& g) {
   auto labels = tf::placeholder<std::int32_t, tf::batch>(g, "labels");
   auto w = tf::variable<T, 8, 16>(g, "w", tf::glorot_uniform);
   auto v = tf::variable<T, 16, 8>(g, "v", tf::glorot_uniform);
-  auto b = tf::variable<T, 8>(g, "b", tf::zeros);
+  auto b = tf::variable<T, 8>(g, "b", tf::zeros());
   auto logits = matmul(relu(matmul(x, w)), v) + b;
   auto loss = mean(softmax_cross_entropy(logits, labels)).named("loss");
   const auto [dw, dv, db] = gradients(loss, w, v, b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// gather, take, gather_nd, scatter_nd: against plain loops over coordinates.
+// gather, gather_nd, scatter_nd: against plain loops over coordinates.
 
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
@@ -52,17 +52,18 @@ constexpr void gathers(tf::Graph& g) {
   gather(table, words).named("rows");
   gather(table, one).named("row");
   gather(table, none).named("nothing");
-  gather<1>(cube, per_row).named("planes");
-  tf::gather<-1>(cube, per_rows).named("elements");
-  tf::gather<1>(q, a).named("chosen");
+  gather<tf::GatherOptions{.batch_dims = 1}>(cube, per_row).named("planes");
+  tf::gather<tf::GatherOptions{.batch_dims = 2}>(cube, per_rows).named("elements");
+  tf::gather<tf::GatherOptions{.batch_dims = 1}>(q, a).named("chosen");
   tf::gather<0>(a, wide).named("of_batch");
+  tf::gather<tf::GatherOptions{.batch_dims = 1, .axis = -1}>(cube, per_row).named("mixed");
 
-  tf::take<0>(cube, wide).named("take_0");
-  tf::take<1>(cube, wide).named("take_1");
-  tf::take<-1>(cube, wide).named("take_2");
-  tf::take<1>(q, none).named("take_nothing");
-  tf::take<1>(q, wide).named("take_batch");
-  tf::take<1>(cube, one).named("take_one");
+  tf::gather<0>(cube, wide).named("along_0");
+  tf::gather<1>(cube, wide).named("along_1");
+  tf::gather<-1>(cube, wide).named("along_2");
+  tf::gather<1>(q, none).named("along_nothing");
+  tf::gather<1>(q, wide).named("along_batch");
+  tf::gather<1>(cube, one).named("along_one");
 }
 
 tf::HostTensors feeds_of_gathers(std::int64_t batch) {
@@ -91,9 +92,9 @@ constexpr void large(tf::Graph& g) {
   auto x = tf::placeholder<float, 3, 50, 700>(g, "x");
   auto i = tf::placeholder<std::int32_t, 900>(g, "i");
   auto each = tf::placeholder<std::int64_t, 3, 600>(g, "each");
-  tf::take<1>(x, i).named("take");
-  tf::take<2>(x, i).named("elements");
-  tf::gather<1>(x, each).named("gather");
+  tf::gather<1>(x, i).named("along");
+  tf::gather<2>(x, i).named("elements");
+  tf::gather<tf::GatherOptions{.batch_dims = 1}>(x, each).named("gather");
 }
 
 /// Elements of all types, moved as bytes.
@@ -102,7 +103,7 @@ constexpr void of_type(tf::Graph& g) {
   auto x = tf::placeholder<T, 4, 3>(g, "x");
   auto i = tf::placeholder<std::int32_t, 5>(g, "i");
   tf::gather(x, i).named("rows");
-  tf::take<1>(x, i).named("columns");
+  tf::gather<1>(x, i).named("columns");
 }
 template <class T>
 void check_type() {
@@ -115,7 +116,7 @@ void check_type() {
 }
 
 /// A node of an operation with shapes drawn by chance, interpreted.
-void check_random(int axis, int shared, bool is_take) {
+void check_random(int axis, int shared) {
   test::Random random(static_cast<std::uint64_t>(100 * axis + shared));
   for (int round = 0; round < 20; ++round) {
     tf::Dims x = test::random_shape(random, axis + 1 + random.below(3));
@@ -127,7 +128,7 @@ void check_random(int axis, int shared, bool is_take) {
     tf::Graph g;
     const tf::AnyExpr tensor = test::input(g, "x", tf::DType::float64, x);
     const tf::AnyExpr indices = test::input(g, "i", tf::DType::int64, i);
-    test::name(is_take ? take(tensor, indices, axis) : gather(tensor, indices, axis, shared), "y");
+    test::name(gather(tensor, indices, axis, shared), "y");
     const tf::HostTensors feeds = {
         {"x", test::random_tensor(random, tf::DType::float64, x, -2, 2)},
         {"i", random_indices(random, tf::DType::int64, i, static_cast<int>(x.extent[axis]))}};
@@ -233,7 +234,7 @@ constexpr void mistakes(tf::Graph& g) {
   auto i = tf::placeholder<std::int32_t, 2, 3>(g, "i");
   auto j = tf::placeholder<std::int64_t>(g, "j");
   gather(x, i).named("gather");
-  tf::take<1>(x, j).named("take");
+  tf::gather<1>(x, j).named("along");
   gather_nd(x, tf::reshape<3, 2>(i)).named("gather_nd");
   tf::scatter_nd<4, 4>(tf::reshape<3, 2>(i), tf::placeholder<float, 3>(g, "v")).named("scatter_nd");
   const auto dx = gradients(sum(gather(x, i)), x);
@@ -285,6 +286,7 @@ TEST_CASE("gather: values") {
         {"planes", gathered(f.at("cube"), f.at("per_row"), 1, 1)},
         {"elements", gathered(f.at("cube"), f.at("per_rows"), 2, 2)},
         {"chosen", gathered(f.at("q"), f.at("a"), 1, 1)},
+        {"mixed", gathered(f.at("cube"), f.at("per_row"), 2, 1)},
     };
     if (batch < 3) {  // "wide" has indices up to 2
       for (tf::Number& n : feeds.at("wide").elements) n.integer = 0;
@@ -302,11 +304,11 @@ TEST_CASE("gather: values") {
   check_type<std::complex<float>>();
   check_type<std::complex<double>>();
   for (int axis = 0; axis < 4; ++axis) {
-    for (int shared = 0; shared <= axis; ++shared) check_random(axis, shared, false);
+    for (int shared = 0; shared <= axis; ++shared) check_random(axis, shared);
   }
 }
 
-TEST_CASE("take: values") {
+TEST_CASE("gather: values along an axis") {
   for (const std::int64_t batch : {1, 3, 40}) {
     tf::HostTensors feeds = feeds_of_gathers(batch);
     if (batch < 3) {
@@ -315,22 +317,21 @@ TEST_CASE("take: values") {
     const auto& f = feeds;
     test::check_values<gathers>(feeds,
                                 {
-                                    {"take_0", gathered(f.at("cube"), f.at("wide"), 0, 0)},
-                                    {"take_1", gathered(f.at("cube"), f.at("wide"), 1, 0)},
-                                    {"take_2", gathered(f.at("cube"), f.at("wide"), 2, 0)},
-                                    {"take_nothing", gathered(f.at("q"), f.at("none"), 1, 0)},
-                                    {"take_batch", gathered(f.at("q"), f.at("wide"), 1, 0)},
-                                    {"take_one", gathered(f.at("cube"), f.at("one"), 1, 0)},
+                                    {"along_0", gathered(f.at("cube"), f.at("wide"), 0, 0)},
+                                    {"along_1", gathered(f.at("cube"), f.at("wide"), 1, 0)},
+                                    {"along_2", gathered(f.at("cube"), f.at("wide"), 2, 0)},
+                                    {"along_nothing", gathered(f.at("q"), f.at("none"), 1, 0)},
+                                    {"along_batch", gathered(f.at("q"), f.at("wide"), 1, 0)},
+                                    {"along_one", gathered(f.at("cube"), f.at("one"), 1, 0)},
                                 });
   }
-  for (int axis = 0; axis < 4; ++axis) check_random(axis, 0, true);
 
   test::Random random(1);
   const tf::HostTensors feeds = {
       {"x", test::random_tensor(random, tf::DType::float32, test::dims({3, 50, 700}), -2, 2)},
       {"i", random_indices(random, tf::DType::int32, test::dims({900}), 50)},
       {"each", random_indices(random, tf::DType::int64, test::dims({3, 600}), 50)}};
-  test::check_values<large>(feeds, {{"take", gathered(feeds.at("x"), feeds.at("i"), 1, 0)},
+  test::check_values<large>(feeds, {{"along", gathered(feeds.at("x"), feeds.at("i"), 1, 0)},
                                     {"elements", gathered(feeds.at("x"), feeds.at("i"), 2, 0)},
                                     {"gather", gathered(feeds.at("x"), feeds.at("each"), 1, 1)}});
 }
@@ -379,10 +380,12 @@ TEST_CASE("gather: gradient") {
       [](auto x) { return gather(x, counting<decltype(x), 4, 2>(x, 5)); });
   test::check_gradients<tf::Shape<5>>(
       [](auto x) { return square(gather(x, counting<decltype(x), 9>(x, 5))); });
-  test::check_gradients<tf::Shape<4, 3>>(
-      [](auto x) { return tf::gather<1>(x, counting<decltype(x), 4>(x, 3)); });
-  test::check_gradients<tf::Shape<2, 4, 3, 2>>(
-      [](auto x) { return tf::gather<2>(x, counting<decltype(x), 2, 4, 5>(x, 3)); });
+  test::check_gradients<tf::Shape<4, 3>>([](auto x) {
+    return tf::gather<tf::GatherOptions{.batch_dims = 1}>(x, counting<decltype(x), 4>(x, 3));
+  });
+  test::check_gradients<tf::Shape<2, 4, 3, 2>>([](auto x) {
+    return tf::gather<tf::GatherOptions{.batch_dims = 2}>(x, counting<decltype(x), 2, 4, 5>(x, 3));
+  });
   // Read twice, and of a gradient.
   test::check_gradients<tf::Shape<5, 2>>([](auto x) {
     return gather(x, counting<decltype(x), 4>(x, 5)) *
@@ -394,13 +397,13 @@ TEST_CASE("gather: gradient") {
   });
 }
 
-TEST_CASE("take: gradient") {
+TEST_CASE("gather: gradient along an axis") {
   test::check_gradients<tf::Shape<3, 5>>(
-      [](auto x) { return tf::take<1>(x, counting<decltype(x), 4, 2>(x, 5)); });
+      [](auto x) { return tf::gather<1>(x, counting<decltype(x), 4, 2>(x, 5)); });
   test::check_gradients<tf::Shape<2, 4, 3>>(
-      [](auto x) { return tf::take<1>(x, counting<decltype(x), 7>(x, 4)); });
+      [](auto x) { return tf::gather<1>(x, counting<decltype(x), 7>(x, 4)); });
   test::check_gradients<tf::Shape<4, 3>>([](auto x) {
-    const auto y = sum(tf::square(tf::take<1>(x, counting<decltype(x), 5>(x, 3))));
+    const auto y = sum(tf::square(tf::gather<1>(x, counting<decltype(x), 5>(x, 3))));
     return tf::square(gradients(y, x));
   });
 }
@@ -425,8 +428,8 @@ TEST_CASE("gather: errors") {
   // The gradient has the same rule.
   check_error<"dx">({0, 1, 2, 9, 5, 4}, 0, "gather: index 9 at [1, 0] is not in [0, 5)");
 }
-TEST_CASE("take: errors") {
-  check_error<"take">({0, 0, 0, 0, 0, 0}, 2, "take: index 2 is not in [0, 2)");
+TEST_CASE("gather: errors along an axis") {
+  check_error<"along">({0, 0, 0, 0, 0, 0}, 2, "gather: index 2 is not in [0, 2)");
 }
 TEST_CASE("gather_nd: errors") {
   check_error<"gather_nd">({4, 1, 0, 2, 0, 0}, 0, "gather_nd: index 2 at [1, 1] is not in [0, 2)");

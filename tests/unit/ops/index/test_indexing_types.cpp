@@ -25,7 +25,7 @@ constexpr void moves(tf::Graph& g) {
   auto parts = tf::placeholder<std::int32_t, 7>(g, "parts");
   auto mask = tf::placeholder<bool, 7>(g, "mask");
   tf::gather(x, i).named("rows");
-  tf::take<1>(x, j).named("columns");
+  tf::gather<1>(x, j).named("columns");
   tf::gather_nd(x, cells).named("elements");
   tf::boolean_mask(x, mask).values.named("masked");
   const auto lists = tf::dynamic_partition<2>(x, parts);

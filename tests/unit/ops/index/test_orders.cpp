@@ -47,7 +47,7 @@ TEST_CASE("derivatives of shapes and parts") {
 
 TEST_CASE("derivatives by index") {
   check<M>([](auto x) { return tf::gather(x * x * x, indices(x)); });
-  check<M>([](auto x) { return tf::take<1>(x * x, indices(x)) * x; });
+  check<M>([](auto x) { return tf::gather<1>(x * x, indices(x)) * x; });
   check<tf::Shape<3, 2>>(
       [](auto x) { return square(tf::unsorted_segment_sum<2>(x * x, indices(x))); });
   check<tf::Shape<3>>(

@@ -83,8 +83,8 @@ constexpr void each(tf::Graph& g) {
 
 template <class T>
 constexpr void of_type(tf::Graph& g) {
-  auto v = tf::variable<T, 10, 3>(g, "v", tf::ones, false);
-  auto w = tf::variable<T, 10, 3>(g, "w", tf::ones, false);
+  auto v = tf::variable<T, 10, 3>(g, "v", tf::ones(), false);
+  auto w = tf::variable<T, 10, 3>(g, "w", tf::ones(), false);
   auto i = tf::placeholder<std::int32_t, 6>(g, "i");
   auto x = tf::placeholder<T, 6, 3>(g, "x");
   scatter_add(v, i, x).named("add");
@@ -103,7 +103,7 @@ void check_type(double tolerance) {
   test::check_close("w", r.interpreted.at("w"), w, 0);
 }
 constexpr void of_bool(tf::Graph& g) {
-  auto v = tf::variable<bool, 10, 3>(g, "v", tf::zeros, false);
+  auto v = tf::variable<bool, 10, 3>(g, "v", tf::zeros(), false);
   auto i = tf::placeholder<std::int32_t, 6>(g, "i");
   auto x = tf::placeholder<bool, 6, 3>(g, "x");
   scatter_update(v, i, x).named("update");
@@ -118,19 +118,19 @@ constexpr void updates_of(tf::Graph& g, tf::Label scope) {
   auto x = tf::placeholder<T, tf::batch, 70>(g, "x");
   auto factor = tf::placeholder<T>(g, "factor");
   const auto zeros = [&](tf::Label name) {
-    return tf::variable<T, 5, 70>(g, name, tf::zeros, false);
+    return tf::variable<T, 5, 70>(g, name, tf::zeros(), false);
   };
-  auto product = tf::variable<T, 5, 70>(g, "product", tf::ones, false);
+  auto product = tf::variable<T, 5, 70>(g, "product", tf::ones(), false);
   scatter_add(zeros("sum"), i, x).named("add");
   scatter_sub(zeros("difference"), i, x).named("sub");
   scatter_mul(product, i, factor).named("mul");
   auto rows = tf::reshape<tf::batch, 1>(i);
   scatter_nd_add(zeros("nd"), rows, x).named("nd_add");
-  tensor_scatter_nd_sub(tf::zeros_tensor<T, 5, 70>(g), rows, x).named("tensor");
+  tensor_scatter_nd_sub(tf::zeros<T, 5, 70>(g), rows, x).named("tensor");
   // One gather, and two.
-  auto once = tf::variable<T, 5, 70>(g, "once", tf::zeros);
-  auto twice = tf::variable<T, 5, 70>(g, "twice", tf::zeros);
-  auto dense = tf::variable<T, 3>(g, "dense", tf::ones);
+  auto once = tf::variable<T, 5, 70>(g, "once", tf::zeros());
+  auto twice = tf::variable<T, 5, 70>(g, "twice", tf::zeros());
+  auto dense = tf::variable<T, 3>(g, "dense", tf::ones());
   auto loss =
       sum(gather(once, i) * x) + sum(gather(twice, i) * x) + sum(gather(twice, i) * x) + sum(dense);
   tf::GradientDescent{.rate = 0.01}.minimize(loss).named("train");
@@ -183,7 +183,7 @@ tf::HostTensor in_order(const Run& r) {
 constexpr void mixed(tf::Graph& g) {
   auto v = tf::variable<float, 10, 8>(g, "v", start);
   auto w = tf::variable<float, 10, 8>(g, "w", start);
-  auto n = tf::variable<std::int32_t, 4>(g, "n", tf::ones, false);
+  auto n = tf::variable<std::int32_t, 4>(g, "n", tf::ones(), false);
   auto i = tf::placeholder<std::int32_t, tf::batch>(g, "i");
   auto x = tf::placeholder<float, tf::batch, 8>(g, "x");
   auto deep = exp(tanh(v)) * mean<0>(x);
@@ -200,7 +200,7 @@ constexpr void mixed(tf::Graph& g) {
 }
 
 constexpr void itself(tf::Graph& g) {
-  auto n = tf::variable<std::int32_t, 4>(g, "n", tf::ones, false);
+  auto n = tf::variable<std::int32_t, 4>(g, "n", tf::ones(), false);
   scatter_add(n, n, n).named("by_itself");
 }
 
@@ -302,7 +302,7 @@ std::vector<std::string> large_steps(std::int64_t size) {
 }
 
 constexpr void mistakes(tf::Graph& g) {
-  auto v = tf::variable<float, 5, 2>(g, "v", tf::ones);
+  auto v = tf::variable<float, 5, 2>(g, "v", tf::ones());
   auto i = tf::placeholder<std::int32_t, 2, 2>(g, "i");
   scatter_add(v, i, 1.0f).named("add");
   scatter_sub(v, i, 1.0f).named("sub");

@@ -27,10 +27,10 @@ constexpr void sums(tf::Graph& g) {
   tf::unsorted_segment_sum<5>(x, i).named("unsorted");
   tf::scatter_nd<5, 3>(tf::reshape<count, 1>(i), x).named("scatter_nd");
   tf::bincount<5>(i, sum<1>(x)).named("bincount");
-  auto add = tf::variable<T, 5, 3>(g, "add", tf::ones, false);
-  auto sub = tf::variable<T, 5, 3>(g, "sub", tf::ones, false);
-  auto mul = tf::variable<T, 5, 3>(g, "mul", tf::ones, false);
-  auto update = tf::variable<T, 5, 3>(g, "update", tf::ones, false);
+  auto add = tf::variable<T, 5, 3>(g, "add", tf::ones(), false);
+  auto sub = tf::variable<T, 5, 3>(g, "sub", tf::ones(), false);
+  auto mul = tf::variable<T, 5, 3>(g, "mul", tf::ones(), false);
+  auto update = tf::variable<T, 5, 3>(g, "update", tf::ones(), false);
   scatter_add(add, i, x).named("step_add");
   scatter_sub(sub, i, x).named("step_sub");
   scatter_mul(mul, sorted, x).named("step_mul");

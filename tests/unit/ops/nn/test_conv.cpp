@@ -12,7 +12,7 @@
 namespace {
 
 namespace tf = typeflow;
-using tf::Conv2d;
+using tf::ConvOptions;
 using tf::Padding;
 
 /// An image (N,height,width,channels) and a kernel (kernel[0],kernel[1],channels/groups,filters).
@@ -22,7 +22,7 @@ struct Case {
   int channels;
   std::array<int, 2> kernel;
   int filters;
-  Conv2d options{};
+  ConvOptions<2> options{};
 
   tf::Dims image(std::int64_t batch) const { return test::dims({batch, height, width, channels}); }
   tf::Dims weights() const {

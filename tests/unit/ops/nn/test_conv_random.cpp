@@ -24,7 +24,7 @@ constexpr void kernels_of(tf::Graph& g) {
   auto x = tf::placeholder<T, 2, 5, 5, 4>(g, "x");
   auto w = tf::placeholder<T, 3, 3, 4 / Groups, 6>(g, "w");
   auto dy = tf::placeholder<T, 2, 5, 5, 6>(g, "dy");
-  auto y = conv2d<tf::Conv2d{.groups = Groups}>(x, w).named("y");
+  auto y = conv2d<tf::ConvOptions<2>{.groups = Groups}>(x, w).named("y");
   auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
   dx.named("dx");
   dw.named("dw");

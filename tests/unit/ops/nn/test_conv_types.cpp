@@ -12,9 +12,7 @@
 namespace {
 
 namespace tf = typeflow;
-using tf::Conv1d;
-using tf::Conv2d;
-using tf::Conv3d;
+using tf::ConvOptions;
 using tf::Padding;
 
 // One image axis.
@@ -24,7 +22,7 @@ struct Line {
   int channels;
   int size;
   int filters;
-  Conv1d options{};
+  ConvOptions<1> options{};
 };
 constexpr Line lines[] = {
     {11, 3, 3, 10},
@@ -60,7 +58,7 @@ struct Volume {
   int channels;
   std::array<int, 3> kernel;
   int filters;
-  Conv3d options{};
+  ConvOptions<3> options{};
 };
 constexpr Volume volumes[] = {
     {{4, 5, 6}, 3, {3, 3, 3}, 10},
@@ -144,7 +142,7 @@ struct Transposed {
   int filters;
   std::array<int, 2> kernel;
   int channels;
-  Conv2d options;
+  ConvOptions<2> options;
   std::array<int, 2> result;  ///< extents of the image
 };
 constexpr Transposed transposed[] = {
@@ -212,7 +210,7 @@ void check_transposed(std::int64_t batch) {
 
 // Every element type.
 
-inline constexpr Conv2d strided{.strides = {2, 1}};
+inline constexpr ConvOptions<2> strided{.strides = {2, 1}};
 
 template <class T>
 constexpr void element_type(tf::Graph& g) {
@@ -261,7 +259,8 @@ TEST_CASE("conv2d: NaN and infinities reach the windows that see them, and no ot
   x.set(pixel(0, 0, 0), std::numeric_limits<double>::quiet_NaN());
   x.set(pixel(0, 5, 8) + 2, infinity);
   x.set(pixel(1, 8, 4) + 1, -infinity);
-  test::check_values<not_finite>({{"x", x}, {"w", w}}, {{"y", test::convolve(Conv2d{}, x, w)}});
+  test::check_values<not_finite>({{"x", x}, {"w", w}},
+                                 {{"y", test::convolve(ConvOptions<2>{}, x, w)}});
 }
 
 TEST_CASE("conv1d: values") {

@@ -22,7 +22,8 @@ struct Places {
   std::int64_t before;
   std::int64_t count;
 };
-Places places(std::int64_t extent, std::int64_t size, const tf::Conv2d& o, std::size_t axis) {
+Places places(std::int64_t extent, std::int64_t size, const tf::ConvOptions<2>& o,
+              std::size_t axis) {
   const std::int64_t span = (size - 1) * o.dilations[axis] + 1;
   const int stride = o.strides[axis];
   if (o.padding == Padding::same) {
@@ -37,7 +38,7 @@ Places places(std::int64_t extent, std::int64_t size, const tf::Conv2d& o, std::
 
 /// Calls f(where in x, in w, in y) for every product of the convolution.
 template <class F>
-void each_product(const tf::Dims& x, const tf::Dims& w, const tf::Conv2d& o, const F& f) {
+void each_product(const tf::Dims& x, const tf::Dims& w, const tf::ConvOptions<2>& o, const F& f) {
   const Places rows = places(x.extent[1], w.extent[0], o, 0);
   const Places columns = places(x.extent[2], w.extent[1], o, 1);
   const std::int64_t many = w.extent[3];
@@ -68,7 +69,7 @@ struct Sums {
   }
 };
 
-inline constexpr tf::Conv2d settings[] = {
+inline constexpr tf::ConvOptions<2> settings[] = {
     {},
     {.strides = {2, 2}},
     {.padding = Padding::valid},
@@ -124,9 +125,9 @@ void check(std::int64_t batch, double tolerance) {
   test::check_threads<traced>(batch);
 }
 
-inline constexpr tf::Conv2d strided{.strides = {2, 1}};
+inline constexpr tf::ConvOptions<2> strided{.strides = {2, 1}};
 
-template <tf::Conv2d O>
+template <tf::ConvOptions<2> O>
 constexpr auto convolve = [](auto x, auto w) { return depthwise_conv2d<O>(x, w); };
 
 }  // namespace
@@ -147,9 +148,10 @@ TEST_CASE("depthwise_conv2d: values") {
 
 TEST_CASE("depthwise_conv2d: gradient") {
   using tf::Shape;
-  test::check_gradients<Shape<2, 4, 5, 2>, Shape<3, 2, 2, 1>>(convolve<tf::Conv2d{}>);
+  test::check_gradients<Shape<2, 4, 5, 2>, Shape<3, 2, 2, 1>>(convolve<tf::ConvOptions<2>{}>);
   test::check_gradients<Shape<1, 5, 4, 2>, Shape<2, 2, 2, 3>>(
-      convolve<tf::Conv2d{.strides = {2, 1}, .padding = Padding::valid, .dilations = {1, 2}}>);
+      convolve<tf::ConvOptions<2>{
+          .strides = {2, 1}, .padding = Padding::valid, .dilations = {1, 2}}>);
   // Second order: the gradients of both gradients for x and w.
   test::check_gradients<Shape<1, 4, 3, 2>, Shape<2, 2, 2, 1>>(
       [](auto x, auto w) {

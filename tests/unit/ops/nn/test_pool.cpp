@@ -37,7 +37,7 @@ Places places(std::int64_t extent, int size, int stride, tf::Padding padding,
 
 /// Calls f(position in y, positions in x of the window's elements) for a pool over (N,H,W,C).
 template <class F>
-void each_window(const tf::Dims& x, const tf::Pool2d& pool, const F& f) {
+void each_window(const tf::Dims& x, const tf::PoolOptions<2>& pool, const F& f) {
   const std::int64_t height = x.extent[1];
   const std::int64_t width = x.extent[2];
   const std::int64_t channels = x.extent[3];
@@ -64,7 +64,7 @@ void each_window(const tf::Dims& x, const tf::Pool2d& pool, const F& f) {
   }
 }
 
-tf::Dims pooled(const tf::Dims& x, const tf::Pool2d& pool) {
+tf::Dims pooled(const tf::Dims& x, const tf::PoolOptions<2>& pool) {
   tf::Dims y = x;
   for (int i = 0; i < 2; ++i) {
     const auto axis = static_cast<std::size_t>(i);
@@ -86,7 +86,7 @@ std::int64_t largest(const tf::HostTensor& x, const std::vector<std::int64_t>& i
 }
 
 /// z where x is the largest of its window; the pool of x if z is x.
-tf::HostTensor max_pooled(const tf::HostTensor& x, const tf::Pool2d& pool,
+tf::HostTensor max_pooled(const tf::HostTensor& x, const tf::PoolOptions<2>& pool,
                           const tf::HostTensor& z) {
   tf::HostTensor y = tf::host_tensor(z.dtype, pooled(x.dims, pool));
   each_window(x.dims, pool, [&](std::int64_t at, const std::vector<std::int64_t>& inside) {
@@ -94,7 +94,7 @@ tf::HostTensor max_pooled(const tf::HostTensor& x, const tf::Pool2d& pool,
   });
   return y;
 }
-tf::HostTensor avg_pooled(const tf::HostTensor& x, const tf::Pool2d& pool) {
+tf::HostTensor avg_pooled(const tf::HostTensor& x, const tf::PoolOptions<2>& pool) {
   tf::HostTensor y = tf::host_tensor(x.dtype, pooled(x.dims, pool));
   each_window(x.dims, pool, [&](std::int64_t at, const std::vector<std::int64_t>& inside) {
     double sum = 0;
@@ -104,8 +104,8 @@ tf::HostTensor avg_pooled(const tf::HostTensor& x, const tf::Pool2d& pool) {
   return y;
 }
 /// The gradients: dy at the largest elements, or in equal parts.
-tf::HostTensor given_back(const tf::HostTensor& x, const tf::Pool2d& pool, const tf::HostTensor& dy,
-                          bool to_largest) {
+tf::HostTensor given_back(const tf::HostTensor& x, const tf::PoolOptions<2>& pool,
+                          const tf::HostTensor& dy, bool to_largest) {
   std::vector<double> sums(static_cast<std::size_t>(x.size()));
   each_window(x.dims, pool, [&](std::int64_t at, const std::vector<std::int64_t>& inside) {
     if (to_largest) {
@@ -125,7 +125,7 @@ using tf::Padding;
 
 /// For images of 5x4 and more.
 struct Wide {
-  static constexpr tf::Pool2d pools[] = {
+  static constexpr tf::PoolOptions<2> pools[] = {
       {.window = {2, 2}, .strides = {2, 2}},
       {.window = {3, 3}, .strides = {2, 2}},
       {.window = {3, 3}, .padding = Padding::valid},
@@ -138,7 +138,7 @@ struct Wide {
 };
 /// For images of 1x1 and more, or none.
 struct Small {
-  static constexpr tf::Pool2d pools[] = {
+  static constexpr tf::PoolOptions<2> pools[] = {
       {.window = {3, 3}, .strides = {2, 1}},
       {.window = {1, 2}, .strides = {3, 3}},
   };
@@ -152,7 +152,7 @@ constexpr void model(tf::Graph& g) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto each = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
       constexpr int number = static_cast<int>(i);
-      constexpr tf::Pool2d pool = Settings::pools[i];
+      constexpr tf::PoolOptions<2> pool = Settings::pools[i];
       auto most = max_pool<pool>(x);
       auto w = test::input<T, typename decltype(most)::shape>(g, {"w", number});
       most.named({"max", number});
@@ -177,7 +177,7 @@ void check(std::int64_t batch, double tolerance) {
   const tf::HostTensor& v = feeds.at("v");
   test::Outcome expected;
   int i = 0;
-  for (const tf::Pool2d& pool : Settings::pools) {
+  for (const tf::PoolOptions<2>& pool : Settings::pools) {
     const std::string number = "_" + std::to_string(i++);
     const tf::HostTensor& w = feeds.at("w" + number);
     expected["max" + number] = max_pooled(x, pool, x);
@@ -201,10 +201,10 @@ constexpr void of_integers(tf::Graph& g) {
 constexpr void other_ranks(tf::Graph& g) {
   auto line = tf::placeholder<float, tf::batch, 9, 5>(g, "line");
   auto body = tf::placeholder<float, 2, 3, 4, 5, 3>(g, "body");
-  max_pool<tf::Pool1d{.window = {3}, .strides = {2}}>(line).named("max_1d");
-  auto mean_1d = avg_pool<tf::Pool1d{.window = {4}, .padding = Padding::valid}>(line);
+  max_pool<tf::PoolOptions<1>{.window = {3}, .strides = {2}}>(line).named("max_1d");
+  auto mean_1d = avg_pool<tf::PoolOptions<1>{.window = {4}, .padding = Padding::valid}>(line);
   mean_1d.named("avg_1d");
-  constexpr tf::Pool3d cube{.window = {2, 2, 2}, .strides = {2, 2, 2}};
+  constexpr tf::PoolOptions<3> cube{.window = {2, 2, 2}, .strides = {2, 2, 2}};
   auto most = max_pool<cube>(body).named("max_3d");
   auto mean = avg_pool<cube>(body).named("avg_3d");
   gradients(sum(most * most), body).named("of_max_3d");
@@ -264,7 +264,7 @@ TEST_CASE("avg_pool: values") {
 TEST_CASE_TEMPLATE("max_pool: integers", T, std::int8_t, std::int32_t, std::uint64_t) {
   const tf::HostTensors feeds = test::random_feeds<of_integers<T>>(3);
   const tf::HostTensor& x = feeds.at("x");
-  constexpr tf::Pool2d pool{.window = {3, 3}, .strides = {2, 2}};
+  constexpr tf::PoolOptions<2> pool{.window = {3, 3}, .strides = {2, 2}};
   test::check_values<of_integers<T>>(feeds, {{"y", max_pooled(x, pool, x)}});
 }
 

@@ -47,7 +47,7 @@ Largest largest(const tf::HostTensor& x) {
   return y;
 }
 
-constexpr tf::Pool2d window{
+constexpr tf::PoolOptions<2> window{
     .window = {3, 3}, .strides = {2, 2}, .padding = tf::Padding::given, .pads = {{{1, 1}, {1, 1}}}};
 
 template <class T, tf::Extent... D>
@@ -68,13 +68,13 @@ void check_pools(const tf::HostTensors& feeds) {
 /// Of a volume, whose flat positions count its depth, too; and windows of one number.
 constexpr void volumes(tf::Graph& g) {
   auto x = tf::placeholder<float, 1, 2, 2, 2, 1>(g, "x");
-  constexpr tf::Pool3d cube{.window = {2, 1, 2}, .strides = {2, 1, 2}};
+  constexpr tf::PoolOptions<3> cube{.window = {2, 1, 2}, .strides = {2, 1, 2}};
   max_pool_with_argmax<cube>(x).indices.named("cube");
   auto image = tf::placeholder<float, 1, 4, 4, 1>(g, "image");
   max_pool_with_argmax<2>(image).indices.named("image_argmax");
 }
 
-constexpr tf::Conv2d strided{.strides = {2, 1}, .padding = tf::Padding::valid};
+constexpr tf::ConvOptions<2> strided{.strides = {2, 1}, .padding = tf::Padding::valid};
 
 template <class T>
 constexpr void convolutions(tf::Graph& g) {

@@ -18,12 +18,13 @@ using tf::Shape;
 constexpr double inf = std::numeric_limits<double>::infinity();
 const double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-constexpr tf::ScanOptions all_options[] = {
+constexpr tf::CumulativeOptions all_options[] = {
     {}, {.exclusive = true}, {.reverse = true}, {.exclusive = true, .reverse = true}};
 
 /// y[i] = f(the elements up to x[i], in order) along an axis.
 template <class F>
-tf::HostTensor running(const tf::HostTensor& x, int axis, tf::ScanOptions options, const F& f) {
+tf::HostTensor running(const tf::HostTensor& x, int axis, tf::CumulativeOptions options,
+                       const F& f) {
   tf::HostTensor y = tf::host_tensor(x.dtype, x.dims);
   const std::int64_t n = x.dims.extent[axis];
   for (std::int64_t i = 0; i < x.size(); ++i) {
@@ -78,7 +79,7 @@ void check_scans(const tf::HostTensor& x, double tolerance = 0) {
   test::Outcome expected;
   for (int i = 0; i < 4; ++i) {
     const std::string suffix = "_" + std::to_string(i);
-    const tf::ScanOptions o = all_options[i];
+    const tf::CumulativeOptions o = all_options[i];
     expected["max" + suffix] = running(x, last, o, [&](auto& e) { return largest(least, e); });
     expected["min" + suffix] = running(x, 0, o, [&](std::vector<double> e) {
       for (double& element : e) element = -element;
@@ -127,7 +128,7 @@ TEST_CASE("cumlogsumexp: values") {
 }
 
 TEST_CASE("cummax: gradient") {
-  for (const tf::ScanOptions options : all_options) {
+  for (const tf::CumulativeOptions options : all_options) {
     CAPTURE(options.exclusive);
     CAPTURE(options.reverse);
     if (options.exclusive) {  // -infinity first
@@ -154,7 +155,7 @@ TEST_CASE("cummax: gradients go to the first of equals") {
 }
 
 TEST_CASE("cumlogsumexp: gradient") {
-  for (const tf::ScanOptions options : all_options) {
+  for (const tf::CumulativeOptions options : all_options) {
     CAPTURE(options.exclusive);
     CAPTURE(options.reverse);
     const auto along = [=](auto x) {

@@ -28,10 +28,10 @@ template <class T>
 constexpr void constants(tf::Graph& g) {
   auto x = tf::placeholder<T, tf::batch, 3>(g, "x");
   auto scalar = tf::placeholder<T>(g, "scalar");
-  tf::zeros_tensor<T>(g).named("zero");
-  tf::zeros_tensor<T, 2, 37>(g).named("zeros");
-  tf::zeros_tensor<T, 3, 0>(g).named("no_zeros");
-  tf::ones_tensor<T, tf::batch, 5>(g).named("ones");
+  tf::zeros<T>(g).named("zero");
+  tf::zeros<T, 2, 37>(g).named("zeros");
+  tf::zeros<T, 3, 0>(g).named("no_zeros");
+  tf::ones<T, tf::batch, 5>(g).named("ones");
   zeros_like(x).named("zeros_like");
   ones_like(x).named("ones_like");
   tf::fill<2, tf::batch>(scalar).named("fill");
@@ -67,7 +67,7 @@ constexpr void ranges(tf::Graph& g) {
 /// Positions as they are, read by operations that have kernels of their own, or change the shape.
 constexpr void positions(tf::Graph& g) {
   auto x = tf::range<std::int32_t, 12>(g, 0, 1);
-  auto v = tf::variable<std::int32_t, 12>(g, "v", tf::zeros, false);
+  auto v = tf::variable<std::int32_t, 12>(g, "v", tf::zeros(), false);
   x.named("x");
   tf::slice<tf::range(2, 9, 3)>(x).named("slice");
   tf::reshape<3, 4>(x).named("reshape");
@@ -114,8 +114,8 @@ constexpr void spaces(tf::Graph& g) {
 
 }  // namespace
 
-TEST_CASE("zeros_tensor: values") { check_constants<float>(); }
-TEST_CASE("ones_tensor: values") {
+TEST_CASE("zeros: values") { check_constants<float>(); }
+TEST_CASE("ones: values") {
   check_constants<bool>();
   check_constants<std::uint8_t>();
 }

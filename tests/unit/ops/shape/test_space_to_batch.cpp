@@ -14,8 +14,8 @@ namespace {
 namespace tf = typeflow;
 using Coordinates = std::vector<std::int64_t>;
 
-constexpr tf::SpaceToBatch<2> padded{.block = {2, 3}, .paddings = {{{1, 0}, {0, 2}}}};
-constexpr tf::BatchToSpace<2> cropped{.block = {2, 3}, .crops = {{{1, 0}, {0, 2}}}};
+constexpr tf::SpaceToBatchOptions<2> padded{.block = {2, 3}, .paddings = {{{1, 0}, {0, 2}}}};
+constexpr tf::BatchToSpaceOptions<2> cropped{.block = {2, 3}, .crops = {{{1, 0}, {0, 2}}}};
 
 template <class T, tf::Extent N>
 constexpr void model(tf::Graph& g) {
@@ -58,8 +58,8 @@ constexpr void documented(tf::Graph& g) {
   auto x = tf::placeholder<float, 1, 4, 4, 1>(g, "x");
   auto y = tf::placeholder<float, 2, 2, 4, 1>(g, "y");
   tf::space_to_batch<2, 2>(x).named("third");
-  space_to_batch<tf::SpaceToBatch<2>{.block = {2, 2}, .paddings = {{{0, 0}, {2, 0}}}}>(y).named(
-      "fourth");
+  space_to_batch<tf::SpaceToBatchOptions<2>{.block = {2, 2}, .paddings = {{{0, 0}, {2, 0}}}}>(y)
+      .named("fourth");
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ TEST_CASE("space_to_batch: values") {
 TEST_CASE("batch_to_space: values") {  // of other axes than those behind the batch: a line
   const tf::testing::ValueCheck check = tf::testing::check_values<tf::Shape<6, 2, 1>>(
       [](auto x) {
-        return batch_to_space<tf::BatchToSpace<1>{.block = {3}, .crops = {{{2, 1}}}}>(x);
+        return batch_to_space<tf::BatchToSpaceOptions<1>{.block = {3}, .crops = {{{2, 1}}}}>(x);
       },
       [](const tf::HostTensor& x) {
         return test::pick(x, test::dims({2, 3, 1}), [](const Coordinates& c) {

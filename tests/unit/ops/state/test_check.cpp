@@ -30,7 +30,7 @@ std::string after_place(const std::string& message) {
 constexpr void model(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 3>(g, "x");
   auto limit = placeholder<float>(g, "limit", 10);
-  auto largest = variable<float>(g, "largest", tf::zeros);
+  auto largest = variable<float>(g, "largest", tf::zeros());
   const tf::Effect below = check(less(x, limit), "x is {}, {{limit}} {}", x, limit).named("below");
   after(below, sum(x)).named("sum");
   assign(largest, after(below, max(x))).named("keep");
@@ -143,7 +143,7 @@ namespace {
 
 constexpr void in_order(tf::Graph& g) {
   auto x = placeholder<float>(g, "x");
-  auto v = variable<float>(g, "v", tf::zeros);
+  auto v = variable<float>(g, "v", tf::zeros());
   const tf::Effect first = check(greater(x, 0), "first");
   const tf::Effect write = assign(v, x);
   const tf::Effect second = check(greater(v.read(), 1), "second, v {}", v.read());

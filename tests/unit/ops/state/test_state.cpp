@@ -125,7 +125,7 @@ TEST_CASE("constant: values") {
 namespace {
 
 constexpr void variables(tf::Graph& g) {
-  auto a = tf::variable<float, 2, 2>(g, "a", tf::ones);
+  auto a = tf::variable<float, 2, 2>(g, "a", tf::ones());
   auto b = tf::fresh_variable<float, 2>(g, "b", tf::filled(3));
   auto again = tf::fresh_variable<float, 2>(g, "b", tf::filled(4));
   auto s = tf::state<std::int32_t, 3>(g, "s");

@@ -62,7 +62,7 @@ struct Reverse : tf::custom {
 }  // namespace acme
 
 template <>
-struct typeflow::simd::kernel_of<acme::Reverse> {
+struct typeflow::cpu_kernels::kernel_of<acme::Reverse> {
   template <class Arch>
   static void run(const acme::Reverse&, const Tensor* in, const Tensor* out, const KernelCall&) {
     typeflow::visit_dtype(in->dtype, [&](auto zero) {
@@ -78,7 +78,7 @@ namespace acme {
 /// The model of first.cpp and second.cpp.
 constexpr void model(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch>(g, "x");
-  auto w = tf::variable<float>(g, "w", tf::ones);
+  auto w = tf::variable<float>(g, "w", tf::ones());
   auto y = swish(x * w, 1.5f).named("y");
   auto r = tf::apply(Reverse{}, y).named("r");
   tf::apply(Centre{}, r).named("centred");

@@ -8,7 +8,7 @@
 
 #include "typeflow/graph.hpp"
 #include "typeflow/interpret/program.hpp"
-#include "typeflow/passes/windows.hpp"
+#include "typeflow/passes/strided_views.hpp"
 
 namespace tf = typeflow;
 
@@ -136,30 +136,30 @@ TEST_CASE("symbols: rows of any number, but nothing that only a run can check") 
         }) == "Reverse Exp");
 }
 
-TEST_CASE("how windows lie in a space") {
+TEST_CASE("how strided views lie in a space") {
   const tf::Dims whole{2, {6, 20}};
   tf::Layout layout = tf::row_major(whole);
   SUBCASE("what goes on is one axis") {
-    const tf::ir::WindowAxes axes = tf::ir::window_axes(layout, whole, tf::Dims{1, {120}}, 1u);
+    const tf::ir::StridedAxes axes = tf::ir::strided_axes(layout, whole, tf::Dims{1, {120}}, 1u);
     CHECK(axes.fits);
     CHECK(axes.starts == 0u);
     CHECK(axes.run == tf::Count{120, 0});
     CHECK(axes.stride[0] == tf::Stride{1, 0});
   }
   SUBCASE("what does not is cut there, and can't be one axis") {
-    const tf::Dims window{2, {6, 10}};
-    const tf::ir::WindowAxes axes = tf::ir::window_axes(layout, window, window, 3u);
+    const tf::Dims strided_view{2, {6, 10}};
+    const tf::ir::StridedAxes axes = tf::ir::strided_axes(layout, strided_view, strided_view, 3u);
     CHECK(axes.fits);
     CHECK(axes.starts == 2u);
     CHECK(axes.run == tf::Count{10, 0});
     CHECK(axes.stride[0] == tf::Stride{20, 0});
-    CHECK(!tf::ir::window_axes(layout, window, tf::Dims{1, {60}}, 1u).fits);
-    CHECK(!tf::ir::window_axes(layout, window, tf::Dims{2, {3, 20}}, 3u).fits);
+    CHECK(!tf::ir::strided_axes(layout, strided_view, tf::Dims{1, {60}}, 1u).fits);
+    CHECK(!tf::ir::strided_axes(layout, strided_view, tf::Dims{2, {3, 20}}, 3u).fits);
   }
   SUBCASE("axes of the space that it does not run along are passed over") {
-    const tf::Dims window{2, {6, 10}};
-    const tf::ir::WindowAxes axes =
-        tf::ir::window_axes(layout, window, tf::Dims{4, {6, 7, 5, 2}}, 0b1101u);
+    const tf::Dims strided_view{2, {6, 10}};
+    const tf::ir::StridedAxes axes =
+        tf::ir::strided_axes(layout, strided_view, tf::Dims{4, {6, 7, 5, 2}}, 0b1101u);
     CHECK(axes.fits);
     CHECK(axes.starts == 0b100u);
     CHECK(axes.stride[0] == tf::Stride{20, 0});

@@ -17,8 +17,8 @@ using tf::Shape;
 /// y[i] = f(y[i-1], x[i]) along an axis, from y[-1] = start.
 /// T is the element type; C is what the loop computes in.
 template <class T, class C = T, class F>
-tf::HostTensor scanned(const tf::HostTensor& x, int axis, tf::ScanOptions options, double start,
-                       const F& f) {
+tf::HostTensor scanned(const tf::HostTensor& x, int axis, tf::CumulativeOptions options,
+                       double start, const F& f) {
   tf::HostTensor y = tf::host_tensor(x.dtype, x.dims);
   const std::int64_t n = x.dims.extent[axis];
   for (std::int64_t i = 0; i < x.size(); ++i) {
@@ -41,7 +41,7 @@ tf::HostTensor scanned(const tf::HostTensor& x, int axis, tf::ScanOptions option
 constexpr auto plus = [](auto a, auto b) { return a + b; };
 constexpr auto times = [](auto a, auto b) { return a * b; };
 
-constexpr tf::ScanOptions all_options[] = {
+constexpr tf::CumulativeOptions all_options[] = {
     {}, {.exclusive = true}, {.reverse = true}, {.exclusive = true, .reverse = true}};
 
 template <class T, class S>
@@ -65,7 +65,7 @@ void check_scans(double tolerance = 0) {
   test::Outcome expected;
   for (int i = 0; i < 4; ++i) {
     const std::string suffix = "_" + std::to_string(i);
-    const tf::ScanOptions o = all_options[i];
+    const tf::CumulativeOptions o = all_options[i];
     const int last = S::rank - 1;
     expected["sum" + suffix] = scanned<T, Computed>(x, last, o, 0, plus);
     expected["prod" + suffix] = scanned<T, Computed>(x, last, o, 1, times);
@@ -168,7 +168,7 @@ TEST_CASE("cumprod: values") {
 }
 
 TEST_CASE("cumsum: gradient") {
-  for (const tf::ScanOptions options : all_options) {
+  for (const tf::CumulativeOptions options : all_options) {
     CAPTURE(options.exclusive);
     CAPTURE(options.reverse);
     test::check_gradients<D1>([=](auto x) { return tf::cumsum<0>(x, options); });
@@ -177,7 +177,7 @@ TEST_CASE("cumsum: gradient") {
 }
 
 TEST_CASE("cumprod: gradient") {
-  for (const tf::ScanOptions options : all_options) {
+  for (const tf::CumulativeOptions options : all_options) {
     CAPTURE(options.exclusive);
     CAPTURE(options.reverse);
     const auto along = [=](auto x) { return tf::cumprod<1>(x, options); };

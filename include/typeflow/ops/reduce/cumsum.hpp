@@ -17,22 +17,23 @@
 #include "typeflow/ops/custom.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET {
+namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Options of running sums and products.
-struct ScanOptions {
+struct CumulativeOptions {
   bool exclusive = false;  ///< without the element itself: starts from 0, or 1
   bool reverse = false;    ///< from the last element to the first
 };
 
 namespace ops {
 
-/// Common parts of scans: attributes `axis`, `reverse` (0 or 1), and a result like the first input.
+/// Common parts of cumulative operations: attributes `axis`, `reverse` (0 or 1), and a result like
+/// the first input.
 template <class Self>
-struct scan : custom {
+struct cumulative : custom {
   static constexpr Domain domain = Domain::numbers;
 
-  /// Calls f(position, whether the axis begins there) for every element, in the scan's order.
+  /// Calls f(position, whether the axis begins there) for every element, in the order of the axis.
   template <class F>
   static void each(const Self& op, const Dims& dims, const F& f) {
     const std::int64_t length = dims.extent[op.axis];
@@ -65,7 +66,7 @@ struct scan : custom {
   }
 };
 
-struct CumSum : scan<CumSum> {
+struct CumSum : cumulative<CumSum> {
   static constexpr std::string_view name = "CumSum";
   std::uint32_t axis;
   std::uint32_t exclusive;
@@ -86,7 +87,7 @@ struct CumSum : scan<CumSum> {
 };
 
 /// Every element one step further along the axis; the first ones are `fill` (0 or 1).
-struct Shift : scan<Shift> {
+struct Shift : cumulative<Shift> {
   static constexpr std::string_view name = "Shift";
   static constexpr int flops = 0;
   std::uint32_t axis;
@@ -106,7 +107,7 @@ struct Shift : scan<Shift> {
 };
 
 /// y[i] = a[i] * y[i-1] + b[i], from y[-1] = 0.
-struct LinearRecurrence : scan<LinearRecurrence> {
+struct LinearRecurrence : cumulative<LinearRecurrence> {
   static constexpr std::string_view name = "LinearRecurrence";
   static constexpr int flops = 2;
   std::uint32_t axis;
@@ -133,7 +134,7 @@ struct LinearRecurrence : scan<LinearRecurrence> {
   }
 };
 
-struct CumProd : scan<CumProd> {
+struct CumProd : cumulative<CumProd> {
   static constexpr std::string_view name = "CumProd";
   std::uint32_t axis;
   std::uint32_t exclusive;
@@ -164,12 +165,12 @@ struct CumProd : scan<CumProd> {
 
 /// Untyped running sum and product.
 template <UntypedExpr X>
-constexpr AnyExpr cumsum_along(const X& x, int axis, ScanOptions options = {}) {
+constexpr AnyExpr cumsum_along(const X& x, int axis, CumulativeOptions options = {}) {
   return apply(
       ops::CumSum{{}, static_cast<std::uint32_t>(axis), options.exclusive, options.reverse}, x);
 }
 template <UntypedExpr X>
-constexpr AnyExpr cumprod_along(const X& x, int axis, ScanOptions options = {}) {
+constexpr AnyExpr cumprod_along(const X& x, int axis, CumulativeOptions options = {}) {
   return apply(
       ops::CumProd{{}, static_cast<std::uint32_t>(axis), options.exclusive, options.reverse}, x);
 }
@@ -178,7 +179,7 @@ constexpr AnyExpr cumprod_along(const X& x, int axis, ScanOptions options = {}) 
 /// (A,N,B) -> (A,N,B). It adds in the order of the elements, and rounds each partial sum to the
 /// element type; 16-bit elements add up in float. Integers wrap around.
 template <int Axis, TypedExpr X>
-constexpr auto cumsum(const X& x, ScanOptions options = {},
+constexpr auto cumsum(const X& x, CumulativeOptions options = {},
                       std::source_location at = std::source_location::current()) {
   constexpr int axis = normalize_axis(Axis, X::rank);
   static_assert(axis >= 0, "cumsum<axis>(x): x has no such axis");
@@ -191,7 +192,7 @@ constexpr auto cumsum(const X& x, ScanOptions options = {},
 /// The running product along an axis: cumprod<1>(x), cumprod<1>(x, {.exclusive = true}).
 /// (A,N,B) -> (A,N,B). The gradient is right where elements are zero, too; TensorFlow's is NaN.
 template <int Axis, TypedExpr X>
-constexpr auto cumprod(const X& x, ScanOptions options = {},
+constexpr auto cumprod(const X& x, CumulativeOptions options = {},
                        std::source_location at = std::source_location::current()) {
   constexpr int axis = normalize_axis(Axis, X::rank);
   static_assert(axis >= 0, "cumprod<axis>(x): x has no such axis");
@@ -201,4 +202,4 @@ constexpr auto cumprod(const X& x, ScanOptions options = {},
   return detail::same_type(x, cumprod_along(x.any(), axis, options).id);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// TYPEFLOW_TARGET: a name for the instruction set that this translation unit is compiled for. All
+// TYPEFLOW_ISA: a name for the instruction set that this translation unit is compiled for. All
 // of typeflow is in an inline namespace of this name, so that units built for different instruction
 // sets share no code. Otherwise the linker could take the AVX2 form of an inline function where a
 // baseline unit calls it.
 //
 // On x86-64 it is the ABI's level, x86_v1 to x86_v4, if that says all. Otherwise it is x86_ and a
 // bit for each extension that compilers use unasked. On ARM it is aarch64_ and such bits. On other
-// processors all units are one target.
+// processors all units count as one instruction set.
 //
 // What units exchange is outside, in typeflow itself: Variables and Error, and the Dims and DType
-// that they use. None of their functions is compiled on its own, unless its symbol has the target
-// in a template argument, or nothing in it depends on a target.
+// that they use. None of their functions is compiled on its own, unless its symbol has the name
+// in a template argument, or nothing in it depends on an instruction set.
 
 /// A member of a type that units exchange: always inlined, also without optimisation.
 #define TYPEFLOW_EXCHANGED [[gnu::always_inline]]
@@ -64,15 +64,15 @@
       TYPEFLOW_ISA_DIGIT(__AVXVNNIINT8__, __GFNI__, __FMA4__, __XOP__),                           \
       TYPEFLOW_ISA_DIGIT(__SSE4A__, __TBM__, __APX_F__, __VAES__))
 #if TYPEFLOW_ISA_NAME(0x) == 0
-#define TYPEFLOW_TARGET x86_v1
+#define TYPEFLOW_ISA x86_v1
 #elif TYPEFLOW_ISA_NAME(0x) == 0xf80000000
-#define TYPEFLOW_TARGET x86_v2
+#define TYPEFLOW_ISA x86_v2
 #elif TYPEFLOW_ISA_NAME(0x) == 0xfff800000
-#define TYPEFLOW_TARGET x86_v3
+#define TYPEFLOW_ISA x86_v3
 #elif TYPEFLOW_ISA_NAME(0x) == 0xffffc0000
-#define TYPEFLOW_TARGET x86_v4
+#define TYPEFLOW_ISA x86_v4
 #else
-#define TYPEFLOW_TARGET TYPEFLOW_ISA_NAME(x86_)
+#define TYPEFLOW_ISA TYPEFLOW_ISA_NAME(x86_)
 #endif
 
 #elif defined(__aarch64__)
@@ -82,7 +82,7 @@
 #else
 #define TYPEFLOW_ISA_SVE_BITS any
 #endif
-#define TYPEFLOW_TARGET                                                                   \
+#define TYPEFLOW_ISA                                                                      \
   TYPEFLOW_ISA_PASTE(                                                                     \
       aarch64_,                                                                           \
       TYPEFLOW_ISA_DIGIT(__ARM_FEATURE_SVE, __ARM_FEATURE_SVE2, __ARM_FEATURE_DOTPROD,    \
@@ -92,13 +92,13 @@
       _, TYPEFLOW_ISA_SVE_BITS, , , , , )
 
 #else
-#define TYPEFLOW_TARGET one_target
+#define TYPEFLOW_ISA one_isa
 #endif
 
-namespace typeflow::inline TYPEFLOW_TARGET::detail {
+namespace typeflow::inline TYPEFLOW_ISA::detail {
 
-/// Puts the target into the symbol of a member of an exchanged type: `template <class Here =
-/// detail::Target>`.
-struct Target;
+/// Puts the instruction set into the symbol of a member of an exchanged type: `template <class Here
+/// = detail::Isa>`.
+struct Isa;
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA::detail

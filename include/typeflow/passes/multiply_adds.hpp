@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Contraction: a * b + c becomes fma(a, b, c) where nothing else uses the product.
+// Multiply-adds: a * b + c becomes fma(a, b, c) where nothing else uses the product.
 //
 // It runs before clusters are chosen, so that a value is rounded alike in every kernel. Whether a
 // product has another use is known only after dead code is gone, so no operation's rule could do
@@ -10,11 +10,11 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
-/// Contracts sums of products in a graph without dead code, its nodes in order. `uses` counts the
+/// Joins products and sums in a graph without dead code, its nodes in order. `uses` counts the
 /// uses of each value. Products without a use leave the order.
-constexpr void contract(Graph& graph, Pool<Id>& order, Pool<Id>& uses) {
+constexpr void find_multiply_adds(Graph& graph, Pool<Id>& order, Pool<Id>& uses) {
   (void)sizeof(detail::BindOp<ops::Fma>);
   (void)sizeof(detail::BindOp<ops::Fms>);
   (void)sizeof(detail::BindOp<ops::Fnma>);
@@ -56,4 +56,4 @@ constexpr void contract(Graph& graph, Pool<Id>& order, Pool<Id>& uses) {
   order.shrink(count - first);
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

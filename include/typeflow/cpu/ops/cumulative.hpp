@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/reduce/scan.hpp and cumulative.hpp. Every line of elements along the axis is
+// Kernels of ops/reduce/cumsum.hpp and cumulative.hpp. Every line of elements along the axis is
 // walked in order, so the bits of a result depend only on the elements. Lines run beside one
 // another: in SIMD lanes if they lie side by side, otherwise two at a time, so that one addition
 // need not wait for the other. Threads share the lines.
@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/ops/reduce/cumsum.hpp"
 #include "typeflow/ops/reduce/cumulative.hpp"
-#include "typeflow/ops/reduce/scan.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::simd {
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// op of two numbers (L is void), or of two vectors of the lanes L.
 template <class L, class C, class O, class V>
@@ -27,7 +27,7 @@ TYPEFLOW_INLINE V combine(const O& op, const V& a, const V& b) {
   }
 }
 
-// The next state of a scan, from numbers or vectors, computed in C.
+// The next state of a cumulative operation, from numbers or vectors, computed in C.
 struct NextSum {
   template <class L, class C, class V>
   TYPEFLOW_INLINE static V next(const V& state, const V* x) {
@@ -60,12 +60,12 @@ struct NextLinear {
   }
 };
 
-/// The loops of a scan of elements of T with some inputs.
+/// The loops of a cumulative operation on elements of T with some inputs.
 template <class A, class T, int Inputs, class Next>
-class Scan {
+class Cumulative {
  public:
-  Scan(const Tensor* in, const Tensor& out, std::uint32_t axis, bool reverse, bool exclusive,
-       Computed<T> start)
+  Cumulative(const Tensor* in, const Tensor& out, std::uint32_t axis, bool reverse, bool exclusive,
+             Computed<T> start)
       : out_(static_cast<T*>(out.data)),
         length_(out.extents[axis]),
         exclusive_(exclusive),
@@ -192,7 +192,8 @@ struct kernel_of<ops::CumSum> {
   template <class A, class T>
   static void run(const ops::CumSum& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    Scan<A, T, 1, NextSum>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0, Computed<T>(0))
+    Cumulative<A, T, 1, NextSum>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0,
+                                 Computed<T>(0))
         .run(call);
   }
 };
@@ -201,8 +202,8 @@ struct kernel_of<ops::CumProd> {
   template <class A, class T>
   static void run(const ops::CumProd& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    Scan<A, T, 1, NextProduct>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0,
-                               Computed<T>(1))
+    Cumulative<A, T, 1, NextProduct>(in, *out, op.axis, op.reverse != 0, op.exclusive != 0,
+                                     Computed<T>(1))
         .run(call);
   }
 };
@@ -212,7 +213,7 @@ struct kernel_of<ops::Shift> {
   static void run(const ops::Shift& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const auto start = Computed<T>(op.fill != 0 ? 1 : 0);
-    Scan<A, T, 1, NextElement>(in, *out, op.axis, op.reverse != 0, true, start).run(call);
+    Cumulative<A, T, 1, NextElement>(in, *out, op.axis, op.reverse != 0, true, start).run(call);
   }
 };
 template <>
@@ -220,7 +221,8 @@ struct kernel_of<ops::LinearRecurrence> {
   template <class A, class T>
   static void run(const ops::LinearRecurrence& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    Scan<A, T, 2, NextLinear>(in, *out, op.axis, op.reverse != 0, false, Computed<T>(0)).run(call);
+    Cumulative<A, T, 2, NextLinear>(in, *out, op.axis, op.reverse != 0, false, Computed<T>(0))
+        .run(call);
   }
 };
 
@@ -230,7 +232,7 @@ struct kernel_of_extreme {
   static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
     using E = typename O::extreme;
     constexpr auto start = E::template identity<Computed<T>>();
-    Scan<A, T, 1, NextExtreme<E>>(in, *out, op.axis, op.reverse != 0, false, start).run(call);
+    Cumulative<A, T, 1, NextExtreme<E>>(in, *out, op.axis, op.reverse != 0, false, start).run(call);
   }
 };
 template <>
@@ -238,4 +240,4 @@ struct kernel_of<ops::CumMax> : kernel_of_extreme<ops::CumMax> {};
 template <>
 struct kernel_of<ops::CumMin> : kernel_of_extreme<ops::CumMin> {};
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::simd
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

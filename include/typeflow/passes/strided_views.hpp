@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Windows: values that their readers find in another tensor's memory.
+// Strided views: values that their readers find in another tensor's memory.
 //
 // A slice, a reversal or a transpose computes nothing. If all its readers are loops that can read
 // its operand instead, it is no step, it has no memory, and its operand lives until they have run.
@@ -16,10 +16,10 @@
 #include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/simplify.hpp"
 
-namespace typeflow::inline TYPEFLOW_TARGET::ir {
+namespace typeflow::inline TYPEFLOW_ISA::ir {
 
-/// How a window lies along the axes of a space.
-struct WindowAxes {
+/// How a strided view lies along the axes of a space.
+struct StridedAxes {
   bool fits;                ///< whether strides can express it
   unsigned starts;          ///< axes that do not continue where the axis before ends, as bits
   const Stride* begin;      ///< Layout::begin
@@ -27,12 +27,12 @@ struct WindowAxes {
   Stride stride[max_rank];  ///< by axis of the space
 };
 
-/// The same for the window of a tensor of shape `value`, which kernels may see with another shape
-/// of as many elements. Axes that continue one another are merged, and split into those of the
-/// space.
-constexpr WindowAxes window_axes(const Layout& layout, const Dims& value, const Dims& space,
-                                 unsigned axes) {
-  WindowAxes out{true, 0, layout.begin, {}, {}};
+/// The same for the strided view of a tensor of shape `value`, which kernels may see with another
+/// shape of as many elements. Axes that continue one another are merged, and split into those of
+/// the space.
+constexpr StridedAxes strided_axes(const Layout& layout, const Dims& value, const Dims& space,
+                                   unsigned axes) {
+  StridedAxes out{true, 0, layout.begin, {}, {}};
   int axis = space.rank;
   const auto next = [&] {
     do --axis;
@@ -89,10 +89,10 @@ constexpr bool can_index(const Dims& dims) {
   return count.coefficient > 0 && count.coefficient <= most;
 }
 
-class WindowFinder {
+class StridedViewFinder {
  public:
-  constexpr WindowFinder(const Simplified& simplified, Fused& fused, const Roots& roots,
-                         const Pool<Id>& stored, const FusionLimits& limits)
+  constexpr StridedViewFinder(const Simplified& simplified, Fused& fused, const Roots& roots,
+                              const Pool<Id>& stored, const FusionLimits& limits)
       : graph_(simplified.graph), map_(simplified.map), fused_(fused), limits_(limits) {
     for (Id c = 0; c < fused_.clusters.size(); ++c) {
       const Cluster& cluster = fused_.clusters.items[c];
@@ -114,12 +114,12 @@ class WindowFinder {
     for (int i = 0; i < found_.size(); ++i) {
       if (refused_[i] == 0) take(found_[i]);
     }
-    if (fused_.windows.empty()) return;
+    if (fused_.strided_views.empty()) return;
     for (Cluster& c : fused_.clusters) {
       if (c.merged || c.kind != ClusterKind::loop) continue;
       for (int i = 0; i < c.inputs; ++i) {
-        const Window* const window = fused_.window(c.input[i]);
-        if (window != nullptr) c.input[i] = window->base;
+        const StridedView* const strided_view = fused_.strided_view(c.input[i]);
+        if (strided_view != nullptr) c.input[i] = strided_view->base;
       }
     }
   }
@@ -143,10 +143,10 @@ class WindowFinder {
     // A value that a run overwrites may have changed when it is read.
     if (from.op->builtin == Builtin::variable && is_written(from)) return;
     if (!can_index(graph_.dims_of(x)) || !can_index(graph_.dims_of(value))) return;
-    Window window{value, base, {}};
-    if (!node.op->layout(graph_, node, window.layout)) return;
+    StridedView strided_view{value, base, {}};
+    if (!node.op->layout(graph_, node, strided_view.layout)) return;
     if (candidate_of_.empty()) candidate_of_ = Pool<Id>(graph_.values.size(), none);
-    candidate_of_[value] = found_.push(window);
+    candidate_of_[value] = found_.push(strided_view);
     refused_.push(0);
   }
   constexpr bool is_written(const Node& variable) {
@@ -178,22 +178,24 @@ class WindowFinder {
       }
     }
   }
-  constexpr bool can_read(const Cluster& c, unsigned axes, const Window& window) const {
-    if (c.kind != ClusterKind::loop || !(c.device == graph_.node_of(window.value).device)) {
+  constexpr bool can_read(const Cluster& c, unsigned axes, const StridedView& strided_view) const {
+    if (c.kind != ClusterKind::loop || !(c.device == graph_.node_of(strided_view.value).device)) {
       return false;
     }
     const Dims& space = graph_.types.items[c.space].dims;
-    const WindowAxes along = window_axes(window.layout, graph_.dims_of(window.value), space, axes);
+    const StridedAxes along =
+        strided_axes(strided_view.layout, graph_.dims_of(strided_view.value), space, axes);
     if (!along.fits || !fits_starts(along.starts, c.reduced, c.rank)) return false;
     if (c.rank == 0 || (axes >> (c.rank - 1) & 1u) == 0) return true;  // a number for each row
     const bool is_short = along.run.powers == 0 && along.run.coefficient < limits_.run;
     return along.stride[c.rank - 1] == Stride{1, 0} && !is_short;
   }
 
-  constexpr void take(const Window& window) {
-    if (fused_.window_of.empty()) fused_.window_of = Pool<Id>(graph_.values.size(), none);
-    fused_.window_of[window.value] = fused_.windows.push(window);
-    const Id node = graph_.values.items[window.value].node;
+  constexpr void take(const StridedView& strided_view) {
+    if (fused_.strided_view_of.empty())
+      fused_.strided_view_of = Pool<Id>(graph_.values.size(), none);
+    fused_.strided_view_of[strided_view.value] = fused_.strided_views.push(strided_view);
+    const Id node = graph_.values.items[strided_view.value].node;
     Cluster& cluster = fused_.clusters.items[fused_.cluster_of.items[node]];
     cluster.merged = true;
     cluster.first = none;
@@ -207,19 +209,19 @@ class WindowFinder {
   const Pool<Id>& map_;
   Fused& fused_;
   const FusionLimits limits_;
-  Pool<Id> singles_;       // clusters of operations that move elements
-  Pool<Window> found_;     // possible windows
-  Pool<char> refused_;     // by possible window: somebody reads the value itself
-  Pool<Id> candidate_of_;  // by value: in found_
-  Pool<char> pinned_;      // by value: stays in memory in any case
-  Pool<char> written_;     // by variable; empty until it is asked for
+  Pool<Id> singles_;         // clusters of operations that move elements
+  Pool<StridedView> found_;  // possible strided views
+  Pool<char> refused_;       // by possible strided view: somebody reads the value itself
+  Pool<Id> candidate_of_;    // by value: in found_
+  Pool<char> pinned_;        // by value: stays in memory in any case
+  Pool<char> written_;       // by variable; empty until it is asked for
 };
 
 /// Removes operations that only move elements from the clusters, if all their readers can do
 /// without. `stored`: values (of the original) that must be in memory at the end.
-constexpr void find_windows(const Simplified& simplified, Fused& fused, const Roots& roots,
-                            const Pool<Id>& stored, const FusionLimits& limits = {}) {
-  WindowFinder(simplified, fused, roots, stored, limits).run();
+constexpr void find_strided_views(const Simplified& simplified, Fused& fused, const Roots& roots,
+                                  const Pool<Id>& stored, const FusionLimits& limits = {}) {
+  StridedViewFinder(simplified, fused, roots, stored, limits).run();
 }
 
-}  // namespace typeflow::inline TYPEFLOW_TARGET::ir
+}  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What an arena keeps for the runs of a plan with several streams, branches or loops, besides
+// addresses.
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "typeflow/core/failure.hpp"
+#include "typeflow/core/pool.hpp"
+#include "typeflow/core/waiting.hpp"
+#include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/transport.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::exec {
+
+/// Where a stream is in a loop.
+struct LoopState {
+  std::int64_t done;    ///< iterations
+  std::int64_t count;   ///< trip count; negative if none is known
+  std::int64_t index;   ///< of the iteration
+  std::uint64_t draw;   ///< of random numbers, outside of the loop
+  std::uint64_t begun;  ///< iterations in this run, over all times that the loop was entered
+};
+
+/// A count that one stream raises and others wait for.
+struct EventCount {
+  std::atomic<std::uint64_t> signals{0};
+};
+
+/// The state of a stream in a run.
+struct StreamState {
+  Pool<LoopState> loops;       ///< by loop
+  Pool<std::uint64_t> waited;  ///< by event: how often
+  int frame = 0;
+  int next = 0;  ///< instruction, while it waits
+  bool is_done = false;
+  int event = none;           ///< for which it waits, if it does not wait for a resource
+  std::uint64_t signals = 0;  ///< so many of it
+  std::uint64_t draw = 0;     ///< of random numbers
+  Failure failure;            ///< must outlive the kernels in the device's stream
+  Waiter waiter;
+  Completion transfer;  ///< the one under way
+};
+
+struct RunState {
+  explicit RunState(const Plan& plan)
+      : streams(static_cast<std::size_t>(plan.streams.size())),
+        events(static_cast<std::size_t>(plan.events.size())),
+        cells(plan.cells * plan.frames, 0) {
+    for (StreamState& stream : streams) {
+      stream.loops = Pool<LoopState>(plan.loops.size(), LoopState{});
+      stream.waited = Pool<std::uint64_t>(plan.events.size(), 0);
+    }
+  }
+
+  std::vector<StreamState> streams;
+  std::vector<EventCount> events;
+  Pool<std::int64_t> cells;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec
