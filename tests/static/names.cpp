@@ -156,7 +156,7 @@ constexpr bool scopes_give_initializers(tf::Graph& g) {
     for (const tf::ir::VariableRecord& record : records(g).variable_records) {
       if (record.value == v.id()) return record.initializer;
     }
-    return tf::Initializer{};
+    return tf::InitializerRecord{};
   };
   using Kind = tf::Initializer::Kind;
   auto plain = tf::variable<float, 3, 3>(g, "plain");

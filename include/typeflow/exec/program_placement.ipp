@@ -35,7 +35,7 @@ TYPEFLOW_COLD inline bool is_open(const ir::ProgramView& program, const ir::Step
     const ir::Slot& slot = program.slots[program.operands[step.operands.first + i]];
     if (slot.kind != ir::SlotKind::variable) continue;
     if (i >= step.inputs) return false;
-    const Initializer& how = program.variables[slot.index].initializer;
+    const InitializerRecord& how = program.variables[slot.index].initializer;
     if (how.kind == Initializer::Kind::resource) return false;
   }
   if (kernel.kind != ir::KernelKind::control) return true;

@@ -90,7 +90,7 @@ class VariableAccesses {
 /// order.
 TYPEFLOW_COLD inline bool is_lock(const ir::ProgramView& program, Id slot) {
   if (program.slots[slot].kind != ir::SlotKind::variable) return false;
-  const Initializer& how = program.variables[program.slots[slot].index].initializer;
+  const InitializerRecord& how = program.variables[program.slots[slot].index].initializer;
   return how.kind == Initializer::Kind::resource && how.resource->is_held;
 }
 

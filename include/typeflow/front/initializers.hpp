@@ -12,11 +12,7 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 constexpr Initializer initializer(Initializer::Kind kind, double a, double b) {
-  Initializer made{};
-  made.kind = kind;
-  made.a = a;
-  made.b = b;
-  return made;
+  return InitializerRecord{kind, {}, {}, false, a, b, 0, 0, nullptr};
 }
 }  // namespace detail
 

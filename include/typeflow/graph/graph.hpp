@@ -332,11 +332,9 @@ class Graph {
     // '\0', so that no label has this path.
     const std::uint64_t base = label_hash(kind, hash('\0', scopes[scope].hash));
     const Id first = find_name(base);
-    if (first == none) {
-      add_unique_name(kind, 0, NameKind::key, false, none, base);
-      return base;
-    }
-    return hash_suffix(++names[first].repeats, base);
+    if (first != none) return hash_suffix(++names[first].repeats, base);
+    add_unique_name(kind, 0, NameKind::key, false, none, base);
+    return base;
   }
 
   /// Makes a scope inside the current one.

@@ -48,8 +48,9 @@ struct ResourceType {
   bool is_unordered = false;  ///< operations on it wait for each other: a queue
 };
 
-/// How a variable gets its initial value; made by the functions of front/initializers.hpp.
-struct Initializer {
+/// What an Initializer says, as graphs and programs keep it. An aggregate: with a constructor of
+/// its own nvcc could not make an array of records in constant expressions.
+struct InitializerRecord {
   enum class Kind : std::uint8_t {
     unset,
     constant,          ///< a
@@ -72,8 +73,11 @@ struct Initializer {
   std::uint64_t seed;
   std::uint64_t path;  ///< of the variable that it draws the numbers of, a hash; 0 for its own
   const ResourceType* resource;  ///< of Kind::resource
+};
 
-  constexpr Initializer() = default;
+/// How a variable gets its initial value; made by the functions of front/initializers.hpp.
+struct Initializer : InitializerRecord {
+  constexpr Initializer(const InitializerRecord& record = {}) : InitializerRecord(record) {}
   /// What `made` returns: `zeros` stands for `zeros()`.
   constexpr Initializer(Initializer (*made)()) : Initializer(made()) {}
 
@@ -230,13 +234,13 @@ struct ScopeRecord {
   const char* text;
   int length;
   int index;
-  int suffix;                   ///< of the variable whose path it is, as in Name
-  bool variables;               ///< prefixes variable names too (Scope); NameScope does not
-  Reuse reuse;                  ///< resolved: never `inherit`
-  std::uint64_t hash;           ///< of the operations' path, with a trailing slash
-  std::uint64_t variable_hash;  ///< of the variables' path
-  Initializer initializer;      ///< of variables that name none
-  Regularizer regularizer;      ///< of trainable variables that name none
+  int suffix;                     ///< of the variable whose path it is, as in Name
+  bool variables;                 ///< prefixes variable names too (Scope); NameScope does not
+  Reuse reuse;                    ///< resolved: never `inherit`
+  std::uint64_t hash;             ///< of the operations' path, with a trailing slash
+  std::uint64_t variable_hash;    ///< of the variables' path
+  InitializerRecord initializer;  ///< of variables that name none
+  Regularizer regularizer;        ///< of trainable variables that name none
 };
 
 /// A scalar that the model added to its losses.
@@ -248,7 +252,7 @@ struct LossRecord {
 struct VariableRecord {
   Id value;
   Id name;
-  Initializer initializer;
+  InitializerRecord initializer;
   Regularizer regularizer;
   bool trainable;
   bool state;    ///< session-local

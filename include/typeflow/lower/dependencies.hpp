@@ -15,7 +15,7 @@ namespace typeflow::inline TYPEFLOW_ISA::ir {
 /// Whether a slot is a resource whose operations wait for each other, such as a queue.
 inline bool is_unordered(const ProgramView& program, Id slot) {
   if (program.slots[slot].kind != SlotKind::variable) return false;
-  const Initializer& how = program.variables[program.slots[slot].index].initializer;
+  const InitializerRecord& how = program.variables[program.slots[slot].index].initializer;
   return how.kind == Initializer::Kind::resource && how.resource->is_unordered;
 }
 

@@ -162,7 +162,7 @@ struct ProgramVariable {
   Id name;  ///< in ProgramView::names
   Id type;
   Id slot;  ///< none if no step uses it
-  Initializer initializer;
+  InitializerRecord initializer;
   bool trainable;
   bool state;
 };

@@ -133,7 +133,7 @@ struct ExponentialMovingAverage {
   }
   constexpr AnyVariable make(const AnyVariable& v) const {
     const ir::Graph& graph = v.graph();
-    const Initializer& its = graph.variable_records[graph.variable_index(v.id())].initializer;
+    const Initializer its = graph.variable_records[graph.variable_index(v.id())].initializer;
     const Initializer start = zero_debias ? zeros() : its.as_of(v.name_record().hash);
     const Scope below(v.graph(), v);
     return variable(v.graph(), "ExponentialMovingAverage", detail::summed_type(v), start, false);

@@ -31,7 +31,7 @@ inline double truncated_normal_element(std::uint64_t key, std::uint64_t index) {
 }
 
 /// Element `index` of a variable with this initialiser.
-TYPEFLOW_COLD inline double initial_element(const Initializer& how, const Dims& dims,
+TYPEFLOW_COLD inline double initial_element(const InitializerRecord& how, const Dims& dims,
                                             std::uint64_t key, std::uint64_t index) {
   switch (how.kind) {
     case Initializer::Kind::unset:

@@ -74,7 +74,7 @@ inline std::span<std::string_view> strings_of(const VariableEntry& entry) {
           static_cast<std::size_t>(entry.size())};
 }
 /// Sets a variable to its initial value; `path` is the hash of its name.
-void reset_variable(VariableEntry& entry, std::uint64_t path, const Initializer& how,
+void reset_variable(VariableEntry& entry, std::uint64_t path, const InitializerRecord& how,
                     std::uint64_t seed);
 
 /// The table of a store that this unit makes.
@@ -207,11 +207,11 @@ class Variables {
   /// The variable, made and initialised if the store lacks it. Error if an existing one does not
   /// fit, or if it is missing and `initialize` is false.
   template <class Here = detail::Isa>
-  Entry& open(std::string_view name, const Type& type, const Initializer& how, std::uint64_t seed,
-              bool initialize) {
+  Entry& open(std::string_view name, const Type& type, const InitializerRecord& how,
+              std::uint64_t seed, bool initialize) {
     struct Start {
       std::string_view name;
-      const Initializer& how;
+      const InitializerRecord& how;
       std::uint64_t seed;
     };
     const Start start{name, how, seed};
@@ -240,8 +240,8 @@ class Variables {
         {name, type.dtype, type.dims, false, false, nullptr, nullptr, known->resource});
   }
   /// Sets an entry to its initial value; `path` is the hash of its name.
-  TYPEFLOW_EXCHANGED static void reset(Entry& entry, std::uint64_t path, const Initializer& how,
-                                       std::uint64_t seed) {
+  TYPEFLOW_EXCHANGED static void reset(Entry& entry, std::uint64_t path,
+                                       const InitializerRecord& how, std::uint64_t seed) {
     detail::reset_variable(entry, path, how, seed);
   }
 

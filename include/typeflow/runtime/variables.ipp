@@ -24,7 +24,8 @@ namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// Sets a variable to its initial value; `path` is the hash of its name.
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void reset_variable(VariableEntry& entry, std::uint64_t path,
-                                                      const Initializer& how, std::uint64_t seed) {
+                                                      const InitializerRecord& how,
+                                                      std::uint64_t seed) {
   if (entry.dtype == DType::string) {  // strings start empty, whatever the initializer
     for (std::string_view& x : strings_of(entry)) release(std::exchange(x, {}));
     return;
