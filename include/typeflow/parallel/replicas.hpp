@@ -172,7 +172,7 @@ constexpr auto make_replicas(Graph& g, const char* call, const Label& name, bool
   for (int i = 0; i < replicas.copies.size(); ++i) {
     const ir::VariableRecord shared = graph.variable_records[replicas.shared[i % count]];
     ir::VariableRecord& record = graph.variable_records[replicas.copies[i]];
-    record.initializer = shared.initializer.as_of(graph.names[shared.name].hash);
+    record.initializer = Initializer(shared.initializer).as_of(graph.names[shared.name].hash);
     record.state = true;
   }
   return replicas;
