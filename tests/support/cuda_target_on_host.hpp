@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include <typeflow/typeflow.hpp>
 #include <typeflow/cuda.hpp>
+#include <typeflow/typeflow.hpp>
 
 namespace test {
 
@@ -37,7 +37,7 @@ class CudaOnHost {
   }
 
   int devices = 1;
-  std::atomic<std::uint32_t> seed{1};  ///< of the order of threads
+  std::atomic<std::uint32_t> seed{1};   ///< of the order of threads
   std::atomic<long> until_failure{-1};  ///< the call that fails, counted down; -1: none
   std::atomic<int> launches{0};
   std::atomic<int> allocations{0};
@@ -53,9 +53,8 @@ class CudaOnHost {
               *count = get().devices;
               return *count > 0 ? cudaSuccess : cudaErrorInvalidValue;
             },
-        .use_device = [](int device) {
-          return device < get().devices ? cudaSuccess : cudaErrorInvalidValue;
-        },
+        .use_device =
+            [](int device) { return device < get().devices ? cudaSuccess : cudaErrorInvalidValue; },
         .device_name =
             [](int device, char* name, std::size_t size) {
               std::snprintf(name, size, "pretended GPU %d", device);
@@ -98,8 +97,7 @@ class CudaOnHost {
               std::memset(data, byte, bytes);
               return get().next();
             },
-        .launch = [](const tf::CudaLaunch& launch,
-                     cudaStream_t) { return get().launch(launch); },
+        .launch = [](const tf::CudaLaunch& launch, cudaStream_t) { return get().launch(launch); },
         .error_text = [](cudaError_t error) -> const char* {
           switch (error) {
             case cudaSuccess:
@@ -141,15 +139,13 @@ class CudaOnHost {
 
   CudaOnHost()
       : region_(static_cast<std::byte*>(mmap(nullptr, region_size, PROT_NONE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                                             0))) {
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
     free_[0] = region_size;
   }
 
   cudaError_t next() {
-    return until_failure.load() >= 0 && until_failure.fetch_sub(1) == 0
-               ? cudaErrorMemoryAllocation
-               : cudaSuccess;
+    return until_failure.load() >= 0 && until_failure.fetch_sub(1) == 0 ? cudaErrorMemoryAllocation
+                                                                        : cudaSuccess;
   }
   cudaError_t allocate(void** data, std::size_t bytes) {
     if (next() != cudaSuccess) return cudaErrorMemoryAllocation;
@@ -193,9 +189,7 @@ class CudaOnHost {
     }
     return cudaSuccess;
   }
-  bool is_device(const void* data) const {
-    return data >= region_ && data < region_ + region_size;
-  }
+  bool is_device(const void* data) const { return data >= region_ && data < region_ + region_size; }
   cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (next() != cudaSuccess) return cudaErrorInvalidValue;
     if (is_device(to) != (kind != cudaMemcpyDeviceToHost) ||
@@ -213,8 +207,8 @@ class CudaOnHost {
     ++launches;
     const Access access(*this);
     try {
-      cuda_on_host::run_grid([&] { launch.on_host(launch.kernel, launch.arguments); },
-                             launch.grid, launch.block, seed.fetch_add(1));
+      cuda_on_host::run_grid([&] { launch.on_host(launch.kernel, launch.arguments); }, launch.grid,
+                             launch.block, seed.fetch_add(1));
     } catch (const cuda_on_host::Misuse& found) {
       misuse = found.why;
       return cudaErrorLaunch;

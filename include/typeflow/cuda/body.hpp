@@ -69,8 +69,7 @@ constexpr Computed<R> apply(const O& op, const ElementContext& at, const Compute
     return static_cast<Computed<R>>(
         op.template element<R>(at.random, at.index, static_cast<X>(x)...));
   } else if constexpr (std::is_same_v<O, ops::Cast>) {
-    return static_cast<Computed<R>>(
-        typeflow::detail::convert_element<R>(static_cast<X>(x)...));
+    return static_cast<Computed<R>>(typeflow::detail::convert_element<R>(static_cast<X>(x)...));
   } else if constexpr (std::is_same_v<O, ops::BroadcastTo>) {
     return (x, ...);
   } else {
@@ -281,8 +280,7 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
     (evaluate_row<Phase, I>(r, ops, at), ...);
   }
   template <int Phase, int I>
-  TYPEFLOW_DEVICE static void evaluate_row(Registers& r, const Ops& ops,
-                                           const ElementContext& at) {
+  TYPEFLOW_DEVICE static void evaluate_row(Registers& r, const Ops& ops, const ElementContext& at) {
     if constexpr (ir::is_row_value(item_specs[I], Phase)) {
       evaluate_item<I>(r, ops, at, std::make_integer_sequence<int, Item<I>::count>{});
     }

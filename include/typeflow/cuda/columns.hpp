@@ -247,7 +247,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
     if constexpr (loads<P, I>) {
       constexpr bool inner = (axes<I> & inner_bit) != 0;
       if constexpr (In::is_index) {
-        get<I>(r) = static_cast<T>(inner        ? task.column
+        get<I>(r) = static_cast<T>(inner       ? task.column
                                    : folded<I> ? k
                                                : position_of<In::axes, Outer>(task.coordinate));
       } else {

@@ -110,8 +110,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
         const int depth_a = i % Tile::depth;
         const int place_a = i / Tile::depth;
         const bool has_a = k + depth_a < a.size.depth && row + place_a < a.size.rows;
-        of_a[depth_a][place_a] =
-            has_a ? a.operands.a(part_of_a, row + place_a, k + depth_a) : T(0);
+        of_a[depth_a][place_a] = has_a ? a.operands.a(part_of_a, row + place_a, k + depth_a) : T(0);
         const int place_b = i % Tile::side;
         const int depth_b = i / Tile::side;
         const bool has_b = k + depth_b < a.size.depth && column + place_b < a.size.columns;
@@ -119,8 +118,8 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
             has_b ? a.operands.b(part_of_b, k + depth_b, column + place_b) : T(0);
       }
       __syncthreads();
-      const int left = static_cast<int>(
-          a.size.depth - k < Tile::depth ? a.size.depth - k : std::int64_t{Tile::depth});
+      const int left = static_cast<int>(a.size.depth - k < Tile::depth ? a.size.depth - k
+                                                                       : std::int64_t{Tile::depth});
       for (int d = 0; d < left; ++d) {
         T from_a[Tile::each];
         T from_b[Tile::each];

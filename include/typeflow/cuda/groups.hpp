@@ -72,8 +72,8 @@ TYPEFLOW_DEVICE void merge_warp(typename M::States& states) {
   each_fold<M, P>([&](auto i) {
     auto& state = get<decltype(i)::value>(states);
     for (unsigned by = warp_size / 2; by > 0; by /= 2) {
-      state.merge(shuffled(
-          state, [by](unsigned word) { return __shfl_down_sync(whole_warp, word, by); }));
+      state.merge(
+          shuffled(state, [by](unsigned word) { return __shfl_down_sync(whole_warp, word, by); }));
     }
     state = shuffled(state, [](unsigned word) { return __shfl_sync(whole_warp, word, 0); });
   });

@@ -30,10 +30,9 @@ constexpr bool is_gpu_type(DType type) {
 template <class Kernel>
 inline constexpr bool has_code = true;
 template <class... In, class... It, class... St>
-inline constexpr bool
-    has_code<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>> =
-        (is_gpu_type(In::dtype) && ...) && (is_gpu_type(It::dtype) && ...) &&
-        (is_gpu_type(St::dtype) && ...);
+inline constexpr bool has_code<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>> =
+    (is_gpu_type(In::dtype) && ...) && (is_gpu_type(It::dtype) && ...) &&
+    (is_gpu_type(St::dtype) && ...);
 template <bool Wide, int Outer, bool Folds, class B>
 inline constexpr bool has_code<ir::LoopKernel<Wide, Outer, Folds, B>> = has_code<B>;
 template <bool Wide, int Outer, class B>
@@ -42,9 +41,9 @@ template <class O, DType D, unsigned Variant, int Outer, class B>
 inline constexpr bool has_code<ir::ContractionKernel<O, D, Variant, Outer, B>> =
     !requires { contraction_of<O>::is_missing; } && has_code<B>;
 template <class O, class... In, class... Out>
-inline constexpr bool has_code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> =
-    !requires { kernel_of<O>::is_missing; } && (is_gpu_type(In::dtype) && ...) &&
-    (is_gpu_type(Out::dtype) && ...);
+inline constexpr bool has_code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> = !requires {
+  kernel_of<O>::is_missing;
+} && (is_gpu_type(In::dtype) && ...) && (is_gpu_type(Out::dtype) && ...);
 
 template <class Kernel>
 constexpr KernelEntry make_entry() {

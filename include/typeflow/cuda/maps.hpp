@@ -45,12 +45,14 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
   static constexpr unsigned inner_bit = 1u << Outer;
   using Arguments = LoopArguments<M, space.rank>;
   static constexpr int threads = 256;
-  static_assert([] {
-    for (int s = 0; s < M::stores; ++s) {
-      if (M::store_specs[s].is_row) return false;
-    }
-    return true;
-  }(), "values of rows are stored by kernels that fold");
+  static_assert(
+      [] {
+        for (int s = 0; s < M::stores; ++s) {
+          if (M::store_specs[s].is_row) return false;
+        }
+        return true;
+      }(),
+      "values of rows are stored by kernels that fold");
 
   static std::int64_t workspace(const std::int64_t*) { return 0; }
 
@@ -96,8 +98,7 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
       M::template evaluate<0>(r, a.ops, at);
       give_all<N>(out, r, n, typename M::StoreNumbers{});
     }
-    store_all<N>(a, coordinate, static_cast<std::int64_t>(first), out,
-                 typename M::StoreNumbers{});
+    store_all<N>(a, coordinate, static_cast<std::int64_t>(first), out, typename M::StoreNumbers{});
   }
 
  private:
@@ -172,8 +173,7 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
     (enter<N, I>(a, coordinate, first, rows, in), ...);
   }
   template <int N, int I>
-  TYPEFLOW_DEVICE static void enter(const Arguments& a,
-                                    const std::int64_t (&coordinate)[Outer + 1],
+  TYPEFLOW_DEVICE static void enter(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
                                     std::int64_t first, Registers& rows, Packets<N>& in) {
     using In = typename M::template Input<I>;
     using T = InElement<I>;
@@ -228,8 +228,7 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
     (store<N, S>(a, coordinate, first, out), ...);
   }
   template <int N, int S>
-  TYPEFLOW_DEVICE static void store(const Arguments& a,
-                                    const std::int64_t (&coordinate)[Outer + 1],
+  TYPEFLOW_DEVICE static void store(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
                                     std::int64_t first, const OutPackets<N>& out) {
     using T = OutElement<S>;
     const std::int64_t offset = offset_of<space.whole(), Outer>(a.out[S], coordinate);

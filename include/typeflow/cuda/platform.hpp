@@ -11,7 +11,8 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #elif !defined(TYPEFLOW_CUDA_ON_HOST)
-#error "typeflow: <typeflow/cuda.hpp> needs nvcc 13; programs for CPUs include <typeflow/typeflow.hpp>"
+#error \
+    "typeflow: <typeflow/cuda.hpp> needs nvcc 13; programs for CPUs include <typeflow/typeflow.hpp>"
 #endif
 
 /// Functions that kernels call. (constexpr functions need no mark: nvcc has

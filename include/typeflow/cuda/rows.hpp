@@ -62,8 +62,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
 
   static std::int64_t workspace(const std::int64_t* extents) {
     const std::int64_t chunks = chunks_of(extents);
-    return chunks == 1 ? 0
-                       : rows_of(extents) * chunks * static_cast<std::int64_t>(sizeof(States));
+    return chunks == 1 ? 0 : rows_of(extents) * chunks * static_cast<std::int64_t>(sizeof(States));
   }
 
   static void run(const KernelCall& call) {
@@ -209,8 +208,8 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
     (enter<I>(a, coordinate, r), ...);
   }
   template <int I>
-  TYPEFLOW_DEVICE static void enter(const Arguments& a,
-                                    const std::int64_t (&coordinate)[Outer + 1], Registers& r) {
+  TYPEFLOW_DEVICE static void enter(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
+                                    Registers& r) {
     using In = typename M::template Input<I>;
     using T = InElement<I>;
     if constexpr (!along_row<I>) {

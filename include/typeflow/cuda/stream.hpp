@@ -143,8 +143,7 @@ class CudaMemory final : public Memory {
     stream_.use_device();
     return stream_.runtime();
   }
-  void copy(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind,
-            const char* what) {
+  void copy(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind, const char* what) {
     const CudaRuntime& runtime = prepared();
     wait(runtime.copy(to, from, static_cast<std::size_t>(bytes), kind, stream_.get()), what);
   }

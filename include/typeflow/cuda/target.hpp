@@ -11,6 +11,7 @@
 #include "typeflow/cuda/kernels.hpp"
 #include "typeflow/cuda/stream.hpp"
 #include "typeflow/exec/all.hpp"
+#include "typeflow/exec/host_code.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/runtime/cpu_target.hpp"
 #include "typeflow/runtime/local_devices.hpp"
@@ -48,6 +49,7 @@ class CudaDevices {
   /// The processor's code for every kernel, for steps that can't run on a GPU.
   template <class Kernel>
   static constexpr KernelEntry host_kernel = cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>;
+  static constexpr auto move_to_host = &exec::move_to_host;
 
  private:
   struct Gpu {

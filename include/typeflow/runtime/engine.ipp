@@ -45,16 +45,13 @@ class Engine::Parts {
         states_(states),
         draws_(writable != nullptr ? *writable : states),
         options_(options),
+        on_host_(move_to_host()),
         execution_{program_,      target_.kernels,      target_.devices,
                    options.seed,  options.check_finite, options.check_finite,
                    options_.print},
         launcher_(execution_),
         binder_(program_, target_.kernels, target_.devices, variables_, options.keep_all) {
-    if (options_.placer != nullptr) {
-      placed_ =
-          options_.placer->place({program_, target_.devices, target_.general,
-                                  options_.soft_placement, options_.whole_model, options_.print});
-    }
+    if (options_.placer != nullptr) placed_ = options_.placer->place(placement_task());
     if (options_.by_cost != nullptr) target_.general = options_.by_cost->general;
     execution_.general = target_.general;
     for (const ir::KernelSummary& kernel : program_.kernels) execution_.looks |= kernel.prints;
@@ -213,6 +210,21 @@ class Engine::Parts {
     exec::Plan plan;
   };
 
+  TYPEFLOW_COLD exec::PlacementTask placement_task() {
+    return {program_,
+            target_.devices,
+            target_.general,
+            options_.soft_placement,
+            options_.whole_model,
+            options_.print};
+  }
+  /// Has the processor run what other devices can't.
+  TYPEFLOW_COLD std::unique_ptr<exec::Placed> move_to_host() {
+    if (target_.move_to_host == nullptr) return nullptr;
+    return target_.move_to_host(placement_task(), {target_.kernels, target_.host_kernels},
+                                target_.kernels);
+  }
+
   std::vector<Id> all_steps() const {
     std::vector<Id> steps(static_cast<std::size_t>(main_steps(program_)));
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<Id>(i);
@@ -364,6 +376,7 @@ class Engine::Parts {
   Variables& states_;
   Variables& draws_;  // the store with the counter of random draws
   EngineOptions options_;
+  std::unique_ptr<exec::Placed> on_host_;  // null if all steps run on devices of their kind
   exec::Execution execution_;
   exec::Launcher launcher_;
   std::vector<detail::OpenVariable> variables_;

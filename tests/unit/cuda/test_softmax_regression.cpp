@@ -37,8 +37,8 @@ std::vector<float> losses(Session& session, std::size_t rows, int steps) {
   const Data data(rows);
   std::vector<float> out;
   for (int i = 0; i < steps; ++i) {
-    out.push_back(session.template run<"train", "loss">(tf::feed<"x">(data.x),
-                                                        tf::feed<"y">(data.y)));
+    out.push_back(
+        session.template run<"train", "loss">(tf::feed<"x">(data.x), tf::feed<"y">(data.y)));
   }
   out.push_back(session.template run<"accuracy">(tf::feed<"x">(data.x), tf::feed<"y">(data.y)));
   return out;
