@@ -261,8 +261,9 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
     }
   }
   template <int P, int... I>
-  TYPEFLOW_DEVICE static void evaluate_elements(Registers& r, const Ops& ops,
-                                                const ElementContext& at,
+  TYPEFLOW_DEVICE static void evaluate_elements([[maybe_unused]] Registers& r,
+                                                [[maybe_unused]] const Ops& ops,
+                                                [[maybe_unused]] const ElementContext& at,
                                                 std::integer_sequence<int, I...>) {
     (evaluate_element<P, I>(r, ops, at), ...);
   }
@@ -274,8 +275,9 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
     }
   }
   template <int Phase, int... I>
-  TYPEFLOW_DEVICE static void evaluate_row_values(Registers& r, const Ops& ops,
-                                                  const ElementContext& at,
+  TYPEFLOW_DEVICE static void evaluate_row_values([[maybe_unused]] Registers& r,
+                                                  [[maybe_unused]] const Ops& ops,
+                                                  [[maybe_unused]] const ElementContext& at,
                                                   std::integer_sequence<int, I...>) {
     (evaluate_row<Phase, I>(r, ops, at), ...);
   }
@@ -286,7 +288,9 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
     }
   }
   template <int I, int... A>
-  TYPEFLOW_DEVICE static void evaluate_item(Registers& r, const Ops& ops, const ElementContext& at,
+  TYPEFLOW_DEVICE static void evaluate_item([[maybe_unused]] Registers& r,
+                                            [[maybe_unused]] const Ops& ops,
+                                            [[maybe_unused]] const ElementContext& at,
                                             std::integer_sequence<int, A...>) {
     get<first_item + I>(r) =
         apply<ElementOf<first_item + I>, ElementOf<item_specs[I].arguments[A]>...>(
@@ -329,7 +333,7 @@ LoopArguments<M, S.rank> arguments_of(const KernelCall& call) {
     for (int k = 0; k < rank; ++k) operand.stride[k] = layout.stride[k];
   };
   [&]<int... I>(std::integer_sequence<int, I...>) {
-    const auto input = [&]<int J>(std::integral_constant<int, J>) {
+    [[maybe_unused]] const auto input = [&]<int J>(std::integral_constant<int, J>) {
       using In = typename M::template Input<J>;
       if constexpr (!In::is_index) {
         place(std::type_identity<element_of<In::dtype>>{}, a.in[J],
@@ -340,7 +344,7 @@ LoopArguments<M, S.rank> arguments_of(const KernelCall& call) {
     (input(std::integral_constant<int, I>{}), ...);
   }(typename M::InputNumbers{});
   [&]<int... J>(std::integer_sequence<int, J...>) {
-    const auto store = [&]<int K>(std::integral_constant<int, K>) {
+    [[maybe_unused]] const auto store = [&]<int K>(std::integral_constant<int, K>) {
       using Out = typename M::template Out<K>;
       place(std::type_identity<element_of<Out::dtype>>{}, a.out[K],
             call.operands[M::first_store + K], S.axes_of(M::store_specs[K]),

@@ -5,8 +5,9 @@
 // over an outer axis.
 //
 // A block has neighbouring columns side by side, and below one another threads that share out the
-// rows. If there are few columns and nothing but their folds is wanted, the rows are divided into
-// chunks, which a second kernel merges.
+// rows. If there are few columns, a column consists of chunks, as a row does in rows.hpp: if
+// nothing but its folds is wanted, one kernel folds the chunks at the same time, and a second one
+// merges them.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,18 +22,19 @@ struct ColumnsShape {
   std::int64_t blocks;  ///< of columns, side by side
   std::int64_t outer;
   std::int64_t chunks;  ///< of the rows
+  bool is_split;        ///< a block folds one chunk, not all of its columns' rows
 };
 
 /// Folds columns, or with chunks the parts of columns into the states at `partial`.
 template <class Code>
 __global__ void columns_kernel(typename Code::Arguments a, ColumnsShape shape,
                                typename Code::States* partial) {
-  const std::int64_t tasks = shape.outer * shape.chunks * shape.blocks;
+  const std::int64_t parts = shape.is_split ? shape.chunks : 1;
+  const std::int64_t tasks = shape.outer * parts * shape.blocks;
   for (auto task = static_cast<std::int64_t>(blockIdx.x); task < tasks;
        task += static_cast<std::int64_t>(gridDim.x)) {
     const std::int64_t number = task / shape.blocks;
-    Code::columns(a, shape, number / shape.chunks, number % shape.chunks, task % shape.blocks,
-                  partial);
+    Code::columns(a, shape, number / parts, number % parts, task % shape.blocks, partial);
   }
 }
 /// Merges the chunks of each column, a thread for each column.
@@ -60,7 +62,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
 
   static std::int64_t workspace(const std::int64_t* extents) {
     const ColumnsShape shape = shape_of(extents);
-    if (shape.chunks == 1) return 0;
+    if (!shape.is_split) return 0;
     return shape.outer * shape.chunks * extents[Outer + 1] *
            static_cast<std::int64_t>(sizeof(States));
   }
@@ -68,10 +70,10 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
   static void run(const KernelCall& call) {
     const Arguments a = arguments_of<M, space>(call);
     const ColumnsShape shape = shape_of(call.extents);
-    const std::int64_t tasks = shape.outer * shape.chunks * shape.blocks;
-    auto* const partial = shape.chunks > 1 ? static_cast<States*>(call.workspace) : nullptr;
+    const std::int64_t tasks = shape.outer * (shape.is_split ? shape.chunks : 1) * shape.blocks;
+    auto* const partial = static_cast<States*>(call.workspace);
     launch(call, &columns_kernel<Code>, std::min(tasks, most_blocks), threads, a, shape, partial);
-    if (shape.chunks == 1) return;
+    if (!shape.is_split) return;
     const std::int64_t all = shape.outer * width(a);
     launch(call, &columns_merge_kernel<Code>, std::min((all + threads - 1) / threads, most_blocks),
            threads, a, shape, partial);
@@ -88,10 +90,6 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
     task.down = static_cast<int>(threadIdx.x) / shape.across;
     task.outer = outer;
     task.column = block * shape.across + task.across;
-    const std::int64_t length = a.extent[Outer];
-    const std::int64_t size = (length + shape.chunks - 1) / shape.chunks;
-    task.begin = chunk * size;
-    task.end = length < task.begin + size ? length : task.begin + size;
     const bool is_inside = task.column < width(a);
     find_coordinates<Outer>(task.coordinate, outer, a.extent);
     Registers r{};
@@ -99,13 +97,13 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
       load_all<-1>(a, task, 0, r, typename M::InputNumbers{});
       M::template evaluate_rows<0>(r, a.ops, {a.random, index_of_column(a, task)});
     }
-    if (partial == nullptr) {
+    if (!shape.is_split) {
       passes(a, shape, task, is_inside, r, std::make_integer_sequence<int, M::passes>{});
       if (is_inside && task.down == 0) {
         store_all<true>(a, task, 0, r, typename M::StoreNumbers{});
       }
     } else {
-      const States states = fold<0>(a, shape, task, is_inside, r);
+      const States states = fold_chunk<0>(a, shape, task, is_inside, r, chunk);
       if (is_inside && task.down == 0) {
         partial[(outer * shape.chunks + chunk) * width(a) + task.column] = states;
       }
@@ -140,8 +138,6 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
     int down;
     std::int64_t outer;
     std::int64_t column;
-    std::int64_t begin;  // of the rows
-    std::int64_t end;
     std::int64_t coordinate[Outer + 1];
   };
 
@@ -160,14 +156,15 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
   static constexpr std::int64_t few_blocks = 256;
 
   static constexpr ColumnsShape shape_of(const std::int64_t* extents) {
-    ColumnsShape shape{1, 0, 1, 1};
+    ColumnsShape shape{1, 0, 1, 1, false};
     const std::int64_t columns = extents[Outer + 1];
     while (shape.across < warp_size && shape.across < columns) shape.across *= 2;
     shape.blocks = (columns + shape.across - 1) / shape.across;
     for (int k = 0; k < Outer; ++k) shape.outer *= extents[k];
-    if (is_fold_alone && shape.outer * shape.blocks <= few_blocks) {
+    if (shape.outer * shape.blocks <= few_blocks) {
       shape.chunks = std::clamp<std::int64_t>(extents[Outer] / chunk_length, 1, 256);
     }
+    shape.is_split = is_fold_alone && shape.chunks > 1;
     return shape;
   }
   TYPEFLOW_DEVICE static std::int64_t index_of_column(const Arguments& a, const Task& task) {
@@ -175,8 +172,10 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
   }
 
   template <int... P>
-  TYPEFLOW_DEVICE static void passes(const Arguments& a, const ColumnsShape& shape,
-                                     const Task& task, bool is_inside, Registers& r,
+  TYPEFLOW_DEVICE static void passes([[maybe_unused]] const Arguments& a,
+                                     [[maybe_unused]] const ColumnsShape& shape,
+                                     [[maybe_unused]] const Task& task,
+                                     [[maybe_unused]] bool is_inside, [[maybe_unused]] Registers& r,
                                      std::integer_sequence<int, P...>) {
     (pass<P>(a, shape, task, is_inside, r), ...);
   }
@@ -191,14 +190,30 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
       }
     }
   }
-  /// Folds the thread's rows, and merges those of all threads below one another.
+  /// Folds all rows, chunk by chunk, as merge_chunks does.
   template <int P>
   TYPEFLOW_DEVICE static States fold(const Arguments& a, const ColumnsShape& shape,
                                      const Task& task, bool is_inside, const Registers& of_column) {
     States states;
     reset<M, P>(states);
+    for (std::int64_t c = 0; c < shape.chunks; ++c) {
+      merge<M, P>(states, fold_chunk<P>(a, shape, task, is_inside, of_column, c));
+    }
+    return states;
+  }
+  /// Folds the thread's rows of a chunk, and merges those of all threads below one another.
+  template <int P>
+  TYPEFLOW_DEVICE static States fold_chunk(const Arguments& a, const ColumnsShape& shape,
+                                           const Task& task, bool is_inside,
+                                           const Registers& of_column, std::int64_t chunk) {
+    const std::int64_t length = a.extent[Outer];
+    const std::int64_t size = (length + shape.chunks - 1) / shape.chunks;
+    const std::int64_t begin = chunk * size;
+    const std::int64_t end = length < begin + size ? length : begin + size;
+    States states;
+    reset<M, P>(states);
     const int below = threads / shape.across;
-    for (std::int64_t k = task.begin + task.down; k < task.end && is_inside; k += below) {
+    for (std::int64_t k = begin + task.down; k < end && is_inside; k += below) {
       Registers r = of_column;
       load_all<P>(a, task, k, r, typename M::InputNumbers{});
       const std::int64_t index = (task.outer * a.extent[Outer] + k) * width(a) + task.column;
@@ -227,8 +242,11 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
 
   /// With P >= 0 the inputs of row k that pass P needs, else those of the column.
   template <int P, int... I>
-  TYPEFLOW_DEVICE static void load_all(const Arguments& a, const Task& task, std::int64_t k,
-                                       Registers& r, std::integer_sequence<int, I...>) {
+  TYPEFLOW_DEVICE static void load_all([[maybe_unused]] const Arguments& a,
+                                       [[maybe_unused]] const Task& task,
+                                       [[maybe_unused]] std::int64_t k,
+                                       [[maybe_unused]] Registers& r,
+                                       std::integer_sequence<int, I...>) {
     (load<P, I>(a, task, k, r), ...);
   }
   template <int P, int I>
@@ -259,8 +277,11 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
     }
   }
   template <bool OfColumn, int... S>
-  TYPEFLOW_DEVICE static void store_all(const Arguments& a, const Task& task, std::int64_t k,
-                                        const Registers& r, std::integer_sequence<int, S...>) {
+  TYPEFLOW_DEVICE static void store_all([[maybe_unused]] const Arguments& a,
+                                        [[maybe_unused]] const Task& task,
+                                        [[maybe_unused]] std::int64_t k,
+                                        [[maybe_unused]] const Registers& r,
+                                        std::integer_sequence<int, S...>) {
     (store<OfColumn, S>(a, task, k, r), ...);
   }
   template <bool OfColumn, int S>

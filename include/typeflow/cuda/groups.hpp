@@ -28,10 +28,11 @@ TYPEFLOW_DEVICE T shuffled(const T& value, const F& shuffle) {
 
 /// Calls f(std::integral_constant<int, I>) for each fold I of pass P.
 template <class M, int P, class F, int... I>
-TYPEFLOW_DEVICE void each_fold(const F& f, std::integer_sequence<int, I...>) {
-  const auto call = [&]<int J>(std::integral_constant<int, J> number) {
-    if constexpr (M::template folds_in<P, J>) f(number);
-  };
+TYPEFLOW_DEVICE void each_fold([[maybe_unused]] const F& f, std::integer_sequence<int, I...>) {
+  [[maybe_unused]] const auto call =
+      [&]<int J>([[maybe_unused]] std::integral_constant<int, J> number) {
+        if constexpr (M::template folds_in<P, J>) f(number);
+      };
   (call(std::integral_constant<int, I>{}), ...);
 }
 template <class M, int P, class F>

@@ -166,10 +166,11 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
   }
 
   template <int N, int... I>
-  TYPEFLOW_DEVICE static void enter_all(const Arguments& a,
-                                        const std::int64_t (&coordinate)[Outer + 1],
-                                        std::int64_t first, Registers& rows, Packets<N>& in,
-                                        std::integer_sequence<int, I...>) {
+  TYPEFLOW_DEVICE static void enter_all(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1],
+      [[maybe_unused]] std::int64_t first, [[maybe_unused]] Registers& rows,
+      [[maybe_unused]] Packets<N>& in, std::integer_sequence<int, I...>) {
     (enter<N, I>(a, coordinate, first, rows, in), ...);
   }
   template <int N, int I>
@@ -195,8 +196,10 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
     }
   }
   template <int N, int... I>
-  TYPEFLOW_DEVICE static void take_all(const Packets<N>& in, Registers& r, int n,
-                                       std::int64_t first, std::integer_sequence<int, I...>) {
+  TYPEFLOW_DEVICE static void take_all([[maybe_unused]] const Packets<N>& in,
+                                       [[maybe_unused]] Registers& r, [[maybe_unused]] int n,
+                                       [[maybe_unused]] std::int64_t first,
+                                       std::integer_sequence<int, I...>) {
     (take<N, I>(in, r, n, first), ...);
   }
   template <int N, int I>
@@ -211,7 +214,8 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
     }
   }
   template <int N, int... S>
-  TYPEFLOW_DEVICE static void give_all(OutPackets<N>& out, const Registers& r, int n,
+  TYPEFLOW_DEVICE static void give_all([[maybe_unused]] OutPackets<N>& out,
+                                       [[maybe_unused]] const Registers& r, [[maybe_unused]] int n,
                                        std::integer_sequence<int, S...>) {
     (give<N, S>(out, r, n), ...);
   }
@@ -221,10 +225,11 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
     get<S>(out).element[n] = static_cast<OutElement<S>>(get<Out::value>(r));
   }
   template <int N, int... S>
-  TYPEFLOW_DEVICE static void store_all(const Arguments& a,
-                                        const std::int64_t (&coordinate)[Outer + 1],
-                                        std::int64_t first, const OutPackets<N>& out,
-                                        std::integer_sequence<int, S...>) {
+  TYPEFLOW_DEVICE static void store_all(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1],
+      [[maybe_unused]] std::int64_t first, [[maybe_unused]] const OutPackets<N>& out,
+      std::integer_sequence<int, S...>) {
     (store<N, S>(a, coordinate, first, out), ...);
   }
   template <int N, int S>

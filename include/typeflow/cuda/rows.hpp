@@ -4,9 +4,10 @@
 // Folds over the innermost axis with what follows them: sums, softmax, norms.
 //
 // A warp goes over a short row, a block over a long one, in as many passes as the folds need. If
-// there are few long rows and nothing but their folds is wanted, a row is divided into chunks: one
-// kernel folds each, a second one merges them. Extents alone decide which, so a sum has the same
-// bits in each run.
+// there are few long rows, a row consists of chunks that are folded one by one, then merged. If
+// nothing but its folds is wanted, one kernel folds the chunks at the same time, and a second one
+// merges them. Extents alone decide the order, so a sum has the same bits in each run, and whatever
+// is fused with it.
 
 #include <algorithm>
 #include <cstdint>
@@ -71,7 +72,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
     const std::int64_t chunks = chunks_of(call.extents);
     constexpr std::int64_t warps = threads / warp_size;
     const std::int64_t for_warps = std::min((rows + warps - 1) / warps, most_blocks);
-    if (chunks > 1) {
+    if (is_fold_alone && chunks > 1) {
       auto* const partial = static_cast<States*>(call.workspace);
       launch(call, &row_chunk_kernel<Code>, std::min(rows * chunks, most_blocks), threads, a, rows,
              chunks, partial);
@@ -103,12 +104,10 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
     Registers r{};
     enter_row(a, coordinate, r, typename M::InputNumbers{});
     M::template evaluate_rows<0>(r, a.ops, {a.random, row});
-    const std::int64_t length = a.extent[Outer];
-    const std::int64_t size = (length + chunks - 1) / chunks;
-    const std::int64_t end = length < (number + 1) * size ? length : (number + 1) * size;
     States states;
     reset<M, 0>(states);
-    elements<0, threads>(a, coordinate, row, r, states, number * size, end);
+    elements<0, threads>(a, coordinate, row, r, states, begin_of(a, number, chunks),
+                         begin_of(a, number + 1, chunks));
     merge_block<M, 0, threads / warp_size>(states, shared);
     if (threadIdx.x == 0) *out = states;
   }
@@ -156,14 +155,22 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
     return rows;
   }
   static constexpr std::int64_t chunks_of(const std::int64_t* extents) {
-    if (!is_fold_alone || rows_of(extents) > few_rows) return 1;
+    if (rows_of(extents) > few_rows) return 1;
     return std::clamp<std::int64_t>(extents[Outer] / chunk_length, 1, 1024);
+  }
+  /// The first element of a chunk.
+  static constexpr std::int64_t begin_of(const Arguments& a, std::int64_t chunk,
+                                         std::int64_t chunks) {
+    const std::int64_t size = (a.extent[Outer] + chunks - 1) / chunks;
+    return a.extent[Outer] < chunk * size ? a.extent[Outer] : chunk * size;
   }
 
   template <int Threads, int... P>
-  TYPEFLOW_DEVICE static void passes(const Arguments& a,
-                                     const std::int64_t (&coordinate)[Outer + 1], std::int64_t row,
-                                     Registers& r, std::integer_sequence<int, P...>) {
+  TYPEFLOW_DEVICE static void passes([[maybe_unused]] const Arguments& a,
+                                     [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1],
+                                     [[maybe_unused]] std::int64_t row,
+                                     [[maybe_unused]] Registers& r,
+                                     std::integer_sequence<int, P...>) {
     (pass<Threads, P>(a, coordinate, row, r), ...);
   }
   template <int Threads, int P>
@@ -171,13 +178,25 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
                                    std::int64_t row, Registers& r) {
     States states;
     reset<M, P>(states);
-    elements<P, Threads>(a, coordinate, row, r, states, 0, a.extent[Outer]);
-    if constexpr (M::template has_folds<P>) {
+    if constexpr (!M::template has_folds<P>) {
+      elements<P, Threads>(a, coordinate, row, r, states, 0, a.extent[Outer]);
+    } else {
       if constexpr (Threads == warp_size) {
+        elements<P, Threads>(a, coordinate, row, r, states, 0, a.extent[Outer]);
         merge_warp<M, P>(states);
       } else {
         __shared__ States shared[Threads / warp_size];
-        merge_block<M, P, Threads / warp_size>(states, shared);
+        const std::int64_t chunks = chunks_of(a.extent);
+        for (std::int64_t c = 0; c < chunks; ++c) {
+          States of_chunk;
+          reset<M, P>(of_chunk);
+          elements<P, Threads>(a, coordinate, row, r, of_chunk, begin_of(a, c, chunks),
+                               begin_of(a, c + 1, chunks));
+          merge_block<M, P, Threads / warp_size>(of_chunk, shared);
+          // As merge_chunks does, in each warp.
+          if (threadIdx.x % warp_size == c % warp_size) merge<M, P>(states, of_chunk);
+        }
+        merge_warp<M, P>(states);
       }
       finish<M, P>(states, r);
       M::template evaluate_rows<P + 1>(r, a.ops, {a.random, row});
@@ -202,9 +221,10 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
   }
 
   template <int... I>
-  TYPEFLOW_DEVICE static void enter_row(const Arguments& a,
-                                        const std::int64_t (&coordinate)[Outer + 1], Registers& r,
-                                        std::integer_sequence<int, I...>) {
+  TYPEFLOW_DEVICE static void enter_row(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1], [[maybe_unused]] Registers& r,
+      std::integer_sequence<int, I...>) {
     (enter<I>(a, coordinate, r), ...);
   }
   template <int I>
@@ -222,10 +242,10 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
     }
   }
   template <int P, int... I>
-  TYPEFLOW_DEVICE static void load_element(const Arguments& a,
-                                           const std::int64_t (&coordinate)[Outer + 1],
-                                           std::int64_t i, Registers& r,
-                                           std::integer_sequence<int, I...>) {
+  TYPEFLOW_DEVICE static void load_element(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1], [[maybe_unused]] std::int64_t i,
+      [[maybe_unused]] Registers& r, std::integer_sequence<int, I...>) {
     (load<P, I>(a, coordinate, i, r), ...);
   }
   template <int P, int I>
@@ -244,16 +264,17 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
     }
   }
   template <int... S>
-  TYPEFLOW_DEVICE static void store_element(const Arguments& a,
-                                            const std::int64_t (&coordinate)[Outer + 1],
-                                            std::int64_t i, const Registers& r,
-                                            std::integer_sequence<int, S...>) {
+  TYPEFLOW_DEVICE static void store_element(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1], [[maybe_unused]] std::int64_t i,
+      [[maybe_unused]] const Registers& r, std::integer_sequence<int, S...>) {
     (store<false, S>(a, coordinate, i, r), ...);
   }
   template <int... S>
-  TYPEFLOW_DEVICE static void store_row(const Arguments& a,
-                                        const std::int64_t (&coordinate)[Outer + 1],
-                                        const Registers& r, std::integer_sequence<int, S...>) {
+  TYPEFLOW_DEVICE static void store_row(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1],
+      [[maybe_unused]] const Registers& r, std::integer_sequence<int, S...>) {
     (store<true, S>(a, coordinate, 0, r), ...);
   }
   template <bool OfRow, int S>
