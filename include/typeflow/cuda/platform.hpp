@@ -19,6 +19,14 @@
 /// --expt-relaxed-constexpr.)
 #define TYPEFLOW_DEVICE __device__ __forceinline__
 
+/// In front of a loop: n iterations at a time, so that their loads are under way together.
+#if defined(__CUDACC__)
+#define TYPEFLOW_PRAGMA(text) _Pragma(#text)
+#define TYPEFLOW_UNROLL(n) TYPEFLOW_PRAGMA(unroll n)
+#else
+#define TYPEFLOW_UNROLL(n)
+#endif
+
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
 /// Threads of a warp, which run together.
