@@ -31,6 +31,15 @@ inline constexpr SymbolSizes no_sizes = [] {
   return sizes;
 }();
 
+/// A launch of a plan with all that stays the same in an arena's runs.
+struct BoundLaunch {
+  void (*run)(const KernelCall&);
+  const int* places;  ///< of the operands
+  int count;          ///< of the operands
+  void** operands;    ///< their addresses; a run writes them before it calls the kernel
+  KernelCall call;    ///< but for the number of the random draw and the failure
+};
+
 /// A plan's addresses in an arena.
 struct Binding {
   explicit Binding(const Plan& of) : plan(&of) {}
@@ -38,14 +47,17 @@ struct Binding {
   Binding& operator=(const Binding&) = delete;
   TYPEFLOW_COLD ~Binding() {
     delete[] at;
+    delete[] launches;
     if (state != nullptr) release(state);
   }
 
   const Plan* plan;
   std::int64_t memory = -1;  ///< Arena::memory_number when it was made
   Layout layout;
-  Pool<void*> own;            ///< by place: its address, as the layout has it
-  Pool<void*>* at = nullptr;  ///< by stream and place: the address in the run; owned
+  Pool<void*> own;                  ///< by place: its address, as the layout has it
+  Pool<void*>* at = nullptr;        ///< by stream and place: the address in the run; owned
+  Pool<void*> operands;             ///< of all launches
+  BoundLaunch* launches = nullptr;  ///< by launch; owned
   RunState* state = nullptr;
   void (*release)(RunState*) = nullptr;
   Binding* next = nullptr;  ///< in the arena's list

@@ -55,7 +55,16 @@ inline void run_straight(const Launcher& launcher, Arena& arena, Binding& bindin
                          std::uint64_t draw, Failure& failure) {
   const Plan& plan = *binding.plan;
   void* const* const at = binding.at[0].data();
-  for (const Launch& launch : plan.launches) launcher.run(plan, launch, arena, at, draw, failure);
+  const bool watched = launcher.is_watched(arena);
+  for (int l = 0; l < plan.launches.size(); ++l) {
+    BoundLaunch& launch = binding.launches[l];
+    if (watched) {
+      launcher.call_watched(plan.launches.items[l], launch, arena, at, draw, failure);
+    } else {
+      launcher.call(launch, at, draw, failure);
+    }
+    if (failure.what > 0) launcher.fail(arena, failure);
+  }
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec

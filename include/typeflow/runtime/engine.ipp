@@ -49,7 +49,8 @@ class Engine::Parts {
                    options.seed,  options.check_finite, options.check_finite,
                    options_.print},
         launcher_(execution_),
-        binder_(program_, target_.kernels, target_.devices, variables_, options.keep_all) {
+        binder_(program_, target_.kernels, target_.devices, variables_, options.seed,
+                options.keep_all) {
     if (options_.placer != nullptr) {
       placed_ =
           options_.placer->place({program_, target_.devices, target_.general,
