@@ -109,14 +109,6 @@ class CountedBytes {
 struct ArenaFigures {
   std::atomic<std::int64_t> planned{0};  ///< bytes of tensors in the last run
   std::atomic<std::int64_t> at_once{0};  ///< Layout::at_once of the last run
-  std::atomic<bool> runs{false};         ///< a run is in progress
-
-  void begin(std::int64_t bytes, std::int64_t most) {
-    planned.store(bytes, std::memory_order_relaxed);
-    at_once.store(most, std::memory_order_relaxed);
-    runs.store(true, std::memory_order_relaxed);
-  }
-  void end() { runs.store(false, std::memory_order_relaxed); }
 };
 
 struct Arena {
@@ -131,7 +123,8 @@ struct Arena {
   std::array<Characters, max_devices> characters;
   RunScope run;                                   ///< what the run holds until it ends
   Binding* bindings = nullptr;                    ///< a list, owned
-  Binding* last = nullptr;                        ///< of the last run
+  Binding* last = nullptr;                        ///< of the last run; null if it is bound anew
+  std::atomic<bool> runs{false};                  ///< a run is in progress
   std::array<ArenaFigures, max_devices> figures;  ///< by device
   Arena* next = nullptr;                          ///< in the list of all arenas of an engine
 

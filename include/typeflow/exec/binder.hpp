@@ -87,7 +87,7 @@ class Binder {
   /// Puts fed tensors in the place of their placeholders, and defaults for the others.
   void place_feeds(Binding& binding, std::span<const FedTensor> feeds) const {
     const Plan& plan = *binding.plan;
-    for (const int p : plan.fed) each_stream(binding, p, binding.own[p]);
+    for (const int p : plan.defaults) each_stream(binding, p, binding.own[p]);
     for (const FedTensor& fed : feeds) {
       if (fed.placeholder == none) continue;
       const int place = plan.external[program_.placeholders[fed.placeholder].slot];
@@ -165,6 +165,7 @@ class Binder {
       binding->next = std::exchange(arena.bindings, binding);
     }
     binding->memory = -1;  // until all is done
+    arena.last = nullptr;
     binding->layout = LayoutPlanner(program_, plan, arena.planned_for, keep_all_).run();
     try {
       allocate(arena, plan, binding->layout);

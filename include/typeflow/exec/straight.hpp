@@ -15,7 +15,11 @@ TYPEFLOW_COLD inline int add_external(Plan& plan, const ir::ProgramView& program
   if (plan.external[slot] == none) {
     plan.external[slot] = plan.places.push({PlaceKind::external, slot, the_host, the_host, none, 0,
                                             std::numeric_limits<int>::max(), false});
-    if (program.slots[slot].kind == ir::SlotKind::placeholder) plan.fed.push(plan.external[slot]);
+    const ir::Slot& s = program.slots[slot];
+    if (s.kind == ir::SlotKind::placeholder && s.index != none &&
+        program.placeholders[s.index].has_default) {
+      plan.defaults.push(plan.external[slot]);
+    }
   }
   return plan.external[slot];
 }
