@@ -69,6 +69,7 @@ enum class Opcode : std::uint8_t {
   wait,             ///< a: event
   wait_iterations,  ///< a: event, b: loop: until the other stream lags by fewer than its frames
   read,             ///< a: place of a number, b: cell, c: last arm, or below 0 and d: loop
+  read_flag,        ///< the same for a bool
   jump,             ///< b: target
   jump_unless,      ///< a: cell, b: target
   select,           ///< a: cell, b: first of the targets in Plan::targets, c: their count
@@ -132,7 +133,7 @@ struct Plan {
   Pool<FramePlace> frame_places;
   Pool<int> home;        ///< by slot: where a step leaves it; none if no step writes it
   Pool<int> external;    ///< by slot: the place of PlaceKind::external; none
-  Pool<int> fed;         ///< places of placeholders
+  Pool<int> defaults;    ///< places of placeholders that need not be fed
   int cells = 0;         ///< numbers that streams decide by
   int frames = 1;        ///< the most of a loop
   int used_devices = 0;  ///< devices whose streams have instructions

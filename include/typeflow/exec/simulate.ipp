@@ -228,6 +228,7 @@ class Simulator {
         return;
       }
       case Opcode::read:
+      case Opcode::read_flag:
         read(s, stream, i.a);
         return decide(stream, i);
       case Opcode::jump:

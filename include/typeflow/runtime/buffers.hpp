@@ -185,18 +185,23 @@ struct BufferBytes {
 }
 
 /// Refuses buffers that overlap each other or a variable. Returns whether one overlaps a fed
-/// tensor: computing in it would change what is still to be read.
+/// tensor: computing in it would change what is still to be read. `slot_bytes` are the sizes of the
+/// program's slots in this run.
 inline bool check_buffers(const ir::ProgramView& program,
-                          const std::vector<OpenVariable>& variables, const SymbolSizes& sizes,
-                          std::span<const FedTensor> feeds, std::span<const FetchBuffer> fetches) {
+                          const std::vector<OpenVariable>& variables,
+                          const std::int64_t* slot_bytes, std::span<const FedTensor> feeds,
+                          std::span<const FetchBuffer> fetches) {
+  const auto bytes_of = [&](const FetchBuffer& fetch) {
+    return BufferBytes{fetch.data, slot_bytes[program.names[fetch.name].slot]};
+  };
   bool aside = false;
   for (std::size_t i = 0; i < fetches.size(); ++i) {
-    const BufferBytes buffer{fetches[i].data, bytes_of(program, fetches[i].name, sizes)};
+    const BufferBytes buffer = bytes_of(fetches[i]);
     for (const FedTensor& fed : feeds) {
-      aside |= buffer.overlaps({fed.data, bytes_of(program, fed.name, sizes)});
+      aside |= buffer.overlaps({fed.data, fed.count * size_of(fed.dtype)});
     }
     for (std::size_t k = 0; k < i; ++k) {
-      if (!buffer.overlaps({fetches[k].data, bytes_of(program, fetches[k].name, sizes)})) continue;
+      if (!buffer.overlaps(bytes_of(fetches[k]))) continue;
       refuse_buffer(program, fetches[i].name, "that of", fetches[k].name);
     }
     for (int k = 0; k < program.variables.size; ++k) {
