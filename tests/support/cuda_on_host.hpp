@@ -53,7 +53,7 @@ using cudaStream_t = void*;
 
 namespace cuda_on_host {
 
-/// Why a launch has failed; thrown in a fiber and out of run().
+/// Why a launch has failed.
 struct Misuse {
   std::string why;
 };
@@ -119,7 +119,11 @@ class Block {
           [&call, &block, &thread](boost::context::fiber&& scheduler) {
             block.entered(thread);
             block.scheduler_ = std::move(scheduler);
-            call();
+            try {
+              call();
+            } catch (const Misuse& found) {  // nothing may leave a fiber
+              block.misuse_ = found.why;
+            }
             thread.state = Thread::State::done;
             block.leaving(thread, true);
             return std::move(block.scheduler_);
@@ -158,6 +162,7 @@ class Block {
       std::shuffle(order.begin(), order.end(), random);
       for (Thread* const thread : order) {
         if (thread->state == Thread::State::ready) resume(*thread);
+        if (!misuse_.empty()) throw Misuse{misuse_};
       }
       const bool released = release_warps();
       if (!released && !release_barrier()) return;
@@ -247,6 +252,7 @@ class Block {
 
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
+  std::string misuse_;  // by a thread
   boost::context::fiber scheduler_;  // of the thread that resumed the running fiber
 };
 
