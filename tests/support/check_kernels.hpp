@@ -70,14 +70,14 @@ inline tf::HostTensors random_feeds(const tf::ir::ProgramView& program, std::int
   return feeds;
 }
 
-template <auto Model, tf::Mode M = tf::training>
+template <auto Model, tf::Mode M = tf::training, class Target = tf::CpuTarget<>>
 struct Kernels {
-  using Program = tf::ir::Lowering<Model, M>;
+  using Program = tf::ir::Lowering<Model, M | tf::detail::placing<Target>>;
   static_assert(Program::error.empty());
 
   tf::Variables variables;
   tf::Variables states;
-  tf::CpuTarget<> target;
+  Target target;
   tf::Engine engine;
 
   explicit Kernels(int thread_count = 1)
