@@ -19,6 +19,15 @@
 /// --expt-relaxed-constexpr.)
 #define TYPEFLOW_DEVICE __device__ __forceinline__
 
+/// In front of a loop of kernels: one copy of its body for each turn, or one copy alone.
+#if defined(__CUDACC__)
+#define TYPEFLOW_UNROLL _Pragma("unroll")
+#define TYPEFLOW_ROLLED _Pragma("unroll 1")
+#else
+#define TYPEFLOW_UNROLL
+#define TYPEFLOW_ROLLED
+#endif
+
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
 /// Threads of a warp, which run together.

@@ -96,6 +96,37 @@ constexpr void thin(tf::Graph& g) {
   (matmul(q, v) * bias).named("qv");
 }
 
+/// So few elements with such a long depth that several blocks share a tile.
+constexpr void deep(tf::Graph& g) {
+  auto a = tf::placeholder<float, tf::batch, 2100>(g, "a");
+  auto at = tf::placeholder<float, 2100, tf::batch>(g, "at");
+  auto b = tf::placeholder<float, 2100, 67>(g, "b");
+  auto bt = tf::placeholder<float, 34, 2100>(g, "bt");
+  auto ct = tf::placeholder<double, 2101, tf::batch>(g, "ct");
+  auto d = tf::placeholder<double, 21, 2101>(g, "d");
+  auto e = tf::placeholder<float, tf::batch, 3, 300>(g, "e");
+  auto f = tf::placeholder<float, tf::batch, 5, 300>(g, "f");
+  auto bias = tf::placeholder<float, 67>(g, "bias");
+  auto scale = tf::placeholder<float, tf::batch, 1, 1>(g, "scale");
+  matmul(a, b).named("nn");
+  relu(tf::matmul<tf::transpose_a>(at, b) * 2 + bias).named("tn");
+  tf::matmul<tf::transpose_b>(a, bt).named("nt");
+  tf::matmul<tf::transpose_both>(ct, d).named("tt");
+  (tf::matmul<tf::transpose_b>(e, f) * scale).named("batched");
+}
+
+/// As many tiles of 128 x 128 as a GPU has multiprocessors.
+template <int Rows, int Columns, int Depth>
+constexpr void big(tf::Graph& g) {
+  auto a = tf::placeholder<float, tf::batch, Rows, Depth>(g, "a");
+  auto at = tf::placeholder<float, tf::batch, Depth, Rows>(g, "at");
+  auto b = tf::placeholder<float, tf::batch, Depth, Columns>(g, "b");
+  auto bt = tf::placeholder<float, Columns, Depth>(g, "bt");
+  auto bias = tf::placeholder<float, Columns>(g, "bias");
+  tanh(matmul(a, b) + bias).named("nn");
+  tf::matmul<tf::transpose_both>(at, bt).named("tt");
+}
+
 constexpr void training(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 6, 12>(g, "x");
   auto w = tf::variable<float, 12, 33>(g, "w", tf::truncated_normal(0, 0.1));
@@ -130,6 +161,18 @@ TEST_CASE("products of many matrices on a GPU repeat operands in place") {
     test::check_cuda<batched>(batch, 1e-5);
     test::check_cuda<thin>(batch, 1e-12);
   }
+}
+
+TEST_CASE("blocks on a GPU share a product with a long depth, and add up parts in order") {
+  for (const std::int64_t batch : {0, 3}) test::check_cuda<deep>(batch, 1e-5);
+}
+
+TEST_CASE("big products on a GPU have big tiles") {
+  using cuda_plan = tf::cuda_kernels::ProductPlan;
+  static_assert(cuda_plan::of<true>({68, 80, 20, 1}, 128).big);
+  static_assert(!cuda_plan::of<true>({68, 80, 20, 1}, 127).big);
+  test::check_cuda<big<68, 80, 20>>(128);
+  test::check_cuda<big<130, 65, 7>>(64);
 }
 
 TEST_CASE("products and their gradients train on a GPU as on the processor") {
