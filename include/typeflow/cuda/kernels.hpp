@@ -8,6 +8,7 @@
 #include "typeflow/cuda/contraction.hpp"
 #include "typeflow/cuda/custom.hpp"
 #include "typeflow/cuda/maps.hpp"
+#include "typeflow/cuda/ops/conv.hpp"
 #include "typeflow/cuda/ops/matmul.hpp"
 #include "typeflow/cuda/rows.hpp"
 
