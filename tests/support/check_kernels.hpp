@@ -77,14 +77,14 @@ using KernelTarget = TYPEFLOW_TEST_TARGET;
 using KernelTarget = tf::CpuTarget<>;
 #endif
 
-template <auto Model, tf::Mode M = tf::training>
+template <auto Model, tf::Mode M = tf::training, class Target = KernelTarget>
 struct Kernels {
-  using Program = tf::ir::Lowering<Model, M | tf::detail::placing<KernelTarget>>;
+  using Program = tf::ir::Lowering<Model, M | tf::detail::placing<Target>>;
   static_assert(Program::error.empty());
 
   tf::Variables variables;
   tf::Variables states;
-  KernelTarget target;
+  Target target;
   tf::Engine engine;
 
   explicit Kernels(int thread_count = 1)
