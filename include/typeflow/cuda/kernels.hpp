@@ -9,6 +9,7 @@
 #include "typeflow/cuda/custom.hpp"
 #include "typeflow/cuda/maps.hpp"
 #include "typeflow/cuda/ops/matmul.hpp"
+#include "typeflow/cuda/ops/movement.hpp"
 #include "typeflow/cuda/rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
