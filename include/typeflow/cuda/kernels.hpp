@@ -8,8 +8,10 @@
 #include "typeflow/cuda/contraction.hpp"
 #include "typeflow/cuda/custom.hpp"
 #include "typeflow/cuda/maps.hpp"
+#include "typeflow/cuda/ops/gather.hpp"
 #include "typeflow/cuda/ops/matmul.hpp"
 #include "typeflow/cuda/ops/movement.hpp"
+#include "typeflow/cuda/ops/scatter.hpp"
 #include "typeflow/cuda/rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
