@@ -8,10 +8,14 @@
 #include "typeflow/cuda/contraction.hpp"
 #include "typeflow/cuda/custom.hpp"
 #include "typeflow/cuda/maps.hpp"
+#include "typeflow/cuda/ops/cumulative.hpp"
 #include "typeflow/cuda/ops/gather.hpp"
 #include "typeflow/cuda/ops/matmul.hpp"
 #include "typeflow/cuda/ops/movement.hpp"
 #include "typeflow/cuda/ops/scatter.hpp"
+#include "typeflow/cuda/ops/selection.hpp"
+#include "typeflow/cuda/ops/sort.hpp"
+#include "typeflow/cuda/ops/unique.hpp"
 #include "typeflow/cuda/rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
