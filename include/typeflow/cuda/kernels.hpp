@@ -12,6 +12,7 @@
 #include "typeflow/cuda/ops/gather.hpp"
 #include "typeflow/cuda/ops/matmul.hpp"
 #include "typeflow/cuda/ops/movement.hpp"
+#include "typeflow/cuda/ops/numerics.hpp"
 #include "typeflow/cuda/ops/scatter.hpp"
 #include "typeflow/cuda/ops/selection.hpp"
 #include "typeflow/cuda/ops/sort.hpp"
