@@ -38,6 +38,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 /// Of a block: its threads are fibers of one thread.
 #define __shared__ static thread_local
 

@@ -29,12 +29,17 @@ struct Tensor {
 /// or with template <class T>, where T is the element type of the first input. It runs on the host
 /// and launches kernels (launch.hpp). If it needs KernelCall::workspace, it also has
 ///   static std::int64_t workspace(const std::int64_t* extents);
-/// which returns the bytes for these extents (of the inputs, then of the outputs). Operations
-/// without a specialisation run on the processor.
+/// which returns the bytes for these extents (of the inputs, then of the outputs), or
+///   static std::int64_t workspace(const Tensor* inputs, const Tensor* outputs);
+/// which gets them as tensors without data. Operations without a specialisation run on the
+/// processor.
 template <class O>
 struct kernel_of {
   static constexpr bool is_missing = true;
 };
+
+template <class K>
+concept has_tensor_workspace = requires(const Tensor* x) { K::workspace(x, x); };
 
 template <class O, class... In, class... Out>
 struct Code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> {
@@ -44,18 +49,18 @@ struct Code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> {
   static std::int64_t workspace(const std::int64_t* extents) {
     if constexpr (requires { K::workspace(extents); }) {
       return K::workspace(extents);
+    } else if constexpr (has_tensor_workspace<K>) {
+      Tensor tensors[inputs + outputs + 1];
+      set_tensors(tensors, nullptr, extents);
+      return K::workspace(tensors, tensors + inputs);
     } else {
       return 0;
     }
   }
   static void run(const KernelCall& call) {
     Tensor tensors[inputs + outputs + 1];
-    const std::int64_t* extents = call.extents;
-    for (int i = 0; i < inputs + outputs; ++i) {
-      tensors[i] = {call.operands[i], types[i], {extents, static_cast<std::size_t>(ranks[i])}};
-      extents += ranks[i];
-    }
-    using T = element_of<types[0]>;
+    set_tensors(tensors, call.operands, call.extents);
+    using T = element_of<ir::first_dtype<In..., Out...>>;
     const O op = decode<O>(call.words);
     if constexpr (requires { K::template run<T>(op, tensors, tensors, call); }) {
       K::template run<T>(op, tensors, tensors + inputs, call);
@@ -65,6 +70,14 @@ struct Code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> {
   }
 
  private:
+  static void set_tensors(Tensor* tensors, void* const* operands, const std::int64_t* extents) {
+    for (int i = 0; i < inputs + outputs; ++i) {
+      tensors[i] = {operands == nullptr ? nullptr : operands[i], types[i],
+                    {extents, static_cast<std::size_t>(ranks[i])}};
+      extents += ranks[i];
+    }
+  }
+
   static constexpr int inputs = sizeof...(In);
   static constexpr int outputs = sizeof...(Out);
   static constexpr DType types[] = {In::dtype..., Out::dtype..., DType::boolean};

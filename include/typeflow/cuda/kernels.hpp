@@ -9,7 +9,17 @@
 #include "typeflow/cuda/custom.hpp"
 #include "typeflow/cuda/maps.hpp"
 #include "typeflow/cuda/ops/conv.hpp"
+#include "typeflow/cuda/ops/cumulative.hpp"
+#include "typeflow/cuda/ops/depthwise.hpp"
+#include "typeflow/cuda/ops/gather.hpp"
 #include "typeflow/cuda/ops/matmul.hpp"
+#include "typeflow/cuda/ops/movement.hpp"
+#include "typeflow/cuda/ops/numerics.hpp"
+#include "typeflow/cuda/ops/pool.hpp"
+#include "typeflow/cuda/ops/scatter.hpp"
+#include "typeflow/cuda/ops/selection.hpp"
+#include "typeflow/cuda/ops/sort.hpp"
+#include "typeflow/cuda/ops/unique.hpp"
 #include "typeflow/cuda/rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
