@@ -814,7 +814,8 @@ std::array<Elements, max_queues> drained() {
     std::int64_t element = 0;
     tf::detail::ItemTarget targets[2] = {{&priority, nullptr}, {&element, nullptr}};
     const tf::detail::ItemTarget* const target = items == 2 ? targets : targets + 1;
-    while (core->try_dequeue(target, 1, 1) == 1) {
+    tf::Characters characters;
+    while (core->try_dequeue(target, 1, 1, characters) == 1) {
       all[static_cast<std::size_t>(element / queue_unit)].push_back(element);
     }
   }
