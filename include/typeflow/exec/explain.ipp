@@ -4,6 +4,7 @@
 #include <string>
 
 #include "typeflow/exec/explain.hpp"
+#include "typeflow/exec/opcode.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 

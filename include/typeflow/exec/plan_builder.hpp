@@ -24,6 +24,7 @@
 #include "typeflow/exec/demand.hpp"
 #include "typeflow/exec/late_copies.hpp"
 #include "typeflow/exec/machine.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/straight.hpp"
 

@@ -11,6 +11,7 @@
 
 #include "typeflow/exec/demand.hpp"
 #include "typeflow/exec/loop_planner.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/plan_builder.hpp"
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "typeflow/exec/demand.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/simulate.hpp"
+#include "typeflow/lower/cost.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 

@@ -18,6 +18,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/pool.hpp"
+#include "typeflow/exec/device_number.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/lower/dependencies.hpp"
 #include "typeflow/lower/program.hpp"
