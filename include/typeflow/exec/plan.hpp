@@ -23,8 +23,9 @@ inline constexpr int the_host = -1;
 
 enum class PlaceKind : std::uint8_t {
   temporary,  ///< memory of the device's arena
-  external,   ///< memory of a feed, a constant or a variable
-  bound       ///< the memory of another place; instructions say which
+  external,   ///< memory of the host: of a feed, a constant or a variable
+  bound,      ///< the memory of another place; instructions say which
+  resident    ///< a copy of a constant or variable that stays on the device between runs
 };
 
 /// A tensor in the memory of a device.
@@ -39,6 +40,7 @@ struct Place {
   /// Steps may leave some of it as it was: an arm of a branch that has no such result, or a loop
   /// that ends early. Nobody uses what they leave.
   bool partial;
+  bool written;  ///< by a step of the plan
 };
 
 /// A part of a plan with temporaries of its own: the plan itself on one device, or a loop or an arm
@@ -107,7 +109,8 @@ struct Plan {
   Pool<Event> events;
   Pool<int> targets;  ///< of `select`
   Pool<FramePlace> frame_places;
-  Pool<int> home;        ///< by slot: where a step leaves it; none if no step writes it
+  /// By slot: where a step leaves it, or the resident copy of a variable; none if it has neither.
+  Pool<int> home;
   Pool<int> external;    ///< by slot: the place of PlaceKind::external; none
   Pool<int> fed;         ///< places of placeholders
   int cells = 0;         ///< numbers that streams decide by

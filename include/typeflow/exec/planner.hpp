@@ -92,6 +92,7 @@ class Planner {
       const Id slot = demand_.operand(step, i);
       if (i >= step.inputs) check_home(step, slot, stream);
       places.push(i < step.inputs ? out_.operand(slot, stream) : out_.output(slot, stream));
+      out_.plan.places[places.back()].written |= i >= step.inputs;
     }
     for (const int place : places) out_.touch(place);
     const int first = out_.plan.operands.size();

@@ -25,6 +25,7 @@ namespace detail {
 /// open unused variables.
 struct OpenVariable {
   Variables::Entry* entry;
+  VariableTable* store;
 };
 
 // Feeds.
@@ -42,11 +43,15 @@ inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed)
   return program.types[program.names[fed.name].type];
 }
 
+TYPEFLOW_COLD inline std::string text_of(const ir::ProgramView& program, Id name) {
+  Message text{};
+  print_name(text, program, name);
+  return std::string(text.view());
+}
+
 [[noreturn]] TYPEFLOW_COLD inline void wrong_feed(const ir::ProgramView& program,
                                                   const FedTensor& fed,
                                                   const std::string& expected_more = {}) {
-  Message name{};
-  print_name(name, program, fed.name);
   const Type& type = type_of(program, fed);
   std::string given(name_of(fed.dtype));
   if (fed.rank < 0) {
@@ -54,7 +59,7 @@ inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed)
   } else {
     given += " " + text_of(fed.rank, fed.extents);
   }
-  throw Error("feed \"" + std::string(name.view()) + "\"",
+  throw Error("feed \"" + text_of(program, fed.name) + "\"",
               to_string(type.dtype, type.dims) + expected_more, given);
 }
 
@@ -106,10 +111,9 @@ class FedSymbols {
     const int powers = count_of(type_of(program_, fed).dims).powers;
     for (int i = 0; i < max_symbols; ++i) {
       if (power_of(i, powers) == 0 || from_[i] == nullptr || from_[i] == &fed) continue;
-      Message name{};
-      print_name(name, program_, from_[i]->name);
       others += std::string(others.empty() ? " with " : ", ") + symbol_names[i] + " = " +
-                std::to_string(known_[i]) + ", as feed \"" + std::string(name.view()) + "\" has";
+                std::to_string(known_[i]) + ", as feed \"" + text_of(program_, from_[i]->name) +
+                "\" has";
     }
     wrong_feed(program_, fed, others);
   }
@@ -143,12 +147,6 @@ TYPEFLOW_COLD inline std::string text_of(const SymbolSizes& sizes, int powers) {
 
 // Buffers of fetches.
 
-/// The bytes of a named tensor.
-inline std::int64_t bytes_of(const ir::ProgramView& program, Id name, const SymbolSizes& sizes) {
-  const Type& type = program.types[program.names[name].type];
-  return checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
-}
-
 /// A buffer's place in memory.
 struct BufferBytes {
   const void* data;
@@ -175,37 +173,33 @@ struct BufferBytes {
 
 [[noreturn]] TYPEFLOW_COLD inline void refuse_buffer(const ir::ProgramView& program, Id name,
                                                      const char* what, Id other) {
-  Message fetch{};
-  print_name(fetch, program, name);
-  Message sentence{};
-  sentence << "the buffer overlaps " << what << " \"";
-  print_name(sentence, program, other);
-  sentence << "\"";
-  throw Error("into \"" + std::string(fetch.view()) + "\"", std::string(sentence.view()));
+  throw Error("into \"" + text_of(program, name) + "\"",
+              std::string("the buffer overlaps ") + what + " \"" + text_of(program, other) + "\"");
 }
 
 /// Refuses buffers that overlap each other or a variable. Returns whether one overlaps a fed
-/// tensor: computing in it would change what is still to be read.
+/// tensor: computing in it would change what is still to be read. `bytes` are those of slots.
 inline bool check_buffers(const ir::ProgramView& program,
-                          const std::vector<OpenVariable>& variables, const SymbolSizes& sizes,
-                          std::span<const FedTensor> feeds, std::span<const FetchBuffer> fetches) {
+                          const std::vector<OpenVariable>& variables,
+                          const Pool<std::int64_t>& bytes, std::span<const FedTensor> feeds,
+                          std::span<const FetchBuffer> fetches) {
+  const auto bytes_of = [&](const FetchBuffer& fetch) -> BufferBytes {
+    return {fetch.data, bytes[program.names[fetch.name].slot]};
+  };
   bool aside = false;
   for (std::size_t i = 0; i < fetches.size(); ++i) {
-    const BufferBytes buffer{fetches[i].data, bytes_of(program, fetches[i].name, sizes)};
+    const BufferBytes buffer = bytes_of(fetches[i]);
     for (const FedTensor& fed : feeds) {
-      aside |= buffer.overlaps({fed.data, bytes_of(program, fed.name, sizes)});
+      aside |= buffer.overlaps({fed.data, fed.count * size_of(fed.dtype)});
     }
     for (std::size_t k = 0; k < i; ++k) {
-      if (!buffer.overlaps({fetches[k].data, bytes_of(program, fetches[k].name, sizes)})) continue;
+      if (!buffer.overlaps(bytes_of(fetches[k]))) continue;
       refuse_buffer(program, fetches[i].name, "that of", fetches[k].name);
     }
     for (int k = 0; k < program.variables.size; ++k) {
       const Variables::Entry* const entry = variables[static_cast<std::size_t>(k)].entry;
-      if (entry == nullptr) continue;
-      const std::span<std::byte> variable = entry->bytes;
-      if (!buffer.overlaps({variable.data(), static_cast<std::int64_t>(variable.size())})) {
+      if (entry == nullptr || !buffer.overlaps({entry->bytes.data(), std::ssize(entry->bytes)}))
         continue;
-      }
       refuse_buffer(program, fetches[i].name, "the memory of variable", program.variables[k].name);
     }
   }

@@ -49,7 +49,8 @@ class Engine::Parts {
                    options.seed,  options.check_finite, options.check_finite,
                    options_.print},
         launcher_(execution_),
-        binder_(program_, target_.kernels, target_.devices, variables_, options.keep_all) {
+        binder_(program_, target_.kernels, target_.devices, variables_, variables.table(),
+                options.keep_all) {
     if (options_.placer != nullptr) {
       placed_ =
           options_.placer->place({program_, target_.devices, target_.general,
@@ -68,21 +69,22 @@ class Engine::Parts {
     variables_.reserve(static_cast<std::size_t>(program_.variables.size));
     for (const ir::ProgramVariable& v : program_.variables) {
       if (v.slot == none && !options_.unused_variables) {
-        variables_.push_back({nullptr});
+        variables_.push_back({nullptr, nullptr});
         continue;
       }
-      Message name{};
-      print_name(name, program_, v.name);
+      const std::string name = detail::text_of(program_, v.name);
       const Type& type = program_.types[v.type];
       Variables* const store = v.state ? &states_ : writable;
       variables_.push_back({store == nullptr
-                                ? &variables.open(name.view(), type)
-                                : &store->open(name.view(), type, v.initializer, options_.seed,
-                                               options_.initialize || v.state)});
+                                ? &variables.open(name, type)
+                                : &store->open(name, type, v.initializer, options_.seed,
+                                               options_.initialize || v.state),
+                            &(v.state ? states_ : variables).table()});
     }
   }
   ~Parts() {
     if (workers_ != nullptr) target_.general->stop(workers_);
+    if (binder_.residents != nullptr) binder_.residents->destroy(binder_.residents);
   }
 
   const ir::ProgramView& program() const { return program_; }
@@ -92,6 +94,7 @@ class Engine::Parts {
       const ir::ProgramVariable& v = program_.variables[i];
       Variables::Entry* const entry = variables_[static_cast<std::size_t>(i)].entry;
       if (!v.state || entry == nullptr) continue;
+      states_.table().use(*entry, VariableUse::replace);
       Variables::reset(*entry, program_.names[v.name].name.hash, v.initializer, options_.seed);
     }
   }
@@ -190,15 +193,16 @@ class Engine::Parts {
     arenas_.release(arena);
   }
 
-  void execute(Arena& arena, const SymbolSizes& sizes, std::span<const FedTensor> feeds,
-               std::span<const Id> steps, std::span<FetchBuffer> fetches, bool draws) {
+  void execute(Arena& arena, std::span<const FedTensor> feeds, std::span<const Id> steps,
+               std::span<FetchBuffer> fetches, bool draws) {
     Binding& binding = binder_.prepare(arena, plan_of(steps));
     arena.last = &binding;
     for (std::size_t d = 0; d < target_.devices.size(); ++d) {
       arena.figures[d].begin(binding.layout.bytes[d], binding.layout.at_once[d]);
     }
     binder_.place_feeds(binding, feeds);
-    const bool aside = detail::check_buffers(program_, variables_, sizes, feeds, fetches);
+    const bool aside =
+        detail::check_buffers(program_, variables_, arena.slot_bytes, feeds, fetches);
     const std::uint64_t draw = draws ? draws_.next_draw() : std::uint64_t{0};
     if (aside) {
       execute_aside(arena, binding, feeds, fetches, draw);
@@ -233,6 +237,9 @@ class Engine::Parts {
     exec::Plan plan = placer != nullptr
                           ? placer->make_plan(*placer, program_, target_.devices, steps)
                           : target_.general->plan(program_, target_.devices, steps);
+    if (binder_.residents == nullptr) {
+      binder_.residents = target_.general->residents(execution_, binder_);
+    }
     if (plan.used_devices > 1 && workers_ == nullptr) {
       workers_ = target_.general->start(static_cast<int>(target_.devices.size()));
     }
@@ -269,38 +276,49 @@ class Engine::Parts {
     return none;
   }
 
+  std::int64_t bytes_of(const Arena& arena, const FetchBuffer& fetch) const {
+    return arena.slot_bytes[program_.names[fetch.name].slot];
+  }
+
   /// A run with temporary buffers, because a caller's buffer overlaps a feed.
   TYPEFLOW_COLD void execute_aside(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
                                    std::span<FetchBuffer> fetches, std::uint64_t draw) {
     std::vector<FetchBuffer> buffers(fetches.begin(), fetches.end());
     std::vector<AlignedBytes> results;
     for (FetchBuffer& buffer : buffers) {
-      const std::int64_t bytes = detail::bytes_of(program_, buffer.name, arena.sizes);
+      const std::int64_t bytes = bytes_of(arena, buffer);
       try {
         buffer.data = results.emplace_back(bytes).data();
       } catch (const std::bad_alloc&) {
-        Message name{};
-        print_name(name, program_, buffer.name);
-        throw Error("into \"" + std::string(name.view()) + "\"",
+        throw Error("into \"" + detail::text_of(program_, buffer.name) + "\"",
                     detail::no_memory(program_.types[program_.names[buffer.name].type], bytes));
       }
     }
     execute(arena, binding, feeds, buffers, draw);
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      copy_out(exec::the_host, fetches[i].data, buffers[i].data,
-               detail::bytes_of(program_, fetches[i].name, arena.sizes));
+      copy_out(exec::the_host, fetches[i].data, buffers[i].data, bytes_of(arena, fetches[i]));
     }
   }
 
-  /// Where a fetched tensor is that no step computes.
-  const void* given(const Arena& arena, std::span<const FedTensor> feeds, Id slot) const {
+  /// Copies a fetched tensor that no step computes: fed, a constant or a variable.
+  TYPEFLOW_COLD void copy_given(const Arena& arena, const Binding& binding,
+                                std::span<const FedTensor> feeds, const FetchBuffer& fetch) const {
+    const exec::Plan& plan = *binding.plan;
+    const Id slot = program_.names[fetch.name].slot;
     const void* found = binder_.outside(arena, slot);
+    int device = exec::the_host;
+    if (const int home = plan.home[slot]; home != none) {  // a variable's copy on a device
+      found = binding.own[home];
+      device = plan.places[home].device;
+    } else if (program_.slots[slot].kind == ir::SlotKind::variable) {
+      binder_.use(slot, VariableUse::read, nullptr);
+    }
     for (const FedTensor& fed : feeds) {  // the last one counts, as for steps
       if (fed.placeholder != none && program_.placeholders[fed.placeholder].slot == slot) {
         found = fed.data;
       }
     }
-    return found;
+    copy_out(device, fetch.data, found, bytes_of(arena, fetch));
   }
 
   void execute(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
@@ -323,9 +341,8 @@ class Engine::Parts {
     for (FetchBuffer& f : fetches) {
       const Id slot = program_.names[f.name].slot;
       if (program_.slots[slot].kind == ir::SlotKind::temporary) f.place = plan.home[slot];
-      if (f.place == none) {  // fed, a constant or a variable
-        copy_out(exec::the_host, f.data, given(arena, feeds, slot),
-                 detail::bytes_of(program_, f.name, arena.sizes));
+      if (f.place == none) {
+        copy_given(arena, binding, feeds, f);
         continue;
       }
       if (address(f.place) == binding.own[f.place] && !options_.keep_all &&
@@ -341,8 +358,7 @@ class Engine::Parts {
     }
     for (const FetchBuffer& f : fetches) {  // on other devices, or fetched again
       if (f.place == none || f.is_direct) continue;
-      copy_out(plan.places[f.place].device, f.data, address(f.place),
-               detail::bytes_of(program_, f.name, arena.sizes));
+      copy_out(plan.places[f.place].device, f.data, address(f.place), bytes_of(arena, f));
     }
   }
   void run_straight(Arena& arena, Binding& binding, std::uint64_t draw) {
@@ -422,18 +438,16 @@ TYPEFLOW_DEFINITION void Engine::Run::check_buffer(std::string_view name, const 
 
 TYPEFLOW_DEFINITION void Engine::Run::execute(std::span<const Id> steps,
                                               std::span<FetchBuffer> fetches, bool draws) {
-  engine_.parts_->execute(*arena_, sizes_, feeds_, steps, fetches, draws);
+  engine_.parts_->execute(*arena_, feeds_, steps, fetches, draws);
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION RunStop& Engine::Run::stop() const { return arena_->run.stop; }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void Engine::Run::no_memory_for(Id name) const {
   const ir::ProgramView& program = engine_.program();
-  Message text{};
-  print_name(text, program, name);
-  throw Error("fetch \"" + std::string(text.view()) + "\"",
+  throw Error("fetch \"" + detail::text_of(program, name) + "\"",
               detail::no_memory(program.types[program.names[name].type],
-                                detail::bytes_of(program, name, sizes_)));
+                                arena_->slot_bytes[program.names[name].slot]));
 }
 
 namespace detail {

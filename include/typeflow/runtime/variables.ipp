@@ -74,6 +74,7 @@ class LocalVariables final : public VariableTable {
                         std::string(request.name) + "'",
                     request.overwrite ? stored : requested, request.overwrite ? requested : stored);
       }
+      use(entry, request.overwrite ? VariableUse::replace : VariableUse::none);
       if (request.overwrite) request.fill(entry, request.context);
       return entry;
     }
@@ -94,7 +95,10 @@ class LocalVariables final : public VariableTable {
         .try_emplace(std::string(request.name), std::move(memory), entry, request.destroy)
         .first->second.entry;
   }
-  void destroy() override { delete this; }
+  void destroy() override {
+    if (VariableCopies* const known = copies.load()) known->destroy();
+    delete this;
+  }
 
  private:
   /// "float [3]", or the name of a resource's type.
@@ -159,9 +163,11 @@ TYPEFLOW_DEFINITION VariableTable* make_variable_table() { return new LocalVaria
   throw Error("variable '" + std::string(name) + "'", what);
 }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION VariableEntry& variable_at(VariableTable& table,
-                                                             std::string_view name) {
+                                                             std::string_view name,
+                                                             VariableUse use) {
   const VariableEntry* const entry = table.find(name);
   if (entry == nullptr || !entry->resource.empty()) no_variable(table, name);
+  table.use(*entry, use);
   return const_cast<VariableEntry&>(*entry);
 }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void* resource_at(const VariableTable& table,
