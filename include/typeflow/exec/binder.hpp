@@ -217,7 +217,8 @@ class Binder {
     }
     const int streams = std::max(plan.streams.size(), 1);
     if (binding->at == nullptr) binding->at = new Pool<void*>[static_cast<std::size_t>(streams)];
-    if (residents != nullptr) residents->bind(*residents, arena, *binding);
+    // (A plan of one list has none; another thread may be making those of its first other plan.)
+    if (!plan.streams.empty() && residents != nullptr) residents->bind(*residents, arena, *binding);
     for (int s = 0; s < streams; ++s) binding->at[s] = binding->own;
     binding->memory = arena.memory_number;
   }

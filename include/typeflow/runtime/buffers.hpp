@@ -179,10 +179,11 @@ struct BufferBytes {
 
 /// Refuses buffers that overlap each other or a variable. Returns whether one overlaps a fed
 /// tensor: computing in it would change what is still to be read. `bytes` are those of slots.
-inline bool check_buffers(const ir::ProgramView& program,
-                          const std::vector<OpenVariable>& variables,
-                          const Pool<std::int64_t>& bytes, std::span<const FedTensor> feeds,
-                          std::span<const FetchBuffer> fetches) {
+[[gnu::noinline]] inline bool check_buffers(const ir::ProgramView& program,
+                                            const std::vector<OpenVariable>& variables,
+                                            const Pool<std::int64_t>& bytes,
+                                            std::span<const FedTensor> feeds,
+                                            std::span<const FetchBuffer> fetches) {
   const auto bytes_of = [&](const FetchBuffer& fetch) -> BufferBytes {
     return {fetch.data, bytes[program.names[fetch.name].slot]};
   };
