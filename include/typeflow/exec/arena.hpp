@@ -31,6 +31,15 @@ inline constexpr SymbolSizes no_sizes = [] {
   return sizes;
 }();
 
+/// A launch of a plan with all that stays the same in an arena's runs.
+struct BoundLaunch {
+  void (*run)(const KernelCall&);
+  const int* places;  ///< of the operands
+  int count;          ///< of the operands
+  void** operands;    ///< their addresses; a run writes them before it calls the kernel
+  KernelCall call;    ///< but for the number of the random draw and the failure
+};
+
 /// A plan's addresses in an arena.
 struct Binding {
   explicit Binding(const Plan& of) : plan(&of) {}
@@ -38,6 +47,7 @@ struct Binding {
   Binding& operator=(const Binding&) = delete;
   TYPEFLOW_COLD ~Binding() {
     delete[] at;
+    delete[] launches;
     if (state != nullptr) release(state);
   }
 
@@ -45,8 +55,10 @@ struct Binding {
   std::int64_t memory = -1;   ///< Arena::memory_number when it was made
   std::int64_t version = -1;  ///< of the store when all copies of variables were valid
   Layout layout;
-  Pool<void*> own;            ///< by place: its address, as the layout has it
-  Pool<void*>* at = nullptr;  ///< by stream and place: the address in the run; owned
+  Pool<void*> own;                  ///< by place: its address, as the layout has it
+  Pool<void*>* at = nullptr;        ///< by stream and place: the address in the run; owned
+  Pool<void*> operands;             ///< of all launches
+  BoundLaunch* launches = nullptr;  ///< by launch; owned
   RunState* state = nullptr;
   void (*release)(RunState*) = nullptr;
   Binding* next = nullptr;  ///< in the arena's list
@@ -103,14 +115,6 @@ class CountedBytes {
 struct ArenaFigures {
   std::atomic<std::int64_t> planned{0};  ///< bytes of tensors in the last run
   std::atomic<std::int64_t> at_once{0};  ///< Layout::at_once of the last run
-  std::atomic<bool> runs{false};         ///< a run is in progress
-
-  void begin(std::int64_t bytes, std::int64_t most) {
-    planned.store(bytes, std::memory_order_relaxed);
-    at_once.store(most, std::memory_order_relaxed);
-    runs.store(true, std::memory_order_relaxed);
-  }
-  void end() { runs.store(false, std::memory_order_relaxed); }
 };
 
 struct Arena {
@@ -125,7 +129,8 @@ struct Arena {
   std::array<Characters, max_devices> characters;
   RunScope run;                                   ///< what the run holds until it ends
   Binding* bindings = nullptr;                    ///< a list, owned
-  Binding* last = nullptr;                        ///< of the last run
+  Binding* last = nullptr;                        ///< of the last run; null if it is bound anew
+  std::atomic<bool> runs{false};                  ///< a run is in progress
   std::array<ArenaFigures, max_devices> figures;  ///< by device
   Arena* next = nullptr;                          ///< in the list of all arenas of an engine
   void* resident = nullptr;                       ///< copies of `scalars` on devices; owned

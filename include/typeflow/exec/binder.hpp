@@ -70,12 +70,13 @@ class Binder {
   Binder(const ir::ProgramView& program, const KernelEntry* kernels,
          std::span<const MachineDevice> devices,
          const std::vector<typeflow::detail::OpenVariable>& opened, VariableTable& main,
-         bool keep_all)
+         std::uint64_t seed, bool keep_all)
       : variables(opened),
         store(main),
         program_(program),
         kernels_(kernels),
         devices_(devices),
+        seed_(seed),
         keep_all_(keep_all) {
     load_constant_arrays();
   }
@@ -101,7 +102,7 @@ class Binder {
   /// Puts fed tensors in the place of their placeholders, and defaults for the others.
   void place_feeds(Binding& binding, std::span<const FedTensor> feeds) const {
     const Plan& plan = *binding.plan;
-    for (const int p : plan.fed) each_stream(binding, p, binding.own[p]);
+    for (const int p : plan.defaults) each_stream(binding, p, binding.own[p]);
     for (const FedTensor& fed : feeds) {
       if (fed.placeholder == none) continue;
       const int place = plan.external[program_.placeholders[fed.placeholder].slot];
@@ -198,6 +199,7 @@ class Binder {
   /// Finds addresses for a plan's places.
   TYPEFLOW_COLD void bind(Arena& arena, const Plan& plan, Binding* binding) const {
     binding->memory = -1;  // until all is done
+    arena.last = nullptr;
     binding->layout = LayoutPlanner(program_, plan, arena.planned_for, keep_all_).run();
     try {
       allocate(arena, plan, binding->layout);
@@ -220,7 +222,37 @@ class Binder {
     // (A plan of one list has none; another thread may be making those of its first other plan.)
     if (!plan.streams.empty() && residents != nullptr) residents->bind(*residents, arena, *binding);
     for (int s = 0; s < streams; ++s) binding->at[s] = binding->own;
+    bind_launches(arena, *binding);
     binding->memory = arena.memory_number;
+  }
+
+  TYPEFLOW_COLD void bind_launches(Arena& arena, Binding& binding) const {
+    const Plan& plan = *binding.plan;
+    binding.operands = Pool<void*>(plan.operands.size(), nullptr);
+    if (binding.launches == nullptr) {
+      binding.launches = new BoundLaunch[static_cast<std::size_t>(plan.launches.size())];
+    }
+    for (int l = 0; l < plan.launches.size(); ++l) {
+      const Launch& launch = plan.launches[l];
+      const ir::Step& step = program_.steps[launch.step];
+      const KernelEntry& kernel = kernels_[step.kernel];
+      void** const operands = binding.operands.data() + launch.places.first;
+      binding.launches[l] = {kernel.run,
+                             plan.operands.data() + launch.places.first,
+                             launch.places.count,
+                             operands,
+                             {operands,
+                              arena.extents.data() + step.extents.first,
+                              program_.words.data + step.words.first,
+                              at(arena.workspace, launch.device).data(),
+                              at(devices_, launch.device).stream,
+                              {seed_, 0},
+                              kernel.description,
+                              nullptr,
+                              launch.step,
+                              &at(arena.characters, launch.device),
+                              &arena.run}};
+    }
   }
 
   /// Memory for a layout, if the arena's is too small. It then moves, so that other plans are bound
@@ -285,6 +317,7 @@ class Binder {
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       if (most <= arena.workspace[d].size()) continue;
+      ++arena.memory_number;
       try {
         arena.workspace[d].allocate(most, *devices_[d].memory, counters_[d]);
       } catch (const std::bad_alloc&) {
@@ -297,6 +330,7 @@ class Binder {
   const ir::ProgramView& program_;
   const KernelEntry* kernels_;
   std::span<const MachineDevice> devices_;
+  std::uint64_t seed_;
   bool keep_all_;
   AlignedBytes constant_arrays_;
   std::vector<std::byte*> array_of_;  // by constant

@@ -64,6 +64,7 @@ class Demand {
     }
     return home[slot] == the_host ? stream_of(step) : home[slot];
   }
+  bool is_flag(Id slot) const { return program_.type_of(slot).dtype == DType::boolean; }
   Id operand(const ir::Step& step, int i) const {
     return program_.operands[step.operands.first + i];
   }

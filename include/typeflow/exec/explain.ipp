@@ -106,6 +106,7 @@ class Explainer {
                     event(i.a, plan_.events[i.a].from) + ", at most " +
                         std::to_string(plan_.loops[i.b].frames) + " behind");
       case Opcode::read:
+      case Opcode::read_flag:
         return line(number, "read", place(i.a) + " -> " + cell(i.b));
       case Opcode::jump:
         return line(number, "jump", to(i.b));

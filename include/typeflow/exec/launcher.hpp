@@ -50,52 +50,44 @@ class Launcher {
  public:
   explicit Launcher(const Execution& execution) : execution_(execution) {}
 
-  /// Calls a kernel. Throws if it finds its data wrong, or if the run's limit is reached. If it has
-  /// to wait, failure.what says so.
-  void run(const Plan& plan, const Launch& launch, Arena& arena, void* const* at,
-           std::uint64_t draw, Failure& failure) const {
-    arena.run.stop.before_step(launch.step);
-    const ir::ProgramView& program = execution_.program;
-    const ir::Step& step = program.steps[launch.step];
-    const MachineDevice& device = execution_.device(launch.device);
-    void* operands[max_operands];
-    const int* const places = plan.operands.data() + launch.places.first;
-    for (int i = 0; i < launch.places.count; ++i) {
+  /// Whether a run looks at each step before or after its kernel.
+  bool is_watched(const Arena& arena) const {
+    return execution_.trace != nullptr || execution_.looks || arena.run.stop.has_limit();
+  }
+
+  /// Calls a kernel, in runs that are not watched. If it finds its data wrong or has to wait,
+  /// failure.what says so.
+  TYPEFLOW_INLINE void call(BoundLaunch& launch, void* const* at, std::uint64_t draw,
+                            Failure& failure) const {
+    for (int i = 0; i < launch.count; ++i) {
       TYPEFLOW_FEW_TURNS;
-      operands[i] = at[places[i]];
+      launch.operands[i] = at[launch.places[i]];
     }
-    if (execution_.trace != nullptr) execution_.trace(execution_.trace_context, launch.device, -1);
+    launch.call.random.draw = draw;
+    launch.call.failure = &failure;
     try {
-      const KernelEntry& kernel = execution_.kernels[step.kernel];
-      kernel.run({operands,
-                  arena.extents.data() + step.extents.first,
-                  program.words.data + step.words.first,
-                  arena.workspace[static_cast<std::size_t>(launch.device)].data(),
-                  device.stream,
-                  {execution_.seed, draw},
-                  kernel.description,
-                  &failure,
-                  launch.step,
-                  &arena.characters[static_cast<std::size_t>(launch.device)],
-                  &arena.run});
-    } catch (const Error& error) {
-      typeflow::detail::fail_step(program, step, error.what(), error.rethrow());
-    } catch (const std::bad_alloc&) {
-      typeflow::detail::fail_step(program, step,
-                                  "no memory for what its kernel needs besides its operands");
+      launch.run(launch.call);
+    } catch (...) {
+      rethrow(launch.call.step);
     }
+  }
+  /// The same in runs that are watched. Throws also if the run's limit is reached.
+  [[gnu::noinline]] void call_watched(const Launch& of, BoundLaunch& launch, const Arena& arena,
+                                      void* const* at, std::uint64_t draw, Failure& failure) const {
+    arena.run.stop.before_step(of.step);
+    const MachineDevice& device = execution_.device(of.device);
+    if (execution_.trace != nullptr) execution_.trace(execution_.trace_context, of.device, -1);
+    call(launch, at, draw, failure);
     if (execution_.trace != nullptr) {
       finish(device.stream);
-      execution_.trace(execution_.trace_context, launch.device, launch.step);
+      execution_.trace(execution_.trace_context, of.device, of.step);
     }
-    if (execution_.looks) {
-      const bool prints = program.kernels[step.kernel].prints;
-      if (execution_.check_finite || prints) {
-        finish(device.stream);
-        if (failure.what == 0) look(step, *device.memory, operands, arena, prints);
-      }
+    const ir::Step& step = execution_.program.steps[of.step];
+    const bool prints = execution_.program.kernels[step.kernel].prints;
+    if (execution_.check_finite || prints) {
+      finish(device.stream);
+      if (failure.what == 0) look(step, *device.memory, launch.operands, arena, prints);
     }
-    if (failure.what > 0) fail(arena, failure);
   }
 
   /// Throws the error that a kernel has reported.
@@ -117,7 +109,19 @@ class Launcher {
   }
 
  private:
-  static constexpr int max_operands = 96;
+  /// Throws the exception of a kernel, with the step's name.
+  [[noreturn]] TYPEFLOW_COLD void rethrow(Id id) const {
+    const ir::ProgramView& program = execution_.program;
+    const ir::Step& step = program.steps[id];
+    try {
+      throw;
+    } catch (const Error& error) {
+      typeflow::detail::fail_step(program, step, error.what(), error.rethrow());
+    } catch (const std::bad_alloc&) {
+      typeflow::detail::fail_step(program, step,
+                                  "no memory for what its kernel needs besides its operands");
+    }
+  }
 
   /// Checks or prints the results of a step.
   TYPEFLOW_COLD void look(const ir::Step& step, Memory& memory, void** operands, const Arena& arena,

@@ -30,7 +30,8 @@ class StreamGroup {
     const int place = out_.operand(slot, from);
     out_.touch(place);
     const int cell = out_.plan.cells++;
-    out_.emit(from, Opcode::read, place, cell, most, loop);
+    out_.emit(from, demand_.is_flag(slot) ? Opcode::read_flag : Opcode::read, place, cell, most,
+              loop);
     members_of(id, [&](int e) {
       if (e != from) out_.order(from, e);
     });

@@ -17,6 +17,7 @@ enum class Opcode : std::uint8_t {
   wait,             ///< a: event
   wait_iterations,  ///< a: event, b: loop: until the other stream lags by fewer than its frames
   read,             ///< a: place of a number, b: cell, c: last arm, or below 0 and d: loop
+  read_flag,        ///< the same for a bool
   jump,             ///< b: target
   jump_unless,      ///< a: cell, b: target
   select,           ///< a: cell, b: first of the targets in Plan::targets, c: their count

@@ -112,7 +112,7 @@ struct Plan {
   /// By slot: where a step leaves it, or the resident copy of a variable; none if it has neither.
   Pool<int> home;
   Pool<int> external;    ///< by slot: the place of PlaceKind::external; none
-  Pool<int> fed;         ///< places of placeholders
+  Pool<int> defaults;    ///< places of placeholders that need not be fed
   int cells = 0;         ///< numbers that streams decide by
   int frames = 1;        ///< the most of a loop
   int used_devices = 0;  ///< devices whose streams have instructions

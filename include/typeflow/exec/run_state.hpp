@@ -18,11 +18,20 @@ namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// Where a stream is in a loop.
 struct LoopState {
-  std::int64_t done;    ///< iterations
-  std::int64_t count;   ///< trip count; negative if none is known
-  std::int64_t index;   ///< of the iteration
-  std::uint64_t draw;   ///< of random numbers, outside of the loop
+  std::int64_t done;   ///< iterations
+  std::int64_t count;  ///< trip count; negative if none is known
+  std::int64_t index;  ///< of the iteration
+  std::int64_t limit;  ///< no iteration begins after so many; the most if a condition ends the loop
+  std::int64_t first;  ///< index of the first iteration
+  std::int64_t step;   ///< from an iteration's index to the next one's
+  std::int64_t turn;   ///< iterations whose number is as even or odd write states to the results
+  bool draws;          ///< Loop::draws
+  std::uint64_t draw;  ///< of random numbers, outside of the loop
   std::uint64_t begun;  ///< iterations in this run, over all times that the loop was entered
+
+  /// Whether the iteration writes its states to the results: with a known trip count, the last
+  /// does.
+  bool writes_result() const { return ((done ^ turn) & 1) == 0; }
 };
 
 /// A count that one stream raises and others wait for.

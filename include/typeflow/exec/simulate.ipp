@@ -247,6 +247,7 @@ class Simulator {
         return;
       }
       case Opcode::read:
+      case Opcode::read_flag:
         read(s, stream, i.a);
         return decide(stream, i);
       case Opcode::jump:

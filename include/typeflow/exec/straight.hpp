@@ -15,7 +15,11 @@ TYPEFLOW_COLD inline int add_external(Plan& plan, const ir::ProgramView& program
   if (plan.external[slot] == none) {
     plan.external[slot] = plan.places.push({PlaceKind::external, slot, the_host, the_host, none, 0,
                                             std::numeric_limits<int>::max(), false, false});
-    if (program.slots[slot].kind == ir::SlotKind::placeholder) plan.fed.push(plan.external[slot]);
+    const ir::Slot& s = program.slots[slot];
+    if (s.kind == ir::SlotKind::placeholder && s.index != none &&
+        program.placeholders[s.index].has_default) {
+      plan.defaults.push(plan.external[slot]);
+    }
   }
   return plan.external[slot];
 }
@@ -56,7 +60,16 @@ inline void run_straight(const Launcher& launcher, Arena& arena, Binding& bindin
                          std::uint64_t draw, Failure& failure) {
   const Plan& plan = *binding.plan;
   void* const* const at = binding.at[0].data();
-  for (const Launch& launch : plan.launches) launcher.run(plan, launch, arena, at, draw, failure);
+  const bool watched = launcher.is_watched(arena);
+  for (int l = 0; l < plan.launches.size(); ++l) {
+    BoundLaunch& launch = binding.launches[l];
+    if (watched) {
+      launcher.call_watched(plan.launches.items[l], launch, arena, at, draw, failure);
+    } else {
+      launcher.call(launch, at, draw, failure);
+    }
+    if (failure.what > 0) launcher.fail(arena, failure);
+  }
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,11 @@ class StreamRunner {
         stream_(stream),
         is_host_(device_.memory->is_host()),
         is_mixed_(stream < plan_.first_transfer && plan_.first_transfer < plan_.streams.size()),
-        draw_(state_.draw) {}
+        is_watched_(launcher_.is_watched(run.arena)),
+        places_(plan_.places.data()),
+        draw_(state_.draw) {
+    set_frame(state_.frame);
+  }
 
   /// Comes to the end, or to where the stream has to wait.
   void run() {
@@ -74,19 +79,21 @@ class StreamRunner {
   }
 
   /// Returns false if the stream has to wait before the instruction state_.next.
+  //
+  // Most instructions of a loop are carried out here, the others by a call: with fewer, the
+  // compiler keeps `i` and the tables in registers.
   bool carry_out() {
     const ir::Range range = plan_.streams[stream_];
-    const Instruction* const end = plan_.instructions.data() + range.first + range.count;
     const Instruction* const base = plan_.instructions.data();
-    const auto leave = [&](const Instruction& at) {
-      state_.next = static_cast<int>(&at - base);
-      return false;
-    };
+    const Instruction* const end = base + range.first + range.count;
+    const Instruction* i = base + state_.next;
     if (run_.is_stopped()) {
       if (state_.event == carries) end_transfer();
-      return end_before(base + state_.next);
+      return end_before(i);
     }
-    for (const Instruction* i = base + state_.next; i != end;) {
+    void** const at = at_;
+    LoopState* const loops = state_.loops.items;
+    while (i != end) {
       const Instruction& now = *i++;
       switch (now.opcode) {
         case Opcode::launch: {
@@ -96,103 +103,148 @@ class StreamRunner {
             return leave(now);
           }
           launch_ = now.a;
-          launcher_.run(plan_, plan_.launches.items[now.a], run_.arena, at_, draw_, failure_);
-          if (failure_.what == Failure::must_wait) {
-            failure_.what = 0;
-            state_.event = none;
-            return leave(now);
+          BoundLaunch& launch = run_.binding.launches[now.a];
+          if (is_watched_) {
+            launcher_.call_watched(plan_.launches.items[now.a], launch, run_.arena, at, draw_,
+                                   failure_);
+          } else {
+            launcher_.call(launch, at, draw_, failure_);
           }
-          break;
+          if (failure_.what == 0) break;
+          if (failure_.what > 0) launcher_.fail(run_.arena, failure_);
+          failure_.what = 0;
+          state_.event = none;
+          return leave(now);
         }
-        case Opcode::copy:
-          if (!send(now.a, now.b)) return leave(now);
-          break;
-        case Opcode::signal:
-          finish(device_.stream);
-          signals_of(now.a).fetch_add(1);
-          run_.ring();
-          break;
-        case Opcode::wait:
-          if (!wait(now.a, state_.waited.items[now.a] + 1)) return leave(now);
-          ++state_.waited.items[now.a];
-          if (run_.is_stopped()) return end_before(&now);
-          break;
-        case Opcode::wait_iterations: {
-          const std::uint64_t begun = state_.loops.items[now.b].begun;
-          const auto frames = static_cast<std::uint64_t>(plan_.loops.items[now.b].frames);
-          if (begun <= frames) break;
-          if (!wait(now.a, begun - frames)) return leave(now);
-          if (run_.is_stopped()) return end_before(&now);
-          break;
-        }
-        case Opcode::read:
-          read(now);
+        case Opcode::read_flag:
+          if (!is_host_) {
+            read(now);
+          } else {
+            finish(device_.stream);
+            const bool yes = *static_cast<const bool*>(at[now.a]);
+            cells_[now.b] = now.c < 0 ? yes : !yes;
+          }
           break;
         case Opcode::jump:
           i = base + now.b;
           break;
         case Opcode::jump_unless:
-          if (cell(now.a) == 0) i = base + now.b;
+          if (cells_[now.a] == 0) i = base + now.b;
           break;
         case Opcode::select:
-          i = base + plan_.targets.items[now.b + static_cast<int>(cell(now.a))];
-          break;
-        case Opcode::enter:
-          enter(now);
-          break;
-        case Opcode::iterate:
-          if (!iterate(now.a)) i = base + now.b;
-          break;
-        case Opcode::check:
-          check(now.a);
+          i = base + plan_.targets.items[now.b + static_cast<int>(cells_[now.a])];
           break;
         case Opcode::proceed:
           if (run_.is_stopped()) return end_before(base + now.b);
-          ++state_.loops.items[now.a].done;
+          ++loops[now.a].done;
           i = base + now.b;
           break;
-        case Opcode::exit:
-          draw_ = state_.loops.items[now.a].draw;
-          if (plan_.loops.items[now.a].frames > 1) state_.frame = 0;
-          break;
-        case Opcode::frame:
-          next_frame(now.a);
-          break;
-        case Opcode::bind:
-          at_[now.a] = at_[now.b];
-          break;
-        case Opcode::slice:
-          at_[now.a] = static_cast<std::byte*>(at_[now.b]) +
-                       state_.loops.items[now.c].index * bytes(plan_.places.items[now.a].slot);
-          break;
-        case Opcode::alternate:
-          at_[now.a] = at_[writes_result(now.d) ? now.b : now.c];
-          break;
-        case Opcode::finish_state:
-          finish_state(now);
-          break;
-        case Opcode::set_index: {
-          const LoopState& loop = state_.loops.items[now.c];
-          finish(device_.stream);  // the number of the iteration before may still be read
-          store(now.a, static_cast<std::int32_t>(loop.index));
+        case Opcode::iterate: {
+          LoopState& loop = loops[now.a];
+          if (loop.done >= loop.limit) {
+            i = base + now.b;
+            break;
+          }
+          ++loop.begun;
+          loop.index = loop.first + loop.step * loop.done;
+          if (loop.draws) draw_ = draw_of_iteration(loop.draw, loop.index);
           break;
         }
-        case Opcode::set_count:
-          store(now.a, static_cast<std::int32_t>(state_.loops.items[now.c].done));
+        case Opcode::bind:
+          at[now.a] = at[now.b];
           break;
-        case Opcode::clear_rows:
-          clear_rows(now);
+        case Opcode::slice:
+          at[now.a] =
+              static_cast<std::byte*>(at[now.b]) + loops[now.c].index * bytes(places_[now.a].slot);
           break;
+        case Opcode::alternate:
+          at[now.a] = at[loops[now.d].writes_result() ? now.b : now.c];
+          break;
+        case Opcode::set_index:
+          finish(device_.stream);  // the number of the iteration before may still be read
+          store(now.a, static_cast<std::int32_t>(loops[now.c].index));
+          break;
+        default:
+          switch (carry_out(now)) {
+            case Then::go_on:
+              break;
+            case Then::wait:
+              return leave(now);
+            case Then::end:
+              return end_before(&now);
+          }
       }
     }
     return true;
+  }
+  TYPEFLOW_COLD bool leave(const Instruction& at) {
+    state_.next = static_cast<int>(&at - plan_.instructions.data());
+    return false;
+  }
+
+  /// What the stream does after an instruction.
+  enum class Then : std::uint8_t { go_on, wait, end };
+
+  /// The instructions that are not part of most iterations.
+  [[gnu::noinline]] Then carry_out(const Instruction& now) {
+    switch (now.opcode) {
+      case Opcode::copy:
+        return send(now.a, now.b) ? Then::go_on : Then::wait;
+      case Opcode::signal:
+        finish(device_.stream);
+        signals_of(now.a).fetch_add(1);
+        run_.ring();
+        break;
+      case Opcode::wait:
+        if (!wait(now.a, state_.waited.items[now.a] + 1)) return Then::wait;
+        ++state_.waited.items[now.a];
+        return run_.is_stopped() ? Then::end : Then::go_on;
+      case Opcode::wait_iterations: {
+        const std::uint64_t begun = state_.loops.items[now.b].begun;
+        const auto frames = static_cast<std::uint64_t>(plan_.loops.items[now.b].frames);
+        if (begun <= frames) break;
+        if (!wait(now.a, begun - frames)) return Then::wait;
+        return run_.is_stopped() ? Then::end : Then::go_on;
+      }
+      case Opcode::read:
+        read(now);
+        break;
+      case Opcode::enter:
+        enter(now);
+        break;
+      case Opcode::check:
+        check(now.a);
+        break;
+      case Opcode::exit:
+        draw_ = state_.loops.items[now.a].draw;
+        if (plan_.loops.items[now.a].frames > 1) set_frame(0);
+        break;
+      case Opcode::frame:
+        next_frame(now.a);
+        break;
+      case Opcode::finish_state:
+        finish_state(now);
+        break;
+      case Opcode::set_count:
+        store(now.a, static_cast<std::int32_t>(state_.loops.items[now.c].done));
+        break;
+      case Opcode::clear_rows:
+        clear_rows(now);
+        break;
+      default:  // in carry_out()
+        break;
+    }
+    return Then::go_on;
   }
 
   std::atomic<std::uint64_t>& signals_of(int event) const {
     return run_.state.events[static_cast<std::size_t>(event)].signals;
   }
   std::int64_t bytes(Id slot) const { return run_.arena.slot_bytes[slot]; }
-  std::int64_t& cell(int c) { return run_.state.cells.items[c * plan_.frames + state_.frame]; }
+  void set_frame(int frame) {
+    state_.frame = frame;
+    cells_ = run_.state.cells.items + frame * plan_.cells;
+  }
   Memory* memory_of(int place) const {
     const int device = plan_.places.items[place].device;
     return device == the_host ? nullptr : execution_.device(device).memory;
@@ -285,16 +337,15 @@ class StreamRunner {
   void read(const Instruction& now) {
     finish(device_.stream);
     const int place = now.a;
-    const Id slot = plan_.places.items[place].slot;
     std::int64_t value = 0;
-    if (execution_.program.type_of(slot).dtype == DType::boolean) {
+    if (now.opcode == Opcode::read_flag) {
       const bool yes = load<bool>(place);
       value = now.c < 0 ? yes : (yes ? 0 : 1);
     } else {
       const auto number = load<std::int32_t>(place);
       value = now.c >= 0 && (number < 0 || number > now.c) ? now.c : number;
     }
-    cell(now.b) = value;
+    cells_[now.b] = value;
   }
   template <class T>
   T load(int place) const {
@@ -313,22 +364,17 @@ class StreamRunner {
 
   // Loops.
 
-  void enter(const Instruction& now) {
+  TYPEFLOW_COLD void enter(const Instruction& now) {
     const Loop& loop = plan_.loops.items[now.a];
     LoopState& state = state_.loops.items[now.a];
     state.done = 0;
-    state.count = loop.given ? cell(now.c) : loop.max_trip_count.resolve(run_.arena.sizes);
+    state.count = loop.given ? cells_[now.c] : loop.max_trip_count.resolve(run_.arena.sizes);
+    state.limit = loop.tested ? std::numeric_limits<std::int64_t>::max() : state.count;
+    state.first = loop.reversed ? state.count - 1 : 0;
+    state.step = loop.reversed ? -1 : 1;
+    state.turn = loop.tested ? 0 : state.count - 1;
+    state.draws = loop.draws;
     state.draw = draw_;
-  }
-  /// Begins an iteration. Returns false if the trip count is reached.
-  bool iterate(int l) {
-    const Loop& loop = plan_.loops.items[l];
-    LoopState& state = state_.loops.items[l];
-    if (!loop.tested && state.done >= state.count) return false;
-    ++state.begun;
-    state.index = loop.reversed ? state.count - 1 - state.done : state.done;
-    if (loop.draws) draw_ = draw_of_iteration(state.draw, state.index);
-    return true;
   }
   void check(int l) {
     const LoopState& state = state_.loops.items[l];
@@ -342,18 +388,12 @@ class StreamRunner {
   void next_frame(int l) {
     const Loop& loop = plan_.loops.items[l];
     const auto begun = state_.loops.items[l].begun - 1;
-    state_.frame = static_cast<int>(begun % static_cast<std::uint64_t>(loop.frames));
+    set_frame(static_cast<int>(begun % static_cast<std::uint64_t>(loop.frames)));
     const FramePlace* const places = plan_.frame_places.items + loop.frame_places.first;
     for (int p = 0; p < loop.frame_places.count; ++p) {
       at_[places[p].place] = static_cast<std::byte*>(run_.binding.own.items[places[p].place]) +
                              state_.frame * run_.binding.layout.frame_bytes.items[places[p].scope];
     }
-  }
-  /// Whether an iteration writes its states to the results: with a known trip count, the last does.
-  bool writes_result(int l) const {
-    const LoopState& state = state_.loops.items[l];
-    if (plan_.loops.items[l].tested) return state.done % 2 == 0;
-    return (state.count - 1 - state.done) % 2 == 0;
   }
   /// Copies a state to the result, unless its last value was written there.
   void finish_state(const Instruction& now) {
@@ -382,6 +422,9 @@ class StreamRunner {
   const int stream_;
   const bool is_host_;   // the device's memory is the host's
   const bool is_mixed_;  // its thread has transfers to make between launches
+  const bool is_watched_;
+  const Place* const places_;
+  std::int64_t* cells_ = nullptr;  // of the frame
   std::uint64_t draw_;
   int launch_ = -1;  // the last one
 };

@@ -173,19 +173,22 @@ struct BufferBytes {
 
 [[noreturn]] TYPEFLOW_COLD inline void refuse_buffer(const ir::ProgramView& program, Id name,
                                                      const char* what, Id other) {
-  throw Error("into \"" + text_of(program, name) + "\"",
-              std::string("the buffer overlaps ") + what + " \"" + text_of(program, other) + "\"");
+  Message sentence{};
+  sentence << "the buffer overlaps " << what << " \"";
+  print_name(sentence, program, other);
+  sentence << "\"";
+  throw Error("into \"" + text_of(program, name) + "\"", std::string(sentence.view()));
 }
 
 /// Refuses buffers that overlap each other or a variable. Returns whether one overlaps a fed
-/// tensor: computing in it would change what is still to be read. `bytes` are those of slots.
-[[gnu::noinline]] inline bool check_buffers(const ir::ProgramView& program,
-                                            const std::vector<OpenVariable>& variables,
-                                            const Pool<std::int64_t>& bytes,
-                                            std::span<const FedTensor> feeds,
-                                            std::span<const FetchBuffer> fetches) {
-  const auto bytes_of = [&](const FetchBuffer& fetch) -> BufferBytes {
-    return {fetch.data, bytes[program.names[fetch.name].slot]};
+/// tensor: computing in it would change what is still to be read. `slot_bytes` are the sizes of the
+/// program's slots in this run.
+inline bool check_buffers(const ir::ProgramView& program,
+                          const std::vector<OpenVariable>& variables,
+                          const std::int64_t* slot_bytes, std::span<const FedTensor> feeds,
+                          std::span<const FetchBuffer> fetches) {
+  const auto bytes_of = [&](const FetchBuffer& fetch) {
+    return BufferBytes{fetch.data, slot_bytes[program.names[fetch.name].slot]};
   };
   bool aside = false;
   for (std::size_t i = 0; i < fetches.size(); ++i) {

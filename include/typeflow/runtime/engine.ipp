@@ -50,7 +50,7 @@ class Engine::Parts {
                    options_.print},
         launcher_(execution_),
         binder_(program_, target_.kernels, target_.devices, variables_, variables.table(),
-                options.keep_all) {
+                options.seed, options.keep_all) {
     if (options_.placer != nullptr) {
       placed_ =
           options_.placer->place({program_, target_.devices, target_.general,
@@ -108,7 +108,10 @@ class Engine::Parts {
   /// The plan of a run of these steps.
   const exec::Plan& plan_of(std::span<const Id> steps) {
     const auto is_for = [&](const PlanOf& known) {
-      return std::equal(steps.begin(), steps.end(), known.steps.begin(), known.steps.end());
+      if (static_cast<int>(steps.size()) != known.steps.size()) return false;
+      // (The first step tells most plans apart.)
+      return steps.empty() || (steps.front() == known.steps[0] &&
+                               std::equal(steps.begin() + 1, steps.end(), known.steps.begin() + 1));
     };
     return plans_
         .get(is_for,
@@ -135,7 +138,7 @@ class Engine::Parts {
     arenas_.each([&](const Arena& arena, bool is_last) {
       for (std::size_t d = 0; d < out.size(); ++d) {
         const exec::ArenaFigures& figures = arena.figures[d];
-        if (figures.runs.load()) out[d].live += figures.planned.load();
+        if (arena.runs.load()) out[d].live += figures.planned.load();
         if (!is_last) continue;
         out[d].planned = figures.planned.load();
         out[d].lower_bound = figures.at_once.load();
@@ -188,27 +191,25 @@ class Engine::Parts {
     arena->run.stop.reset();
     for (std::size_t d = 0; d < target_.devices.size(); ++d) {
       arena->characters[d].clear();
-      arena->figures[d].end();
     }
+    arena->runs.store(false, std::memory_order_relaxed);
     arenas_.release(arena);
   }
 
-  void execute(Arena& arena, std::span<const FedTensor> feeds, std::span<const Id> steps,
-               std::span<FetchBuffer> fetches, bool draws) {
+  /// Forced inline into its one caller: to pass so many arguments again costs a short run 5%.
+  TYPEFLOW_INLINE void execute(Arena& arena, std::span<const FedTensor> feeds,
+                               std::span<const Id> steps, std::span<FetchBuffer> fetches,
+                               bool draws) {
     Binding& binding = binder_.prepare(arena, plan_of(steps));
-    arena.last = &binding;
-    for (std::size_t d = 0; d < target_.devices.size(); ++d) {
-      arena.figures[d].begin(binding.layout.bytes[d], binding.layout.at_once[d]);
-    }
+    if (arena.last != &binding) show(arena, binding);
+    arena.runs.store(true, std::memory_order_relaxed);
     binder_.place_feeds(binding, feeds);
-    const bool aside =
-        detail::check_buffers(program_, variables_, arena.slot_bytes, feeds, fetches);
+    const bool overlaps =
+        detail::check_buffers(program_, variables_, arena.slot_bytes.data(), feeds, fetches);
     const std::uint64_t draw = draws ? draws_.next_draw() : std::uint64_t{0};
-    if (aside) {
-      execute_aside(arena, binding, feeds, fetches, draw);
-    } else {
-      execute(arena, binding, feeds, fetches, draw);
-    }
+    const std::unique_ptr<Aside> aside = overlaps ? set_aside(arena, fetches) : nullptr;
+    execute(arena, binding, feeds, overlaps ? std::span(aside->buffers) : fetches, draw);
+    if (overlaps) copy_back(arena, *aside, fetches);
   }
 
  private:
@@ -216,6 +217,15 @@ class Engine::Parts {
     Pool<Id> steps;
     exec::Plan plan;
   };
+
+  /// The arena runs another plan, or has bound it anew.
+  TYPEFLOW_COLD void show(Arena& arena, Binding& binding) const {
+    arena.last = &binding;
+    for (std::size_t d = 0; d < target_.devices.size(); ++d) {
+      arena.figures[d].planned.store(binding.layout.bytes[d], std::memory_order_relaxed);
+      arena.figures[d].at_once.store(binding.layout.at_once[d], std::memory_order_relaxed);
+    }
+  }
 
   std::vector<Id> all_steps() const {
     std::vector<Id> steps(static_cast<std::size_t>(main_steps(program_)));
@@ -280,23 +290,30 @@ class Engine::Parts {
     return arena.slot_bytes[program_.names[fetch.name].slot];
   }
 
-  /// A run with temporary buffers, because a caller's buffer overlaps a feed.
-  TYPEFLOW_COLD void execute_aside(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
-                                   std::span<FetchBuffer> fetches, std::uint64_t draw) {
-    std::vector<FetchBuffer> buffers(fetches.begin(), fetches.end());
+  /// Temporary buffers of a run, because a caller's buffer overlaps a feed.
+  struct Aside {
+    std::vector<FetchBuffer> buffers;
     std::vector<AlignedBytes> results;
-    for (FetchBuffer& buffer : buffers) {
+  };
+  TYPEFLOW_COLD std::unique_ptr<Aside> set_aside(const Arena& arena,
+                                                 std::span<const FetchBuffer> fetches) const {
+    auto aside = std::make_unique<Aside>();
+    aside->buffers.assign(fetches.begin(), fetches.end());
+    for (FetchBuffer& buffer : aside->buffers) {
       const std::int64_t bytes = bytes_of(arena, buffer);
       try {
-        buffer.data = results.emplace_back(bytes).data();
+        buffer.data = aside->results.emplace_back(bytes).data();
       } catch (const std::bad_alloc&) {
         throw Error("into \"" + detail::text_of(program_, buffer.name) + "\"",
                     detail::no_memory(program_.types[program_.names[buffer.name].type], bytes));
       }
     }
-    execute(arena, binding, feeds, buffers, draw);
+    return aside;
+  }
+  TYPEFLOW_COLD void copy_back(const Arena& arena, const Aside& aside,
+                               std::span<const FetchBuffer> fetches) const {
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      copy_out(exec::the_host, fetches[i].data, buffers[i].data, bytes_of(arena, fetches[i]));
+      copy_out(exec::the_host, fetches[i].data, aside.buffers[i].data, bytes_of(arena, fetches[i]));
     }
   }
 
@@ -321,8 +338,8 @@ class Engine::Parts {
     copy_out(device, fetch.data, found, bytes_of(arena, fetch));
   }
 
-  void execute(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
-               std::span<FetchBuffer> fetches, std::uint64_t draw) {
+  TYPEFLOW_INLINE void execute(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
+                               std::span<FetchBuffer> fetches, std::uint64_t draw) {
     const exec::Plan& plan = *binding.plan;
     // A fetched temporary is computed in the caller's buffer, if its device can write there.
     struct Redirected {

@@ -26,11 +26,7 @@ class GrowingList {
   template <class Is, class Make>
   const T& get(const Is& is, const Make& make) {
     if (const T* const known = find(is)) return *known;
-    const std::lock_guard lock(mutex_);
-    if (const T* const known = find(is)) return *known;
-    const auto* const made = new Entry{make(), first_.load(std::memory_order_relaxed)};
-    first_.store(made, std::memory_order_release);
-    return made->value;
+    return add(is, make);
   }
 
  private:
@@ -38,6 +34,14 @@ class GrowingList {
     T value;
     const Entry* next;
   };
+  template <class Is, class Make>
+  TYPEFLOW_COLD const T& add(const Is& is, const Make& make) {
+    const std::lock_guard lock(mutex_);
+    if (const T* const known = find(is)) return *known;
+    const auto* const made = new Entry{make(), first_.load(std::memory_order_relaxed)};
+    first_.store(made, std::memory_order_release);
+    return made->value;
+  }
   template <class Is>
   const T* find(const Is& is) const {
     const Entry* entry = first_.load(std::memory_order_acquire);
