@@ -53,23 +53,23 @@ class StoreCopies final : public DeviceCopies {
     Copies& copies = found->second;
     Copy* const wanted = memory == nullptr ? nullptr : &copies.in(memory);
     bool& is_valid = wanted == nullptr ? copies.on_host : wanted->is_valid;
-    bool changes = false;
+    Change change{*this};
     if (!is_valid) {
       if (how != VariableUse::replace) {
+        change.happened = !copies.on_host;  // also if the copy to the device fails
         to_host(entry, copies);
         if (wanted != nullptr) wanted->copy_in(entry);
       }
-      is_valid = changes = true;
+      is_valid = change.happened = true;
     }
     if (how != VariableUse::read) {
       const auto make_stale = [&](bool& other) {
-        if (&other != &is_valid) changes |= std::exchange(other, false);
+        if (&other != &is_valid) change.happened |= std::exchange(other, false);
       };
       make_stale(copies.on_host);
       for (Copy& copy : copies.on_devices) make_stale(copy.is_valid);
     }
-    if (changes) announce();
-    return changes;
+    return change.happened;
   }
 
   TYPEFLOW_COLD std::byte* hold(const VariableEntry& entry, const CopyMemory& memory) override {
@@ -128,6 +128,14 @@ class StoreCopies final : public DeviceCopies {
   TYPEFLOW_COLD void destroy() override { delete this; }
 
  private:
+  /// Announces a change at the end of a function.
+  struct Change {
+    StoreCopies& self;
+    bool happened = false;
+    ~Change() {
+      if (happened) self.announce();
+    }
+  };
   struct Copy {
     CopyMemory memory;
     std::byte* data = nullptr;

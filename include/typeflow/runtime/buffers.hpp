@@ -43,9 +43,13 @@ inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed)
   return program.types[program.names[fed.name].type];
 }
 
-TYPEFLOW_COLD inline std::string text_of(const ir::ProgramView& program, Id name) {
+/// 'feed "x"', where `what` is "feed".
+TYPEFLOW_COLD inline std::string text_of(const char* what, const ir::ProgramView& program,
+                                         Id name) {
   Message text{};
+  text << what << " \"";
   print_name(text, program, name);
+  text << '"';
   return std::string(text.view());
 }
 
@@ -59,8 +63,8 @@ TYPEFLOW_COLD inline std::string text_of(const ir::ProgramView& program, Id name
   } else {
     given += " " + text_of(fed.rank, fed.extents);
   }
-  throw Error("feed \"" + text_of(program, fed.name) + "\"",
-              to_string(type.dtype, type.dims) + expected_more, given);
+  throw Error(text_of("feed", program, fed.name), to_string(type.dtype, type.dims) + expected_more,
+              given);
 }
 
 /// The symbols' values according to the feeds, and the feed that told each.
@@ -112,8 +116,8 @@ class FedSymbols {
     for (int i = 0; i < max_symbols; ++i) {
       if (power_of(i, powers) == 0 || from_[i] == nullptr || from_[i] == &fed) continue;
       others += std::string(others.empty() ? " with " : ", ") + symbol_names[i] + " = " +
-                std::to_string(known_[i]) + ", as feed \"" + text_of(program_, from_[i]->name) +
-                "\" has";
+                std::to_string(known_[i]) + ", as " + text_of("feed", program_, from_[i]->name) +
+                " has";
     }
     wrong_feed(program_, fed, others);
   }
@@ -177,7 +181,7 @@ struct BufferBytes {
   sentence << "the buffer overlaps " << what << " \"";
   print_name(sentence, program, other);
   sentence << "\"";
-  throw Error("into \"" + text_of(program, name) + "\"", std::string(sentence.view()));
+  throw Error(text_of("into", program, name), std::string(sentence.view()));
 }
 
 /// Refuses buffers that overlap each other or a variable. Returns whether one overlaps a fed

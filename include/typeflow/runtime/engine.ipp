@@ -72,12 +72,13 @@ class Engine::Parts {
         variables_.push_back({nullptr, nullptr});
         continue;
       }
-      const std::string name = detail::text_of(program_, v.name);
+      Message name{};
+      print_name(name, program_, v.name);
       const Type& type = program_.types[v.type];
       Variables* const store = v.state ? &states_ : writable;
       variables_.push_back({store == nullptr
-                                ? &variables.open(name, type)
-                                : &store->open(name, type, v.initializer, options_.seed,
+                                ? &variables.open(name.view(), type)
+                                : &store->open(name.view(), type, v.initializer, options_.seed,
                                                options_.initialize || v.state),
                             &(v.state ? states_ : variables).table()});
     }
@@ -304,7 +305,7 @@ class Engine::Parts {
       try {
         buffer.data = aside->results.emplace_back(bytes).data();
       } catch (const std::bad_alloc&) {
-        throw Error("into \"" + detail::text_of(program_, buffer.name) + "\"",
+        throw Error(detail::text_of("into", program_, buffer.name),
                     detail::no_memory(program_.types[program_.names[buffer.name].type], bytes));
       }
     }
@@ -462,7 +463,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION RunStop& Engine::Run::stop() const { return ar
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void Engine::Run::no_memory_for(Id name) const {
   const ir::ProgramView& program = engine_.program();
-  throw Error("fetch \"" + detail::text_of(program, name) + "\"",
+  throw Error(detail::text_of("fetch", program, name),
               detail::no_memory(program.types[program.names[name].type],
                                 arena_->slot_bytes[program.names[name].slot]));
 }

@@ -13,16 +13,20 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <typeflow/control_flow.hpp>
 #include <typeflow/devices.hpp>
+#include <typeflow/exec/planner.hpp>
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/lower/selection.hpp>
+#include <typeflow/resources.hpp>
 #include <typeflow/runtime/engine.hpp>
 #include <typeflow/saving.hpp>
+#include <typeflow/strings.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "support/host_tensors.hpp"
@@ -547,6 +551,92 @@ TEST_CASE("a loop on a far device leaves its variable there") {
   for (std::size_t k = 0; k < 3; ++k) CHECK(W_now[k] == doctest::Approx(expected[k]));
   CHECK(far.copies.load() <=
         copies + 1 + 1 + 4 + 1);  // x, W at the end, at most an index an iteration
+}
+
+/// Host memory behind an interface that copies, and fails to at will.
+class BreakingMemory final : public tf::Memory {
+ public:
+  std::byte* allocate(std::int64_t bytes) override { return tf::host_memory.allocate(bytes); }
+  void release(std::byte* data, std::int64_t bytes) noexcept override {
+    tf::host_memory.release(data, bytes);
+  }
+  bool is_host() const override { return false; }
+  void copy_in(void* to, const void* from, std::int64_t bytes) override {
+    if (breaks) throw tf::Error("the memory of a test", "can't copy");
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  bool breaks = false;
+};
+
+TEST_CASE("a copy that fails leaves the others valid") {
+  const tf::Graph g = model();
+  Reference near(g);
+  const test::Machine machine(1, 1, 1);
+  BreakingMemory memory;
+  const std::vector<tf::MachineDevice> devices = {{.device = tf::cpu(0), .memory = &memory}};
+  tf::Variables store;
+  tf::Variables states;
+  tf::Variables more_states;
+  Trainer trainer(g, machine, store, states);
+  const tf::ir::InterpretedProgram program(g, {}, {}, {devices});
+  tf::Engine second(program.view(), {program.kernels(), devices, &tf::exec::general()}, store,
+                    more_states, {});
+  const auto run_second = [&](std::uint64_t seed) {
+    const auto fed = batch(seed);
+    const tf::ir::ProgramView view = program.view();
+    std::vector<tf::FedTensor> feeds;
+    for (const auto& [name, data] : fed) {
+      const tf::Id id = find_name(view, name);
+      feeds.push_back({id, placeholder_of(view, id), data.data(), tf::DType::float32,
+                       static_cast<std::int64_t>(data.size()), -1, nullptr});
+    }
+    const tf::Id name = find_name(view, "train");
+    const tf::ir::Selection selected = select_steps(view, &name, 1);
+    std::vector<tf::Id> steps;
+    for (tf::Id s = 0; s < view.steps.size; ++s) {
+      if (selected.steps[s] != 0) steps.push_back(s);
+    }
+    tf::Engine::Run run(second, feeds);
+    run.execute(steps, {}, selected.draws);
+  };
+  run_second(0);
+  step(near.trainer, 0);
+  for (std::uint64_t i = 1; i < 5; ++i) {
+    CHECK(same(step(trainer, i), step(near.trainer, i)));
+    memory.breaks = true;
+    CHECK_THROWS_AS(run_second(i), tf::Error);
+    memory.breaks = false;
+    // The host got a copy before that. The first session assigns, and makes it stale.
+    CHECK(same(step(trainer, 10 + i), step(near.trainer, 10 + i)));
+    CHECK(bytes_of(store) == bytes_of(near.store));
+  }
+  run_second(20);
+  step(near.trainer, 20);
+  CHECK(bytes_of(store) == bytes_of(near.store));
+}
+
+TEST_CASE("strings and resources stay on the host") {
+  tf::Graph g;
+  auto names = tf::variable<std::string_view, 2>(g, "names");
+  auto W = tf::variable<float, 2>(g, "W", tf::ones());
+  tf::assign(names, tf::reverse<0>(names)).named("turn");
+  tf::next(tf::counter(g, "steps")).named("step");
+  tf::assign(W, W * 2.0f).named("double");
+  const test::Machine machine(1, 1, 1);
+  const tf::ir::InterpretedProgram program(g, {}, {}, machine.interpreted());
+  const tf::ir::ProgramView view = program.view();
+  std::vector<tf::Id> steps;
+  for (tf::Id s = 0; s < view.steps.size; ++s) steps.push_back(s);
+  const tf::exec::Plan plan = tf::exec::Planner(view, machine.devices(), steps).run();
+  int on_host = 0;
+  int on_device = 0;
+  for (const tf::exec::Place& place : plan.places) {
+    if (view.slots[place.slot].kind != tf::ir::SlotKind::variable) continue;
+    on_host += place.kind == tf::exec::PlaceKind::external;
+    on_device += place.kind == tf::exec::PlaceKind::resident;
+  }
+  CHECK(on_host == 2);    // the strings and the counter
+  CHECK(on_device == 1);  // W
 }
 
 TEST_CASE("memory that is missing is named, and the next run is right") {
