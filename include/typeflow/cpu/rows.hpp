@@ -15,6 +15,16 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
+/// The greatest common divisor of two positive numbers. (<numeric> costs every compiler more.)
+constexpr std::int64_t common_divisor(std::int64_t a, std::int64_t b) {
+  while (b != 0) {
+    const std::int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
 /// Code of a kernel type for an instruction set.
 template <class Kernel, class A>
 struct Code;

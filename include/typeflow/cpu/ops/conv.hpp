@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
@@ -44,7 +43,7 @@ inline GatherAxis forward_axis(const WindowAxis& window, std::int64_t image) {
 /// stride.
 inline GatherAxis backward_axis(const WindowAxis& window, std::int64_t image, std::int64_t phase) {
   const std::int64_t stride = window.stride;
-  const std::int64_t common = std::gcd(stride, window.dilation);
+  const std::int64_t common = common_divisor(stride, window.dilation);
   GatherAxis axis{};
   axis.places = image > phase ? (image - phase + stride - 1) / stride : 0;
   axis.first_place = phase;

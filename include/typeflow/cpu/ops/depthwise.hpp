@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -43,7 +42,7 @@ struct TapAxis {
     std::int64_t advance;
   };
   Taps of(std::int64_t p) const {
-    const std::int64_t every = divisor / std::gcd(divisor, step);
+    const std::int64_t every = divisor / common_divisor(divisor, step);
     for (std::int64_t k = 0; k < std::min(taps, every); ++k) {
       const std::int64_t at = p * scale + offset + k * step;
       if (at % divisor == 0) return {k, every, at / divisor, step * every / divisor};
