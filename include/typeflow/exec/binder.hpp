@@ -228,7 +228,7 @@ class Binder {
 
   TYPEFLOW_COLD void bind_launches(Arena& arena, Binding& binding) const {
     const Plan& plan = *binding.plan;
-    binding.operands = Pool<void*>(plan.operands.size(), nullptr);
+    binding.operands = Pool<void*>::uninitialized(plan.operands.size());
     if (binding.launches == nullptr) {
       binding.launches = new BoundLaunch[static_cast<std::size_t>(plan.launches.size())];
     }
@@ -237,21 +237,21 @@ class Binder {
       const ir::Step& step = program_.steps[launch.step];
       const KernelEntry& kernel = kernels_[step.kernel];
       void** const operands = binding.operands.data() + launch.places.first;
-      binding.launches[l] = {kernel.run,
-                             plan.operands.data() + launch.places.first,
-                             launch.places.count,
-                             operands,
-                             {operands,
-                              arena.extents.data() + step.extents.first,
-                              program_.words.data + step.words.first,
-                              at(arena.workspace, launch.device).data(),
-                              at(devices_, launch.device).stream,
-                              {seed_, 0},
-                              kernel.description,
-                              nullptr,
-                              launch.step,
-                              &at(arena.characters, launch.device),
-                              &arena.run}};
+      BoundLaunch& bound = binding.launches[l];
+      bound.run = kernel.run;
+      bound.places = plan.operands.data() + launch.places.first;
+      bound.count = launch.places.count;
+      bound.operands = operands;
+      bound.call.operands = operands;
+      bound.call.extents = arena.extents.data() + step.extents.first;
+      bound.call.words = program_.words.data + step.words.first;
+      bound.call.workspace = at(arena.workspace, launch.device).data();
+      bound.call.stream = at(devices_, launch.device).stream;
+      bound.call.random.seed = seed_;
+      bound.call.description = kernel.description;
+      bound.call.step = launch.step;
+      bound.call.characters = &at(arena.characters, launch.device);
+      bound.call.run = &arena.run;
     }
   }
 

@@ -55,9 +55,9 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
   return plan;
 }
 
-/// Runs such a plan.
-inline void run_straight(const Launcher& launcher, Arena& arena, Binding& binding,
-                         std::uint64_t draw, Failure& failure) {
+/// Runs such a plan, up to a failure.
+TYPEFLOW_INLINE void run_straight(const Launcher& launcher, Arena& arena, Binding& binding,
+                                  std::uint64_t draw, Failure& failure) {
   const Plan& plan = *binding.plan;
   void* const* const at = binding.at[0].data();
   const bool watched = launcher.is_watched(arena);
@@ -68,7 +68,7 @@ inline void run_straight(const Launcher& launcher, Arena& arena, Binding& bindin
     } else {
       launcher.call(launch, at, draw, failure);
     }
-    if (failure.what > 0) launcher.fail(arena, failure);
+    if (failure.what > 0) return;
   }
 }
 

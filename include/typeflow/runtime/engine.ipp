@@ -231,7 +231,7 @@ class Engine::Parts {
                                 target_.kernels);
   }
   /// The arena runs another plan, or has bound it anew.
-  TYPEFLOW_COLD void show(Arena& arena, Binding& binding) const {
+  void show(Arena& arena, Binding& binding) const {
     arena.last = &binding;
     for (std::size_t d = 0; d < target_.devices.size(); ++d) {
       arena.figures[d].planned.store(binding.layout.bytes[d], std::memory_order_relaxed);
@@ -304,6 +304,7 @@ class Engine::Parts {
 
   /// Temporary buffers of a run, because a caller's buffer overlaps a feed.
   struct Aside {
+    TYPEFLOW_COLD ~Aside() {}
     std::vector<FetchBuffer> buffers;
     std::vector<AlignedBytes> results;
   };

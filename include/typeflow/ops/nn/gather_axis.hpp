@@ -5,11 +5,20 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 
 #include "typeflow/core/window.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
+
+/// The greatest common divisor of two positive numbers. (<numeric> costs every compiler more.)
+constexpr std::int64_t common_divisor(std::int64_t a, std::int64_t b) {
+  while (b != 0) {
+    const std::int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
 
 /// How the places of a result read an image along one axis.
 struct GatherAxis {
@@ -37,7 +46,7 @@ inline GatherAxis forward_axis(const WindowAxis& window, std::int64_t image) {
 /// stride.
 inline GatherAxis backward_axis(const WindowAxis& window, std::int64_t image, std::int64_t phase) {
   const std::int64_t stride = window.stride;
-  const std::int64_t common = std::gcd(stride, window.dilation);
+  const std::int64_t common = common_divisor(stride, window.dilation);
   GatherAxis axis{};
   axis.places = image > phase ? (image - phase + stride - 1) / stride : 0;
   axis.first_place = phase;
