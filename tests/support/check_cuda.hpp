@@ -33,12 +33,12 @@ void check_cuda(std::int64_t batch, double tolerance = 2e-6, int on_processor = 
   Kernels<Model, M> cpu;
   Kernels<Model, M, CudaTargetOnHost> gpu;
   Kernels<Model, M, CudaTargetOnHost> again;
-  const tf::HostTensors feeds = random_feeds(Kernels<Model, M>::Program::view, batch,
-                                             static_cast<std::uint64_t>(batch) + 1);
+  const tf::HostTensors feeds =
+      random_feeds(Kernels<Model, M>::Program::view, batch, static_cast<std::uint64_t>(batch) + 1);
   const Outcome expected = cpu.run(feeds);
   const int launches = CudaOnHost::get().launches;
   const Outcome got = gpu.run(feeds);
-  CHECK(CudaOnHost::get().launches > launches);
+  if (batch > 0) CHECK(CudaOnHost::get().launches > launches);
   const Outcome got_again = again.run(feeds);
   int compared = 0;
   for (const auto& [name, value] : got) {

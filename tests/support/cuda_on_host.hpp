@@ -140,6 +140,15 @@ class Block {
     me.block->wait(me);
   }
 
+  /// Of the running thread: waits for the block. Returns whether any of its threads said true.
+  static bool barrier_or(bool said) {
+    Block& block = *current.thread->block;
+    const unsigned turn = block.barriers_ % 2;
+    block.said_[turn] = block.said_[turn] || said;
+    barrier();
+    return block.said_[turn];
+  }
+
   /// Of the running thread: gives a value to its warp, and gets those of all its threads. `call`
   /// tells the warp's functions apart.
   static const Warp::Values& exchange(std::uint64_t value, int call) {
@@ -212,6 +221,7 @@ class Block {
       throw Misuse{"only some threads of a block wait at a barrier"};
     }
     for (Thread& thread : threads_) thread.state = Thread::State::ready;
+    said_[++barriers_ % 2] = false;
     return true;
   }
 
@@ -253,7 +263,9 @@ class Block {
 
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
-  std::string misuse_;  // by a thread
+  std::string misuse_;               // by a thread
+  unsigned barriers_ = 0;            // that the block has passed
+  bool said_[2] = {};                // of barrier_or, by turns
   boost::context::fiber scheduler_;  // of the thread that resumed the running fiber
 };
 
@@ -306,6 +318,9 @@ T shuffle(unsigned mask, T value, unsigned from, int call) {
 #define gridDim (cuda_on_host::current.grid_size)
 
 inline void __syncthreads() { cuda_on_host::Block::barrier(); }
+inline int __syncthreads_or(int predicate) {
+  return cuda_on_host::Block::barrier_or(predicate != 0);
+}
 inline void __syncwarp(unsigned = 0xffffffffu) { cuda_on_host::Block::exchange(0, 1); }
 template <class T>
 T __shfl_sync(unsigned mask, T value, int from) {

@@ -213,7 +213,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
     States states;
     reset<M, P>(states);
     const int below = threads / shape.across;
-    TYPEFLOW_UNROLL(4)
+    TYPEFLOW_UNROLL_BY(4)
     for (std::int64_t k = begin + task.down; k < end && is_inside; k += below) {
       Registers r = of_column;
       load_all<P>(a, task, k, r, typename M::InputNumbers{});

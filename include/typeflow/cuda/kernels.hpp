@@ -8,6 +8,7 @@
 #include "typeflow/cuda/contraction.hpp"
 #include "typeflow/cuda/custom.hpp"
 #include "typeflow/cuda/maps.hpp"
+#include "typeflow/cuda/ops/conv.hpp"
 #include "typeflow/cuda/ops/cumulative.hpp"
 #include "typeflow/cuda/ops/depthwise.hpp"
 #include "typeflow/cuda/ops/gather.hpp"

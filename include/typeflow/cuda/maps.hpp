@@ -88,7 +88,7 @@ struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
     M::template evaluate_rows<0>(rows, a.ops, at);
     OutPackets<N> out;
     const std::int64_t base = static_cast<std::int64_t>(row) * a.extent[Outer] + first;
-    TYPEFLOW_UNROLL(N)
+    TYPEFLOW_UNROLL
     for (int n = 0; n < N; ++n) {
       Registers r = rows;
       take_all<N>(in, r, n, static_cast<std::int64_t>(first), typename M::InputNumbers{});

@@ -19,12 +19,17 @@
 /// --expt-relaxed-constexpr.)
 #define TYPEFLOW_DEVICE __device__ __forceinline__
 
-/// In front of a loop: n iterations at a time, so that their loads are under way together.
+/// In front of a loop of kernels: one copy of its body for each turn; one copy alone; or n copies,
+/// so that loads of n turns are under way together.
 #if defined(__CUDACC__)
+#define TYPEFLOW_UNROLL _Pragma("unroll")
+#define TYPEFLOW_ROLLED _Pragma("unroll 1")
 #define TYPEFLOW_PRAGMA(text) _Pragma(#text)
-#define TYPEFLOW_UNROLL(n) TYPEFLOW_PRAGMA(unroll n)
+#define TYPEFLOW_UNROLL_BY(n) TYPEFLOW_PRAGMA(unroll n)
 #else
-#define TYPEFLOW_UNROLL(n)
+#define TYPEFLOW_UNROLL
+#define TYPEFLOW_ROLLED
+#define TYPEFLOW_UNROLL_BY(n)
 #endif
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {

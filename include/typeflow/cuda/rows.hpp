@@ -208,7 +208,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
                                        const std::int64_t (&coordinate)[Outer + 1],
                                        std::int64_t row, const Registers& of_row, States& states,
                                        std::int64_t begin, std::int64_t end) {
-    TYPEFLOW_UNROLL(4)
+    TYPEFLOW_UNROLL_BY(4)
     for (std::int64_t i = begin + static_cast<std::int64_t>(threadIdx.x % Threads); i < end;
          i += Threads) {
       Registers r = of_row;

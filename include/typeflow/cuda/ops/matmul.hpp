@@ -11,23 +11,26 @@ namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 template <>
 struct contraction_of<ops::MatMul> {
   template <class T, unsigned Variant>
-  struct Operands {
-    const T* data_a;
-    const T* data_b;
-    ContractionSize size;
-
-    Operands(const ops::MatMul&, const KernelCall& call, const ContractionSize& its_size)
-        : data_a(call.operand<const T>(0)), data_b(call.operand<const T>(1)), size(its_size) {}
-
-    TYPEFLOW_DEVICE T a(std::int64_t matrix, std::int64_t row, std::int64_t k) const {
-      const T* const from = data_a + matrix * size.rows * size.depth;
-      return (Variant & 1u) != 0 ? from[k * size.rows + row] : from[row * size.depth + k];
-    }
-    TYPEFLOW_DEVICE T b(std::int64_t matrix, std::int64_t k, std::int64_t column) const {
-      const T* const from = data_b + matrix * size.depth * size.columns;
-      return (Variant & 2u) != 0 ? from[column * size.depth + k] : from[k * size.columns + column];
-    }
+  struct Operands : ProductOperands {
+    static constexpr bool transposed_a = (Variant & 1u) != 0;
+    static constexpr bool transposed_b = (Variant & 2u) != 0;
+    MatrixSource<T, !transposed_a> a;
+    MatrixSource<T, transposed_b> b;
   };
+  static ProductSize size(const std::int64_t* extents) {
+    using Extents = ir::ContractionExtents;
+    return {extents[Extents::rows], extents[Extents::columns], extents[Extents::depth], 1};
+  }
+  template <class T, unsigned Variant, class F>
+  static void each_product(const ops::MatMul&, const KernelCall& call, const F& launch) {
+    const ProductSize z = size(call.extents);
+    using O = Operands<T, Variant>;
+    const std::int64_t next_to_a = O::transposed_a ? z.rows : z.depth;
+    const std::int64_t next_to_b = O::transposed_b ? z.depth : z.columns;
+    launch(O{{z},
+             {call.operand<const T>(0), z.rows, next_to_a, next_to_a, z.rows * z.depth},
+             {call.operand<const T>(1), z.columns, next_to_b, next_to_b, z.depth * z.columns}});
+  }
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels
