@@ -72,7 +72,8 @@ struct Code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> {
  private:
   static void set_tensors(Tensor* tensors, void* const* operands, const std::int64_t* extents) {
     for (int i = 0; i < inputs + outputs; ++i) {
-      tensors[i] = {operands == nullptr ? nullptr : operands[i], types[i],
+      tensors[i] = {operands == nullptr ? nullptr : operands[i],
+                    types[i],
                     {extents, static_cast<std::size_t>(ranks[i])}};
       extents += ranks[i];
     }
