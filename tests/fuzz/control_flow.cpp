@@ -17,6 +17,7 @@
 #include "some_passes.hpp"
 #include "support/host_tensors.hpp"
 #include "support/machines.hpp"
+#include "typeflow/compression.hpp"
 #include "typeflow/control_flow.hpp"
 #include "typeflow/exec/explain.hpp"
 #include "typeflow/exec/planner.hpp"
@@ -294,7 +295,31 @@ class ControlModel {
         return tf::constant<std::int32_t>(graph, below(5));
     }
   }
+  /// A tensor that travels with 16 bits. Numbers of up to 9 bits lose their last one.
+  template <class X>
+  X new_compressed(const std::vector<X>& x) {
+    const X a = pick(x);
+    if (chance(0.5)) return tf::compressed(a);
+    return small(tf::compressed(a * 35.0f + 1.0f) - a * 35.0f);
+  }
+  void add_compressed(Values& x, int depth) {
+    switch (below(4)) {
+      case 0:
+        x.s.push_back(new_compressed(x.s));
+        return say(depth, id(x.s.back()) + ": compressed scalar");
+      case 1:
+        x.m.push_back(new_compressed(x.m));
+        return say(depth, id(x.m.back()) + ": compressed matrix");
+      case 2:
+        x.b.push_back(new_compressed(x.b));
+        return say(depth, id(x.b.back()) + ": compressed batch");
+      default:
+        x.v.push_back(new_compressed(x.v));
+        return say(depth, id(x.v.back()) + ": compressed vector");
+    }
+  }
   void add_plain(Values& x, int depth) {
+    if (size_.compressed && chance(0.3)) return add_compressed(x, depth);
     const int kind = below(12);
     if (kind < 3) {
       x.s.push_back(new_scalar(x));
@@ -953,6 +978,16 @@ std::string check_without_passes(const ControlModel& model, std::uint64_t seed, 
 
 }  // namespace
 
+ControlSize size_of_seed(std::uint64_t seed) {
+  ControlSize size;
+  if (seed % 2 != 0) size = {.statements = 3, .depth = 1};
+  size.compressed = seed % 5 == 4;
+  return size;
+}
+DeviceKind devices_of_seed(std::uint64_t seed, bool waits) {
+  return {.waits = waits, .transports = (seed >> 6) % 2 == 1};
+}
+
 std::string check_control_flow(std::uint64_t seed, ControlSize size) {
   try {
     const ControlModel model(seed, size);
@@ -1060,13 +1095,15 @@ static std::string check_parts(const ControlModel& model, const tf::ir::ProgramV
   return {};
 }
 
-std::string check_devices(std::uint64_t seed, ControlSize size, bool waits, int* late_found) {
-  int late_copies = 0;
+std::string check_devices(std::uint64_t seed, ControlSize size, DeviceKind kind, Met* met) {
+  Met found;
+  const bool waits = kind.waits;
   try {
     const ControlModel model(seed, size);
     if (model.tensors.empty() && model.effects.empty() && model.gradients.empty()) return {};
     const int devices = 1 + static_cast<int>(seed % 4);
-    const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed);
+    const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed,
+                                kind.transports);
     const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
     tf::ir::FusionLimits limits;
     limits.run = 1;
@@ -1083,14 +1120,20 @@ std::string check_devices(std::uint64_t seed, ControlSize size, bool waits, int*
     if (!wrong.empty()) return "plan: " + wrong;
     const std::string of_part = check_parts(model, view, machine, sizes, seed);
     if (!of_part.empty()) return of_part;
-    std::string late = check_late_copies(view, machine, steps, sizes, seed, late_copies);
+    std::string late = check_late_copies(view, machine, steps, sizes, seed, found.late_copies);
     if (!late.empty()) return late;
-    if (late_found != nullptr) *late_found += late_copies;
-    const std::string kind = "program on " + std::to_string(devices) + " devices" +
-                             (waits ? ", with steps that wait" : "");
-    const std::string failed = check_kind(kind.c_str(), program, model, seed);
-    if (!failed.empty() || waits) return failed;
-    return check_placement(model, graph, limits, machine, sizes, seed);
+    const std::string what = "program on " + std::to_string(devices) + " devices" +
+                             (waits ? ", with steps that wait" : "") +
+                             (kind.transports ? ", with transports" : "");
+    std::string failed = check_kind(what.c_str(), program, model, seed);
+    if (failed.empty() && !waits) {
+      failed = check_placement(model, graph, limits, machine, sizes, seed);
+    }
+    if (met != nullptr) {
+      met->late_copies += found.late_copies;
+      if (kind.transports) met->late_transfers += machine.transport()->late;
+    }
+    return failed;
   } catch (const tf::Error& error) {
     const std::string text = error.what();
     const bool refused = waits && text.find("such groups on all devices") != std::string::npos;
@@ -1102,7 +1145,17 @@ namespace {
 
 /// What happens during a run: the kernel call of number `at` does it, or another thread.
 struct Injection {
-  enum Kind { nothing, error, no_memory, report, stop, stop_and_error, stop_outside };
+  enum Kind {
+    nothing,
+    error,
+    no_memory,
+    report,
+    stop,
+    stop_and_error,
+    stop_outside,
+    transfer_fails,  // of number `at`
+    transfer_hangs,  // until another thread stops the run
+  };
 
   std::atomic<long> calls{0};  ///< of kernels in the run
   std::atomic<bool> done{false};
@@ -1129,6 +1182,14 @@ void run_with_injection(const tf::KernelCall& call) {
 /// What is wrong with how a run ended; empty if nothing is.
 std::string wrong_end(Injection::Kind kind, const std::string& error) {
   const std::string what = "an injection of kind " + std::to_string(kind);
+  if (kind == Injection::transfer_fails) {
+    const bool fits = error.find(" can't be carried from /cpu:") != std::string::npos &&
+                      error.ends_with("the cable is cut");
+    return fits ? "" : what + " ended with: " + error;
+  }
+  if (kind == Injection::transfer_hangs) {
+    return error.starts_with("run: was cancelled") ? "" : what + " ended with: " + error;
+  }
   if (kind == Injection::stop || kind == Injection::stop_and_error ||
       kind == Injection::stop_outside) {
     const bool fits = error.starts_with("run: was cancelled") ||
@@ -1142,21 +1203,29 @@ std::string wrong_end(Injection::Kind kind, const std::string& error) {
 }
 
 /// A run during which something happens.
-Result run_injected(tf::ir::ProgramInterpreter& program, const tf::HostTensors& variables,
-                    const std::vector<std::string>& fetches, const tf::HostTensors& feeds,
-                    Injection::Kind kind, long at, int spins) {
+Result run_injected(tf::ir::ProgramInterpreter& program, const test::Machine& machine,
+                    const tf::HostTensors& variables, const std::vector<std::string>& fetches,
+                    const tf::HostTensors& feeds, Injection::Kind kind, long at, int spins) {
   std::stop_source source;
+  test::LateTransport* const transport = machine.transport();
+  const bool of_transfer = kind == Injection::transfer_fails || kind == Injection::transfer_hangs;
+  if (transport != nullptr) {
+    transport->count = 0;
+    transport->fails_at = kind == Injection::transfer_fails ? at : -1;
+    transport->hangs_at = kind == Injection::transfer_hangs ? at : -1;
+    transport->met = false;
+  }
   program.stop = source.get_token();
   program.draw = 0;
   injection.kind = kind;
-  injection.at = at;
+  injection.at = of_transfer ? -1 : at;
   injection.calls = 0;
   injection.done = false;
   injection.source = &source;
   Result result;
   {
     std::jthread outside;
-    if (kind == Injection::stop_outside) {
+    if (kind == Injection::stop_outside || kind == Injection::transfer_hangs) {
       outside = std::jthread([&] {
         for (int i = 0; i < spins; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
         source.request_stop();
@@ -1166,16 +1235,24 @@ Result run_injected(tf::ir::ProgramInterpreter& program, const tf::HostTensors& 
   }
   program.stop = {};
   injection.at = -1;
+  if (transport != nullptr && transport->under_way != 0) {
+    result.error = "a transfer outlives its run; " + result.error;
+  }
+  if (of_transfer) {
+    injection.done = transport->met.load();
+    transport->fails_at = transport->hangs_at = -1;
+  }
   return result;
 }
 
 }  // namespace
 
-std::string check_failures(std::uint64_t seed, int runs, int& checked, ControlSize size) {
+std::string check_failures(std::uint64_t seed, int runs, int& checked, ControlSize size,
+                           bool transports) {
   try {
     const ControlModel model(seed, size);
     const int devices = 1 + static_cast<int>(seed % 4);
-    const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed);
+    const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed, transports);
     const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
     tf::ir::FusionLimits limits;
     limits.run = 1;
@@ -1190,26 +1267,30 @@ std::string check_failures(std::uint64_t seed, int runs, int& checked, ControlSi
     };
     std::unique_ptr<tf::ir::ProgramInterpreter> program = make();
     const auto run_once = [&](Injection::Kind kind, long at) {
-      return run_injected(*program, model.variables, all, feeds, kind, at, random.below(40000));
+      return run_injected(*program, machine, model.variables, all, feeds, kind, at,
+                          random.below(40000));
     };
     const Result right = run_once(Injection::nothing, -1);
     const long calls = injection.calls;
     if (!right.error.empty() || calls == 0) return {};
+    const long transfers = transports ? machine.transport()->count.load() : 0;
     const auto next = [&] {
       const Result result = run_once(Injection::nothing, -1);
       const std::string wrong = difference(model.tensors, right, result);
       return wrong.empty() ? wrong : "the next run: " + wrong;
     };
     for (int i = 0; i < runs; ++i) {
-      const auto kind = static_cast<Injection::Kind>(1 + random.below(6));
-      const long at = random.below(static_cast<int>(calls));
+      const auto kind = static_cast<Injection::Kind>(1 + random.below(transfers > 0 ? 8 : 6));
+      const bool of_transfer = kind >= Injection::transfer_fails;
+      const long at = random.below(static_cast<int>(of_transfer ? transfers : calls));
       const Result ended = run_once(kind, at);
       checked += injection.done || kind == Injection::stop_outside;
       std::string wrong = wrong_end(kind, ended.error);
       if (wrong.empty() && ended.error.empty()) wrong = difference(model.tensors, right, ended);
       if (wrong.empty()) wrong = next();
       if (!wrong.empty()) {
-        return "kernel " + std::to_string(at) + " of " + std::to_string(calls) + ": " + wrong;
+        return (of_transfer ? "transfer " : "kernel ") + std::to_string(at) + " of " +
+               std::to_string(of_transfer ? transfers : calls) + ": " + wrong;
       }
     }
     program = make();
@@ -1232,16 +1313,17 @@ std::string control_flow_text(std::uint64_t seed, ControlSize size) {
   return ControlModel(seed, size).text;
 }
 
-std::string plan_text(std::uint64_t seed, ControlSize size, bool waits) {
+std::string plan_text(std::uint64_t seed, ControlSize size, DeviceKind kind) {
   const ControlModel model(seed, size);
   const int devices = 1 + static_cast<int>(seed % 4);
-  const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed);
+  const test::Machine machine(devices, static_cast<unsigned>(seed >> 2) % 16, seed,
+                              kind.transports);
   const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
   tf::ir::FusionLimits limits;
   limits.run = 1;
   if (seed % 3 == 0) limits.members = 3;
   const tf::ir::InterpretedProgram program(graph, {}, limits,
-                                           waits ? machine.waiting() : machine.interpreted());
+                                           kind.waits ? machine.waiting() : machine.interpreted());
   std::vector<tf::Id> steps;
   for (tf::Id s = 0; s < main_steps(program.view()); ++s) steps.push_back(s);
   const tf::exec::Plan plan = tf::exec::Planner(program.view(), machine.devices(), steps).run();

@@ -66,19 +66,23 @@ void print_smallest(const fuzz::Model& model, const std::string& wrong) {
 long check_on_devices(long first, long count, bool waits, int runs) {
   long failed = 0;
   int met = 0;
+  fuzz::Met all;
   for (long seed = first; seed < first + count; ++seed) {
     current = static_cast<std::sig_atomic_t>(seed);
     const auto drawn = static_cast<std::uint64_t>(seed);
-    const fuzz::ControlSize size =
-        seed % 2 == 0 ? fuzz::ControlSize{} : fuzz::ControlSize{.statements = 3, .depth = 1};
-    std::string wrong = fuzz::check_devices(drawn, size, waits);
-    if (wrong.empty() && runs > 0) wrong = fuzz::check_failures(drawn, runs, met, size);
+    const fuzz::ControlSize size = fuzz::size_of_seed(drawn);
+    const fuzz::DeviceKind kind = fuzz::devices_of_seed(drawn, waits);
+    std::string wrong = fuzz::check_devices(drawn, size, kind, &all);
+    if (wrong.empty() && runs > 0) {
+      wrong = fuzz::check_failures(drawn, runs, met, size, kind.transports);
+    }
     if (wrong.empty()) continue;
     ++failed;
     std::printf("seed %ld: %s\n", seed, wrong.c_str());
     std::fflush(stdout);
   }
-  std::printf("%d runs met an error or a stop\n", met);
+  std::printf("%d runs met an error or a stop, %ld transfers came later\n", met,
+              all.late_transfers);
   return failed;
 }
 

@@ -15,8 +15,10 @@
 #include <mutex>
 #include <new>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,7 @@
 #include "typeflow/control_flow.hpp"
 #include "typeflow/interpret/program.hpp"
 #include "typeflow/queues.hpp"
+#include "typeflow/strings.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace fuzz {
@@ -79,8 +82,13 @@ template <std::int64_t Capacity>
 using Channel = tf::Queue<tf::Fifo{Capacity}, tf::Item<std::int64_t>>;
 using Shuffled = tf::Queue<tf::Shuffle{.capacity = 4, .seed = 3}, tf::Item<std::int64_t>>;
 using ByPriority = tf::Queue<tf::Priority{4}, tf::Item<std::int64_t>>;
+/// Elements as decimal texts of 18 bytes: text_unit more than the number.
+using Texts = tf::Queue<tf::Fifo{4}, tf::Item<std::string_view>>;
+constexpr std::int64_t text_unit = 100'000'000'000'000'000;
+template <class Q>
+constexpr bool has_texts = std::is_same_v<Q, Texts>;
 
-enum class QueueKind { one, two, four, shuffled, by_priority };
+enum class QueueKind { one, two, four, shuffled, by_priority, texts };
 
 constexpr std::int64_t capacity_of(QueueKind kind) {
   return kind == QueueKind::one ? 1 : kind == QueueKind::two ? 2 : 4;
@@ -96,6 +104,8 @@ auto with_kind(QueueKind kind, const F& f) {
       return f(static_cast<Shuffled*>(nullptr));
     case QueueKind::by_priority:
       return f(static_cast<ByPriority*>(nullptr));
+    case QueueKind::texts:
+      return f(static_cast<Texts*>(nullptr));
     default:
       return f(static_cast<Channel<4>*>(nullptr));
   }
@@ -303,7 +313,8 @@ class Simulation {
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, bool closes) : random_(seed + 4242), closes_(closes) {}
+  Generator(std::uint64_t seed, bool closes)
+      : random_(seed + 4242), closes_(closes), first_text_(seed % 3) {}
 
   /// If it may not `block`, processes end where they would wait for ever.
   Network make(bool block) {
@@ -354,6 +365,12 @@ class Generator {
     for (int s = 0; s < shared; ++s) {
       const auto kind = static_cast<QueueKind>(2 + random_.below(3));
       network_.queues.push_back({.kind = kind, .shared = true});
+    }
+    // Rows behind the last element would be no texts of numbers.
+    std::uint64_t number = first_text_;
+    for (QueueOf& queue : network_.queues) {
+      const bool fits = !closes_ && queue.kind == QueueKind::four;
+      if (fits && ++number % 3 != 0) queue.kind = QueueKind::texts;
     }
   }
 
@@ -448,6 +465,7 @@ class Generator {
 
   Random random_;
   const bool closes_;
+  const std::uint64_t first_text_;
   Network network_;
 };
 
@@ -564,7 +582,7 @@ class Tracer {
         }
         return;
       case Act::take_up_to:
-        if constexpr (Q::most_at_once > 2 && Q::item_count == 1) {
+        if constexpr (Q::most_at_once > 2 && Q::item_count == 1 && !has_texts<Q>) {
           const auto [elements, count] = tf::dequeue_up_to<3>(queue);
           chain(state, elements.id());
           const auto [a, b, c] = tf::unstack<0>(elements);
@@ -577,7 +595,7 @@ class Tracer {
         }
         return;
       case Act::take_or_end:
-        if constexpr (Q::item_count == 1) {
+        if constexpr (Q::item_count == 1 && !has_texts<Q>) {
           const auto [element, more] = tf::dequeue_or_end(queue);
           chain(state, element.id());
           const Number none = tf::constant<std::int64_t>(graph_, 0);
@@ -612,6 +630,8 @@ class Tracer {
   tf::Effect enqueue_element(const tf::Resource<Q>& queue, const Number& x) {
     if constexpr (Q::item_count == 2) {
       return tf::enqueue(queue, tf::mod(x, 3), x);
+    } else if constexpr (has_texts<Q>) {
+      return tf::enqueue(queue, tf::as_string(x + text_unit));
     } else {
       return tf::enqueue(queue, x);
     }
@@ -620,6 +640,8 @@ class Tracer {
   tf::Effect enqueue_two(const tf::Resource<Q>& queue, const X& x) {
     if constexpr (Q::item_count == 2) {
       return tf::enqueue_many(queue, tf::mod(x, 3), x);
+    } else if constexpr (has_texts<Q>) {
+      return tf::enqueue_many(queue, tf::as_string(x + text_unit));
     } else {
       return tf::enqueue_many(queue, x);
     }
@@ -628,6 +650,8 @@ class Tracer {
   static auto value_of(const X& element) {
     if constexpr (Q::item_count == 2) {
       return std::get<1>(element);
+    } else if constexpr (has_texts<Q>) {
+      return tf::string_to_number<std::int64_t>(element) - text_unit;
     } else {
       return element;
     }
@@ -672,7 +696,7 @@ struct Watch {
   enum Kind { nothing, error_before, error_after, no_memory, stop, stop_outside };
   struct Queue {
     std::atomic<tf::detail::QueueCore*> core{nullptr};
-    std::atomic<int> items{0};
+    std::atomic<int> items{0};  ///< 0: one of texts
   };
 
   std::array<Side, max_queues> puts;
@@ -710,24 +734,35 @@ struct Watch {
   }
 } watch;
 
+/// The number that a text stands for.
+std::int64_t number_of(std::string_view text) { return std::stoll(std::string(text)) - text_unit; }
+
+/// The operands of a kernel, inputs first.
+std::vector<tf::cpu_kernels::Tensor> operands_of(const tf::KernelCall& call) {
+  const auto& spec = *static_cast<const tf::ir::KernelSpec*>(call.description);
+  std::vector<tf::cpu_kernels::Tensor> tensors;
+  const std::int64_t* extents = call.extents;
+  for (int i = 0; i < spec.inputs + spec.stores; ++i) {
+    const int rank = tf::ir::tensor_rank(spec, i);
+    tensors.push_back({call.operands[i],
+                       tf::ir::tensor_dtype(spec, i),
+                       {extents, static_cast<std::size_t>(rank)}});
+    extents += rank;
+  }
+  return tensors;
+}
+
 template <class Q>
 struct QueueOperations {
   template <class O, class F>
   static void call(const tf::KernelCall& call, const F& note) {
     const auto& spec = *static_cast<const tf::ir::KernelSpec*>(call.description);
-    std::vector<tf::cpu_kernels::Tensor> tensors;
-    const std::int64_t* extents = call.extents;
-    for (int i = 0; i < spec.inputs + spec.stores; ++i) {
-      const int rank = tf::ir::tensor_rank(spec, i);
-      tensors.push_back({call.operands[i],
-                         tf::ir::tensor_dtype(spec, i),
-                         {extents, static_cast<std::size_t>(rank)}});
-      extents += rank;
-    }
+    const std::vector<tf::cpu_kernels::Tensor> tensors = operands_of(call);
     const tf::cpu_kernels::Tensor* const out = tensors.data() + spec.inputs;
     auto* const queue = static_cast<Q*>(out[0].data);
     auto& seen = watch.queues[static_cast<std::size_t>(call.step) % watch.queues.size()];
-    seen.items.store(static_cast<int>(Q::item_count), std::memory_order_relaxed);
+    const int items = has_texts<Q> ? 0 : static_cast<int>(Q::item_count);
+    seen.items.store(items, std::memory_order_relaxed);
     seen.core.store(queue, std::memory_order_relaxed);
     O::compute(tf::decode<O>(call.words), *queue, tensors.data(), out + 1, call);
     if (call.failure == nullptr || call.failure->what != tf::Failure::must_wait) {
@@ -738,12 +773,23 @@ struct QueueOperations {
   static const std::int64_t* numbers(const Tensor& tensor) {
     return static_cast<const std::int64_t*>(tensor.data);
   }
+  static void note(std::array<Side, max_queues>& sides, const Tensor& elements,
+                   std::int64_t count) {
+    if constexpr (has_texts<Q>) {
+      const auto* const texts = static_cast<const std::string_view*>(elements.data);
+      Elements all;
+      for (std::int64_t i = 0; i < count; ++i) all.push_back(number_of(texts[i]));
+      watch.note(sides, all.data(), count);
+    } else {
+      watch.note(sides, numbers(elements), count);
+    }
+  }
 
   template <bool Many>
   static void enqueue(const tf::KernelCall& of) {
     call<tf::ops::Enqueue<Q, Many>>(of, [](const Tensor* in, const Tensor*) {
       const Tensor& elements = in[Q::item_count - 1];
-      watch.note(watch.puts, numbers(elements), Many ? elements.extents[0] : 1);
+      note(watch.puts, elements, Many ? elements.extents[0] : 1);
     });
   }
   template <tf::detail::Taking How, std::int64_t N>
@@ -754,7 +800,7 @@ struct QueueOperations {
       if (How == tf::detail::Taking::one_or_none) {
         count = *static_cast<const bool*>(out[Q::item_count].data) ? 1 : 0;
       }
-      watch.note(watch.takes, numbers(out[Q::item_count - 1]), count);
+      note(watch.takes, out[Q::item_count - 1], count);
     });
   }
   static void close(const tf::KernelCall& of) {
@@ -776,6 +822,25 @@ struct QueueOperations {
   }
 };
 
+/// The kernels of texts that the interpreter of kernels does not have.
+struct TextOperations {
+  static void write(const tf::KernelCall& call) {
+    const auto tensors = operands_of(call);
+    tf::cpu_kernels::kernel_of<tf::ops::AsString>::run<void, std::int64_t>({}, tensors.data(),
+                                                                           &tensors[1], call);
+  }
+  static void read(const tf::KernelCall& call) {
+    const auto tensors = operands_of(call);
+    tf::cpu_kernels::kernel_of<tf::ops::StringToNumber>::run<void>({}, tensors.data(), &tensors[1],
+                                                                   call);
+  }
+  template <class Table>
+  static void add_to(Table& table) {
+    table[tf::ops::AsString::name] = &write;
+    table[tf::ops::StringToNumber::name] = &read;
+  }
+};
+
 void run_queue_kernel(const tf::KernelCall& call) {
   using Run = void (*)(const tf::KernelCall&);
   static const std::map<std::string_view, Run> table = [] {
@@ -785,6 +850,8 @@ void run_queue_kernel(const tf::KernelCall& call) {
     QueueOperations<Channel<4>>::add_to(all);
     QueueOperations<Shuffled>::add_to(all);
     QueueOperations<ByPriority>::add_to(all);
+    QueueOperations<Texts>::add_to(all);
+    TextOperations::add_to(all);
     return all;
   }();
   const bool now = watch.calls.fetch_add(1, std::memory_order_relaxed) == watch.at;
@@ -812,9 +879,13 @@ std::array<Elements, max_queues> drained() {
   for (const auto& [core, items] : watch.all_queues()) {
     std::int64_t priority = 0;
     std::int64_t element = 0;
-    tf::detail::ItemTarget targets[2] = {{&priority, nullptr}, {&element, nullptr}};
-    const tf::detail::ItemTarget* const target = items == 2 ? targets : targets + 1;
-    while (core->try_dequeue(target, 1, 1) == 1) {
+    std::string_view text;
+    tf::Characters characters;
+    tf::detail::ItemTarget targets[3] = {
+        {&priority, nullptr}, {&element, nullptr}, {&text, nullptr}};
+    const tf::detail::ItemTarget* const target = &targets[items == 2 ? 0 : items == 1 ? 1 : 2];
+    while (core->try_dequeue(target, 1, 1, characters) == 1) {
+      if (items == 0) element = number_of(text);
       all[static_cast<std::size_t>(element / queue_unit)].push_back(element);
     }
   }
@@ -843,7 +914,7 @@ class Checked {
     tf::Graph graph;
     Tracer(graph, network).run();
     const int devices = 1 + static_cast<int>(seed % 4);
-    machine_ = std::make_unique<test::Machine>(devices, 0u, seed);
+    machine_ = std::make_unique<test::Machine>(devices, 0u, seed, seed / 4 % 2 == 1);
     graph_ = std::make_unique<tf::ir::Graph>(test::pinned(graph, devices, seed));
     tf::ir::FusionLimits limits;
     limits.run = 1;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Random graphs whose processes talk by queues, on one to four devices, compared with a simulation
-// that knows nothing of graphs.
+// Random graphs whose processes talk by queues, on one to four devices, half of them with tensors
+// that arrive later (test::LateTransport), compared with a simulation that knows nothing of graphs.
 //
 // A process is a chain of operations on queues, with loops and branches. A channel is a FIFO queue
 // from one process to another. Processes and channels are a Kahn network: all orders in which
 // processes run give the same results, and either all complete or none does. A shared queue is of
 // any kind. Any process puts into it, and sinks, which take from one queue only, take everything.
+// Some FIFO queues hold texts of numbers.
 
 #include <cstdint>
 #include <string>

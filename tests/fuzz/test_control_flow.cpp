@@ -8,10 +8,6 @@
 
 namespace {
 
-fuzz::ControlSize size_of(std::uint64_t seed) {
-  return seed % 2 == 0 ? fuzz::ControlSize{} : fuzz::ControlSize{.statements = 3, .depth = 1};
-}
-
 void check(std::uint64_t first, int graphs, fuzz::ControlSize size) {
   for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(graphs); ++seed) {
     const std::string wrong = fuzz::check_control_flow(seed, size);
@@ -29,29 +25,36 @@ TEST_CASE("random branches and loops, nested up to a depth of three") {
 }
 
 TEST_CASE("random branches and loops on one to four devices, with and without steps that wait") {
-  int late_copies = 0;
+  fuzz::Met met;
   for (std::uint64_t seed = 0; seed < 800; ++seed) {
-    const fuzz::ControlSize size = size_of(seed);
-    const std::string wrong = fuzz::check_devices(seed, size, seed % 800 >= 500, &late_copies);
+    const fuzz::ControlSize size = fuzz::size_of_seed(seed);
+    const fuzz::DeviceKind kind = fuzz::devices_of_seed(seed, seed >= 500);
+    const std::string wrong = fuzz::check_devices(seed, size, kind, &met);
     if (wrong.empty()) continue;
     CAPTURE(seed);
     FAIL_CHECK(wrong << '\n' << fuzz::control_flow_text(seed, size));
   }
-  CHECK(late_copies >= 100);
+  CHECK(met.late_copies >= 100);
+  CHECK(met.late_transfers >= 1000);
 }
 
 TEST_CASE("graphs whose plans once gave memory away too early") {
   for (const std::uint64_t seed : {343u, 3890u, 4341u, 7097u}) {
     CAPTURE(seed);
-    CHECK(fuzz::check_devices(seed, size_of(seed), false) == "");
+    fuzz::ControlSize size = fuzz::size_of_seed(seed);
+    size.compressed = false;  // as they were found
+    for (const bool transports : {false, true}) {
+      CHECK(fuzz::check_devices(seed, size, {.transports = transports}) == "");
+    }
   }
 }
 
 TEST_CASE("random runs on one to four devices that fail or are cancelled at a random step") {
   int checked = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
-    const fuzz::ControlSize size = size_of(seed);
-    const std::string wrong = fuzz::check_failures(seed, 10, checked, size);
+    const fuzz::ControlSize size = fuzz::size_of_seed(seed);
+    const bool transports = fuzz::devices_of_seed(seed).transports;
+    const std::string wrong = fuzz::check_failures(seed, 10, checked, size, transports);
     if (wrong.empty()) continue;
     CAPTURE(seed);
     FAIL_CHECK(wrong << '\n' << fuzz::control_flow_text(seed, size));

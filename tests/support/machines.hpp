@@ -2,7 +2,7 @@
 #pragma once
 
 // Machines for tests: several devices, some with memory that the host can't touch, and streams that
-// take their time.
+// take their time, and transports that deliver later.
 
 #include <sys/mman.h>
 
@@ -25,6 +25,7 @@
 #include <typeflow/runtime/local_devices.hpp>
 
 #include "support/failing_memory.hpp"
+#include "support/transports.hpp"
 
 namespace test {
 
@@ -164,10 +165,12 @@ class WaitingKernels {
   std::jthread ticks_;
 };
 
-/// /cpu:0 to /cpu:n-1. Bit d of `far` gives device d far memory.
+/// /cpu:0 to /cpu:n-1. Bit d of `far` gives device d far memory. With `transports` most devices
+/// send by a LateTransport.
 class Machine {
  public:
-  Machine(int devices, unsigned far, std::uint64_t seed) {
+  Machine(int devices, unsigned far, std::uint64_t seed, bool transports = false)
+      : transport_(transports ? std::make_unique<LateTransport>(seed) : nullptr) {
     for (int d = 0; d < devices; ++d) {
       FarMemory* const memory = (far >> d & 1u) != 0
                                     ? memories_.emplace_back(std::make_unique<FarMemory>()).get()
@@ -176,6 +179,8 @@ class Machine {
           std::make_unique<SlowStream>(seed + static_cast<std::uint64_t>(d), memory));
       devices_.push_back({tf::cpu(d), &near_, streams_.back().get(), 0});
       if (memory != nullptr) devices_.back().memory = memory;
+      const bool copies = (seed / 3 + static_cast<std::uint64_t>(d)) % 4 == 3;
+      if (!copies) devices_.back().transport = transport_.get();
     }
   }
   /// `run` calls a kernel.
@@ -190,11 +195,13 @@ class Machine {
   std::span<const tf::MachineDevice> devices() const { return devices_; }
   /// The far memory number i.
   FarMemory& far(std::size_t i = 0) const { return *memories_[i]; }
+  LateTransport* transport() const { return transport_.get(); }  ///< null if there is none
 
  private:
   FailingMemory near_;
   std::vector<std::unique_ptr<FarMemory>> memories_;
   std::vector<std::unique_ptr<SlowStream>> streams_;
+  std::unique_ptr<LateTransport> transport_;
   std::vector<tf::MachineDevice> devices_;
 };
 

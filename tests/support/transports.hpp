@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Transports for tests: one that takes its time and may fail, and one whose tensors go through a
-// pair of sockets.
+// Transports for tests: one that takes its time and may fail, one that delivers in any order, and
+// one whose tensors go through a pair of sockets.
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,6 +17,8 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <stdexcept>
+#include <stop_token>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -86,6 +88,119 @@ class SlowTransport final : public tf::Transport {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Waiting> waiting_;
+  tf::Completion* hanging_ = nullptr;
+  std::jthread thread_;
+};
+
+/// Carries tensors between some pairs of devices in a thread of its own, in any order and each
+/// after a time of its own; between the others at once. As long as a tensor is under way, its place
+/// at the receiver holds other bytes, which only a mistake of the plan can let anybody see.
+class LateTransport final : public tf::Transport {
+ public:
+  explicit LateTransport(std::uint64_t seed)
+      : seed_(seed), thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+  void begin(const tf::Transfer& transfer, tf::Completion& over) override {
+    const long number = count.fetch_add(1);
+    const std::uint64_t drawn = mix(seed_ + 31 * static_cast<std::uint64_t>(number));
+    if (number == fails_at) {
+      met = true;
+      if (drawn % 3 == 0) throw std::runtime_error("the cable is cut");
+      if (drawn % 3 == 1) return over.fail("the cable is cut");
+    }
+    ++under_way;
+    if (number != fails_at && number != hangs_at && !is_late(transfer)) {
+      tf::exec::transfer(transfer.from_memory, transfer.from, transfer.to_memory, transfer.to,
+                         transfer.bytes);
+      --under_way;
+      return over.done();
+    }
+    std::array<std::byte, 64> other{};
+    other.fill(std::byte{0xcd});
+    for (std::int64_t at = 0; at < transfer.bytes; at += 64) {
+      tf::exec::transfer(nullptr, other.data(), transfer.to_memory,
+                         static_cast<std::byte*>(transfer.to) + at,
+                         std::min<std::int64_t>(transfer.bytes - at, 64));
+    }
+    const std::lock_guard lock(mutex_);
+    if (number == hangs_at) {
+      met = true;
+      hanging_ = &over;
+      return;
+    }
+    waiting_.push_back({transfer, &over, drawn, number == fails_at});
+    changed_.notify_one();
+  }
+  void cancel(tf::Completion& over) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (hanging_ == &over) {
+      hanging_ = nullptr;
+      --under_way;
+      return over.fail("cancelled");
+    }
+    const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const Waiting& w) { return w.over == &over; });
+    if (found == waiting_.end() || found->drawn % 2 == 0) return;  // it will be over soon
+    waiting_.erase(found);
+    --under_way;
+    over.fail("cancelled");
+  }
+
+  std::atomic<long> count{0};  ///< of transfers
+  std::atomic<long> late{0};   ///< of those that came later
+  std::atomic<int> under_way{0};
+  std::atomic<long> fails_at{-1};
+  std::atomic<long> hangs_at{-1};
+  std::atomic<bool> met{false};  ///< a transfer that failed or hung
+
+ private:
+  struct Waiting {
+    tf::Transfer transfer;
+    tf::Completion* over;
+    std::uint64_t drawn;
+    bool fails;
+  };
+
+  static std::uint64_t mix(std::uint64_t x) {
+    x = (x + 1) * 0x9E3779B97F4A7C15ull;
+    return (x ^ x >> 29) * 0xBF58476D1CE4E5B9ull >> 20;
+  }
+  bool is_late(const tf::Transfer& transfer) const {
+    const int pair = 64 * transfer.from_device.index + transfer.to_device.index;
+    return mix(seed_ + static_cast<std::uint64_t>(pair)) % 4 != 0;
+  }
+  void work(const std::stop_token& stop) {
+    std::uint64_t turn = seed_;
+    while (true) {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait(lock, stop, [&] { return !waiting_.empty(); })) return;
+      const std::uint64_t drawn = mix(++turn);
+      lock.unlock();  // others may come meanwhile, and this one be cancelled
+      if (drawn % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(drawn / 4 % 60));
+      if (drawn % 4 == 1) std::this_thread::yield();
+      lock.lock();
+      if (waiting_.empty()) continue;
+      const std::size_t i = drawn / 4 % waiting_.size();
+      const Waiting next = waiting_[i];
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      lock.unlock();
+      if (next.fails) {
+        --under_way;
+        next.over->fail("the cable is cut");
+        continue;
+      }
+      const tf::Transfer& t = next.transfer;
+      tf::exec::transfer(t.from_memory, t.from, t.to_memory, t.to, t.bytes);
+      ++late;
+      --under_way;
+      next.over->done();
+    }
+  }
+
+  const std::uint64_t seed_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::vector<Waiting> waiting_;
   tf::Completion* hanging_ = nullptr;
   std::jthread thread_;
 };

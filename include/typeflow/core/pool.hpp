@@ -48,9 +48,9 @@ class Pool {
 
   /// `count` copies of `value`.
   constexpr Pool(int count, const T& value) {
-    reserve(count);
+    if (count > 0) items = new T[static_cast<unsigned long>(count)];
     for (int i = 0; i < count; ++i) items[i] = value;
-    size_ = count;
+    size_ = capacity_ = count;
   }
 
   /// `count` uninitialised elements. Write them before you read them. Until all are written, the

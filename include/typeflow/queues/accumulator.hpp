@@ -230,8 +230,8 @@ constexpr Effect apply_gradient(const Resource<A>& accumulator, const X& gradien
                 "of the accumulator's type, and the step an integer or a std::int64_t scalar");
   if constexpr (fits) {
     detail::mark(at, accumulator);
-    return apply(ops::AccumulatorApply<A>{}, accumulator, gradient,
-                 detail::as_step(accumulator.graph(), local_step));
+    return typeflow::apply(ops::AccumulatorApply<A>{}, accumulator, gradient,
+                           detail::as_step(accumulator.graph(), local_step));
   } else {
     return {};
   }
@@ -248,8 +248,8 @@ constexpr auto take_gradient(const Resource<A>& accumulator, const N& required,
                 "std::int64_t scalar");
   if constexpr (fits) {
     detail::mark(at, accumulator);
-    return apply(ops::AccumulatorTake<A>{}, accumulator,
-                 detail::as_step(accumulator.graph(), required));
+    return typeflow::apply(ops::AccumulatorTake<A>{}, accumulator,
+                           detail::as_step(accumulator.graph(), required));
   }
 }
 /// Gradients for earlier steps than this are stale from now on.
@@ -263,8 +263,8 @@ constexpr Effect set_global_step(const Resource<A>& accumulator, const N& step,
                 "scalar");
   if constexpr (fits) {
     detail::mark(at, accumulator);
-    return apply(ops::AccumulatorSetStep<A>{}, accumulator,
-                 detail::as_step(accumulator.graph(), step));
+    return typeflow::apply(ops::AccumulatorSetStep<A>{}, accumulator,
+                           detail::as_step(accumulator.graph(), step));
   } else {
     return {};
   }
@@ -275,7 +275,7 @@ template <class A>
 constexpr Expr<std::int64_t> num_accumulated(
     const Resource<A>& accumulator, std::source_location at = std::source_location::current()) {
   detail::mark(at, accumulator);
-  return apply(ops::AccumulatorCount<A, false>{}, accumulator);
+  return typeflow::apply(ops::AccumulatorCount<A, false>{}, accumulator);
 }
 /// The stale gradients so far.
 template <class A>
@@ -283,7 +283,7 @@ template <class A>
 constexpr Expr<std::int64_t> num_dropped(
     const Resource<A>& accumulator, std::source_location at = std::source_location::current()) {
   detail::mark(at, accumulator);
-  return apply(ops::AccumulatorCount<A, true>{}, accumulator);
+  return typeflow::apply(ops::AccumulatorCount<A, true>{}, accumulator);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -78,6 +78,7 @@ struct BarrierInsert : resource_operation<B> {
   static constexpr std::string_view name = detail::MessageText<Text>::view;
   static constexpr int flops = 0;
   static constexpr bool may_wait = true;
+  static constexpr bool takes_strings = true;
   static void compute(const BarrierInsert&, B& barrier, const cpu_kernels::Tensor* in,
                       const cpu_kernels::Tensor*, const KernelCall& call) {
     const auto* const keys = static_cast<const std::int64_t*>(in[0].data);
@@ -131,9 +132,11 @@ struct BarrierTake : resource_operation<B> {
                         static_cast<std::size_t>(size_of(types[i].dtype));
     }
     if (UpTo) to.told = static_cast<std::int64_t*>(out[2 + items].data);
-    wait_for(call, barrier.waiters(), [to, &barrier] {
+    Characters* const characters = call.characters;
+    wait_for(call, barrier.waiters(), [to, characters, &barrier] {
       constexpr std::int64_t least = UpTo ? 1 : N;
-      const std::int64_t count = barrier.try_take(to.indices, to.keys, to.values, least, N);
+      const std::int64_t count =
+          barrier.try_take(to.indices, to.keys, to.values, least, N, *characters);
       if (count == B::must_wait) return false;
       if (count == B::at_end) barrier.fail_at_end(least);
       if constexpr (UpTo) {
@@ -198,7 +201,7 @@ constexpr Effect insert_many(const Resource<B>& barrier, const K& keys, const V&
       "values of the type and shape of item i behind a first axis of n");
   if constexpr (fits) {
     detail::mark(at, barrier);
-    return apply(ops::BarrierInsert<B, I>{}, barrier, keys, values);
+    return typeflow::apply(ops::BarrierInsert<B, I>{}, barrier, keys, values);
   } else {
     return {};
   }
@@ -214,7 +217,7 @@ constexpr auto take_many(const Resource<B>& barrier,
   static_assert(N >= 1 && N <= B::capacity,
                 "take_many<n>(barrier): n must be at least 1, and at most the capacity");
   detail::mark(at, barrier);
-  return apply(ops::BarrierTake<B, false, N>{}, barrier);
+  return typeflow::apply(ops::BarrierTake<B, false, N>{}, barrier);
 }
 /// The same, and the rest of a closed barrier. The last result is the number of elements; the rows
 /// behind them are zeros.
@@ -225,7 +228,7 @@ constexpr auto take_up_to(const Resource<B>& barrier,
   static_assert(N >= 1 && N <= B::capacity,
                 "take_up_to<n>(barrier): n must be at least 1, and at most the capacity");
   detail::mark(at, barrier);
-  return apply(ops::BarrierTake<B, true, N>{}, barrier);
+  return typeflow::apply(ops::BarrierTake<B, true, N>{}, barrier);
 }
 /// The number of complete elements.
 template <class B>
@@ -233,7 +236,7 @@ template <class B>
 constexpr Expr<std::int64_t> ready_size(const Resource<B>& barrier,
                                         std::source_location at = std::source_location::current()) {
   detail::mark(at, barrier);
-  return apply(ops::BarrierSize<B, true>{}, barrier);
+  return typeflow::apply(ops::BarrierSize<B, true>{}, barrier);
 }
 /// The number of elements that lack items.
 template <class B>
@@ -241,7 +244,7 @@ template <class B>
 constexpr Expr<std::int64_t> incomplete_size(
     const Resource<B>& barrier, std::source_location at = std::source_location::current()) {
   detail::mark(at, barrier);
-  return apply(ops::BarrierSize<B, false>{}, barrier);
+  return typeflow::apply(ops::BarrierSize<B, false>{}, barrier);
 }
 /// No more keys. Keys that are there may still get their items, unless cancel_pending_enqueues.
 template <class B>
@@ -249,7 +252,7 @@ template <class B>
 constexpr Effect close(const Resource<B>& barrier, CloseOptions options = {},
                        std::source_location at = std::source_location::current()) {
   detail::mark(at, barrier);
-  return apply(ops::Close<B>{{}, options.cancel_pending_enqueues ? 1u : 0u}, barrier);
+  return typeflow::apply(ops::Close<B>{{}, options.cancel_pending_enqueues ? 1u : 0u}, barrier);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -17,8 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "typeflow/core/characters.hpp"
 #include "typeflow/core/error.hpp"
 #include "typeflow/queues/item.hpp"
+#include "typeflow/queues/item_strings.hpp"
 #include "typeflow/queues/queue_core.hpp"
 #include "typeflow/resources/waiting.hpp"
 
@@ -30,7 +32,10 @@ namespace detail {
 class BarrierCore {
  public:
   BarrierCore(std::string_view path, std::int64_t capacity, std::span<const ItemLayout> items)
-      : path_(path), capacity_(capacity), items_(items.begin(), items.end()) {}
+      : path_(path),
+        capacity_(capacity),
+        items_(items.begin(), items.end()),
+        string_items_(string_items(items_)) {}
   BarrierCore(const BarrierCore&) = delete;
   BarrierCore& operator=(const BarrierCore&) = delete;
 
@@ -77,11 +82,16 @@ class BarrierCore {
       if (fresh > capacity_ - static_cast<std::int64_t>(incomplete_.size() + ready_.size())) {
         return false;
       }
-      const auto bytes = static_cast<std::size_t>(items_[which].bytes);
+      const ItemLayout& item = items_[which];
+      const auto* const from = static_cast<const std::byte*>(values);
+      std::vector<ItemCharacters> strings(item.is_string ? static_cast<std::size_t>(count) : 0);
+      for (std::size_t i = 0; i < strings.size(); ++i) {
+        strings[i] = copy_characters(from + i * static_cast<std::size_t>(item.bytes),
+                                     item.bytes / item.element_size);
+      }
       for (std::int64_t i = 0; i < count; ++i) {
-        const auto* from =
-            static_cast<const std::byte*>(values) + static_cast<std::size_t>(i) * bytes;
-        add(which, keys[i], from);
+        add(which, keys[i], from + i * item.bytes,
+            item.is_string ? &strings[static_cast<std::size_t>(i)] : nullptr);
       }
     }
     changed_.notify();
@@ -89,9 +99,10 @@ class BarrierCore {
   }
 
   /// Takes `most` complete elements, or what is left of a closed barrier, if that is `least`. Those
-  /// come first whose keys did. Returns the number, must_wait or at_end.
+  /// come first whose keys did. Returns the number, must_wait or at_end. `characters` takes over
+  /// the bytes of strings.
   std::int64_t try_take(std::int64_t* indices, std::int64_t* keys, void* const* values,
-                        std::int64_t least, std::int64_t most) {
+                        std::int64_t least, std::int64_t most, Characters& characters) {
     std::int64_t count = most;
     {
       const std::lock_guard lock(mutex_);
@@ -102,6 +113,7 @@ class BarrierCore {
         count = std::min(most, possible);
       }
       if (count > ready) return must_wait;
+      if (string_items_ > 0) characters.reserve(static_cast<std::size_t>(count) * string_items_);
       for (std::int64_t i = 0; i < count; ++i) {
         const auto first = ready_.begin();
         indices[i] = first->first;
@@ -113,6 +125,7 @@ class BarrierCore {
                       from, bytes);
           from += bytes;
         }
+        for (ItemCharacters& strings : first->second.strings) hand_over(strings, characters);
         ready_.erase(first);
       }
     }
@@ -133,6 +146,7 @@ class BarrierCore {
     std::int64_t index;       ///< of the key, in the order in which keys came
     std::uint32_t items = 0;  ///< bit k: item k is there
     std::unique_ptr<std::byte[]> bytes;
+    std::vector<ItemCharacters> strings;  ///< of its items of strings, as they came
   };
 
   std::string title() const { return "barrier '" + path_ + "'"; }
@@ -165,19 +179,27 @@ class BarrierCore {
                 "it twice");
   }
 
-  void add(std::size_t which, std::int64_t key, const std::byte* from) {
+  /// Takes over `strings`, the bytes of an item of strings; else it is null.
+  void add(std::size_t which, std::int64_t key, const std::byte* from, ItemCharacters* strings) {
     auto found = incomplete_.find(key);
     if (found == incomplete_.end()) {
       std::size_t bytes = 0;
       for (const ItemLayout& item : items_) bytes += static_cast<std::size_t>(item.bytes);
-      Element fresh{key, next_index_, 0, std::unique_ptr<std::byte[]>(new std::byte[bytes])};
+      Element fresh{key, next_index_, 0, std::unique_ptr<std::byte[]>(new std::byte[bytes]), {}};
+      fresh.strings.reserve(string_items_);
       found = incomplete_.emplace(key, std::move(fresh)).first;
       ++next_index_;
     }
     Element& element = found->second;
     std::size_t offset = 0;
     for (std::size_t k = 0; k < which; ++k) offset += static_cast<std::size_t>(items_[k].bytes);
-    std::memcpy(element.bytes.get() + offset, from, static_cast<std::size_t>(items_[which].bytes));
+    const ItemLayout& item = items_[which];
+    std::byte* const to = element.bytes.get() + offset;
+    std::memcpy(to, from, static_cast<std::size_t>(item.bytes));
+    if (strings != nullptr) {
+      element.strings.push_back(std::move(*strings));
+      refer_to(element.strings.back().get(), to, item.bytes / item.element_size);
+    }
     element.items |= 1u << which;
     if (element.items + 1u != 1u << items_.size()) return;
     const std::int64_t index = element.index;
@@ -188,6 +210,7 @@ class BarrierCore {
   const std::string path_;
   const std::int64_t capacity_;
   const std::vector<ItemLayout> items_;
+  const std::size_t string_items_;
   mutable std::mutex mutex_;
   bool closed_ = false;
   bool cancelled_ = false;

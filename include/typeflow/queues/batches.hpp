@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/core/characters.hpp"
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/run_stop.hpp"
 #include "typeflow/core/text.hpp"
@@ -108,9 +109,10 @@ class QueueBatches {
   /// Returns false at the end.
   bool take() {
     if (kept_) return true;
+    characters_->clear();
     std::int64_t count = Q::must_wait;
     const auto attempt = [&] {
-      count = queue_.try_dequeue(targets_.data(), 1, n_);
+      count = queue_.try_dequeue(targets_.data(), 1, n_, *characters_);
       return count != Q::must_wait;
     };
     RunStop waiting;
@@ -176,6 +178,7 @@ class QueueBatches {
   typename Memory<Items>::type elements_;
   std::array<std::unique_ptr<std::int64_t[]>, items> lengths_;
   std::array<detail::ItemTarget, items> targets_{};
+  std::unique_ptr<Characters> characters_ = std::make_unique<Characters>();  // of elements_
   std::int64_t size_ = 0;
   bool kept_ = false;
 };

@@ -29,13 +29,11 @@ constexpr Extent bound_of(Extent extent) {
 /// An axis whose length differs from element to element: Item<float, at_most(20), 3>.
 constexpr Extent at_most(Extent extent) { return detail::varying_unit + extent; }
 
-/// A tensor in each element of a queue: Item<float, 28, 28>, Item<std::int32_t> for a number. What
-/// is shorter than at_most(n) is padded with zeros to n.
+/// A tensor in each element of a queue: Item<float, 28, 28>, Item<std::int32_t> for a number,
+/// Item<std::string_view> for a string. What is shorter than at_most(n) is padded with zeros to n,
+/// or with empty strings.
 template <Element T, Extent... D>
 struct Item {
-  static_assert(!detail::is_string<T>,
-                "Item<T, D...>: T must be a number or bool; let strings stand in a table, and "
-                "queue their indices");
   static_assert(((D >= 0) && ...), "Item<T, D...>: the D must be numbers or at_most(n)");
   static_assert(sizeof...(D) < max_rank, "Item<T, D...>: seven axes at most");
 
@@ -62,11 +60,12 @@ struct ItemLayout {
   std::int64_t bytes;  ///< of a padded item
   unsigned varying;
   Dims dims;
+  bool is_string;
 };
 template <class I>
 inline constexpr ItemLayout layout_of_item{
     sizeof(typename I::element), I::size* static_cast<std::int64_t>(sizeof(typename I::element)),
-    I::varying, I::type.dims};
+    I::varying, I::type.dims, is_string<typename I::element>};
 
 template <class I>
 inline constexpr bool is_item = false;

@@ -73,6 +73,7 @@ struct Enqueue : resource_operation<Q> {
       Many ? detail::operation_name<Q, "EnqueueMany"> : detail::operation_name<Q, "Enqueue">;
   static constexpr int flops = 0;
   static constexpr bool may_wait = true;
+  static constexpr bool takes_strings = true;
 
   static void compute(const Enqueue&, Q& queue, const cpu_kernels::Tensor* in,
                       const cpu_kernels::Tensor*, const KernelCall& call) {
@@ -134,14 +135,16 @@ struct Dequeue : resource_operation<Q> {
       if (List::varies[i]) to.items[i].lengths = static_cast<std::int64_t*>(out[next++].data);
     }
     if (tells) to.told = out[next].data;
-    wait_for(call, queue.waiters_for_elements(), [to, &queue] { return take(queue, to); });
+    Characters* const characters = call.characters;
+    wait_for(call, queue.waiters_for_elements(),
+             [=, &queue] { return take(queue, to, *characters); });
   }
 
  private:
   template <class Outputs>
-  static bool take(Q& queue, const Outputs& to) {
+  static bool take(Q& queue, const Outputs& to, Characters& characters) {
     constexpr std::int64_t least = How == detail::Taking::up_to ? 1 : N;
-    const std::int64_t count = queue.try_dequeue(to.items, least, N);
+    const std::int64_t count = queue.try_dequeue(to.items, least, N, characters);
     if (count == Q::must_wait) return false;
     if (count == Q::at_end && How != detail::Taking::one_or_none) queue.fail_at_end(least);
     const std::int64_t taken = count < 0 ? 0 : count;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -26,6 +27,11 @@ inline constexpr bool is_queue = false;
 template <auto Kind, class... Items>
 inline constexpr bool is_queue<Queue<Kind, Items...>> = true;
 
+/// Whether an X can stand for a scalar: a number, or a text.
+template <class T, class X>
+inline constexpr bool is_literal_of =
+    is_string<T> ? std::is_convertible_v<const X&, std::string_view> : Literal<X>;
+
 /// Whether x can be enqueued as an item, behind `leading` axes.
 template <class I, class X>
 constexpr bool fits_item(int leading) {
@@ -41,7 +47,7 @@ constexpr bool fits_item(int leading) {
     }
     return true;
   } else {
-    return leading == 0 && I::rank == 0 && Literal<X>;
+    return leading == 0 && I::rank == 0 && is_literal_of<typename I::element, X>;
   }
 }
 template <class Items, class... X>
@@ -71,8 +77,8 @@ constexpr auto as_item(Graph& g, const X& x) {
 template <class Q, class... X, std::size_t... K>
 constexpr Effect enqueue_one(const Resource<Q>& queue, std::index_sequence<K...>, const X&... x) {
   Graph& g = queue.graph();
-  return apply(ops::Enqueue<Q, false>{}, queue,
-               as_item<std::tuple_element_t<K, typename Q::items>>(g, x)...);
+  return typeflow::apply(ops::Enqueue<Q, false>{}, queue,
+                         as_item<std::tuple_element_t<K, typename Q::items>>(g, x)...);
 }
 template <class R>
 constexpr void mark(std::source_location at, const Resource<R>& resource) {
@@ -106,7 +112,7 @@ constexpr auto dequeue(const Resource<Q>& queue, const Effect& first, std::sourc
   static_assert(few, "dequeue(queue): too many items for one operation's results");
   if constexpr (few && fits_batch<Q>(N)) {
     mark(at, queue);
-    return ordered_after(first, apply(ops::Dequeue<Q, How, N>{}, queue));
+    return ordered_after(first, typeflow::apply(ops::Dequeue<Q, How, N>{}, queue));
   }
 }
 
@@ -122,8 +128,8 @@ constexpr Resource<Q> queue(Graph& g, Label name,
   return resource<Q>(g, name, at);
 }
 
-/// Adds an element, of an x for each item, when there is room. A number stands for a scalar. The
-/// run fails with Cancelled if the queue is closed.
+/// Adds an element, of an x for each item, when there is room. A number or text stands for a
+/// scalar. The run fails with Cancelled if the queue is closed.
 template <class Q, class... X>
   requires(detail::is_queue<Q>)
 constexpr Effect enqueue(const Resource<Q>& queue, const X&... x) {
@@ -162,7 +168,7 @@ constexpr Effect enqueue_many(const Resource<Q>& queue, const X&... x) {
   if constexpr (fits && few) {
     constexpr bool room = ((X::shape::dims.extent[0] <= Q::capacity) && ...);
     static_assert(room, "enqueue_many(queue, x...): more rows than the queue's capacity");
-    return apply(ops::Enqueue<Q, true>{}, queue, x...);
+    return typeflow::apply(ops::Enqueue<Q, true>{}, queue, x...);
   } else {
     return {};
   }
@@ -225,14 +231,14 @@ template <class Q>
 constexpr Expr<std::int64_t> size(const Resource<Q>& queue, const Effect& first = {},
                                   std::source_location at = std::source_location::current()) {
   detail::mark(at, queue);
-  return detail::ordered_after(first, apply(ops::QueueSize<Q>{}, queue));
+  return detail::ordered_after(first, typeflow::apply(ops::QueueSize<Q>{}, queue));
 }
 template <class Q>
   requires(detail::is_queue<Q>)
 constexpr Expr<bool> is_closed(const Resource<Q>& queue, const Effect& first = {},
                                std::source_location at = std::source_location::current()) {
   detail::mark(at, queue);
-  return detail::ordered_after(first, apply(ops::QueueIsClosed<Q>{}, queue));
+  return detail::ordered_after(first, typeflow::apply(ops::QueueIsClosed<Q>{}, queue));
 }
 /// No more elements: later enqueues fail with Cancelled. Dequeues take what is left, and then fail
 /// with OutOfRange.
@@ -241,7 +247,7 @@ template <class Q>
 constexpr Effect close(const Resource<Q>& queue, CloseOptions options = {},
                        std::source_location at = std::source_location::current()) {
   detail::mark(at, queue);
-  return apply(ops::Close<Q>{{}, options.cancel_pending_enqueues ? 1u : 0u}, queue);
+  return typeflow::apply(ops::Close<Q>{{}, options.cancel_pending_enqueues ? 1u : 0u}, queue);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -5,6 +5,7 @@
 //
 //   using Examples = tf::Queue<tf::Fifo{.capacity = 32}, tf::Item<float, 28, 28>, tf::Item<int>>;
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "typeflow/core/characters.hpp"
 #include "typeflow/core/error.hpp"
 #include "typeflow/queues/item.hpp"
 #include "typeflow/queues/queue_core.hpp"
@@ -97,9 +99,13 @@ struct QueueText {
 
 // Items of one element, or of many, as values of C++.
 
+/// The element of a value that owns its bytes.
+template <class T>
+using OwnedElement = std::conditional_t<is_string<T>, std::string, T>;
 template <class I>
-using ItemValue = std::conditional_t<I::rank == 0, typename I::element,
-                                     Array<typename I::element, static_cast<std::size_t>(I::rank)>>;
+using ItemValue =
+    std::conditional_t<I::rank == 0, OwnedElement<typename I::element>,
+                       Array<OwnedElement<typename I::element>, static_cast<std::size_t>(I::rank)>>;
 /// What `pop` gives besides: the lengths of the axes that vary.
 template <class I>
 using ItemLengths = std::array<std::int64_t, static_cast<std::size_t>(I::varying_axes)>;
@@ -109,11 +115,18 @@ inline constexpr bool is_array = false;
 template <class T, std::size_t R>
 inline constexpr bool is_array<Array<T, R>> = true;
 
+/// A container of texts that are not std::string_views.
+template <class X>
+concept Texts = std::ranges::contiguous_range<const X> &&
+                !std::is_same_v<std::ranges::range_value_t<const X>, std::string_view> &&
+                std::is_convertible_v<std::ranges::range_reference_t<const X>, std::string_view>;
+
 /// What is pushed for an item, by pointer. It must live as long.
 template <class I>
 struct GivenItem {
   using T = typename I::element;
   T number{};
+  std::vector<std::string_view> texts{};  // views of what is pushed, if that has none
   std::array<std::int64_t, static_cast<std::size_t>(I::rank)> extents{};
   const void* data = nullptr;
 
@@ -121,11 +134,13 @@ struct GivenItem {
   GivenItem(const X& x, std::size_t index) {
     if constexpr (I::rank == 0) {
       static_assert(std::is_convertible_v<X, T>,
-                    "push(x...): the x of an item without axes must be a number of its type");
+                    "push(x...): the x of an item without axes must be a number of its type, or a "
+                    "text");
       number = static_cast<T>(x);
       data = &number;
     } else {
-      constexpr bool fits = requires { std::span<const T>(x); };
+      constexpr bool copies = is_string<T> && Texts<X>;
+      constexpr bool fits = copies || requires { std::span<const T>(x); };
       static_assert(fits,
                     "push(x...): the x of an item with axes must be a container of its elements, "
                     "one after the other");
@@ -133,7 +148,14 @@ struct GivenItem {
                     "push(x...): the x of an item with at_most(n) and several axes must be a "
                     "tf::Array, which has a shape");
       if constexpr (fits) {
-        const std::span<const T> elements(x);
+        const std::span<const T> elements = [&] {
+          if constexpr (copies) {
+            texts.assign(std::ranges::begin(x), std::ranges::end(x));
+            return std::span<const T>(texts);
+          } else {
+            return std::span<const T>(x);
+          }
+        }();
         for (std::size_t i = 0; i < extents.size(); ++i) {
           if constexpr (is_array<X>) {
             extents[i] = static_cast<std::int64_t>(x.shape(i));
@@ -150,6 +172,57 @@ struct GivenItem {
       }
     }
   }
+};
+
+/// An item's value before it is popped.
+template <class I>
+ItemValue<I> empty_value() {
+  if constexpr (I::rank == 0) {
+    return {};
+  } else {
+    std::array<std::size_t, static_cast<std::size_t>(I::rank)> shape{};
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      shape[i] = static_cast<std::size_t>(I::type.dims.extent[i]);
+    }
+    return ItemValue<I>(shape);
+  }
+}
+
+/// Memory for a popped item, and the item's value.
+template <class I>
+class PoppedItem {
+ public:
+  void* data() {
+    if constexpr (I::rank == 0) {
+      return &value_;
+    } else {
+      return value_.data();
+    }
+  }
+  ItemValue<I> value() { return std::move(value_); }
+
+ private:
+  ItemValue<I> value_ = empty_value<I>();
+};
+/// Strings are views of bytes that the caller keeps until it has called value().
+template <class I>
+  requires(is_string<typename I::element>)
+class PoppedItem<I> {
+ public:
+  void* data() { return views_.data(); }
+  ItemValue<I> value() const {
+    if constexpr (I::rank == 0) {
+      return std::string(views_[0]);
+    } else {
+      ItemValue<I> out = empty_value<I>();
+      std::copy(views_.begin(), views_.end(), out.begin());
+      return out;
+    }
+  }
+
+ private:
+  std::vector<std::string_view> views_ =
+      std::vector<std::string_view>(static_cast<std::size_t>(I::size));
 };
 
 /// The first, if there is no other; else all.
@@ -196,8 +269,8 @@ class Queue : public detail::QueueCore {
   explicit Queue(std::string_view path = "")
       : QueueCore(path, settings, layouts(static_cast<items*>(nullptr))) {}
 
-  /// Adds an element, when there is room. x: an item each, as a number or a container. Throws
-  /// Cancelled if the queue is closed.
+  /// Adds an element, when there is room. x: an item each, as a number, a text or a container,
+  /// which are copied. Throws Cancelled if the queue is closed.
   template <class... X>
   void push(const X&... x) {
     enqueue<true>(x...);
@@ -208,7 +281,8 @@ class Queue : public detail::QueueCore {
     return enqueue<false>(x...);
   }
 
-  /// Takes an element, when there is one: its item, or a std::tuple of several items. Behind the
+  /// Takes an element, when there is one: its item, or a std::tuple of several items. A string is a
+  /// std::string. Behind the
   /// items are, for each with at_most(n), the lengths of its axes that vary. Throws OutOfRange if
   /// the queue is closed and empty.
   auto pop() {
@@ -262,13 +336,15 @@ class Queue : public detail::QueueCore {
 
   template <bool Waits, class... I>
   auto dequeue(std::tuple<I...>*) {
-    std::tuple<detail::ItemValue<I>...> values{empty<I>()...};
+    Characters characters;  // of strings, until they are copied
+    std::tuple<detail::PoppedItem<I>...> values;
     std::tuple<detail::ItemLengths<I>...> lengths;
     return [&]<std::size_t... K>(std::index_sequence<K...>) {
       const detail::ItemTarget targets[] = {
-          {address(std::get<K>(values)), std::get<K>(lengths).data()}...};
-      const std::int64_t count = take<Waits>(targets, 1, 1);
-      auto all = std::tuple_cat(std::move(values), given_lengths<I>(std::get<K>(lengths))...);
+          {std::get<K>(values).data(), std::get<K>(lengths).data()}...};
+      const std::int64_t count = take<Waits>(targets, 1, 1, characters);
+      auto all = std::tuple_cat(std::tuple<detail::ItemValue<I>...>(std::get<K>(values).value()...),
+                                given_lengths<I>(std::get<K>(lengths))...);
       using Element = decltype(detail::one_or_all(std::move(all)));
       return count == 1 ? std::optional<Element>(detail::one_or_all(std::move(all)))
                         : std::optional<Element>();
@@ -281,6 +357,7 @@ class Queue : public detail::QueueCore {
                   std::to_string(n));
     }
     const auto rows = static_cast<std::size_t>(n);
+    Characters characters;  // of strings, until they are copied
     // (A std::vector<bool> has no elements in memory.)
     std::tuple<std::vector<std::conditional_t<std::is_same_v<typename I::element, bool>,
                                               unsigned char, typename I::element>>...>
@@ -290,48 +367,37 @@ class Queue : public detail::QueueCore {
     (std::get<K>(lengths).resize(rows), ...);
     const detail::ItemTarget targets[] = {
         {std::get<K>(values).data(), std::get<K>(lengths).data()->data()}...};
-    const std::int64_t count = take<true>(targets, 1, n);
+    const std::int64_t count = take<true>(targets, 1, n, characters);
     const auto taken = static_cast<std::size_t>(count < 0 ? 0 : count);
     (std::get<K>(values).resize(taken * static_cast<std::size_t>(I::size)), ...);
     (std::get<K>(lengths).resize(taken), ...);
-    return detail::one_or_all(
-        std::tuple_cat(std::move(values), given_lengths<I>(std::move(std::get<K>(lengths)))...));
+    return detail::one_or_all(std::tuple_cat(std::tuple(owned(std::move(std::get<K>(values)))...),
+                                             given_lengths<I>(std::move(std::get<K>(lengths)))...));
+  }
+  template <class V>
+  static auto owned(V&& values) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<V>, std::vector<std::string_view>>) {
+      return std::vector<std::string>(values.begin(), values.end());
+    } else {
+      return std::remove_cvref_t<V>(std::forward<V>(values));
+    }
   }
   template <class I>
   using ItemLengths = detail::ItemLengths<I>;
 
   /// Returns the number of elements, at_end, or must_wait if it does not wait.
   template <bool Waits>
-  std::int64_t take(const detail::ItemTarget* targets, std::int64_t least, std::int64_t most) {
-    std::int64_t count = try_dequeue(targets, least, most);
+  std::int64_t take(const detail::ItemTarget* targets, std::int64_t least, std::int64_t most,
+                    Characters& characters) {
+    std::int64_t count = try_dequeue(targets, least, most, characters);
     if (!Waits || count != must_wait) return count;
     wait_in_thread(waiters_for_elements(), [&] {
-      count = try_dequeue(targets, least, most);
+      count = try_dequeue(targets, least, most, characters);
       return count != must_wait;
     });
     return count;
   }
 
-  template <class I>
-  static detail::ItemValue<I> empty() {
-    if constexpr (I::rank == 0) {
-      return {};
-    } else {
-      std::array<std::size_t, static_cast<std::size_t>(I::rank)> shape{};
-      for (std::size_t i = 0; i < shape.size(); ++i) {
-        shape[i] = static_cast<std::size_t>(I::type.dims.extent[i]);
-      }
-      return detail::ItemValue<I>(shape);
-    }
-  }
-  template <class V>
-  static void* address(V& value) {
-    if constexpr (detail::is_array<V>) {
-      return value.data();
-    } else {
-      return &value;
-    }
-  }
   /// The lengths, if axes of the item vary.
   template <class I, class L>
   static auto given_lengths(L&& lengths) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A queue without its types: elements as bytes, in memory that is allocated once. Queue<...>
-// (queues/queue.hpp) adds the types.
+// A queue without its types: elements as bytes, in memory that is allocated once. Only the bytes of
+// strings are allocated by each enqueue. Queue<...> (queues/queue.hpp) adds the types.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "typeflow/core/characters.hpp"
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/run_scope.hpp"
 #include "typeflow/queues/item.hpp"
+#include "typeflow/queues/item_strings.hpp"
 #include "typeflow/resources/waiting.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -76,11 +78,12 @@ class QueueCore {
   /// Cancelled if the queue is closed, unless this enqueuer waited before.
   bool try_enqueue(const ItemSource* items, std::int64_t count, const Enqueuer& by);
   /// Takes `most` elements, or what is left of a closed queue, if that is `least`. Returns their
-  /// number, or must_wait, or at_end.
-  std::int64_t try_dequeue(const ItemTarget* items, std::int64_t least, std::int64_t most);
+  /// number, or must_wait, or at_end. `characters` takes over the bytes of strings.
+  std::int64_t try_dequeue(const ItemTarget* items, std::int64_t least, std::int64_t most,
+                           Characters& characters);
   static constexpr std::int64_t must_wait = -1;
   static constexpr std::int64_t at_end = -2;
-  /// Sets rows that no element filled to zero.
+  /// Sets rows that no element filled to zero, or to empty strings.
   void clear_rows(const ItemTarget* items, std::int64_t first, std::int64_t end) const;
   /// Forgets that it waits.
   void withdraw(const void* who) noexcept;
@@ -113,8 +116,11 @@ class QueueCore {
   bool expects_elements() const;
   std::int64_t slot_for(std::int64_t priority);
   std::int64_t next_slot();
-  void store(const ItemSource* sources, std::int64_t element);
-  void load(const ItemTarget* targets, std::int64_t element);
+  /// The bytes of all strings that are enqueued: by element and item of strings.
+  std::vector<ItemCharacters> copy_strings(const ItemSource* sources, std::int64_t count) const;
+  /// Takes over the element's part of copy_strings.
+  void store(const ItemSource* sources, std::int64_t element, ItemCharacters* strings);
+  void load(const ItemTarget* targets, std::int64_t element, Characters& characters);
   static void release_run(void* queue, const RunScope& run) noexcept {
     static_cast<QueueCore*>(queue)->withdraw(&run);
   }
@@ -124,6 +130,8 @@ class QueueCore {
   const std::vector<ItemLayout> items_;
   std::vector<std::unique_ptr<std::byte[]>> memory_;           // by item
   std::vector<std::unique_ptr<std::int64_t[]>> item_lengths_;  // by item that varies
+  std::vector<std::unique_ptr<ItemCharacters[]>> strings_;     // by item of strings, and slot
+  const std::size_t string_items_;
 
   mutable std::mutex mutex_;
   std::int64_t size_ = 0;

@@ -56,12 +56,16 @@ inline int varying_axes(const ItemLayout& item) {
 
 TYPEFLOW_DEFINITION QueueCore::QueueCore(std::string_view path, const QueueSettings& settings,
                                          std::span<const ItemLayout> items)
-    : path_(path), settings_(settings), items_(items.begin(), items.end()) {
+    : path_(path),
+      settings_(settings),
+      items_(items.begin(), items.end()),
+      string_items_(string_items(items_)) {
   const auto capacity = static_cast<std::size_t>(settings.capacity);
   for (const ItemLayout& item : items_) {
     memory_.emplace_back(new std::byte[capacity * static_cast<std::size_t>(item.bytes)]);
     const auto axes = static_cast<std::size_t>(queue::varying_axes(item));
     item_lengths_.emplace_back(axes == 0 ? nullptr : new std::int64_t[capacity * axes]);
+    strings_.emplace_back(item.is_string ? new ItemCharacters[capacity] : nullptr);
   }
   if (settings.order == QueueOrder::fifo) return;
   slots_.resize(capacity);
@@ -152,7 +156,10 @@ TYPEFLOW_DEFINITION bool QueueCore::try_enqueue(const ItemSource* sources, std::
       }
       return false;
     }
-    for (std::int64_t i = 0; i < count; ++i) store(sources, i);
+    std::vector<ItemCharacters> strings = copy_strings(sources, count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      store(sources, i, strings.data() + static_cast<std::size_t>(i) * string_items_);
+    }
     if (waited) remove_pending(by);
   }
   elements_.notify();
@@ -160,7 +167,8 @@ TYPEFLOW_DEFINITION bool QueueCore::try_enqueue(const ItemSource* sources, std::
 }
 
 TYPEFLOW_DEFINITION std::int64_t QueueCore::try_dequeue(const ItemTarget* targets,
-                                                        std::int64_t least, std::int64_t most) {
+                                                        std::int64_t least, std::int64_t most,
+                                                        Characters& characters) {
   std::int64_t count = most;
   {
     const std::lock_guard lock(mutex_);
@@ -170,7 +178,8 @@ TYPEFLOW_DEFINITION std::int64_t QueueCore::try_dequeue(const ItemTarget* target
       if (size_ < least) return at_end;
       count = std::min(most, size_);
     }
-    for (std::int64_t i = 0; i < count; ++i) load(targets, i);
+    if (string_items_ > 0) characters.reserve(static_cast<std::size_t>(count) * string_items_);
+    for (std::int64_t i = 0; i < count; ++i) load(targets, i, characters);
   }
   room_.notify();
   return count;
@@ -224,7 +233,25 @@ TYPEFLOW_DEFINITION std::int64_t QueueCore::next_slot() {
   return slots_[last] = slot;
 }
 
-TYPEFLOW_DEFINITION void QueueCore::store(const ItemSource* sources, std::int64_t element) {
+TYPEFLOW_DEFINITION std::vector<ItemCharacters> QueueCore::copy_strings(const ItemSource* sources,
+                                                                        std::int64_t count) const {
+  std::vector<ItemCharacters> out;
+  if (string_items_ == 0) return out;
+  out.reserve(static_cast<std::size_t>(count) * string_items_);
+  for (std::int64_t element = 0; element < count; ++element) {
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (!items_[i].is_string) continue;
+      const std::int64_t bytes = queue::given_bytes(items_[i], sources[i].extents);
+      out.push_back(
+          copy_characters(static_cast<const std::byte*>(sources[i].data) + element * bytes,
+                          bytes / items_[i].element_size));
+    }
+  }
+  return out;
+}
+
+TYPEFLOW_DEFINITION void QueueCore::store(const ItemSource* sources, std::int64_t element,
+                                          ItemCharacters* strings) {
   std::int64_t priority = 0;
   if (settings_.order == QueueOrder::priority) {
     priority = static_cast<const std::int64_t*>(sources[0].data)[element];
@@ -236,21 +263,28 @@ TYPEFLOW_DEFINITION void QueueCore::store(const ItemSource* sources, std::int64_
     const std::byte* from = static_cast<const std::byte*>(sources[i].data) + element * bytes;
     if (item.varying == 0) {
       std::memcpy(at(i, slot), from, static_cast<std::size_t>(bytes));
-      continue;
+    } else {
+      queue::copy_padded(at(i, slot), from, sources[i].extents, item);
     }
-    queue::copy_padded(at(i, slot), from, sources[i].extents, item);
+    if (item.is_string) {
+      ItemCharacters& own = strings_[i][static_cast<std::size_t>(slot)];
+      own = std::move(*strings++);
+      refer_to(own.get(), at(i, slot), item.bytes / item.element_size);
+    }
     std::int64_t* length = item_lengths_[i].get() + slot * queue::varying_axes(item);
     for (int axis = 0; axis < item.dims.rank; ++axis) {
       if ((item.varying >> axis & 1u) != 0) *length++ = sources[i].extents[axis];
     }
   }
 }
-TYPEFLOW_DEFINITION void QueueCore::load(const ItemTarget* targets, std::int64_t element) {
+TYPEFLOW_DEFINITION void QueueCore::load(const ItemTarget* targets, std::int64_t element,
+                                         Characters& characters) {
   const std::int64_t slot = next_slot();
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const ItemLayout& item = items_[i];
     std::memcpy(static_cast<std::byte*>(targets[i].data) + element * item.bytes, at(i, slot),
                 static_cast<std::size_t>(item.bytes));
+    if (item.is_string) hand_over(strings_[i][static_cast<std::size_t>(slot)], characters);
     if (item.varying == 0) continue;
     const int axes = queue::varying_axes(item);
     std::copy_n(item_lengths_[i].get() + slot * axes, axes, targets[i].lengths + element * axes);

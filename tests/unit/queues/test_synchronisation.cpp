@@ -421,7 +421,8 @@ std::string check_barrier(std::uint64_t seed) {
       std::int64_t a = -1;
       std::int64_t b = -1;
       void* const values[] = {&a, &b};
-      const std::int64_t count = barrier.try_take(&index, &key, values, 1, 1);
+      tf::Characters characters;
+      const std::int64_t count = barrier.try_take(&index, &key, values, 1, 1, characters);
       const auto first = std::find_if(elements.begin(), elements.end(),
                                       [](const auto& e) { return e.second.items.size() == 2; });
       if (first == elements.end()) {
