@@ -57,6 +57,7 @@ struct ProductPlan {
   static constexpr std::int64_t enough_blocks = 128;  ///< about a GPU's multiprocessors
   static constexpr std::int64_t most_parts = 64;
   static constexpr std::int64_t shortest_part = 128;
+  static constexpr std::int64_t longest_part = std::int64_t{1} << 30;
 
   /// `Big` says whether there are tiles of 128 x 128.
   template <bool Big>
@@ -64,10 +65,13 @@ struct ProductPlan {
     const auto tiles = [&](std::int64_t side) {
       return matrices * z.groups * ((z.rows + side - 1) / side) * ((z.columns + side - 1) / side);
     };
-    if (Big && z.rows > 64 && z.columns > 64 && tiles(128) >= enough_blocks) return {true, 1};
+    const std::int64_t fewest_parts = z.depth / longest_part + 1;
+    if (Big && z.rows > 64 && z.columns > 64 && tiles(128) >= enough_blocks) {
+      return {true, fewest_parts};
+    }
     const std::int64_t wanted = 2 * enough_blocks / std::max<std::int64_t>(1, tiles(64));
-    return {false,
-            std::clamp<std::int64_t>(std::min(wanted, z.depth / shortest_part), 1, most_parts)};
+    const std::int64_t possible = std::min(most_parts, z.depth / shortest_part);
+    return {false, std::max(fewest_parts, std::min(wanted, possible))};
   }
 };
 
@@ -85,6 +89,15 @@ struct ProductTiles<double> {
   using Big = Small;
 };
 
+/// The number of a tile, and of the part of its depth.
+struct TileNumber {
+  std::int64_t matrix;
+  std::int64_t group;
+  std::int64_t part;
+  std::int64_t row;  ///< the first one
+  std::int64_t column;
+};
+
 template <class Code, class Tile>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     contraction_kernel(typename Code::Arguments a) {
@@ -100,9 +113,9 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
   const std::int64_t height = down - first < rows_together ? down - first : rows_together;
   const std::int64_t number = tile - first * across;
   const std::int64_t rest = task / (down * across);
-  Code::template tile<Tile>(a, rest / parts / z.groups, rest / parts % z.groups, rest % parts,
-                            (first + number % height) * Tile::rows,
-                            number / height * Tile::columns);
+  Code::template tile<Tile>(
+      a, {rest / parts / z.groups, rest / parts % z.groups, rest % parts,
+          (first + number % height) * Tile::rows, number / height * Tile::columns});
 }
 
 /// Adds up the parts of each element.
@@ -173,25 +186,24 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
 
   /// A tile of the result. All threads of the block call it.
   template <class Tile>
-  TYPEFLOW_DEVICE static void tile(const Arguments& a, std::int64_t matrix, std::int64_t group,
-                                   std::int64_t part, std::int64_t row, std::int64_t column) {
+  TYPEFLOW_DEVICE static void tile(const Arguments& a, const TileNumber& its_number) {
     using P = typename Tile::P;
     alignas(16) __shared__ T memory[Tile::memory];
+    // Shared, so that they take no registers while the products are summed.
+    __shared__ TileNumber number;
+    __shared__ ProductPlace place;
+    if (threadIdx.x == 0) {
+      number = its_number;
+      place = place_of<Tile>(a, its_number);
+    }
+    __syncthreads();
     const ProductSize& z = a.operands.size;
     const Result& result = a.result;
+    T sum[Tile::each_rows][Tile::each_columns];
+    sum_products<Tile>(a.operands.a, a.operands.b, place, memory, sum);
+    const auto [matrix, group, part, row, column] = number;
     std::int64_t coordinate[Outer + 1];
     find_coordinates<Outer>(coordinate, matrix, result.loop.extent);
-    // All parts of the depth but the last are equally long.
-    const std::int64_t panels = (z.depth + Tile::depth - 1) / Tile::depth;
-    const std::int64_t length = (panels + result.parts - 1) / result.parts * Tile::depth;
-    const std::int64_t begin = part * length < z.depth ? part * length : z.depth;
-    const std::int64_t end = begin + length < z.depth ? begin + length : z.depth;
-    T sum[Tile::each_rows][Tile::each_columns];
-    sum_products<Tile>(
-        a.operands.a, a.operands.b,
-        {operand_part<0>(result, coordinate) * z.groups + group,
-         operand_part<1>(result, coordinate) * z.groups + group, row, column, begin, end},
-        memory, sum);
 
     // Through shared memory, so that neighbouring threads have neighbouring elements, and the code
     // of the epilogue is there once.
@@ -291,6 +303,23 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     launch(call, &contraction_kernel<Code, Tile>, tiles, Tile::threads, a);
   }
 
+  template <class Tile>
+  TYPEFLOW_DEVICE static ProductPlace place_of(const Arguments& a, const TileNumber& n) {
+    const ProductSize& z = a.operands.size;
+    std::int64_t coordinate[Outer + 1];
+    find_coordinates<Outer>(coordinate, n.matrix, a.result.loop.extent);
+    // All parts of the depth but the last are equally long.
+    const std::int64_t panels = (z.depth + Tile::depth - 1) / Tile::depth;
+    const std::int64_t length = (panels + a.result.parts - 1) / a.result.parts * Tile::depth;
+    const std::int64_t begin = n.part * length < z.depth ? n.part * length : z.depth;
+    const std::int64_t left = z.depth - begin;
+    return {operand_part<0>(a.result, coordinate) * z.groups + n.group,
+            operand_part<1>(a.result, coordinate) * z.groups + n.group,
+            n.row,
+            n.column,
+            begin,
+            static_cast<int>(left < length ? left : length)};
+  }
   /// The number of input I's part for a matrix, among its parts along its own outer axes.
   template <int I>
   TYPEFLOW_DEVICE static std::int64_t operand_part(const Result& result,

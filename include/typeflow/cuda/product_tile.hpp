@@ -71,6 +71,8 @@ struct ProductTile {
 /// A Source says where the operand's elements lie:
 ///   static constexpr bool along_depth;   neighbours are steps of a line; otherwise lines of a step
 ///   static constexpr bool has_padding;   elements may be missing, which are zeros
+///   static constexpr bool keeps_lines;   whether a thread keeps its Lines in registers, or asks
+///                                        for them again for each panel
 ///   std::int64_t lines;
 ///   bool in_packets;                     neighbours lie in aligned packets of 16 bytes
 ///   Line line(part, number) const;       `part` is the operand's matrix, or the group
@@ -90,36 +92,44 @@ class PanelLoader {
 
  public:
   TYPEFLOW_DEVICE PanelLoader(const Source& source, std::int64_t part, std::int64_t first) {
-    TYPEFLOW_UNROLL
-    for (int i = 0; i < count; ++i) {
-      const std::int64_t left = source.lines - first - place(i);
-      left_[i] = left < packet ? static_cast<int>(left) : packet;
-      line_[i] = source.line(part, left > 0 ? first + place(i) : 0);
+    if constexpr (Source::keeps_lines) {
+      TYPEFLOW_UNROLL
+      for (int i = 0; i < count; ++i) {
+        left_[i] = left(source, first + place(i));
+        line_[i] = line(source, part, first + place(i));
+      }
     }
   }
-  /// Loads steps from k on into registers. Steps from `end` on, and lines beyond the last, are 0.
-  /// `part` and `first` are those of the constructor.
+  /// Loads steps from begin + k on into registers. Steps from begin + steps on, and lines beyond
+  /// the last, are 0. `part` and `first` are those of the constructor.
   TYPEFLOW_DEVICE void load(const Source& source, std::int64_t part, std::int64_t first,
-                            std::int64_t k, std::int64_t end) {
+                            std::int64_t begin, int k, int steps) {
     TYPEFLOW_UNROLL
     for (int i = 0; i < count; ++i) {
-      const std::int64_t at = k + step(i);
+      const int at = k + step(i);
+      if constexpr (!Source::keeps_lines) {
+        left_[i] = left(source, first + place(i));
+        line_[i] = line(source, part, first + place(i));
+      }
       loaded_[i] = P{};
       if (source.in_packets) {
-        const bool inside = left_[i] > 0 && at < end;
-        const T* const from = inside ? source.at(line_[i], source.step_at(at)) : nullptr;
-        if (from != nullptr) loaded_[i] = *reinterpret_cast<const P*>(from);
+        if (left_[i] > 0 && at < steps) {
+          take(source.at(line_[i], source.step_at(begin + at)),
+               [&](const T* from) { loaded_[i] = *reinterpret_cast<const P*>(from); });
+        }
       } else {
         TYPEFLOW_UNROLL
         for (int j = 0; j < packet; ++j) {
-          const T* from = nullptr;
+          const auto take_one = [&](const T* from) { loaded_[i].element[j] = *from; };
           if constexpr (Source::along_depth) {
-            if (left_[i] > 0 && at + j < end) from = source.at(line_[i], source.step_at(at + j));
-          } else if (j < left_[i] && at < end) {
-            from = source.at(source.neighbour(line_[i], j, part, first + place(i)),
-                             source.step_at(at));
+            if (left_[i] > 0 && at + j < steps) {
+              take(source.at(line_[i], source.step_at(begin + at + j)), take_one);
+            }
+          } else if (j < left_[i] && at < steps) {
+            take(source.at(source.neighbour(line_[i], j, part, first + place(i)),
+                           source.step_at(begin + at)),
+                 take_one);
           }
-          if (from != nullptr) loaded_[i].element[j] = *from;
         }
       }
     }
@@ -149,6 +159,20 @@ class PanelLoader {
   }
 
  private:
+  /// The lines from this one on, up to a packet.
+  static TYPEFLOW_DEVICE int left(const Source& source, std::int64_t number) {
+    const std::int64_t all = source.lines - number;
+    return all < packet ? static_cast<int>(all) : packet;
+  }
+  static TYPEFLOW_DEVICE typename Source::Line line(const Source& source, std::int64_t part,
+                                                    std::int64_t number) {
+    return source.line(part, number < source.lines ? number : 0);
+  }
+  /// Calls f(from), unless it is padding.
+  template <class F>
+  static TYPEFLOW_DEVICE void take(const T* from, const F& f) {
+    if (!Source::has_padding || from != nullptr) f(from);
+  }
   static TYPEFLOW_DEVICE int number(int i) {
     return static_cast<int>(threadIdx.x) + i * Tile::threads;
   }
@@ -162,7 +186,7 @@ class PanelLoader {
   }
 
   typename Source::Line line_[count];
-  int left_[count];  ///< lines from this one on, up to a packet
+  int left_[count];
   P loaded_[count];
 };
 
@@ -171,6 +195,7 @@ template <class T, bool AlongDepth>
 struct MatrixSource {
   static constexpr bool along_depth = AlongDepth;
   static constexpr bool has_padding = false;
+  static constexpr bool keeps_lines = false;
   using Line = const T*;
   using Step = std::int64_t;
 
@@ -212,11 +237,11 @@ struct ProductPlace {
   std::int64_t row;
   std::int64_t column;
   std::int64_t begin;  ///< a multiple of a panel's depth
-  std::int64_t end;
+  int steps;           ///< up to 2^30
 };
 
-/// Adds up the products of a tile. All threads of the block call it; `memory` is shared, and free
-/// for other uses when it returns.
+/// Adds up the products of a tile. All threads of the block call it. `place` and `memory` are
+/// shared; `memory` is free for other uses when it returns.
 ///
 /// An element of a that is padding is left out, whatever b has there.
 template <class Tile, class A, class B>
@@ -228,6 +253,7 @@ TYPEFLOW_DEVICE void sum_products(const A& a, const B& b, const ProductPlace& pl
   constexpr int packet = Tile::packet;
   const int x = Tile::x();
   const int y = Tile::y();
+  const int steps = place.steps;
   PanelLoader<A, Tile, Tile::rows> rows(a, place.part_a, place.row);
   PanelLoader<B, Tile, Tile::columns> columns(b, place.part_b, place.column);
   TYPEFLOW_UNROLL
@@ -277,17 +303,17 @@ TYPEFLOW_DEVICE void sum_products(const A& a, const B& b, const ProductPlace& pl
     }
   };
 
-  const auto load = [&](std::int64_t k) {
-    rows.load(a, place.part_a, place.row, k, place.end);
-    columns.load(b, place.part_b, place.column, k, place.end);
+  const auto load = [&](int k) {
+    rows.load(a, place.part_a, place.row, place.begin, k, steps);
+    columns.load(b, place.part_b, place.column, place.begin, k, steps);
   };
-  if (place.begin < place.end) load(place.begin);
-  bool has_infinity = exchange(memory, place.begin < place.end);
+  if (steps > 0) load(0);
+  bool has_infinity = exchange(memory, steps > 0);
   T* panels = memory;
   T* next = memory + Tile::of_a + Tile::of_b;
   TYPEFLOW_ROLLED
-  for (std::int64_t k = place.begin; k < place.end; k += Tile::depth) {
-    const bool more = k + Tile::depth < place.end;
+  for (int k = 0; k < steps; k += Tile::depth) {
+    const bool more = k + Tile::depth < steps;
     if (more) load(k + Tile::depth);
     if (A::has_padding && has_infinity) {
       TYPEFLOW_ROLLED
@@ -296,8 +322,9 @@ TYPEFLOW_DEVICE void sum_products(const A& a, const B& b, const ProductPlace& pl
         TYPEFLOW_ROLLED
         for (int i = 0; i < Tile::each_rows; ++i) {
           const std::int64_t row = place.row + Tile::row(y, i);
-          const bool is_padding = row < a.lines && k + d < place.end &&
-                                  a.at(a.line(place.part_a, row), a.step_at(k + d)) == nullptr;
+          const bool is_padding =
+              row < a.lines && k + d < steps &&
+              a.at(a.line(place.part_a, row), a.step_at(place.begin + k + d)) == nullptr;
           left_out |= static_cast<unsigned>(is_padding) << i;
         }
         multiply(panels, d, left_out);

@@ -111,6 +111,7 @@ template <class T>
 struct WindowRows {
   static constexpr bool along_depth = true;
   static constexpr bool has_padding = true;
+  static constexpr bool keeps_lines = true;
   struct Line {
     Coordinates first;  ///< the first tap's pixel, possibly outside
     const T* from;
@@ -171,6 +172,7 @@ template <class T>
 struct TapColumns {
   static constexpr bool along_depth = true;
   static constexpr bool has_padding = false;
+  static constexpr bool keeps_lines = false;
   using Line = const T*;
   using Step = std::int64_t;
 
@@ -218,6 +220,7 @@ template <class T>
 struct PixelRows {
   static constexpr bool along_depth = false;
   static constexpr bool has_padding = true;
+  static constexpr bool keeps_lines = true;
   struct Line {
     Coordinates tap;  ///< its distance from a place
     const T* from;
