@@ -26,8 +26,9 @@ struct Tensor {
 
 /// The GPU's kernel of a custom operation O. Specialise it with
 ///   static void run(const O& op, const Tensor* inputs, const Tensor* outputs, const KernelCall&);
-/// or with template <class T>, where T is the element type of the first input. It runs on the host
-/// and launches kernels (launch.hpp). If it needs KernelCall::workspace, it also has
+/// or with template <class T>, where T is the element type of the first input. (With a template,
+/// programs without the operation don't compile its kernels.) It runs on the host and launches
+/// kernels (launch.hpp). If it needs KernelCall::workspace, it also has
 ///   static std::int64_t workspace(const std::int64_t* extents);
 /// which returns the bytes for these extents (of the inputs, then of the outputs), or
 ///   static std::int64_t workspace(const Tensor* inputs, const Tensor* outputs);

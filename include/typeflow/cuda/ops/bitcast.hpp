@@ -10,6 +10,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
 template <>
 struct kernel_of<ops::Bitcast> {
+  template <class>
   static void run(const ops::Bitcast&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     copy_bytes(call, out->data, in->data, in->size() * size_of(in->dtype));

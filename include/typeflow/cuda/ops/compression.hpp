@@ -20,6 +20,7 @@ struct TruncateElement {
 
 template <>
 struct kernel_of<ops::TruncateToBfloat16> {
+  template <class>
   static void run(const ops::TruncateToBfloat16&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     each(call, in->size(),

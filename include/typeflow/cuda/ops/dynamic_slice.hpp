@@ -58,6 +58,7 @@ void copy_window(const KernelCall& call, const StridedCopy& copy, const WindowSt
 
 template <>
 struct kernel_of<ops::DynamicSlice> {
+  template <class>
   static void run(const ops::DynamicSlice&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const Strides from(*in);
@@ -72,6 +73,7 @@ struct kernel_of<ops::DynamicSlice> {
 
 template <>
 struct kernel_of<ops::DynamicUpdateSlice> {
+  template <class>
   static void run(const ops::DynamicUpdateSlice&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const Tensor& window = in[1];

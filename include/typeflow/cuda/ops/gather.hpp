@@ -72,6 +72,7 @@ struct GatherUnit {
 
 template <>
 struct kernel_of<ops::Gather> {
+  template <class>
   static void run(const ops::Gather& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const IndexLoops loops =
@@ -272,6 +273,7 @@ struct RavelRow {
 
 template <>
 struct kernel_of<ops::RavelIndex> {
+  template <class>
   static void run(const ops::RavelIndex&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     RavelRow ravel{Indices(in[0]), static_cast<std::int64_t*>(out->data), {}, 0};

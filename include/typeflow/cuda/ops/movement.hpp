@@ -219,6 +219,7 @@ inline void* result_at(const Tensor& y, std::int64_t i) {
 /// Axis i of the result is axis permutation[i] of x.
 template <>
 struct kernel_of<ops::Transpose> {
+  template <class>
   static void run(const ops::Transpose& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const Strides from(*in);
@@ -233,6 +234,7 @@ struct kernel_of<ops::Transpose> {
 
 template <>
 struct kernel_of<ops::Slice> {
+  template <class>
   static void run(const ops::Slice& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const std::int64_t* const window = out->extents.data();
@@ -254,6 +256,7 @@ struct kernel_of<ops::Slice> {
 
 template <>
 struct kernel_of<ops::Reverse> {
+  template <class>
   static void run(const ops::Reverse& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     if (out->size() == 0) return;
@@ -272,6 +275,7 @@ struct kernel_of<ops::Reverse> {
 
 template <>
 struct kernel_of<ops::Concat> {
+  template <class>
   static void run(const ops::Concat& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const std::size_t axis = static_cast<std::size_t>(op.axis);
@@ -351,6 +355,7 @@ struct PadElement {
 
 template <>
 struct kernel_of<ops::Pad> {
+  template <class>
   static void run(const ops::Pad& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
     const std::int64_t* const window = in->extents.data();
     const bool is_there = in->data == out->data;

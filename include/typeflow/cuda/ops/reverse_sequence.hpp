@@ -45,6 +45,7 @@ struct ReverseUnit {
 
 template <>
 struct kernel_of<ops::ReverseSequence> {
+  template <class>
   static void run(const ops::ReverseSequence& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const auto axis = static_cast<std::size_t>(op.sequence_axis);

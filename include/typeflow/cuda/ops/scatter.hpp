@@ -53,6 +53,7 @@ struct kernel_of<ops::ScatterMul> : scatter_kernel<ops::ScatterMul> {
 
 template <>
 struct kernel_of<ops::ScatterUpdate> : scatter_kernel<ops::ScatterUpdate> {
+  template <class>
   static void run(const ops::ScatterUpdate& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     change_slices(op, in, out, call, [&](const IndexLoops& loops, const Failure* found) {
@@ -72,6 +73,7 @@ struct HalvesStep {
 /// A slice takes all values of its index in float, and is rounded once.
 template <>
 struct kernel_of<ops::ScatterHalves> : scatter_kernel<ops::ScatterHalves> {
+  template <class>
   static void run(const ops::ScatterHalves& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     change_slices(op, in, out, call, [&](const IndexLoops& loops, const Failure* found) {

@@ -16,6 +16,7 @@ struct kernel_of<ops::ReplaceSlices> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
     return scatter_workspace(in[2]);
   }
+  template <class>
   static void run(const ops::ReplaceSlices& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const IndexLoops loops = typeflow::detail::flat_loops(out->extents, in[2].size(), 1);
@@ -30,6 +31,7 @@ struct kernel_of<ops::ReplaceSlices> {
 
 template <>
 struct kernel_of<ops::AssignSlice> {
+  template <class>
   static void run(const ops::AssignSlice& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     if (in->size() == 0) return;

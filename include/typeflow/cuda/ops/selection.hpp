@@ -33,6 +33,7 @@ struct kernel_of<ops::WhereIndex> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
     return compaction_workspace(in->size());
   }
+  template <class>
   static void run(const ops::WhereIndex&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const std::int64_t bound = out[0].extents[0];
@@ -68,6 +69,7 @@ struct kernel_of<ops::Partition> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
     return compaction_workspace(in->size());
   }
+  template <class>
   static void run(const ops::Partition& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const std::int64_t bound = out[0].size();

@@ -34,6 +34,7 @@ struct kernel_of<ops::RandomPermutation> {
   static std::int64_t workspace(const std::int64_t* extents) {
     return sort_workspace<std::uint64_t>(1, extents[0]);
   }
+  template <class>
   static void run(const ops::RandomPermutation& op, const Tensor*, const Tensor* out,
                   const KernelCall& call) {
     const auto* const items = sort_rows(call, TicketKeys{op, call.random}, 1, out->size());

@@ -44,6 +44,7 @@ struct StitchRow {
 
 template <>
 struct kernel_of<ops::LastPositions> {
+  template <class>
   static void run(const ops::LastPositions& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     StitchRow stitch{Indices(*in), static_cast<std::int32_t*>(out->data), {}, op.rank};
