@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A user's operations on GPUs: the first two run there unchanged, the third has a kernel of its own.
-// docs/cuda.md shows parts. Include <typeflow/cuda.hpp> first.
+// A user's operations on GPUs: the first two run there unchanged, the third has a kernel of its
+// own. docs/cuda.md shows parts. Include <typeflow/cuda.hpp> first.
 
 #include <array>
 #include <cstdint>
@@ -55,8 +55,7 @@ struct Farthest : tf::ops::reduction<Farthest> {
 struct Backwards : tf::custom {
   static constexpr std::string_view name = "acme/Backwards";
   static constexpr tf::Type infer(const Backwards&, const tf::Type& x) {
-    return x.dtype == tf::DType::float32 && x.dims.rank == 2 ? x
-                                                             : tf::Type(x.dtype, tf::no_dims);
+    return x.dtype == tf::DType::float32 && x.dims.rank == 2 ? x : tf::Type(x.dtype, tf::no_dims);
   }
   static constexpr tf::AnyExpr gradient(const Backwards&, auto, auto, auto dy) {
     return tf::apply(Backwards{}, dy);

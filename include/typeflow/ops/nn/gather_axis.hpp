@@ -10,14 +10,15 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// The greatest common divisor of two positive numbers. (<numeric> costs every compiler more.)
+/// The greatest common divisor of two numbers with any signs, as std::gcd. (<numeric> costs every
+/// compiler more.)
 constexpr std::int64_t common_divisor(std::int64_t a, std::int64_t b) {
   while (b != 0) {
     const std::int64_t rest = a % b;
     a = b;
     b = rest;
   }
-  return a;
+  return a < 0 ? -a : a;
 }
 
 /// How the places of a result read an image along one axis.
