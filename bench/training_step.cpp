@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include <typeflow/lower/cost.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "residual_chain.hpp"

@@ -6,6 +6,7 @@
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
 # typeflow::saving       the same, nlohmann_json and zlib, for typeflow/saving.hpp and typeflow/saving/
+# typeflow::cuda         the same, for typeflow/cuda.hpp in files that nvcc compiles
 # typeflow::native       the same, optimised for the machine that compiles
 # typeflow::testing      the same, for typeflow/testing.hpp and typeflow/interpret/
 # typeflow::precompiled  the same, its headers precompiled once for each target that links it
@@ -100,6 +101,12 @@ target_link_libraries(typeflow_linalg INTERFACE typeflow LAPACK::LAPACK)
 typeflow_headers(headers "saving[./]")
 typeflow_library(typeflow_saving saving ${headers})
 target_link_libraries(typeflow_saving INTERFACE typeflow nlohmann_json::nlohmann_json ZLIB::ZLIB)
+
+# Kernels call constexpr functions, which nvcc must be told.
+typeflow_headers(headers "cuda[./]")
+typeflow_library(typeflow_cuda cuda ${headers})
+target_compile_options(typeflow_cuda INTERFACE "$<${nvcc}:--expt-relaxed-constexpr>")
+target_link_libraries(typeflow_cuda INTERFACE typeflow)
 
 add_library(typeflow_native INTERFACE)
 add_library(typeflow::native ALIAS typeflow_native)

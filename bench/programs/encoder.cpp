@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <typeflow/attention.hpp>
+#include <typeflow/lower/cost.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "../timing.hpp"

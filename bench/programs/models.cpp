@@ -13,6 +13,7 @@
 #include <random>
 #include <vector>
 
+#include <typeflow/lower/cost.hpp>
 #include <typeflow/pooling.hpp>
 #include <typeflow/typeflow.hpp>
 

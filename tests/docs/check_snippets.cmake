@@ -2,12 +2,16 @@
 
 # cmake -DDOCUMENT=... -DPROGRAM=... -P check_snippets.cmake
 #
-# Asserts that every ```cpp block of a document is a part of a program.
+# Asserts that every ```cpp block of a document is a part of a program, or of one of several.
 
 cmake_minimum_required(VERSION 3.25)
 
 file(READ "${DOCUMENT}" rest)
-file(READ "${PROGRAM}" program)
+set(program "")
+foreach(file IN LISTS PROGRAM)
+  file(READ "${file}" text)
+  string(APPEND program "${text}")
+endforeach()
 set(count 0)
 while(TRUE)
   string(FIND "${rest}" "```cpp\n" begin)

@@ -70,14 +70,21 @@ inline tf::HostTensors random_feeds(const tf::ir::ProgramView& program, std::int
   return feeds;
 }
 
-template <auto Model, tf::Mode M = tf::training>
+// Whose kernels. (tests/unit/cuda runs the same tests on those of GPUs.)
+#ifdef TYPEFLOW_TEST_TARGET
+using KernelTarget = TYPEFLOW_TEST_TARGET;
+#else
+using KernelTarget = tf::CpuTarget<>;
+#endif
+
+template <auto Model, tf::Mode M = tf::training, class Target = KernelTarget>
 struct Kernels {
-  using Program = tf::ir::Lowering<Model, M>;
+  using Program = tf::ir::Lowering<Model, M | tf::detail::placing<Target>>;
   static_assert(Program::error.empty());
 
   tf::Variables variables;
   tf::Variables states;
-  tf::CpuTarget<> target;
+  Target target;
   tf::Engine engine;
 
   explicit Kernels(int thread_count = 1)
@@ -157,7 +164,7 @@ struct Kernels {
 template <auto Model>
 tf::HostTensors random_feeds(std::int64_t batch = 1, std::uint64_t seed = 1, double low = -2,
                              double high = 2) {
-  return random_feeds(tf::ir::Lowering<Model, tf::training>::view, batch, seed, low, high);
+  return random_feeds(Kernels<Model>::Program::view, batch, seed, low, high);
 }
 
 /// Whether a and b are equal, or close for floating elements: relative to the largest element.

@@ -65,6 +65,7 @@ class FarMemory final : public tf::Memory {
   bool is_host() const override { return false; }
   void copy_in(void* to, const void* from, std::int64_t bytes) override {
     ++copies;
+    ++copies_in;
     std::memcpy(twin(to), from, static_cast<std::size_t>(bytes));
   }
   void copy_out(void* to, const void* from, std::int64_t bytes) override {
@@ -84,7 +85,8 @@ class FarMemory final : public tf::Memory {
   }
 
   std::atomic<int> allocations{0};
-  std::atomic<int> copies{0};
+  std::atomic<int> copies{0};     ///< from the host and to the host
+  std::atomic<int> copies_in{0};  ///< from the host
 
  private:
   static constexpr std::size_t size = std::size_t{1} << 30;
@@ -192,6 +194,8 @@ class Machine {
   }
   std::span<const tf::MachineDevice> devices() const { return devices_; }
   LateTransport* transport() const { return transport_.get(); }  ///< null if there is none
+  /// The far memory number i.
+  FarMemory& far(std::size_t i = 0) const { return *memories_[i]; }
 
  private:
   FailingMemory near_;

@@ -32,7 +32,7 @@ struct CustomCode<K, ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>, A> 
       tensors[i] = {call.operands[i], types[i], {extents, static_cast<std::size_t>(ranks[i])}};
       extents += ranks[i];
     }
-    using T = element_of<types[0]>;
+    using T = element_of<ir::first_dtype<In..., Out...>>;
     const O op = decode<O>(call.words);
     if constexpr (requires { K::template run<A, T>(op, tensors, tensors, call); }) {
       K::template run<A, T>(op, tensors, tensors + inputs, call);

@@ -52,7 +52,8 @@ struct Binding {
   }
 
   const Plan* plan;
-  std::int64_t memory = -1;  ///< Arena::memory_number when it was made
+  std::int64_t memory = -1;   ///< Arena::memory_number when it was made
+  std::int64_t version = -1;  ///< of the store when all copies of variables were valid
   Layout layout;
   Pool<void*> own;                  ///< by place: its address, as the layout has it
   Pool<void*>* at = nullptr;        ///< by stream and place: the address in the run; owned
@@ -69,6 +70,15 @@ struct DeviceCounters {
   std::atomic<std::int64_t> peak{0};  ///< of `reserved`
   std::atomic<std::int64_t> allocations{0};
   std::atomic<std::int64_t> sent{0};  ///< bytes to other devices
+
+  /// Counts an allocation.
+  TYPEFLOW_COLD void add(std::int64_t bytes) {
+    const std::int64_t now = reserved += bytes;
+    std::int64_t most = peak.load();
+    while (most < now && !peak.compare_exchange_weak(most, now)) {
+    }
+    ++allocations;
+  }
 };
 
 /// Memory of an arena on a device, which counts itself.
@@ -85,11 +95,7 @@ class CountedBytes {
     release();
     bytes_ = AlignedBytes(bytes, memory);
     counters_ = &counters;
-    const std::int64_t reserved = counters.reserved += bytes;
-    std::int64_t peak = counters.peak.load();
-    while (peak < reserved && !counters.peak.compare_exchange_weak(peak, reserved)) {
-    }
-    ++counters.allocations;
+    counters.add(bytes);
   }
   std::byte* data() const { return bytes_.data(); }
   std::int64_t size() const { return bytes_.size(); }
@@ -127,11 +133,19 @@ struct Arena {
   std::atomic<bool> runs{false};                  ///< a run is in progress
   std::array<ArenaFigures, max_devices> figures;  ///< by device
   Arena* next = nullptr;                          ///< in the list of all arenas of an engine
+  void* resident = nullptr;                       ///< copies of `scalars` on devices; owned
+  void (*release_resident)(void*) = nullptr;
 
   Arena() = default;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
+  /// Its memory moves: bindings are renewed before they run.
+  TYPEFLOW_COLD void move() {
+    ++memory_number;
+    for (Binding* b = bindings; b != nullptr; b = b->next) b->version = -1;
+  }
   TYPEFLOW_COLD ~Arena() {
+    if (resident != nullptr) release_resident(resident);
     while (bindings != nullptr) delete std::exchange(bindings, bindings->next);
   }
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,6 +47,15 @@ inline void store_string(const std::uint32_t* words, std::int64_t count, std::in
   std::memcpy(out, &value, sizeof value);
 }
 
+/// The variables and constants that stay in the memory of devices (exec/residency.hpp).
+struct Residents {
+  /// Sets the addresses of a binding's resident places.
+  void (*bind)(Residents& self, Arena& arena, Binding& binding);
+  /// Copies the scalars of an arena that has copies of them.
+  void (*send_scalars)(Residents& self, const Arena& arena);
+  void (*destroy)(Residents* self);
+};
+
 /// Makes a program's arenas ready for runs, and holds the constants that they share.
 class Binder {
   template <class V>
@@ -56,15 +66,16 @@ class Binder {
   static std::byte* scalar(const Arena& arena, int i) { return arena.scalars.data() + 16 * i; }
 
  public:
-  /// `variables` must have all of the program's variables when a plan is bound.
+  /// `opened` must have all of the program's variables when a plan is bound.
   Binder(const ir::ProgramView& program, const KernelEntry* kernels,
          std::span<const MachineDevice> devices,
-         const std::vector<typeflow::detail::OpenVariable>& variables, std::uint64_t seed,
-         bool keep_all)
-      : program_(program),
+         const std::vector<typeflow::detail::OpenVariable>& opened, VariableTable& main,
+         std::uint64_t seed, bool keep_all)
+      : variables(opened),
+        store(main),
+        program_(program),
         kernels_(kernels),
         devices_(devices),
-        variables_(variables),
         seed_(seed),
         keep_all_(keep_all) {
     load_constant_arrays();
@@ -74,15 +85,19 @@ class Binder {
   void resize(Arena& arena, const SymbolSizes& sizes) const {
     if (!(arena.sizes == sizes)) measure(arena, sizes);
   }
-  /// Finds addresses for a plan's tensors, of the arena's sizes.
+  /// Finds addresses for a plan's tensors, of the arena's sizes. Its variables' copies are valid.
   Binding& prepare(Arena& arena, const Plan& plan) const {
+    const std::int64_t version = store.version.load(std::memory_order_acquire);
     for (Binding* known = arena.bindings; known != nullptr; known = known->next) {
-      if (known->plan == &plan && known->memory == arena.memory_number) return *known;
+      if (known->plan == &plan && known->version == version) return *known;
     }
-    return bind(arena, plan);
+    return renew(arena, plan);
   }
 
   DeviceCounters& counters(std::size_t device) const { return counters_[device]; }
+  const std::vector<typeflow::detail::OpenVariable>& variables;
+  VariableTable& store;            ///< of the variables that are no states
+  Residents* residents = nullptr;  ///< owned; null if the memory of all devices is the host's
 
   /// Puts fed tensors in the place of their placeholders, and defaults for the others.
   void place_feeds(Binding& binding, std::span<const FedTensor> feeds) const {
@@ -99,14 +114,18 @@ class Binder {
     binding.at[0][place] = address;
     for (int s = 1; s < binding.plan->streams.size(); ++s) binding.at[s][place] = address;
   }
-  static int streams_of(const Plan& plan) { return std::max(plan.streams.size(), 1); }
+  /// Makes a variable's copy in a memory valid; null is the host's.
+  TYPEFLOW_COLD bool use(Id slot, VariableUse how, const Memory* memory) const {
+    const typeflow::detail::OpenVariable& variable = at(variables, program_.slots[slot].index);
+    return variable.store->use(*variable.entry, how, memory);
+  }
 
   /// The memory of a slot that no step writes.
   void* outside(const Arena& arena, Id slot) const {
     const ir::Slot& s = program_.slots[slot];
     switch (s.kind) {
       case ir::SlotKind::variable:
-        return at(variables_, s.index).entry->bytes.data();
+        return at(variables, s.index).entry->bytes.data();
       case ir::SlotKind::constant:
         return at(array_of_, s.index) != nullptr ? at(array_of_, s.index) : scalar(arena, s.index);
       case ir::SlotKind::placeholder:
@@ -144,6 +163,7 @@ class Binder {
       store_number(program_.type_of(c.slot).dtype, words[0], words[1], scalar(arena, i),
                    static_cast<std::int32_t>(words[2]), sizes);
     }
+    if (arena.resident != nullptr) residents->send_scalars(*residents, arena);
     SymbolSizes largest = sizes;
     for (int i = 0; i < max_symbols; ++i) {
       largest.of[i] = std::max(sizes.of[i], arena.planned_for.of[i]);
@@ -151,19 +171,33 @@ class Binder {
     const bool grows = !(largest == arena.planned_for);
     if (grows) typeflow::detail::check_sizes(program_, largest);
     make_workspace(arena);
-    if (grows) ++arena.memory_number;
+    if (grows) arena.move();
     arena.planned_for = largest;
     arena.sizes = sizes;
   }
 
-  /// Finds addresses for a plan's places.
-  TYPEFLOW_COLD Binding& bind(Arena& arena, const Plan& plan) const {
+  /// The plan's binding, with addresses in the arena's memory and valid copies of variables.
+  TYPEFLOW_COLD Binding& renew(Arena& arena, const Plan& plan) const {
     Binding* binding = arena.bindings;
     while (binding != nullptr && binding->plan != &plan) binding = binding->next;
     if (binding == nullptr) {
       binding = new Binding(plan);
       binding->next = std::exchange(arena.bindings, binding);
     }
+    if (binding->memory != arena.memory_number) bind(arena, plan, binding);
+    std::int64_t version = store.version.load();
+    for (const Place& place : plan.places) {
+      const bool is_copy = place.kind == PlaceKind::external || place.kind == PlaceKind::resident;
+      if (!is_copy || program_.slots[place.slot].kind != ir::SlotKind::variable) continue;
+      version += use(place.slot, place.written ? VariableUse::change : VariableUse::read,
+                     place.device < 0 ? nullptr : at(devices_, place.device).memory);
+    }
+    binding->version = version;
+    return *binding;
+  }
+
+  /// Finds addresses for a plan's places.
+  TYPEFLOW_COLD void bind(Arena& arena, const Plan& plan, Binding* binding) const {
     binding->memory = -1;  // until all is done
     arena.last = nullptr;
     binding->layout = LayoutPlanner(program_, plan, arena.planned_for, keep_all_).run();
@@ -183,17 +217,18 @@ class Binder {
         binding->own[p] = outside(arena, place.slot);
       }
     }
-    const int streams = streams_of(plan);
+    const int streams = std::max(plan.streams.size(), 1);
     if (binding->at == nullptr) binding->at = new Pool<void*>[static_cast<std::size_t>(streams)];
+    // (A plan of one list has none; another thread may be making those of its first other plan.)
+    if (!plan.streams.empty() && residents != nullptr) residents->bind(*residents, arena, *binding);
     for (int s = 0; s < streams; ++s) binding->at[s] = binding->own;
     bind_launches(arena, *binding);
     binding->memory = arena.memory_number;
-    return *binding;
   }
 
   TYPEFLOW_COLD void bind_launches(Arena& arena, Binding& binding) const {
     const Plan& plan = *binding.plan;
-    binding.operands = Pool<void*>(plan.operands.size(), nullptr);
+    binding.operands = Pool<void*>::uninitialized(plan.operands.size());
     if (binding.launches == nullptr) {
       binding.launches = new BoundLaunch[static_cast<std::size_t>(plan.launches.size())];
     }
@@ -202,21 +237,21 @@ class Binder {
       const ir::Step& step = program_.steps[launch.step];
       const KernelEntry& kernel = kernels_[step.kernel];
       void** const operands = binding.operands.data() + launch.places.first;
-      binding.launches[l] = {kernel.run,
-                             plan.operands.data() + launch.places.first,
-                             launch.places.count,
-                             operands,
-                             {operands,
-                              arena.extents.data() + step.extents.first,
-                              program_.words.data + step.words.first,
-                              at(arena.workspace, launch.device).data(),
-                              at(devices_, launch.device).stream,
-                              {seed_, 0},
-                              kernel.description,
-                              nullptr,
-                              launch.step,
-                              &at(arena.characters, launch.device),
-                              &arena.run}};
+      BoundLaunch& bound = binding.launches[l];
+      bound.run = kernel.run;
+      bound.places = plan.operands.data() + launch.places.first;
+      bound.count = launch.places.count;
+      bound.operands = operands;
+      bound.call.operands = operands;
+      bound.call.extents = arena.extents.data() + step.extents.first;
+      bound.call.words = program_.words.data + step.words.first;
+      bound.call.workspace = at(arena.workspace, launch.device).data();
+      bound.call.stream = at(devices_, launch.device).stream;
+      bound.call.random.seed = seed_;
+      bound.call.description = kernel.description;
+      bound.call.step = launch.step;
+      bound.call.characters = &at(arena.characters, launch.device);
+      bound.call.run = &arena.run;
     }
   }
 
@@ -231,7 +266,7 @@ class Binder {
       if (limit > 0 && bytes > limit) {
         demand.refuse(plan, layout, static_cast<int>(d), arena.planned_for, limit);
       }
-      ++arena.memory_number;
+      arena.move();
       try {
         arena.temporaries[d].allocate(bytes, *devices_[d].memory, counters_[d]);
       } catch (const std::bad_alloc&) {
@@ -295,7 +330,6 @@ class Binder {
   const ir::ProgramView& program_;
   const KernelEntry* kernels_;
   std::span<const MachineDevice> devices_;
-  const std::vector<typeflow::detail::OpenVariable>& variables_;
   std::uint64_t seed_;
   bool keep_all_;
   AlignedBytes constant_arrays_;

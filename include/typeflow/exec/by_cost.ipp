@@ -17,6 +17,7 @@
 #include "typeflow/exec/planner.hpp"
 #include "typeflow/exec/program_placement.hpp"
 #include "typeflow/exec/program_placement.ipp"
+#include "typeflow/exec/resident_bytes.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 
@@ -114,7 +115,9 @@ TYPEFLOW_COLD inline bool fits(const ir::ProgramView& program,
   const Layout layout = LayoutPlanner(program, plan, sizes, false).run();
   for (std::size_t d = 0; d < devices.size(); ++d) {
     const std::int64_t limit = devices[d].memory_limit;
-    if (limit > 0 && layout.bytes[d] > limit) return false;
+    if (limit > 0 &&
+        layout.bytes[d] + resident_bytes(program, plan, static_cast<int>(d), sizes) > limit)
+      return false;
   }
   return true;
 }
@@ -170,12 +173,13 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION ByCost::Placed ByCost::placed(
       bool fits = true;
       for (std::size_t d = 0; d < devices.size(); ++d) {
         const std::int64_t limit = devices[d].memory_limit;
-        if (limit == 0 || layout.bytes[d] <= limit) continue;
+        const std::int64_t bytes =
+            layout.bytes[d] + resident_bytes(program, plan, static_cast<int>(d), options_.sizes);
+        if (limit == 0 || bytes <= limit) continue;
         fits = false;
         lower.devices[d].memory_limit = std::max<std::int64_t>(
             1, static_cast<std::int64_t>(static_cast<double>(lower.devices[d].memory_limit) *
-                                         static_cast<double>(limit) /
-                                         static_cast<double>(layout.bytes[d])));
+                                         static_cast<double>(limit) / static_cast<double>(bytes)));
       }
       if (fits) return true;
       PlacementSchedule schedule;

@@ -11,6 +11,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/exec/cost_model.hpp"
+#include "typeflow/lower/cost.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "typeflow/exec/explain.hpp"
+#include "typeflow/exec/opcode.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 
@@ -44,7 +45,9 @@ class Explainer {
   }
   TYPEFLOW_COLD std::string place(int number) const {
     const Place& p = plan_.places[number];
-    if (p.kind != PlaceKind::external) return '%' + std::to_string(number);
+    if (p.kind == PlaceKind::temporary || p.kind == PlaceKind::bound) {
+      return '%' + std::to_string(number);
+    }
     const ir::Slot& slot = program_.slots[p.slot];
     Message text{};
     if (slot.kind == ir::SlotKind::variable) {

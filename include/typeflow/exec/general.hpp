@@ -18,6 +18,8 @@ struct Arena;
 struct Binding;
 struct Execution;
 class Workers;
+struct Residents;
+class Binder;
 
 struct General {
   Plan (*plan)(const ir::ProgramView&, std::span<const MachineDevice>, std::span<const Id> steps);
@@ -26,6 +28,8 @@ struct General {
                    std::int64_t bytes);
   Workers* (*start)(int count);
   void (*stop)(Workers*);
+  /// Null if the memory of all devices is the host's.
+  Residents* (*residents)(const Execution&, const Binder&);
 };
 const General& general();
 

@@ -4,6 +4,7 @@
 #include "typeflow/exec/executor.hpp"
 #include "typeflow/exec/general.hpp"
 #include "typeflow/exec/planner.hpp"
+#include "typeflow/exec/residency.hpp"
 #include "typeflow/exec/workers.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
@@ -12,8 +13,11 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION const General& general() {
   static constexpr General functions = {
       [](const ir::ProgramView& program, std::span<const MachineDevice> devices,
          std::span<const Id> steps) { return Planner(program, devices, steps).run(); },
-      run_streams, transfer, [](int count) { return new Workers(count); },
-      [](Workers* workers) { delete workers; }};
+      run_streams,
+      transfer,
+      [](int count) { return new Workers(count); },
+      [](Workers* workers) { delete workers; },
+      residents_of};
   return functions;
 }
 

@@ -72,8 +72,8 @@ class Launcher {
     }
   }
   /// The same in runs that are watched. Throws also if the run's limit is reached.
-  [[gnu::noinline]] void call_watched(const Launch& of, BoundLaunch& launch, const Arena& arena,
-                                      void* const* at, std::uint64_t draw, Failure& failure) const {
+  TYPEFLOW_COLD void call_watched(const Launch& of, BoundLaunch& launch, const Arena& arena,
+                                  void* const* at, std::uint64_t draw, Failure& failure) const {
     arena.run.stop.before_step(of.step);
     const MachineDevice& device = execution_.device(of.device);
     if (execution_.trace != nullptr) execution_.trace(execution_.trace_context, of.device, -1);

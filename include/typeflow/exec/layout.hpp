@@ -221,34 +221,81 @@ class LayoutPlanner {
     }
     return order;
   }
+  /// The buffers at an offset. Their lives are disjoint.
+  struct Level {
+    std::int64_t offset;
+    std::int64_t top;  // the end of its largest buffer
+    int first;         // of all its buffers
+    int last;
+    int count;
+  };
   /// Finds offsets by first fit, the largest first. Returns the bytes of all.
+  //
+  // Most buffers of a level end before the new one begins, or begin after its end: they are skipped
+  // by a search, or the whole level by one look at it.
   TYPEFLOW_COLD std::int64_t find_offsets(int scope) {
     std::int64_t bytes = 0;
-    Pool<int> placed;  // by offset
-    for (const int id : largest_first(scope)) {
+    const Pool<int> order = largest_first(scope);
+    Pool<Level> levels = Pool<Level>::uninitialized(order.size());  // by offset
+    Pool<int> placed(order.size(), none);                           // by level, then by time
+    int count = 0;                                                  // of levels
+    int number = 0;                                                 // of placed buffers
+    for (const int id : order) {
       Buffer& buffer = buffers_[id];
+      if (buffer.bytes == 0) break;  // at offset 0, as all that follow
       std::int64_t offset = 0;
-      int place = 0;  // behind buffers with a smaller or equal offset
-      for (const int other : placed) {
-        const Buffer& p = buffers_[other];
-        if (p.last < buffer.first || buffer.last < p.first) continue;
-        if (checked_sum(offset, buffer.bytes) <= p.offset) break;
-        offset = std::max(offset, checked_sum(p.offset, p.bytes));
+      std::int64_t top = buffer.bytes;
+      int end = 0;  // of a level, in `placed`
+      for (int l = 0; l < count; ++l) {
+        const Level& level = levels[l];
+        end += level.count;
+        if (level.last < buffer.first || buffer.last < level.first) continue;
+        std::int64_t next = level.top;
+        if (level.count > 1) {
+          int i = first_that_lives(placed, end - level.count, end - 1, buffer.first);
+          if (buffer.last < buffers_[placed[i]].first) continue;
+          std::int64_t most = 0;
+          for (; i < end && buffers_[placed[i]].first <= buffer.last; ++i) {
+            most = std::max(most, buffers_[placed[i]].bytes);
+          }
+          next = checked_sum(level.offset, most);
+        }
+        if (top <= level.offset) break;
+        if (next <= offset) continue;
+        offset = next;
+        top = checked_sum(offset, buffer.bytes);
       }
       buffer.offset = offset;
-      bytes = std::max(bytes, checked_sum(offset, buffer.bytes));
-      for (int end = placed.size(); place < end;) {
-        const int middle = place + (end - place) / 2;
-        if (buffers_[placed[middle]].offset <= offset) {
-          place = middle + 1;
-        } else {
-          end = middle;
-        }
+      bytes = std::max(bytes, top);
+      int l = 0;
+      end = 0;
+      for (; l < count && levels[l].offset <= offset; ++l) end += levels[l].count;
+      if (l == 0 || levels[l - 1].offset != offset) {
+        for (int i = count++; i > l; --i) levels[i] = levels[i - 1];
+        levels[l++] = {offset, top, buffer.first, buffer.last, 0};
       }
-      for (int i = placed.push(id); i > place; --i) placed[i] = placed[i - 1];
-      placed[place] = id;
+      Level& level = levels[l - 1];
+      const int at = first_that_lives(placed, end - level.count, end, buffer.first);
+      for (int i = number++; i > at; --i) placed[i] = placed[i - 1];
+      placed[at] = id;
+      level.first = std::min(level.first, buffer.first);
+      level.last = std::max(level.last, buffer.last);
+      ++level.count;
     }
     return bytes;
+  }
+  /// The first buffer of a level, from `begin` to `end` of the list, that is in use at a time or
+  /// later; `end` if there is none.
+  TYPEFLOW_COLD int first_that_lives(const Pool<int>& placed, int begin, int end, int time) const {
+    while (begin < end) {
+      const int middle = begin + (end - begin) / 2;
+      if (buffers_[placed[middle]].last < time) {
+        begin = middle + 1;
+      } else {
+        end = middle;
+      }
+    }
+    return begin;
   }
   /// The most bytes of a scope's buffers that are in use at one time: no layout takes less.
   TYPEFLOW_COLD std::int64_t most_at_once(int scope) const {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "typeflow/exec/demand.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/plan_builder.hpp"
 

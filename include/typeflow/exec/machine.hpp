@@ -92,18 +92,6 @@ inline MachineDevice processor_device(int number, const DeviceOptions& options, 
   return device;
 }
 
-/// The number of the device in the list that runs what is pinned to `wanted`: that device; if it is
-/// missing, the first of its kind, or else the first.
-inline int device_number(std::span<const MachineDevice> devices, Device wanted) {
-  int of_kind = 0;
-  for (int i = static_cast<int>(devices.size()) - 1; i >= 0; --i) {
-    const Device known = devices[static_cast<std::size_t>(i)].device;
-    if (known == wanted) return i;
-    if (known.kind == wanted.kind) of_kind = i;
-  }
-  return of_kind;
-}
-
 /// The memory of a device in a session's runs.
 struct DeviceStatistics {
   Device device;

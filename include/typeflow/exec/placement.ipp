@@ -12,6 +12,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/name_distance.hpp"
+#include "typeflow/exec/device_number.hpp"
 #include "typeflow/exec/general.hpp"
 #include "typeflow/exec/placement.hpp"
 

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "typeflow/exec/machine.hpp"
+#include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/lower/program.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
@@ -25,6 +26,12 @@ struct PlacementTask {
   bool soft;                ///< demands that the machine can't meet are dropped
   bool whole;               ///< the session's own program: it has all of the model's names
   const std::function<void(std::string_view)>& print;
+};
+
+/// A target's code for a program, by kernel.
+struct KernelTables {
+  const KernelEntry* own;   ///< for the devices that steps were compiled for; run may be null
+  const KernelEntry* host;  ///< the processor's
 };
 
 /// The tables of a program that a placer has changed. It lives as long as the program.

@@ -23,8 +23,9 @@ inline constexpr int the_host = -1;
 
 enum class PlaceKind : std::uint8_t {
   temporary,  ///< memory of the device's arena
-  external,   ///< memory of a feed, a constant or a variable
-  bound       ///< the memory of another place; instructions say which
+  external,   ///< memory of the host: of a feed, a constant or a variable
+  bound,      ///< the memory of another place; instructions say which
+  resident    ///< a copy of a constant or variable that stays on the device between runs
 };
 
 /// A tensor in the memory of a device.
@@ -39,6 +40,7 @@ struct Place {
   /// Steps may leave some of it as it was: an arm of a branch that has no such result, or a loop
   /// that ends early. Nobody uses what they leave.
   bool partial;
+  bool written;  ///< by a step of the plan
 };
 
 /// A part of a plan with temporaries of its own: the plan itself on one device, or a loop or an arm
@@ -62,31 +64,7 @@ struct Launch {
   int time;  ///< in the order in which the plan was made; a stream's launches are in this order
 };
 
-enum class Opcode : std::uint8_t {
-  launch,           ///< a: launch
-  copy,             ///< a: from, b: to
-  signal,           ///< a: event
-  wait,             ///< a: event
-  wait_iterations,  ///< a: event, b: loop: until the other stream lags by fewer than its frames
-  read,             ///< a: place of a number, b: cell, c: last arm, or below 0 and d: loop
-  read_flag,        ///< the same for a bool
-  jump,             ///< b: target
-  jump_unless,      ///< a: cell, b: target
-  select,           ///< a: cell, b: first of the targets in Plan::targets, c: their count
-  enter,            ///< a: loop, c: cell of the trip count
-  iterate,          ///< a: loop, b: target when the count is reached
-  check,            ///< a: loop: error if the count is reached
-  proceed,          ///< a: loop, b: target
-  exit,             ///< a: loop
-  frame,            ///< a: loop: the temporaries of the loop's next frame
-  bind,             ///< a: place, b: whose memory it gets
-  slice,            ///< a: place, b: whole, c: loop
-  alternate,        ///< a: place, b: result, c: other, d: loop
-  finish_state,     ///< a: result, b: other, c: initial value, d: loop
-  set_index,        ///< a: place, c: loop
-  set_count,        ///< a: place, c: loop
-  clear_rows,       ///< a: whole, b: row, c: loop
-};
+enum class Opcode : std::uint8_t;  // exec/opcode.hpp
 
 struct Instruction {
   Opcode opcode;
@@ -131,7 +109,8 @@ struct Plan {
   Pool<Event> events;
   Pool<int> targets;  ///< of `select`
   Pool<FramePlace> frame_places;
-  Pool<int> home;        ///< by slot: where a step leaves it; none if no step writes it
+  /// By slot: where a step leaves it, or the resident copy of a variable; none if it has neither.
+  Pool<int> home;
   Pool<int> external;    ///< by slot: the place of PlaceKind::external; none
   Pool<int> defaults;    ///< places of placeholders that need not be fed
   int cells = 0;         ///< numbers that streams decide by

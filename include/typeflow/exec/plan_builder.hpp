@@ -24,6 +24,7 @@
 #include "typeflow/exec/demand.hpp"
 #include "typeflow/exec/late_copies.hpp"
 #include "typeflow/exec/machine.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/straight.hpp"
 
@@ -87,8 +88,8 @@ class PlanBuilder {
   }
 
   TYPEFLOW_COLD int add_temporary(Id slot, int stream) {
-    const int place = plan.places.push(
-        {PlaceKind::temporary, slot, device(stream), stream, scope[stream], now, now, false});
+    const int place = plan.places.push({PlaceKind::temporary, slot, device(stream), stream,
+                                        scope[stream], now, now, false, false});
     for (int other = 0; other < count; ++other) {
       if (other != stream && share_device(stream, other)) begin_after(place, stream, other);
     }
@@ -96,7 +97,7 @@ class PlanBuilder {
   }
   TYPEFLOW_COLD int add_bound(Id slot, int stream) {
     return plan.places.push(
-        {PlaceKind::bound, slot, device(stream), stream, none, now, now, false});
+        {PlaceKind::bound, slot, device(stream), stream, none, now, now, false, false});
   }
   /// The scope of a loop, or of an arm of a branch, in that of a stream.
   TYPEFLOW_COLD void enter_scope(int stream, Id step, int frames) {
@@ -164,7 +165,7 @@ class PlanBuilder {
 
   // Instructions.
 
-  /// A stream's, but for those at its beginning and end that finish() adds.
+  /// A stream's, but for those at its beginning that finish() adds.
   Pool<Instruction>& list(int stream) { return lists_[number(stream)].main; }
   TYPEFLOW_COLD void emit(int stream, Opcode opcode, int a, int b = 0, int c = 0, int d = 0) {
     list(stream).push({opcode, a, b, c, d});
@@ -279,11 +280,6 @@ class PlanBuilder {
       if (place == none || plan.places[place].kind != PlaceKind::temporary) continue;
       if (!is_host(plan.places[place].device)) plan.places[place].last = forever;
     }
-    for (int e = 0; e < count; ++e) {  // a variable is copied when all streams have written it
-      for (int other = 0; other < count && lists_[number(e)].finals.size() > 0; ++other) {
-        if (other != e && share_device(e, other)) order(other, e);
-      }
-    }
     for (int link = step_streams_; link < count; ++link) {  // those that nobody knows to be done
       const std::vector<Sent>& sent = sent_[number(link - step_streams_)];
       for (int c = first_sent_[link - step_streams_]; c < static_cast<int>(sent.size()); ++c) {
@@ -293,7 +289,7 @@ class PlanBuilder {
     StreamSet used{};  // the devices
     for (int e = 0; e < count; ++e) {
       const Lists& of = lists_[number(e)];
-      const Pool<Instruction>* const parts[] = {&of.sends, &of.waits, &of.main, &of.finals};
+      const Pool<Instruction>* const parts[] = {&of.sends, &of.waits, &of.main};
       const int offset = plan.instructions.size() + of.sends.size() + of.waits.size();
       const int first = plan.instructions.size();
       for (const Pool<Instruction>* part : parts) {
@@ -334,7 +330,6 @@ class PlanBuilder {
     Pool<Instruction> sends;  // before all else: copies to it and to others
     Pool<Instruction> waits;  // then: for those copies
     Pool<Instruction> main;
-    Pool<Instruction> finals;
   };
 
   struct Late {
@@ -451,8 +446,22 @@ class PlanBuilder {
   int first_stream(int stream) const { return device(stream); }
 
   TYPEFLOW_COLD int external(Id slot) { return add_external(plan, program_, slot); }
+  /// A copy of a constant or variable that is valid when the run begins. The binder sees to that.
+  TYPEFLOW_COLD int resident(Id slot, int stream) {
+    const int first = first_stream(stream);
+    int place = at(slot, first);
+    if (place == none) {
+      place = keep(slot, first,
+                   plan.places.push({PlaceKind::resident, slot, device(first), first, none, 0,
+                                     forever, false, false}));
+      if (program_.slots[slot].kind == ir::SlotKind::variable) plan.home[slot] = place;
+    }
+    return keep(slot, stream, place);
+  }
   /// A constant or a fed tensor.
   TYPEFLOW_COLD int from_host(Id slot, int stream) {
+    const bool is_constant = program_.slots[slot].kind == ir::SlotKind::constant;
+    if (is_constant && may_reside(slot, stream)) return resident(slot, stream);
     const int outside = external(slot);
     if (is_host(device(stream))) return outside;
     const int first = first_stream(stream);
@@ -472,20 +481,24 @@ class PlanBuilder {
     lists_[number(to)].waits.push({Opcode::wait, event, 0, 0, 0});
     return keep(slot, to, place);
   }
+  /// Whether a device has its own copy of a constant or variable. Strings and resources are on the
+  /// host.
+  bool may_reside(Id slot, int stream) const {
+    const ir::Slot& s = program_.slots[slot];
+    if (is_host(device(stream)) || program_.type_of(slot).dtype == DType::string) return false;
+    return s.kind != ir::SlotKind::variable || !is_resource(program_, slot);
+  }
   /// A variable on its own device, or a copy of it on another one.
   TYPEFLOW_COLD int variable(Id slot, int stream) {
     const int home = demand_.home[slot];
     const bool is_written = demand_.written[slot] != 0;
     if (share_device(stream, home)) {
-      const int outside = external(slot);
-      if (is_host(device(home))) return keep(slot, stream, outside);
-      int place = at(slot, home);
-      if (place == none) {
-        place = keep(slot, home, add_kept(slot, home));
-        lists_[number(home)].sends.push({Opcode::copy, outside, place, 0, 0});
-        if (is_written) lists_[number(home)].finals.push({Opcode::copy, place, outside, 0, 0});
-      }
-      return share_first(slot, place, home, stream);
+      return may_reside(slot, home) ? resident(slot, stream) : keep(slot, stream, external(slot));
+    }
+    const bool is_far = may_reside(slot, home) || may_reside(slot, stream);
+    if (is_far && !is_written && devices_[number(device(home))].transport == nullptr) {
+      // The store keeps the copies of both devices valid.
+      return may_reside(slot, stream) ? resident(slot, stream) : keep(slot, stream, external(slot));
     }
     if (is_written) {
       const int from = demand_.of_steps.beside(home, step_stream);

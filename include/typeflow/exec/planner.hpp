@@ -11,6 +11,7 @@
 
 #include "typeflow/exec/demand.hpp"
 #include "typeflow/exec/loop_planner.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/plan_builder.hpp"
 
@@ -91,6 +92,7 @@ class Planner {
       const Id slot = demand_.operand(step, i);
       if (i >= step.inputs) check_home(step, slot, stream);
       places.push(i < step.inputs ? out_.operand(slot, stream) : out_.output(slot, stream));
+      out_.plan.places[places.back()].written |= i >= step.inputs;
     }
     for (const int place : places) out_.touch(place);
     const int first = out_.plan.operands.size();

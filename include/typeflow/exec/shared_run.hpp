@@ -14,6 +14,7 @@
 
 #include "typeflow/core/run_stop.hpp"
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/run_state.hpp"
 #include "typeflow/exec/workers.hpp"

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "typeflow/exec/demand.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/simulate.hpp"
+#include "typeflow/lower/cost.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 
@@ -98,15 +100,20 @@ class Simulator {
       stream.clock.resize(static_cast<std::size_t>(std::max(plan.streams.size(), 1)), 0);
       for (int p = 0; p < plan.places.size(); ++p) {
         const Place& place = plan.places[p];
-        stream.at.push_back(place.kind == PlaceKind::temporary
-                                ? Address{place.device, layout_.offset[p], p}
-                                : Address{the_host, 0, p});
+        const bool is_resident = place.kind == PlaceKind::resident;
+        if (place.kind == PlaceKind::temporary || is_resident) {
+          stream.at.push_back(
+              {place.device, is_resident ? resident_offset(p) : layout_.offset[p], p});
+        } else {
+          stream.at.push_back({the_host, 0, p});
+        }
       }
       stream.loops.resize(static_cast<std::size_t>(plan.loops.size()));
       stream.waited.resize(static_cast<std::size_t>(plan.events.size()), 0);
       if (plan.streams.size() > 0) stream.pc = plan.streams[s].first;
       streams_.push_back(std::move(stream));
     }
+    write_residents();
   }
 
   TYPEFLOW_COLD Simulation run() {
@@ -123,6 +130,18 @@ class Simulator {
   }
 
  private:
+  /// Resident copies lie far behind the arena, and are valid before the run.
+  static std::int64_t resident_offset(int place) { return (std::int64_t{place} + 1) << 40; }
+  TYPEFLOW_COLD void write_residents() {
+    const VectorClock clock(streams_[0].clock.size(), 0);
+    for (int p = 0; p < plan_.places.size(); ++p) {
+      const Place& place = plan_.places[p];
+      if (place.kind != PlaceKind::resident) continue;
+      memory_[static_cast<std::size_t>(place.device)].write(
+          p, resident_offset(p), resident_offset(p) + bytes(p), 0, clock, false);
+    }
+  }
+
   struct Address {
     int device;
     std::int64_t offset;

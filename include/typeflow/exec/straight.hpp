@@ -14,7 +14,7 @@ namespace typeflow::inline TYPEFLOW_ISA::exec {
 TYPEFLOW_COLD inline int add_external(Plan& plan, const ir::ProgramView& program, Id slot) {
   if (plan.external[slot] == none) {
     plan.external[slot] = plan.places.push({PlaceKind::external, slot, the_host, the_host, none, 0,
-                                            std::numeric_limits<int>::max(), false});
+                                            std::numeric_limits<int>::max(), false, false});
     const ir::Slot& s = program.slots[slot];
     if (s.kind == ir::SlotKind::placeholder && s.index != none &&
         program.placeholders[s.index].has_default) {
@@ -42,11 +42,12 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
       if (program.slots[slot].kind != ir::SlotKind::temporary) {
         place = add_external(plan, program, slot);
       } else if (place == none) {
-        place = plan.places.push(
-            {PlaceKind::temporary, slot, device, 0, device, plan.duration, plan.duration, false});
+        place = plan.places.push({PlaceKind::temporary, slot, device, 0, device, plan.duration,
+                                  plan.duration, false, false});
         plan.home[slot] = place;
       }
       if (plan.places[place].kind == PlaceKind::temporary) plan.places[place].last = plan.duration;
+      plan.places[place].written |= i >= step.inputs;
       plan.operands.push(place);
     }
     plan.launches.push({id, device, {first, step.operands.count}, device, plan.duration++});
@@ -54,9 +55,9 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
   return plan;
 }
 
-/// Runs such a plan.
-inline void run_straight(const Launcher& launcher, Arena& arena, Binding& binding,
-                         std::uint64_t draw, Failure& failure) {
+/// Runs such a plan, up to a failure.
+TYPEFLOW_INLINE void run_straight(const Launcher& launcher, Arena& arena, Binding& binding,
+                                  std::uint64_t draw, Failure& failure) {
   const Plan& plan = *binding.plan;
   void* const* const at = binding.at[0].data();
   const bool watched = launcher.is_watched(arena);
@@ -67,7 +68,7 @@ inline void run_straight(const Launcher& launcher, Arena& arena, Binding& bindin
     } else {
       launcher.call(launch, at, draw, failure);
     }
-    if (failure.what > 0) launcher.fail(arena, failure);
+    if (failure.what > 0) return;
   }
 }
 

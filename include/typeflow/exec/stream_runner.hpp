@@ -19,6 +19,7 @@
 #include "typeflow/core/philox.hpp"
 #include "typeflow/exec/arena.hpp"
 #include "typeflow/exec/launcher.hpp"
+#include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/shared_run.hpp"
 #include "typeflow/exec/transport.hpp"

@@ -18,6 +18,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/pool.hpp"
+#include "typeflow/exec/device_number.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/lower/dependencies.hpp"
 #include "typeflow/lower/program.hpp"
@@ -85,13 +86,19 @@ class VariableAccesses {
   ir::AccessOrder order_;
 };
 
+/// Whether a slot is a resource: an object of the host, not a tensor.
+TYPEFLOW_COLD inline bool is_resource(const ir::ProgramView& program, Id slot) {
+  const ir::Slot& s = program.slots[slot];
+  return s.kind == ir::SlotKind::variable &&
+         program.variables[s.index].initializer.kind == Initializer::Kind::resource;
+}
+
 /// Whether runs hold the resource of a variable's slot, as they do locks. Two runs that took two
 /// locks in different orders could wait for each other, so all operations on locks keep the model's
 /// order.
 TYPEFLOW_COLD inline bool is_lock(const ir::ProgramView& program, Id slot) {
-  if (program.slots[slot].kind != ir::SlotKind::variable) return false;
-  const InitializerRecord& how = program.variables[program.slots[slot].index].initializer;
-  return how.kind == Initializer::Kind::resource && how.resource->is_held;
+  return is_resource(program, slot) &&
+         program.variables[program.slots[slot].index].initializer.resource->is_held;
 }
 
 class StreamsOfSteps {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -193,13 +194,11 @@ class ProgramInterpreter::Parts {
       const std::string name(graph_.text_of(graph_.names[variable.name]).view());
       const Type& type = graph_.type_of(variable.value);
       Variables& store = variable.state ? states_ : store_;
-      visit_dtype(type.dtype, [&](auto zero) {
-        f(name, type, store.template get<decltype(zero)>(name).data());
-      });
+      f(name, type, store);
     }
   }
   void set_variables(const HostTensors& store) {
-    each_variable([&](const std::string& name, const Type& type, void* data) {
+    each_variable([&](const std::string& name, const Type& type, Variables& variables) {
       const auto found = store.find(name);
       if (found == store.end()) return;
       const HostTensor& x = found->second;
@@ -207,12 +206,15 @@ class ProgramInterpreter::Parts {
         throw Error("variable \"" + name + '"', detail::to_string(type.dtype, type.dims),
                     detail::to_string(x.dtype, x.dims));
       }
-      for (std::int64_t i = 0; i < x.size(); ++i) store_number(x.dtype, x[i], data, i);
+      const Tensor wanted(x);
+      const VariableEntry& entry = *variables.find(name);
+      if (std::ranges::equal(wanted.bytes, entry.bytes)) return;  // copies on devices stay valid
+      variables.set_bytes(name, type.dtype, type.dims, wanted.bytes);
     });
   }
   void get_variables(HostTensors& store) {
-    each_variable([&](const std::string& name, const Type& type, const void* data) {
-      store[name] = read(type.dtype, type.dims, data);
+    each_variable([&](const std::string& name, const Type& type, const Variables& variables) {
+      store[name] = read(type.dtype, type.dims, variables.find(name)->bytes.data());
     });
   }
 

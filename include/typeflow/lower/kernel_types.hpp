@@ -54,6 +54,10 @@ struct TensorOf {
   static constexpr DType dtype = D;
   static constexpr int rank = Rank;
 };
+/// The element type of the first tensor; boolean if there is none. (nvcc can't take it from an
+/// array.)
+template <class First = TensorOf<DType::boolean, 0>, class...>
+inline constexpr DType first_dtype = First::dtype;
 
 template <class... T>
 struct List {

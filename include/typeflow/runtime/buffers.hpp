@@ -25,6 +25,7 @@ namespace detail {
 /// open unused variables.
 struct OpenVariable {
   Variables::Entry* entry;
+  VariableTable* store;
 };
 
 // Feeds.
@@ -42,11 +43,19 @@ inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed)
   return program.types[program.names[fed.name].type];
 }
 
+/// 'feed "x"', where `what` is "feed".
+TYPEFLOW_COLD inline std::string text_of(const char* what, const ir::ProgramView& program,
+                                         Id name) {
+  Message text{};
+  text << what << " \"";
+  print_name(text, program, name);
+  text << '"';
+  return std::string(text.view());
+}
+
 [[noreturn]] TYPEFLOW_COLD inline void wrong_feed(const ir::ProgramView& program,
                                                   const FedTensor& fed,
                                                   const std::string& expected_more = {}) {
-  Message name{};
-  print_name(name, program, fed.name);
   const Type& type = type_of(program, fed);
   std::string given(name_of(fed.dtype));
   if (fed.rank < 0) {
@@ -54,8 +63,8 @@ inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed)
   } else {
     given += " " + text_of(fed.rank, fed.extents);
   }
-  throw Error("feed \"" + std::string(name.view()) + "\"",
-              to_string(type.dtype, type.dims) + expected_more, given);
+  throw Error(text_of("feed", program, fed.name), to_string(type.dtype, type.dims) + expected_more,
+              given);
 }
 
 /// The symbols' values according to the feeds, and the feed that told each.
@@ -106,10 +115,9 @@ class FedSymbols {
     const int powers = count_of(type_of(program_, fed).dims).powers;
     for (int i = 0; i < max_symbols; ++i) {
       if (power_of(i, powers) == 0 || from_[i] == nullptr || from_[i] == &fed) continue;
-      Message name{};
-      print_name(name, program_, from_[i]->name);
       others += std::string(others.empty() ? " with " : ", ") + symbol_names[i] + " = " +
-                std::to_string(known_[i]) + ", as feed \"" + std::string(name.view()) + "\" has";
+                std::to_string(known_[i]) + ", as " + text_of("feed", program_, from_[i]->name) +
+                " has";
     }
     wrong_feed(program_, fed, others);
   }
@@ -143,12 +151,6 @@ TYPEFLOW_COLD inline std::string text_of(const SymbolSizes& sizes, int powers) {
 
 // Buffers of fetches.
 
-/// The bytes of a named tensor.
-inline std::int64_t bytes_of(const ir::ProgramView& program, Id name, const SymbolSizes& sizes) {
-  const Type& type = program.types[program.names[name].type];
-  return checked_product(count_of(type.dims).resolve(sizes), size_of(type.dtype));
-}
-
 /// A buffer's place in memory.
 struct BufferBytes {
   const void* data;
@@ -175,13 +177,11 @@ struct BufferBytes {
 
 [[noreturn]] TYPEFLOW_COLD inline void refuse_buffer(const ir::ProgramView& program, Id name,
                                                      const char* what, Id other) {
-  Message fetch{};
-  print_name(fetch, program, name);
   Message sentence{};
   sentence << "the buffer overlaps " << what << " \"";
   print_name(sentence, program, other);
   sentence << "\"";
-  throw Error("into \"" + std::string(fetch.view()) + "\"", std::string(sentence.view()));
+  throw Error(text_of("into", program, name), std::string(sentence.view()));
 }
 
 /// Refuses buffers that overlap each other or a variable. Returns whether one overlaps a fed
@@ -206,11 +206,8 @@ inline bool check_buffers(const ir::ProgramView& program,
     }
     for (int k = 0; k < program.variables.size; ++k) {
       const Variables::Entry* const entry = variables[static_cast<std::size_t>(k)].entry;
-      if (entry == nullptr) continue;
-      const std::span<std::byte> variable = entry->bytes;
-      if (!buffer.overlaps({variable.data(), static_cast<std::int64_t>(variable.size())})) {
+      if (entry == nullptr || !buffer.overlaps({entry->bytes.data(), std::ssize(entry->bytes)}))
         continue;
-      }
       refuse_buffer(program, fetches[i].name, "the memory of variable", program.variables[k].name);
     }
   }

@@ -45,17 +45,14 @@ class Engine::Parts {
         states_(states),
         draws_(writable != nullptr ? *writable : states),
         options_(options),
+        on_host_(move_to_host()),
         execution_{program_,      target_.kernels,      target_.devices,
                    options.seed,  options.check_finite, options.check_finite,
                    options_.print},
         launcher_(execution_),
-        binder_(program_, target_.kernels, target_.devices, variables_, options.seed,
-                options.keep_all) {
-    if (options_.placer != nullptr) {
-      placed_ =
-          options_.placer->place({program_, target_.devices, target_.general,
-                                  options_.soft_placement, options_.whole_model, options_.print});
-    }
+        binder_(program_, target_.kernels, target_.devices, variables_, variables.table(),
+                options.seed, options.keep_all) {
+    if (options_.placer != nullptr) placed_ = options_.placer->place(placement_task());
     if (options_.by_cost != nullptr) target_.general = options_.by_cost->general;
     execution_.general = target_.general;
     for (const ir::KernelSummary& kernel : program_.kernels) execution_.looks |= kernel.prints;
@@ -69,7 +66,7 @@ class Engine::Parts {
     variables_.reserve(static_cast<std::size_t>(program_.variables.size));
     for (const ir::ProgramVariable& v : program_.variables) {
       if (v.slot == none && !options_.unused_variables) {
-        variables_.push_back({nullptr});
+        variables_.push_back({nullptr, nullptr});
         continue;
       }
       Message name{};
@@ -79,11 +76,13 @@ class Engine::Parts {
       variables_.push_back({store == nullptr
                                 ? &variables.open(name.view(), type)
                                 : &store->open(name.view(), type, v.initializer, options_.seed,
-                                               options_.initialize || v.state)});
+                                               options_.initialize || v.state),
+                            &(v.state ? states_ : variables).table()});
     }
   }
   ~Parts() {
     if (workers_ != nullptr) target_.general->stop(workers_);
+    if (binder_.residents != nullptr) binder_.residents->destroy(binder_.residents);
   }
 
   const ir::ProgramView& program() const { return program_; }
@@ -93,6 +92,7 @@ class Engine::Parts {
       const ir::ProgramVariable& v = program_.variables[i];
       Variables::Entry* const entry = variables_[static_cast<std::size_t>(i)].entry;
       if (!v.state || entry == nullptr) continue;
+      states_.table().use(*entry, VariableUse::replace);
       Variables::reset(*entry, program_.names[v.name].name.hash, v.initializer, options_.seed);
     }
   }
@@ -216,8 +216,22 @@ class Engine::Parts {
     exec::Plan plan;
   };
 
+  TYPEFLOW_COLD exec::PlacementTask placement_task() {
+    return {program_,
+            target_.devices,
+            target_.general,
+            options_.soft_placement,
+            options_.whole_model,
+            options_.print};
+  }
+  /// Has the processor run what other devices can't.
+  TYPEFLOW_COLD std::unique_ptr<exec::Placed> move_to_host() {
+    if (target_.move_to_host == nullptr) return nullptr;
+    return target_.move_to_host(placement_task(), {target_.kernels, target_.host_kernels},
+                                target_.kernels);
+  }
   /// The arena runs another plan, or has bound it anew.
-  TYPEFLOW_COLD void show(Arena& arena, Binding& binding) const {
+  void show(Arena& arena, Binding& binding) const {
     arena.last = &binding;
     for (std::size_t d = 0; d < target_.devices.size(); ++d) {
       arena.figures[d].planned.store(binding.layout.bytes[d], std::memory_order_relaxed);
@@ -245,6 +259,9 @@ class Engine::Parts {
     exec::Plan plan = placer != nullptr
                           ? placer->make_plan(*placer, program_, target_.devices, steps)
                           : target_.general->plan(program_, target_.devices, steps);
+    if (binder_.residents == nullptr) {
+      binder_.residents = target_.general->residents(execution_, binder_);
+    }
     if (plan.used_devices > 1 && workers_ == nullptr) {
       workers_ = target_.general->start(static_cast<int>(target_.devices.size()));
     }
@@ -281,8 +298,13 @@ class Engine::Parts {
     return none;
   }
 
+  std::int64_t bytes_of(const Arena& arena, const FetchBuffer& fetch) const {
+    return arena.slot_bytes[program_.names[fetch.name].slot];
+  }
+
   /// Temporary buffers of a run, because a caller's buffer overlaps a feed.
   struct Aside {
+    TYPEFLOW_COLD ~Aside() {}
     std::vector<FetchBuffer> buffers;
     std::vector<AlignedBytes> results;
   };
@@ -291,13 +313,11 @@ class Engine::Parts {
     auto aside = std::make_unique<Aside>();
     aside->buffers.assign(fetches.begin(), fetches.end());
     for (FetchBuffer& buffer : aside->buffers) {
-      const std::int64_t bytes = detail::bytes_of(program_, buffer.name, arena.sizes);
+      const std::int64_t bytes = bytes_of(arena, buffer);
       try {
         buffer.data = aside->results.emplace_back(bytes).data();
       } catch (const std::bad_alloc&) {
-        Message name{};
-        print_name(name, program_, buffer.name);
-        throw Error("into \"" + std::string(name.view()) + "\"",
+        throw Error(detail::text_of("into", program_, buffer.name),
                     detail::no_memory(program_.types[program_.names[buffer.name].type], bytes));
       }
     }
@@ -306,20 +326,29 @@ class Engine::Parts {
   TYPEFLOW_COLD void copy_back(const Arena& arena, const Aside& aside,
                                std::span<const FetchBuffer> fetches) const {
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      copy_out(exec::the_host, fetches[i].data, aside.buffers[i].data,
-               detail::bytes_of(program_, fetches[i].name, arena.sizes));
+      copy_out(exec::the_host, fetches[i].data, aside.buffers[i].data, bytes_of(arena, fetches[i]));
     }
   }
 
-  /// Where a fetched tensor is that no step computes.
-  const void* given(const Arena& arena, std::span<const FedTensor> feeds, Id slot) const {
+  /// Copies a fetched tensor that no step computes: fed, a constant or a variable.
+  TYPEFLOW_COLD void copy_given(const Arena& arena, const Binding& binding,
+                                std::span<const FedTensor> feeds, const FetchBuffer& fetch) const {
+    const exec::Plan& plan = *binding.plan;
+    const Id slot = program_.names[fetch.name].slot;
     const void* found = binder_.outside(arena, slot);
+    int device = exec::the_host;
+    if (const int home = plan.home[slot]; home != none) {  // a variable's copy on a device
+      found = binding.own[home];
+      device = plan.places[home].device;
+    } else if (program_.slots[slot].kind == ir::SlotKind::variable) {
+      binder_.use(slot, VariableUse::read, nullptr);
+    }
     for (const FedTensor& fed : feeds) {  // the last one counts, as for steps
       if (fed.placeholder != none && program_.placeholders[fed.placeholder].slot == slot) {
         found = fed.data;
       }
     }
-    return found;
+    copy_out(device, fetch.data, found, bytes_of(arena, fetch));
   }
 
   TYPEFLOW_INLINE void execute(Arena& arena, Binding& binding, std::span<const FedTensor> feeds,
@@ -342,9 +371,8 @@ class Engine::Parts {
     for (FetchBuffer& f : fetches) {
       const Id slot = program_.names[f.name].slot;
       if (program_.slots[slot].kind == ir::SlotKind::temporary) f.place = plan.home[slot];
-      if (f.place == none) {  // fed, a constant or a variable
-        copy_out(exec::the_host, f.data, given(arena, feeds, slot),
-                 detail::bytes_of(program_, f.name, arena.sizes));
+      if (f.place == none) {
+        copy_given(arena, binding, feeds, f);
         continue;
       }
       if (address(f.place) == binding.own[f.place] && !options_.keep_all &&
@@ -360,8 +388,7 @@ class Engine::Parts {
     }
     for (const FetchBuffer& f : fetches) {  // on other devices, or fetched again
       if (f.place == none || f.is_direct) continue;
-      copy_out(plan.places[f.place].device, f.data, address(f.place),
-               detail::bytes_of(program_, f.name, arena.sizes));
+      copy_out(plan.places[f.place].device, f.data, address(f.place), bytes_of(arena, f));
     }
   }
   void run_straight(Arena& arena, Binding& binding, std::uint64_t draw) {
@@ -383,6 +410,7 @@ class Engine::Parts {
   Variables& states_;
   Variables& draws_;  // the store with the counter of random draws
   EngineOptions options_;
+  std::unique_ptr<exec::Placed> on_host_;  // null if all steps run on devices of their kind
   exec::Execution execution_;
   exec::Launcher launcher_;
   std::vector<detail::OpenVariable> variables_;
@@ -448,11 +476,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION RunStop& Engine::Run::stop() const { return ar
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void Engine::Run::no_memory_for(Id name) const {
   const ir::ProgramView& program = engine_.program();
-  Message text{};
-  print_name(text, program, name);
-  throw Error("fetch \"" + std::string(text.view()) + "\"",
+  throw Error(detail::text_of("fetch", program, name),
               detail::no_memory(program.types[program.names[name].type],
-                                detail::bytes_of(program, name, sizes_)));
+                                arena_->slot_bytes[program.names[name].slot]));
 }
 
 namespace detail {

@@ -37,8 +37,11 @@ class GrowingList {
   template <class Is, class Make>
   TYPEFLOW_COLD const T& add(const Is& is, const Make& make) {
     const std::lock_guard lock(mutex_);
-    if (const T* const known = find(is)) return *known;
-    const auto* const made = new Entry{make(), first_.load(std::memory_order_relaxed)};
+    const Entry* const first = first_.load(std::memory_order_relaxed);
+    for (const Entry* entry = first; entry != nullptr; entry = entry->next) {
+      if (is(entry->value)) return entry->value;
+    }
+    const auto* const made = new Entry{make(), first};
     first_.store(made, std::memory_order_release);
     return made->value;
   }

@@ -42,6 +42,24 @@ struct VariableRequest {
   void (*destroy)(void* resource) = nullptr;  ///< at the end of the store, what `fill` has made
 };
 
+/// What is done with the elements of a variable.
+enum class VariableUse : std::uint8_t { none, read, change, replace };
+
+/// Knows which copies of a store's variables are valid: the host's, and those in the memory of
+/// devices (exec/residency.hpp). A store whose variables have no copies on devices has none.
+class VariableCopies {
+ public:
+  TYPEFLOW_EXCHANGED VariableCopies() {}
+
+  /// Makes the copy in a memory valid; null is the host's. The other copies become stale, unless
+  /// the use is to read. Returns whether that changed which copies are valid.
+  virtual bool use(const VariableEntry& entry, const void* memory, VariableUse how) = 0;
+  virtual void destroy() = 0;
+
+ protected:
+  TYPEFLOW_EXCHANGED ~VariableCopies() = default;
+};
+
 /// The table of a store. Its code is that of the unit that makes the store. Units that are built
 /// for other instruction sets call it through this interface.
 class VariableTable {
@@ -57,6 +75,17 @@ class VariableTable {
   /// Error if the variable exists with another type.
   virtual VariableEntry& open(const VariableRequest& request) = 0;
   virtual void destroy() = 0;
+
+  /// VariableCopies::use, if variables have copies.
+  TYPEFLOW_EXCHANGED bool use(const VariableEntry& entry, VariableUse how,
+                              const void* memory = nullptr) const {
+    VariableCopies* const known = copies.load(std::memory_order_acquire);
+    return known != nullptr && known->use(entry, memory, how);
+  }
+
+  std::atomic<VariableCopies*> copies{nullptr};  ///< owned
+  /// Changes with each change of which copies are valid.
+  std::atomic<std::int64_t> version{0};
 
  protected:
   TYPEFLOW_EXCHANGED ~VariableTable() = default;
@@ -80,8 +109,9 @@ void reset_variable(VariableEntry& entry, std::uint64_t path, const InitializerR
 /// The table of a store that this unit makes.
 VariableTable* make_variable_table();
 
-/// Error if the store has no variable of this name.
-VariableEntry& variable_at(VariableTable& table, std::string_view name);
+/// Error if the store has no variable of this name. The host's copy is valid for a use.
+VariableEntry& variable_at(VariableTable& table, std::string_view name,
+                           VariableUse use = VariableUse::none);
 /// Error if the store has no resource of this name and type.
 void* resource_at(const VariableTable& table, std::string_view name, std::string_view type,
                   std::size_t size);
@@ -104,8 +134,9 @@ using InPlace = std::conditional_t<is_string<T>, const T, T>;
 
 /// The elements in memory; Error if the name or the type is wrong.
 template <class T>
-std::span<InPlace<T>> elements_of_variable(VariableTable& table, std::string_view name) {
-  VariableEntry& entry = variable_at(table, name);
+std::span<InPlace<T>> elements_of_variable(VariableTable& table, std::string_view name,
+                                           VariableUse use) {
+  VariableEntry& entry = variable_at(table, name, use);
   if (entry.dtype != dtype_of<T>) wrong_element_type(name, entry.dtype, dtype_of<T>);
   return {reinterpret_cast<T*>(entry.bytes.data()), static_cast<std::size_t>(entry.size())};
 }
@@ -121,6 +152,10 @@ namespace typeflow {
 ///
 /// Thread safety: members may be called at the same time. Elements are plain memory: while a run
 /// assigns a variable, nothing else may access it.
+///
+/// A variable that runs use on a device with memory of its own lives there (docs/devices.md). get()
+/// and find() then copy it to the host, if the host's copy is stale. What they return is the host's
+/// copy: after a run that assigns the variable, call them again.
 class Variables {
  public:
   /// A variable. Its memory does not move while the store lives.
@@ -131,7 +166,7 @@ class Variables {
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
 
-  TYPEFLOW_EXCHANGED bool contains(std::string_view name) const { return find(name) != nullptr; }
+  TYPEFLOW_EXCHANGED bool contains(std::string_view name) const { return peek(name) != nullptr; }
   /// All variables' names, in alphabetical order.
   TYPEFLOW_EXCHANGED std::vector<std::string> names() const { return table_->names(); }
   /// A variable's shape; Error if there is no variable of this name.
@@ -144,19 +179,26 @@ class Variables {
 
   /// A variable; null if there is none of this name. For code that learns its type at run time.
   TYPEFLOW_EXCHANGED const Entry* find(std::string_view name) const {
+    const Entry* const entry = peek(name);
+    if (entry != nullptr) table_->use(*entry, VariableUse::read);
+    return entry;
+  }
+  /// The same for who reads its type only: the elements may be stale.
+  TYPEFLOW_EXCHANGED const Entry* peek(std::string_view name) const {
     const Entry* const entry = table_->find(name);
     return entry == nullptr || !entry->resource.empty() ? nullptr : entry;
   }
 
   /// The elements, in memory, in row-major order; Error if the name or the type is wrong. Strings
-  /// (T = std::string_view) can only be read here, until they are next assigned.
+  /// (T = std::string_view) can only be read here, until they are next assigned. Without const,
+  /// copies on devices become stale, because the caller may write to the elements.
   template <Element T>
   TYPEFLOW_EXCHANGED std::span<detail::InPlace<T>> get(std::string_view name) {
-    return detail::elements_of_variable<T>(*table_, name);
+    return detail::elements_of_variable<T>(*table_, name, VariableUse::change);
   }
   template <Element T>
   TYPEFLOW_EXCHANGED std::span<const T> get(std::string_view name) const {
-    return detail::elements_of_variable<T>(*table_, name);
+    return detail::elements_of_variable<T>(*table_, name, VariableUse::read);
   }
 
   /// Copies values into a variable, which is made if it does not exist. Error if it exists with
@@ -168,13 +210,14 @@ class Variables {
   /// Copies values into a variable that exists.
   template <Element T>
   TYPEFLOW_EXCHANGED void set(std::string_view name, std::span<const T> values) {
-    const auto to = get<T>(name);
+    const auto to = detail::elements_of_variable<T>(*table_, name, VariableUse::none);
     if (values.size() != to.size()) {
       detail::wrong_number_of_elements(name, static_cast<std::int64_t>(to.size()), values.size());
     }
     if constexpr (detail::is_string<T>) {
       detail::set_variable(*table_, name, dtype_of<T>, dims(name), values.data(), values.size());
     } else {
+      detail::variable_at(*table_, name, VariableUse::replace);
       std::copy(values.begin(), values.end(), to.begin());
     }
   }
@@ -204,6 +247,7 @@ class Variables {
 
   // For sessions.
 
+  TYPEFLOW_EXCHANGED VariableTable& table() const { return *table_; }
   /// The variable, made and initialised if the store lacks it. Error if an existing one does not
   /// fit, or if it is missing and `initialize` is false.
   template <class Here = detail::Isa>

@@ -45,6 +45,10 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void reset_variable(VariableEntry& entry, std:
   }
 }
 
+TYPEFLOW_COLD inline std::string variable_text(std::string_view name) {
+  return "variable '" + std::string(name) + "'";
+}
+
 /// The table of a store made in this unit.
 class LocalVariables final : public VariableTable {
  public:
@@ -74,11 +78,12 @@ class LocalVariables final : public VariableTable {
                         std::string(request.name) + "'",
                     request.overwrite ? stored : requested, request.overwrite ? requested : stored);
       }
+      use(entry, request.overwrite ? VariableUse::replace : VariableUse::none);
       if (request.overwrite) request.fill(entry, request.context);
       return entry;
     }
     if (!request.make) {
-      throw Error("variable '" + std::string(request.name) + "'",
+      throw Error(variable_text(request.name),
                   "is not in the store, and the session was told not to initialise");
     }
     AlignedBytes memory = memory_for(request);
@@ -94,7 +99,10 @@ class LocalVariables final : public VariableTable {
         .try_emplace(std::string(request.name), std::move(memory), entry, request.destroy)
         .first->second.entry;
   }
-  void destroy() override { delete this; }
+  void destroy() override {
+    if (VariableCopies* const known = copies.load()) known->destroy();
+    delete this;
+  }
 
  private:
   /// "float [3]", or the name of a resource's type.
@@ -108,7 +116,7 @@ class LocalVariables final : public VariableTable {
       if (bytes == too_many) throw std::bad_alloc();
       return AlignedBytes(bytes);
     } catch (const std::bad_alloc&) {
-      throw Error("variable '" + std::string(request.name) + "'",
+      throw Error(variable_text(request.name),
                   "no memory for " +
                       (bytes == too_many ? "more bytes than 63 bits can count"
                                          : "the " + std::to_string(bytes) + " bytes") +
@@ -156,12 +164,14 @@ TYPEFLOW_DEFINITION VariableTable* make_variable_table() { return new LocalVaria
   } else {
     what += names.empty() ? ", and no other" : "; it has:" + known;
   }
-  throw Error("variable '" + std::string(name) + "'", what);
+  throw Error(variable_text(name), what);
 }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION VariableEntry& variable_at(VariableTable& table,
-                                                             std::string_view name) {
+                                                             std::string_view name,
+                                                             VariableUse use) {
   const VariableEntry* const entry = table.find(name);
   if (entry == nullptr || !entry->resource.empty()) no_variable(table, name);
+  table.use(*entry, use);
   return const_cast<VariableEntry&>(*entry);
 }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void* resource_at(const VariableTable& table,
@@ -181,15 +191,13 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void* resource_at(const VariableTable& table,
 [[noreturn]] TYPEFLOW_COLD TYPEFLOW_DEFINITION void wrong_number_of_elements(std::string_view name,
                                                                              std::int64_t expected,
                                                                              std::size_t given) {
-  throw Error("variable '" + std::string(name) + "'", std::to_string(expected) + " elements",
-              std::to_string(given));
+  throw Error(variable_text(name), std::to_string(expected) + " elements", std::to_string(given));
 }
 
 [[noreturn]] TYPEFLOW_COLD TYPEFLOW_DEFINITION void wrong_element_type(std::string_view name,
                                                                        DType stored,
                                                                        DType requested) {
-  throw Error("variable '" + std::string(name) + "'", std::string(name_of(stored)),
-              std::string(name_of(requested)));
+  throw Error(variable_text(name), std::string(name_of(stored)), std::string(name_of(requested)));
 }
 
 /// Copies `count` elements into a variable. Makes the variable if it does not exist.
@@ -217,9 +225,8 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void set_variable_bytes(VariableTable& table,
                                                           std::span<const std::byte> bytes) {
   const auto size = static_cast<std::size_t>(size_of(dtype));
   if (dtype == DType::string || bytes.size() % size != 0) {
-    throw Error(
-        "variable '" + std::string(name) + "'",
-        std::to_string(bytes.size()) + " bytes are no elements of " + to_string(dtype, dims));
+    throw Error(variable_text(name), std::to_string(bytes.size()) + " bytes are no elements of " +
+                                         to_string(dtype, dims));
   }
   set_variable(table, name, dtype, dims, bytes.data(), bytes.size() / size);
 }

@@ -98,7 +98,7 @@ class Loading {
   void plan(Variables& store, const std::string& variable, const std::string& tensor, bool make,
             bool may_lack) {
     const auto found = file_.tensors.find(tensor);
-    const VariableEntry* const entry = store.find(variable);
+    const VariableEntry* const entry = store.peek(variable);
     if (found == file_.tensors.end()) {
       if (may_lack) return;
       const std::string type = entry == nullptr ? "" : to_string(entry->dtype, entry->dims) + " ";

@@ -3,6 +3,7 @@
 // Matrix products and transpositions against the interpreter: transposes, tails, epilogues.
 
 #include "support/check_kernels.hpp"
+#include "typeflow/lower/cost.hpp"
 
 namespace {
 

@@ -14,6 +14,7 @@
 
 #include <typeflow/control_flow.hpp>
 #include <typeflow/devices.hpp>
+#include <typeflow/lower/cost.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "support/message_of.hpp"

@@ -12,6 +12,7 @@
 #include <typeflow/graph.hpp>
 #include <typeflow/interpret/program.hpp>
 #include <typeflow/lower/compile.hpp>
+#include <typeflow/lower/cost.hpp>
 #include <typeflow/lower/dependencies.hpp>
 
 #include "fuzz/model.hpp"

@@ -17,6 +17,7 @@
 
 #include <typeflow/control_flow.hpp>
 #include <typeflow/devices.hpp>
+#include <typeflow/exec/opcode.hpp>
 #include <typeflow/host.hpp>
 #include <typeflow/typeflow.hpp>
 

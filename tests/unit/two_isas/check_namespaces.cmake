@@ -8,7 +8,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(exchanged core/dtype_value.hpp core/exception.hpp core/shape.hpp runner.hpp runner/interface.hpp
-    runner/tensors.hpp runtime/containers.hpp runtime/variables.hpp)
+    runner/tensors.hpp runtime/containers.hpp runtime/device_copies.hpp runtime/variables.hpp)
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE}/typeflow" "${INCLUDE}/typeflow/*.[hi]pp")
 set(plain "")
 foreach(header IN LISTS headers)

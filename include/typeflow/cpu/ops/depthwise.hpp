@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/nn/depthwise.hpp"
+#include "typeflow/ops/nn/gather_axis.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -43,7 +43,7 @@ struct TapAxis {
     std::int64_t advance;
   };
   Taps of(std::int64_t p) const {
-    const std::int64_t every = divisor / std::gcd(divisor, step);
+    const std::int64_t every = divisor / common_divisor(divisor, step);
     for (std::int64_t k = 0; k < std::min(taps, every); ++k) {
       const std::int64_t at = p * scale + offset + k * step;
       if (at % divisor == 0) return {k, every, at / divisor, step * every / divisor};

@@ -66,7 +66,8 @@ struct SearchSorted : custom {
     return right ? !greater : less;
   }
   template <class T, class At>
-  static std::int32_t place(const At& at, std::int64_t count, const T& value, bool right) {
+  static constexpr std::int32_t place(const At& at, std::int64_t count, const T& value,
+                                      bool right) {
     std::int64_t low = 0;
     while (low < count) {
       const std::int64_t middle = low + (count - low) / 2;

@@ -31,7 +31,7 @@ struct RandomPermutation : custom {
       return a.number != b.number ? a.number < b.number : a.index < b.index;
     }
   };
-  Ticket ticket(const RandomState& random, std::int32_t index) const {
+  constexpr Ticket ticket(const RandomState& random, std::int32_t index) const {
     const std::uint64_t key = random_key(random.seed, std::uint64_t{path_high} << 32 | path_low);
     const auto i = static_cast<std::uint64_t>(index);
     const Philox words = Philox::generate(key, i / 2, random.draw);

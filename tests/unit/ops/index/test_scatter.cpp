@@ -4,6 +4,7 @@
 // sparse gradients: which slices a step of an optimiser changes.
 
 #include "support/check_values.hpp"
+#include "typeflow/lower/cost.hpp"
 
 namespace {
 

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Folds over an axis that has another one inside of it: column sums, gradients of biases, a softmax
+// over an outer axis.
+//
+// A block has neighbouring columns side by side, and below one another threads that share out the
+// rows. If there are few columns, a column consists of chunks, as a row does in rows.hpp: if
+// nothing but its folds is wanted, one kernel folds the chunks at the same time, and a second one
+// merges them.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "typeflow/cuda/rows.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
+
+/// How a block's threads lie over columns, and how many tasks there are.
+struct ColumnsShape {
+  int across;           ///< columns of a block, a power of two
+  std::int64_t blocks;  ///< of columns, side by side
+  std::int64_t outer;
+  std::int64_t chunks;  ///< of the rows
+  bool is_split;        ///< a block folds one chunk, not all of its columns' rows
+};
+
+/// Folds columns, or with chunks the parts of columns into the states at `partial`.
+template <class Code>
+__global__ void columns_kernel(typename Code::Arguments a, ColumnsShape shape,
+                               typename Code::States* partial) {
+  const std::int64_t parts = shape.is_split ? shape.chunks : 1;
+  const std::int64_t tasks = shape.outer * parts * shape.blocks;
+  for (auto task = static_cast<std::int64_t>(blockIdx.x); task < tasks;
+       task += static_cast<std::int64_t>(gridDim.x)) {
+    const std::int64_t number = task / shape.blocks;
+    Code::columns(a, shape, number / parts, number % parts, task % shape.blocks, partial);
+  }
+}
+/// Merges the chunks of each column, a thread for each column.
+template <class Code>
+__global__ void columns_merge_kernel(typename Code::Arguments a, ColumnsShape shape,
+                                     const typename Code::States* partial) {
+  const auto stride = static_cast<std::int64_t>(gridDim.x) * static_cast<std::int64_t>(blockDim.x);
+  for (std::int64_t i =
+           static_cast<std::int64_t>(blockIdx.x) * static_cast<std::int64_t>(blockDim.x) +
+           static_cast<std::int64_t>(threadIdx.x);
+       i < shape.outer * Code::width(a); i += stride) {
+    Code::merge_chunks(a, shape, i / Code::width(a), i % Code::width(a), partial);
+  }
+}
+
+template <bool Wide, int Outer, class B>
+struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
+  using M = Machine<B>;
+  using Registers = typename M::Registers;
+  using States = typename M::States;
+  static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::columns, Outer, true);
+  static constexpr unsigned inner_bit = 2u << Outer;
+  using Arguments = LoopArguments<M, space.rank>;
+  static constexpr int threads = 256;
+
+  static std::int64_t workspace(const std::int64_t* extents) {
+    const ColumnsShape shape = shape_of(extents);
+    if (!shape.is_split) return 0;
+    return shape.outer * shape.chunks * extents[Outer + 1] *
+           static_cast<std::int64_t>(sizeof(States));
+  }
+
+  static void run(const KernelCall& call) {
+    const Arguments a = arguments_of<M, space>(call);
+    const ColumnsShape shape = shape_of(call.extents);
+    const std::int64_t tasks = shape.outer * (shape.is_split ? shape.chunks : 1) * shape.blocks;
+    auto* const partial = static_cast<States*>(call.workspace);
+    launch(call, &columns_kernel<Code>, std::min(tasks, most_blocks), threads, a, shape, partial);
+    if (!shape.is_split) return;
+    const std::int64_t all = shape.outer * width(a);
+    launch(call, &columns_merge_kernel<Code>, std::min((all + threads - 1) / threads, most_blocks),
+           threads, a, shape, partial);
+  }
+
+  static constexpr std::int64_t width(const Arguments& a) { return a.extent[Outer + 1]; }
+
+  /// A block's columns. All its threads call it.
+  TYPEFLOW_DEVICE static void columns(const Arguments& a, const ColumnsShape& shape,
+                                      std::int64_t outer, std::int64_t chunk, std::int64_t block,
+                                      States* partial) {
+    Task task;
+    task.across = static_cast<int>(threadIdx.x) % shape.across;
+    task.down = static_cast<int>(threadIdx.x) / shape.across;
+    task.outer = outer;
+    task.column = block * shape.across + task.across;
+    const bool is_inside = task.column < width(a);
+    find_coordinates<Outer>(task.coordinate, outer, a.extent);
+    Registers r{};
+    if (is_inside) {
+      load_all<-1>(a, task, 0, r, typename M::InputNumbers{});
+      M::template evaluate_rows<0>(r, a.ops, {a.random, index_of_column(a, task)});
+    }
+    if (!shape.is_split) {
+      passes(a, shape, task, is_inside, r, std::make_integer_sequence<int, M::passes>{});
+      if (is_inside && task.down == 0) {
+        store_all<true>(a, task, 0, r, typename M::StoreNumbers{});
+      }
+    } else {
+      const States states = fold_chunk<0>(a, shape, task, is_inside, r, chunk);
+      if (is_inside && task.down == 0) {
+        partial[(outer * shape.chunks + chunk) * width(a) + task.column] = states;
+      }
+    }
+  }
+
+  TYPEFLOW_DEVICE static void merge_chunks(const Arguments& a, const ColumnsShape& shape,
+                                           std::int64_t outer, std::int64_t column,
+                                           const States* partial) {
+    Task task{};
+    task.outer = outer;
+    task.column = column;
+    find_coordinates<Outer>(task.coordinate, outer, a.extent);
+    Registers r{};
+    load_all<-1>(a, task, 0, r, typename M::InputNumbers{});
+    const ElementContext at{a.random, index_of_column(a, task)};
+    M::template evaluate_rows<0>(r, a.ops, at);
+    States states;
+    reset<M, 0>(states);
+    for (std::int64_t c = 0; c < shape.chunks; ++c) {
+      merge<M, 0>(states, partial[(outer * shape.chunks + c) * width(a) + column]);
+    }
+    finish<M, 0>(states, r);
+    M::template evaluate_rows<1>(r, a.ops, at);
+    store_all<true>(a, task, 0, r, typename M::StoreNumbers{});
+  }
+
+ private:
+  /// What a thread does: its column, and every so many rows.
+  struct Task {
+    int across;
+    int down;
+    std::int64_t outer;
+    std::int64_t column;
+    std::int64_t coordinate[Outer + 1];
+  };
+
+  template <int I>
+  static constexpr unsigned axes = M::template Input<I>::axes;
+  template <int I>
+  static constexpr bool folded = (axes<I> & space.folded) != 0;
+
+  static constexpr bool is_fold_alone = [] {
+    bool alone = M::passes == 1;
+    for (int s = 0; s < M::stores; ++s) alone = alone && M::store_specs[s].is_row;
+    return alone;
+  }();
+  /// Rows of a chunk, and up to how many blocks rows are divided.
+  static constexpr std::int64_t chunk_length = 512;
+  static constexpr std::int64_t few_blocks = 256;
+
+  static constexpr ColumnsShape shape_of(const std::int64_t* extents) {
+    ColumnsShape shape{1, 0, 1, 1, false};
+    const std::int64_t columns = extents[Outer + 1];
+    while (shape.across < warp_size && shape.across < columns) shape.across *= 2;
+    shape.blocks = (columns + shape.across - 1) / shape.across;
+    for (int k = 0; k < Outer; ++k) shape.outer *= extents[k];
+    if (shape.outer * shape.blocks <= few_blocks) {
+      shape.chunks = std::clamp<std::int64_t>(extents[Outer] / chunk_length, 1, 256);
+    }
+    shape.is_split = is_fold_alone && shape.chunks > 1;
+    return shape;
+  }
+  TYPEFLOW_DEVICE static std::int64_t index_of_column(const Arguments& a, const Task& task) {
+    return task.outer * width(a) + task.column;
+  }
+
+  template <int... P>
+  TYPEFLOW_DEVICE static void passes([[maybe_unused]] const Arguments& a,
+                                     [[maybe_unused]] const ColumnsShape& shape,
+                                     [[maybe_unused]] const Task& task,
+                                     [[maybe_unused]] bool is_inside, [[maybe_unused]] Registers& r,
+                                     std::integer_sequence<int, P...>) {
+    (pass<P>(a, shape, task, is_inside, r), ...);
+  }
+  template <int P>
+  TYPEFLOW_DEVICE static void pass(const Arguments& a, const ColumnsShape& shape, const Task& task,
+                                   bool is_inside, Registers& r) {
+    const States states = fold<P>(a, shape, task, is_inside, r);
+    if constexpr (M::template has_folds<P>) {
+      finish<M, P>(states, r);
+      if (is_inside) {
+        M::template evaluate_rows<P + 1>(r, a.ops, {a.random, index_of_column(a, task)});
+      }
+    }
+  }
+  /// Folds all rows, chunk by chunk, as merge_chunks does.
+  template <int P>
+  TYPEFLOW_DEVICE static States fold(const Arguments& a, const ColumnsShape& shape,
+                                     const Task& task, bool is_inside, const Registers& of_column) {
+    States states;
+    reset<M, P>(states);
+    for (std::int64_t c = 0; c < shape.chunks; ++c) {
+      merge<M, P>(states, fold_chunk<P>(a, shape, task, is_inside, of_column, c));
+    }
+    return states;
+  }
+  /// Folds the thread's rows of a chunk, and merges those of all threads below one another.
+  template <int P>
+  TYPEFLOW_DEVICE static States fold_chunk(const Arguments& a, const ColumnsShape& shape,
+                                           const Task& task, bool is_inside,
+                                           const Registers& of_column, std::int64_t chunk) {
+    const std::int64_t length = a.extent[Outer];
+    const std::int64_t size = (length + shape.chunks - 1) / shape.chunks;
+    const std::int64_t begin = chunk * size;
+    const std::int64_t end = length < begin + size ? length : begin + size;
+    States states;
+    reset<M, P>(states);
+    const int below = threads / shape.across;
+    TYPEFLOW_UNROLL_BY(4)
+    for (std::int64_t k = begin + task.down; k < end && is_inside; k += below) {
+      Registers r = of_column;
+      load_all<P>(a, task, k, r, typename M::InputNumbers{});
+      const std::int64_t index = (task.outer * a.extent[Outer] + k) * width(a) + task.column;
+      M::template evaluate<P>(r, a.ops, {a.random, index});
+      step<M, P>(states, r, k);
+      if constexpr (P == M::passes - 1) {
+        store_all<false>(a, task, k, r, typename M::StoreNumbers{});
+      }
+    }
+    if constexpr (M::template has_folds<P>) {
+      __shared__ States shared[threads];
+      shared[threadIdx.x] = states;
+      for (int by = below / 2; by > 0; by /= 2) {
+        __syncthreads();
+        if (task.down < by) {
+          merge<M, P>(states, shared[static_cast<int>(threadIdx.x) + by * shape.across]);
+          shared[threadIdx.x] = states;
+        }
+      }
+      __syncthreads();
+      states = shared[task.across];
+      __syncthreads();  // nobody writes into `shared` again while others read
+    }
+    return states;
+  }
+
+  /// With P >= 0 the inputs of row k that pass P needs, else those of the column.
+  template <int P, int... I>
+  TYPEFLOW_DEVICE static void load_all([[maybe_unused]] const Arguments& a,
+                                       [[maybe_unused]] const Task& task,
+                                       [[maybe_unused]] std::int64_t k,
+                                       [[maybe_unused]] Registers& r,
+                                       std::integer_sequence<int, I...>) {
+    (load<P, I>(a, task, k, r), ...);
+  }
+  template <int P, int I>
+  static constexpr bool loads = [] {
+    if constexpr (P < 0) {
+      return !folded<I>;
+    } else {
+      return folded<I> && M::template needs<P, I>;
+    }
+  }();
+  template <int P, int I>
+  TYPEFLOW_DEVICE static void load(const Arguments& a, const Task& task, std::int64_t k,
+                                   Registers& r) {
+    using In = typename M::template Input<I>;
+    using T = element_of<In::dtype>;
+    if constexpr (loads<P, I>) {
+      constexpr bool inner = (axes<I> & inner_bit) != 0;
+      if constexpr (In::is_index) {
+        get<I>(r) = static_cast<T>(inner       ? task.column
+                                   : folded<I> ? k
+                                               : position_of<In::axes, Outer>(task.coordinate));
+      } else {
+        std::int64_t offset = offset_of<In::axes, Outer>(a.in[I], task.coordinate);
+        if constexpr (folded<I>) offset += k * a.in[I].stride[Outer];
+        if constexpr (inner) offset += task.column * a.in[I].stride[Outer + 1];
+        get<I>(r) = static_cast<Computed<T>>(*a.in[I].template at<const T>(offset));
+      }
+    }
+  }
+  template <bool OfColumn, int... S>
+  TYPEFLOW_DEVICE static void store_all([[maybe_unused]] const Arguments& a,
+                                        [[maybe_unused]] const Task& task,
+                                        [[maybe_unused]] std::int64_t k,
+                                        [[maybe_unused]] const Registers& r,
+                                        std::integer_sequence<int, S...>) {
+    (store<OfColumn, S>(a, task, k, r), ...);
+  }
+  template <bool OfColumn, int S>
+  TYPEFLOW_DEVICE static void store(const Arguments& a, const Task& task, std::int64_t k,
+                                    const Registers& r) {
+    using Out = typename M::template Out<S>;
+    using T = element_of<Out::dtype>;
+    if constexpr (Out::is_row == OfColumn) {
+      const std::int64_t offset = offset_of<space.whole(), Outer>(a.out[S], task.coordinate);
+      *a.out[S].template at<T>(offset + k * a.out[S].stride[Outer] +
+                               task.column * a.out[S].stride[Outer + 1]) =
+          static_cast<T>(get<Out::value>(r));
+    }
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Contractions on GPUs: sums of products in tiles of registers (product_tile.hpp), and the epilogue
+// that follows on them.
+//
+// One kernel serves all contractions. The operation says where the elements of its operands lie,
+// contraction_of<O>. If there are few tiles and a long depth, several blocks share a tile: each
+// sums a part of the depth, and another kernel adds up the parts in order. Extents alone decide the
+// parts, so sums have the same bits in each run.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "typeflow/cuda/body.hpp"
+#include "typeflow/cuda/launch.hpp"
+#include "typeflow/cuda/maps.hpp"
+#include "typeflow/cuda/product_tile.hpp"
+#include "typeflow/ops/contraction.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
+
+/// The operands of contraction O on a GPU. Specialise it with
+///   template <class T, unsigned Variant> struct Operands : ProductOperands, with members a and b,
+///     which are Sources (product_tile.hpp); kernels get it by value
+///   static ProductSize size(const std::int64_t* extents);   of all products together
+///   template <class T, unsigned Variant, class F>
+///   static void each_product(const O& op, const KernelCall& call, const F& launch);
+///     calls launch(Operands) for products that together are the whole result.
+/// Contractions without a specialisation run on the processor.
+template <class O>
+struct contraction_of {
+  static constexpr bool is_missing = true;
+};
+
+/// A product's extents; columns and depth are those of one group.
+struct ProductSize {
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t depth;
+  std::int64_t groups;  ///< each has its own columns of the result
+};
+
+/// The base of operands.
+struct ProductOperands {
+  ProductSize size;
+  /// The result's row for a row of the product.
+  constexpr std::int64_t result_row(std::int64_t row) const { return row; }
+};
+
+/// How a result is divided over blocks.
+struct ProductPlan {
+  bool big;            ///< tiles of 128 x 128
+  std::int64_t parts;  ///< parts of the depth
+
+  static constexpr std::int64_t enough_blocks = 128;  ///< about a GPU's multiprocessors
+  static constexpr std::int64_t most_parts = 64;
+  static constexpr std::int64_t shortest_part = 128;
+  static constexpr std::int64_t longest_part = std::int64_t{1} << 30;
+
+  /// `Big` says whether there are tiles of 128 x 128.
+  template <bool Big>
+  static constexpr ProductPlan of(const ProductSize& z, std::int64_t matrices) {
+    const auto tiles = [&](std::int64_t side) {
+      return matrices * z.groups * ((z.rows + side - 1) / side) * ((z.columns + side - 1) / side);
+    };
+    const std::int64_t fewest_parts = z.depth / longest_part + 1;
+    if (Big && z.rows > 64 && z.columns > 64 && tiles(128) >= enough_blocks) {
+      return {true, fewest_parts};
+    }
+    const std::int64_t wanted = 2 * enough_blocks / std::max<std::int64_t>(1, tiles(64));
+    const std::int64_t possible = std::min(most_parts, z.depth / shortest_part);
+    return {false, std::max(fewest_parts, std::min(wanted, possible))};
+  }
+};
+
+/// The tiles of an element type.
+template <class T>
+struct ProductTiles {
+  static constexpr bool has_big = true;
+  using Small = ProductTile<T, 64, 64, 8, 4>;
+  using Big = ProductTile<T, 128, 128, 8, 8>;
+};
+template <>
+struct ProductTiles<double> {
+  static constexpr bool has_big = false;
+  using Small = ProductTile<double, 64, 64, 4, 4>;
+  using Big = Small;
+};
+
+/// The number of a tile, and of the part of its depth.
+struct TileNumber {
+  std::int64_t matrix;
+  std::int64_t group;
+  std::int64_t part;
+  std::int64_t row;  ///< the first one
+  std::int64_t column;
+};
+
+template <class Code, class Tile>
+__global__ void __launch_bounds__(Tile::threads, Tile::blocks)
+    contraction_kernel(typename Code::Arguments a) {
+  const ProductSize& z = a.operands.size;
+  const std::int64_t across = (z.columns + Tile::columns - 1) / Tile::columns;
+  const std::int64_t down = (z.rows + Tile::rows - 1) / Tile::rows;
+  const std::int64_t parts = a.result.parts;
+  // Blocks that run together have some rows of tiles, so that they read little of b again.
+  constexpr std::int64_t rows_together = 8;
+  const auto task = static_cast<std::int64_t>(blockIdx.x);
+  const std::int64_t tile = task % (down * across);
+  const std::int64_t first = tile / (rows_together * across) * rows_together;
+  const std::int64_t height = down - first < rows_together ? down - first : rows_together;
+  const std::int64_t number = tile - first * across;
+  const std::int64_t rest = task / (down * across);
+  Code::template tile<Tile>(
+      a, {rest / parts / z.groups, rest / parts % z.groups, rest % parts,
+          (first + number % height) * Tile::rows, number / height * Tile::columns});
+}
+
+/// Adds up the parts of each element.
+template <class Code>
+__global__ void contraction_merge_kernel(typename Code::Result result) {
+  const std::int64_t elements = result.matrices * result.rows * result.columns;
+  for (auto i = static_cast<std::int64_t>(blockIdx.x) * static_cast<std::int64_t>(blockDim.x) +
+                static_cast<std::int64_t>(threadIdx.x);
+       i < elements;
+       i += static_cast<std::int64_t>(gridDim.x) * static_cast<std::int64_t>(blockDim.x)) {
+    Code::merge(result, elements, i);
+  }
+}
+
+template <class O, DType D, unsigned Variant, int Outer, class B>
+struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
+  using T = element_of<D>;
+  using M = Machine<B, true, T>;
+  using Registers = typename M::Registers;
+  using Rules = contraction_of<O>;
+  using Operands = typename Rules::template Operands<T, Variant>;
+  using Extents = ir::ContractionExtents;
+  static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::contraction, Outer, false);
+
+  /// The whole result, and what its epilogue needs.
+  struct Result {
+    std::int64_t matrices;
+    std::int64_t rows;
+    std::int64_t columns;
+    std::int64_t parts;
+    T* sums;  ///< a result for each part, if there are several
+    LoopArguments<M, space.rank> loop;
+  };
+  struct Arguments {
+    Operands operands;
+    Result result;
+  };
+
+  static std::int64_t workspace(const std::int64_t* extents) {
+    const std::int64_t parts = plan_of(extents).parts;
+    if (parts == 1) return 0;
+    const std::int64_t rows = checked_product(matrices_of(extents), extents[Extents::rows]);
+    return checked_product(checked_product(rows, extents[Extents::columns]),
+                           parts * static_cast<std::int64_t>(sizeof(T)));
+  }
+
+  static void run(const KernelCall& call) {
+    const ProductPlan plan = plan_of(call.extents);
+    KernelCall body = call;
+    body.words += word_count<O>;
+    const Result result{matrices_of(call.extents),       call.extents[Extents::rows],
+                        call.extents[Extents::columns],  plan.parts,
+                        static_cast<T*>(call.workspace), arguments_of<M, space>(body)};
+    Rules::template each_product<T, Variant>(
+        decode<O>(call.words), call, [&](const Operands& operands) {
+          if (plan.big) {
+            launch_tiles<typename Tiles::Big>(call, {operands, result});
+          } else {
+            launch_tiles<typename Tiles::Small>(call, {operands, result});
+          }
+        });
+    if (plan.parts == 1) return;
+    constexpr int threads = 256;
+    const std::int64_t elements = result.matrices * result.rows * result.columns;
+    launch(call, &contraction_merge_kernel<Code>,
+           std::min((elements + threads - 1) / threads, most_blocks), threads, result);
+  }
+
+  /// A tile of the result. All threads of the block call it.
+  template <class Tile>
+  TYPEFLOW_DEVICE static void tile(const Arguments& a, const TileNumber& its_number) {
+    using P = typename Tile::P;
+    alignas(16) __shared__ T memory[Tile::memory];
+    // Shared, so that they take no registers while the products are summed.
+    __shared__ TileNumber number;
+    __shared__ ProductPlace place;
+    if (threadIdx.x == 0) {
+      number = its_number;
+      place = place_of<Tile>(a, its_number);
+    }
+    __syncthreads();
+    const ProductSize& z = a.operands.size;
+    const Result& result = a.result;
+    T sum[Tile::each_rows][Tile::each_columns];
+    sum_products<Tile>(a.operands.a, a.operands.b, place, memory, sum);
+    const auto [matrix, group, part, row, column] = number;
+    std::int64_t coordinate[Outer + 1];
+    find_coordinates<Outer>(coordinate, matrix, result.loop.extent);
+
+    // Through shared memory, so that neighbouring threads have neighbouring elements, and the code
+    // of the epilogue is there once.
+    const int x = Tile::x();
+    const int y = Tile::y();
+    const int my_column = static_cast<int>(threadIdx.x) % Tile::columns;
+    const std::int64_t at_column = column + my_column;
+    TYPEFLOW_ROLLED
+    for (int g = 0; g < Tile::row_packets; ++g) {
+      TYPEFLOW_UNROLL
+      for (int i = 0; i < Tile::each_rows; ++i) {
+        if (i / Tile::packet != g) continue;
+        T* const to = memory + (y * Tile::packet + i % Tile::packet) * Tile::columns;
+        TYPEFLOW_UNROLL
+        for (int j = 0; j < Tile::column_packets; ++j) {
+          P p;
+          TYPEFLOW_UNROLL
+          for (int n = 0; n < Tile::packet; ++n) p.element[n] = sum[i][j * Tile::packet + n];
+          *reinterpret_cast<P*>(to + (j * Tile::across + x) * Tile::packet) = p;
+        }
+      }
+      __syncthreads();
+      constexpr int together = 4;  // elements whose operands are loaded before one is stored
+      constexpr int apart = Tile::threads / Tile::columns;
+      static_assert(Tile::staged_rows % (together * apart) == 0);
+      TYPEFLOW_ROLLED
+      for (int r = static_cast<int>(threadIdx.x) / Tile::columns; r < Tile::staged_rows;
+           r += together * apart) {
+        Elements<together> e;
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < together; ++n) {
+          const int staged = r + n * apart;
+          const std::int64_t at_row = row + g * Tile::staged_rows + staged;
+          e.inside[n] = at_row < z.rows && at_column < z.columns;
+          e.row[n] = e.inside[n] ? a.operands.result_row(at_row) : 0;
+          e.product[n] = memory[staged * Tile::columns + my_column];
+        }
+        e.column = group * z.columns + at_column;
+        if (result.parts == 1) {
+          follow(result, coordinate, matrix, e);
+        } else {
+          TYPEFLOW_UNROLL
+          for (int n = 0; n < together; ++n) {
+            if (!e.inside[n]) continue;
+            const std::int64_t rows = (part * result.matrices + matrix) * result.rows + e.row[n];
+            result.sums[rows * result.columns + e.column] = e.product[n];
+          }
+        }
+      }
+      __syncthreads();
+    }
+  }
+
+  /// Adds up the parts of an element.
+  TYPEFLOW_DEVICE static void merge(const Result& result, std::int64_t elements,
+                                    std::int64_t index) {
+    const std::int64_t row = index / result.columns;
+    const std::int64_t matrix = row / result.rows;
+    std::int64_t coordinate[Outer + 1];
+    find_coordinates<Outer>(coordinate, matrix, result.loop.extent);
+    Elements<1> e{
+        {row - matrix * result.rows}, index - row * result.columns, {result.sums[index]}, {true}};
+    for (std::int64_t part = 1; part < result.parts; ++part) {
+      e.product[0] += result.sums[part * elements + index];
+    }
+    follow(result, coordinate, matrix, e);
+  }
+
+ private:
+  using Tiles = ProductTiles<T>;
+  static constexpr unsigned rows_bit = 1u << Outer;
+  static constexpr unsigned columns_bit = 2u << Outer;
+
+  /// Elements of a column of the result.
+  template <int N>
+  struct Elements {
+    std::int64_t row[N];
+    std::int64_t column;
+    T product[N];
+    bool inside[N];
+  };
+
+  static constexpr std::int64_t matrices_of(const std::int64_t* extents) {
+    std::int64_t matrices = 1;
+    for (int k = 0; k < Outer; ++k) matrices *= extents[Extents::outer + k];
+    return matrices;
+  }
+  static constexpr ProductPlan plan_of(const std::int64_t* extents) {
+    return ProductPlan::of<Tiles::has_big>(Rules::size(extents), matrices_of(extents));
+  }
+  template <class Tile>
+  static void launch_tiles(const KernelCall& call, const Arguments& a) {
+    const ProductSize& z = a.operands.size;
+    const std::int64_t tiles = a.result.matrices * z.groups * a.result.parts *
+                               ((z.rows + Tile::rows - 1) / Tile::rows) *
+                               ((z.columns + Tile::columns - 1) / Tile::columns);
+    launch(call, &contraction_kernel<Code, Tile>, tiles, Tile::threads, a);
+  }
+
+  template <class Tile>
+  TYPEFLOW_DEVICE static ProductPlace place_of(const Arguments& a, const TileNumber& n) {
+    const ProductSize& z = a.operands.size;
+    std::int64_t coordinate[Outer + 1];
+    find_coordinates<Outer>(coordinate, n.matrix, a.result.loop.extent);
+    // All parts of the depth but the last are equally long.
+    const std::int64_t panels = (z.depth + Tile::depth - 1) / Tile::depth;
+    const std::int64_t length = (panels + a.result.parts - 1) / a.result.parts * Tile::depth;
+    const std::int64_t begin = n.part * length < z.depth ? n.part * length : z.depth;
+    const std::int64_t left = z.depth - begin;
+    return {operand_part<0>(a.result, coordinate) * z.groups + n.group,
+            operand_part<1>(a.result, coordinate) * z.groups + n.group,
+            n.row,
+            n.column,
+            begin,
+            static_cast<int>(left < length ? left : length)};
+  }
+  /// The number of input I's part for a matrix, among its parts along its own outer axes.
+  template <int I>
+  TYPEFLOW_DEVICE static std::int64_t operand_part(const Result& result,
+                                                   const std::int64_t (&coordinate)[Outer + 1]) {
+    std::int64_t number = 0;
+    for (int k = 0; k < Outer; ++k) {
+      if ((M::template Input<I>::axes >> k & 1u) != 0) {
+        number = number * result.loop.extent[k] + coordinate[k];
+      }
+    }
+    return number;
+  }
+
+  /// The epilogue of some elements.
+  template <int N>
+  TYPEFLOW_DEVICE static void follow(const Result& result,
+                                     const std::int64_t (&coordinate)[Outer + 1],
+                                     std::int64_t matrix, const Elements<N>& e) {
+    Registers r[N]{};
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) {
+      if (!e.inside[n]) continue;
+      get<M::body.product()>(r[n]) = e.product[n];
+      load_all(result.loop, coordinate, e.row[n], e.column, r[n], typename M::InputNumbers{});
+    }
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) {
+      if (!e.inside[n]) continue;
+      const std::int64_t index = (matrix * result.rows + e.row[n]) * result.columns + e.column;
+      M::template evaluate<0>(r[n], result.loop.ops, {result.loop.random, index});
+      store_all(result.loop, coordinate, e.row[n], e.column, r[n], typename M::StoreNumbers{});
+    }
+  }
+  template <int... I>
+  TYPEFLOW_DEVICE static void load_all(const LoopArguments<M, space.rank>& loop,
+                                       const std::int64_t (&coordinate)[Outer + 1],
+                                       std::int64_t row, std::int64_t column, Registers& r,
+                                       std::integer_sequence<int, I...>) {
+    (load<I>(loop, coordinate, row, column, r), ...);
+  }
+  template <int I>
+  TYPEFLOW_DEVICE static void load(const LoopArguments<M, space.rank>& loop,
+                                   const std::int64_t (&coordinate)[Outer + 1], std::int64_t row,
+                                   std::int64_t column, Registers& r) {
+    using In = typename M::template Input<I>;
+    using E = element_of<In::dtype>;
+    if constexpr (I >= 2) {  // inputs 0 and 1 are the operands of the product
+      constexpr bool along_rows = (In::axes & rows_bit) != 0;
+      constexpr bool along_columns = (In::axes & columns_bit) != 0;
+      if constexpr (In::is_index) {
+        get<I>(r) = static_cast<E>(along_columns ? column
+                                   : along_rows  ? row
+                                                 : position_of<In::axes, Outer>(coordinate));
+      } else {
+        std::int64_t offset = offset_of<In::axes, Outer>(loop.in[I], coordinate);
+        if constexpr (along_rows) offset += row * loop.in[I].stride[Outer];
+        if constexpr (along_columns) offset += column * loop.in[I].stride[Outer + 1];
+        get<I>(r) = static_cast<Computed<E>>(*loop.in[I].template at<const E>(offset));
+      }
+    }
+  }
+  template <int... S>
+  TYPEFLOW_DEVICE static void store_all(const LoopArguments<M, space.rank>& loop,
+                                        const std::int64_t (&coordinate)[Outer + 1],
+                                        std::int64_t row, std::int64_t column, const Registers& r,
+                                        std::integer_sequence<int, S...>) {
+    (store<S>(loop, coordinate, row, column, r), ...);
+  }
+  template <int S>
+  TYPEFLOW_DEVICE static void store(const LoopArguments<M, space.rank>& loop,
+                                    const std::int64_t (&coordinate)[Outer + 1], std::int64_t row,
+                                    std::int64_t column, const Registers& r) {
+    using Out = typename M::template Out<S>;
+    using E = element_of<Out::dtype>;
+    const std::int64_t offset = offset_of<space.whole(), Outer>(loop.out[S], coordinate) +
+                                row * loop.out[S].stride[Outer] +
+                                column * loop.out[S].stride[Outer + 1];
+    *loop.out[S].template at<E>(offset) = static_cast<E>(get<Out::value>(r));
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The CUDA back end: a program's kernels as a table of functions, which launch them.
+
+#include "typeflow/cpu/kernels.hpp"
+#include "typeflow/cuda/columns.hpp"
+#include "typeflow/cuda/contraction.hpp"
+#include "typeflow/cuda/custom.hpp"
+#include "typeflow/cuda/maps.hpp"
+#include "typeflow/cuda/ops/conv.hpp"
+#include "typeflow/cuda/ops/cumulative.hpp"
+#include "typeflow/cuda/ops/depthwise.hpp"
+#include "typeflow/cuda/ops/gather.hpp"
+#include "typeflow/cuda/ops/matmul.hpp"
+#include "typeflow/cuda/ops/movement.hpp"
+#include "typeflow/cuda/ops/numerics.hpp"
+#include "typeflow/cuda/ops/pool.hpp"
+#include "typeflow/cuda/ops/scatter.hpp"
+#include "typeflow/cuda/ops/selection.hpp"
+#include "typeflow/cuda/ops/sort.hpp"
+#include "typeflow/cuda/ops/unique.hpp"
+#include "typeflow/cuda/rows.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
+
+/// Steps of branches and loops, which the plan has as jumps.
+template <>
+struct Code<ir::ControlKernel> {
+  static void run(const KernelCall&) {}
+  static std::int64_t workspace(const std::int64_t*) { return 0; }
+};
+
+// Complex numbers and strings stay on the host.
+
+constexpr bool is_gpu_type(DType type) {
+  return type != DType::string && type != DType::complex64 && type != DType::complex128;
+}
+
+/// Whether there is code for a kernel type.
+template <class Kernel>
+inline constexpr bool has_code = true;
+template <class... In, class... It, class... St>
+inline constexpr bool has_code<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>> =
+    (is_gpu_type(In::dtype) && ...) && (is_gpu_type(It::dtype) && ...) &&
+    (is_gpu_type(St::dtype) && ...);
+template <bool Wide, int Outer, bool Folds, class B>
+inline constexpr bool has_code<ir::LoopKernel<Wide, Outer, Folds, B>> = has_code<B>;
+template <bool Wide, int Outer, class B>
+inline constexpr bool has_code<ir::ColumnsKernel<Wide, Outer, B>> = has_code<B>;
+template <class O, DType D, unsigned Variant, int Outer, class B>
+inline constexpr bool has_code<ir::ContractionKernel<O, D, Variant, Outer, B>> =
+    !requires { contraction_of<O>::is_missing; } && has_code<B>;
+template <class O, class... In, class... Out>
+inline constexpr bool has_code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> = !requires {
+  kernel_of<O>::is_missing;
+} && (is_gpu_type(In::dtype) && ...) && (is_gpu_type(Out::dtype) && ...);
+
+template <class Kernel>
+constexpr KernelEntry make_entry() {
+  if constexpr (!has_code<Kernel>) {
+    return {nullptr, nullptr};
+  } else {
+    KernelEntry entry{&Code<Kernel>::run, &Code<Kernel>::workspace};
+    // The host says what a failure means, as it does for CPUs.
+    entry.explain = cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>.explain;
+    return entry;
+  }
+}
+/// The code of a kernel type. Its functions are null if the kernel has to run on the host.
+template <class Kernel>
+inline constexpr KernelEntry entry = make_entry<Kernel>();
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

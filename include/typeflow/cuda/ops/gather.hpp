@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Kernels of ops/index/gather.hpp and gather_nd.hpp.
+//
+// Indices are checked first. Wrong ones read zeros and write nothing, so kernels that follow find
+// memory as it should be. Sums at indices add up in the order of the indices, with the bits of the
+// processor's: indices are sorted with their positions, and a thread has each run of equal ones.
+// Integers, whose sums don't depend on the order, are added atomically instead.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "typeflow/cuda/sorting.hpp"
+#include "typeflow/ops/index/gather_nd.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
+
+/// Whether an index is out of range and not skipped, or out of order.
+struct WrongIndex {
+  Indices indices;
+  std::int64_t extent;
+  bool skips_negative;
+  bool skips_large;
+  bool sorted;
+
+  TYPEFLOW_DEVICE bool is_out(std::int64_t index) const {
+    return (index < 0 && !skips_negative) || (index >= extent && !skips_large);
+  }
+  TYPEFLOW_DEVICE bool is_wrong(std::int64_t i) const {
+    const std::int64_t index = indices[i];
+    return is_out(index) || (sorted && i > 0 && index < indices[i - 1]);
+  }
+  TYPEFLOW_DEVICE Failure mistake(std::int64_t i) const {
+    const std::int64_t index = indices[i];
+    if (is_out(index)) return {1, {i, index, extent}};
+    return {2, {i, index, indices[i - 1]}};
+  }
+};
+
+/// Reports the first index that is out of range and not skipped, or out of order.
+inline Failure* check_indices(const KernelCall& call, Indexing indexing, const Tensor& indices,
+                              std::int64_t extent) {
+  const typeflow::detail::IndexingRule& rule = typeflow::detail::rule_of(indexing);
+  return find_mistake(
+      call, indices.size(),
+      WrongIndex{Indices(indices), extent, rule.skips_negative, rule.skips_large, rule.sorted});
+}
+
+using IndexLoops = typeflow::detail::IndexLoops;
+
+/// Copies a unit of a slice, or zeros if its index is skipped.
+template <int N>
+struct GatherUnit {
+  const Unit<N>* in;
+  Unit<N>* out;
+  Indices indices;
+  IndexLoops loops;
+  std::int64_t units;  ///< in a slice
+
+  template <class Index>
+  TYPEFLOW_DEVICE void operator()(Index at) const {
+    Index rest = at;
+    const std::int64_t unit = next_digit(rest, units);
+    const std::int64_t i = next_digit(rest, loops.count);
+    const auto outer = static_cast<std::int64_t>(rest);
+    const std::int64_t index = indices[outer / loops.middle * loops.count + i];
+    out[at] = is_inside(index, loops.extent) ? in[(outer * loops.extent + index) * units + unit]
+                                             : Unit<N>{};
+  }
+};
+
+template <>
+struct kernel_of<ops::Gather> {
+  template <class>
+  static void run(const ops::Gather& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const IndexLoops loops =
+        typeflow::detail::index_loops(in[0].extents, in[1].extents, op.axis, op.batch_dims);
+    check_indices(call, op.indexing, in[1], loops.extent);
+    const std::int64_t bytes = loops.inner * size_of(in->dtype);  // of a slice
+    const std::int64_t slices = loops.shared * loops.middle * loops.count;
+    if (bytes == 0 || slices == 0) return;
+    const std::int64_t unit =
+        unit_of(address_of(in->data) | address_of(out->data) | static_cast<std::uint64_t>(bytes));
+    visit_unit(unit, [&]<int N>(Unit<N>) {
+      each(call, slices * (bytes / N),
+           GatherUnit<N>{static_cast<const Unit<N>*>(in->data), static_cast<Unit<N>*>(out->data),
+                         Indices(in[1]), loops, bytes / N});
+    });
+  }
+};
+
+// Scattering.
+
+/// element := f(element, value) for two elements in memory.
+template <class O>
+struct FoldStep {
+  O op;
+  template <class T>
+  TYPEFLOW_DEVICE T operator()(const T& element, const T& value) const {
+    using C = Computed<T>;
+    return static_cast<T>(op(static_cast<C>(element), static_cast<C>(value)));
+  }
+};
+struct ReplaceStep {
+  template <class T>
+  TYPEFLOW_DEVICE T operator()(const T&, const T& value) const {
+    return value;
+  }
+};
+
+/// What a scatter does to an element of the target: all values of its index, in order. A thread
+/// finds the run of equal indices that begins at its place, if one does.
+template <class T, class V, class Sum, class Step>
+struct ScatterRun {
+  const V* values;
+  T* target;
+  const SortItem<std::uint64_t>* items;  ///< indices and positions in order, a row for each batch
+  IndexLoops loops;
+  Step step;
+
+  template <class Index>
+  TYPEFLOW_DEVICE void operator()(Index at) const {
+    const std::int64_t r = next_digit(at, loops.inner);
+    const std::int64_t first = next_digit(at, loops.count);
+    const auto outer = static_cast<std::int64_t>(at);
+    const SortItem<std::uint64_t>* const row = items + outer / loops.middle * loops.count;
+    const std::uint64_t index = row[first].key;
+    if (first > 0 && row[first - 1].key == index) return;                    // another thread's
+    if (!is_inside(static_cast<std::int64_t>(index), loops.extent)) return;  // skipped
+    T* const element =
+        target + (outer * loops.extent + static_cast<std::int64_t>(index)) * loops.inner + r;
+    const V* const slices = values + outer * loops.count * loops.inner + r;
+    auto sum = static_cast<Sum>(*element);
+    for (std::int64_t i = first; i < loops.count && row[i].key == index; ++i) {
+      const auto slice = static_cast<std::int64_t>(row[i].position);
+      sum = step(sum, static_cast<Sum>(slices[slice * loops.inner]));
+    }
+    *element = static_cast<T>(sum);
+  }
+};
+
+/// Indices as keys to sort. All indices that are skipped are alike.
+struct IndexKeys {
+  Indices indices;
+  std::int64_t extent;
+
+  TYPEFLOW_DEVICE std::uint64_t operator()(std::int64_t i) const {
+    const std::int64_t index = indices[i];
+    return is_inside(index, extent) ? static_cast<std::uint64_t>(index) : ~std::uint64_t{0};
+  }
+};
+
+/// Bytes of workspace for sorting these indices.
+inline std::int64_t scatter_workspace(const Tensor& indices) {
+  return sort_workspace<std::uint64_t>(1, indices.size());
+}
+
+/// f(i) for each i in [0, count); if `found` is not null, unless it has a mistake.
+template <class F>
+void each_scattered(const KernelCall& call, const Failure* found, std::int64_t count, const F& f) {
+  if (found != nullptr) {
+    each_unless(call, found, count, f);
+  } else {
+    each(call, count, f);
+  }
+}
+
+/// step(element, value) for the elements of the slice at each index and of the index's slice of
+/// values, in the order of the indices. Sum: the type in which an element takes its values.
+/// Nothing is written if `found` has a mistake.
+template <class Sum, class T, class V, class Step>
+void scatter_slices(const KernelCall& call, const IndexLoops& loops, const Tensor& indices,
+                    const V* values, T* target, const Failure* found, const Step& step) {
+  const std::int64_t count = loops.shared * loops.middle * loops.count * loops.inner;
+  if (count == 0) return;
+  const auto* const items =
+      sort_rows(call, IndexKeys{Indices(indices), loops.extent}, loops.shared, loops.count);
+  each_scattered(call, found, count,
+                 ScatterRun<T, V, Sum, Step>{values, target, items, loops, step});
+}
+
+/// Adds an element of a slice to the sum at its index.
+template <class T>
+struct AtomicSum {
+  const T* values;
+  T* target;
+  Indices indices;
+  IndexLoops loops;
+  bool subtracts;
+
+  template <class Index>
+  TYPEFLOW_DEVICE void operator()(Index at) const {
+    const T value = values[at];
+    const std::int64_t r = next_digit(at, loops.inner);
+    const std::int64_t i = next_digit(at, loops.count);
+    const auto outer = static_cast<std::int64_t>(at);
+    const std::int64_t index = indices[outer / loops.middle * loops.count + i];
+    if (!is_inside(index, loops.extent)) return;
+    atomicAdd(target + (outer * loops.extent + index) * loops.inner + r,
+              static_cast<T>(subtracts ? T(0) - value : value));
+  }
+};
+
+/// Elements that can be added atomically: their sums don't depend on the order.
+template <class T>
+inline constexpr bool adds_atomically = std::is_integral_v<T> && sizeof(T) >= 4;
+
+/// Adds the slices of values to those at their indices, or subtracts them.
+template <class T>
+void add_slices(const KernelCall& call, const IndexLoops& loops, const Tensor& indices,
+                const Tensor& values, const Tensor& target, const Failure* found, bool subtracts) {
+  if constexpr (adds_atomically<T>) {
+    using Word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
+    each_scattered(
+        call, found, loops.shared * loops.middle * loops.count * loops.inner,
+        AtomicSum<Word>{static_cast<const Word*>(values.data), static_cast<Word*>(target.data),
+                        Indices(indices), loops, subtracts});
+  } else if (subtracts) {
+    scatter_slices<T>(call, loops, indices, static_cast<const T*>(values.data),
+                      static_cast<T*>(target.data), found, FoldStep<ops::Sub>{});
+  } else {
+    scatter_slices<T>(call, loops, indices, static_cast<const T*>(values.data),
+                      static_cast<T*>(target.data), found, FoldStep<ops::Add>{});
+  }
+}
+
+template <>
+struct kernel_of<ops::ScatterSum> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return scatter_workspace(in[1]);
+  }
+  template <class T>
+  static void run(const ops::ScatterSum& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const IndexLoops loops =
+        typeflow::detail::index_loops(out->extents, in[1].extents, op.axis, op.batch_dims);
+    check_indices(call, op.indexing, in[1], loops.extent);
+    fill_bytes(call, out->data, 0, out->size() * size_of(out->dtype));
+    add_slices<T>(call, loops, in[1], in[0], *out, nullptr, false);
+  }
+};
+
+/// A row of coordinates as a position in a tensor.
+struct RavelRow {
+  Indices indices;
+  std::int64_t* positions;
+  std::int64_t extent[max_rank];
+  int depth;
+
+  /// The coordinate of a row that is outside of its axis; -1 if there is none.
+  TYPEFLOW_DEVICE int wrong_axis(std::int64_t row) const {
+    for (int k = 0; k < depth; ++k) {
+      if (!is_inside(indices[row * depth + k], extent[k])) return k;
+    }
+    return -1;
+  }
+  TYPEFLOW_DEVICE bool is_wrong(std::int64_t row) const { return wrong_axis(row) >= 0; }
+  TYPEFLOW_DEVICE Failure mistake(std::int64_t row) const {
+    const int k = wrong_axis(row);
+    return {1, {row, k, indices[row * depth + k], extent[k]}};
+  }
+  template <class Index>
+  TYPEFLOW_DEVICE void operator()(Index row) const {
+    std::int64_t position = 0;
+    for (int k = 0; k < depth; ++k) {
+      position = position * extent[k] + indices[static_cast<std::int64_t>(row) * depth + k];
+    }
+    positions[row] = is_wrong(row) ? -1 : position;
+  }
+};
+
+template <>
+struct kernel_of<ops::RavelIndex> {
+  template <class>
+  static void run(const ops::RavelIndex&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    RavelRow ravel{Indices(in[0]), static_cast<std::int64_t*>(out->data), {}, 0};
+    while (ravel.depth + 1 < static_cast<int>(in[1].extents.size())) {
+      ravel.extent[ravel.depth] = in[1].extents[static_cast<std::size_t>(ravel.depth)];
+      ++ravel.depth;
+    }
+    find_mistake(call, out->size(), ravel);
+    each(call, out->size(), ravel);
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

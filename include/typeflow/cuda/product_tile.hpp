@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The loop of a contraction on a GPU: a block sums products in a tile of registers.
+//
+// The block loads panels of both operands into shared memory: some steps of the depth for all rows
+// of the tile, and for all of its columns. While it multiplies one pair of panels it loads the
+// next. Each element is one chain of multiply-adds along the depth, so its bits do not depend on
+// the tile.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+
+#include "typeflow/cuda/maps.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
+
+/// A tile of the result, of which each thread has EachRows x EachColumns elements.
+template <class Element, int Rows, int Columns, int EachRows, int EachColumns>
+struct ProductTile {
+  using T = Element;
+  static constexpr int rows = Rows;
+  static constexpr int columns = Columns;
+  static constexpr int each_rows = EachRows;
+  static constexpr int each_columns = EachColumns;
+  static constexpr int depth = 8;  ///< steps of a panel
+  static constexpr int packet = static_cast<int>(16 / sizeof(T));
+  using P = Packet<T, packet>;
+
+  static constexpr int down = Rows / EachRows;
+  static constexpr int across = Columns / EachColumns;
+  static constexpr int threads = down * across;
+  /// So that a thread may have 128 registers.
+  static constexpr int blocks = 512 / threads;
+
+  // A thread's elements are packets, so that it reads the panels by accesses of 16 bytes. A warp
+  // reads 4 packets of rows and 8 of columns at a time.
+
+  static constexpr int row_packets = EachRows / packet;
+  static constexpr int column_packets = EachColumns / packet;
+  TYPEFLOW_DEVICE static int x() {
+    const int warp = static_cast<int>(threadIdx.x) / warp_size;
+    return static_cast<int>(threadIdx.x) % 8 + warp % (across / 8) * 8;
+  }
+  TYPEFLOW_DEVICE static int y() {
+    const int warp = static_cast<int>(threadIdx.x) / warp_size;
+    return static_cast<int>(threadIdx.x) / 8 % 4 + warp / (across / 8) * 4;
+  }
+  /// The tile's row of a thread's row i.
+  TYPEFLOW_DEVICE static int row(int y, int i) {
+    return (i / packet * down + y) * packet + i % packet;
+  }
+
+  // Panels in shared memory, one step of the depth behind the other. Without the padding, threads
+  // that store neighbours along the depth would meet in a bank.
+
+  static constexpr int padding = 4;
+  static constexpr int row_pitch = Rows + padding;
+  static constexpr int column_pitch = Columns + padding;
+  static constexpr int of_a = depth * row_pitch;
+  static constexpr int of_b = depth * column_pitch;
+  /// Afterwards a part of the rows at a time is laid out there, for the epilogue.
+  static constexpr int staged_rows = Rows / row_packets;
+  static constexpr int memory = std::max(2 * (of_a + of_b), staged_rows* Columns);
+};
+
+/// Loads an operand's panels: `Side` lines (rows of a, columns of b) and Tile::depth steps.
+///
+/// A Source says where the operand's elements lie:
+///   static constexpr bool along_depth;   neighbours are steps of a line; otherwise lines of a step
+///   static constexpr bool has_padding;   elements may be missing, which are zeros
+///   static constexpr bool keeps_lines;   whether a thread keeps its Lines in registers, or asks
+///                                        for them again for each panel
+///   std::int64_t lines;
+///   bool in_packets;                     neighbours lie in aligned packets of 16 bytes
+///   Line line(part, number) const;       `part` is the operand's matrix, or the group
+///   Line neighbour(Line, int j, part, number) const;   j lines after line `number`, if
+///                                                      neighbours are lines
+///   Step step_at(k) const;
+///   const T* at(Line, Step) const;       null if the element is padding
+template <class Source, class Tile, int Side>
+class PanelLoader {
+  using T = typename Tile::T;
+  using P = typename Tile::P;
+  static constexpr int packet = Tile::packet;
+  static constexpr int count =
+      Side * Tile::depth / packet / Tile::threads;  ///< packets of a thread
+  static constexpr int pitch = Side + Tile::padding;
+  static_assert(count * packet * Tile::threads == Side * Tile::depth);
+
+ public:
+  TYPEFLOW_DEVICE PanelLoader(const Source& source, std::int64_t part, std::int64_t first) {
+    if constexpr (Source::keeps_lines) {
+      TYPEFLOW_UNROLL
+      for (int i = 0; i < count; ++i) {
+        left_[i] = left(source, first + place(i));
+        line_[i] = line(source, part, first + place(i));
+      }
+    }
+  }
+  /// Loads steps from begin + k on into registers. Steps from begin + steps on, and lines beyond
+  /// the last, are 0. `part` and `first` are those of the constructor.
+  TYPEFLOW_DEVICE void load(const Source& source, std::int64_t part, std::int64_t first,
+                            std::int64_t begin, int k, int steps) {
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < count; ++i) {
+      const int at = k + step(i);
+      if constexpr (!Source::keeps_lines) {
+        left_[i] = left(source, first + place(i));
+        line_[i] = line(source, part, first + place(i));
+      }
+      loaded_[i] = P{};
+      if (source.in_packets) {
+        if (left_[i] > 0 && at < steps) {
+          take(source.at(line_[i], source.step_at(begin + at)),
+               [&](const T* from) { loaded_[i] = *reinterpret_cast<const P*>(from); });
+        }
+      } else {
+        TYPEFLOW_UNROLL
+        for (int j = 0; j < packet; ++j) {
+          const auto take_one = [&](const T* from) { loaded_[i].element[j] = *from; };
+          if constexpr (Source::along_depth) {
+            if (left_[i] > 0 && at + j < steps) {
+              take(source.at(line_[i], source.step_at(begin + at + j)), take_one);
+            }
+          } else if (j < left_[i] && at < steps) {
+            take(source.at(source.neighbour(line_[i], j, part, first + place(i)),
+                           source.step_at(begin + at)),
+                 take_one);
+          }
+        }
+      }
+    }
+  }
+  /// Stores what load() has got.
+  TYPEFLOW_DEVICE void store(T* panel) const {
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < count; ++i) {
+      T* const to = panel + step(i) * pitch + place(i);
+      if constexpr (Source::along_depth) {
+        TYPEFLOW_UNROLL
+        for (int j = 0; j < packet; ++j) to[j * pitch] = loaded_[i].element[j];
+      } else {
+        *reinterpret_cast<P*>(to) = loaded_[i];
+      }
+    }
+  }
+  /// Whether load() has got an infinity or NaN.
+  TYPEFLOW_DEVICE bool has_infinity() const {
+    bool found = false;
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < count; ++i) {
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < packet; ++j) found = found || !(loaded_[i].element[j] * T(0) == T(0));
+    }
+    return found;
+  }
+
+ private:
+  /// The lines from this one on, up to a packet.
+  static TYPEFLOW_DEVICE int left(const Source& source, std::int64_t number) {
+    const std::int64_t all = source.lines - number;
+    return all < packet ? static_cast<int>(all) : packet;
+  }
+  static TYPEFLOW_DEVICE typename Source::Line line(const Source& source, std::int64_t part,
+                                                    std::int64_t number) {
+    return source.line(part, number < source.lines ? number : 0);
+  }
+  /// Calls f(from), unless it is padding.
+  template <class F>
+  static TYPEFLOW_DEVICE void take(const T* from, const F& f) {
+    if (!Source::has_padding || from != nullptr) f(from);
+  }
+  static TYPEFLOW_DEVICE int number(int i) {
+    return static_cast<int>(threadIdx.x) + i * Tile::threads;
+  }
+  /// The line of this thread's packet i, within the panel. Two threads read 32 bytes of a line.
+  static TYPEFLOW_DEVICE int place(int i) {
+    return Source::along_depth ? number(i) / 2 % Side : number(i) % (Side / packet) * packet;
+  }
+  static TYPEFLOW_DEVICE int step(int i) {
+    return Source::along_depth ? (number(i) % 2 + number(i) / (2 * Side) * 2) * packet
+                               : number(i) / (Side / packet);
+  }
+
+  typename Source::Line line_[count];
+  int left_[count];
+  P loaded_[count];
+};
+
+/// The matrix of an operand, in which neighbours lie side by side.
+template <class T, bool AlongDepth>
+struct MatrixSource {
+  static constexpr bool along_depth = AlongDepth;
+  static constexpr bool has_padding = false;
+  static constexpr bool keeps_lines = false;
+  using Line = const T*;
+  using Step = std::int64_t;
+
+  const T* data;
+  std::int64_t lines;
+  std::int64_t pitch;  ///< from a line to the next; or from a step to the next
+  std::int64_t part_size;
+  bool in_packets;
+
+  /// `neighbours`: how many elements lie side by side.
+  MatrixSource(const T* its_data, std::int64_t its_lines, std::int64_t neighbours,
+               std::int64_t its_pitch, std::int64_t its_part_size)
+      : data(its_data),
+        lines(its_lines),
+        pitch(its_pitch),
+        part_size(its_part_size),
+        in_packets(are_packets(its_data, {neighbours, its_pitch, its_part_size})) {}
+
+  /// Whether packets lie at these distances.
+  static bool are_packets(const T* data, std::initializer_list<std::int64_t> distances) {
+    bool fit = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+    for (const std::int64_t d : distances) fit = fit && d % std::int64_t{16 / sizeof(T)} == 0;
+    return fit;
+  }
+  TYPEFLOW_DEVICE Line line(std::int64_t part, std::int64_t number) const {
+    return data + part * part_size + (AlongDepth ? number * pitch : number);
+  }
+  TYPEFLOW_DEVICE Line neighbour(Line line, int j, std::int64_t, std::int64_t) const {
+    return line + j;
+  }
+  TYPEFLOW_DEVICE Step step_at(std::int64_t k) const { return AlongDepth ? k : k * pitch; }
+  TYPEFLOW_DEVICE const T* at(Line line, Step step) const { return line + step; }
+};
+
+/// A tile of a product: its place in the operands, and the part of the depth that is summed.
+struct ProductPlace {
+  std::int64_t part_a;  ///< the matrix, or the group, of a
+  std::int64_t part_b;
+  std::int64_t row;
+  std::int64_t column;
+  std::int64_t begin;  ///< a multiple of a panel's depth
+  int steps;           ///< up to 2^30
+};
+
+/// Adds up the products of a tile. All threads of the block call it. `place` and `memory` are
+/// shared; `memory` is free for other uses when it returns.
+///
+/// An element of a that is padding is left out, whatever b has there.
+template <class Tile, class A, class B>
+TYPEFLOW_DEVICE void sum_products(const A& a, const B& b, const ProductPlace& place,
+                                  typename Tile::T* memory,
+                                  typename Tile::T (&sum)[Tile::each_rows][Tile::each_columns]) {
+  using T = typename Tile::T;
+  using P = typename Tile::P;
+  constexpr int packet = Tile::packet;
+  const int x = Tile::x();
+  const int y = Tile::y();
+  const int steps = place.steps;
+  PanelLoader<A, Tile, Tile::rows> rows(a, place.part_a, place.row);
+  PanelLoader<B, Tile, Tile::columns> columns(b, place.part_b, place.column);
+  TYPEFLOW_UNROLL
+  for (int i = 0; i < Tile::each_rows; ++i) {
+    TYPEFLOW_UNROLL
+    for (int j = 0; j < Tile::each_columns; ++j) sum[i][j] = T(0);
+  }
+
+  // One step of the panels; rows of which a bit of `left_out` is set have no product there.
+  const auto multiply = [&](const T* from, int d, unsigned left_out) {
+    T from_a[Tile::each_rows];
+    T from_b[Tile::each_columns];
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < Tile::row_packets; ++i) {
+      const P p =
+          *reinterpret_cast<const P*>(from + d * Tile::row_pitch + Tile::row(y, i * packet));
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < packet; ++n) from_a[i * packet + n] = p.element[n];
+    }
+    TYPEFLOW_UNROLL
+    for (int j = 0; j < Tile::column_packets; ++j) {
+      const P p = *reinterpret_cast<const P*>(from + Tile::of_a + d * Tile::column_pitch +
+                                              (j * Tile::across + x) * packet);
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < packet; ++n) from_b[j * packet + n] = p.element[n];
+    }
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < Tile::each_rows; ++i) {
+      if ((left_out >> i & 1u) != 0) continue;
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < Tile::each_columns; ++j) {
+        sum[i][j] = std::fma(from_a[i], from_b[j], sum[i][j]);
+      }
+    }
+  };
+  // Stores the panels that are loaded. Returns whether b has numbers that padding must not meet.
+  const auto exchange = [&](T* to, bool store) {
+    if (store) {
+      rows.store(to);
+      columns.store(to + Tile::of_a);
+    }
+    if constexpr (A::has_padding) {
+      return __syncthreads_or(store && columns.has_infinity()) != 0;
+    } else {
+      __syncthreads();
+      return false;
+    }
+  };
+
+  const auto load = [&](int k) {
+    rows.load(a, place.part_a, place.row, place.begin, k, steps);
+    columns.load(b, place.part_b, place.column, place.begin, k, steps);
+  };
+  if (steps > 0) load(0);
+  bool has_infinity = exchange(memory, steps > 0);
+  T* panels = memory;
+  T* next = memory + Tile::of_a + Tile::of_b;
+  TYPEFLOW_ROLLED
+  for (int k = 0; k < steps; k += Tile::depth) {
+    const bool more = k + Tile::depth < steps;
+    if (more) load(k + Tile::depth);
+    if (A::has_padding && has_infinity) {
+      TYPEFLOW_ROLLED
+      for (int d = 0; d < Tile::depth; ++d) {
+        unsigned left_out = 0;
+        TYPEFLOW_ROLLED
+        for (int i = 0; i < Tile::each_rows; ++i) {
+          const std::int64_t row = place.row + Tile::row(y, i);
+          const bool is_padding =
+              row < a.lines && k + d < steps &&
+              a.at(a.line(place.part_a, row), a.step_at(place.begin + k + d)) == nullptr;
+          left_out |= static_cast<unsigned>(is_padding) << i;
+        }
+        multiply(panels, d, left_out);
+      }
+    } else {
+      TYPEFLOW_UNROLL
+      for (int d = 0; d < Tile::depth; ++d) multiply(panels, d, 0);
+    }
+    has_infinity = exchange(next, more);
+    T* const last = panels;
+    panels = next;
+    next = last;
+  }
+}
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

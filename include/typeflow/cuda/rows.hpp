@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Folds over the innermost axis with what follows them: sums, softmax, norms.
+//
+// A warp goes over a short row, a block over a long one, in as many passes as the folds need. If
+// there are few long rows, a row consists of chunks that are folded one by one, then merged. If
+// nothing but its folds is wanted, one kernel folds the chunks at the same time, and a second one
+// merges them. Extents alone decide the order, so a sum has the same bits in each run, and whatever
+// is fused with it.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "typeflow/cuda/groups.hpp"
+#include "typeflow/cuda/maps.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
+
+/// A block of `Threads` threads for each row, or a warp for each if there are as many as in a warp.
+template <class Code, int Threads>
+__global__ void row_kernel(typename Code::Arguments a, std::int64_t rows) {
+  constexpr int groups = Code::threads / Threads;  // in a block
+  const auto in_block = static_cast<std::int64_t>(threadIdx.x / Threads);
+  const auto stride = static_cast<std::int64_t>(gridDim.x) * groups;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * groups + in_block; row < rows;
+       row += stride) {
+    Code::template row<Threads>(a, row);
+  }
+}
+
+/// Folds the chunks of rows into the states at `partial`, a block for each.
+template <class Code>
+__global__ void row_chunk_kernel(typename Code::Arguments a, std::int64_t rows, std::int64_t chunks,
+                                 typename Code::States* partial) {
+  for (auto task = static_cast<std::int64_t>(blockIdx.x); task < rows * chunks;
+       task += static_cast<std::int64_t>(gridDim.x)) {
+    Code::chunk(a, task / chunks, task % chunks, chunks, partial + task);
+  }
+}
+/// Merges the chunks of each row, a warp for each row.
+template <class Code>
+__global__ void row_merge_kernel(typename Code::Arguments a, std::int64_t rows, std::int64_t chunks,
+                                 const typename Code::States* partial) {
+  constexpr int warps = Code::threads / warp_size;
+  const auto stride = static_cast<std::int64_t>(gridDim.x) * warps;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps +
+                          static_cast<std::int64_t>(threadIdx.x / warp_size);
+       row < rows; row += stride) {
+    Code::merge_chunks(a, row, chunks, partial + row * chunks);
+  }
+}
+
+template <bool Wide, int Outer, class B>
+struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
+  using M = Machine<B>;
+  using Registers = typename M::Registers;
+  using States = typename M::States;
+  static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::loop, Outer, true);
+  static constexpr unsigned inner_bit = 1u << Outer;
+  using Arguments = LoopArguments<M, space.rank>;
+  static constexpr int threads = 256;
+
+  static std::int64_t workspace(const std::int64_t* extents) {
+    const std::int64_t chunks = chunks_of(extents);
+    return chunks == 1 ? 0 : rows_of(extents) * chunks * static_cast<std::int64_t>(sizeof(States));
+  }
+
+  static void run(const KernelCall& call) {
+    const Arguments a = arguments_of<M, space>(call);
+    const std::int64_t rows = rows_of(call.extents);
+    const std::int64_t chunks = chunks_of(call.extents);
+    constexpr std::int64_t warps = threads / warp_size;
+    const std::int64_t for_warps = std::min((rows + warps - 1) / warps, most_blocks);
+    if (is_fold_alone && chunks > 1) {
+      auto* const partial = static_cast<States*>(call.workspace);
+      launch(call, &row_chunk_kernel<Code>, std::min(rows * chunks, most_blocks), threads, a, rows,
+             chunks, partial);
+      launch(call, &row_merge_kernel<Code>, for_warps, threads, a, rows, chunks, partial);
+    } else if (a.extent[Outer] <= long_row) {
+      launch(call, &row_kernel<Code, warp_size>, for_warps, threads, a, rows);
+    } else {
+      launch(call, &row_kernel<Code, threads>, std::min(rows, most_blocks), threads, a, rows);
+    }
+  }
+
+  /// One row, by `Threads` threads.
+  template <int Threads>
+  TYPEFLOW_DEVICE static void row(const Arguments& a, std::int64_t row) {
+    std::int64_t coordinate[Outer + 1];
+    find_coordinates<Outer>(coordinate, row, a.extent);
+    Registers r{};
+    enter_row(a, coordinate, r, typename M::InputNumbers{});
+    M::template evaluate_rows<0>(r, a.ops, {a.random, row});
+    passes<Threads>(a, coordinate, row, r, std::make_integer_sequence<int, M::passes>{});
+    if (threadIdx.x % Threads == 0) store_row(a, coordinate, r, typename M::StoreNumbers{});
+  }
+
+  TYPEFLOW_DEVICE static void chunk(const Arguments& a, std::int64_t row, std::int64_t number,
+                                    std::int64_t chunks, States* out) {
+    __shared__ States shared[threads / warp_size];
+    std::int64_t coordinate[Outer + 1];
+    find_coordinates<Outer>(coordinate, row, a.extent);
+    Registers r{};
+    enter_row(a, coordinate, r, typename M::InputNumbers{});
+    M::template evaluate_rows<0>(r, a.ops, {a.random, row});
+    States states;
+    reset<M, 0>(states);
+    elements<0, threads>(a, coordinate, row, r, states, begin_of(a, number, chunks),
+                         begin_of(a, number + 1, chunks));
+    merge_block<M, 0, threads / warp_size>(states, shared);
+    if (threadIdx.x == 0) *out = states;
+  }
+
+  TYPEFLOW_DEVICE static void merge_chunks(const Arguments& a, std::int64_t row,
+                                           std::int64_t chunks, const States* partial) {
+    std::int64_t coordinate[Outer + 1];
+    find_coordinates<Outer>(coordinate, row, a.extent);
+    Registers r{};
+    enter_row(a, coordinate, r, typename M::InputNumbers{});
+    M::template evaluate_rows<0>(r, a.ops, {a.random, row});
+    States states;
+    reset<M, 0>(states);
+    for (auto i = static_cast<std::int64_t>(threadIdx.x % warp_size); i < chunks; i += warp_size) {
+      merge<M, 0>(states, partial[i]);
+    }
+    merge_warp<M, 0>(states);
+    finish<M, 0>(states, r);
+    M::template evaluate_rows<1>(r, a.ops, {a.random, row});
+    if (threadIdx.x % warp_size == 0) store_row(a, coordinate, r, typename M::StoreNumbers{});
+  }
+
+ private:
+  /// Rows up to this length are a warp's.
+  static constexpr std::int64_t long_row = 1024;
+  /// The length of a chunk, and up to how many rows are divided.
+  static constexpr std::int64_t chunk_length = 8192;
+  static constexpr std::int64_t few_rows = 256;
+
+  template <int I>
+  using InElement = element_of<M::template Input<I>::dtype>;
+  template <int S>
+  using OutElement = element_of<M::template Out<S>::dtype>;
+  template <int I>
+  static constexpr bool along_row = (M::template Input<I>::axes & inner_bit) != 0;
+
+  static constexpr bool is_fold_alone = [] {
+    bool alone = M::passes == 1;
+    for (int s = 0; s < M::stores; ++s) alone = alone && M::store_specs[s].is_row;
+    return alone;
+  }();
+  static constexpr std::int64_t rows_of(const std::int64_t* extents) {
+    std::int64_t rows = 1;
+    for (int k = 0; k < Outer; ++k) rows *= extents[k];
+    return rows;
+  }
+  static constexpr std::int64_t chunks_of(const std::int64_t* extents) {
+    if (rows_of(extents) > few_rows) return 1;
+    return std::clamp<std::int64_t>(extents[Outer] / chunk_length, 1, 1024);
+  }
+  /// The first element of a chunk.
+  static constexpr std::int64_t begin_of(const Arguments& a, std::int64_t chunk,
+                                         std::int64_t chunks) {
+    const std::int64_t size = (a.extent[Outer] + chunks - 1) / chunks;
+    return a.extent[Outer] < chunk * size ? a.extent[Outer] : chunk * size;
+  }
+
+  template <int Threads, int... P>
+  TYPEFLOW_DEVICE static void passes([[maybe_unused]] const Arguments& a,
+                                     [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1],
+                                     [[maybe_unused]] std::int64_t row,
+                                     [[maybe_unused]] Registers& r,
+                                     std::integer_sequence<int, P...>) {
+    (pass<Threads, P>(a, coordinate, row, r), ...);
+  }
+  template <int Threads, int P>
+  TYPEFLOW_DEVICE static void pass(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
+                                   std::int64_t row, Registers& r) {
+    States states;
+    reset<M, P>(states);
+    if constexpr (!M::template has_folds<P>) {
+      elements<P, Threads>(a, coordinate, row, r, states, 0, a.extent[Outer]);
+    } else {
+      if constexpr (Threads == warp_size) {
+        elements<P, Threads>(a, coordinate, row, r, states, 0, a.extent[Outer]);
+        merge_warp<M, P>(states);
+      } else {
+        __shared__ States shared[Threads / warp_size];
+        const std::int64_t chunks = chunks_of(a.extent);
+        for (std::int64_t c = 0; c < chunks; ++c) {
+          States of_chunk;
+          reset<M, P>(of_chunk);
+          elements<P, Threads>(a, coordinate, row, r, of_chunk, begin_of(a, c, chunks),
+                               begin_of(a, c + 1, chunks));
+          merge_block<M, P, Threads / warp_size>(of_chunk, shared);
+          // As merge_chunks does, in each warp.
+          if (threadIdx.x % warp_size == c % warp_size) merge<M, P>(states, of_chunk);
+        }
+        merge_warp<M, P>(states);
+      }
+      finish<M, P>(states, r);
+      M::template evaluate_rows<P + 1>(r, a.ops, {a.random, row});
+    }
+  }
+  /// Elements [begin, end) of a row, shared out over `Threads` threads.
+  template <int P, int Threads>
+  TYPEFLOW_DEVICE static void elements(const Arguments& a,
+                                       const std::int64_t (&coordinate)[Outer + 1],
+                                       std::int64_t row, const Registers& of_row, States& states,
+                                       std::int64_t begin, std::int64_t end) {
+    TYPEFLOW_UNROLL_BY(4)
+    for (std::int64_t i = begin + static_cast<std::int64_t>(threadIdx.x % Threads); i < end;
+         i += Threads) {
+      Registers r = of_row;
+      load_element<P>(a, coordinate, i, r, typename M::InputNumbers{});
+      M::template evaluate<P>(r, a.ops, {a.random, row * a.extent[Outer] + i});
+      step<M, P>(states, r, i);
+      if constexpr (P == M::passes - 1) {
+        store_element(a, coordinate, i, r, typename M::StoreNumbers{});
+      }
+    }
+  }
+
+  template <int... I>
+  TYPEFLOW_DEVICE static void enter_row(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1], [[maybe_unused]] Registers& r,
+      std::integer_sequence<int, I...>) {
+    (enter<I>(a, coordinate, r), ...);
+  }
+  template <int I>
+  TYPEFLOW_DEVICE static void enter(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
+                                    Registers& r) {
+    using In = typename M::template Input<I>;
+    using T = InElement<I>;
+    if constexpr (!along_row<I>) {
+      if constexpr (In::is_index) {
+        get<I>(r) = static_cast<T>(position_of<In::axes, Outer>(coordinate));
+      } else {
+        get<I>(r) = static_cast<Computed<T>>(
+            *a.in[I].template at<const T>(offset_of<In::axes, Outer>(a.in[I], coordinate)));
+      }
+    }
+  }
+  template <int P, int... I>
+  TYPEFLOW_DEVICE static void load_element(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1], [[maybe_unused]] std::int64_t i,
+      [[maybe_unused]] Registers& r, std::integer_sequence<int, I...>) {
+    (load<P, I>(a, coordinate, i, r), ...);
+  }
+  template <int P, int I>
+  TYPEFLOW_DEVICE static void load(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
+                                   std::int64_t i, Registers& r) {
+    using In = typename M::template Input<I>;
+    using T = InElement<I>;
+    if constexpr (along_row<I> && M::template needs<P, I>) {
+      if constexpr (In::is_index) {
+        get<I>(r) = static_cast<T>(i);
+      } else {
+        const std::int64_t offset = offset_of<In::axes, Outer>(a.in[I], coordinate);
+        get<I>(r) = static_cast<Computed<T>>(
+            *a.in[I].template at<const T>(offset + i * a.in[I].stride[Outer]));
+      }
+    }
+  }
+  template <int... S>
+  TYPEFLOW_DEVICE static void store_element(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1], [[maybe_unused]] std::int64_t i,
+      [[maybe_unused]] const Registers& r, std::integer_sequence<int, S...>) {
+    (store<false, S>(a, coordinate, i, r), ...);
+  }
+  template <int... S>
+  TYPEFLOW_DEVICE static void store_row(
+      [[maybe_unused]] const Arguments& a,
+      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1],
+      [[maybe_unused]] const Registers& r, std::integer_sequence<int, S...>) {
+    (store<true, S>(a, coordinate, 0, r), ...);
+  }
+  template <bool OfRow, int S>
+  TYPEFLOW_DEVICE static void store(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
+                                    std::int64_t i, const Registers& r) {
+    using Out = typename M::template Out<S>;
+    using T = OutElement<S>;
+    if constexpr (Out::is_row == OfRow) {
+      const std::int64_t offset = offset_of<space.whole(), Outer>(a.out[S], coordinate);
+      *a.out[S].template at<T>(offset + i * a.out[S].stride[Outer]) =
+          static_cast<T>(get<Out::value>(r));
+    }
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

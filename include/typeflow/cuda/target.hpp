@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The target of sessions that use GPUs: /gpu:0, /gpu:1, ... beside the processor.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "typeflow/cuda/kernels.hpp"
+#include "typeflow/cuda/stream.hpp"
+#include "typeflow/exec/all.hpp"
+#include "typeflow/exec/host_code.hpp"
+#include "typeflow/exec/machine.hpp"
+#include "typeflow/runtime/cpu_target.hpp"
+#include "typeflow/runtime/local_devices.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA {
+
+/// The processor's devices and the GPUs that the process may use (TYPEFLOW_VISIBLE_DEVICES,
+/// CUDA_VISIBLE_DEVICES), by one table of CUDA's functions.
+class CudaDevices {
+ public:
+  static constexpr DeviceKind default_kind = DeviceKind::gpu;
+
+  CudaDevices(const TargetOptions& options, const CudaRuntime& runtime) : processors_(options) {
+    for (const MachineDevice& device : processors_.devices()) devices_.push_back(device);
+    int count = 0;
+    // Without a driver or a device the processor runs everything.
+    if (runtime.device_count(&count) != cudaSuccess) count = 0;
+    for (int number = 0; number < count; ++number) {
+      if (devices_.size() == max_devices) break;
+      gpus_.push_back(std::make_unique<Gpu>(runtime, number));
+      Gpu& gpu = *gpus_.back();
+      devices_.push_back({.device = gpu_device(number),
+                          .memory = &gpu.memory,
+                          .stream = &gpu.stream,
+                          .description = gpu.name.c_str()});
+    }
+  }
+
+  std::span<const MachineDevice> devices() const { return devices_; }
+
+  template <class Kernel, DeviceKind D = DeviceKind::cpu>
+  static constexpr KernelEntry kernel =
+      D == DeviceKind::gpu ? cuda_kernels::entry<Kernel>
+                           : cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>;
+  /// The processor's code for every kernel, for steps that can't run on a GPU.
+  template <class Kernel>
+  static constexpr KernelEntry host_kernel = cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>;
+  static constexpr auto move_to_host = &exec::move_to_host;
+
+ private:
+  struct Gpu {
+    Gpu(const CudaRuntime& runtime, int number)
+        : stream(runtime, number), memory(stream), name("a GPU") {
+      char text[256];
+      if (runtime.device_name(number, text, sizeof text) == cudaSuccess) name = text;
+    }
+    CudaStream stream;
+    CudaMemory memory;
+    std::string name;
+  };
+  static Device gpu_device(int number) { return gpu(number); }
+
+  Processors processors_;
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::vector<MachineDevice> devices_;
+};
+
+#if defined(__CUDACC__)
+
+/// GPUs and the processor: `tf::Session<model, tf::training, tf::CudaTarget>`. What a model leaves
+/// open runs on /gpu:0.
+class CudaTarget : public CudaDevices {
+ public:
+  explicit CudaTarget(const TargetOptions& options = {}) : CudaDevices(options, cuda_runtime) {}
+};
+
+#endif
+
+}  // namespace typeflow::inline TYPEFLOW_ISA

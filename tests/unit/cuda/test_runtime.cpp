@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The run time of GPUs: memory, copies, streams, and an error from each of CUDA's calls in turn.
+
+#include "support/cuda_target_on_host.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <typeflow/devices.hpp>
+
+#include "support/message_of.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+using test::CudaOnHost;
+
+constexpr void net(tf::Graph& g) {
+  auto x = placeholder<float, tf::batch, 12>(g, "x");
+  auto h = tanh(tf::dense<20>(g, "wide", x));
+  auto y = tf::dense<3>(g, "narrow", h).named("y");
+  auto loss = mean(square(y)).named("loss");
+  tf::Momentum{.rate = 0.1f}.minimize(loss).named("train");
+}
+using OnGpu = tf::Session<net, tf::training, test::CudaTargetOnHost>;
+
+std::vector<float> inputs(std::size_t rows) {
+  std::vector<float> x(rows * 12);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(3 * i));
+  return x;
+}
+template <class Session>
+std::vector<float> losses(Session& session, int steps, std::size_t rows = 5) {
+  const std::vector<float> x = inputs(rows);
+  std::vector<float> out;
+  for (int i = 0; i < steps; ++i) {
+    out.push_back(session.template run<"train", "loss">(tf::feed<"x">(x)));
+  }
+  return out;
+}
+std::vector<float> expected(int steps, std::size_t rows = 5) {
+  tf::Variables variables;
+  tf::Session<net> session(variables, {.seed = 3});
+  return losses(session, steps, rows);
+}
+void check_near(const std::vector<float>& got, const std::vector<float>& right) {
+  REQUIRE(got.size() == right.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CHECK(got[i] == doctest::Approx(right[i]).epsilon(1e-5));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("training on a GPU allocates at the first run with a batch, and gives all back") {
+  CudaOnHost& cuda = CudaOnHost::get();
+  const std::int64_t before = cuda.in_use;
+  {
+    tf::Variables variables;
+    OnGpu session(variables, {.seed = 3});
+    check_near(losses(session, 4), expected(4));
+    CHECK(cuda.in_use > before);
+    const tf::DeviceStatistics gpu = session.devices()[1];
+    CHECK(gpu.device == tf::gpu(0));
+    const int allocations = cuda.allocations;
+    losses(session, 20);
+    CHECK(cuda.allocations == allocations);
+    losses(session, 1, 50);  // a larger batch needs more
+    CHECK(cuda.allocations > allocations);
+  }
+  CHECK(cuda.in_use == before);
+}
+
+TEST_CASE("the same bits in each run, whatever the order of threads") {
+  const auto bits = [] {
+    tf::Variables variables;
+    OnGpu session(variables, {.seed = 3});
+    return losses(session, 5, 33);
+  };
+  const std::vector<float> first = bits();
+  for (int i = 0; i < 5; ++i) CHECK(bits() == first);
+}
+
+TEST_CASE("a call of CUDA's that fails is an error, and the next run is right") {
+  CudaOnHost& cuda = CudaOnHost::get();
+  const std::int64_t before = cuda.in_use;
+  const std::vector<float> right = expected(2);
+  int failures = 0;
+  for (;; ++failures) {
+    CAPTURE(failures);
+    tf::Variables variables;
+    cuda.until_failure = failures;
+    std::string text;
+    bool failed = false;
+    try {
+      OnGpu session(variables, {.seed = 3});
+      try {
+        losses(session, 1);
+      } catch (const tf::Error& error) {
+        text = error.what();
+      }
+      failed = cuda.until_failure < 0;
+      cuda.until_failure = -1;
+      if (failed) {
+        CHECK(text != "");
+        tf::Variables fresh;
+        OnGpu again(fresh, {.seed = 3});
+        check_near(losses(again, 2), right);
+        losses(session, 1);  // the session that failed can go on
+      }
+    } catch (const tf::Error& error) {  // while the session opens
+      failed = cuda.until_failure < 0;
+      cuda.until_failure = -1;
+      CHECK(std::string(error.what()).find("CUDA: ") != std::string::npos);
+    }
+    if (!failed) break;
+    if (text != "") {
+      const bool names = text.find("CUDA: ") != std::string::npos ||
+                         text.find("no memory for the ") != std::string::npos;
+      CHECK_MESSAGE(names, text);
+    }
+  }
+  CHECK(failures > 10);
+  CHECK(cuda.in_use == before);
+}
+
+TEST_CASE("GPUs are listed with their names; a session uses several") {
+  CudaOnHost::get().devices = 2;
+  const auto devices = tf::list_local_devices<test::CudaTargetOnHost>();
+  REQUIRE(devices.size() == 3);
+  CHECK(devices[1].name == "/job:localhost/replica:0/task:0/gpu:0");
+  CHECK(devices[2].description == "pretended GPU 1");
+  CudaOnHost::get().devices = 1;
+}
