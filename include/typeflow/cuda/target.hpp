@@ -3,6 +3,7 @@
 
 // The target of sessions that use GPUs: /gpu:0, /gpu:1, ... beside the processor.
 
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,8 +19,8 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// The processor's devices and the GPUs that the process may use (TYPEFLOW_VISIBLE_DEVICES,
-/// CUDA_VISIBLE_DEVICES), by one table of CUDA's functions.
+/// The processor's devices and the GPUs that the process may use, by one table of CUDA's functions.
+/// TYPEFLOW_VISIBLE_DEVICES chooses among those that CUDA shows (runtime/local_devices.hpp).
 class CudaDevices {
  public:
   static constexpr DeviceKind default_kind = DeviceKind::gpu;
@@ -29,11 +30,12 @@ class CudaDevices {
     int count = 0;
     // Without a driver or a device the processor runs everything.
     if (runtime.device_count(&count) != cudaSuccess) count = 0;
-    for (int number = 0; number < count; ++number) {
+    for (const int number : visible(count)) {
       if (devices_.size() == max_devices) break;
+      const int index = static_cast<int>(gpus_.size());
       gpus_.push_back(std::make_unique<Gpu>(runtime, number));
       Gpu& gpu = *gpus_.back();
-      devices_.push_back({.device = gpu_device(number),
+      devices_.push_back({.device = gpu_device(index),
                           .memory = &gpu.memory,
                           .stream = &gpu.stream,
                           .description = gpu.name.c_str()});
@@ -62,7 +64,17 @@ class CudaDevices {
     CudaMemory memory;
     std::string name;
   };
-  static Device gpu_device(int number) { return gpu(number); }
+  static Device gpu_device(int index) { return gpu(index); }
+  /// The numbers of GPUs that sessions have, of those that CUDA shows.
+  static std::vector<int> visible(int count) {
+    constexpr const char* variable = "TYPEFLOW_VISIBLE_DEVICES";
+    if (const char* const list = std::getenv(variable)) {
+      return visible_devices(list, count, variable);
+    }
+    std::vector<int> all;
+    for (int number = 0; number < count; ++number) all.push_back(number);
+    return all;
+  }
 
   Processors processors_;
   std::vector<std::unique_ptr<Gpu>> gpus_;

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,28 @@ TEST_CASE("training on a GPU allocates at the first run with a batch, and gives 
   CHECK(cuda.in_use == before);
 }
 
+TEST_CASE("a training step copies its feeds in and its fetches out, and no variable") {
+  CudaOnHost& cuda = CudaOnHost::get();
+  tf::Variables variables;
+  OnGpu session(variables, {.seed = 3});
+  losses(session, 2);
+  const int in = cuda.copies_in;
+  const int out = cuda.copies_out;
+  losses(session, 10);
+  CHECK(cuda.copies_in == in + 10);
+  CHECK(cuda.copies_out == out + 10);
+  // Who reads a variable gets what the GPU has; the processor goes on from there.
+  tf::Variables near;
+  tf::Session<net> cpu(near, {.seed = 3});
+  losses(cpu, 12);
+  const auto weights = [](const tf::Variables& store) {
+    const auto w = store.get<float>("wide/W");
+    return std::vector<float>(w.begin(), w.end());
+  };
+  check_near(weights(variables), weights(near));
+  CHECK(cuda.copies_out == out + 11);
+}
+
 TEST_CASE("the same bits in each run, whatever the order of threads") {
   const auto bits = [] {
     tf::Variables variables;
@@ -134,5 +157,11 @@ TEST_CASE("GPUs are listed with their names; a session uses several") {
   REQUIRE(devices.size() == 3);
   CHECK(devices[1].name == "/job:localhost/replica:0/task:0/gpu:0");
   CHECK(devices[2].description == "pretended GPU 1");
+  setenv("TYPEFLOW_VISIBLE_DEVICES", "1", 1);
+  const auto chosen = tf::list_local_devices<test::CudaTargetOnHost>();
+  unsetenv("TYPEFLOW_VISIBLE_DEVICES");
+  REQUIRE(chosen.size() == 2);
+  CHECK(chosen[1].name == "/job:localhost/replica:0/task:0/gpu:0");
+  CHECK(chosen[1].description == "pretended GPU 1");
   CudaOnHost::get().devices = 1;
 }
