@@ -317,7 +317,7 @@ class Binder {
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       if (most <= arena.workspace[d].size()) continue;
-      ++arena.memory_number;
+      arena.move();  // prepared launches have its address
       try {
         arena.workspace[d].allocate(most, *devices_[d].memory, counters_[d]);
       } catch (const std::bad_alloc&) {
