@@ -70,7 +70,7 @@ inline tf::HostTensors random_feeds(const tf::ir::ProgramView& program, std::int
   return feeds;
 }
 
-// Whose kernels. (tests/unit/cuda runs the same tests on those of GPUs.)
+// The target whose kernels are tested. (tests/unit/cuda runs the same tests on those of GPUs.)
 #ifdef TYPEFLOW_TEST_TARGET
 using KernelTarget = TYPEFLOW_TEST_TARGET;
 #else

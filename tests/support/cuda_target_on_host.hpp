@@ -37,8 +37,9 @@ class CudaOnHost {
   }
 
   int devices = 1;
-  std::atomic<std::uint32_t> seed{1};   ///< of the order of threads
-  std::atomic<long> until_failure{-1};  ///< the call that fails, counted down; -1: none
+  std::atomic<std::uint32_t> seed{1};              ///< of the order of threads
+  std::atomic<long> until_failure{-1};             ///< the call that fails, counted down; -1: none
+  std::atomic<bool> synchronization_fails{false};  ///< as after a kernel that went wrong
   std::atomic<int> launches{0};
   std::atomic<int> allocations{0};
   std::atomic<int> copies_in{0};
@@ -74,7 +75,7 @@ class CudaOnHost {
         .synchronize =
             [](cudaStream_t) {
               ++get().synchronizations;
-              return cudaSuccess;
+              return get().synchronization_fails ? cudaErrorLaunch : cudaSuccess;
             },
         .allocate = [](void** data, std::size_t bytes,
                        cudaStream_t) { return get().allocate(data, bytes); },

@@ -310,7 +310,7 @@ struct OperandOf {
   }
 };
 
-/// What a kernel with loops over a space gets: operands, operations, extents.
+/// The arguments of a kernel with loops: operands, operations, extents.
 template <class M, int Rank>
 struct LoopArguments {
   OperandOf<Rank> in[M::inputs + 1];

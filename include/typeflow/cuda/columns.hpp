@@ -132,7 +132,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
   }
 
  private:
-  /// What a thread does: its column, and every so many rows.
+  /// A thread's work: a column, and every so many rows of it.
   struct Task {
     int across;
     int down;

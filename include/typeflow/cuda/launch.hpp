@@ -35,6 +35,7 @@ void launch(const KernelCall& call, void (*kernel)(P...), std::int64_t blocks, i
             std::type_identity_t<P>... arguments) {
   if (blocks <= 0) return;
   CudaStream& stream = stream_of(call);
+  stream.check();
   stream.use_device();
   void* pointers[] = {&arguments...};
   const cudaError_t error = stream.runtime().launch(

@@ -4,6 +4,7 @@
 // A GPU as a device of exec/: its memory, and the stream on which kernels are launched.
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -45,12 +46,13 @@ class CudaStream final : public Stream {
   }
 
   /// Waits for the stream, and hands on what kernels that this thread launched have reported. An
-  /// error of the GPU is kept for the next check().
+  /// error of the GPU is kept: launches and copies throw it from then on.
   void finish() noexcept override {
     runtime_.use_device(device_);
-    const cudaError_t error = runtime_.synchronize(stream_);
+    if (const cudaError_t error = runtime_.synchronize(stream_); error != cudaSuccess) {
+      error_.store(error);
+    }
     const std::lock_guard lock(mutex_);
-    if (error != cudaSuccess && error_ == cudaSuccess) error_ = error;
     const auto mine = [me = std::this_thread::get_id()](const Report& r) { return r.thread == me; };
     for (Report& report : reports_) {
       if (!mine(report)) continue;
@@ -63,10 +65,9 @@ class CudaStream final : public Stream {
     std::erase_if(reports_, mine);
   }
 
-  /// Throws the GPU's error, if it had one.
-  void check(const char* what) {
-    const std::lock_guard lock(mutex_);
-    detail::check_cuda(runtime_, error_, what);
+  /// Throws the error that the GPU had while it was waited for, if there was one.
+  void check() const {
+    detail::check_cuda(runtime_, error_.load(std::memory_order_relaxed), "an earlier kernel");
   }
 
   /// A record, for kernels of this call, of what they find wrong in their data.
@@ -99,8 +100,8 @@ class CudaStream final : public Stream {
   const CudaRuntime& runtime_;
   int device_;
   cudaStream_t stream_ = nullptr;
-  std::mutex mutex_;  // guards what follows
-  cudaError_t error_ = cudaSuccess;
+  std::atomic<cudaError_t> error_{cudaSuccess};  // of finish()
+  std::mutex mutex_;                             // guards what follows
   std::vector<Report> reports_;
   std::vector<Failure*> spare_;
 };
@@ -140,6 +141,7 @@ class CudaMemory final : public Memory {
 
  private:
   const CudaRuntime& prepared() const {
+    stream_.check();
     stream_.use_device();
     return stream_.runtime();
   }

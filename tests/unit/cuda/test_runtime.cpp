@@ -151,6 +151,31 @@ TEST_CASE("a call of CUDA's that fails is an error, and the next run is right") 
   CHECK(cuda.in_use == before);
 }
 
+TEST_CASE(
+    "an error that the GPU has found in a kernel is thrown, also if the run fetches nothing") {
+  CudaOnHost& cuda = CudaOnHost::get();
+  tf::Variables variables;
+  OnGpu session(variables, {.seed = 3});
+  losses(session, 1);
+  const std::vector<float> x = inputs(5);
+  cuda.synchronization_fails = true;
+  std::string text;
+  for (int i = 0; i < 2 && text.empty(); ++i) {
+    try {
+      session.run<"train">(tf::feed<"x">(x));
+    } catch (const tf::Error& error) {
+      text = error.what();
+    }
+  }
+  cuda.synchronization_fails = false;
+  CHECK(text.find("CUDA: ") != std::string::npos);
+  // The GPU stays lost to its sessions; others have streams of their own.
+  CHECK(message_of([&] { losses(session, 1); }).find("CUDA: ") != std::string::npos);
+  tf::Variables fresh;
+  OnGpu again(fresh, {.seed = 3});
+  check_near(losses(again, 2), expected(2));
+}
+
 TEST_CASE("GPUs are listed with their names; a session uses several") {
   CudaOnHost::get().devices = 2;
   const auto devices = tf::list_local_devices<test::CudaTargetOnHost>();

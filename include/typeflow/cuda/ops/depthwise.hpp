@@ -104,7 +104,7 @@ struct kernel_of<ops::DepthwiseInputGradient> {
   }
 };
 
-/// What a part of the rows of dy adds to an element of dw.
+/// The sum that a part of dy's rows adds to an element of dw.
 template <class T>
 struct DepthwiseFilterPart {
   WindowAxis of_rows;

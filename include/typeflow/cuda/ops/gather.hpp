@@ -110,7 +110,7 @@ struct ReplaceStep {
   }
 };
 
-/// What a scatter does to an element of the target: all values of its index, in order. A thread
+/// Combines an element of the target with all values of its index, in order. A thread
 /// finds the run of equal indices that begins at its place, if one does.
 template <class T, class V, class Sum, class Step>
 struct ScatterRun {
