@@ -50,7 +50,9 @@ struct dim3 {
 
 enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidValue, cudaErrorLaunch };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
-using cudaStream_t = void*;
+using cudaStream_t = struct CudaStreamOnHost*;
+using cudaEvent_t = struct CudaEventOnHost*;
+using cudaGraphExec_t = struct CudaGraphOnHost*;
 
 namespace cuda_on_host {
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The CUDA back end on the host: a table of CUDA's functions that records calls and carries them
-// out, and a target that uses it.
+// The CUDA back end on the host: a table of CUDA's functions that carries them out, and a target
+// that uses it.
+//
+// Calls are as asynchronous as they can be: what a stream is given waits in a queue until somebody
+// waits for it. So a host that reads too early gets old numbers, and a buffer that is written or
+// released too early gives wrong ones.
 //
 // Memory of the pretended GPUs can be accessed only while a call works on it. If the host touches
 // it in between, or a kernel touches memory of the host, the program ends.
@@ -16,13 +20,36 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <typeflow/cuda.hpp>
 #include <typeflow/typeflow.hpp>
+
+/// A stream: what it was given and has not done yet.
+struct CudaStreamOnHost {
+  using Work = std::function<cudaError_t()>;
+
+  std::deque<Work> work;
+  std::uint64_t given = 0;
+  std::uint64_t done = 0;
+  cudaError_t error = cudaSuccess;  // of work since somebody waited
+  std::unique_ptr<std::vector<Work>> captured;
+};
+/// A point in a stream.
+struct CudaEventOnHost {
+  CudaStreamOnHost* stream = nullptr;
+  std::uint64_t after = 0;
+};
+struct CudaGraphOnHost {
+  std::vector<CudaStreamOnHost::Work> work;
+};
 
 namespace test {
 
@@ -39,12 +66,19 @@ class CudaOnHost {
   int devices = 1;
   std::atomic<std::uint32_t> seed{1};              ///< of the order of threads
   std::atomic<long> until_failure{-1};             ///< the call that fails, counted down; -1: none
+  std::atomic<long> until_kernel_failure{-1};      ///< the kernel that fails while it runs
   std::atomic<bool> synchronization_fails{false};  ///< as after a kernel that went wrong
-  std::atomic<int> launches{0};
+  std::atomic<int> launches{0};                    ///< also those that are recorded
+  std::atomic<int> graphs{0};                      ///< that were made
+  std::atomic<int> graph_launches{0};
+  std::atomic<int> peer_copies{0};
+  std::atomic<int> event_waits{0};  ///< of streams
   std::atomic<int> allocations{0};
   std::atomic<int> copies_in{0};
   std::atomic<int> copies_out{0};
-  std::atomic<int> synchronizations{0};
+  std::atomic<int> synchronizations{0};  ///< of streams
+  std::atomic<int> event_synchronizations{0};
+  std::atomic<int> pinned_allocations{0};
   std::atomic<std::int64_t> in_use{0};  ///< bytes
 
   static const tf::CudaRuntime& runtime() {
@@ -68,22 +102,73 @@ class CudaOnHost {
             },
         .create_stream =
             [](cudaStream_t* stream) {
-              *stream = nullptr;
-              return get().next();
+              const cudaError_t error = get().next();
+              if (error == cudaSuccess) *stream = new CudaStreamOnHost;
+              return error;
             },
-        .destroy_stream = [](cudaStream_t) { return cudaSuccess; },
+        .destroy_stream =
+            [](cudaStream_t stream) {
+              const std::lock_guard lock(get().calls_);
+              get().finish(*stream, stream->given);
+              delete stream;
+              return cudaSuccess;
+            },
         .synchronize =
-            [](cudaStream_t) {
+            [](cudaStream_t stream) {
+              const std::lock_guard lock(get().calls_);
               ++get().synchronizations;
-              return get().synchronization_fails ? cudaErrorLaunch : cudaSuccess;
+              get().finish(*stream, stream->given);
+              const cudaError_t error = std::exchange(stream->error, cudaSuccess);
+              return get().synchronization_fails ? cudaErrorLaunch : error;
+            },
+        .create_event =
+            [](cudaEvent_t* event) {
+              const cudaError_t error = get().next();
+              if (error == cudaSuccess) *event = new CudaEventOnHost;
+              return error;
+            },
+        .destroy_event =
+            [](cudaEvent_t event) {
+              delete event;
+              return cudaSuccess;
+            },
+        .record_event =
+            [](cudaEvent_t event, cudaStream_t stream) {
+              const std::lock_guard lock(get().calls_);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              *event = {stream, stream->given};
+              return cudaSuccess;
+            },
+        .wait_for_event =
+            [](cudaStream_t stream, cudaEvent_t event) {
+              ++get().event_waits;
+              return get().give(stream, [point = *event] {
+                if (point.stream != nullptr) get().finish(*point.stream, point.after);
+                return cudaSuccess;
+              });
+            },
+        .synchronize_event =
+            [](cudaEvent_t event) {
+              const std::lock_guard lock(get().calls_);
+              ++get().event_synchronizations;
+              if (event->stream == nullptr) return cudaSuccess;
+              get().finish(*event->stream, event->after);
+              return get().synchronization_fails ? cudaErrorLaunch : event->stream->error;
             },
         .allocate = [](void** data, std::size_t bytes,
-                       cudaStream_t) { return get().allocate(data, bytes); },
-        .release = [](void* data, cudaStream_t) { return get().release(data); },
+                       cudaStream_t stream) { return get().allocate(data, bytes, stream); },
+        .release =
+            [](void* data, cudaStream_t stream) {
+              return get().give(stream, [data] { return get().release(data); }, false);
+            },
         .allocate_pinned =
             [](void** data, std::size_t bytes) {
+              const cudaError_t error = get().next();
+              if (error != cudaSuccess) return error;
+              ++get().pinned_allocations;
               *data = ::operator new(bytes);
-              return get().next();
+              std::memset(*data, 0xcd, bytes);
+              return cudaSuccess;
             },
         .release_pinned =
             [](void* data) {
@@ -91,14 +176,57 @@ class CudaOnHost {
               return cudaSuccess;
             },
         .copy = [](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                   cudaStream_t) { return get().copy(to, from, bytes, kind); },
+                   cudaStream_t stream) { return get().copy(to, from, bytes, kind, stream); },
         .fill =
-            [](void* data, int byte, std::size_t bytes, cudaStream_t) {
-              const Access access(get());
-              std::memset(data, byte, bytes);
-              return get().next();
+            [](void* data, int byte, std::size_t bytes, cudaStream_t stream) {
+              return get().give(stream, [=] {
+                const Access access(get());
+                std::memset(data, byte, bytes);
+                return cudaSuccess;
+              });
             },
-        .launch = [](const tf::CudaLaunch& launch, cudaStream_t) { return get().launch(launch); },
+        .copy_peer =
+            [](void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+               cudaStream_t stream) {
+              ++get().peer_copies;
+              if (to_device == from_device) return cudaErrorInvalidValue;
+              return get().copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+            },
+        .connect = [](int, int) { return cudaSuccess; },
+        .launch = [](const tf::CudaLaunch& launch,
+                     cudaStream_t stream) { return get().launch(launch, stream); },
+        .begin_capture =
+            [](cudaStream_t stream) {
+              const std::lock_guard lock(get().calls_);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              stream->captured = std::make_unique<std::vector<CudaStreamOnHost::Work>>();
+              return cudaSuccess;
+            },
+        .end_capture =
+            [](cudaStream_t stream, cudaGraphExec_t* graph) {
+              const std::lock_guard lock(get().calls_);
+              const auto captured = std::move(stream->captured);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              ++get().graphs;
+              *graph = new CudaGraphOnHost{std::move(*captured)};
+              return cudaSuccess;
+            },
+        .launch_graph =
+            [](cudaGraphExec_t graph, cudaStream_t stream) {
+              ++get().graph_launches;
+              // A graph may be destroyed while it is under way.
+              return get().give(stream, [work = graph->work] {
+                for (const CudaStreamOnHost::Work& one : work) {
+                  if (const cudaError_t error = one(); error != cudaSuccess) return error;
+                }
+                return cudaSuccess;
+              });
+            },
+        .destroy_graph =
+            [](cudaGraphExec_t graph) {
+              delete graph;
+              return cudaSuccess;
+            },
         .error_text = [](cudaError_t error) -> const char* {
           switch (error) {
             case cudaSuccess:
@@ -148,8 +276,31 @@ class CudaOnHost {
     return until_failure.load() >= 0 && until_failure.fetch_sub(1) == 0 ? cudaErrorMemoryAllocation
                                                                         : cudaSuccess;
   }
-  cudaError_t allocate(void** data, std::size_t bytes) {
+  /// Gives a stream work. `counts`: the call may be the one that fails.
+  cudaError_t give(cudaStream_t stream, CudaStreamOnHost::Work work, bool counts = true) {
+    const std::lock_guard lock(calls_);
+    if (counts && next() != cudaSuccess) return cudaErrorInvalidValue;
+    if (stream->captured != nullptr) {
+      stream->captured->push_back(std::move(work));
+      return cudaSuccess;
+    }
+    stream->work.push_back(std::move(work));
+    ++stream->given;
+    if (stream->work.size() > most_work) finish(*stream, stream->given - most_work / 2);
+    return cudaSuccess;
+  }
+  /// Has a stream do what it was given, up to a point.
+  void finish(CudaStreamOnHost& stream, std::uint64_t point) {
+    while (stream.done < point) {
+      const CudaStreamOnHost::Work work = std::move(stream.work.front());
+      stream.work.pop_front();
+      ++stream.done;
+      if (const cudaError_t error = work(); error != cudaSuccess) stream.error = error;
+    }
+  }
+  cudaError_t allocate(void** data, std::size_t bytes, cudaStream_t stream) {
     if (next() != cudaSuccess) return cudaErrorMemoryAllocation;
+    if (stream->captured != nullptr) return cudaErrorInvalidValue;
     ++allocations;
     const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
     {
@@ -191,32 +342,57 @@ class CudaOnHost {
     return cudaSuccess;
   }
   bool is_device(const void* data) const { return data >= region_ && data < region_ + region_size; }
-  cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-    if (next() != cudaSuccess) return cudaErrorInvalidValue;
+  cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                   cudaStream_t stream) {
     if (is_device(to) != (kind != cudaMemcpyDeviceToHost) ||
         is_device(from) != (kind != cudaMemcpyHostToDevice)) {
       return cudaErrorInvalidValue;
     }
     copies_in += kind == cudaMemcpyHostToDevice;
     copies_out += kind == cudaMemcpyDeviceToHost;
-    const Access access(*this);
-    std::memcpy(to, from, bytes);
-    return cudaSuccess;
+    return give(stream, [=, this] {
+      const Access access(*this);
+      std::memcpy(to, from, bytes);
+      return cudaSuccess;
+    });
   }
-  cudaError_t launch(const tf::CudaLaunch& launch) {
-    if (next() != cudaSuccess) return cudaErrorInvalidValue;
+  cudaError_t launch(const tf::CudaLaunch& launch, cudaStream_t stream) {
     ++launches;
-    const Access access(*this);
-    try {
-      cuda_on_host::run_grid([&] { launch.on_host(launch.kernel, launch.arguments); }, launch.grid,
-                             launch.block, seed.fetch_add(1));
-    } catch (const cuda_on_host::Misuse& found) {
-      misuse = found.why;
-      return cudaErrorLaunch;
+    // The arguments are gone when the kernel runs.
+    struct Call {
+      tf::CudaLaunch launch;
+      std::vector<std::unique_ptr<std::max_align_t[]>> values;
+      std::vector<void*> arguments;
+    };
+    const auto call = std::make_shared<Call>(Call{launch, {}, {}});
+    for (int i = 0; i < launch.argument_count; ++i) {
+      const std::size_t bytes = launch.argument_bytes[i];
+      call->values.push_back(
+          std::make_unique<std::max_align_t[]>(bytes / sizeof(std::max_align_t) + 1));
+      std::memcpy(call->values.back().get(), launch.arguments[i], bytes);
+      call->arguments.push_back(call->values.back().get());
     }
-    return cudaSuccess;
+    return give(stream, [this, call] {
+      const Access access(*this);
+      if (until_kernel_failure.load() >= 0 && until_kernel_failure.fetch_sub(1) == 0) {
+        misuse = "an illegal memory access was encountered";
+        return cudaErrorLaunch;
+      }
+      try {
+        cuda_on_host::run_grid(
+            [&] { call->launch.on_host(call->launch.kernel, call->arguments.data()); },
+            call->launch.grid, call->launch.block, seed.fetch_add(1));
+      } catch (const cuda_on_host::Misuse& found) {
+        misuse = found.why;
+        return cudaErrorLaunch;
+      }
+      return cudaSuccess;
+    });
   }
 
+  static constexpr std::size_t most_work = 1000;
+
+  std::recursive_mutex calls_;  // guards streams and events
   std::byte* const region_;
   std::mutex mutex_;  // guards what follows
   int accesses_ = 0;

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/cuda/launch.hpp"
 #include "typeflow/cuda/platform.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/lower/kernel_types.hpp"
@@ -48,7 +49,7 @@ constexpr const T& get(const TupleElement<I, T>& element) {
 
 /// The element of an operation, and its source of random numbers.
 struct ElementContext {
-  RandomState random;
+  RandomSource random;
   std::int64_t index;  ///< in row-major order
 };
 
@@ -67,7 +68,7 @@ template <class R, class... X, class O>
 constexpr Computed<R> apply(const O& op, const ElementContext& at, const Computed<X>&... x) {
   if constexpr (O::effect == SideEffect::random) {
     return static_cast<Computed<R>>(
-        op.template element<R>(at.random, at.index, static_cast<X>(x)...));
+        op.template element<R>(at.random.state(), at.index, static_cast<X>(x)...));
   } else if constexpr (std::is_same_v<O, ops::Cast>) {
     return static_cast<Computed<R>>(typeflow::detail::convert_element<R>(static_cast<X>(x)...));
   } else if constexpr (std::is_same_v<O, ops::BroadcastTo>) {
@@ -151,6 +152,8 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
   static constexpr int first_store = body.first_result();
   template <int I>
   static constexpr int operand = body.operand(I);
+  /// Whether an operation takes random numbers.
+  static constexpr bool draws = ((It::op::effect == SideEffect::random) || ...);
 
   template <int I>
   using Input = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<In...>>;
@@ -317,7 +320,7 @@ struct LoopArguments {
   OperandOf<Rank> out[M::stores + 1];
   std::int64_t extent[Rank];
   typename M::Ops ops;
-  RandomState random;
+  RandomSource random;
 };
 
 /// The arguments of a call, for a kernel whose space is S (an ir::KernelSpace as a constant).
@@ -353,7 +356,7 @@ LoopArguments<M, S.rank> arguments_of(const KernelCall& call) {
     (store(std::integral_constant<int, J>{}), ...);
   }(typename M::StoreNumbers{});
   a.ops = M::decode(call.words);
-  a.random = call.random;
+  if constexpr (M::draws) a.random = random_source(call);
   return a;
 }
 

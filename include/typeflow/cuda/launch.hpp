@@ -38,11 +38,28 @@ void launch(const KernelCall& call, void (*kernel)(P...), std::int64_t blocks, i
   stream.check();
   stream.use_device();
   void* pointers[] = {&arguments...};
+  static constexpr std::size_t bytes[] = {sizeof(P)...};
   const cudaError_t error = stream.runtime().launch(
       {reinterpret_cast<const void*>(kernel), call_on_host<P...>,
-       dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), 0, pointers},
+       dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), 0, pointers,
+       bytes, static_cast<int>(sizeof...(P))},
       stream.get());
   detail::check_cuda(stream.runtime(), error, "launching a kernel");
+}
+
+/// Random numbers for a kernel: those of a draw, whose number is an argument, or in memory if the
+/// kernel is recorded.
+struct RandomSource {
+  std::uint64_t seed;
+  std::uint64_t draw;
+  const std::uint64_t* draw_in_memory;
+
+  constexpr RandomState state() const {
+    return {seed, draw_in_memory == nullptr ? draw : *draw_in_memory};
+  }
+};
+inline RandomSource random_source(const KernelCall& call) {
+  return {call.random.seed, call.random.draw, stream_of(call).draw()};
 }
 
 /// The most blocks of a kernel whose threads go on to further elements: several for each of a

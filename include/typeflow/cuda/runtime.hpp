@@ -21,9 +21,12 @@ struct CudaLaunch {
   dim3 block;
   std::size_t shared_bytes;
   void** arguments;
+  const std::size_t* argument_bytes;  ///< the size of each argument
+  int argument_count;
 };
 
-/// The run time. Each function returns cudaSuccess or an error. All work is on a stream, in order.
+/// The run time. Each function returns cudaSuccess or an error. Work is on a stream, in order, and
+/// may be under way when the function returns.
 struct CudaRuntime {
   cudaError_t (*device_count)(int* count);
   cudaError_t (*use_device)(int device);  ///< for what this thread calls next
@@ -34,6 +37,13 @@ struct CudaRuntime {
   cudaError_t (*destroy_stream)(cudaStream_t stream);
   cudaError_t (*synchronize)(cudaStream_t stream);
 
+  cudaError_t (*create_event)(cudaEvent_t* event);
+  cudaError_t (*destroy_event)(cudaEvent_t event);
+  cudaError_t (*record_event)(cudaEvent_t event, cudaStream_t stream);
+  /// What the stream is given from now on waits for the event.
+  cudaError_t (*wait_for_event)(cudaStream_t stream, cudaEvent_t event);
+  cudaError_t (*synchronize_event)(cudaEvent_t event);
+
   cudaError_t (*allocate)(void** data, std::size_t bytes, cudaStream_t stream);
   cudaError_t (*release)(void* data, cudaStream_t stream);
   /// Memory of the host that devices access directly, at the same address.
@@ -43,7 +53,19 @@ struct CudaRuntime {
   cudaError_t (*copy)(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                       cudaStream_t stream);
   cudaError_t (*fill)(void* data, int byte, std::size_t bytes, cudaStream_t stream);
+  /// From the memory of one device to that of another, on a stream of either.
+  cudaError_t (*copy_peer)(void* to, int to_device, const void* from, int from_device,
+                           std::size_t bytes, cudaStream_t stream);
+  /// Lets a device access the memory of another directly, if the machine can.
+  cudaError_t (*connect)(int device, int peer);
   cudaError_t (*launch)(const CudaLaunch& launch, cudaStream_t stream);
+
+  /// What this thread gives the stream from now on is recorded, and not run.
+  cudaError_t (*begin_capture)(cudaStream_t stream);
+  /// Ends that, also after an error.
+  cudaError_t (*end_capture)(cudaStream_t stream, cudaGraphExec_t* graph);
+  cudaError_t (*launch_graph)(cudaGraphExec_t graph, cudaStream_t stream);
+  cudaError_t (*destroy_graph)(cudaGraphExec_t graph);
 
   const char* (*error_text)(cudaError_t error);
 };
@@ -71,6 +93,14 @@ inline constexpr CudaRuntime cuda_runtime{
         },
     .destroy_stream = [](cudaStream_t stream) { return cudaStreamDestroy(stream); },
     .synchronize = [](cudaStream_t stream) { return cudaStreamSynchronize(stream); },
+    .create_event =
+        [](cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDisableTiming); },
+    .destroy_event = [](cudaEvent_t event) { return cudaEventDestroy(event); },
+    .record_event = [](cudaEvent_t event,
+                       cudaStream_t stream) { return cudaEventRecord(event, stream); },
+    .wait_for_event = [](cudaStream_t stream,
+                         cudaEvent_t event) { return cudaStreamWaitEvent(stream, event, 0); },
+    .synchronize_event = [](cudaEvent_t event) { return cudaEventSynchronize(event); },
     .allocate = [](void** data, std::size_t bytes,
                    cudaStream_t stream) { return cudaMallocAsync(data, bytes, stream); },
     .release = [](void* data, cudaStream_t stream) { return cudaFreeAsync(data, stream); },
@@ -83,16 +113,54 @@ inline constexpr CudaRuntime cuda_runtime{
                cudaStream_t stream) { return cudaMemcpyAsync(to, from, bytes, kind, stream); },
     .fill = [](void* data, int byte, std::size_t bytes,
                cudaStream_t stream) { return cudaMemsetAsync(data, byte, bytes, stream); },
+    .copy_peer =
+        [](void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+           cudaStream_t stream) {
+          return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, stream);
+        },
+    .connect =
+        [](int device, int peer) {
+          int is_possible = 0;
+          cudaError_t error = cudaDeviceCanAccessPeer(&is_possible, device, peer);
+          if (error != cudaSuccess || is_possible == 0) return error;
+          cudaMemPool_t pool;
+          error = cudaDeviceGetDefaultMemPool(&pool, peer);
+          if (error != cudaSuccess) return error;
+          cudaMemAccessDesc access{};
+          access.location.type = cudaMemLocationTypeDevice;
+          access.location.id = device;
+          access.flags = cudaMemAccessFlagsProtReadWrite;
+          return cudaMemPoolSetAccess(pool, &access, 1);
+        },
     .launch =
         [](const CudaLaunch& launch, cudaStream_t stream) {
           return cudaLaunchKernel(launch.kernel, launch.grid, launch.block, launch.arguments,
                                   launch.shared_bytes, stream);
         },
+    .begin_capture =
+        [](cudaStream_t stream) {
+          return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+        },
+    .end_capture =
+        [](cudaStream_t stream, cudaGraphExec_t* graph) {
+          cudaGraph_t captured = nullptr;
+          cudaError_t error = cudaStreamEndCapture(stream, &captured);
+          if (error == cudaSuccess) error = cudaGraphInstantiate(graph, captured, 0);
+          if (captured != nullptr) cudaGraphDestroy(captured);
+          return error;
+        },
+    .launch_graph = [](cudaGraphExec_t graph,
+                       cudaStream_t stream) { return cudaGraphLaunch(graph, stream); },
+    .destroy_graph = [](cudaGraphExec_t graph) { return cudaGraphExecDestroy(graph); },
     .error_text = [](cudaError_t error) { return cudaGetErrorString(error); }};
 
 #endif
 
 namespace detail {
+
+/// What was done when the host has found an error of a kernel, which it had launched before.
+inline constexpr const char* late_cuda_error =
+    "a kernel of this step or an earlier one (SessionOptions::wait_for_steps finds which)";
 
 /// Throws an Error that names what was done, if it failed.
 inline void check_cuda(const CudaRuntime& runtime, cudaError_t error, const char* what) {

@@ -7,15 +7,22 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "typeflow/core/failure.hpp"
 #include "typeflow/cuda/runtime.hpp"
+#include "typeflow/cuda/staging.hpp"
 #include "typeflow/exec/memory.hpp"
+#include "typeflow/exec/recording.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -23,8 +30,14 @@ namespace typeflow::inline TYPEFLOW_ISA {
 /// A stream of one GPU. All its functions may be called by several threads.
 class CudaStream final : public Stream {
  public:
-  /// Error if the GPU has no stream left.
-  CudaStream(const CudaRuntime& runtime, int device) : runtime_(runtime), device_(device) {
+  /// Error if the GPU has no stream left. TYPEFLOW_CUDA_GRAPHS=0 in the environment: it records no
+  /// kernels.
+  CudaStream(const CudaRuntime& runtime, int device)
+      : runtime_(runtime),
+        device_(device),
+        records_(may_record()),
+        to_device_(runtime, error_),
+        to_host_(runtime, error_) {
     use_device();
     detail::check_cuda(runtime_, runtime_.create_stream(&stream_), "creating a stream");
   }
@@ -35,14 +48,31 @@ class CudaStream final : public Stream {
     runtime_.synchronize(stream_);
     for (const Report& report : reports_) runtime_.release_pinned(report.found);
     for (Failure* const spare : spare_) runtime_.release_pinned(spare);
+    if (event_ != nullptr) runtime_.destroy_event(event_);
     runtime_.destroy_stream(stream_);
   }
 
   const CudaRuntime& runtime() const { return runtime_; }
+  int device() const { return device_; }
   cudaStream_t get() const { return stream_; }
   /// Has this thread's calls go to the stream's GPU.
   void use_device() const {
     detail::check_cuda(runtime_, runtime_.use_device(device_), "choosing the device");
+  }
+  /// Whether an error has been found, which never goes away.
+  bool is_broken() const { return error_.load(std::memory_order_relaxed) != cudaSuccess; }
+
+  /// Copies from the host in the stream's order. The host's memory is free on return.
+  void copy_in(void* to, const void* from, std::int64_t bytes) {
+    check();
+    use_device();
+    to_device_.copy_in(to, from, bytes, stream_);
+  }
+  /// Copies to the host in the stream's order, and waits for it.
+  void copy_out(void* to, const void* from, std::int64_t bytes) {
+    check();
+    use_device();
+    to_host_.copy_out(to, from, bytes, stream_);
   }
 
   /// Waits for the stream, and hands on what kernels that this thread launched have reported. An
@@ -65,9 +95,44 @@ class CudaStream final : public Stream {
     std::erase_if(reports_, mine);
   }
 
+  /// Waits only if a kernel of this thread may have reported a failure.
+  void settle() noexcept override {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto me = std::this_thread::get_id();
+      const bool waits = std::any_of(reports_.begin(), reports_.end(),
+                                     [&](const Report& r) { return r.thread == me; });
+      if (!waits) return;
+    }
+    finish();
+  }
+  /// Another GPU's stream waits for this one without the host. The host, and devices of other
+  /// kinds, get what they need by copies, which wait by themselves.
+  void precede(Stream* later) override {
+    if (later == nullptr || later->driver() != driver()) return;
+    check();
+    use_device();
+    const std::lock_guard lock(mutex_);
+    if (event_ == nullptr) {
+      detail::check_cuda(runtime_, runtime_.create_event(&event_), "creating an event");
+    }
+    detail::check_cuda(runtime_, runtime_.record_event(event_, stream_), "recording an event");
+    detail::check_cuda(runtime_,
+                       runtime_.wait_for_event(static_cast<CudaStream*>(later)->stream_, event_),
+                       "waiting for an event");
+  }
   /// Throws the error that the GPU had while it was waited for, if there was one.
-  void check() const {
-    detail::check_cuda(runtime_, error_.load(std::memory_order_relaxed), "an earlier kernel");
+  void check() const override {
+    detail::check_cuda(runtime_, error_.load(std::memory_order_relaxed), detail::late_cuda_error);
+  }
+  const void* driver() const override { return &runtime_; }
+  Recording* record() override;
+
+  /// The number of the random draw in the GPU's memory, for kernels of a recording; null: kernels
+  /// get it as an argument.
+  const std::uint64_t* draw() {
+    if (draw_ != nullptr) draws_ = true;
+    return draw_;
   }
 
   /// A record, for kernels of this call, of what they find wrong in their data.
@@ -97,16 +162,82 @@ class CudaStream final : public Stream {
     std::thread::id thread;
   };
 
+  friend class CudaRecording;
+
+  static bool may_record() {
+    const char* const setting = std::getenv("TYPEFLOW_CUDA_GRAPHS");
+    return setting == nullptr || std::string_view(setting) != "0";
+  }
+
   const CudaRuntime& runtime_;
   int device_;
   cudaStream_t stream_ = nullptr;
-  std::atomic<cudaError_t> error_{cudaSuccess};  // of finish()
-  std::mutex mutex_;                             // guards what follows
+  const bool records_;
+  const std::uint64_t* draw_ = nullptr;
+  bool draws_ = false;                           // draw() has given the place of the number
+  std::atomic<cudaError_t> error_{cudaSuccess};  // found when the host waited
+  CudaStaging to_device_;
+  CudaStaging to_host_;
+  std::mutex mutex_;             // guards what follows
+  cudaEvent_t event_ = nullptr;  // of precede()
   std::vector<Report> reports_;
   std::vector<Failure*> spare_;
 };
 
-/// The memory of one GPU. Copies wait until they are done.
+/// Kernels of a stream as a CUDA graph.
+class CudaRecording final : public Recording {
+ public:
+  /// Records what this thread calls with stream(). `on` is the stream that plays it.
+  explicit CudaRecording(CudaStream& on) : on_(on), recorder_(on.runtime(), on.device()) {
+    void* draw = nullptr;
+    check(on_.runtime().allocate(&draw, sizeof(std::uint64_t), on_.get()), "allocating memory");
+    recorder_.draw_ = static_cast<const std::uint64_t*>(draw);
+    const cudaError_t error = on_.runtime().begin_capture(recorder_.get());
+    is_open_ = error == cudaSuccess;
+    if (!is_open_) on_.runtime().release(draw, on_.get());
+    check(error, "recording kernels");
+  }
+  ~CudaRecording() override {
+    const CudaRuntime& runtime = on_.runtime();
+    runtime.use_device(on_.device());
+    if (is_open_) runtime.end_capture(recorder_.get(), &graph_);
+    if (graph_ != nullptr) runtime.destroy_graph(graph_);
+    runtime.release(const_cast<std::uint64_t*>(recorder_.draw_), on_.get());
+  }
+
+  Stream& stream() override { return recorder_; }
+  void end() override {
+    is_open_ = false;
+    check(on_.runtime().end_capture(recorder_.get(), &graph_), "making a graph");
+  }
+  void play(std::uint64_t draw) override {
+    on_.check();
+    on_.use_device();
+    if (recorder_.draws_ && !(has_draw_ && draw == draw_)) {
+      on_.copy_in(const_cast<std::uint64_t*>(recorder_.draw_), &draw, sizeof draw);
+      draw_ = draw;
+      has_draw_ = true;
+    }
+    check(on_.runtime().launch_graph(graph_, on_.get()), "launching a graph");
+  }
+
+ private:
+  void check(cudaError_t error, const char* what) const {
+    detail::check_cuda(on_.runtime(), error, what);
+  }
+
+  CudaStream& on_;
+  CudaStream recorder_;
+  bool is_open_ = false;
+  cudaGraphExec_t graph_ = nullptr;
+  bool has_draw_ = false;
+  std::uint64_t draw_ = 0;  // of the last time
+};
+
+inline Recording* CudaStream::record() { return records_ ? new CudaRecording(*this) : nullptr; }
+
+/// The memory of one GPU. Copies are made in the order of its stream. Those to the host wait for
+/// their end.
 class CudaMemory final : public Memory {
  public:
   explicit CudaMemory(CudaStream& stream) : stream_(stream) {}
@@ -116,27 +247,41 @@ class CudaMemory final : public Memory {
     void* data = nullptr;
     const auto size = static_cast<std::size_t>(bytes);
     if (runtime.allocate(&data, size, stream_.get()) != cudaSuccess) throw std::bad_alloc();
-    const cudaError_t error = runtime.fill(data, 0, size, stream_.get());
+    cudaError_t error = runtime.fill(data, 0, size, stream_.get());
+    // Another GPU may copy to it at once.
+    if (error == cudaSuccess) error = runtime.synchronize(stream_.get());
     if (error != cudaSuccess) runtime.release(data, stream_.get());
-    wait(error, "clearing memory");
+    check(error, "clearing memory");
     return static_cast<std::byte*>(data);
   }
   void release(std::byte* data, std::int64_t) noexcept override {
     stream_.runtime().release(data, stream_.get());
   }
   bool is_host() const override { return false; }
+  bool is_in_order() const override { return true; }
+  const void* driver() const override { return stream_.driver(); }
   void copy_in(void* to, const void* from, std::int64_t bytes) override {
-    copy(to, from, bytes, cudaMemcpyHostToDevice, "copying to the device");
+    stream_.copy_in(to, from, bytes);
   }
   void copy_out(void* to, const void* from, std::int64_t bytes) override {
-    copy(to, from, bytes, cudaMemcpyDeviceToHost, "copying from the device");
+    stream_.copy_out(to, from, bytes);
   }
   void copy(void* to, const void* from, std::int64_t bytes) override {
-    copy(to, from, bytes, cudaMemcpyDeviceToDevice, "copying within the device");
+    check(prepared().copy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                          stream_.get()),
+          "copying within the device");
+  }
+  bool copy_to(Memory& other, void* to, const void* from, std::int64_t bytes) override {
+    if (other.driver() != driver()) return false;
+    const CudaStream& receiver = static_cast<CudaMemory&>(other).stream_;
+    check(prepared().copy_peer(to, receiver.device(), from, stream_.device(),
+                               static_cast<std::size_t>(bytes), stream_.get()),
+          "copying to another device");
+    return true;
   }
   void clear(void* data, std::int64_t bytes) override {
-    const CudaRuntime& runtime = prepared();
-    wait(runtime.fill(data, 0, static_cast<std::size_t>(bytes), stream_.get()), "clearing memory");
+    check(prepared().fill(data, 0, static_cast<std::size_t>(bytes), stream_.get()),
+          "clearing memory");
   }
 
  private:
@@ -145,16 +290,40 @@ class CudaMemory final : public Memory {
     stream_.use_device();
     return stream_.runtime();
   }
-  void copy(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind, const char* what) {
-    const CudaRuntime& runtime = prepared();
-    wait(runtime.copy(to, from, static_cast<std::size_t>(bytes), kind, stream_.get()), what);
-  }
-  void wait(cudaError_t error, const char* what) {
-    if (error == cudaSuccess) error = stream_.runtime().synchronize(stream_.get());
+  void check(cudaError_t error, const char* what) const {
     detail::check_cuda(stream_.runtime(), error, what);
   }
 
   CudaStream& stream_;
 };
+
+/// A GPU of one table of CUDA's functions. All sessions of the process share its stream and its
+/// copies of variables.
+struct CudaGpu {
+  CudaGpu(const CudaRuntime& runtime, int number)
+      : stream(runtime, number), memory(stream), name("a GPU") {
+    char text[256];
+    if (runtime.device_name(number, text, sizeof text) == cudaSuccess) name = text;
+  }
+
+  CudaStream stream;
+  CudaMemory memory;
+  std::string name;
+};
+
+/// The GPU with this number. It lives as long as somebody has it. One that an error has broken is
+/// not shared any more.
+inline std::shared_ptr<CudaGpu> shared_gpu(const CudaRuntime& runtime, int number) {
+  static std::mutex mutex;
+  static std::map<std::pair<const CudaRuntime*, int>, std::weak_ptr<CudaGpu>> all;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<CudaGpu>& known = all[{&runtime, number}];
+  std::shared_ptr<CudaGpu> gpu = known.lock();
+  if (gpu == nullptr || gpu->stream.is_broken()) {
+    gpu = std::make_shared<CudaGpu>(runtime, number);
+    known = gpu;
+  }
+  return gpu;
+}
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -33,8 +33,12 @@ class CudaDevices {
     for (const int number : visible(count)) {
       if (devices_.size() == max_devices) break;
       const int index = static_cast<int>(gpus_.size());
-      gpus_.push_back(std::make_unique<Gpu>(runtime, number));
-      Gpu& gpu = *gpus_.back();
+      gpus_.push_back(shared_gpu(runtime, number));
+      CudaGpu& gpu = *gpus_.back();
+      for (int other = 0; other < index; ++other) {
+        runtime.connect(number, gpus_[static_cast<std::size_t>(other)]->stream.device());
+        runtime.connect(gpus_[static_cast<std::size_t>(other)]->stream.device(), number);
+      }
       devices_.push_back({.device = gpu_device(index),
                           .memory = &gpu.memory,
                           .stream = &gpu.stream,
@@ -54,16 +58,6 @@ class CudaDevices {
   static constexpr auto move_to_host = &exec::move_to_host;
 
  private:
-  struct Gpu {
-    Gpu(const CudaRuntime& runtime, int number)
-        : stream(runtime, number), memory(stream), name("a GPU") {
-      char text[256];
-      if (runtime.device_name(number, text, sizeof text) == cudaSuccess) name = text;
-    }
-    CudaStream stream;
-    CudaMemory memory;
-    std::string name;
-  };
   static Device gpu_device(int index) { return gpu(index); }
   /// The numbers of GPUs that sessions have, of those that CUDA shows.
   static std::vector<int> visible(int count) {
@@ -77,7 +71,7 @@ class CudaDevices {
   }
 
   Processors processors_;
-  std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::vector<std::shared_ptr<CudaGpu>> gpus_;
   std::vector<MachineDevice> devices_;
 };
 

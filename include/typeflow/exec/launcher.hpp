@@ -27,7 +27,8 @@ struct Execution {
   std::span<const MachineDevice> devices;
   std::uint64_t seed;
   bool check_finite;
-  bool looks;  ///< at results: `check_finite`, or a step prints
+  bool wait_for_steps;
+  bool looks;  ///< at each step: by one of these settings, or a step prints
   const std::function<void(std::string_view)>& print;
   /// Takes the times of kernels, if somebody measures them: trace(context, device, step) at the
   /// beginning (step < 0) and at the end of each.
@@ -82,6 +83,14 @@ class Launcher {
       finish(device.stream);
       execution_.trace(execution_.trace_context, of.device, of.step);
     }
+    if (execution_.wait_for_steps && device.stream != nullptr) {
+      device.stream->finish();
+      try {
+        device.stream->check();
+      } catch (...) {
+        rethrow(of.step);
+      }
+    }
     const ir::Step& step = execution_.program.steps[of.step];
     const bool prints = execution_.program.kernels[step.kernel].prints;
     if (execution_.check_finite || prints) {
@@ -108,7 +117,6 @@ class Launcher {
     typeflow::detail::fail_step(program, step, error.what());
   }
 
- private:
   /// Throws the exception of a kernel, with the step's name.
   [[noreturn]] TYPEFLOW_COLD void rethrow(Id id) const {
     const ir::ProgramView& program = execution_.program;
@@ -123,6 +131,7 @@ class Launcher {
     }
   }
 
+ private:
   /// Checks or prints the results of a step.
   TYPEFLOW_COLD void look(const ir::Step& step, Memory& memory, void** operands, const Arena& arena,
                           bool prints) const {

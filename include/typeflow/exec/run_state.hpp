@@ -12,6 +12,7 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/core/waiting.hpp"
 #include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/recording.hpp"
 #include "typeflow/exec/transport.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
@@ -52,6 +53,7 @@ struct StreamState {
   Failure failure;            ///< must outlive the kernels in the device's stream
   Waiter waiter;
   Completion transfer;  ///< the one under way
+  Recordings recordings;
 };
 
 struct RunState {

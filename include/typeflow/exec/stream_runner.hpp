@@ -41,7 +41,9 @@ class StreamRunner {
         stream_(stream),
         is_host_(device_.memory->is_host()),
         is_mixed_(stream < plan_.first_transfer && plan_.first_transfer < plan_.streams.size()),
+        is_in_order_(device_.memory->is_in_order()),
         is_watched_(launcher_.is_watched(run.arena)),
+        may_record_(is_in_order_ && !is_watched_ && device_.stream != nullptr),
         places_(plan_.places.data()),
         draw_(state_.draw) {
     set_frame(state_.frame);
@@ -52,7 +54,11 @@ class StreamRunner {
     state_.waiter.leave();
     try {
       const bool waits = !carry_out();
-      finish(device_.stream);
+      if (waits || !is_in_order_ || plan_.used_devices > 1) {
+        finish(device_.stream);
+      } else {  // what comes next on the device comes after this run
+        device_.stream->settle();
+      }
       if (failure_.what > 0) launcher_.fail(run_.arena, failure_);
       if (waits) {
         state_.draw = draw_;
@@ -101,6 +107,12 @@ class StreamRunner {
           if (is_mixed_ && run_.is_transfer_ready(plan_.devices.items[stream_])) {
             state_.event = begins;
             return leave(now);
+          }
+          if (may_record_) {
+            if (const Instruction* const next = play(now); next != &now) {
+              i = next;
+              break;
+            }
           }
           launch_ = now.a;
           BoundLaunch& launch = run_.binding.launches[now.a];
@@ -161,7 +173,7 @@ class StreamRunner {
           at[now.a] = at[loops[now.d].writes_result() ? now.b : now.c];
           break;
         case Opcode::set_index:
-          finish(device_.stream);  // the number of the iteration before may still be read
+          before_copy();  // the number of the iteration before may still be read
           store(now.a, static_cast<std::int32_t>(loops[now.c].index));
           break;
         default:
@@ -191,7 +203,7 @@ class StreamRunner {
       case Opcode::copy:
         return send(now.a, now.b) ? Then::go_on : Then::wait;
       case Opcode::signal:
-        finish(device_.stream);
+        if (device_.stream != nullptr) precede(plan_.events.items[now.a].to);
         signals_of(now.a).fetch_add(1);
         run_.ring();
         break;
@@ -250,8 +262,28 @@ class StreamRunner {
     return device == the_host ? nullptr : execution_.device(device).memory;
   }
 
+  /// What a stream does after an event comes after the kernels that were called; none: all streams.
+  void precede(int stream) const {
+    for (int s = 0; s < plan_.streams.size(); ++s) {
+      if (stream != none && s != stream) continue;
+      Stream* const other = execution_.device(plan_.devices.items[s]).stream;
+      if (other != device_.stream) device_.stream->precede(other);
+    }
+  }
+  /// Has copies come after the kernels that were called.
+  void before_copy() const {
+    if (!is_in_order_) finish(device_.stream);
+  }
+  /// Makes the launches from one on, if they are recorded. Returns the instruction after them.
+  TYPEFLOW_COLD const Instruction* play(const Instruction& now) {
+    launch_ = now.a;
+    const ir::Range range = plan_.streams[stream_];
+    return state_.recordings.play(launcher_, execution_, run_.arena, run_.binding, &now,
+                                  plan_.instructions.data() + range.first + range.count, at_, draw_,
+                                  failure_);
+  }
   void copy(int from, int to) {
-    finish(device_.stream);
+    before_copy();
     transfer(memory_of(from), at_[from], memory_of(to), at_[to],
              bytes(plan_.places.items[from].slot));
   }
@@ -335,7 +367,7 @@ class StreamRunner {
   }
   /// Reads a number for decisions. The choice of a branch becomes the number of an arm.
   void read(const Instruction& now) {
-    finish(device_.stream);
+    if (device_.stream != nullptr) device_.stream->settle();
     const int place = now.a;
     std::int64_t value = 0;
     if (now.opcode == Opcode::read_flag) {
@@ -407,7 +439,7 @@ class StreamRunner {
     const std::int64_t done = state_.loops.items[now.c].done;
     const std::int64_t most = plan_.loops.items[now.c].max_trip_count.resolve(run_.arena.sizes);
     if (most <= done || row == 0) return;
-    finish(device_.stream);
+    before_copy();
     device_.memory->clear(static_cast<std::byte*>(at_[now.a]) + done * row, (most - done) * row);
   }
 
@@ -420,9 +452,11 @@ class StreamRunner {
   void** const at_;
   const MachineDevice& device_;
   const int stream_;
-  const bool is_host_;   // the device's memory is the host's
-  const bool is_mixed_;  // its thread has transfers to make between launches
+  const bool is_host_;      // the device's memory is the host's
+  const bool is_mixed_;     // its thread has transfers to make between launches
+  const bool is_in_order_;  // copies and kernels of the device are
   const bool is_watched_;
+  const bool may_record_;
   const Place* const places_;
   std::int64_t* cells_ = nullptr;  // of the frame
   std::uint64_t draw_;

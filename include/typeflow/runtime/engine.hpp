@@ -37,6 +37,7 @@ struct EngineOptions {
   std::uint64_t seed = 0;
   bool initialize = true;
   bool check_finite = false;
+  bool wait_for_steps = false;
   bool soft_placement = false;
   const exec::Placer* placer = nullptr;         ///< moves steps when the engine is made; or null
   const exec::StepPlacer* by_cost = nullptr;    ///< chooses devices of open steps; or null

@@ -40,6 +40,8 @@ struct SessionOptions {
   DeviceList devices = {};
   /// Look for NaN and infinity after every kernel; an Error names the first.
   bool check_finite = false;
+  /// Wait for every kernel of a GPU, so that an Error that it has found names the step.
+  bool wait_for_steps = false;
   /// Run operations on other devices, if the target lacks those that the model places them on.
   bool soft_placement = false;
   /// Moves operations when the session opens: a tf::Placement (devices.hpp), which must outlive the
@@ -239,6 +241,7 @@ class Session {
     options.seed = options_.seed;
     options.initialize = options_.initialize;
     options.check_finite = options_.check_finite;
+    options.wait_for_steps = options_.wait_for_steps;
     options.soft_placement = options_.soft_placement;
     options.placer = options_.placement;
     options.by_cost = options_.by_cost;

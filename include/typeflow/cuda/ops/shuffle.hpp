@@ -12,10 +12,10 @@ namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
 struct TicketKeys {
   ops::RandomPermutation op;
-  RandomState random;
+  RandomSource random;
 
   TYPEFLOW_DEVICE std::uint64_t operator()(std::int64_t i) const {
-    return op.ticket(random, static_cast<std::int32_t>(i)).number;
+    return op.ticket(random.state(), static_cast<std::int32_t>(i)).number;
   }
 };
 
@@ -37,7 +37,7 @@ struct kernel_of<ops::RandomPermutation> {
   template <class>
   static void run(const ops::RandomPermutation& op, const Tensor*, const Tensor* out,
                   const KernelCall& call) {
-    const auto* const items = sort_rows(call, TicketKeys{op, call.random}, 1, out->size());
+    const auto* const items = sort_rows(call, TicketKeys{op, random_source(call)}, 1, out->size());
     each(call, out->size(), WritePosition{items, static_cast<std::int32_t*>(out->data)});
   }
 };
