@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <typeflow/control_flow.hpp>
@@ -317,4 +318,46 @@ TEST_CASE("a kernel that finds its data wrong is named by its own run, also with
   }
   session.run<"store">(tf::feed<"x">(x), tf::feed<"i">(std::vector<std::int32_t>{1, 5}));
   CHECK(all_of(store, "v")[1] == 2.0f * x[5]);
+}
+
+TEST_CASE("threads share a GPU") {
+  const std::vector<float> x = inputs(6 * 12);
+  const auto train = [&] {
+    tf::Variables variables;
+    OnGpu session(variables, {.seed = 3});
+    std::vector<float> losses;
+    for (int i = 0; i < 8; ++i) {
+      if (i % 3 != 1) {
+        losses.push_back(session.run<"train", "loss">(tf::feed<"x">(x)));
+      } else {
+        session.run<"train">(tf::feed<"x">(x));
+      }
+    }
+    return losses;
+  };
+  const std::vector<float> right = train();
+  std::vector<std::vector<float>> got(4);
+  std::vector<std::thread> threads;
+  for (auto& losses : got) threads.emplace_back([&] { losses = train(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& losses : got) CHECK(losses == right);
+
+  // One session, and a reader of its variables.
+  tf::Variables variables;
+  OnGpu session(variables, {.seed = 3});
+  tf::Session<net, tf::inference, CudaTargetOnHost> reader(variables);
+  threads.clear();
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 6; ++i) {
+        if (t == 0) {
+          const auto y = reader.run<"y">(tf::feed<"x">(x));
+          CHECK(std::all_of(y.begin(), y.end(), [](float v) { return std::abs(v) < 100; }));
+        } else {
+          session.run<"train">(tf::feed<"x">(x));
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }

@@ -123,7 +123,7 @@ TEST_CASE("a call of CUDA's that fails is an error, and the next run is right") 
     try {
       OnGpu session(variables, {.seed = 3});
       std::vector<float> got;
-      const int graphs = cuda.graphs;
+      const int graphs = cuda.graph_launches;
       try {
         got = losses(session, 4);
       } catch (const tf::Error& error) {
@@ -133,7 +133,7 @@ TEST_CASE("a call of CUDA's that fails is an error, and the next run is right") 
       cuda.until_failure = -1;
       if (failed) {
         if (text == "") {  // what can't be recorded is launched
-          CHECK(cuda.graphs == graphs);
+          CHECK(cuda.graph_launches == graphs);
           ++not_recorded;
           check_near(got, right);
         }
