@@ -5,6 +5,7 @@
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
+# typeflow::records      typeflow::data and protozero, for typeflow/records.hpp and typeflow/records/
 # typeflow::saving       the same, nlohmann_json and zlib, for typeflow/saving.hpp and typeflow/saving/
 # typeflow::cuda         the same, for typeflow/cuda.hpp in files that nvcc compiles
 # typeflow::native       the same, optimised for the machine that compiles
@@ -52,7 +53,7 @@ function(typeflow_compiled_wing target part)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image linalg saving cuda)
+typeflow_headers(headers ".*" data image linalg records saving cuda)
 typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -98,6 +99,10 @@ typeflow_headers(headers "linalg[./]")
 typeflow_library(typeflow_linalg linalg ${headers})
 target_link_libraries(typeflow_linalg INTERFACE typeflow LAPACK::LAPACK)
 
+typeflow_headers(headers "records[./]")
+typeflow_library(typeflow_records records ${headers})
+target_link_libraries(typeflow_records INTERFACE typeflow_data protozero::protozero)
+
 typeflow_headers(headers "saving[./]")
 typeflow_library(typeflow_saving saving ${headers})
 target_link_libraries(typeflow_saving INTERFACE typeflow nlohmann_json::nlohmann_json ZLIB::ZLIB)
@@ -137,3 +142,4 @@ typeflow_compiled_wing(typeflow_testing TESTING testing.cpp)
 typeflow_compiled_wing(typeflow_saving SAVING saving.cpp)
 typeflow_compiled_wing(typeflow_data DATA data.cpp)
 typeflow_compiled_wing(typeflow_image IMAGE image.cpp)
+typeflow_compiled_wing(typeflow_records RECORDS records.cpp)

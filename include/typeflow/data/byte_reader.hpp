@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads the bytes of a file, plain or gzip, in order.
+// Reads the bytes of a file, plain, gzip or zlib, in order.
 //
 // It does not use zlib's gzread. That ignores what follows the compressed data, and reports a
 // truncated file only when it is closed. A model must not be trained on a damaged data set.
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,10 +22,15 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::detail {
 
+/// How a file is packed.
+enum class Packing : std::uint8_t { automatic, none, gzip, zlib };
+
 class ByteReader {
  public:
-  /// Opens the file. One that starts with gzip's two magic bytes is unpacked while it is read.
-  explicit ByteReader(const std::filesystem::path& path) : path_(path.string()), buffer_(1 << 16) {
+  /// Opens the file. `automatic`: one that starts with gzip's two magic bytes is unpacked while it
+  /// is read.
+  explicit ByteReader(const std::filesystem::path& path, Packing packing = Packing::automatic)
+      : path_(path.string()), buffer_(1 << 16) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) throw Error(path_, "a file", "a folder");
     errno = 0;
@@ -34,16 +40,21 @@ class ByteReader {
       throw Error(path_, "cannot be opened (" + std::generic_category().message(reason) + ")");
     }
     fill();
-    if (stream_.avail_in < 2 || buffer_[0] != 0x1f || buffer_[1] != 0x8b) return;
-    if (inflateInit2(&stream_, 15 + 16) != Z_OK) {  // 15: the largest window; 16: a gzip header
+    if (packing == Packing::none) return;
+    if (packing == Packing::automatic) {
+      if (stream_.avail_in < 2 || buffer_[0] != 0x1f || buffer_[1] != 0x8b) return;
+      packing = Packing::gzip;
+    }
+    // 15: the largest window; 16: a gzip header
+    if (inflateInit2(&stream_, packing == Packing::gzip ? 15 + 16 : 15) != Z_OK) {
       throw Error(path_, "zlib cannot start to unpack it");
     }
-    gzip_ = true;
+    packing_ = packing;
   }
   ByteReader(const ByteReader&) = delete;
   ByteReader& operator=(const ByteReader&) = delete;
   ~ByteReader() {
-    if (gzip_) inflateEnd(&stream_);
+    if (is_packed()) inflateEnd(&stream_);
   }
 
   /// Reads up to `count` bytes, fewer only at the end of the file. Returns their number. Throws
@@ -52,15 +63,17 @@ class ByteReader {
     auto* out = static_cast<unsigned char*>(to);
     std::size_t done = 0;
     while (done < count && (stream_.avail_in > 0 || fill())) {
-      done += gzip_ ? unpack(out + done, count - done) : copy(out + done, count - done);
+      done += is_packed() ? unpack(out + done, count - done) : copy(out + done, count - done);
     }
-    if (done < count && gzip_ && !member_ended_) {
-      throw Error(path_, "the gzip data ends too early: the file is truncated");
+    if (done < count && is_packed() && !member_ended_) {
+      throw Error(path_, "the " + format() + " data ends too early: the file is truncated");
     }
     return done;
   }
 
  private:
+  bool is_packed() const { return packing_ != Packing::none; }
+  std::string format() const { return packing_ == Packing::zlib ? "zlib" : "gzip"; }
   /// Reads the next block of the file; false at its end.
   bool fill() {
     file_.read(reinterpret_cast<char*>(buffer_.data()),
@@ -81,7 +94,9 @@ class ByteReader {
 
   std::size_t unpack(unsigned char* out, std::size_t count) {
     if (member_ended_) {  // a gzip file may have several members
-      if (*stream_.next_in != 0x1f) throw Error(path_, "there are bytes after the gzip data");
+      if (packing_ == Packing::zlib || *stream_.next_in != 0x1f) {
+        throw Error(path_, "there are bytes after the " + format() + " data");
+      }
       inflateReset(&stream_);
       member_ended_ = false;
     }
@@ -91,7 +106,7 @@ class ByteReader {
     const int status = inflate(&stream_, Z_NO_FLUSH);
     if (status != Z_OK && status != Z_STREAM_END) {
       const std::string reason = stream_.msg != nullptr ? stream_.msg : "unknown reason";
-      throw Error(path_, "the gzip data is corrupt (" + reason + ")");
+      throw Error(path_, "the " + format() + " data is corrupt (" + reason + ")");
     }
     member_ended_ = status == Z_STREAM_END;
     return size - stream_.avail_out;
@@ -101,7 +116,7 @@ class ByteReader {
   std::ifstream file_;
   std::vector<unsigned char> buffer_;
   z_stream stream_{};  // its input side also serves plain files
-  bool gzip_ = false;
+  Packing packing_ = Packing::none;
   bool member_ended_ = false;
 };
 

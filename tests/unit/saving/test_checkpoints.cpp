@@ -20,8 +20,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/folder.hpp"
 #include "typeflow/saving.hpp"
-#include "unit/saving/folder.hpp"
 
 namespace tf = typeflow;
 

@@ -12,8 +12,8 @@
 
 #include <typeflow/saving/cost_models.hpp>
 
+#include "support/folder.hpp"
 #include "support/message_of.hpp"
-#include "unit/saving/folder.hpp"
 
 namespace {
 

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/folder.hpp"
 #include "typeflow/saving.hpp"
-#include "unit/saving/folder.hpp"
 
 namespace tf = typeflow;
 

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "support/folder.hpp"
 #include "typeflow/saving.hpp"
 #include "typeflow/typeflow.hpp"
-#include "unit/saving/folder.hpp"
 
 namespace tf = typeflow;
 

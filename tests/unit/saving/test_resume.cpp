@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "support/folder.hpp"
 #include "typeflow/data.hpp"
 #include "typeflow/rnn.hpp"
 #include "typeflow/saving.hpp"
 #include "typeflow/typeflow.hpp"
-#include "unit/saving/folder.hpp"
 
 namespace tf = typeflow;
 

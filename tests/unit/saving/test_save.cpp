@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/folder.hpp"
 #include "typeflow/saving.hpp"
-#include "unit/saving/folder.hpp"
 
 namespace tf = typeflow;
 

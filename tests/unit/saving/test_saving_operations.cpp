@@ -13,11 +13,11 @@
 #include <tuple>
 #include <vector>
 
+#include "support/folder.hpp"
 #include "support/message_of.hpp"
 #include "typeflow/make_runner.hpp"
 #include "typeflow/saving.hpp"
 #include "typeflow/typeflow.hpp"
-#include "unit/saving/folder.hpp"
 
 namespace tf = typeflow;
 
