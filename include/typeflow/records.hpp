@@ -4,5 +4,6 @@
 // Files of records: TFRecord, and TensorFlow's examples in them. Not part of typeflow.hpp, because
 // it needs zlib and protozero (CMake: typeflow::records).
 
+#include "typeflow/records/datasets.hpp"
 #include "typeflow/records/example.hpp"
 #include "typeflow/records/tf_record.hpp"

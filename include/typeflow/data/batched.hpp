@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a batch of a dataset's elements is.
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "typeflow/core/error.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA {
+
+/// Sequences of different lengths, padded to the longest.
+template <class A>
+struct PaddedBatch {
+  std::vector<A> values;              ///< (B,bound), row-major
+  std::vector<std::int32_t> lengths;  ///< (B)
+  std::int64_t bound = 0;             ///< the length of a row
+};
+
+namespace detail {
+
+template <class T>
+struct IsTuple : std::false_type {};
+template <class... T>
+struct IsTuple<std::tuple<T...>> : std::true_type {};
+
+/// A row of numbers: std::vector or std::array of an arithmetic type.
+template <class T>
+concept NumberRow = requires { typename T::value_type; } && !std::same_as<T, std::string> &&
+                    std::is_arithmetic_v<typename T::value_type> && requires(const T& x) {
+                      x.data();
+                      x.size();
+                    };
+
+/// The batch of elements T. `begin(n)` makes room for n elements, add(x) adds one.
+template <class T>
+struct BatchOf {
+  using type = std::vector<T>;
+
+  void begin(std::size_t count) {
+    out.clear();
+    out.reserve(count);
+  }
+  void add(T&& x) { out.push_back(std::move(x)); }
+  type take() { return std::move(out); }
+
+  type out;
+};
+/// Rows of equal length become one array, (B,length).
+template <NumberRow T>
+struct BatchOf<T> {
+  using type = std::vector<typename T::value_type>;
+
+  void begin(std::size_t count) {
+    out.clear();
+    rows = count;
+    length = 0;
+  }
+  void add(T&& x) {
+    if (out.empty()) {
+      length = x.size();
+      out.reserve(rows * length);
+    } else if (x.size() != length) {
+      throw Error("Dataset::batch",
+                  "rows of " + std::to_string(length) + " elements, as the batch's first one",
+                  std::to_string(x.size()) + " (padded_batch takes rows of any length)");
+    }
+    out.insert(out.end(), x.begin(), x.end());
+  }
+  type take() { return std::move(out); }
+
+  type out;
+  std::size_t rows = 0;
+  std::size_t length = 0;
+};
+
+/// Rows of any length, padded.
+template <class T>
+struct PaddedBatchOf : BatchOf<T> {
+  explicit PaddedBatchOf(double) {}
+};
+template <class A>
+  requires std::is_arithmetic_v<A>
+struct PaddedBatchOf<std::vector<A>> {
+  using type = PaddedBatch<A>;
+
+  explicit PaddedBatchOf(double with) : padding(static_cast<A>(with)) {}
+  void begin(std::size_t count) {
+    rows.clear();
+    rows.reserve(count);
+  }
+  void add(std::vector<A>&& x) { rows.push_back(std::move(x)); }
+  type take() {
+    type out;
+    std::size_t bound = 0;
+    for (const std::vector<A>& row : rows) bound = std::max(bound, row.size());
+    out.bound = static_cast<std::int64_t>(bound);
+    out.values.reserve(bound * rows.size());
+    for (const std::vector<A>& row : rows) {
+      out.values.insert(out.values.end(), row.begin(), row.end());
+      out.values.insert(out.values.end(), bound - row.size(), padding);
+      out.lengths.push_back(static_cast<std::int32_t>(row.size()));
+    }
+    return out;
+  }
+
+  std::vector<std::vector<A>> rows;
+  A padding;
+};
+
+/// Each part of a tuple is a batch.
+template <template <class> class Of, class... T>
+struct TupleBatch {
+  using type = std::tuple<typename Of<T>::type...>;
+
+  template <class... Padding>
+  explicit TupleBatch(Padding... padding) : parts{Of<T>(padding...)...} {}
+  void begin(std::size_t count) {
+    std::apply([&](auto&... part) { (part.begin(count), ...); }, parts);
+  }
+  void add(std::tuple<T...>&& x) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (std::get<I>(parts).add(std::move(std::get<I>(x))), ...);
+    }(std::index_sequence_for<T...>{});
+  }
+  type take() {
+    return std::apply([](auto&... part) { return type{part.take()...}; }, parts);
+  }
+
+  std::tuple<Of<T>...> parts;
+};
+template <class... T>
+struct BatchOf<std::tuple<T...>> : TupleBatch<BatchOf, T...> {};
+template <class... T>
+struct PaddedBatchOf<std::tuple<T...>> : TupleBatch<PaddedBatchOf, T...> {
+  explicit PaddedBatchOf(double with) : TupleBatch<PaddedBatchOf, T...>(with) {}
+};
+
+}  // namespace detail
+
+/// What Dataset<T>::batch gives: std::vector<T>; for rows of numbers one array, row-major; for
+/// tuples a tuple of batches.
+template <class T>
+using Batched = typename detail::BatchOf<T>::type;
+/// The same for padded_batch: vectors of numbers become a PaddedBatch.
+template <class T>
+using Padded = typename detail::PaddedBatchOf<T>::type;
+
+}  // namespace typeflow::inline TYPEFLOW_ISA
