@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Files of records, and examples.
+// Files of records, examples, event files.
 
 #include "typeflow/core/compiled_once.hpp"
 
+#include "typeflow/records/event_writer.ipp"
 #include "typeflow/records/example.ipp"
+#include "typeflow/records/summary.ipp"
 #include "typeflow/records/tf_record.ipp"

@@ -5,5 +5,7 @@
 // it needs zlib and protozero (CMake: typeflow::records).
 
 #include "typeflow/records/datasets.hpp"
+#include "typeflow/records/event_writer.hpp"
 #include "typeflow/records/example.hpp"
+#include "typeflow/records/summary.hpp"
 #include "typeflow/records/tf_record.hpp"

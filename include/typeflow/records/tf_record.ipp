@@ -11,27 +11,13 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/data/byte_reader.hpp"
-#include "typeflow/records/crc32c.hpp"
+#include "typeflow/records/framing.hpp"
 #include "typeflow/records/tf_record.hpp"
 #include "typeflow/saving/files.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
-
-inline constexpr std::size_t record_header = 12;  ///< bytes in front of a record
-
-inline std::uint64_t little_endian(const unsigned char* bytes, int count) {
-  std::uint64_t number = 0;
-  for (int i = count; i-- > 0;) number = number << 8 | bytes[i];
-  return number;
-}
-inline void store_little_endian(std::uint64_t number, unsigned char* bytes, int count) {
-  for (int i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(number >> (8 * i));
-}
-inline bool has_checksum(const unsigned char* bytes, std::size_t count, const unsigned char* crc) {
-  return masked_crc32c(std::as_bytes(std::span(bytes, count))) == little_endian(crc, 4);
-}
 
 /// The packing of a file by its first bytes. The checksum of a plain file's first length tells it
 /// from packed files.
@@ -179,12 +165,8 @@ TYPEFLOW_DEFINITION TfRecordWriter& TfRecordWriter::operator=(TfRecordWriter&&) 
 TYPEFLOW_DEFINITION TfRecordWriter::~TfRecordWriter() = default;
 
 TYPEFLOW_DEFINITION void TfRecordWriter::write(std::span<const std::byte> record) {
-  std::array<unsigned char, detail::record_header> header;
-  detail::store_little_endian(record.size(), header.data(), 8);
-  const auto length = std::as_bytes(std::span(header)).first(8);
-  detail::store_little_endian(detail::masked_crc32c(length), header.data() + 8, 4);
-  std::array<unsigned char, 4> footer;
-  detail::store_little_endian(detail::masked_crc32c(record), footer.data(), 4);
+  const auto header = detail::header_of(record);
+  const auto footer = detail::footer_of(record);
   parts_->put(std::as_bytes(std::span(header)));
   parts_->put(record);
   parts_->put(std::as_bytes(std::span(footer)));

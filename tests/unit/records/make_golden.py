@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes golden.hpp: bytes that TensorFlow makes. Needs tensorflow."""
+"""Writes golden.hpp: bytes that TensorFlow makes. Needs tensorflow and tensorboard."""
 
 import pathlib
 import tempfile
 
+import numpy
 import tensorflow as tf
 
 
@@ -40,6 +41,33 @@ sequence = tf.train.SequenceExample(
     feature_lists=tf.train.FeatureLists(feature_list={
         "words": tf.train.FeatureList(feature=[texts(b"to", b"be"), texts(b"or")])}))
 
+graph = tf.Graph()
+with graph.as_default():
+    v1 = tf.compat.v1.summary
+    data = tf.constant([-3.5, 0.0, 0.0, 1e-13, 0.25, 0.26, 7.0, 1e30])
+    scalar = v1.scalar("loss", tf.constant(0.1))
+    histogram = v1.histogram("weights", data)
+    text = v1.text("note", tf.constant("**typeflow**"))
+    with tf.compat.v1.Session() as session:
+        scalar, histogram, text = session.run([scalar, histogram, text])
+Value = tf.compat.v1.Summary.Value
+media = tf.compat.v1.Summary(value=[
+    Value(tag="picture", image=tf.compat.v1.Summary.Image(
+        height=2, width=3, colorspace=1, encoded_image_string=b"PNG")),
+    Value(tag="sound", audio=tf.compat.v1.Summary.Audio(
+        sample_rate=8000, num_channels=1, length_frames=3, content_type="audio/wav",
+        encoded_audio_string=tf.audio.encode_wav([[0.0], [1.0], [-1.0]], 8000).numpy()))])
+event = tf.compat.v1.Event(wall_time=1.5, step=7,
+                           summary=tf.compat.v1.Summary.FromString(scalar))
+
+
+def pr_curve():
+    from tensorboard.plugins.pr_curve import summary as pr
+    value = pr.pb("pr", labels=numpy.array([True, False, True, False, True]),
+                  predictions=numpy.array([0.9, 0.4, 0.35, 0.8, 1.0]), num_thresholds=5).value[0]
+    return tf.make_ndarray(value.tensor).flatten().tolist()
+
+
 (pathlib.Path(__file__).parent / "golden.hpp").write_text(f"""// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,5 +81,15 @@ namespace golden {{
 {array("example", example.SerializeToString(deterministic=True))}
 /// tf.train.SequenceExample: length 2; words "to" "be", "or".
 {array("sequence", sequence.SerializeToString(deterministic=True))}
+/// tf.compat.v1.summary: scalar "loss" 0.1; histogram "weights"; text "note".
+{array("scalar", scalar)}
+{array("histogram", histogram)}
+{array("text", text)}
+/// tf.compat.v1.Summary with a picture and a sound; an Event at 1.5 s, step 7, of the scalar.
+{array("media", media.SerializeToString(deterministic=True))}
+{array("event", event.SerializeToString(deterministic=True))}
+/// The values of TensorBoard's pr_curve of five predictions at five thresholds.
+inline constexpr float pr_curve[] = {{{", ".join(f"{x!r}f" for x in pr_curve())}}};
+
 }}  // namespace golden
 """)
