@@ -6,3 +6,4 @@
 
 #include "typeflow/image/image.ipp"
 #include "typeflow/image/png.ipp"
+#include "typeflow/image/read.ipp"
