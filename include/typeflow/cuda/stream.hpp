@@ -21,19 +21,19 @@
 #include "typeflow/core/failure.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
-#include "typeflow/exec/memory.hpp"
-#include "typeflow/exec/recording.hpp"
+#include "typeflow/exec/asynchronous.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A stream of one GPU. All its functions may be called by several threads.
-class CudaStream final : public Stream {
+class CudaStream final : public AsynchronousStream {
  public:
   /// Error if the GPU has no stream left. TYPEFLOW_CUDA_GRAPHS=0 in the environment: it records no
   /// kernels.
   CudaStream(const CudaRuntime& runtime, int device)
-      : runtime_(runtime),
+      : AsynchronousStream(&runtime),
+        runtime_(runtime),
         device_(device),
         records_(may_record()),
         to_device_(runtime, error_),
@@ -109,7 +109,8 @@ class CudaStream final : public Stream {
   /// Another GPU's stream waits for this one without the host. The host, and devices of other
   /// kinds, get what they need by copies, which wait by themselves.
   void precede(Stream* later) override {
-    if (later == nullptr || later->driver() != driver()) return;
+    AsynchronousStream* const other = later == nullptr ? nullptr : later->asynchronous();
+    if (other == nullptr || other->driver() != driver()) return;
     check();
     use_device();
     const std::lock_guard lock(mutex_);
@@ -118,14 +119,13 @@ class CudaStream final : public Stream {
     }
     detail::check_cuda(runtime_, runtime_.record_event(event_, stream_), "recording an event");
     detail::check_cuda(runtime_,
-                       runtime_.wait_for_event(static_cast<CudaStream*>(later)->stream_, event_),
+                       runtime_.wait_for_event(static_cast<CudaStream*>(other)->stream_, event_),
                        "waiting for an event");
   }
   /// Throws the error that the GPU had while it was waited for, if there was one.
   void check() const override {
     detail::check_cuda(runtime_, error_.load(std::memory_order_relaxed), detail::late_cuda_error);
   }
-  const void* driver() const override { return &runtime_; }
   Recording* record() override;
 
   /// The number of the random draw in the GPU's memory, for kernels of a recording; null: kernels
@@ -238,9 +238,9 @@ inline Recording* CudaStream::record() { return records_ ? new CudaRecording(*th
 
 /// The memory of one GPU. Copies are made in the order of its stream. Those to the host wait for
 /// their end.
-class CudaMemory final : public Memory {
+class CudaMemory final : public AsynchronousMemory {
  public:
-  explicit CudaMemory(CudaStream& stream) : stream_(stream) {}
+  explicit CudaMemory(CudaStream& stream) : AsynchronousMemory(stream.driver()), stream_(stream) {}
 
   std::byte* allocate(std::int64_t bytes) override {
     const CudaRuntime& runtime = prepared();
@@ -258,8 +258,6 @@ class CudaMemory final : public Memory {
     stream_.runtime().release(data, stream_.get());
   }
   bool is_host() const override { return false; }
-  bool is_in_order() const override { return true; }
-  const void* driver() const override { return stream_.driver(); }
   void copy_in(void* to, const void* from, std::int64_t bytes) override {
     stream_.copy_in(to, from, bytes);
   }
@@ -271,13 +269,11 @@ class CudaMemory final : public Memory {
                           stream_.get()),
           "copying within the device");
   }
-  bool copy_to(Memory& other, void* to, const void* from, std::int64_t bytes) override {
-    if (other.driver() != driver()) return false;
+  void copy_to(AsynchronousMemory& other, void* to, const void* from, std::int64_t bytes) override {
     const CudaStream& receiver = static_cast<CudaMemory&>(other).stream_;
     check(prepared().copy_peer(to, receiver.device(), from, stream_.device(),
                                static_cast<std::size_t>(bytes), stream_.get()),
           "copying to another device");
-    return true;
   }
   void clear(void* data, std::int64_t bytes) override {
     check(prepared().fill(data, 0, static_cast<std::size_t>(bytes), stream_.get()),

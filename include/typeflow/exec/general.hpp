@@ -17,6 +17,7 @@ struct Plan;
 struct Arena;
 struct Binding;
 struct Execution;
+class Launcher;
 class Workers;
 struct Residents;
 class Binder;
@@ -28,6 +29,8 @@ struct General {
                    std::int64_t bytes);
   Workers* (*start)(int count);
   void (*stop)(Workers*);
+  /// Waits for the kernel of a step. Throws what the device has found.
+  void (*wait)(const Launcher&, const MachineDevice&, Id step);
   /// Null if the memory of all devices is the host's.
   Residents* (*residents)(const Execution&, const Binder&);
 };

@@ -17,6 +17,16 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION const General& general() {
       transfer,
       [](int count) { return new Workers(count); },
       [](Workers* workers) { delete workers; },
+      [](const Launcher& launcher, const MachineDevice& device, Id step) {
+        if (device.stream == nullptr) return;
+        device.stream->finish();
+        if (device.stream->asynchronous() == nullptr) return;
+        try {
+          device.stream->asynchronous()->check();
+        } catch (...) {
+          launcher.rethrow(step);
+        }
+      },
       residents_of};
   return functions;
 }

@@ -28,8 +28,8 @@ struct Execution {
   std::uint64_t seed;
   bool check_finite;
   bool wait_for_steps;
-  bool looks;  ///< at each step: by one of these settings, or a step prints
   const std::function<void(std::string_view)>& print;
+  bool looks = false;  ///< at each step: by one of these settings, or a step prints
   /// Takes the times of kernels, if somebody measures them: trace(context, device, step) at the
   /// beginning (step < 0) and at the end of each.
   void (*trace)(void* context, int device, Id step) = nullptr;
@@ -83,13 +83,8 @@ class Launcher {
       finish(device.stream);
       execution_.trace(execution_.trace_context, of.device, of.step);
     }
-    if (execution_.wait_for_steps && device.stream != nullptr) {
-      device.stream->finish();
-      try {
-        device.stream->check();
-      } catch (...) {
-        rethrow(of.step);
-      }
+    if (execution_.wait_for_steps && execution_.general != nullptr) {
+      execution_.general->wait(*this, device, of.step);
     }
     const ir::Step& step = execution_.program.steps[of.step];
     const bool prints = execution_.program.kernels[step.kernel].prints;

@@ -40,22 +40,15 @@ class Memory {
   virtual void copy(void* to, const void* from, std::int64_t bytes) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
-  /// Copies to another memory that is not the host's, if there is a direct way.
-  virtual bool copy_to([[maybe_unused]] Memory& other, [[maybe_unused]] void* to,
-                       [[maybe_unused]] const void* from, [[maybe_unused]] std::int64_t bytes) {
-    return false;
-  }
-  /// Whether copies come after the kernels that the device's stream was called with before, and
-  /// before those after. If not, the stream is finished before each copy.
-  virtual bool is_in_order() const { return false; }
-  /// Memories with the same one, if it is not null, are of one class.
-  virtual const void* driver() const { return nullptr; }
+  /// This memory, if its device works by itself (exec/asynchronous.hpp); else null.
+  class AsynchronousMemory* asynchronous() const { return asynchronous_; }
   /// Sets bytes to zero.
   virtual void clear(void* data, std::int64_t bytes) {
     std::memset(data, 0, static_cast<std::size_t>(bytes));
   }
 
  protected:
+  class AsynchronousMemory* asynchronous_ = nullptr;
   ~Memory() = default;
 };
 

@@ -16,30 +16,12 @@
 #include <vector>
 
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/asynchronous.hpp"
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
-#include "typeflow/lower/kernel_call.hpp"
 
-namespace typeflow::inline TYPEFLOW_ISA {
-
-/// Kernel calls that are made again as one. The device's stream outlives it.
-class Recording {
- public:
-  Recording() = default;
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-  virtual ~Recording() = default;
-
-  /// The stream with which kernels are called to be recorded. They are not run.
-  virtual Stream& stream() = 0;
-  /// After the last call.
-  virtual void end() = 0;
-  /// Makes the calls, in the device's stream, with the random numbers of a draw.
-  virtual void play(std::uint64_t draw) = 0;
-};
-
-namespace exec {
+namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// The recordings of one stream of a plan in an arena.
 class Recordings {
@@ -67,7 +49,7 @@ class Recordings {
     const int device = plan.launches[now->a].device;
     if (take.recording == nullptr) {
       try {
-        take.recording.reset(execution.device(device).stream->record());
+        take.recording.reset(execution.device(device).stream->asynchronous()->record());
         if (take.recording == nullptr) return stretch.give_up(now);
         for (int i = 0; i < stretch.count; ++i) {
           BoundLaunch& launch = binding.launches[now[i].a];
@@ -162,6 +144,4 @@ class Recordings {
   int made_to_ = 0;                   // the end of its stretch
 };
 
-}  // namespace exec
-
-}  // namespace typeflow::inline TYPEFLOW_ISA
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec

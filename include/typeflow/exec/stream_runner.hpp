@@ -41,9 +41,9 @@ class StreamRunner {
         stream_(stream),
         is_host_(device_.memory->is_host()),
         is_mixed_(stream < plan_.first_transfer && plan_.first_transfer < plan_.streams.size()),
-        is_in_order_(device_.memory->is_in_order()),
+        own_(device_.stream == nullptr ? nullptr : device_.stream->asynchronous()),
         is_watched_(launcher_.is_watched(run.arena)),
-        may_record_(is_in_order_ && !is_watched_ && device_.stream != nullptr),
+        may_record_(own_ != nullptr && !is_watched_),
         places_(plan_.places.data()),
         draw_(state_.draw) {
     set_frame(state_.frame);
@@ -54,10 +54,10 @@ class StreamRunner {
     state_.waiter.leave();
     try {
       const bool waits = !carry_out();
-      if (waits || !is_in_order_ || plan_.used_devices > 1) {
+      if (waits || own_ == nullptr || plan_.used_devices > 1) {
         finish(device_.stream);
       } else {  // what comes next on the device comes after this run
-        device_.stream->settle();
+        own_->settle();
       }
       if (failure_.what > 0) launcher_.fail(run_.arena, failure_);
       if (waits) {
@@ -203,7 +203,7 @@ class StreamRunner {
       case Opcode::copy:
         return send(now.a, now.b) ? Then::go_on : Then::wait;
       case Opcode::signal:
-        if (device_.stream != nullptr) precede(plan_.events.items[now.a].to);
+        own_ != nullptr ? precede(plan_.events.items[now.a].to) : finish(device_.stream);
         signals_of(now.a).fetch_add(1);
         run_.ring();
         break;
@@ -267,12 +267,12 @@ class StreamRunner {
     for (int s = 0; s < plan_.streams.size(); ++s) {
       if (stream != none && s != stream) continue;
       Stream* const other = execution_.device(plan_.devices.items[s]).stream;
-      if (other != device_.stream) device_.stream->precede(other);
+      if (other != device_.stream) own_->precede(other);
     }
   }
   /// Has copies come after the kernels that were called.
   void before_copy() const {
-    if (!is_in_order_) finish(device_.stream);
+    if (own_ == nullptr) finish(device_.stream);
   }
   /// Makes the launches from one on, if they are recorded. Returns the instruction after them.
   TYPEFLOW_COLD const Instruction* play(const Instruction& now) {
@@ -367,7 +367,7 @@ class StreamRunner {
   }
   /// Reads a number for decisions. The choice of a branch becomes the number of an arm.
   void read(const Instruction& now) {
-    if (device_.stream != nullptr) device_.stream->settle();
+    own_ != nullptr ? own_->settle() : finish(device_.stream);
     const int place = now.a;
     std::int64_t value = 0;
     if (now.opcode == Opcode::read_flag) {
@@ -452,9 +452,9 @@ class StreamRunner {
   void** const at_;
   const MachineDevice& device_;
   const int stream_;
-  const bool is_host_;      // the device's memory is the host's
-  const bool is_mixed_;     // its thread has transfers to make between launches
-  const bool is_in_order_;  // copies and kernels of the device are
+  const bool is_host_;             // the device's memory is the host's
+  const bool is_mixed_;            // its thread has transfers to make between launches
+  AsynchronousStream* const own_;  // null: copies wait for kernels
   const bool is_watched_;
   const bool may_record_;
   const Place* const places_;

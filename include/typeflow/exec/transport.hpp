@@ -18,6 +18,7 @@
 
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/device.hpp"
+#include "typeflow/exec/asynchronous.hpp"
 #include "typeflow/exec/memory.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -115,7 +116,12 @@ TYPEFLOW_COLD inline void transfer(Memory* from_memory, const void* from, Memory
     from_memory->copy_out(to, from, bytes);
   } else if (from_memory == to_memory) {
     from_memory->copy(to, from, bytes);
-  } else if (!from_memory->copy_to(*to_memory, to, from, bytes)) {  // by way of the host
+  } else if (
+      AsynchronousMemory* const source = from_memory->asynchronous(), * const target =
+                                                                          to_memory->asynchronous();
+      source != nullptr && target != nullptr && source->driver() == target->driver()) {
+    source->copy_to(*target, to, from, bytes);
+  } else {  // by way of the host
     std::byte part[4096];
     constexpr auto most = static_cast<std::int64_t>(sizeof part);
     for (std::int64_t done = 0; done < bytes; done += most) {

@@ -21,19 +21,11 @@ class Stream {
  public:
   /// Returns when every kernel that was called is done. The default: at once.
   virtual void finish() noexcept {}
-  /// Returns when the failures of this thread's kernels are known.
-  virtual void settle() noexcept { finish(); }
-  /// Kernels that `later` is called with from now on find the results of those that this stream was
-  /// called with. `later` may be null: a stream of the host.
-  virtual void precede([[maybe_unused]] Stream* later) { finish(); }
-  /// Throws the Error that the device has found since it was made.
-  virtual void check() const {}
-  /// Streams with the same one, if it is not null, are of one class.
-  virtual const void* driver() const { return nullptr; }
-  /// Begins to record kernels; null: the device can't. The caller owns the result.
-  virtual class Recording* record() { return nullptr; }
+  /// This stream, if its device works by itself (exec/asynchronous.hpp); else null.
+  class AsynchronousStream* asynchronous() const { return asynchronous_; }
 
  protected:
+  class AsynchronousStream* asynchronous_ = nullptr;
   ~Stream() = default;
 };
 

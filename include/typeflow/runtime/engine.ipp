@@ -46,13 +46,8 @@ class Engine::Parts {
         draws_(writable != nullptr ? *writable : states),
         options_(options),
         on_host_(move_to_host()),
-        execution_{program_,
-                   target_.kernels,
-                   target_.devices,
-                   options.seed,
-                   options.check_finite,
-                   options.wait_for_steps,
-                   options.check_finite || options.wait_for_steps,
+        execution_{program_,      target_.kernels,      target_.devices,
+                   options.seed,  options.check_finite, options.wait_for_steps,
                    options_.print},
         launcher_(execution_),
         binder_(program_, target_.kernels, target_.devices, variables_, variables.table(),
@@ -60,6 +55,7 @@ class Engine::Parts {
     if (options_.placer != nullptr) placed_ = options_.placer->place(placement_task());
     if (options_.by_cost != nullptr) target_.general = options_.by_cost->general;
     execution_.general = target_.general;
+    execution_.looks = options.check_finite || options.wait_for_steps;
     for (const ir::KernelSummary& kernel : program_.kernels) execution_.looks |= kernel.prints;
     execution_.counters = &binder_.counters(0);
     if (!options_.soft_placement) {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Devices that work by themselves, as GPUs do: kernels and copies are given to a stream, and come
+// in its order. The host waits for what it reads.
+
+#include <cstdint>
+
+#include "typeflow/exec/memory.hpp"
+#include "typeflow/lower/kernel_call.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA {
+
+/// Kernel calls that are made again as one. The device's stream outlives it.
+class Recording {
+ public:
+  Recording() = default;
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  virtual ~Recording() = default;
+
+  /// The stream with which kernels are called to be recorded. They are not run.
+  virtual Stream& stream() = 0;
+  /// After the last call.
+  virtual void end() = 0;
+  /// Makes the calls, in the device's stream, with the random numbers of a draw.
+  virtual void play(std::uint64_t draw) = 0;
+};
+
+class AsynchronousStream : public Stream {
+ public:
+  /// Returns when the failures of this thread's kernels are known.
+  virtual void settle() noexcept = 0;
+  /// What `later` is given from now on comes after what this one was given. `later` may be null: a
+  /// stream of the host.
+  virtual void precede(Stream* later) = 0;
+  /// Throws the Error that the device has found since it was made.
+  virtual void check() const = 0;
+  /// Begins to record kernels; null: the device can't. The caller owns the result.
+  virtual Recording* record() = 0;
+  /// Streams of one driver are of one class.
+  const void* driver() const { return driver_; }
+
+ protected:
+  explicit AsynchronousStream(const void* its_driver) : driver_(its_driver) {
+    asynchronous_ = this;
+  }
+  ~AsynchronousStream() = default;
+
+ private:
+  const void* driver_;
+};
+
+/// Memory whose copies come after the kernels that the device's stream was called with before, and
+/// before those after. So nobody finishes the stream before a copy.
+class AsynchronousMemory : public Memory {
+ public:
+  /// Copies to another memory of the same driver.
+  virtual void copy_to(AsynchronousMemory& other, void* to, const void* from,
+                       std::int64_t bytes) = 0;
+  /// Memories of one driver are of one class.
+  const void* driver() const { return driver_; }
+
+ protected:
+  explicit AsynchronousMemory(const void* its_driver) : driver_(its_driver) {
+    asynchronous_ = this;
+  }
+  ~AsynchronousMemory() = default;
+
+ private:
+  const void* driver_;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA
