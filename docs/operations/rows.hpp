@@ -44,6 +44,14 @@ enum class Compiled : std::uint8_t {
   own_kernel     ///< a kernel of its own
 };
 
+/// Where an operation runs, in a program for GPUs.
+enum class OnGpu : std::uint8_t {
+  unknown,  ///< the program that asks has no kernels for GPUs
+  nothing,  ///< there is no kernel
+  yes,      ///< GPUs have a kernel, or the kernels of others do it
+  host,     ///< on the processor
+};
+
 /// What a row says of itself.
 struct Options {
   std::string_view types{};               ///< in place of the records' domains: "floating"
@@ -57,6 +65,7 @@ struct Record {
   const ir::Op* op;
   bool has_domain;
   Domain domain;
+  OnGpu on_gpu;
 };
 
 struct Row {
@@ -69,12 +78,45 @@ struct Row {
 };
 
 namespace detail {
+/// Programs that include the CUDA back end know (support/cuda_on_host.hpp).
+template <class O>
+constexpr OnGpu on_gpu() {
+#ifdef TYPEFLOW_CUDA_ON_HOST
+  switch (record<O>.kind) {
+    case Kind::custom:
+    case Kind::update:
+      return requires { cuda_kernels::kernel_of<O>::is_missing; } ? OnGpu::host : OnGpu::yes;
+    case Kind::contraction:
+      return requires { cuda_kernels::contraction_of<O>::is_missing; } ? OnGpu::host : OnGpu::yes;
+    case Kind::elementwise:
+    case Kind::reduction:
+      // Complex numbers stay on the processor.
+      if constexpr (requires { O::domain; }) {
+        if (!contains(O::domain, DType::float32) && !contains(O::domain, DType::int32) &&
+            !contains(O::domain, DType::boolean)) {
+          return OnGpu::host;
+        }
+      }
+      if constexpr (requires { O::result(DType::float32); }) {
+        if (!cuda_kernels::is_gpu_type(O::result(DType::float32))) return OnGpu::host;
+      }
+      return OnGpu::yes;
+    case Kind::write:
+    case Kind::composite:
+      return OnGpu::yes;
+    default:
+      return OnGpu::nothing;
+  }
+#else
+  return OnGpu::unknown;
+#endif
+}
 template <class O>
 constexpr Record make_record() {
   if constexpr (requires { O::domain; }) {
-    return {&record<O>, true, O::domain};
+    return {&record<O>, true, O::domain, on_gpu<O>()};
   } else {
-    return {&record<O>, false, Domain::any};
+    return {&record<O>, false, Domain::any, on_gpu<O>()};
   }
 }
 template <class... O>

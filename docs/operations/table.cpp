@@ -2,11 +2,26 @@
 
 // table [FILE]: prints docs/operations.md, or writes it.
 
+#include "support/cuda_on_host.hpp"
+
+#include <typeflow/cuda/bits.hpp>
+#include <typeflow/cuda/compression.hpp>
+#include <typeflow/cuda/indexing.hpp>
+#include <typeflow/cuda/kernels.hpp>
+#include <typeflow/cuda/pooling.hpp>
+
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "families.hpp"
+#include "support/graph_operations.hpp"
 
 namespace {
 
@@ -64,6 +79,71 @@ std::string types_in(tf::Domain domain) {
   return out;
 }
 
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// The header of include/typeflow/cuda/ that has to be included for an operation's kernel; empty if
+/// cuda.hpp has it. `type` is the operation's C++ type: "ops::Bitcast".
+std::string header_of_kernel(std::string_view type) {
+  const fs::path folder = fs::path(TYPEFLOW_SOURCE_DIR) / "include/typeflow/cuda";
+  const std::string specialization = "kernel_of<" + std::string(type) + ">";
+  for (const fs::directory_entry& source : fs::directory_iterator(folder / "ops")) {
+    if (read(source.path()).find(specialization) == std::string::npos) continue;
+    const std::string included =
+        "#include \"typeflow/cuda/ops/" + source.path().filename().string() + '"';
+    if (read(folder / "kernels.hpp").find(included) != std::string::npos) return {};
+    for (const fs::directory_entry& header : fs::directory_iterator(folder)) {
+      if (header.is_regular_file() && read(header.path()).find(included) != std::string::npos) {
+        return "cuda/" + header.path().filename().string();
+      }
+    }
+  }
+  throw std::runtime_error("no header of cuda/ has the kernel of " + std::string(type));
+}
+
+/// "ops::Bitcast", of what the compiler prints of type_name<O>().
+std::string_view type_of(const tf::ir::Op& op) {
+  std::string_view text = op.type;
+  text.remove_prefix(text.find("O = ") + 4);
+  text = text.substr(0, text.find_first_of("];"));
+  return text.substr(text.rfind("ops::"));
+}
+
+/// Where the operations of a row run: "CPU, GPU with `cuda/bits.hpp`".
+std::string devices_of(const docs::Row& row) {
+  std::vector<std::string> headers;
+  std::vector<std::string> on_host;
+  bool on_gpu = row.records.empty();
+  const auto add = [](std::vector<std::string>& list, const std::string& text) {
+    if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end())
+      list.push_back(text);
+  };
+  for (const docs::Record& r : row.records) {
+    if (r.on_gpu == docs::OnGpu::host) {
+      add(on_host, std::string(r.op->name));
+      continue;
+    }
+    on_gpu = true;
+    const bool own = r.op->kind == tf::Kind::custom || r.op->kind == tf::Kind::update;
+    if (own) add(headers, header_of_kernel(type_of(*r.op)));
+  }
+  if (!on_gpu) return "CPU";
+  std::string out = "CPU, GPU";
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    out += (i == 0 ? " with `" : ", `") + headers[i] + '`';
+  }
+  for (std::size_t i = 0; i < on_host.size(); ++i) {
+    out += (i == 0 ? " but for `" : ", `") + on_host[i] + '`';
+  }
+  return out;
+}
+
 void print_header() {
   std::printf(
       "<!-- Printed by docs/operations/table.cpp: change the rows there and build the target\n"
@@ -101,6 +181,14 @@ void print_header() {
       "- *own*: a kernel of its own.\n"
       "- *none*: nothing has to be computed.\n"
       "\n"
+      "**On**: the devices that have kernels. GPUs have none for complex numbers and strings.\n"
+      "\n"
+      "- *GPU*: `<typeflow/cuda.hpp>` has the kernels ([cuda.md](cuda.md)).\n"
+      "- *GPU with `cuda/indexing.hpp`*: `<typeflow/cuda/indexing.hpp>` has one of "
+      "them.\n"
+      "  Without that header it runs on the CPU.\n"
+      "- *but for `X`*: the operation X is a part of it, or of its gradient, and runs on the CPU.\n"
+      "\n"
       "**Types** of elements:\n"
       "\n"
       "| | |\n"
@@ -119,7 +207,7 @@ void print_row(const docs::Row& row) {
                                plain(types_of(row)),
                                gradient,
                                std::string(text_of(compiled(row))),
-                               "CPU"};
+                               devices_of(row)};
   for (const std::string& c : cells) std::printf("| %s ", c.c_str());
   std::printf("|\n");
 }

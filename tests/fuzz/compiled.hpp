@@ -98,49 +98,74 @@ inline tf::HostTensors get_variables(tf::Variables& store, const tf::HostTensors
   return out;
 }
 
-/// Runs the model of a seed in a session of the same model, compiled; `runs(run, i)` makes run i.
-/// Prints what differs from the interpreter of graphs; returns whether something does.
-template <auto Function, class Runs>
-bool differs(std::uint64_t seed, const Runs& runs) {
+/// What a session of a compiled model makes of a run: `runs(r, i)` makes run i.
+template <class S, class Runs>
+Outcome outcome(S& session, tf::Variables& store, const Runs& runs, const Model& model,
+                std::size_t i, const tf::HostTensors& variables) {
+  const tf::HostTensors feeds = feeds_of(model, model.runs[i]);
+  Outcome out;
+  set_variables(store, variables);
+  store.set_draws(i);
+  try {
+    out.values = runs(CompiledRun(session, feeds), i);
+    out.variables = get_variables(store, variables);
+  } catch (const tf::Error& error) {
+    out.error = error.what();
+  }
+  return out;
+}
+
+/// What differs between a model's meaning and what was got in a run; empty if nothing does. With
+/// `bits` every bit counts, else as much as the model's numbers allow.
+inline std::string difference(const Model& model, const Run& run, const Outcome& meant,
+                              const Outcome& got, bool bits) {
+  if (meant.error.empty() != got.error.empty()) {
+    return '"' + got.error + "\" instead of \"" + meant.error + '"';
+  }
+  return meant.error.empty() ? compare(model, run, meant, got, bits) : "";
+}
+
+/// Makes the runs of a seed's model with the interpreter of graphs. `check(model, i, variables,
+/// meant)` compares run i, which begins with these variables, and says what is wrong. Prints that;
+/// returns whether something is.
+template <class Check>
+bool differs_by(std::uint64_t seed, const Check& check) {
   const Model model = compilable(random_model(seed));
-  tf::Variables store;
-  tf::Session<Function> session(store, {.seed = 1, .threads = 2, .print = {}});
   tf::Interpreter interpreter(model.graph);
   tf::HostTensors variables = model.variables;
   for (std::size_t i = 0; i < model.runs.size(); ++i) {
-    const tf::HostTensors feeds = feeds_of(model, model.runs[i]);
     Outcome meant;
-    Outcome got;
     interpreter.variables = variables;
     interpreter.random = {1, i};
     try {
-      meant.values = interpreter.run(model.runs[i].fetches, feeds);
+      meant.values = interpreter.run(model.runs[i].fetches, feeds_of(model, model.runs[i]));
       meant.variables = interpreter.variables;
     } catch (const tf::Error& error) {
       meant.error = error.what();
     }
     if (meant.error.find(" has no size") != std::string::npos) continue;
-    set_variables(store, variables);
-    store.set_draws(i);
-    try {
-      got.values = runs(CompiledRun(session, feeds), i);
-      got.variables = get_variables(store, variables);
-    } catch (const tf::Error& error) {
-      got.error = error.what();
+    const std::string wrong = check(model, i, variables, meant);
+    if (!wrong.empty()) {
+      std::printf("seed %llu, run %zu: %s\n", static_cast<unsigned long long>(seed), i,
+                  wrong.c_str());
+      return true;
     }
-    std::string wrong;
-    if (meant.error.empty() != got.error.empty()) {
-      wrong = '"' + got.error + "\" instead of \"" + meant.error + '"';
-    } else if (meant.error.empty()) {
-      wrong = compare(model, model.runs[i], meant, got, false);
-      variables = meant.variables;
-    }
-    if (wrong.empty()) continue;
-    std::printf("seed %llu, run %zu: %s\n", static_cast<unsigned long long>(seed), i,
-                wrong.c_str());
-    return true;
+    if (meant.error.empty()) variables = meant.variables;
   }
   return false;
+}
+
+/// Runs the model of a seed in a session of the same model, compiled; `runs(run, i)` makes run i.
+/// Prints what differs from the interpreter of graphs; returns whether something does.
+template <auto Function, class Runs>
+bool differs(std::uint64_t seed, const Runs& runs) {
+  tf::Variables store;
+  tf::Session<Function> session(store, {.seed = 1, .threads = 2, .print = {}});
+  return differs_by(seed, [&](const Model& model, std::size_t i, const tf::HostTensors& variables,
+                              const Outcome& meant) {
+    const Outcome got = outcome(session, store, runs, model, i, variables);
+    return difference(model, model.runs[i], meant, got, false);
+  });
 }
 
 }  // namespace fuzz

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // fuzz [--graphs N] [--seed S] [--shrink]
-// fuzz --write FILE [--graphs N] [--seed S]
+// fuzz --write FILE [--cuda] [--graphs N] [--seed S]
 // fuzz --devices FIRST COUNT [--waits] [--failures RUNS]
 // fuzz --queues FIRST COUNT [--failures RUNS]
 //
 // Checks N random models and N random sequences of statements, those of the seeds from S on. Of one
 // that fails it prints the seed and what is wrong; with --shrink the smallest model that fails in
 // the same way, as C++. The second form writes N models as a C++ program, which compares sessions
-// with the interpreter of graphs. The third form runs the branches and loops of COUNT seeds on one
-// to four devices, if it --waits with kernels that wait. Then it runs each RUNS times with an error
-// or a stop at a random kernel (10 times; 0 for not at all). The fourth form does so with processes
-// that talk by queues, and lets them wait for ever, too.
+// with the interpreter of graphs; with --cuda sessions on a pretended GPU. The third form runs the
+// branches and loops of COUNT seeds on one to four devices, if it --waits with kernels that wait.
+// Then it runs each RUNS times with an error or a stop at a random kernel (10 times; 0 for not at
+// all). The fourth form does so with processes that talk by queues, and lets them wait for ever,
+// too.
 
 #include <unistd.h>
 
@@ -119,6 +120,7 @@ int main(int argc, char** argv) {
   bool waits = false;
   int failures = 10;
   bool shrink = false;
+  bool cuda = false;
   const char* path = nullptr;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -126,6 +128,8 @@ int main(int argc, char** argv) {
       shrink = true;
     } else if (argument == "--write" && i + 1 < argc) {
       path = argv[++i];
+    } else if (argument == "--cuda") {
+      cuda = true;
     } else if (argument == "--graphs" && i + 1 < argc) {
       graphs = std::atol(argv[++i]);
     } else if (argument == "--seed" && i + 1 < argc) {
@@ -140,7 +144,7 @@ int main(int argc, char** argv) {
       failures = std::atoi(argv[++i]);
     } else {
       std::fprintf(stderr,
-                   "usage: fuzz [--graphs N] [--seed S] [--shrink | --write FILE]\n"
+                   "usage: fuzz [--graphs N] [--seed S] [--shrink | --write FILE [--cuda]]\n"
                    "       fuzz --devices FIRST COUNT [--waits] [--failures RUNS]\n"
                    "       fuzz --queues FIRST COUNT [--failures RUNS]\n");
       return 2;
@@ -148,7 +152,7 @@ int main(int argc, char** argv) {
   }
   if (path != nullptr) {
     std::ofstream(path) << fuzz::as_program(static_cast<std::uint64_t>(seed),
-                                            static_cast<int>(graphs));
+                                            static_cast<int>(graphs), cuda);
     return 0;
   }
   for (const int signal : {SIGSEGV, SIGFPE, SIGABRT, SIGILL}) std::signal(signal, tell_seed);

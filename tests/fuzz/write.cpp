@@ -185,11 +185,12 @@ std::string call_text(const Model& model, const Run& run) {
 
 }  // namespace
 
-std::string as_program(std::uint64_t first_seed, int count) {
+std::string as_program(std::uint64_t first_seed, int count, bool cuda) {
   constexpr int most_nodes = 40;
   std::ostringstream out;
   std::ostringstream calls;
-  out << "#include \"fuzz/compiled.hpp\"\n\nnamespace tf = typeflow;\n\n";
+  out << "#include \"fuzz/compiled" << (cuda ? "_cuda" : "")
+      << ".hpp\"\n\nnamespace tf = typeflow;\n\n";
   for (std::uint64_t seed = first_seed; count > 0; ++seed) {
     const Model model = compilable(random_model(seed));
     if (model.numbers == Numbers::wild || tf::ir::records(model.graph).nodes.size() > most_nodes)
@@ -197,7 +198,7 @@ std::string as_program(std::uint64_t first_seed, int count) {
     --count;
     const std::string name = "model_" + std::to_string(seed);
     out << as_function(model, name) << '\n';
-    calls << "  wrong += fuzz::differs<" << name << ">(" << seed
+    calls << "  wrong += fuzz::differs" << (cuda ? "_on_gpu" : "") << '<' << name << ">(" << seed
           << ", [](const auto& r, std::size_t run) -> std::vector<tf::HostTensor> {\n"
           << "    switch (run) {\n";
     for (std::size_t i = 0; i < model.runs.size(); ++i) {
@@ -205,7 +206,9 @@ std::string as_program(std::uint64_t first_seed, int count) {
     }
     calls << "      default: return {};\n    }\n  });\n";
   }
-  out << "int main() {\n  int wrong = 0;\n" << calls.str() << "  return wrong == 0 ? 0 : 1;\n}\n";
+  out << "int main() {\n  int wrong = 0;\n" << calls.str();
+  if (cuda) out << "  wrong += fuzz::nothing_was_launched();\n";
+  out << "  return wrong == 0 ? 0 : 1;\n}\n";
   return out.str();
 }
 

@@ -18,7 +18,8 @@ std::string as_comments(const Model& model);
 /// are not fed.
 Model compilable(Model model);
 /// The models of some seeds as a program that includes fuzz/compiled.hpp: it runs each in a session
-/// and compares. Seeds of wild numbers and of large models are passed over.
-std::string as_program(std::uint64_t first_seed, int count);
+/// and compares; with `cuda` one that includes fuzz/compiled_cuda.hpp, whose sessions are on a
+/// pretended GPU. Seeds of wild numbers and of large models are passed over.
+std::string as_program(std::uint64_t first_seed, int count, bool cuda);
 
 }  // namespace fuzz

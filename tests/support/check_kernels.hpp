@@ -16,6 +16,7 @@
 #include <typeflow/typeflow.hpp>
 
 #include "support/host_tensors.hpp"
+#include "support/tested_on_gpu.hpp"
 
 namespace test {
 
@@ -89,7 +90,9 @@ struct Kernels {
 
   explicit Kernels(int thread_count = 1)
       : target(tf::TargetOptions{.threads = thread_count}),
-        engine(Program::view, tf::detail::view_of<Program>(target), variables, states, options()) {}
+        engine(Program::view, tf::detail::view_of<Program>(target), variables, states, options()) {
+    if constexpr (tf::PrefersGpus<Target>) REQUIRE(is_tested<Program, Target>);
+  }
 
   static tf::EngineOptions options() {
     tf::EngineOptions o;

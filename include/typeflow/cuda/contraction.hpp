@@ -384,7 +384,8 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
   template <int... S>
   TYPEFLOW_DEVICE static void store_all(const LoopArguments<M, space.rank>& loop,
                                         const std::int64_t (&coordinate)[Outer + 1],
-                                        std::int64_t row, std::int64_t column, const Registers& r,
+                                        [[maybe_unused]] std::int64_t row,
+                                        [[maybe_unused]] std::int64_t column, const Registers& r,
                                         std::integer_sequence<int, S...>) {
     (store<S>(loop, coordinate, row, column, r), ...);
   }

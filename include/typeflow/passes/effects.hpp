@@ -315,6 +315,9 @@ class EffectSplitter {
     graph_.scope = node.scope;
     graph_.source = node.source;
     graph_.device = node.device;
+    if (writes_variable(node.op->kind)) {  // is never open, but where its variable is
+      graph_.device = graph_.node_of(graph_.input(node, 0)).device;
+    }
     const Id known = graph_.values.size();
     const Id copy =
         add_node(graph_, ops::After{}, &variable, 1, graph_.values.items[variable].type).id;

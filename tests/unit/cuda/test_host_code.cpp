@@ -64,6 +64,16 @@ constexpr void pinned(tf::Graph& g) {
   tf::on(g, tf::gpu(0), [&] { return tf::apply(acme::Doubled{}, x + 1); }).named("y");
 }
 
+/// Each variable gets the other's old value, of which the run makes a copy.
+constexpr void exchange(tf::Graph& g) {
+  auto a = variable<float, 3>(g, "a", tf::ones());
+  auto b = variable<float, 3>(g, "b", tf::zeros);
+  auto first = assign(a, b);
+  first.named("first");
+  assign(b, a).named("second");
+  after(first, a.read()).named("a_now");
+}
+
 template <auto Model>
 using OnGpu = tf::Session<Model, tf::inference, test::CudaTargetOnHost>;
 
@@ -138,4 +148,15 @@ TEST_CASE("without a GPU what is pinned to one is refused, unless placement is s
   const std::vector<float> x = {1, 2, 3, 4};
   const auto y = soft.run<"y">(tf::feed<"x">(x));
   for (std::size_t i = 0; i < 4; ++i) CHECK(y[i] == 2 * (x[i] + 1));
+}
+
+TEST_CASE("variables exchange their values with and without a GPU") {
+  for (const int gpus : {0, 1}) {
+    CAPTURE(gpus);
+    const Gpus machine(gpus);
+    tf::Variables variables;
+    OnGpu<exchange> session(variables);
+    for (const float a : session.run<"first", "second", "a_now">()) CHECK(a == 0);
+    for (const float b : variables.get<float>("b")) CHECK(b == 1);
+  }
 }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Functions of numbers, bits and random numbers on a pretended GPU, as on the processor.
+
+#include "support/check_cuda.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+#include <typeflow/bits.hpp>
+#include <typeflow/operations.hpp>
+#include <typeflow/random.hpp>
+
+namespace {
+
+namespace tf = typeflow;
+
+template <class T>
+constexpr void functions(tf::Graph& g, int i) {
+  auto x = tf::placeholder<T, tf::batch, 19>(g, {"x", i});
+  auto y = tf::placeholder<T, 19>(g, {"y", i});
+  auto share = sigmoid(x);          // in (0, 1)
+  auto inside = 2 * share - 1;      // in (-1, 1)
+  auto positive = 0.1 + square(x);  // in [0.1, 4.1)
+  auto above = 1 + square(y);
+  sin(x).named({"sin", i});
+  cos(x).named({"cos", i});
+  tan(inside).named({"tan", i});
+  asin(inside).named({"asin", i});
+  acos(inside).named({"acos", i});
+  atan(x).named({"atan", i});
+  atan2(x, y).named({"atan2", i});
+  sinh(x).named({"sinh", i});
+  cosh(x).named({"cosh", i});
+  asinh(x).named({"asinh", i});
+  acosh(above).named({"acosh", i});
+  atanh(inside).named({"atanh", i});
+  expm1(x).named({"expm1", i});
+  log1p(positive).named({"log1p", i});
+  pow(positive, y).named({"pow", i});
+  floor(x).named({"floor", i});
+  ceil(x).named({"ceil", i});
+  round(2 * x).named({"round", i});
+  sign(x).named({"sign", i});
+  tf::leaky_relu(x, 0.3f).named({"leaky_relu", i});
+  tf::softsign(x).named({"softsign", i});
+  floordiv(x, y).named({"floordiv", i});
+  mod(x, y).named({"mod", i});
+  not_equal(x, y).named({"not_equal", i});
+  less_equal(x, y).named({"less_equal", i});
+  tf::prod<1>(x).named({"prod", i});
+  tf::prod<0>(x).named({"prod_of_batch", i});
+}
+template <class T>
+constexpr void special_functions(tf::Graph& g, int i) {
+  auto x = tf::placeholder<T, tf::batch, 19>(g, {"x", i});
+  auto y = tf::placeholder<T, 19>(g, {"y", i});
+  auto share = sigmoid(x);
+  auto positive = 0.1 + square(x);
+  erf(x).named({"erf", i});
+  erfc(x).named({"erfc", i});
+  erfinv(2 * share - 1).named({"erfinv", i});
+  lgamma(positive).named({"lgamma", i});
+  digamma(positive).named({"digamma", i});
+  trigamma(positive).named({"trigamma", i});
+  tf::polygamma<2>(positive).named({"polygamma", i});
+  igamma(positive, exp(y)).named({"igamma", i});
+  betainc(positive, exp(y), share).named({"betainc", i});
+  bessel_i0(x).named({"bessel_i0", i});
+  bessel_i1(x).named({"bessel_i1", i});
+  bessel_i0e(x).named({"bessel_i0e", i});
+  bessel_i1e(x).named({"bessel_i1e", i});
+}
+template <class T>
+constexpr void slopes(tf::Graph& g, int i) {
+  auto x = tf::placeholder<T, tf::batch, 7>(g, {"x", i});
+  auto y = tf::placeholder<T, tf::batch, 7>(g, {"y", i});
+  const auto [dx, dy] = tf::gradients(sum(abs(x) * maximum(x, y) + minimum(x * y, y)), x, y);
+  dx.named({"dx", i});
+  dy.named({"dy", i});
+}
+constexpr void of_floats(tf::Graph& g) {
+  functions<float>(g, 0);
+  special_functions<float>(g, 1);
+  slopes<float>(g, 2);
+}
+constexpr void of_doubles(tf::Graph& g) {
+  functions<double>(g, 0);
+  special_functions<double>(g, 1);
+  slopes<double>(g, 2);
+}
+
+template <class T>
+constexpr void integers(tf::Graph& g, int i) {
+  auto a = tf::placeholder<T, tf::batch, 9>(g, {"a", i});
+  auto b = tf::placeholder<T, 9>(g, {"b", i});
+  auto c = a - 5;
+  tf::bitwise_and(c, b).named({"and", i});
+  tf::bitwise_or(c, b).named({"or", i});
+  tf::bitwise_xor(c, b).named({"xor", i});
+  tf::invert(a).named({"invert", i});
+  tf::left_shift(c, b).named({"left", i});
+  tf::right_shift(c, b).named({"right", i});
+  floordiv(c, b).named({"floordiv", i});
+  mod(c, b - 4).named({"mod", i});
+  pow(c, b).named({"pow", i});
+  sign(c).named({"sign", i});
+  not_equal(a, b).named({"not_equal", i});
+  less_equal(a, b).named({"less_equal", i});
+  tf::prod<1>(c).named({"prod", i});
+}
+constexpr void of_integers(tf::Graph& g) {
+  integers<std::int32_t>(g, 0);
+  integers<std::uint8_t>(g, 1);
+  integers<std::int64_t>(g, 2);
+}
+
+template <class T>
+constexpr void draws(tf::Graph& g, int i) {
+  auto x = tf::placeholder<T, tf::batch, 7>(g, {"x", i});
+  auto alpha = 0.1 + square(x);
+  auto sample = tf::random_gamma(alpha, {"gamma", i});
+  sample.named({"gamma_sample", i});
+  tf::gradients(tf::sum(sample), alpha).named({"slope", i});
+  tf::random_poisson(alpha, {"poisson", i}).named({"poisson_sample", i});
+  tf::truncated_normal<T, 5, 7>(g, {"truncated", i}).named({"truncated_sample", i});
+}
+constexpr void drawn(tf::Graph& g) {
+  draws<float>(g, 0);
+  draws<double>(g, 1);
+  tf::random_uniform<std::int32_t, 50>(g, "integers", -3, 900).named("integer_sample");
+}
+
+/// Checks that find nothing wrong; values in the order of statements.
+constexpr void checked(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 7>(g, "x");
+  auto v = tf::variable<float, 7>(g, "v", tf::ones(), false);
+  tf::check_numerics(x).named("numbers");
+  tf::dropout(x, {.keep = sigmoid(tf::placeholder<float>(g, "keep")), .name = "dropped"})
+      .named("kept");
+  auto step = tf::assign_add(v, tf::sum<0>(x));
+  step.named("step");
+  (v.read() * 2).named("now");
+  tf::after(step, x).named("after");
+}
+
+}  // namespace
+
+TEST_CASE("a GPU computes functions as the processor does") {
+  for (const std::int64_t batch : {0, 1, 30}) {
+    test::check_cuda<of_floats>(batch, 5e-6);
+    test::check_cuda<of_doubles>(batch, 1e-13);
+  }
+}
+TEST_CASE("a GPU computes with bits and integers as the processor does") {
+  for (const std::int64_t batch : {0, 1, 30}) test::check_cuda<of_integers>(batch, 0);
+}
+TEST_CASE("a GPU draws the processor's random numbers") {
+  for (const std::int64_t batch : {1, 30}) test::check_cuda<drawn>(batch, 1e-5);
+}
+TEST_CASE("a GPU checks numbers and keeps the order of statements as the processor does") {
+  for (const std::int64_t batch : {1, 30}) test::check_cuda<checked>(batch);
+}
