@@ -11,6 +11,10 @@
 // Memory of the pretended GPUs can be accessed only while a call works on it. If the host touches
 // it in between, or a kernel touches memory of the host, the program ends.
 
+#if defined(__CUDACC__)
+#include "support/cuda_target_on_gpu.hpp"
+#else
+
 #include "support/cuda_on_host.hpp"
 
 #include <sys/mman.h>
@@ -408,3 +412,5 @@ class CudaTargetOnHost : public tf::CudaDevices {
 };
 
 }  // namespace test
+
+#endif

@@ -197,8 +197,9 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
   if (order.empty() && fused.clusters.size() > 0) {
     return internal_error("fusion", Message{} << "the clusters form a cycle");
   }
-  return Lowerer(simplified, fused, order, &compile_region, limits)
-      .run_region(body.inputs, results);
+  // A variable, since nvcc 13 does not destroy all of a temporary's members in constants.
+  Lowerer lowerer(simplified, fused, order, &compile_region, limits);
+  return lowerer.run_region(body.inputs, results);
 }
 
 /// Compiles a traced graph. If the model has a mistake, the program is empty but for `error`.
@@ -246,8 +247,8 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
   if (order.empty() && fused.clusters.size() > 0) {
     return internal_error("fusion", Message{} << "the clusters form a cycle");
   }
-  ProgramPools program =
-      Lowerer(simplified, fused, order, &compile_region, limits).run(named.stored, keep_all);
+  Lowerer lowerer(simplified, fused, order, &compile_region, limits);
+  ProgramPools program = lowerer.run(named.stored, keep_all);
   if (!program.error.empty()) return failed(program.error);
   program.nodes = traced;
   if (!std::is_constant_evaluated()) {

@@ -50,18 +50,20 @@ struct StateMap {
   }
   template <class... S>
   constexpr auto operator()(const std::tuple<S...>& s) const {
+    const StateMap& map = *this;  // nvcc 13 garbles (*this) in a lambda's types
     return std::apply(
-        [this](const auto&... part) {
-          return std::tuple<decltype((*this)(part))...>{(*this)(part)...};  // braces: in this order
+        [&map](const auto&... part) {
+          return std::tuple<decltype(map(part))...>{map(part)...};  // braces: in this order
         },
         s);
   }
   template <class... S, class... T>
     requires(sizeof...(S) == sizeof...(T))
   constexpr auto operator()(const std::tuple<S...>& s, const std::tuple<T...>& t) const {
+    const StateMap& map = *this;
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return std::tuple<decltype((*this)(std::get<I>(s), std::get<I>(t)))...>{
-          (*this)(std::get<I>(s), std::get<I>(t))...};
+      return std::tuple<decltype(map(std::get<I>(s), std::get<I>(t)))...>{
+          map(std::get<I>(s), std::get<I>(t))...};
     }(std::index_sequence_for<S...>());
   }
 };

@@ -11,7 +11,7 @@
 
 #include "typeflow/core/device_name.hpp"
 #include "typeflow/exec/machine.hpp"
-#include "typeflow/runtime/cpu_target.hpp"
+#include "typeflow/runtime/default_target.hpp"
 #include "typeflow/runtime/engine.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -34,7 +34,7 @@ std::int64_t host_bytes();
 
 /// The devices that sessions on a target have with these options. By default those of the
 /// processor.
-template <TargetType T = CpuTarget<>>
+template <TargetType T = DefaultTarget>
 std::vector<LocalDevice> list_local_devices(const DeviceList& devices = {}) {
   T target(detail::target_options(0, devices, "list_local_devices"));
   return describe_devices(target.devices());

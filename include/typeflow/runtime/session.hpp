@@ -19,7 +19,7 @@
 #include "typeflow/interpret/host_tensor.hpp"
 #include "typeflow/lower/frozen.hpp"
 #include "typeflow/runtime/array.hpp"
-#include "typeflow/runtime/cpu_target.hpp"
+#include "typeflow/runtime/default_target.hpp"
 #include "typeflow/runtime/engine.hpp"
 #include "typeflow/runtime/feed.hpp"
 #include "typeflow/runtime/select.hpp"
@@ -105,7 +105,7 @@ auto no_results() {
 ///
 /// Thread safety: several threads may call run() at the same time, unless one of the runs assigns a
 /// variable that another one assigns or reads.
-template <auto Model, Mode M = training, TargetType Target = CpuTarget<>>
+template <auto Model, Mode M = training, TargetType Target = DefaultTarget>
 class Session {
   static constexpr bool is_read_only = has(M, read_only);
   // One program for both kinds of store.

@@ -89,7 +89,8 @@ constexpr auto checkpointed(F&& f, const First& first, const Rest&... rest) {
       Pool<Id> regions;
       regions.push(region);
       graph.control_gradient = &detail::control_gradient;
-      const Id token = ir::ControlBuilder(graph, regions).add(ops::Checkpoint{}, {});
+      // nvcc 13 does not destroy a parameter that is initialised by {} in constants.
+      const Id token = ir::ControlBuilder(graph, regions).add(ops::Checkpoint{}, Pool<Id>());
       detail::refuse_effects(graph, region);
       Pool<Id> values;
       for (int i = 0; i < results.size(); ++i) {

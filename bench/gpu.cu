@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Times on a GPU, one line each: case, value, unit, ratio to the ceiling.
+//
+// The ceiling of kernels that are bound by memory is a copy of 1 GiB by CUDA; of a float product,
+// the multiply-adds that the GPU's cores can do at its highest clock. Training steps have none.
+// The times are means over runs whose kernels are queued, without fetches.
+
+#include <typeflow/cuda.hpp>
+#include <typeflow/typeflow.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+namespace tf = typeflow;
+
+namespace {
+
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+constexpr int rows = 1 << 18;  // of 1024 floats: 1 GiB
+constexpr int side = 4096;
+
+constexpr void map(tf::Graph& g) {
+  auto x = tf::variable<float, rows, 1024>(g, "x", tf::ones());
+  assign(x, 0.5f * x + 1.0f).named("run");
+}
+constexpr void fold(tf::Graph& g) {
+  auto x = tf::variable<float, rows, 1024>(g, "x", tf::ones());
+  auto total = tf::variable<float>(g, "total", tf::zeros());
+  assign(total, sum(x)).named("run");
+}
+constexpr void softmax_rows(tf::Graph& g) {
+  auto x = tf::variable<float, rows, 1024>(g, "x", tf::ones());
+  assign(x, softmax(x)).named("run");
+}
+constexpr void optimizer(tf::Graph& g) {
+  auto x = tf::variable<float, rows / 4, 1024>(g, "x", tf::ones());
+  tf::Adam{.rate = 0.001f}.minimize(sum(square(x)) * 0.5f).named("run");
+}
+constexpr void product(tf::Graph& g) {
+  auto a = tf::variable<float, side, side>(g, "a", tf::ones());
+  auto b = tf::variable<float, side, side>(g, "b", tf::ones());
+  auto c = tf::variable<float, side, side>(g, "c", tf::zeros());
+  assign(c, matmul(a, b)).named("run");
+}
+
+constexpr void train(const auto& logits, const auto& label) {
+  auto loss = mean(softmax_cross_entropy(logits, label)).named("loss");
+  tf::GradientDescent{.rate = 0.01f}.minimize(loss).named("run");
+}
+/// Chapter 3's, 784-10.
+constexpr void softmax_regression(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
+  auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
+  train(tf::dense<10>(g, "output", x), label);
+}
+/// Chapter 4's, 784-300-10, without dropout.
+constexpr void mlp(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
+  auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
+  train(tf::dense<10>(g, "output", relu(tf::dense<300>(g, "hidden", x))), label);
+}
+/// Chapter 5's, without dropout.
+constexpr void cnn(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
+  auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
+  auto h =
+      tf::max_pool<2, 2>(relu(tf::conv2d<32, 5>(g, "first", reshape<tf::batch, 28, 28, 1>(x))));
+  auto last = tf::max_pool<2, 2>(relu(tf::conv2d<64, 5>(g, "second", h)));
+  train(tf::dense<10>(g, "output", relu(tf::dense<1024>(g, "full", flatten(last)))), label);
+}
+
+/// Seconds of a run: the mean of as many as take half a second, after some to warm up. `wait`
+/// returns when the GPU has done all.
+template <class Run, class Wait>
+double seconds_of(const Run& run, const Wait& wait) {
+  using Clock = std::chrono::steady_clock;
+  for (int i = 0; i < 5; ++i) run();  // the second run records a graph
+  wait();
+  for (int runs = 10;; runs *= 4) {
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < runs; ++i) run();
+    wait();
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (seconds > 0.5) return seconds / runs;
+  }
+}
+
+void check(cudaError_t error) {
+  if (error != cudaSuccess) throw tf::Error("CUDA", cudaGetErrorString(error));
+}
+const auto wait = [] { check(cudaDeviceSynchronize()); };
+
+/// Bytes a second of a copy of 1 GiB, read and written.
+double copy_rate() {
+  void* from = nullptr;
+  void* to = nullptr;
+  check(cudaMalloc(&from, gib));
+  check(cudaMalloc(&to, gib));
+  const double seconds =
+      seconds_of([&] { check(cudaMemcpyAsync(to, from, gib, cudaMemcpyDeviceToDevice)); }, wait);
+  check(cudaFree(from));
+  check(cudaFree(to));
+  return 2.0 * static_cast<double>(gib) / seconds;
+}
+
+/// Float operations a second of all cores at the highest clock.
+double float_rate() {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, 0));
+  int kilohertz = 0;
+  check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0));
+  const int version = 10 * properties.major + properties.minor;
+  const int cores = version == 75 || version == 80 ? 64 : 128;  // of a multiprocessor
+  return 2e3 * kilohertz * cores * properties.multiProcessorCount;
+}
+
+template <auto Model>
+double seconds_of_model() {
+  tf::Variables variables;
+  tf::Session<Model, tf::training, tf::CudaTarget> session(variables, {.seed = 1});
+  return seconds_of([&] { session.template run<"run">(); }, wait);
+}
+
+template <auto Model>
+void memory_bound(const char* name, double bytes, double ceiling) {
+  const double rate = bytes / seconds_of_model<Model>();
+  std::printf("%s %.1f GB/s %.3f\n", name, rate / 1e9, rate / ceiling);
+}
+
+/// A training step with feeds from the host.
+template <auto Model>
+void training_step(const char* name, int batch) {
+  tf::Variables variables;
+  tf::Session<Model, tf::training, tf::CudaTarget> session(variables, {.seed = 1});
+  const std::vector<float> x(static_cast<std::size_t>(batch) * 784, 0.5f);
+  const std::vector<std::int32_t> label(static_cast<std::size_t>(batch), 3);
+  const double seconds = seconds_of(
+      [&] { session.template run<"run">(tf::feed<"x">(x), tf::feed<"label">(label)); }, wait);
+  std::printf("%s %.1f us -\n", name, 1e6 * seconds);
+}
+
+}  // namespace
+
+int main() try {
+  int gpus = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
+    std::fprintf(stderr, "gpu: this machine has no GPU that CUDA can use\n");
+    return 1;
+  }
+  const double copy = copy_rate();
+  std::printf("copy %.1f GB/s 1.000\n", copy / 1e9);
+  memory_bound<map>("map", 2.0 * gib, copy);
+  memory_bound<fold>("fold", 1.0 * gib, copy);
+  memory_bound<softmax_rows>("softmax", 2.0 * gib, copy);
+  memory_bound<optimizer>("adam", 6.0 * gib / 4, copy);  // x and two moments, read and written
+  const double flops = 2.0 * side * side * side / seconds_of_model<product>();
+  std::printf("product %.2f TFLOP/s %.3f\n", flops / 1e12, flops / float_rate());
+  training_step<softmax_regression>("softmax_regression", 100);
+  training_step<mlp>("mlp", 100);
+  training_step<cnn>("cnn", 50);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "gpu: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The names of cuda_target_on_host.hpp for nvcc: tests of kernels run on a real GPU (scripts/
+// gpu_check).
+
+#include <atomic>
+
+#include <typeflow/cuda.hpp>
+#include <typeflow/typeflow.hpp>
+
+namespace test {
+
+namespace tf = typeflow;
+
+/// What was called.
+class CudaOnHost {
+ public:
+  static CudaOnHost& get() {
+    static CudaOnHost only;
+    return only;
+  }
+
+  std::atomic<int> launches{0};
+
+  /// CUDA's functions. Launches are counted.
+  static const tf::CudaRuntime& runtime() {
+    static const tf::CudaRuntime table = [] {
+      tf::CudaRuntime counting = tf::cuda_runtime;
+      counting.launch = [](const tf::CudaLaunch& launch, cudaStream_t stream) {
+        ++get().launches;
+        return tf::cuda_runtime.launch(launch, stream);
+      };
+      return counting;
+    }();
+    return table;
+  }
+};
+
+/// The processor and the machine's GPUs.
+class CudaTargetOnHost : public tf::CudaDevices {
+ public:
+  explicit CudaTargetOnHost(const tf::TargetOptions& options = {})
+      : CudaDevices(options, CudaOnHost::runtime()) {}
+};
+
+}  // namespace test
