@@ -78,7 +78,7 @@ struct ProductTile {
 
   /// What panels have for an element.
   static constexpr int panel_elements = 1;  ///< of a word of a panel
-  TYPEFLOW_DEVICE static T rounded(T x) { return x; }
+  TYPEFLOW_DEVICE static bool is_finite(const T (&x)[1]) { return x[0] * T(0) == T(0); }
   TYPEFLOW_DEVICE static T word(const T (&x)[1]) { return x[0]; }
 
   TYPEFLOW_DEVICE static void clear(Sums& sum) {
@@ -168,9 +168,9 @@ struct TensorTile {
   // Panels are words as fragments have them, one word of the depth behind the other. With this
   // padding the threads of a warp that read a fragment meet in no bank.
 
-  static constexpr int depth = 16;
   static constexpr int panel_elements = Cores::elements;
-  static constexpr int words = depth / panel_elements;
+  static constexpr int words = fragment_words;
+  static constexpr int depth = words * panel_elements;
   static constexpr int padding = 8;
   static constexpr int row_pitch = rows + padding;
   static constexpr int column_pitch = columns + padding;
@@ -181,12 +181,8 @@ struct TensorTile {
   static constexpr int staged_rows = warp_rows;
   static constexpr int memory = std::max(2 * (of_a + of_b), staged_rows* columns);
 
-  TYPEFLOW_DEVICE static float rounded(float x) {
-    if constexpr (panel_elements == 1) {
-      return Cores::element(Cores::word({x}), 0);
-    } else {
-      return Cores::element(Cores::word({x, x}), 0);
-    }
+  TYPEFLOW_DEVICE static bool is_finite(const float (&x)[panel_elements]) {
+    return Cores::is_finite(Cores::word(x));
   }
   TYPEFLOW_DEVICE static float word(const float (&x)[panel_elements]) {
     return std::bit_cast<float>(Cores::word(x));
@@ -217,27 +213,23 @@ struct TensorTile {
     const float* const of_rows = panels + lane() % 4 * row_pitch + first_row() + lane() / 4;
     const float* const of_columns =
         panels + of_a + lane() % 4 * column_pitch + first_column() + lane() / 4;
+    std::uint32_t b[across][2];
     TYPEFLOW_UNROLL
-    for (int w = 0; w < words; w += fragment_words) {
-      std::uint32_t b[across][2];
+    for (int j = 0; j < across; ++j) {
       TYPEFLOW_UNROLL
-      for (int j = 0; j < across; ++j) {
-        TYPEFLOW_UNROLL
-        for (int n = 0; n < 2; ++n) {
-          b[j][n] = std::bit_cast<std::uint32_t>(of_columns[(w + 4 * n) * column_pitch + 8 * j]);
-        }
+      for (int n = 0; n < 2; ++n) {
+        b[j][n] = std::bit_cast<std::uint32_t>(of_columns[4 * n * column_pitch + 8 * j]);
+      }
+    }
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < down; ++i) {
+      std::uint32_t a[4];
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < 4; ++n) {
+        a[n] = std::bit_cast<std::uint32_t>(of_rows[n / 2 * 4 * row_pitch + 16 * i + n % 2 * 8]);
       }
       TYPEFLOW_UNROLL
-      for (int i = 0; i < down; ++i) {
-        std::uint32_t a[4];
-        TYPEFLOW_UNROLL
-        for (int n = 0; n < 4; ++n) {
-          a[n] = std::bit_cast<std::uint32_t>(
-              of_rows[(w + n / 2 * 4) * row_pitch + 16 * i + n % 2 * 8]);
-        }
-        TYPEFLOW_UNROLL
-        for (int j = 0; j < across; ++j) Cores::mma(sum[i][j], a, b[j]);
-      }
+      for (int j = 0; j < across; ++j) Cores::mma(sum[i][j], a, b[j]);
     }
   }
   /// Without tensor cores, which can't leave out elements.
@@ -382,8 +374,11 @@ class PanelLoader {
     TYPEFLOW_UNROLL
     for (int i = 0; i < count; ++i) {
       TYPEFLOW_UNROLL
-      for (int j = 0; j < packet; ++j) {
-        found = found || !(Tile::rounded(loaded_[i].element[j]) * T(0) == T(0));
+      for (int j = 0; j < packet; j += each) {
+        T x[each];
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < each; ++n) x[n] = loaded_[i].element[j + n];
+        found = found || !Tile::is_finite(x);
       }
     }
     return found;

@@ -126,6 +126,10 @@ template <>
 struct TensorCores<Precision::tf32> {
   static constexpr int elements = 1;  ///< of a word
   TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[1]) { return to_tf32(x[0]); }
+  /// Whether all elements are.
+  TYPEFLOW_DEVICE static bool is_finite(std::uint32_t word) {
+    return (word & 0x7f800000u) != 0x7f800000u;
+  }
   TYPEFLOW_DEVICE static float element(std::uint32_t word, int) {
     return std::bit_cast<float>(word);
   }
@@ -140,6 +144,10 @@ struct TensorCores<Precision::bfloat16> {
   TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[2]) {
     return to_bfloat16s(x[0], x[1]);
   }
+  /// Whether all elements are.
+  TYPEFLOW_DEVICE static bool is_finite(std::uint32_t word) {
+    return (word & 0x7f80u) != 0x7f80u && (word >> 16 & 0x7f80u) != 0x7f80u;
+  }
   TYPEFLOW_DEVICE static float element(std::uint32_t word, int i) {
     return bfloat16::from_bits(static_cast<std::uint16_t>(word >> 16 * i));
   }
@@ -152,6 +160,10 @@ template <>
 struct TensorCores<Precision::float16> {
   static constexpr int elements = 2;
   TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[2]) { return to_float16s(x[0], x[1]); }
+  /// Whether all elements are.
+  TYPEFLOW_DEVICE static bool is_finite(std::uint32_t word) {
+    return (word & 0x7c00u) != 0x7c00u && (word >> 16 & 0x7c00u) != 0x7c00u;
+  }
   TYPEFLOW_DEVICE static float element(std::uint32_t word, int i) {
     return float16::from_bits(static_cast<std::uint16_t>(word >> 16 * i));
   }
