@@ -93,8 +93,11 @@ class BasicCudaTarget : public BasicCudaDevices<P> {
   explicit BasicCudaTarget(const TargetOptions& options = {})
       : BasicCudaDevices<P>(options, cuda_runtime) {}
 };
-/// With exact products of floats.
-using CudaTarget = BasicCudaTarget<Precision::exact>;
+/// With exact products of floats. (A class, so that runtime/default_target.hpp can declare it.)
+class CudaTarget : public BasicCudaTarget<Precision::exact> {
+ public:
+  explicit CudaTarget(const TargetOptions& options = {}) : BasicCudaTarget(options) {}
+};
 
 #endif
 
