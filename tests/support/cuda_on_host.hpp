@@ -83,6 +83,7 @@ struct Thread {
 struct Warp {
   struct Values {
     std::uint64_t of[32];
+    std::uint64_t more[2][32];  // of functions that exchange up to three values
   };
   Values values[2];
   unsigned turn = 0;
@@ -153,11 +154,14 @@ class Block {
 
   /// Of the running thread: gives a value to its warp, and gets those of all its threads. `call`
   /// tells the warp's functions apart.
-  static const Warp::Values& exchange(std::uint64_t value, int call) {
+  static const Warp::Values& exchange(std::uint64_t value, int call, std::uint64_t second = 0,
+                                      std::uint64_t third = 0) {
     Thread& me = *current.thread;
     Warp& warp = me.block->warps_[me.number / warp_size];
     const unsigned turn = warp.turn % 2;
     warp.values[turn].of[me.number % warp_size] = value;
+    warp.values[turn].more[0][me.number % warp_size] = second;
+    warp.values[turn].more[1][me.number % warp_size] = third;
     me.state = Thread::State::in_warp;
     me.warp_call = call;
     me.block->wait(me);
@@ -310,6 +314,72 @@ T shuffle(unsigned mask, T value, unsigned from, int call) {
   const unsigned me = lane();
   const Warp::Values& values = Block::exchange(to_bits(value), call);
   return from_bits<T>(values.of[from < Block::warp_size ? from : me]);
+}
+
+// Tensor cores. The layouts of fragments are those of the PTX ISA, "Matrix Fragments for
+// mma.m16n8k8" and "for mma.m16n8k16".
+
+/// Rounds to 11 significant bits, ties away from 0.
+inline std::uint32_t cvt_rna_tf32(float x) {
+  const auto bits = static_cast<std::uint32_t>(to_bits(x));
+  if (x != x) return 0x7fffffffu;
+  return (bits + 0x1000u) & ~0x1fffu;
+}
+/// The numbers in a register.
+inline float number_in_tf32(std::uint32_t word, unsigned) {
+  return from_bits<float>(word & ~0x1fffu);
+}
+inline float number_in_bf16(std::uint32_t word, unsigned i) {
+  return from_bits<float>(i == 0 ? word << 16 : word & 0xffff0000u);
+}
+inline float number_in_f16(std::uint32_t word, unsigned i) {
+  const std::uint32_t bits = word >> 16 * i & 0xffffu;
+  const auto exponent = static_cast<int>(bits >> 10 & 31u);
+  const auto mantissa = static_cast<float>(bits & 1023u);
+  const float magnitude = exponent == 31  ? (mantissa == 0 ? INFINITY : NAN)
+                          : exponent == 0 ? std::ldexp(mantissa, -24)
+                                          : std::ldexp(1024 + mantissa, exponent - 25);
+  return (bits & 0x8000u) != 0 ? -magnitude : magnitude;
+}
+
+/// sum += a b for matrices (16,K) and (K,8), where a register has `Each` numbers of K = 8 Each. The
+/// terms are added in the order of K.
+template <unsigned Each, float (*Number)(std::uint32_t, unsigned)>
+void mma(float (&sum)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], int call) {
+  const auto pair = [](std::uint32_t x, std::uint32_t y) { return x | std::uint64_t{y} << 32; };
+  const Warp::Values& values =
+      Block::exchange(pair(a[0], a[1]), call, pair(a[2], a[3]), pair(b[0], b[1]));
+  const auto word = [](std::uint64_t two, unsigned i) {
+    return static_cast<std::uint32_t>(two >> 32 * i);
+  };
+  const unsigned me = lane();
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = me / 4 + i / 2 * 8;
+    const unsigned column = me % 4 * 2 + i % 2;
+    for (unsigned k = 0; k < 8 * Each; ++k) {
+      // The columns of a: 4 threads have a register each, then the same ones another each.
+      const unsigned member = k / Each % 4;
+      const unsigned half = k / Each / 4;
+      const unsigned of_a = row % 8 * 4 + member;
+      const unsigned of_b = column * 4 + member;
+      const float x =
+          Number(word(half == 0 ? values.of[of_a] : values.more[0][of_a], row / 8), k % Each);
+      const float y = Number(word(values.more[1][of_b], half), k % Each);
+      sum[i] += x * y;  // the product is exact
+    }
+  }
+}
+inline void mma_m16n8k8_tf32(float (&sum)[4], const std::uint32_t (&a)[4],
+                             const std::uint32_t (&b)[2]) {
+  mma<1, number_in_tf32>(sum, a, b, 7);
+}
+inline void mma_m16n8k16_bf16(float (&sum)[4], const std::uint32_t (&a)[4],
+                              const std::uint32_t (&b)[2]) {
+  mma<2, number_in_bf16>(sum, a, b, 8);
+}
+inline void mma_m16n8k16_f16(float (&sum)[4], const std::uint32_t (&a)[4],
+                             const std::uint32_t (&b)[2]) {
+  mma<2, number_in_f16>(sum, a, b, 9);
 }
 
 }  // namespace cuda_on_host

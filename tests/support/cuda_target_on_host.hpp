@@ -405,11 +405,13 @@ class CudaOnHost {
 };
 
 /// The processor and pretended GPUs.
-class CudaTargetOnHost : public tf::CudaDevices {
+template <tf::Precision P>
+class BasicCudaTargetOnHost : public tf::BasicCudaDevices<P> {
  public:
-  explicit CudaTargetOnHost(const tf::TargetOptions& options = {})
-      : CudaDevices(options, CudaOnHost::runtime()) {}
+  explicit BasicCudaTargetOnHost(const tf::TargetOptions& options = {})
+      : tf::BasicCudaDevices<P>(options, CudaOnHost::runtime()) {}
 };
+using CudaTargetOnHost = BasicCudaTargetOnHost<tf::Precision::exact>;
 
 }  // namespace test
 

@@ -75,18 +75,25 @@ struct ProductPlan {
   }
 };
 
-/// The tiles of an element type.
-template <class T>
+/// The tiles of an element type. Tensor cores multiply floats, if a precision is chosen.
+template <class T, Precision P = Precision::exact>
 struct ProductTiles {
   static constexpr bool has_big = true;
   using Small = ProductTile<T, 64, 64, 8, 4>;
   using Big = ProductTile<T, 128, 128, 8, 8>;
 };
-template <>
-struct ProductTiles<double> {
+template <Precision P>
+struct ProductTiles<double, P> {
   static constexpr bool has_big = false;
   using Small = ProductTile<double, 64, 64, 4, 4>;
   using Big = Small;
+};
+template <Precision P>
+  requires(P != Precision::exact)
+struct ProductTiles<float, P> {
+  static constexpr bool has_big = true;
+  using Small = TensorTile<ProductTiles<float>::Small, P>;
+  using Big = TensorTile<ProductTiles<float>::Big, P>;
 };
 
 /// The number of a tile, and of the part of its depth.
@@ -98,9 +105,14 @@ struct TileNumber {
   std::int64_t column;
 };
 
-template <class Code, class Tile>
-__global__ void __launch_bounds__(Tile::threads, Tile::blocks)
+template <class Code, class Chosen>
+__global__ void __launch_bounds__(Chosen::threads, Chosen::blocks)
     contraction_kernel(typename Code::Arguments a) {
+#if TYPEFLOW_HAS_TENSOR_CORES
+  using Tile = Chosen;
+#else
+  using Tile = typename Chosen::WithoutTensorCores;  // with as many threads
+#endif
   const ProductSize& z = a.operands.size;
   const std::int64_t across = (z.columns + Tile::columns - 1) / Tile::columns;
   const std::int64_t down = (z.rows + Tile::rows - 1) / Tile::rows;
@@ -162,7 +174,10 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
                            parts * static_cast<std::int64_t>(sizeof(T)));
   }
 
-  static void run(const KernelCall& call) {
+  static void run(const KernelCall& call) { run_in<Precision::exact>(call); }
+  template <Precision P>
+  static void run_in(const KernelCall& call) {
+    using Tiles = ProductTiles<T, P>;
     const ProductPlan plan = plan_of(call.extents);
     KernelCall body = call;
     body.words += word_count<O>;
@@ -187,7 +202,6 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
   /// A tile of the result. All threads of the block call it.
   template <class Tile>
   TYPEFLOW_DEVICE static void tile(const Arguments& a, const TileNumber& its_number) {
-    using P = typename Tile::P;
     alignas(16) __shared__ T memory[Tile::memory];
     // Shared, so that they take no registers while the products are summed.
     __shared__ TileNumber number;
@@ -199,7 +213,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     __syncthreads();
     const ProductSize& z = a.operands.size;
     const Result& result = a.result;
-    T sum[Tile::each_rows][Tile::each_columns];
+    typename Tile::Sums sum;
     sum_products<Tile>(a.operands.a, a.operands.b, place, memory, sum);
     const auto [matrix, group, part, row, column] = number;
     std::int64_t coordinate[Outer + 1];
@@ -207,24 +221,11 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
 
     // Through shared memory, so that neighbouring threads have neighbouring elements, and the code
     // of the epilogue is there once.
-    const int x = Tile::x();
-    const int y = Tile::y();
     const int my_column = static_cast<int>(threadIdx.x) % Tile::columns;
     const std::int64_t at_column = column + my_column;
     TYPEFLOW_ROLLED
-    for (int g = 0; g < Tile::row_packets; ++g) {
-      TYPEFLOW_UNROLL
-      for (int i = 0; i < Tile::each_rows; ++i) {
-        if (i / Tile::packet != g) continue;
-        T* const to = memory + (y * Tile::packet + i % Tile::packet) * Tile::columns;
-        TYPEFLOW_UNROLL
-        for (int j = 0; j < Tile::column_packets; ++j) {
-          P p;
-          TYPEFLOW_UNROLL
-          for (int n = 0; n < Tile::packet; ++n) p.element[n] = sum[i][j * Tile::packet + n];
-          *reinterpret_cast<P*>(to + (j * Tile::across + x) * Tile::packet) = p;
-        }
-      }
+    for (int g = 0; g < Tile::stages; ++g) {
+      Tile::stage(sum, g, memory);
       __syncthreads();
       constexpr int together = 4;  // elements whose operands are loaded before one is stored
       constexpr int apart = Tile::threads / Tile::columns;
@@ -273,7 +274,6 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
   }
 
  private:
-  using Tiles = ProductTiles<T>;
   static constexpr unsigned rows_bit = 1u << Outer;
   static constexpr unsigned columns_bit = 2u << Outer;
 
@@ -292,7 +292,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     return matrices;
   }
   static constexpr ProductPlan plan_of(const std::int64_t* extents) {
-    return ProductPlan::of<Tiles::has_big>(Rules::size(extents), matrices_of(extents));
+    return ProductPlan::of<ProductTiles<T>::has_big>(Rules::size(extents), matrices_of(extents));
   }
   template <class Tile>
   static void launch_tiles(const KernelCall& call, const Arguments& a) {

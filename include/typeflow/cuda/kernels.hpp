@@ -56,19 +56,27 @@ inline constexpr bool has_code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out
   kernel_of<O>::is_missing;
 } && (is_gpu_type(In::dtype) && ...) && (is_gpu_type(Out::dtype) && ...);
 
+/// Whether a kernel has products, whose operands may be rounded.
 template <class Kernel>
+inline constexpr bool has_products = false;
+template <class O, DType D, unsigned Variant, int Outer, class B>
+inline constexpr bool has_products<ir::ContractionKernel<O, D, Variant, Outer, B>> = true;
+
+template <class Kernel, Precision P>
 constexpr KernelEntry make_entry() {
   if constexpr (!has_code<Kernel>) {
     return {nullptr, nullptr};
   } else {
     KernelEntry entry{&Code<Kernel>::run, &Code<Kernel>::workspace};
+    if constexpr (has_products<Kernel>) entry.run = &Code<Kernel>::template run_in<P>;
     // The host says what a failure means, as it does for CPUs.
     entry.explain = cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>.explain;
     return entry;
   }
 }
-/// The code of a kernel type. Its functions are null if the kernel has to run on the host.
-template <class Kernel>
-inline constexpr KernelEntry entry = make_entry<Kernel>();
+/// The code of a kernel type, whose float products have operands of a precision. Its functions are
+/// null if the kernel has to run on the host.
+template <class Kernel, Precision P = Precision::exact>
+inline constexpr KernelEntry entry = make_entry<Kernel, P>();
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

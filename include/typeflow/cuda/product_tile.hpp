@@ -7,13 +7,18 @@
 // of the tile, and for all of its columns. While it multiplies one pair of panels it loads the
 // next. Each element is one chain of multiply-adds along the depth, so its bits do not depend on
 // the tile.
+//
+// On tensor cores only the product of two panels differs. Operands are rounded when they are stored
+// into shared memory.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
 
 #include "typeflow/cuda/maps.hpp"
+#include "typeflow/cuda/tensor_cores.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
@@ -21,6 +26,10 @@ namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 template <class Element, int Rows, int Columns, int EachRows, int EachColumns>
 struct ProductTile {
   using T = Element;
+  using WithoutTensorCores = ProductTile;
+  /// A thread's part of the result.
+  using Sums = T[EachRows][EachColumns];
+  static constexpr bool on_tensor_cores = false;
   static constexpr int rows = Rows;
   static constexpr int columns = Columns;
   static constexpr int each_rows = EachRows;
@@ -64,6 +73,200 @@ struct ProductTile {
   /// Afterwards a part of the rows at a time is laid out there, for the epilogue.
   static constexpr int staged_rows = Rows / row_packets;
   static constexpr int memory = std::max(2 * (of_a + of_b), staged_rows* Columns);
+  /// Parts of the rows that the epilogue has one after the other.
+  static constexpr int stages = row_packets;
+
+  /// What panels have for an element.
+  static constexpr int panel_elements = 1;  ///< of a word of a panel
+  TYPEFLOW_DEVICE static bool is_finite(const T (&x)[1]) { return x[0] * T(0) == T(0); }
+  TYPEFLOW_DEVICE static T word(const T (&x)[1]) { return x[0]; }
+
+  TYPEFLOW_DEVICE static void clear(Sums& sum) {
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < each_rows; ++i) {
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < each_columns; ++j) sum[i][j] = T(0);
+    }
+  }
+  /// Adds the products of both panels.
+  TYPEFLOW_DEVICE static void multiply(const T* panels, Sums& sum) {
+    TYPEFLOW_UNROLL
+    for (int d = 0; d < depth; ++d) multiply_step(panels, d, 0, sum);
+  }
+  /// Adds those of one step; of the thread's rows, those whose bit of `left_out` is set have no
+  /// product there.
+  TYPEFLOW_DEVICE static void multiply_step(const T* panels, int d, unsigned left_out, Sums& sum) {
+    const int my_x = x();
+    const int my_y = y();
+    T a[each_rows];
+    T b[each_columns];
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < row_packets; ++i) {
+      const P p = *reinterpret_cast<const P*>(panels + d * row_pitch + row(my_y, i * packet));
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < packet; ++n) a[i * packet + n] = p.element[n];
+    }
+    TYPEFLOW_UNROLL
+    for (int j = 0; j < column_packets; ++j) {
+      const P p = *reinterpret_cast<const P*>(panels + of_a + d * column_pitch +
+                                              (j * across + my_x) * packet);
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < packet; ++n) b[j * packet + n] = p.element[n];
+    }
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < each_rows; ++i) {
+      if ((left_out >> i & 1u) != 0) continue;
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < each_columns; ++j) sum[i][j] = std::fma(a[i], b[j], sum[i][j]);
+    }
+  }
+  static constexpr int own_rows = each_rows;  ///< of a thread
+  TYPEFLOW_DEVICE static int own_row(int i) { return row(y(), i); }
+
+  /// Lays out stage g of the sums.
+  TYPEFLOW_DEVICE static void stage(const Sums& sum, int g, T* memory) {
+    const int my_x = x();
+    const int my_y = y();
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < each_rows; ++i) {
+      if (i / packet != g) continue;
+      T* const to = memory + (my_y * packet + i % packet) * columns;
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < column_packets; ++j) {
+        P p;
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < packet; ++n) p.element[n] = sum[i][j * packet + n];
+        *reinterpret_cast<P*>(to + (j * across + my_x) * packet) = p;
+      }
+    }
+  }
+};
+
+/// A tile of floats, as large as `Simt`, a ProductTile, that tensor cores multiply. Two warps lie
+/// below one another; each has WarpRows x WarpColumns elements.
+template <class Simt, Precision Operands>
+struct TensorTile {
+  using T = float;
+  using Cores = TensorCores<Operands>;
+  using WithoutTensorCores = Simt;
+  static constexpr bool on_tensor_cores = true;
+  static constexpr int rows = Simt::rows;
+  static constexpr int columns = Simt::columns;
+  static constexpr int threads = Simt::threads;
+  static constexpr int blocks = Simt::blocks;
+  static constexpr int packet = Simt::packet;
+  using P = typename Simt::P;
+
+  static constexpr int warps_down = 2;
+  static constexpr int warps_across = threads / warp_size / warps_down;
+  static constexpr int warp_rows = rows / warps_down;
+  static constexpr int warp_columns = columns / warps_across;
+  static constexpr int down = warp_rows / 16;  ///< products of a warp
+  static constexpr int across = warp_columns / 8;
+  using Sums = float[down][across][4];
+
+  // Panels are words as fragments have them, one word of the depth behind the other. With this
+  // padding the threads of a warp that read a fragment meet in no bank.
+
+  static constexpr int panel_elements = Cores::elements;
+  static constexpr int words = fragment_words;
+  static constexpr int depth = words * panel_elements;
+  static constexpr int padding = 8;
+  static constexpr int row_pitch = rows + padding;
+  static constexpr int column_pitch = columns + padding;
+  static_assert(row_pitch % 32 == 8 && column_pitch % 32 == 8);
+  static constexpr int of_a = words * row_pitch;
+  static constexpr int of_b = words * column_pitch;
+  static constexpr int stages = warps_down;
+  static constexpr int staged_rows = warp_rows;
+  static constexpr int memory = std::max(2 * (of_a + of_b), staged_rows* columns);
+
+  TYPEFLOW_DEVICE static bool is_finite(const float (&x)[panel_elements]) {
+    return Cores::is_finite(Cores::word(x));
+  }
+  TYPEFLOW_DEVICE static float word(const float (&x)[panel_elements]) {
+    return std::bit_cast<float>(Cores::word(x));
+  }
+
+  static constexpr int own_rows = 2 * down;  ///< of a thread
+  TYPEFLOW_DEVICE static int lane() { return static_cast<int>(threadIdx.x) % warp_size; }
+  TYPEFLOW_DEVICE static int warp() { return static_cast<int>(threadIdx.x) / warp_size; }
+  /// The warp's first row and column.
+  TYPEFLOW_DEVICE static int first_row() { return warp() / warps_across * warp_rows; }
+  TYPEFLOW_DEVICE static int first_column() { return warp() % warps_across * warp_columns; }
+  /// The tile's row of the sums [i / 2][...][i % 2 * 2 + ...].
+  TYPEFLOW_DEVICE static int own_row(int i) { return first_row() + i * 8 + lane() / 4; }
+  /// The tile's column of the sums [...][j][0].
+  TYPEFLOW_DEVICE static int column(int j) { return first_column() + j * 8 + lane() % 4 * 2; }
+
+  TYPEFLOW_DEVICE static void clear(Sums& sum) {
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < down; ++i) {
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < across; ++j) {
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < 4; ++n) sum[i][j][n] = 0;
+      }
+    }
+  }
+  TYPEFLOW_DEVICE static void multiply(const float* panels, Sums& sum) {
+    const float* const of_rows = panels + lane() % 4 * row_pitch + first_row() + lane() / 4;
+    const float* const of_columns =
+        panels + of_a + lane() % 4 * column_pitch + first_column() + lane() / 4;
+    std::uint32_t b[across][2];
+    TYPEFLOW_UNROLL
+    for (int j = 0; j < across; ++j) {
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < 2; ++n) {
+        b[j][n] = std::bit_cast<std::uint32_t>(of_columns[4 * n * column_pitch + 8 * j]);
+      }
+    }
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < down; ++i) {
+      std::uint32_t a[4];
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < 4; ++n) {
+        a[n] = std::bit_cast<std::uint32_t>(of_rows[n / 2 * 4 * row_pitch + 16 * i + n % 2 * 8]);
+      }
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < across; ++j) Cores::mma(sum[i][j], a, b[j]);
+    }
+  }
+  /// Without tensor cores, which can't leave out elements.
+  TYPEFLOW_DEVICE static void multiply_step(const float* panels, int d, unsigned left_out,
+                                            Sums& sum) {
+    const float* const of_rows = panels + d / panel_elements * row_pitch;
+    const float* const of_columns = panels + of_a + d / panel_elements * column_pitch;
+    const auto element = [d](float word) {
+      return Cores::element(std::bit_cast<std::uint32_t>(word), d % panel_elements);
+    };
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < own_rows; ++i) {
+      if ((left_out >> i & 1u) != 0) continue;
+      const float a = element(of_rows[own_row(i)]);
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < across; ++j) {
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < 2; ++n) {
+          float& s = sum[i / 2][j][i % 2 * 2 + n];
+          s = std::fma(a, element(of_columns[column(j) + n]), s);
+        }
+      }
+    }
+  }
+
+  TYPEFLOW_DEVICE static void stage(const Sums& sum, int g, float* memory) {
+    if (warp() / warps_across != g) return;
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < 2 * down; ++i) {
+      float* const to = memory + (own_row(i) - g * warp_rows) * columns;
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < across; ++j) {
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < 2; ++n) to[column(j) + n] = sum[i / 2][j][i % 2 * 2 + n];
+      }
+    }
+  }
 };
 
 /// Loads an operand's panels: `Side` lines (rows of a, columns of b) and Tile::depth steps.
@@ -88,6 +291,8 @@ class PanelLoader {
   static constexpr int count =
       Side * Tile::depth / packet / Tile::threads;  ///< packets of a thread
   static constexpr int pitch = Side + Tile::padding;
+  static constexpr int each = Tile::panel_elements;
+  static_assert(count % each == 0 || Source::along_depth);
   static_assert(count * packet * Tile::threads == Side * Tile::depth);
 
  public:
@@ -136,24 +341,45 @@ class PanelLoader {
   }
   /// Stores what load() has got.
   TYPEFLOW_DEVICE void store(T* panel) const {
-    TYPEFLOW_UNROLL
-    for (int i = 0; i < count; ++i) {
-      T* const to = panel + step(i) * pitch + place(i);
-      if constexpr (Source::along_depth) {
+    if constexpr (Source::along_depth) {
+      TYPEFLOW_UNROLL
+      for (int i = 0; i < count; ++i) {
+        T* const to = panel + step(i) / each * pitch + place(i);
         TYPEFLOW_UNROLL
-        for (int j = 0; j < packet; ++j) to[j * pitch] = loaded_[i].element[j];
-      } else {
-        *reinterpret_cast<P*>(to) = loaded_[i];
+        for (int j = 0; j < packet / each; ++j) {
+          T x[each];
+          TYPEFLOW_UNROLL
+          for (int n = 0; n < each; ++n) x[n] = loaded_[i].element[j * each + n];
+          to[j * pitch] = Tile::word(x);
+        }
+      }
+    } else {
+      TYPEFLOW_UNROLL
+      for (int i = 0; i < count; i += each) {
+        P words;
+        TYPEFLOW_UNROLL
+        for (int j = 0; j < packet; ++j) {
+          T x[each];
+          TYPEFLOW_UNROLL
+          for (int n = 0; n < each; ++n) x[n] = loaded_[i + n].element[j];
+          words.element[j] = Tile::word(x);
+        }
+        *reinterpret_cast<P*>(panel + step(i) / each * pitch + place(i)) = words;
       }
     }
   }
-  /// Whether load() has got an infinity or NaN.
+  /// Whether load() has got what is an infinity or NaN in the panel.
   TYPEFLOW_DEVICE bool has_infinity() const {
     bool found = false;
     TYPEFLOW_UNROLL
     for (int i = 0; i < count; ++i) {
       TYPEFLOW_UNROLL
-      for (int j = 0; j < packet; ++j) found = found || !(loaded_[i].element[j] * T(0) == T(0));
+      for (int j = 0; j < packet; j += each) {
+        T x[each];
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < each; ++n) x[n] = loaded_[i].element[j + n];
+        found = found || !Tile::is_finite(x);
+      }
     }
     return found;
   }
@@ -182,7 +408,8 @@ class PanelLoader {
   }
   static TYPEFLOW_DEVICE int step(int i) {
     return Source::along_depth ? (number(i) % 2 + number(i) / (2 * Side) * 2) * packet
-                               : number(i) / (Side / packet);
+                               // a thread has all steps of a word
+                               : number(i / each) / (Side / packet) * each + i % each;
   }
 
   typename Source::Line line_[count];
@@ -246,49 +473,13 @@ struct ProductPlace {
 /// An element of a that is padding is left out, whatever b has there.
 template <class Tile, class A, class B>
 TYPEFLOW_DEVICE void sum_products(const A& a, const B& b, const ProductPlace& place,
-                                  typename Tile::T* memory,
-                                  typename Tile::T (&sum)[Tile::each_rows][Tile::each_columns]) {
+                                  typename Tile::T* memory, typename Tile::Sums& sum) {
   using T = typename Tile::T;
-  using P = typename Tile::P;
-  constexpr int packet = Tile::packet;
-  const int x = Tile::x();
-  const int y = Tile::y();
   const int steps = place.steps;
   PanelLoader<A, Tile, Tile::rows> rows(a, place.part_a, place.row);
   PanelLoader<B, Tile, Tile::columns> columns(b, place.part_b, place.column);
-  TYPEFLOW_UNROLL
-  for (int i = 0; i < Tile::each_rows; ++i) {
-    TYPEFLOW_UNROLL
-    for (int j = 0; j < Tile::each_columns; ++j) sum[i][j] = T(0);
-  }
+  Tile::clear(sum);
 
-  // One step of the panels; rows of which a bit of `left_out` is set have no product there.
-  const auto multiply = [&](const T* from, int d, unsigned left_out) {
-    T from_a[Tile::each_rows];
-    T from_b[Tile::each_columns];
-    TYPEFLOW_UNROLL
-    for (int i = 0; i < Tile::row_packets; ++i) {
-      const P p =
-          *reinterpret_cast<const P*>(from + d * Tile::row_pitch + Tile::row(y, i * packet));
-      TYPEFLOW_UNROLL
-      for (int n = 0; n < packet; ++n) from_a[i * packet + n] = p.element[n];
-    }
-    TYPEFLOW_UNROLL
-    for (int j = 0; j < Tile::column_packets; ++j) {
-      const P p = *reinterpret_cast<const P*>(from + Tile::of_a + d * Tile::column_pitch +
-                                              (j * Tile::across + x) * packet);
-      TYPEFLOW_UNROLL
-      for (int n = 0; n < packet; ++n) from_b[j * packet + n] = p.element[n];
-    }
-    TYPEFLOW_UNROLL
-    for (int i = 0; i < Tile::each_rows; ++i) {
-      if ((left_out >> i & 1u) != 0) continue;
-      TYPEFLOW_UNROLL
-      for (int j = 0; j < Tile::each_columns; ++j) {
-        sum[i][j] = std::fma(from_a[i], from_b[j], sum[i][j]);
-      }
-    }
-  };
   // Stores the panels that are loaded. Returns whether b has numbers that padding must not meet.
   const auto exchange = [&](T* to, bool store) {
     if (store) {
@@ -320,18 +511,17 @@ TYPEFLOW_DEVICE void sum_products(const A& a, const B& b, const ProductPlace& pl
       for (int d = 0; d < Tile::depth; ++d) {
         unsigned left_out = 0;
         TYPEFLOW_ROLLED
-        for (int i = 0; i < Tile::each_rows; ++i) {
-          const std::int64_t row = place.row + Tile::row(y, i);
+        for (int i = 0; i < Tile::own_rows; ++i) {
+          const std::int64_t row = place.row + Tile::own_row(i);
           const bool is_padding =
               row < a.lines && k + d < steps &&
               a.at(a.line(place.part_a, row), a.step_at(place.begin + k + d)) == nullptr;
           left_out |= static_cast<unsigned>(is_padding) << i;
         }
-        multiply(panels, d, left_out);
+        Tile::multiply_step(panels, d, left_out, sum);
       }
     } else {
-      TYPEFLOW_UNROLL
-      for (int d = 0; d < Tile::depth; ++d) multiply(panels, d, 0);
+      Tile::multiply(panels, sum);
     }
     has_infinity = exchange(next, more);
     T* const last = panels;

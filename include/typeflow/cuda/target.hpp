@@ -21,11 +21,16 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 /// The processor's devices and the GPUs that the process may use, by one table of CUDA's functions.
 /// TYPEFLOW_VISIBLE_DEVICES chooses among those that CUDA shows (runtime/local_devices.hpp).
-class CudaDevices {
+///
+/// GPUs round the operands of float products to `P`, in matrix products and convolutions.
+template <Precision P>
+class BasicCudaDevices {
  public:
+  static constexpr Precision precision = P;
   static constexpr DeviceKind default_kind = DeviceKind::gpu;
 
-  CudaDevices(const TargetOptions& options, const CudaRuntime& runtime) : processors_(options) {
+  BasicCudaDevices(const TargetOptions& options, const CudaRuntime& runtime)
+      : processors_(options) {
     for (const MachineDevice& device : processors_.devices()) devices_.push_back(device);
     int count = 0;
     // Without a driver or a device the processor runs everything.
@@ -50,7 +55,7 @@ class CudaDevices {
 
   template <class Kernel, DeviceKind D = DeviceKind::cpu>
   static constexpr KernelEntry kernel =
-      D == DeviceKind::gpu ? cuda_kernels::entry<Kernel>
+      D == DeviceKind::gpu ? cuda_kernels::entry<Kernel, P>
                            : cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>;
   /// The processor's code for every kernel, for steps that can't run on a GPU.
   template <class Kernel>
@@ -75,13 +80,23 @@ class CudaDevices {
   std::vector<MachineDevice> devices_;
 };
 
+using CudaDevices = BasicCudaDevices<Precision::exact>;
+
 #if defined(__CUDACC__)
 
-/// GPUs and the processor: `tf::Session<model, tf::training, tf::CudaTarget>`. What a model leaves
-/// open runs on /gpu:0.
-class CudaTarget : public CudaDevices {
+/// GPUs and the processor, with float products of a precision:
+/// `tf::Session<model, tf::training, tf::BasicCudaTarget<tf::Precision::tf32>>`. What a model
+/// leaves open runs on /gpu:0.
+template <Precision P>
+class BasicCudaTarget : public BasicCudaDevices<P> {
  public:
-  explicit CudaTarget(const TargetOptions& options = {}) : CudaDevices(options, cuda_runtime) {}
+  explicit BasicCudaTarget(const TargetOptions& options = {})
+      : BasicCudaDevices<P>(options, cuda_runtime) {}
+};
+/// With exact products of floats. (A class, so that runtime/default_target.hpp can declare it.)
+class CudaTarget : public BasicCudaTarget<Precision::exact> {
+ public:
+  explicit CudaTarget(const TargetOptions& options = {}) : BasicCudaTarget(options) {}
 };
 
 #endif
