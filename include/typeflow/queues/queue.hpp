@@ -242,7 +242,7 @@ auto one_or_all(std::tuple<T...>&& all) {
 /// variables.resource<Q>(name) is that of a store.
 template <auto Kind, class... Items>
 class Queue : public detail::QueueCore {
-  using KindType = std::remove_cv_t<decltype(Kind)>;
+  using KindType = std::remove_cvref_t<decltype(Kind)>;
   static_assert(detail::is_queue_kind<KindType>,
                 "Queue<Kind, Item...>: the kind must be Fifo{n}, Shuffle{n, min, seed} or "
                 "Priority{n}");
