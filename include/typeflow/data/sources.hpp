@@ -23,9 +23,9 @@ template <class T>
 Dataset<T> from_elements(std::vector<T> elements) {
   return Dataset<T>([all = std::make_shared<const std::vector<T>>(std::move(elements))](
                         std::uint64_t) -> detail::CursorOf<T> {
-    class Elements final : public detail::Cursor<T> {
+    class ElementCursor final : public detail::Cursor<T> {
      public:
-      explicit Elements(const std::vector<T>& its_all) : all_(its_all) {}
+      explicit ElementCursor(const std::vector<T>& its_all) : all_(its_all) {}
       std::optional<T> next() override {
         if (at_ >= all_.size()) return std::nullopt;
         return all_[at_++];
@@ -38,7 +38,7 @@ Dataset<T> from_elements(std::vector<T> elements) {
       const std::vector<T>& all_;
       std::size_t at_ = 0;
     };
-    return std::make_unique<Elements>(*all);
+    return std::make_unique<ElementCursor>(*all);
   });
 }
 
@@ -53,9 +53,9 @@ Dataset<std::vector<A>> from_rows(std::vector<A> array, std::size_t width) {
   }
   return Dataset<std::vector<A>>([all = std::make_shared<const std::vector<A>>(std::move(array)),
                                   width](std::uint64_t) -> detail::CursorOf<std::vector<A>> {
-    class Rows final : public detail::Cursor<std::vector<A>> {
+    class RowCursor final : public detail::Cursor<std::vector<A>> {
      public:
-      Rows(const std::vector<A>& its_all, std::size_t its_width)
+      RowCursor(const std::vector<A>& its_all, std::size_t its_width)
           : all_(its_all), width_(its_width) {}
       std::optional<std::vector<A>> next() override {
         if (at_ == all_.size()) return std::nullopt;
@@ -72,7 +72,7 @@ Dataset<std::vector<A>> from_rows(std::vector<A> array, std::size_t width) {
       std::size_t width_;
       std::size_t at_ = 0;
     };
-    return std::make_unique<Rows>(*all, width);
+    return std::make_unique<RowCursor>(*all, width);
   });
 }
 
