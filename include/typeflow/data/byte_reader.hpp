@@ -23,7 +23,7 @@
 namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// How a file is packed.
-enum class Packing : std::uint8_t { automatic, none, gzip, zlib };
+enum class Packing : std::uint8_t { automatic, plain, gzip, zlib };
 
 class ByteReader {
  public:
@@ -40,7 +40,7 @@ class ByteReader {
       throw Error(path_, "cannot be opened (" + std::generic_category().message(reason) + ")");
     }
     fill();
-    if (packing == Packing::none) return;
+    if (packing == Packing::plain) return;
     if (packing == Packing::automatic) {
       if (stream_.avail_in < 2 || buffer_[0] != 0x1f || buffer_[1] != 0x8b) return;
       packing = Packing::gzip;
@@ -72,7 +72,7 @@ class ByteReader {
   }
 
  private:
-  bool is_packed() const { return packing_ != Packing::none; }
+  bool is_packed() const { return packing_ != Packing::plain; }
   std::string format() const { return packing_ == Packing::zlib ? "zlib" : "gzip"; }
   /// Reads the next block of the file; false at its end.
   bool fill() {
@@ -116,7 +116,7 @@ class ByteReader {
   std::ifstream file_;
   std::vector<unsigned char> buffer_;
   z_stream stream_{};  // its input side also serves plain files
-  Packing packing_ = Packing::none;
+  Packing packing_ = Packing::plain;
   bool member_ended_ = false;
 };
 

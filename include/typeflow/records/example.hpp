@@ -56,9 +56,9 @@ concept FeatureElement =
     std::same_as<T, std::string> || std::same_as<T, float> || std::same_as<T, std::int64_t>;
 
 template <std::size_t Count, std::size_t... Rest>
-inline constexpr std::size_t product_of = Count * product_of<Rest...>;
+inline constexpr std::size_t extents_product = Count * extents_product<Rest...>;
 template <std::size_t Count>
-inline constexpr std::size_t product_of<Count> = Count;
+inline constexpr std::size_t extents_product<Count> = Count;
 
 /// Which alternative of Feature has elements T.
 template <class T>
@@ -85,7 +85,7 @@ void find_features(std::string_view bytes, WantedFeature* wanted, std::size_t co
 /// or has another type or count.
 template <detail::FeatureElement T, std::size_t... Extents>
 struct FixedLen {
-  static constexpr std::size_t count = detail::product_of<1, Extents...>;
+  static constexpr std::size_t count = detail::extents_product<1, Extents...>;
   using element = T;
   using type = std::conditional_t<sizeof...(Extents) == 0, T, std::array<T, count>>;
 

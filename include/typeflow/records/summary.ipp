@@ -294,8 +294,8 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Summary& Summary::hyperparameters(
   }
   detail::add_summary_value(bytes_, "_hparams_/session_start_info",
                             [&](protozero::pbf_writer& out) {
-                              const std::array<std::int64_t, 1> none{0};
-                              detail::write_floats(out, {}, none);
+                              const std::array<std::int64_t, 1> no_elements{0};
+                              detail::write_floats(out, {}, no_elements);
                               detail::write_plugin(out, "hparams", content);
                             });
   return *this;

@@ -22,7 +22,7 @@ namespace typeflow::inline TYPEFLOW_ISA {
 /// How a file of records is packed.
 enum class RecordPacking : std::uint8_t {
   automatic,  ///< what its first bytes say; a writer writes a plain file
-  none,
+  plain,
   gzip,
   zlib
 };

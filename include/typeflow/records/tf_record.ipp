@@ -23,11 +23,11 @@ namespace detail {
 /// from packed files.
 TYPEFLOW_COLD inline Packing packing_of(const std::filesystem::path& path) {
   std::array<unsigned char, record_header> first{};
-  ByteReader reader(path, Packing::none);
+  ByteReader reader(path, Packing::plain);
   const std::size_t count = reader.read(first.data(), first.size());
-  if (count == 0) return Packing::none;
+  if (count == 0) return Packing::plain;
   if (count == record_header && has_checksum(first.data(), 8, first.data() + 8)) {
-    return Packing::none;
+    return Packing::plain;
   }
   if (count >= 2 && first[0] == 0x1f && first[1] == 0x8b) return Packing::gzip;
   // RFC 1950: method 8, a window of at most 32 KiB, and a multiple of 31.
@@ -59,7 +59,7 @@ struct TfRecordReader::Parts {
 TYPEFLOW_COLD TYPEFLOW_DEFINITION TfRecordReader::TfRecordReader(const std::filesystem::path& path,
                                                                  RecordPacking packing) {
   const detail::Packing how = packing == RecordPacking::automatic ? detail::packing_of(path)
-                              : packing == RecordPacking::none    ? detail::Packing::none
+                              : packing == RecordPacking::plain   ? detail::Packing::plain
                               : packing == RecordPacking::gzip    ? detail::Packing::gzip
                                                                   : detail::Packing::zlib;
   parts_ = std::make_unique<Parts>(path, how);
@@ -103,7 +103,7 @@ TYPEFLOW_DEFINITION std::optional<std::string_view> TfRecordReader::next() {
 struct TfRecordWriter::Parts {
   Parts(const std::filesystem::path& path, const Options& options)
       : path_(path.string()), file_(path) {
-    if (options.packing == RecordPacking::automatic || options.packing == RecordPacking::none) {
+    if (options.packing == RecordPacking::automatic || options.packing == RecordPacking::plain) {
       return;
     }
     const int window = options.packing == RecordPacking::gzip ? 15 + 16 : 15;

@@ -13,6 +13,7 @@
 
 #include <doctest/doctest.h>
 #include <typeflow/records.hpp>
+#include <typeflow/records/framing.hpp>
 
 #include "support/folder.hpp"
 #include "support/message_of.hpp"
@@ -39,7 +40,7 @@ std::vector<std::string> records_of(const std::filesystem::path& path,
   return records;
 }
 void write_records(const std::filesystem::path& path, const std::vector<std::string>& records,
-                   tf::RecordPacking packing = tf::RecordPacking::none) {
+                   tf::RecordPacking packing = tf::RecordPacking::plain) {
   tf::TfRecordWriter writer(path, {.packing = packing});
   for (const std::string& record : records) writer.write(record);
   writer.finish();
@@ -66,7 +67,7 @@ TEST_CASE("the file is the one that TensorFlow's TFRecordWriter writes") {
 
 TEST_CASE("what is written is read, packed in each way") {
   const Folder folder;
-  for (const auto packing : {tf::RecordPacking::none, tf::RecordPacking::gzip,
+  for (const auto packing : {tf::RecordPacking::plain, tf::RecordPacking::gzip,
                              tf::RecordPacking::zlib, tf::RecordPacking::automatic}) {
     CAPTURE(static_cast<int>(packing));
     write_records(folder / "file", samples(), packing);
@@ -103,16 +104,16 @@ TEST_CASE("each changed byte is found, with the record and its offset") {
 TEST_CASE("a file that ends anywhere else than after a record is refused") {
   const Folder folder;
   for (const auto packing :
-       {tf::RecordPacking::none, tf::RecordPacking::gzip, tf::RecordPacking::zlib}) {
+       {tf::RecordPacking::plain, tf::RecordPacking::gzip, tf::RecordPacking::zlib}) {
     write_records(folder / "good", {"first", "second one"}, packing);
     const std::string good = bytes_of(folder / "good");
     for (std::size_t size = 1; size < good.size(); ++size) {
-      if (packing == tf::RecordPacking::none && size == 16 + 5) continue;
+      if (packing == tf::RecordPacking::plain && size == 16 + 5) continue;
       CAPTURE(size);
       write_bytes(folder / "bad", std::string_view(good).substr(0, size));
       CHECK(message_of([&] { records_of(folder / "bad", packing); }) != "");
     }
-    if (packing == tf::RecordPacking::none) continue;
+    if (packing == tf::RecordPacking::plain) continue;
     write_bytes(folder / "bad", good + "more");
     CHECK(message_of([&] { records_of(folder / "bad"); }).find("bytes after the") !=
           std::string::npos);
