@@ -106,11 +106,11 @@ class CudaStream final : public AsynchronousStream {
     }
     finish();
   }
-  /// Another GPU's stream waits for this one without the host. The host, and devices of other
-  /// kinds, get what they need by copies, which wait by themselves.
+  /// Another GPU's stream waits for this one without the host. Others wait here: who waits for them
+  /// counts on this stream, too.
   void precede(Stream* later) override {
     AsynchronousStream* const other = later == nullptr ? nullptr : later->asynchronous();
-    if (other == nullptr || other->driver() != driver()) return;
+    if (other == nullptr || other->driver() != driver()) return finish();
     check();
     use_device();
     const std::lock_guard lock(mutex_);

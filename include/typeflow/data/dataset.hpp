@@ -497,9 +497,9 @@ class DatasetIterator {
   /// comes before: maps of single threads compute nothing for it, shuffles read all of it.
   void seek(std::int64_t taken) {
     detail::check_count("DatasetIterator::seek", "a number of elements", 0, taken);
-    cursor_.reset();
-    cursor_ = dataset_.open();
-    cursor_->skip(taken);
+    detail::CursorOf<T> cursor = dataset_.open();  // if this throws, the position stays
+    cursor->skip(taken);
+    cursor_ = std::move(cursor);
     taken_ = taken;
   }
 

@@ -102,6 +102,11 @@ class Transport {
 
 namespace exec {
 
+/// Whether there is a direct way between two memories that are not the host's.
+inline bool of_one_driver(const AsynchronousMemory* from, const AsynchronousMemory* to) {
+  return from != nullptr && to != nullptr && from->driver() == to->driver();
+}
+
 /// Copies between memories; null is the host's.
 TYPEFLOW_COLD inline void transfer(Memory* from_memory, const void* from, Memory* to_memory,
                                    void* to, std::int64_t bytes) {
@@ -116,11 +121,8 @@ TYPEFLOW_COLD inline void transfer(Memory* from_memory, const void* from, Memory
     from_memory->copy_out(to, from, bytes);
   } else if (from_memory == to_memory) {
     from_memory->copy(to, from, bytes);
-  } else if (
-      AsynchronousMemory* const source = from_memory->asynchronous(), * const target =
-                                                                          to_memory->asynchronous();
-      source != nullptr && target != nullptr && source->driver() == target->driver()) {
-    source->copy_to(*target, to, from, bytes);
+  } else if (of_one_driver(from_memory->asynchronous(), to_memory->asynchronous())) {
+    from_memory->asynchronous()->copy_to(*to_memory->asynchronous(), to, from, bytes);
   } else {  // by way of the host
     std::byte part[4096];
     constexpr auto most = static_cast<std::int64_t>(sizeof part);

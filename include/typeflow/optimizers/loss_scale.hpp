@@ -21,25 +21,13 @@ namespace detail {
 
 /// An optimiser that divides gradients by the scale, in the element type of its steps.
 template <class O>
-struct Unscaled {
-  const O& optimizer;
+struct Unscaled : StepsOf<O> {
   AnyExpr inverse;
-  Label name = optimizer.name;
 
-  constexpr bool every_row() const
-    requires requires { optimizer.every_row(); }
-  {
-    return optimizer.every_row();
-  }
-  constexpr auto begin(const auto& first) const
-    requires requires { optimizer.begin(first); }
-  {
-    return optimizer.begin(first);
-  }
   constexpr Effect step(const auto& v, const auto& dv, const auto&... begun) const {
     const auto scaled =
         map_values(dv, [&](const AnyExpr& x) { return x * cast_to(inverse, x.dtype()); });
-    return optimizer.step(v, scaled, begun...);
+    return this->optimizer.step(v, scaled, begun...);
   }
 };
 
@@ -119,8 +107,8 @@ class LossScale {
     const Expr<bool> finite(*gradients.graph, all.id);
     const Expr<float> inverse = 1.0f / scale_;
     const auto& stepping = detail::with_step(optimizer);
-    const detail::Unscaled<std::remove_cvref_t<decltype(stepping)>> unscaled{
-        stepping, inverse.any(), stepping.name};
+    const detail::Unscaled<std::remove_cvref_t<decltype(stepping)>> unscaled{{stepping},
+                                                                             inverse.any()};
     const Effect step = cond(finite, [&] { return apply_gradients(unscaled, gradients); }, [] {});
     const Effect all_steps = detail::with_updates(step, gradients);
     if (options_.interval == 0) return all_steps;

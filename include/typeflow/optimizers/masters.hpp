@@ -55,12 +55,9 @@ constexpr const O& with_step(const O& optimizer) {
 }
 constexpr DescentStep with_step(const GradientDescent& optimizer) { return {optimizer.rate}; }
 
-}  // namespace detail
-
-/// An optimiser whose 16-bit variables have float masters; others are as they were. See
-/// with_masters.
+/// An optimiser with the steps of another one, which it changes.
 template <class O>
-struct WithMasters {
+struct StepsOf {
   O optimizer;
   Label name = optimizer.name;
 
@@ -74,9 +71,17 @@ struct WithMasters {
   {
     return optimizer.begin(first);
   }
+};
+
+}  // namespace detail
+
+/// An optimiser whose 16-bit variables have float masters; others are as they were. See
+/// with_masters.
+template <class O>
+struct WithMasters : detail::StepsOf<O> {
   constexpr Effect step(const auto& v, const auto& dv, const auto&... begun) const {
-    if (!is_half_precision(v.variable().dtype())) return optimizer.step(v, dv, begun...);
-    return optimizer.step(detail::MasterRows(v), dv, begun...);
+    if (!is_half_precision(v.variable().dtype())) return this->optimizer.step(v, dv, begun...);
+    return this->optimizer.step(detail::MasterRows(v), dv, begun...);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
     return detail::apply_with_updates(*this, gradients);
@@ -99,7 +104,7 @@ struct WithMasters {
 template <class O>
 constexpr auto with_masters(const O& optimizer) {
   return WithMasters<std::remove_cvref_t<decltype(detail::with_step(optimizer))>>{
-      detail::with_step(optimizer)};
+      {detail::with_step(optimizer)}};
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

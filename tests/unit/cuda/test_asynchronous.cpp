@@ -272,6 +272,13 @@ TEST_CASE("tensors go from one GPU to another directly, and streams wait for one
   CudaOnHost::get().devices = 1;
 }
 
+TEST_CASE("a stream of the host finds the GPU's work done, and so do those that wait for it") {
+  tf::CudaStream stream(CudaOnHost::runtime(), 0);
+  tf::CudaStream other(CudaOnHost::runtime(), 0);
+  CHECK(calls_of([&] { stream.precede(&other); }).waits == 0);
+  CHECK(calls_of([&] { stream.precede(nullptr); }).waits == 1);
+}
+
 TEST_CASE("wait_for_steps names the step whose kernel has failed") {
   static constexpr auto steps = [](tf::Graph& g) {
     auto x = placeholder<float, 8, 8>(g, "x");

@@ -3,7 +3,9 @@
 // Files as datasets: CSV, text lines, records of fixed length, lists of files.
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -114,6 +116,17 @@ TEST_CASE("lines, lists of files") {
   CHECK(all_of(tf::text_lines(write(folder, "long", line + "\nend\n"))) ==
         std::vector<std::string>{line, "end"});
   CHECK(all_of(tf::text_lines(write(folder, "empty", ""))).empty());
+}
+
+TEST_CASE("a position that can't be reached leaves the iterator where it was") {
+  const Folder folder;
+  const std::string path = write(folder, "lines", "one\ntwo\nthree\n");
+  tf::DatasetIterator lines(tf::text_lines(path));
+  CHECK(lines.next() == "one");
+  std::filesystem::remove(path);
+  CHECK(message_of([&] { lines.seek(0); }).find("cannot be opened") != std::string::npos);
+  CHECK(lines.taken() == 1);
+  CHECK(lines.next() == "two");
 }
 
 TEST_CASE("records of fixed length") {
