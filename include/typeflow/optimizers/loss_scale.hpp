@@ -57,6 +57,19 @@ struct LossScaleOptions {
   Label name = "loss_scale";     ///< of the variables loss_scale/scale and loss_scale/good_steps
 };
 
+namespace detail {
+
+/// A variable in the scope of a LossScale. (Outside of the class: clang knows its members too
+/// late.)
+template <class T>
+constexpr Variable<T> loss_scale_variable(Graph& g, const LossScaleOptions& options, Label name,
+                                          const Initializer& initializer) {
+  const Scope scope(g, options.name, {.reuse = Reuse::reuse_or_create});
+  return variable<T>(g, name, initializer, false);
+}
+
+}  // namespace detail
+
 /// The factor of a loss, a variable of the model, which is saved with it:
 ///
 ///   const tf::LossScale scale(g);
@@ -70,8 +83,8 @@ class LossScale {
   /// A setting out of its range is a mistake of the model.
   constexpr explicit LossScale(Graph& g, const LossScaleOptions& options = {})
       : options_(options),
-        scale_(make<float>(g, options, "scale", filled(options.initial))),
-        good_steps_(make<std::int32_t>(g, options, "good_steps", zeros())) {
+        scale_(detail::loss_scale_variable<float>(g, options, "scale", filled(options.initial))),
+        good_steps_(detail::loss_scale_variable<std::int32_t>(g, options, "good_steps", zeros())) {
     if (options.initial > 0 && options.growth > 1 && options.backoff > 0 && options.backoff < 1 &&
         options.interval >= 0) {
       return;
@@ -128,13 +141,6 @@ class LossScale {
   }
 
  private:
-  template <class T>
-  static constexpr Variable<T> make(Graph& g, const LossScaleOptions& options, Label name,
-                                    const Initializer& initializer) {
-    const Scope scope(g, options.name, {.reuse = Reuse::reuse_or_create});
-    return variable<T>(g, name, initializer, false);
-  }
-
   LossScaleOptions options_;
   Variable<float> scale_;
   Variable<std::int32_t> good_steps_;
