@@ -4,6 +4,7 @@
 
 #include "typeflow/core/compiled_once.hpp"
 
+#include "typeflow/records/callbacks.ipp"
 #include "typeflow/records/event_writer.ipp"
 #include "typeflow/records/example.ipp"
 #include "typeflow/records/summary.ipp"

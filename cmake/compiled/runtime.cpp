@@ -28,6 +28,10 @@
 #include "typeflow/runtime/run_limits.ipp"
 #include "typeflow/runtime/variables.ipp"
 #include "typeflow/strings/parse.ipp"
+#include "typeflow/training/callbacks.ipp"
+#include "typeflow/training/figures.ipp"
+#include "typeflow/training/loop.ipp"
+#include "typeflow/training/periodic.ipp"
 #include "typeflow/training/progress.ipp"
 #ifndef TYPEFLOW_SERIAL
 #include "typeflow/runtime/threads.ipp"

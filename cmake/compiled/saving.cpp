@@ -4,6 +4,7 @@
 
 #include "typeflow/core/compiled_once.hpp"
 
+#include "typeflow/saving/callbacks.ipp"
 #include "typeflow/saving/checkpoints.ipp"
 #include "typeflow/saving/cost_models.ipp"
 #include "typeflow/saving/extras.ipp"

@@ -5,6 +5,7 @@
 // part of typeflow.hpp, because it needs nlohmann's JSON library and zlib (CMake:
 // typeflow::saving).
 
+#include "typeflow/saving/callbacks.hpp"
 #include "typeflow/saving/checkpoints.hpp"
 #include "typeflow/saving/kernels.hpp"
 #include "typeflow/saving/load.hpp"

@@ -9,9 +9,9 @@
 #include <system_error>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/records/event_writer.hpp"
 #include "typeflow/records/framing.hpp"
-#include "typeflow/saving/files.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 

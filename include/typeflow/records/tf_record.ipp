@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/data/byte_reader.hpp"
 #include "typeflow/records/framing.hpp"
 #include "typeflow/records/tf_record.hpp"
-#include "typeflow/saving/files.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 

@@ -63,11 +63,14 @@ class Checkpoints {
   ~Checkpoints();
 
   /// Saves and restores x with the variables, under a name: a session's states, session.states(),
-  /// or a sampler's position (see Extras). x must outlive this object.
+  /// a sampler's position, or the state of an object (see Extras). x must outlive this object, or
+  /// be excluded.
   template <class X>
   void include(std::string name, X& x) {
     extras().add(std::move(name), x);
   }
+  /// Forgets what was included under a name.
+  void exclude(std::string_view name) { extras().remove(name); }
 
   /// Saves the variables as the checkpoint of a step, then removes surplus checkpoints. Returns the
   /// file's path. Throws Error if it can't be written; all earlier checkpoints are then in place.

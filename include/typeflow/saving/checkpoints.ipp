@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/runtime/variables.hpp"
 #include "typeflow/saving/checkpoints.hpp"
 #include "typeflow/saving/extras.hpp"
-#include "typeflow/saving/files.hpp"
 #include "typeflow/saving/load.ipp"
 #include "typeflow/saving/save.hpp"
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/core/processor.hpp"
 #include "typeflow/cpu/product_loops.hpp"
 #include "typeflow/saving/cost_models.hpp"
-#include "typeflow/saving/files.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What can be saved besides variables: the states of sessions, and the positions of samplers.
+// What can be saved besides variables: the states of sessions, the positions of samplers, and the
+// states of objects as texts.
 
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,14 @@ concept Sampler = requires(S& sampler, const S& constant, std::int64_t n) {
   sampler.seek(n);
 };
 
+/// An object whose state is a text in UTF-8, such as tf::TrainingLoop. restore(text) throws Error
+/// if it can't take the text.
+template <class X>
+concept TextState = requires(X& x, const X& constant, std::string_view text) {
+  { constant.state() } -> std::convertible_to<std::string>;
+  x.restore(text);
+};
+
 /// States and positions that are saved and restored with a store's variables, each under a name:
 ///
 ///   tf::Extras extras;
@@ -29,8 +39,8 @@ concept Sampler = requires(S& sampler, const S& constant, std::int64_t n) {
 ///   save(variables, path, {.extras = &extras});
 ///   load(variables, path, {.extras = &extras});
 ///
-/// Stores and samplers must outlive the Extras. Error for a name that is empty, has a '/' or is
-/// given twice.
+/// All objects must outlive the Extras, or be removed from it. Error for a name that is empty, has
+/// a '/' or is given twice.
 class Extras {
  public:
   /// Adds the states of a session: session.states().
@@ -56,6 +66,19 @@ class Extras {
     positions_.push_back(std::move(position));
   }
 
+  /// Adds the state of an object.
+  template <TextState X>
+    requires(!Sampler<X>)
+  void add(std::string name, X& x) {
+    check(name);
+    texts_.push_back(
+        {std::move(name), &x,
+         [](const void* from) { return std::string(static_cast<const X*>(from)->state()); },
+         [](void* to, std::string_view text) { static_cast<X*>(to)->restore(text); }});
+  }
+  /// Forgets what was added under a name, if anything was.
+  void remove(std::string_view name);
+
   // For save() and load().
 
   struct States {
@@ -69,14 +92,22 @@ class Extras {
     void (*seek)(void*, std::int64_t);
     std::string (*settings)(const void*);
   };
+  struct ObjectText {
+    std::string name;
+    void* object;
+    std::string (*state)(const void*);
+    void (*restore)(void*, std::string_view);
+  };
   const std::vector<States>& states() const { return states_; }
   const std::vector<Position>& positions() const { return positions_; }
+  const std::vector<ObjectText>& texts() const { return texts_; }
 
  private:
   void check(const std::string& name) const;
 
   std::vector<States> states_;
   std::vector<Position> positions_;
+  std::vector<ObjectText> texts_;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/cpu/call.hpp"
-#include "typeflow/saving/files.hpp"
 #include "typeflow/saving/kernels.hpp"
 #include "typeflow/saving/safetensors.hpp"
 #include "typeflow/saving/save.ipp"

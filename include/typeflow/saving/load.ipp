@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/runtime/variables.hpp"
 #include "typeflow/saving/checksum.hpp"
 #include "typeflow/saving/extras.ipp"
-#include "typeflow/saving/files.hpp"
 #include "typeflow/saving/load.hpp"
 #include "typeflow/saving/safetensors.hpp"
 
@@ -57,7 +57,9 @@ class Loading {
   }
 
   Metadata finish() {
-    // New variables first: allocating them may fail, copying into existing ones can't.
+    // Objects may refuse their states. New variables next: allocating them may fail, copying into
+    // existing ones can't.
+    for (const auto& [text, state] : texts_) text->restore(text->object, *state);
     for (const Restored& r : restored_) {
       if (r.is_new) copy(r);
     }
@@ -140,6 +142,14 @@ class Loading {
       }
     }
     for (const Extras::Position& position : extras.positions()) plan_position(position, may_lack);
+    for (const Extras::ObjectText& text : extras.texts()) {
+      const auto found = file_.metadata.find(std::string(text_prefix) + text.name);
+      if (found != file_.metadata.end()) {
+        texts_.emplace_back(&text, &found->second);
+      } else if (!may_lack) {
+        mistake("it has no state of " + in_quotes(text.name));
+      }
+    }
   }
   void plan_position(const Extras::Position& position, bool may_lack) {
     const auto found = file_.metadata.find(std::string(position_prefix) + position.name);
@@ -185,6 +195,7 @@ class Loading {
   SavedFile file_;
   std::vector<Restored> restored_;
   std::vector<std::pair<const Extras::Position*, std::int64_t>> positions_;
+  std::vector<std::pair<const Extras::ObjectText*, const std::string*>> texts_;
   std::uint64_t draws_ = 0;
   bool has_draws_ = false;
   bool whole_ = true;

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/runtime/variables.hpp"
 #include "typeflow/saving/checksum.hpp"
 #include "typeflow/saving/extras.ipp"
-#include "typeflow/saving/files.hpp"
 #include "typeflow/saving/save.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -138,6 +138,9 @@ TYPEFLOW_COLD inline SavedParts saved_parts(const Variables& variables, const st
       metadata.insert_or_assign(std::string(position_prefix) + position.name,
                                 std::to_string(position.taken(position.sampler)) + "; " +
                                     position.settings(position.sampler));
+    }
+    for (const Extras::ObjectText& text : options.extras->texts()) {
+      metadata.insert_or_assign(std::string(text_prefix) + text.name, text.state(text.object));
     }
   }
   metadata.insert_or_assign("typeflow.draws", std::to_string(variables.draws()));

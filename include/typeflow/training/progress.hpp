@@ -7,9 +7,12 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "typeflow/core/config.hpp"
+#include "typeflow/training/figures.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -25,9 +28,12 @@ namespace detail {
 /// 75 -> "1:15", 3700 -> "1:01:40".
 std::string clock_text(double seconds);
 
-/// The text of the line; `step` steps took `seconds`.
-std::string progress_text(const ProgressOptions& options, std::int64_t step, double loss,
-                          double seconds);
+/// "   accuracy 0.9712"
+std::string figure_text(const Figure& figure);
+
+/// The text of the line; `done` of the `step` steps took `seconds`.
+std::string progress_text(const ProgressOptions& options, std::int64_t step, std::int64_t done,
+                          std::span<const Figure> figures, double seconds);
 
 /// The time of a clock that nobody sets, in seconds.
 double clock_seconds();
@@ -46,8 +52,18 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { finish(); }
 
-  /// Reports that `step` steps are done, and the loss of the last one.
-  void show(std::int64_t step, double loss);
+  /// Reports that `step` steps are done, and the loss of the last one, or several figures.
+  void show(std::int64_t step, double loss) {
+    loss_.value = loss;
+    show(step, std::span<const Figure>(&loss_, 1));
+  }
+  void show(std::int64_t step, std::span<const Figure> figures);
+
+  /// The training begins after these steps of an earlier one.
+  void start_at(std::int64_t step) { first_ = step_ = step; }
+
+  /// Writes a line of its own: on a terminal, above the line of progress.
+  void print(std::string_view line);
 
   /// On a terminal, updates the line and ends it, before other output.
   void end_line();
@@ -68,8 +84,10 @@ class Progress {
   bool open_ = false;  // a line on a terminal that has not ended
   bool paused_ = false;
   bool pending_ = false;  // the last step that was told has not been written
+  std::int64_t first_ = 0;
   std::int64_t step_ = 0;
-  double loss_ = 0;
+  Figure loss_{"loss", 0};
+  Figures figures_;
   double before_ = 0;  // seconds of training before start_
   double start_ = detail::clock_seconds();
   double shown_ = -1;  // when a line was written

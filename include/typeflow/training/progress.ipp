@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "typeflow/training/progress.hpp"
 
@@ -27,23 +29,27 @@ TYPEFLOW_DEFINITION std::string clock_text(double seconds) {
   return text;
 }
 
+TYPEFLOW_DEFINITION std::string figure_text(const Figure& figure) {
+  char value[32];
+  std::snprintf(value, sizeof value, " %.4g", figure.value);
+  return "   " + figure.name + value;
+}
+
 TYPEFLOW_DEFINITION std::string progress_text(const ProgressOptions& options, std::int64_t step,
-                                              double loss, double seconds) {
+                                              std::int64_t done, std::span<const Figure> figures,
+                                              double seconds) {
   const bool samples = options.batch_size > 0;
-  const double rate = static_cast<double>(step) / std::max(seconds, 1e-9);
-  char text[160];
-  int length = std::snprintf(text, sizeof text, "step %lld", static_cast<long long>(step));
-  const auto add = [&](const char* format, auto... values) {
-    length += std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), format,
-                            values...);
-  };
-  if (options.steps > 0) add(" of %lld", static_cast<long long>(options.steps));
-  add("   loss %.4g", loss);
-  add("   %.4g %s/s", samples ? rate * static_cast<double>(options.batch_size) : rate,
-      samples ? "samples" : "steps");
+  const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
+  std::string text = "step " + std::to_string(step);
+  if (options.steps > 0) text += " of " + std::to_string(options.steps);
+  for (const Figure& figure : figures) text += figure_text(figure);
+  char speed[48];
+  std::snprintf(speed, sizeof speed, "   %.4g %s/s",
+                samples ? rate * static_cast<double>(options.batch_size) : rate,
+                samples ? "samples" : "steps");
+  text += speed;
   if (options.steps > step) {
-    const double left = static_cast<double>(options.steps - step) / rate;
-    add("   %s left", clock_text(left).c_str());
+    text += "   " + clock_text(static_cast<double>(options.steps - step) / rate) + " left";
   }
   return text;
 }
@@ -58,10 +64,10 @@ TYPEFLOW_DEFINITION Progress::Progress(ProgressOptions options) : options_(optio
   terminal_ = options.out != nullptr && isatty(fileno(options.out)) != 0;
 }
 
-TYPEFLOW_DEFINITION void Progress::show(std::int64_t step, double loss) {
+TYPEFLOW_DEFINITION void Progress::show(std::int64_t step, std::span<const Figure> figures) {
   if (options_.out == nullptr) return;
   step_ = step;
-  loss_ = loss;
+  figures_.assign(figures.begin(), figures.end());
   pending_ = true;
   const bool due = terminal_ ? detail::clock_seconds() - shown_ >= 0.05
                              : step % std::max<std::int64_t>(options_.every, 1) == 0;
@@ -74,6 +80,13 @@ TYPEFLOW_DEFINITION void Progress::end_line() {
   write();
   if (open_) std::fputc('\n', options_.out);
   open_ = false;
+  std::fflush(options_.out);
+}
+
+TYPEFLOW_DEFINITION void Progress::print(std::string_view line) {
+  if (options_.out == nullptr) return;
+  end_line();
+  std::fprintf(options_.out, "%.*s\n", static_cast<int>(line.size()), line.data());
   std::fflush(options_.out);
 }
 
@@ -103,7 +116,8 @@ TYPEFLOW_DEFINITION void Progress::write() {
   if (!pending_) return;
   pending_ = false;
   shown_ = detail::clock_seconds();
-  const std::string text = detail::progress_text(options_, step_, loss_, seconds());
+  const std::string text =
+      detail::progress_text(options_, step_, step_ - first_, figures_, seconds());
   std::fprintf(options_.out, terminal_ ? "\r\x1b[K%s" : "%s\n", text.c_str());
   open_ = terminal_;
   std::fflush(options_.out);

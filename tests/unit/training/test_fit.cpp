@@ -171,9 +171,11 @@ TEST_CASE("fit does what its loop does, bit by bit") {
   const std::string text = written(out.file);  // no terminal: a line every 10 steps
   CHECK(text.starts_with("step 10 of 30   loss "));
   CHECK(text.find(" samples/s   0:0") != std::string::npos);
-  CHECK(text.find(" left\nstep 20 of 30") != std::string::npos);
+  CHECK(text.find(" left\nepoch 1 of 3   loss ") != std::string::npos);
+  CHECK(text.find("   validation 1\nstep 20 of 30") != std::string::npos);
   CHECK(text.find("\nstep 30 of 30") != std::string::npos);
-  CHECK(text.ends_with(" samples/s\n"));
+  CHECK(text.find(" samples/s\nepoch 3 of 3   loss ") != std::string::npos);
+  CHECK(text.ends_with("   validation 0.3333\n"));
 }
 
 TEST_CASE("fit stops early") {
@@ -276,8 +278,11 @@ TEST_CASE("a terminal's line shows an epoch's last step and ends before a valida
   REQUIRE(first != text.npos);
   CHECK(text.starts_with("step 30 of 60 "));
   CHECK(text.find('\n') == first);
-  CHECK(text.substr(first + 11).starts_with("step 60 of 60 "));
-  CHECK(text.ends_with("/s\nvalidated\n"));
+  const std::string second = text.substr(first + 11);
+  CHECK(second.starts_with("epoch 1 of 2   loss "));
+  CHECK(second.find("   validation 0\nstep 60 of 60 ") != text.npos);
+  CHECK(text.find("/s\nvalidated\nepoch 2 of 2   loss ") != text.npos);
+  CHECK(text.ends_with("   validation 0\n"));
 }
 
 TEST_CASE("a terminal's line ends where a training does") {
@@ -344,7 +349,7 @@ TEST_CASE("the time of validations is no time of training") {
   const std::string text = written(out.file);  // steps 4 and 6
   CAPTURE(text);
   CHECK(ahead == 3'000'000);
-  const std::size_t rate = text.find("   ", text.find("loss"));
+  const std::size_t rate = text.find("   ", text.find("loss", text.find("step 4 of 6")));
   REQUIRE(rate != text.npos);
   CHECK(std::stod(text.substr(rate)) > 1e-3);  // 4e-6 steps/s with one of them
   CHECK(text.find("   0:") != text.npos);      // left of the first line
@@ -356,9 +361,14 @@ TEST_CASE("the line of progress") {
   CHECK(clock_text(0.2) == "0:01");
   CHECK(clock_text(75) == "1:15");
   CHECK(clock_text(3700) == "1:01:40");
-  CHECK(progress_text({.steps = 400, .batch_size = 50}, 100, 0.34567, 2) ==
+  const tf::Figure loss{"loss", 0.34567};
+  const tf::Figures both{{"loss", 12345}, {"accuracy", 0.5}};
+  CHECK(progress_text({.steps = 400, .batch_size = 50}, 100, 100, {&loss, 1}, 2) ==
         "step 100 of 400   loss 0.3457   2500 samples/s   0:06 left");
-  CHECK(progress_text({.steps = 400, .batch_size = 50}, 400, 12345, 8) ==
-        "step 400 of 400   loss 1.234e+04   2500 samples/s");
-  CHECK(progress_text({}, 100, 1, 2) == "step 100   loss 1   50 steps/s");
+  CHECK(progress_text({.steps = 400, .batch_size = 50}, 400, 400, both, 8) ==
+        "step 400 of 400   loss 1.234e+04   accuracy 0.5   2500 samples/s");
+  CHECK(progress_text({}, 100, 100, {&loss, 1}, 2) == "step 100   loss 0.3457   50 steps/s");
+  // 100 steps were done by an earlier process.
+  CHECK(progress_text({.steps = 300}, 200, 100, {&loss, 1}, 2) ==
+        "step 200 of 300   loss 0.3457   50 steps/s   0:02 left");
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files for saving and loading, on POSIX systems: one that replaces another as a whole or not at
+// Files on POSIX systems: one that replaces another as a whole or not at
 // all, and one that is mapped into memory.
 
 #if !__has_include(<sys/mman.h>)
-#error "typeflow/saving.hpp: files are saved and mapped with POSIX's functions"
+#error "typeflow: files are replaced and mapped with POSIX's functions"
 #endif
 
 #include <fcntl.h>
