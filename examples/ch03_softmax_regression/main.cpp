@@ -6,12 +6,15 @@
 //
 //   ch03_softmax_regression --data DIR    DIR, or DIR/mnist, has the four files of MNIST
 //   ch03_softmax_regression               takes TYPEFLOW_DATA, otherwise trains on drawn digits
+//   ch03_softmax_regression --summaries logs     writes its curves, too: tensorboard --logdir logs
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <vector>
 
 #include <typeflow/image.hpp>
+#include <typeflow/records.hpp>
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
@@ -38,11 +41,14 @@ void train(const examples::Options& options) {
   tf::Session<softmax_regression> session(variables, {.seed = options.seed});
   tf::Batches batches(digits.train, {.size = options.batch, .seed = options.seed});
   tf::Progress progress({.steps = options.steps, .batch_size = options.batch});
+  std::optional<tf::EventWriter> summaries;
+  if (!options.summaries.empty()) summaries.emplace(options.summaries);
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const tf::LabeledBatch batch = batches.next();
     const float loss = session.run<"loss", "train">(
         tf::feed<"x">(batch.images), tf::feed<"y">(batch.one_hot), tf::feed<"rate">(options.rate));
     progress.show(step, loss);
+    if (summaries) summaries->scalar("loss", static_cast<double>(loss), step);
   }
 
   const float validation = session.run<"accuracy">(tf::feed<"x">(digits.validation.images),
@@ -57,11 +63,19 @@ void train(const examples::Options& options) {
   for (std::size_t i = 0; i < weights.size(); ++i) images[i % 10 * 784 + i / 10] = weights[i];
   tf::write_png(options.output, tf::tile_images(images, 28, 28));
   std::printf("the weights of the ten digits: %s\n", options.output.c_str());
+  if (summaries) {
+    summaries->add(tf::Summary()
+                       .histogram("W", weights)
+                       .scalar("test accuracy", static_cast<double>(test))
+                       .scalar("validation accuracy", static_cast<double>(validation)),
+                   options.steps);
+  }
   std::printf("validation accuracy %.4f\n", static_cast<double>(validation));
   std::printf("test accuracy %.4f\n", static_cast<double>(test));
 }
 
 int main(int argc, char** argv) {
-  return examples::run_program(argc, argv, "Softmax regression on MNIST: chapter 3's first model.",
-                               {.data_set = examples::mnist, .output = "weights.png"}, train);
+  return examples::run_program(
+      argc, argv, "Softmax regression on MNIST: chapter 3's first model.",
+      {.data_set = examples::mnist, .output = "weights.png", .has_summaries = true}, train);
 }

@@ -29,7 +29,7 @@ using Figures = std::vector<Figure>;
 ///   .validate = [&]() -> tf::Validation { return {{"loss", loss}, {"accuracy", accuracy}}; }
 class Validation {
  public:
-  Validation(double value) : figures_{{"validation", value}} {}
+  Validation(double value) { figures_.push_back({"validation", value}); }
   Validation(std::initializer_list<Figure> figures) : Validation(Figures(figures)) {}
   Validation(Figures figures) : figures_(std::move(figures)) {
     for (Figure& figure : figures_) figure.name.insert(0, "val_");
