@@ -7,6 +7,7 @@
 #include "typeflow/saving/callbacks.ipp"
 #include "typeflow/saving/checkpoints.ipp"
 #include "typeflow/saving/cost_models.ipp"
+#include "typeflow/saving/export.ipp"
 #include "typeflow/saving/extras.ipp"
 #include "typeflow/saving/kernels.ipp"
 #include "typeflow/saving/load.ipp"

@@ -5,8 +5,7 @@
 
 #include "classifier.hpp"
 
-#include <typeflow/make_runner.hpp>
-#include <typeflow/saving.hpp>
+#include <typeflow/saving/export.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "model.hpp"
@@ -15,8 +14,8 @@
 namespace deploy {
 
 tf::Runner make_classifier() {
-  return tf::runner<tf::Session<digits, tf::inference>, "class", "probabilities">(
-      [](tf::Variables& variables) { tf::load(variables, weights()); });
+  return tf::exported_runner<tf::Session<digits, tf::inference>, "class", "probabilities">(
+      weights());
 }
 
 }  // namespace deploy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Trains the network on drawn digits and saves it; the build runs this once.
+// Trains the network on drawn digits and exports it; the build runs this once.
 //
 //   deploy_train FILE.safetensors
 
@@ -9,7 +9,7 @@
 
 #include <typeflow/data/batches.hpp>
 #include <typeflow/data/digits.hpp>
-#include <typeflow/saving.hpp>
+#include <typeflow/saving/export.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "model.hpp"
@@ -32,7 +32,9 @@ int main(int argc, char** argv) {
       loss =
           session.run<"loss", "train">(tf::feed<"x">(batch.images), tf::feed<"y">(batch.one_hot));
     }
-    tf::save(variables, argv[1], {.model = "digits"});
+    tf::Export exported(variables);
+    exported.add<tf::Session<deploy::digits, tf::inference>, "class", "probabilities">();
+    exported.save(argv[1], {.model = "digits"});
     std::printf("loss of the last batch %.4f\n", static_cast<double>(loss));
     return 0;
   } catch (const std::exception& error) {
