@@ -30,7 +30,7 @@ class ByteReader {
   /// Opens the file. `automatic`: one that starts with gzip's two magic bytes is unpacked while it
   /// is read.
   explicit ByteReader(const std::filesystem::path& path, Packing packing = Packing::automatic)
-      : path_(path.string()), buffer_(1 << 16) {
+      : path_(path.string()), buffer_(1 << 18) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) throw Error(path_, "a file", "a folder");
     errno = 0;
@@ -71,17 +71,37 @@ class ByteReader {
     return done;
   }
 
+  /// The next `count` bytes in the reader's own memory, valid until the next call. Null, and
+  /// nothing is read, if they are not there as a whole: the file is packed or ends before, or they
+  /// are more than the reader's buffer holds. So what read() would copy need not be copied.
+  const unsigned char* view(std::size_t count) {
+    if (is_packed() || count > buffer_.size()) return nullptr;
+    if (stream_.avail_in < count) {
+      std::copy_n(stream_.next_in, stream_.avail_in, buffer_.data());
+      append(stream_.avail_in);
+      if (stream_.avail_in < count) return nullptr;
+    }
+    const unsigned char* const first = stream_.next_in;
+    stream_.next_in += count;
+    stream_.avail_in -= static_cast<uInt>(count);
+    return first;
+  }
+
  private:
   bool is_packed() const { return packing_ != Packing::plain; }
   std::string format() const { return packing_ == Packing::zlib ? "zlib" : "gzip"; }
   /// Reads the next block of the file; false at its end.
   bool fill() {
-    file_.read(reinterpret_cast<char*>(buffer_.data()),
-               static_cast<std::streamsize>(buffer_.size()));
+    append(0);
+    return stream_.avail_in > 0;
+  }
+  /// The same behind bytes that stay at the buffer's begin.
+  void append(std::size_t staying) {
+    file_.read(reinterpret_cast<char*>(buffer_.data() + staying),
+               static_cast<std::streamsize>(buffer_.size() - staying));
     if (file_.bad()) throw Error(path_, "cannot be read");
     stream_.next_in = buffer_.data();
-    stream_.avail_in = static_cast<uInt>(file_.gcount());
-    return stream_.avail_in > 0;
+    stream_.avail_in = static_cast<uInt>(staying + static_cast<std::size_t>(file_.gcount()));
   }
 
   std::size_t copy(unsigned char* out, std::size_t count) {

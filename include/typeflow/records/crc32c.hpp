@@ -52,16 +52,58 @@ inline std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
+#if defined(__SSE4_2__) && defined(__x86_64__)
+
+/// A CRC goes on over `crc32c_part` zero bytes: tables by the CRC's four bytes. The operation is
+/// linear over bits, so parts of the data can be taken at the same time, and joined.
+inline constexpr std::size_t crc32c_part = 256;
+inline constexpr auto crc32c_zeros = [] {
+  std::array<std::uint32_t, 32> bits{};
+  for (std::size_t bit = 0; bit < 32; ++bit) {
+    std::uint32_t crc = std::uint32_t{1} << bit;
+    for (std::size_t i = 0; i < crc32c_part; ++i) crc = crc >> 8 ^ crc32c_tables[0][crc & 0xffu];
+    bits[bit] = crc;
+  }
+  std::array<std::array<std::uint32_t, 256>, 4> tables{};
+  for (std::size_t t = 0; t < 4; ++t) {
+    for (std::size_t value = 0; value < 256; ++value) {
+      for (std::size_t bit = 0; bit < 8; ++bit) {
+        if ((value >> bit & 1u) != 0) tables[t][value] ^= bits[8 * t + bit];
+      }
+    }
+  }
+  return tables;
+}();
+
+inline std::uint64_t crc32c_word(std::uint64_t crc, const std::byte* at) {
+  std::uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  return _mm_crc32_u64(crc, word);
+}
+
+#endif
+
 inline std::uint32_t crc32c(std::span<const std::byte> bytes) {
 #if defined(__SSE4_2__) && defined(__x86_64__)
   std::uint64_t crc = 0xffffffffu;
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
-  for (; left >= 8; left -= 8, at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, at, sizeof word);
-    crc = _mm_crc32_u64(crc, word);
+  // The instruction takes three cycles, and one can start in each: three parts at a time.
+  const auto over_zeros = [](std::uint64_t x) -> std::uint64_t {
+    return crc32c_zeros[0][x & 0xffu] ^ crc32c_zeros[1][x >> 8 & 0xffu] ^
+           crc32c_zeros[2][x >> 16 & 0xffu] ^ crc32c_zeros[3][x >> 24 & 0xffu];
+  };
+  for (; left >= 3 * crc32c_part; left -= 3 * crc32c_part, at += 3 * crc32c_part) {
+    std::uint64_t second = 0;
+    std::uint64_t third = 0;
+    for (std::size_t i = 0; i < crc32c_part; i += 8) {
+      crc = crc32c_word(crc, at + i);
+      second = crc32c_word(second, at + crc32c_part + i);
+      third = crc32c_word(third, at + 2 * crc32c_part + i);
+    }
+    crc = over_zeros(over_zeros(crc) ^ second) ^ third;
   }
+  for (; left >= 8; left -= 8, at += 8) crc = crc32c_word(crc, at);
   auto rest = static_cast<std::uint32_t>(crc);
   for (; left > 0; --left, ++at) rest = _mm_crc32_u8(rest, static_cast<unsigned char>(*at));
   return ~rest;

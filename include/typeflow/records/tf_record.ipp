@@ -51,7 +51,7 @@ struct TfRecordReader::Parts {
 
   std::string path;
   detail::ByteReader reader;
-  std::vector<unsigned char> record;
+  std::vector<unsigned char> record;  // one that is not in the reader's memory as a whole
   std::int64_t count = 0;
   std::int64_t offset = 0;
 };
@@ -80,6 +80,17 @@ TYPEFLOW_DEFINITION std::optional<std::string_view> TfRecordReader::next() {
     p.fail("its length has a wrong checksum");
   }
   const std::uint64_t length = detail::little_endian(header.data(), 8);
+  const auto checked = [&](const unsigned char* record) {
+    if (!detail::has_checksum(record, length, record + length)) {
+      p.fail("its data has a wrong checksum");
+    }
+    ++p.count;
+    p.offset += static_cast<std::int64_t>(detail::record_header + length + 4);
+    return std::string_view(reinterpret_cast<const char*>(record), length);
+  };
+  constexpr std::uint64_t largest = std::uint64_t{1} << 62;  // so that nothing overflows
+  if (length > largest) p.fail("its length is more than a file can have");
+  if (const unsigned char* const record = p.reader.view(length + 4)) return checked(record);
   // Memory grows with the bytes that are there, whatever the length claims.
   constexpr std::uint64_t block = std::uint64_t{1} << 24;
   std::size_t size = 0;
@@ -92,12 +103,7 @@ TYPEFLOW_DEFINITION std::optional<std::string_view> TfRecordReader::next() {
   };
   while (size < length) read(std::min(block, length - size));
   read(4);
-  if (!detail::has_checksum(p.record.data(), length, p.record.data() + length)) {
-    p.fail("its data has a wrong checksum");
-  }
-  ++p.count;
-  p.offset += static_cast<std::int64_t>(detail::record_header + length + 4);
-  return std::string_view(reinterpret_cast<const char*>(p.record.data()), length);
+  return checked(p.record.data());
 }
 
 struct TfRecordWriter::Parts {

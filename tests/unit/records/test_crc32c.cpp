@@ -2,6 +2,7 @@
 
 // CRC-32C: the vectors of RFC 3720 (iSCSI), B.4, and the hardware's against the tables'.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -44,5 +45,20 @@ TEST_CASE("tables and the processor's instruction agree at all lengths") {
             tf::detail::crc32c_by_tables(all.subspan(first)));
     }
     bytes.push_back(static_cast<unsigned char>(n * 37 + n / 5));
+  }
+}
+
+TEST_CASE("long data is taken in parts") {
+  std::vector<unsigned char> bytes(5000);
+  std::uint32_t state = 7;
+  for (unsigned char& byte : bytes) {
+    byte = static_cast<unsigned char>((state = state * 1664525u + 1013904223u) >> 24);
+  }
+  const auto all = std::as_bytes(std::span(bytes));
+  for (std::size_t size : {255u, 256u, 767u, 768u, 769u, 775u, 776u, 1535u, 1536u, 1543u, 4999u}) {
+    for (const std::size_t first : {0u, 1u, 3u}) {
+      const auto part = all.subspan(first, std::min(size, all.size() - first));
+      CHECK(tf::detail::crc32c(part) == tf::detail::crc32c_by_tables(part));
+    }
   }
 }
