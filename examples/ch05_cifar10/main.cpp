@@ -9,6 +9,7 @@
 //   ch05_cifar10               takes TYPEFLOW_DATA, otherwise trains on drawn shapes
 //   ch05_cifar10 --queue       16 threads crop and change images, and put them into a queue that
 //                              shuffles them, as the book's program does. Batches of 128 only
+//   ch05_cifar10 --pipeline    reads and shuffles the files while it trains, by a tf::Dataset
 
 #include <algorithm>
 #include <array>
@@ -23,6 +24,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <typeflow/data.hpp>
@@ -206,6 +208,28 @@ void train_on_feeds(const examples::Options& options, tf::Variables& variables,
   tf::fit(session, next, {.steps_per_epoch = options.steps, .batch_size = options.batch});
 }
 
+void train_on_pipeline(const examples::Options& options, tf::Variables& variables,
+                       const tf::Cifar10Images& images_of) {
+  tf::Session<cifar_net> session(variables, {.seed = options.seed});
+  const std::string folder = tf::data_folder(options.data);
+  // Drawn shapes are in no file.
+  const auto images =
+      tf::has_cifar10(folder)
+          ? tf::from_elements(tf::cifar10_training_files(folder)).flat_map(tf::cifar10_records)
+          : tf::zip(tf::from_rows(images_of.images, tf::Cifar10Images::image_size),
+                    tf::from_elements(images_of.labels));
+  tf::DatasetIterator batches(images.shuffle({.buffer = 10000, .seed = options.seed})
+                                  .repeat()
+                                  .batch(options.batch)
+                                  .prefetch(4));
+  const auto next = [&] {
+    auto [pixels, labels] = *batches.next();
+    return std::tuple(tf::feed<"images">(std::move(pixels)), tf::feed<"labels">(std::move(labels)),
+                      tf::feed<"rate">(options.rate));
+  };
+  tf::fit(session, next, {.steps_per_epoch = options.steps, .batch_size = options.batch});
+}
+
 void train_on_queue(const examples::Options& options, tf::Variables& variables,
                     const tf::Cifar10Images& images_of) {
   if (options.batch != queue_batch) {
@@ -233,7 +257,10 @@ void train(const examples::Options& options) {
   const tf::Cifar10 data = load(options);
   tf::Variables variables;
   const auto start = std::chrono::steady_clock::now();
-  (options.queue ? train_on_queue : train_on_feeds)(options, variables, data.train);
+  const auto train_on = options.queue      ? train_on_queue
+                        : options.pipeline ? train_on_pipeline
+                                           : train_on_feeds;
+  train_on(options, variables, data.train);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -258,6 +285,7 @@ int main(int argc, char** argv) {
                                 .batch = 128,
                                 .rate = 0.001f,
                                 .output = "filters.png",
-                                .queue_help = "16 threads fill a queue, which shuffles"},
+                                .queue_help = "16 threads fill a queue, which shuffles",
+                                .pipeline_help = "read files while training, by a tf::Dataset"},
                                train);
 }

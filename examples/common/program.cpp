@@ -49,6 +49,9 @@ void read_command_line(int argc, char** argv, const char* title, Options& option
     app.add_option("--size", options.size, "of the model")->check(CLI::IsMember(options.sizes));
   }
   if (options.queue_help != nullptr) app.add_flag("--queue", options.queue, options.queue_help);
+  if (options.pipeline_help != nullptr) {
+    app.add_flag("--pipeline", options.pipeline, options.pipeline_help);
+  }
   if (options.has_summaries) {
     app.add_option("--summaries", options.summaries, "folder to write event files for TensorBoard");
   }

@@ -42,6 +42,8 @@ struct Options {
   std::string size{};                ///< one of them
   const char* queue_help = nullptr;  ///< what --queue does
   bool queue = false;                ///< --queue was given
+  const char* pipeline_help = nullptr;  ///< what --pipeline does
+  bool pipeline = false;                ///< --pipeline was given
   bool has_summaries = false;        ///< the program has an option --summaries
   std::string summaries{};           ///< --summaries, a folder for event files; empty: none
 };

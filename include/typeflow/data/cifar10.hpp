@@ -10,9 +10,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "typeflow/core/exception.hpp"
+#include "typeflow/data/dataset.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -53,6 +55,15 @@ bool has_cifar10(const std::string& folder);
 /// with the file's name, if a file is missing, does not have exactly 10,000 records, or has a label
 /// above 9.
 Cifar10 read_cifar10(const std::string& folder);
+
+/// The photographs of one of the files, read one after the other: pixels (32,32,3) row-major, and
+/// the class. Error, with the file's name, if it ends in the middle of a record, or has a label
+/// above 9.
+Dataset<std::tuple<std::vector<std::uint8_t>, std::int32_t>> cifar10_records(
+    const std::string& path);
+
+/// The paths of the five files for training. Error as read_cifar10.
+std::vector<std::string> cifar10_training_files(const std::string& folder);
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
 

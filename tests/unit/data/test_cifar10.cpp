@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "support/message_of.hpp"
 #include "typeflow/data/cifar10.hpp"
 
 namespace tf = typeflow;
@@ -121,6 +122,35 @@ TEST_CASE("CIFAR-10 is read file by file, its planes as pixels") {
     folder.write(place + "data_batch_2.bin", bytes);
     CHECK(has(error_of(folder), "expected labels from 0 to 9, got 10 as label 77"));
   }
+}
+
+TEST_CASE("a file's photographs one after the other") {
+  const Folder folder;
+  Bytes bytes = file_of(0);
+  bytes.resize(3 * record);
+  folder.write("three.bin", bytes);
+  const std::string path = (folder.path / "three.bin").string();
+  std::size_t i = 0;
+  for (const auto& [pixels, label] : tf::cifar10_records(path)) {
+    CHECK(label == static_cast<std::int32_t>(i % 10));
+    REQUIRE(pixels.size() == 3072);
+    for (std::size_t p = 0; p < 3072; ++p) {
+      REQUIRE(pixels[p] == byte_of(0, i, p % 3 * 1024 + p / 3));
+    }
+    ++i;
+  }
+  CHECK(i == 3);
+  bytes[record] = 11;
+  folder.write("three.bin", bytes);
+  tf::DatasetIterator images(tf::cifar10_records(path));
+  CHECK(images.next().has_value());
+  CHECK(has(message_of([&] { images.next(); }), "three.bin: expected labels from 0 to 9, got 11"));
+  bytes.resize(2 * record + 5);
+  folder.write("three.bin", bytes);
+  CHECK(has(message_of([&] {
+              for (const auto& image : tf::cifar10_records(path)) (void)image;
+            }),
+            "three.bin"));
 }
 
 TEST_CASE("the real CIFAR-10") {
