@@ -19,6 +19,7 @@
 #include "typeflow/graph/describe.ipp"
 #include "typeflow/graph/number_text.ipp"
 #include "typeflow/ops/state/check.ipp"
+#include "typeflow/plots/plots.ipp"
 #include "typeflow/queues/queue_core.ipp"
 #include "typeflow/runner/engine_runner.ipp"
 #include "typeflow/runtime/containers.ipp"

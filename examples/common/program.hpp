@@ -37,15 +37,15 @@ struct Options {
   std::int64_t batch = 100;
   float rate = 0.5f;
   std::uint64_t seed = 1;
-  std::string output{};              ///< the PNG file that the program writes, if any
-  std::vector<std::string> sizes{};  ///< values of --size; the first is the default
-  std::string size{};                ///< one of them
-  const char* queue_help = nullptr;  ///< what --queue does
-  bool queue = false;                ///< --queue was given
+  std::string output{};                 ///< the PNG file that the program writes, if any
+  std::vector<std::string> sizes{};     ///< values of --size; the first is the default
+  std::string size{};                   ///< one of them
+  const char* queue_help = nullptr;     ///< what --queue does
+  bool queue = false;                   ///< --queue was given
   const char* pipeline_help = nullptr;  ///< what --pipeline does
   bool pipeline = false;                ///< --pipeline was given
-  bool has_summaries = false;        ///< the program has an option --summaries
-  std::string summaries{};           ///< --summaries, a folder for event files; empty: none
+  bool has_summaries = false;           ///< the program has an option --summaries
+  std::string summaries{};              ///< --summaries, a folder for event files; empty: none
 };
 
 /// main() of an example: reads the command line, then calls `train` with the settings. Returns 1
