@@ -5,6 +5,7 @@
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
+# typeflow::profiler     typeflow::saving and protozero, for typeflow/profiler.hpp and typeflow/profiler/
 # typeflow::records      typeflow::data and protozero, for typeflow/records.hpp and typeflow/records/
 # typeflow::saving       the same, nlohmann_json and zlib, for typeflow/saving.hpp and typeflow/saving/
 # typeflow::cuda         the same, for typeflow/cuda.hpp in files that nvcc compiles
@@ -53,7 +54,7 @@ function(typeflow_compiled_wing target part)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image linalg records saving cuda)
+typeflow_headers(headers ".*" data image linalg profiler records saving cuda)
 typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -106,6 +107,10 @@ target_link_libraries(typeflow_records INTERFACE typeflow_data protozero::protoz
 typeflow_headers(headers "saving[./]")
 typeflow_library(typeflow_saving saving ${headers})
 target_link_libraries(typeflow_saving INTERFACE typeflow nlohmann_json::nlohmann_json ZLIB::ZLIB)
+
+typeflow_headers(headers "profiler[./]")
+typeflow_library(typeflow_profiler profiler ${headers})
+target_link_libraries(typeflow_profiler INTERFACE typeflow_saving protozero::protozero)
 
 # Kernels call constexpr functions, which nvcc must be told.
 typeflow_headers(headers "cuda[./]")
@@ -165,3 +170,4 @@ typeflow_compiled_wing(typeflow_saving SAVING saving.cpp)
 typeflow_compiled_wing(typeflow_data DATA data.cpp)
 typeflow_compiled_wing(typeflow_image IMAGE image.cpp)
 typeflow_compiled_wing(typeflow_records RECORDS records.cpp)
+typeflow_compiled_wing(typeflow_profiler PROFILER profiler.cpp)

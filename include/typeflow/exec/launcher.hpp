@@ -29,11 +29,8 @@ struct Execution {
   bool check_finite;
   bool wait_for_steps;
   const std::function<void(std::string_view)>& print;
-  bool looks = false;  ///< at each step: by one of these settings, or a step prints
-  /// Takes the times of kernels, if somebody measures them: trace(context, device, step) at the
-  /// beginning (step < 0) and at the end of each.
-  void (*trace)(void* context, int device, Id step) = nullptr;
-  void* trace_context = nullptr;
+  bool looks = false;                  ///< at each step: by one of these settings, or a step prints
+  KernelTrace* trace = nullptr;        ///< takes the times of kernels, if somebody measures them
   const General* general = nullptr;    ///< not null if a device's memory is not the host's
   DeviceCounters* counters = nullptr;  ///< by device
 
@@ -77,11 +74,12 @@ class Launcher {
                                   void* const* at, std::uint64_t draw, Failure& failure) const {
     arena.run.stop.before_step(of.step);
     const MachineDevice& device = execution_.device(of.device);
-    if (execution_.trace != nullptr) execution_.trace(execution_.trace_context, of.device, -1);
+    KernelTrace* const trace = execution_.trace;
+    if (trace != nullptr) trace->take(*trace, execution_.program, arena.sizes, of.device, -1);
     call(launch, at, draw, failure);
-    if (execution_.trace != nullptr) {
+    if (trace != nullptr) {
       finish(device.stream);
-      execution_.trace(execution_.trace_context, of.device, of.step);
+      trace->take(*trace, execution_.program, arena.sizes, of.device, of.step);
     }
     if (execution_.wait_for_steps && execution_.general != nullptr) {
       execution_.general->wait(*this, device, of.step);

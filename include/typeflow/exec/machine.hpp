@@ -15,6 +15,7 @@
 
 #include "typeflow/core/device.hpp"
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/extent.hpp"
 #include "typeflow/exec/memory.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
@@ -103,6 +104,19 @@ struct DeviceStatistics {
   std::int64_t lower_bound;   ///< the most bytes that are in use at one time by that plan
   std::int64_t allocations;   ///< calls of Memory::allocate so far
   std::int64_t sent;          ///< bytes of tensors to other devices so far
+};
+
+namespace ir {
+struct ProgramView;
+}
+
+/// Somebody who measures kernels: exec::Trace, Profiler. `take` is called at the beginning
+/// (step < 0) and at the end of each, with the sizes of the run.
+struct KernelTrace {
+  using Take = void (*)(KernelTrace& trace, const ir::ProgramView& program,
+                        const SymbolSizes& sizes, int device, std::int32_t step);
+  Take take;
+  bool all_programs;  ///< also those of runs that are compiled for themselves
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

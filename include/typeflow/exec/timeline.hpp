@@ -24,22 +24,12 @@ struct Span {
 
 /// Measured times of kernels. While a session has one (Session::trace), each of its runs adds to
 /// it; no two runs may be made at the same time.
-class Trace {
+class Trace : public KernelTrace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A kernel begins (step < 0) or ends.
-  static void take(void* trace, int device, Id step) {
-    std::vector<Span>& own =
-        static_cast<Trace*>(trace)->of_device_[static_cast<std::size_t>(device)];
-    const double now = static_cast<Trace*>(trace)->seconds(Clock::now());
-    if (step < 0) {
-      own.push_back({device, step, now, now});
-    } else {
-      own.back().step = step;
-      own.back().end = now;
-    }
-  }
+  Trace() : KernelTrace{&take_time, false} {}
+
   /// In the order of devices, and on each in the order of time. Times count from the trace's start.
   std::vector<Span> spans() const {
     std::vector<Span> all;
@@ -53,6 +43,18 @@ class Trace {
   }
 
  private:
+  static void take_time(KernelTrace& trace, const ir::ProgramView&, const SymbolSizes&, int device,
+                        Id step) {
+    Trace& own = static_cast<Trace&>(trace);
+    std::vector<Span>& spans = own.of_device_[static_cast<std::size_t>(device)];
+    const double now = own.seconds(Clock::now());
+    if (step < 0) {
+      spans.push_back({device, step, now, now});
+    } else {
+      spans.back().step = step;
+      spans.back().end = now;
+    }
+  }
   double seconds(Clock::time_point time) const {
     return std::chrono::duration<double>(time - start_).count();
   }

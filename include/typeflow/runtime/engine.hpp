@@ -73,8 +73,8 @@ class Engine {
   const exec::Plan& plan(std::span<const Id> steps) const;
   std::span<const MachineDevice> devices() const;
   std::vector<DeviceStatistics> statistics() const;
-  /// Runs tell this function about their kernels (exec/timeline.hpp); null: no more.
-  void trace(void (*take)(void* context, int device, Id step), void* context);
+  /// Runs tell the trace about their kernels; null: no more.
+  void trace(KernelTrace* trace);
 
   /// A tensor of the last run, if the engine keeps all: by name, or by scope and operation
   /// ("fc1/MatMul"). Error if the program has no such tensor.
@@ -138,6 +138,8 @@ class OtherEngines {
   OtherEngines& operator=(const OtherEngines&) = delete;
 
   Engine& get(const ir::ProgramView& program, Make make, void* session);
+  /// Engine::trace of all engines so far.
+  void trace(KernelTrace* trace);
 
  private:
   struct List;

@@ -122,10 +122,7 @@ class Engine::Parts {
         .plan;
   }
   std::span<const MachineDevice> devices() const { return target_.devices; }
-  void trace(void (*take)(void*, int, Id), void* context) {
-    execution_.trace = take;
-    execution_.trace_context = context;
-  }
+  void trace(KernelTrace* trace) { execution_.trace = trace; }
   TYPEFLOW_COLD std::vector<DeviceStatistics> statistics() const {
     std::vector<DeviceStatistics> out;
     for (std::size_t d = 0; d < target_.devices.size(); ++d) {
@@ -443,9 +440,7 @@ TYPEFLOW_DEFINITION const exec::Plan& Engine::plan(std::span<const Id> steps) co
 TYPEFLOW_DEFINITION std::span<const MachineDevice> Engine::devices() const {
   return parts_->devices();
 }
-TYPEFLOW_DEFINITION void Engine::trace(void (*take)(void*, int, Id), void* context) {
-  parts_->trace(take, context);
-}
+TYPEFLOW_DEFINITION void Engine::trace(KernelTrace* trace) { parts_->trace(trace); }
 TYPEFLOW_DEFINITION std::vector<DeviceStatistics> Engine::statistics() const {
   return parts_->statistics();
 }
@@ -502,6 +497,9 @@ TYPEFLOW_DEFINITION Engine& OtherEngines::get(const ir::ProgramView& program, Ma
               .get([&](const EngineOf& known) { return known.program == &program; },
                    [&] { return EngineOf{&program, make(session)}; })
               .engine;
+}
+TYPEFLOW_COLD TYPEFLOW_DEFINITION void OtherEngines::trace(KernelTrace* trace) {
+  list_->engines.each([&](const List::EngineOf& known) { known.engine->trace(trace); });
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION TargetOptions target_options(int threads,

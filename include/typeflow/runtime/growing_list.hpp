@@ -29,6 +29,11 @@ class GrowingList {
     return add(is, make);
   }
 
+  template <class F>
+  void each(const F& f) const {
+    for (const Entry* entry = first_.load(); entry != nullptr; entry = entry->next) f(entry->value);
+  }
+
  private:
   struct Entry {
     T value;

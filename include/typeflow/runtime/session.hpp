@@ -195,10 +195,12 @@ class Session {
   std::vector<DeviceStatistics> devices() const { return main_->statistics(); }
 
   /// Runs add the times of their kernels to an exec::Trace, until another or null is given. (Not
-  /// those runs that are compiled for themselves.)
+  /// those runs that are compiled for themselves.) For profiles there is tf::Profiler.
   template <class Trace>
   void trace(Trace* trace) {
-    main_->trace(trace == nullptr ? nullptr : &Trace::take, trace);
+    main_->trace(trace);
+    others_trace_ = trace != nullptr && trace->all_programs ? trace : nullptr;
+    others_.trace(others_trace_);
   }
 
   /// f(program, devices, plan): what a run of these names does. See devices.hpp for explain().
@@ -248,8 +250,10 @@ class Session {
     options.whole_model = std::is_same_v<P, Main>;
     options.keep_all = has(M, debug);
     options.print = options_.print;
-    return std::make_unique<Engine>(P::view, detail::view_of<P>(target_), variables_, states_,
-                                    options);
+    auto engine = std::make_unique<Engine>(P::view, detail::view_of<P>(target_), variables_,
+                                           states_, options);
+    if constexpr (!std::is_same_v<P, Main>) engine->trace(others_trace_);
+    return engine;
   }
 
   template <class P>
@@ -365,6 +369,7 @@ class Session {
   Target target_;
   std::unique_ptr<Engine> main_;
   detail::OtherEngines others_;
+  KernelTrace* others_trace_ = nullptr;
 };
 
 /// session.run<...>(...) for templates, where the member would need `.template`.

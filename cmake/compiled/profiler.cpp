@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Profiles, their views and files.
+
+#include "typeflow/core/compiled_once.hpp"
+
+#include "typeflow/profiler/profiler.ipp"
+#include "typeflow/profiler/views.ipp"
