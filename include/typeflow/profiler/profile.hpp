@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "typeflow/core/config.hpp"
+#include "typeflow/core/extent.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -93,23 +93,24 @@ struct Profile {
   }
   std::int64_t flops() const {
     std::int64_t sum = 0;
-    for (const ProfiledStep& step : steps) sum += step.flops;
+    for (const ProfiledStep& step : steps) sum = checked_sum(sum, step.flops);
     return sum;
   }
   std::int64_t bytes() const {
     std::int64_t sum = 0;
-    for (const ProfiledStep& step : steps) sum += step.bytes;
+    for (const ProfiledStep& step : steps) sum = checked_sum(sum, step.bytes);
     return sum;
   }
   /// The elements of trainable variables.
   std::int64_t parameters() const {
     std::int64_t sum = 0;
-    for (const ProfiledVariable& v : variables) sum += v.trainable ? v.elements : 0;
+    for (const ProfiledVariable& v : variables)
+      sum = checked_sum(sum, v.trainable ? v.elements : 0);
     return sum;
   }
   std::int64_t peak_bytes() const {
     std::int64_t sum = 0;
-    for (const ProfiledDevice& device : devices) sum += device.peak_bytes;
+    for (const ProfiledDevice& device : devices) sum = checked_sum(sum, device.peak_bytes);
     return sum;
   }
 

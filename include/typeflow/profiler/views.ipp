@@ -21,12 +21,12 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION ProfileSums& ProfileSums::operator+=(const Pro
   seconds += other.seconds;
   roofline_seconds += other.roofline_seconds;
   rated_seconds += other.rated_seconds;
-  calls += other.calls;
-  flops += other.flops;
-  bytes += other.bytes;
-  output_bytes += other.output_bytes;
-  parameters += other.parameters;
-  occurrences += other.occurrences;
+  calls = checked_sum(calls, other.calls);
+  flops = checked_sum(flops, other.flops);
+  bytes = checked_sum(bytes, other.bytes);
+  output_bytes = checked_sum(output_bytes, other.output_bytes);
+  parameters = checked_sum(parameters, other.parameters);
+  occurrences = checked_sum(occurrences, other.occurrences);
   return *this;
 }
 
