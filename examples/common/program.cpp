@@ -38,7 +38,7 @@ void read_command_line(int argc, char** argv, const char* title, Options& option
   app.add_option("--seed", options.seed, "of weights, of random numbers and of made data")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   if (!options.output.empty()) {
-    app.add_option("--output", options.output, "PNG file to write")
+    app.add_option("--output", options.output, "file to write")
         ->check([](const std::string& file) {
           const auto folder = std::filesystem::path(file).parent_path();
           return folder.empty() || is_directory(folder) ? "" : "No such folder: " + folder.string();

@@ -37,7 +37,7 @@ struct Options {
   std::int64_t batch = 100;
   float rate = 0.5f;
   std::uint64_t seed = 1;
-  std::string output{};                 ///< the PNG file that the program writes, if any
+  std::string output{};                 ///< the file that the program writes, if any
   std::vector<std::string> sizes{};     ///< values of --size; the first is the default
   std::string size{};                   ///< one of them
   const char* queue_help = nullptr;     ///< what --queue does

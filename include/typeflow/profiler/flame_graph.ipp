@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "typeflow/profiler/files.hpp"
-#include "typeflow/profiler/views.hpp"
+#include "typeflow/profiler/views.ipp"
 #include "typeflow/profiler/write_text.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {

@@ -15,8 +15,9 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A kernel of a profile: a step of the program on one device, with sums over its calls.
 struct ProfiledStep {
-  /// The path of the result that has a name, else scope and operation: "fc1/Relu". Further steps of
-  /// one path have "#1", "#2"... behind it.
+  /// The path of the result that has a name, else that of the variable that it writes with
+  /// "/update" behind it, else scope and operation: "fc1/Relu". Further steps of one path have
+  /// "#1", "#2"... behind it.
   std::string name;
   std::string operation;           ///< the kind of the kernel: "MatMul"
   std::vector<std::string> fused;  ///< the operations that the kernel computes: MatMul, Add, Relu

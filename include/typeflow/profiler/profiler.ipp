@@ -131,9 +131,7 @@ class ProfileMaker {
   }
   TYPEFLOW_COLD void add_steps() {
     for (Id s = 0; s < program_->steps.size; ++s) {
-      Message label{};
-      print_label(label, *program_, program_->steps[s].label);
-      std::string name(label.view());
+      std::string name = name_of(program_->steps[s]);
       const int before = names_[name]++;
       if (before > 0) name += '#' + std::to_string(before);
       for (std::size_t d = 0; d < session_.devices.size(); ++d) {
@@ -151,6 +149,26 @@ class ProfileMaker {
     for (Id s = 0; s < program_->steps.size; ++s) {
       if (is_control(s)) add_control(s);
     }
+  }
+  /// A kernel without a name of the user's that writes a variable is named after that:
+  /// "fc1/W/update". If it writes several, as an optimiser's does, after the trainable one.
+  TYPEFLOW_COLD std::string name_of(const ir::Step& step) const {
+    const ir::ProgramVariable* written = nullptr;
+    for (int i = step.inputs; i < step.operands.count && step.label.name == none; ++i) {
+      const ir::Slot& slot = program_->slots[program_->operands[step.operands.first + i]];
+      if (slot.kind != ir::SlotKind::variable) continue;
+      const ir::ProgramVariable& variable = program_->variables[slot.index];
+      const bool is_better = written == nullptr || (variable.trainable && !written->trainable);
+      if (is_better) written = &variable;
+    }
+    Message text{};
+    if (written != nullptr) {
+      print_name(text, *program_, written->name);
+      text << "/update";
+    } else {
+      print_label(text, *program_, step.label);
+    }
+    return std::string(text.view());
   }
   TYPEFLOW_COLD void add_control(Id s) {
     const ir::ControlRecord& control = control_of(*program_, program_->steps[s]);

@@ -175,6 +175,8 @@ TEST_CASE("a kernel of a training step that writes a variable assigns") {
     if (step.operation == "MatMul") flops += step.flops;
   }
   CHECK(assigns == 2);  // fc/W and fc/b
+  CHECK(step_named(profile, "fc/W/update").operation == "MatMul");
+  CHECK(fuses(step_named(profile, "fc/b/update"), "Assign"));
   // Forward (6,8) x (8,4), and the weights' gradient (8,6) x (6,4), with what is fused into them.
   CHECK(flops >= 10 * 2 * (2 * 6 * 8 * 4));
   CHECK(flops <= 10 * 2 * (2 * 6 * 8 * 4) + 10 * 20 * (6 * 4 + 8 * 4));
