@@ -96,7 +96,7 @@ void train(const examples::Options& options) {
       static_cast<long long>(tf::parameters<autoencoder>()),
       static_cast<long long>(profile.parameters()));
   std::printf("memory of runs: %lld bytes at most\n", static_cast<long long>(profile.peak_bytes()));
-  tf::save(profile, options.output);
+  tf::save_profile(profile, options.output);
   std::printf("saved for typeflow-prof: %s\n", options.output.c_str());
 
   const tf::ProfileNode products = tf::profile_tree(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows a profile that a program has saved (tf::save(profile, "net.profile.json")):
+// Shows a profile that a program has saved (tf::save_profile(profile, "net.profile.json")):
 //
 //   typeflow-prof net.profile.json --view scope --max_depth 2 --order_by flops
 //   typeflow-prof net.profile.json --pprof net.pb.gz --chrome_trace net.json --flame_graph net.svg
@@ -68,7 +68,7 @@ CLI::Validator at_least(double least) {
 
 void add_options(CLI::App& app, Arguments& arguments) {
   tf::ProfileViewOptions& view = arguments.view;
-  app.add_option("profile", arguments.profile, "a profile that tf::save wrote")->required();
+  app.add_option("profile", arguments.profile, "a profile that tf::save_profile wrote")->required();
   app.add_option("--view", view.view, "rows: " + listed(tf::profile_views))
       ->transform(one_of(tf::profile_views))
       ->option_text("VIEW");

@@ -3,7 +3,7 @@
 
 // Profiles in files: JSON of our own, and what other programs read.
 //
-//   tf::save(profile, "net.profile.json");
+//   tf::save_profile(profile, "net.profile.json");
 //   tf::Profile again = tf::load_profile("net.profile.json");
 //   tf::save_pprof(profile, "net.pb.gz");                   // pprof -http=: net.pb.gz
 //   tf::save_chrome_trace(profile, "net.trace.json");       // ui.perfetto.dev
@@ -17,7 +17,7 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 /// Writes a profile as JSON. An existing file is replaced as a whole, here as by all functions
 /// below.
-void save(const Profile& profile, const std::string& path);
+void save_profile(const Profile& profile, const std::string& path);
 
 /// Error if the file can't be read, is no JSON, or has a field that is missing, unknown, of another
 /// type or out of range; it names the file and the field.

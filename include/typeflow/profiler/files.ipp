@@ -170,7 +170,8 @@ TYPEFLOW_COLD inline std::string json_text(const nlohmann::ordered_json& json, i
 
 }  // namespace detail
 
-TYPEFLOW_COLD TYPEFLOW_DEFINITION void save(const Profile& profile, const std::string& path) {
+TYPEFLOW_COLD TYPEFLOW_DEFINITION void save_profile(const Profile& profile,
+                                                    const std::string& path) {
   using Json = nlohmann::ordered_json;
   Json json;
   json["format"] = detail::profile_format;

@@ -142,16 +142,16 @@ struct Pprof {
 TEST_CASE("a profile that was saved is loaded as it was") {
   const Folder folder;
   const std::string path = (folder / "a.json").string();
-  tf::save(profile, path);
+  tf::save_profile(profile, path);
   CHECK(tf::load_profile(path) == profile);
-  tf::save(tf::Profile{}, path);
+  tf::save_profile(tf::Profile{}, path);
   CHECK(tf::load_profile(path) == tf::Profile{});
 }
 
 TEST_CASE("a damaged profile is refused, with its file and field") {
   const Folder folder;
   const std::string path = (folder / "a.json").string();
-  tf::save(profile, path);
+  tf::save_profile(profile, path);
   const std::string right = read(path);
   const auto message_with = [&](const std::string& what, const std::string& instead) {
     std::string text = right;
@@ -189,7 +189,7 @@ TEST_CASE("a damaged profile is refused, with its file and field") {
 TEST_CASE("every part of a file that is cut off is refused") {
   const Folder folder;
   const std::string path = (folder / "a.json").string();
-  tf::save(profile, path);
+  tf::save_profile(profile, path);
   const std::string right = read(path);
   for (std::size_t size = 0; size + 3 < right.size(); size += 7) {
     std::ofstream(path) << right.substr(0, size);
@@ -271,6 +271,7 @@ TEST_CASE("a flame graph's boxes are as wide as their time, and texts are escape
 }
 
 TEST_CASE("a file that can't be written is an error that names it") {
-  CHECK(message_of([&] { tf::save(profile, "/no/such/folder/a.json"); }).find("/no/such/folder/") !=
-        std::string::npos);
+  CHECK(message_of([&] {
+          tf::save_profile(profile, "/no/such/folder/a.json");
+        }).find("/no/such/folder/") != std::string::npos);
 }
