@@ -243,9 +243,10 @@ class ProfileMaker {
             {numbers[static_cast<std::size_t>(call.step)][d], call.begin, call.end});
       }
     }
-    std::stable_sort(
-        profile_.calls.begin(), profile_.calls.end(),
-        [](const ProfiledCall& a, const ProfiledCall& b) { return a.begin < b.begin; });
+    std::sort(profile_.calls.begin(), profile_.calls.end(),
+              [](const ProfiledCall& a, const ProfiledCall& b) {
+                return a.begin != b.begin ? a.begin < b.begin : a.step < b.step;
+              });
     profile_.wall_seconds = first < 0 ? 0 : last - first;
   }
 

@@ -85,7 +85,7 @@ inline constexpr std::array<std::pair<std::string_view, ProfileColumn>, 19> prof
 /// match if one of them does.
 struct ProfileViewOptions {
   ProfileView view = ProfileView::kernels;
-  /// Texts from A to Z, numbers from the largest.
+  /// Texts from A to Z, numbers from the largest, equal ones by name.
   ProfileColumn order_by = ProfileColumn::time;
   /// Levels below the total; 0: that alone.
   int max_depth = 10'000;

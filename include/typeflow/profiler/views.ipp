@@ -361,12 +361,17 @@ class ProfileViewMaker {
     node.below = std::move(shown);
   }
   TYPEFLOW_COLD void sort(ProfileNode& node) const {
-    std::stable_sort(
-        node.below.begin(), node.below.end(), [&](const ProfileNode& a, const ProfileNode& b) {
-          const std::string* const text = text_in(a, options_.order_by);
-          if (text != nullptr) return *text < *text_in(b, options_.order_by);
-          return number_in(a, options_.order_by, 1) > number_in(b, options_.order_by, 1);
-        });
+    const ProfileColumn by = options_.order_by;
+    std::sort(node.below.begin(), node.below.end(),
+              [&](const ProfileNode& a, const ProfileNode& b) {
+                if (const std::string* const text = text_in(a, by); text != nullptr) {
+                  const int order = text->compare(*text_in(b, by));
+                  return order != 0 ? order < 0 : a.name < b.name;
+                }
+                const double x = number_in(a, by, 1);
+                const double y = number_in(b, by, 1);
+                return x != y ? x > y : a.name < b.name;
+              });
     for (ProfileNode& below : node.below) sort(below);
   }
 

@@ -71,7 +71,7 @@ TEST_CASE("a matrix product has 2mkn flops in each call, whatever the batch") {
   tf::Variables variables;
   tf::Session<net> session(variables, {.threads = 1});
   tf::Profiler profiler(session, known_rates);
-  for (const std::size_t batch : {3, 3, 5}) {
+  for (const std::size_t batch : {3u, 3u, 5u}) {
     session.run<"h">(tf::feed<"x">(std::vector<float>(batch * 20, 1.0f)));
   }
   const tf::Profile profile = profiler.profile();

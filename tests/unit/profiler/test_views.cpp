@@ -117,9 +117,9 @@ TEST_CASE("rows are in the order of any column") {
   CHECK(names({.order_by = ProfileColumn::name}) ==
         std::string("total(") + odd + ",loss,net/While/Tanh,net/fc1/Relu)");
   CHECK(names({.order_by = ProfileColumn::calls}) ==
-        std::string("total(net/While/Tanh,net/fc1/Relu,loss,") + odd + ")");
-  CHECK(names({.order_by = ProfileColumn::bytes}) ==
         std::string("total(net/While/Tanh,net/fc1/Relu,") + odd + ",loss)");
+  CHECK(names({.order_by = ProfileColumn::bytes}) ==  // of two equal ones the first by name
+        std::string("total(net/While/Tanh,") + odd + ",net/fc1/Relu,loss)");
   CHECK(names({.order_by = ProfileColumn::byte_rate}) ==
         std::string("total(net/While/Tanh,") + odd + ",net/fc1/Relu,loss)");
   for (const auto& [text, column] : tf::profile_columns) {
