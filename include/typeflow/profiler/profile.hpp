@@ -49,7 +49,8 @@ struct ProfiledVariable {
   bool operator==(const ProfiledVariable&) const = default;
 };
 
-/// A device of the session.
+/// A device of the session. Its memory is that of runs of the session's program: see
+/// Session::devices.
 struct ProfiledDevice {
   std::string name;                ///< "/cpu:0"
   double flops_per_second = 0;     ///< the most that it can do; 0: unknown
