@@ -32,6 +32,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+/// Options of a Profiler.
 struct ProfilerOptions {
   /// Rates of one thread, for the roofline. Without them cost_model_of_machine() gives those of a
   /// processor; others are unknown.

@@ -19,6 +19,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+/// What the rows of a view are.
 enum class ProfileView : std::uint8_t {
   kernels,     ///< a row for each kernel
   scope,       ///< name scopes as a tree, with variables
@@ -28,6 +29,7 @@ enum class ProfileView : std::uint8_t {
   devices      ///< a row for each device
 };
 
+/// The columns of views.
 enum class ProfileColumn : std::uint8_t {
   name,
   time,         ///< seconds of all calls; of a row in a tree with what is below it
@@ -81,8 +83,8 @@ inline constexpr std::array<std::pair<std::string_view, ProfileColumn>, 19> prof
     {"source", ProfileColumn::source},
 }};
 
-/// Regular expressions are ECMAScript's and match a whole name: ".*MatMul", not "MatMul". Lists
-/// match if one of them does.
+/// Options of a view of a profile. Regular expressions are ECMAScript's and match a whole name:
+/// ".*MatMul", not "MatMul". Lists match if one of them does.
 struct ProfileViewOptions {
   ProfileView view = ProfileView::kernels;
   /// Texts from A to Z, numbers from the largest, equal ones by name.
