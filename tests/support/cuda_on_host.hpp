@@ -95,6 +95,7 @@ struct Current {
   dim3 block_index;
   dim3 block_size;
   dim3 grid_size;
+  std::byte* memory = nullptr;  // shared, of the size that the launch has given
 };
 inline thread_local Current current;
 
@@ -275,18 +276,22 @@ class Block {
   boost::context::fiber scheduler_;  // of the thread that resumed the running fiber
 };
 
-/// Runs all blocks of a grid, in a random order.
+/// Runs all blocks of a grid, in a random order. Each finds `bytes` of shared memory, whose
+/// contents are not those that another block has left.
 template <class F>
-void run_grid(const F& call, dim3 grid, dim3 block, std::uint32_t seed) {
+void run_grid(const F& call, dim3 grid, dim3 block, std::uint32_t seed, std::size_t bytes = 0) {
   std::mt19937 random(seed);
   std::vector<unsigned> blocks(std::size_t{grid.x} * grid.y * grid.z);
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<unsigned>(i);
   std::shuffle(blocks.begin(), blocks.end(), random);
+  std::vector<std::byte> memory(bytes);
   const Current outer = current;
   current.block_size = block;
   current.grid_size = grid;
+  current.memory = memory.data();
   for (const unsigned b : blocks) {
     current.block_index = dim3(b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y);
+    std::fill(memory.begin(), memory.end(), std::byte{0xcd});
     Block::run(call, block, random);
   }
   current = outer;

@@ -385,7 +385,7 @@ class CudaOnHost {
       try {
         cuda_on_host::run_grid(
             [&] { call->launch.on_host(call->launch.kernel, call->arguments.data()); },
-            call->launch.grid, call->launch.block, seed.fetch_add(1));
+            call->launch.grid, call->launch.block, seed.fetch_add(1), call->launch.shared_bytes);
       } catch (const cuda_on_host::Misuse& found) {
         misuse = found.why;
         return cudaErrorLaunch;

@@ -29,22 +29,29 @@ void call_on_host(const void* kernel, void** arguments) {
 }
 #endif
 
-/// Launches a kernel on the call's stream. Nothing is launched without blocks.
+/// Launches a kernel on the call's stream, with so many bytes of shared memory for each block
+/// (launched_memory). Nothing is launched without blocks.
 template <class... P>
-void launch(const KernelCall& call, void (*kernel)(P...), std::int64_t blocks, int threads,
-            std::type_identity_t<P>... arguments) {
+void launch_with_memory(const KernelCall& call, void (*kernel)(P...), std::int64_t blocks,
+                        int threads, std::int64_t bytes, std::type_identity_t<P>... arguments) {
   if (blocks <= 0) return;
   CudaStream& stream = stream_of(call);
   stream.check();
   stream.use_device();
   void* pointers[] = {&arguments...};
-  static constexpr std::size_t bytes[] = {sizeof(P)...};
+  static constexpr std::size_t sizes[] = {sizeof(P)...};
   const cudaError_t error = stream.runtime().launch(
       {reinterpret_cast<const void*>(kernel), call_on_host<P...>,
-       dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), 0, pointers,
-       bytes, static_cast<int>(sizeof...(P))},
+       dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+       static_cast<std::size_t>(bytes), pointers, sizes, static_cast<int>(sizeof...(P))},
       stream.get());
   detail::check_cuda(stream.runtime(), error, "launching a kernel");
+}
+/// The same without shared memory of that kind.
+template <class... P>
+void launch(const KernelCall& call, void (*kernel)(P...), std::int64_t blocks, int threads,
+            std::type_identity_t<P>... arguments) {
+  launch_with_memory(call, kernel, blocks, threads, 0, arguments...);
 }
 
 /// Random numbers for a kernel: those of a draw, whose number is an argument, or in memory if the

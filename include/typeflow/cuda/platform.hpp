@@ -6,6 +6,8 @@
 // nvcc knows them. Tests include an emulation of them before this header (tests/support/
 // cuda_on_host.hpp), so that a C++ compiler builds the same kernels and runs them on the host.
 
+#include <cstddef>
+
 #include "typeflow/core/config.hpp"
 
 #if defined(__CUDACC__)
@@ -38,5 +40,15 @@ namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 inline constexpr int warp_size = 32;
 /// The mask of a warp's functions: all of its threads take part.
 inline constexpr unsigned whole_warp = 0xffffffffu;
+
+/// The shared memory whose size the launch has given (launch_with_memory), aligned for any element.
+TYPEFLOW_DEVICE std::byte* launched_memory() {
+#if defined(__CUDACC__)
+  extern __shared__ __align__(16) std::byte typeflow_launched_memory[];
+  return typeflow_launched_memory;
+#else
+  return cuda_on_host::current.memory;
+#endif
+}
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -13,6 +14,7 @@
 
 namespace {
 
+using cuda_on_host::current;
 using cuda_on_host::run_grid;
 
 /// Each thread gets its neighbour's number through shared memory.
@@ -85,6 +87,29 @@ TEST_CASE("threads that wait at different barriers are found") {
               }
             },
             32) == "threads of a warp are in different functions of the warp");
+}
+
+TEST_CASE(
+    "each block finds as much shared memory as the launch gives, without the others' numbers") {
+  constexpr int threads = 64;
+  constexpr int blocks = 5;
+  std::vector<std::size_t> left(blocks), sums(blocks);
+  run_grid(
+      [&] {
+        unsigned char* const memory = reinterpret_cast<unsigned char*>(current.memory);
+        left[blockIdx.x] += memory[threadIdx.x] == blockIdx.x + 1;
+        __syncthreads();
+        memory[threadIdx.x] = static_cast<unsigned char>(blockIdx.x + 1);
+        __syncthreads();
+        if (threadIdx.x != 0) return;
+        for (int i = 0; i < threads; ++i) sums[blockIdx.x] += memory[i];
+      },
+      dim3(blocks), dim3(threads), 3, threads);
+  for (std::size_t b = 0; b < blocks; ++b) {
+    CHECK(left[b] == 0);
+    CHECK(sums[b] == threads * (b + 1));
+  }
+  CHECK(current.memory == nullptr);
 }
 
 TEST_CASE("shuffles, votes and atomics are CUDA's") {
