@@ -8,6 +8,7 @@
 #include <typeflow/cuda/compression.hpp>
 #include <typeflow/cuda/indexing.hpp>
 #include <typeflow/cuda/kernels.hpp>
+#include <typeflow/cuda/linalg.hpp>
 #include <typeflow/cuda/pooling.hpp>
 
 #include <algorithm>
