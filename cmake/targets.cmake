@@ -6,7 +6,8 @@
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
 # typeflow::profiler     typeflow::saving and protozero, for typeflow/profiler.hpp and typeflow/profiler/
-# typeflow::records      typeflow::data and protozero, for typeflow/records.hpp and typeflow/records/
+# typeflow::records      typeflow::data and protozero, for typeflow/records.hpp, typeflow/summaries.hpp
+#                        and typeflow/records/
 # typeflow::saving       the same, nlohmann_json and zlib, for typeflow/saving.hpp and typeflow/saving/
 # typeflow::cuda         the same, for typeflow/cuda.hpp in files that nvcc compiles
 # typeflow::native       the same, optimised for the machine that compiles
@@ -54,7 +55,7 @@ function(typeflow_compiled_wing target part)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image linalg profiler records saving cuda)
+typeflow_headers(headers ".*" data image linalg profiler records summaries saving cuda)
 typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -100,7 +101,7 @@ typeflow_headers(headers "linalg[./]")
 typeflow_library(typeflow_linalg linalg ${headers})
 target_link_libraries(typeflow_linalg INTERFACE typeflow LAPACK::LAPACK)
 
-typeflow_headers(headers "records[./]")
+typeflow_headers(headers "(records|summaries)[./]")
 typeflow_library(typeflow_records records ${headers})
 target_link_libraries(typeflow_records INTERFACE typeflow_data protozero::protozero)
 

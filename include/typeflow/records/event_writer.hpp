@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "typeflow/core/exception.hpp"
+#include "typeflow/core/extent.hpp"
 #include "typeflow/records/summary.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -39,10 +41,29 @@ class EventWriter {
   void scalar(std::string_view tag, double value, std::int64_t step) {
     add(Summary().scalar(tag, value), step);
   }
+  /// A serialized tensorflow.Summary: the result of summary operations (tf::Summaries).
+  void add(std::string_view encoded_summary, std::int64_t step);
+
+  /// The graph of a session's model, for the page Graphs: see encode_graph. TensorBoard shows one
+  /// graph of a folder. (graph and run_metadata need <typeflow/summaries.hpp>.)
+  template <class S>
+  void graph(const S& session);
+  /// What a tf::Trace has measured of the session's runs. Graphs has the tag in its list of runs,
+  /// and then shows the nodes by time and memory; see encode_run_metadata. The folder's graph must
+  /// be the session's, and a tag must be new. `sizes`: the batch, or the values of all symbols.
+  template <class S, class Trace>
+  void run_metadata(const S& session, const Trace& trace, std::string_view tag, std::int64_t step,
+                    std::optional<SymbolSizes> sizes = {});
+  /// The same for a serialized tensorflow.GraphDef, and for a tensorflow.RunMetadata.
+  void add_graph(std::string_view encoded_graph);
+  void add_run_metadata(std::string_view tag, std::string_view encoded_metadata, std::int64_t step);
+
   void flush();
   const std::filesystem::path& path() const;
 
  private:
+  void add_event(std::string_view event);
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

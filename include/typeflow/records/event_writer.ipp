@@ -10,6 +10,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/files.hpp"
+#include "typeflow/records/encoded_event.hpp"
 #include "typeflow/records/event_writer.hpp"
 #include "typeflow/records/framing.hpp"
 
@@ -95,9 +96,29 @@ TYPEFLOW_DEFINITION EventWriter::~EventWriter() = default;
 TYPEFLOW_DEFINITION const std::filesystem::path& EventWriter::path() const { return parts_->path; }
 
 TYPEFLOW_DEFINITION void EventWriter::add(const Summary& summary, std::int64_t step) {
+  add(summary.encoded(), step);
+}
+TYPEFLOW_DEFINITION void EventWriter::add(std::string_view encoded_summary, std::int64_t step) {
+  add_event(detail::encoded_event(Parts::now(), step, [&](protozero::pbf_writer& event) {
+    event.add_message(5, encoded_summary.data(), encoded_summary.size());
+  }));
+}
+TYPEFLOW_COLD TYPEFLOW_DEFINITION void EventWriter::add_graph(std::string_view encoded_graph) {
+  add_event(detail::encoded_event(Parts::now(), 0, [&](protozero::pbf_writer& event) {
+    event.add_bytes(4, encoded_graph.data(), encoded_graph.size());
+  }));
+}
+TYPEFLOW_COLD TYPEFLOW_DEFINITION void EventWriter::add_run_metadata(
+    std::string_view tag, std::string_view encoded_metadata, std::int64_t step) {
+  add_event(detail::encoded_event(Parts::now(), step, [&](protozero::pbf_writer& event) {
+    protozero::pbf_writer tagged(event, 8);
+    tagged.add_string(1, tag.data(), tag.size());
+    tagged.add_bytes(2, encoded_metadata.data(), encoded_metadata.size());
+  }));
+}
+TYPEFLOW_DEFINITION void EventWriter::add_event(std::string_view event) {
   constexpr std::size_t most = 1 << 16;
   Parts& p = *parts_;
-  const std::string event = encode_event(summary, step, Parts::now());
   const std::lock_guard lock(p.mutex);
   p.put(event);
   if (p.buffer.size() >= most || Parts::Clock::now() - p.flushed >= p.options.flush_after) {

@@ -8,6 +8,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/records/encoded_event.hpp"
 #include "typeflow/records/summary.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -303,12 +304,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Summary& Summary::hyperparameters(
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string encode_event(const Summary& summary,
                                                            std::int64_t step, double wall_time) {
-  std::string bytes;
-  protozero::pbf_writer event(bytes);
-  event.add_double(1, wall_time);
-  if (step != 0) event.add_int64(2, step);
-  event.add_message(5, summary.encoded());
-  return bytes;
+  return detail::encoded_event(wall_time, step, [&](protozero::pbf_writer& event) {
+    event.add_message(5, summary.encoded());
+  });
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
