@@ -10,4 +10,5 @@
 #include "typeflow/records/projector.ipp"
 #include "typeflow/records/session_events.ipp"
 #include "typeflow/records/summary.ipp"
+#include "typeflow/records/summary_operations.ipp"
 #include "typeflow/records/tf_record.ipp"

@@ -8,3 +8,4 @@
 #include "typeflow/records/projector.hpp"
 #include "typeflow/records/session_events.hpp"
 #include "typeflow/records/summary.hpp"
+#include "typeflow/records/summary_operations.hpp"

@@ -50,7 +50,35 @@ with graph.as_default():
     text = v1.text("note", tf.constant("**typeflow**"))
     with tf.compat.v1.Session() as session:
         scalar, histogram, text = session.run([scalar, histogram, text])
+    # What a model's summaries give.
+    with tf.name_scope("layer"):
+        numbers = v1.scalar("loss", tf.constant(0.5)), v1.histogram("w", data)
+    rate = v1.scalar("rate", tf.constant(3, tf.int32))
+    merged = v1.merge([*numbers, rate])
+    nan = float("nan")
+    grey = numpy.array([[0, 1, -4, 2], [0, 0.5, 1, 2], [0, 0, 0, 0], [9, 9, 9, 9]],
+                       numpy.float32).reshape(4, 2, 2, 1)
+    red = numpy.array([[1, 2, 3], [nan, 2, 3], [4, 5, 6], [7, 8, 9]], numpy.float32)
+    bytes_ = numpy.arange(16, dtype=numpy.uint8).reshape(1, 2, 2, 4)
+    pictures = v1.merge([v1.image("grey", grey, max_outputs=3),
+                         v1.image("red", red.reshape(1, 2, 2, 3), max_outputs=1),
+                         v1.image("bytes", bytes_, max_outputs=2)])
+    tone = numpy.array([[0, 0.5, -1, 1], [1, 2, -2, 0.25], [1, 1, 1, 1]], numpy.float32)
+    sounds = v1.merge([v1.audio("tone", tone, 8000, max_outputs=2),
+                       v1.audio("one", tone.reshape(3, 2, 2), 44100, max_outputs=1)])
+    with tf.compat.v1.Session() as session:
+        merged, pictures, sounds = session.run([merged, pictures, sounds])
 Value = tf.compat.v1.Summary.Value
+
+
+def shown(summary):
+    lines = []
+    for value in tf.compat.v1.Summary.FromString(summary).value:
+        image = value.image
+        pixels = tf.io.decode_png(image.encoded_image_string).numpy().flatten().tolist()
+        lines.append(f'{{"{value.tag}", {image.height}, {image.width}, {image.colorspace}, '
+                     f'{{{", ".join(map(str, pixels))}}}}},')
+    return "\n".join(lines)
 media = tf.compat.v1.Summary(value=[
     Value(tag="picture", image=tf.compat.v1.Summary.Image(
         height=2, width=3, colorspace=1, encoded_image_string=b"PNG")),
@@ -73,6 +101,9 @@ def pr_curve():
 
 // Written by make_golden.py with TensorFlow {tf.__version__}.
 
+#include <cstdint>
+#include <vector>
+
 namespace golden {{
 
 /// TFRecordWriter: write(b"hello"), write(b"typeflow").
@@ -88,6 +119,18 @@ namespace golden {{
 /// tf.compat.v1.Summary with a picture and a sound; an Event at 1.5 s, step 7, of the scalar.
 {array("media", media.SerializeToString(deterministic=True))}
 {array("event", event.SerializeToString(deterministic=True))}
+/// tf.compat.v1.summary.merge of layer/loss, layer/w and rate; of sounds.
+{array("merged", merged)}
+{array("sounds", sounds)}
+/// The images of tf.compat.v1.summary.image.
+struct Shown {{
+  const char* tag;
+  int height, width, channels;
+  std::vector<std::uint8_t> pixels;
+}};
+inline const std::vector<Shown> pictures{{
+{shown(pictures)}
+}};
 /// The values of TensorBoard's pr_curve of five predictions at five thresholds.
 inline constexpr float pr_curve[] = {{{", ".join(f"{x!r}f" for x in pr_curve())}}};
 
