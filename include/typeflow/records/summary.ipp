@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
@@ -68,6 +69,33 @@ TYPEFLOW_COLD inline const std::vector<double>& bucket_limits() {
   return limits;
 }
 
+/// Finds buckets of numbers by their upper 16 bits: sign, exponent and four bits of the mantissa.
+/// Numbers that have these in common are in two buckets at most, or three.
+class BucketFinder {
+ public:
+  TYPEFLOW_COLD BucketFinder() {
+    const std::vector<double>& limits = bucket_limits();
+    for (std::uint64_t key = 0; key < first_.size(); ++key) {
+      const bool negative = key >> 15 != 0;
+      const auto least = std::bit_cast<double>(key << 48 | (negative ? (1ull << 48) - 1 : 0));
+      if (!std::isfinite(least)) continue;
+      const auto found = std::upper_bound(limits.begin(), limits.end() - 1, least);
+      first_[key] = static_cast<std::uint16_t>(found - limits.begin());
+    }
+  }
+  /// The bucket of a finite number: the first whose limit is above it, or the last one.
+  std::size_t operator()(double value) const {
+    const std::vector<double>& limits = limits_;
+    std::size_t i = first_[std::bit_cast<std::uint64_t>(value) >> 48];
+    while (value >= limits[i] && i + 1 < limits.size()) ++i;
+    return i;
+  }
+
+ private:
+  const std::vector<double>& limits_ = bucket_limits();
+  std::vector<std::uint16_t> first_ = std::vector<std::uint16_t>(1 << 16);
+};
+
 /// A WAV file of 16 bits.
 TYPEFLOW_COLD inline std::string wav_of(std::span<const float> samples, double sample_rate,
                                         std::int32_t channels) {
@@ -109,6 +137,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Summary& Summary::scalar(std::string_view tag,
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Summary& Summary::histogram(std::string_view tag,
                                                               std::span<const double> values) {
   const std::vector<double>& limits = detail::bucket_limits();
+  static const detail::BucketFinder bucket_of;
   std::vector<double> counts(limits.size(), 0);
   double least = std::numeric_limits<double>::max();
   double most = -std::numeric_limits<double>::max();
@@ -119,8 +148,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Summary& Summary::histogram(std::string_view t
       throw Error("Summary::histogram(\"" + std::string(tag) + "\")", "finite values",
                   std::to_string(value));
     }
-    const auto bucket = std::upper_bound(limits.begin(), limits.end() - 1, value);
-    ++counts[static_cast<std::size_t>(bucket - limits.begin())];
+    ++counts[bucket_of(value)];
     least = std::min(least, value);
     most = std::max(most, value);
     sum += value;

@@ -2,11 +2,14 @@
 
 // Summaries and event files: TensorFlow's bytes, and damage that a full disk would do.
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -58,6 +61,57 @@ TEST_CASE("summaries have TensorFlow's bytes") {
   CHECK(tf::Summary().image("picture", "PNG", 3, 2, 1).audio("sound", sound, 8000).encoded() ==
         view(golden::media));
   CHECK(tf::encode_event(tf::Summary().scalar("loss", 0.1), 7, 1.5) == view(golden::event));
+}
+
+TEST_CASE("a number is in the bucket of the first limit above it") {
+  std::vector<double> positive;
+  for (double v = 1.0e-12; v < 1.0e20; v *= 1.1) positive.push_back(v);
+  constexpr double most = std::numeric_limits<double>::max();
+  std::vector<double> limits{most, 0, -most};
+  for (const double v : positive) {
+    limits.push_back(v);
+    limits.push_back(-v);
+  }
+  std::sort(limits.begin(), limits.end());
+  std::vector<double> numbers{-0.0, 5e-324, -5e-324, std::numeric_limits<double>::min()};
+  for (const double v : limits) {
+    numbers.push_back(v);
+    for (const double to : {-most, most}) numbers.push_back(std::nextafter(v, to));
+  }
+  std::mt19937_64 random(1);
+  while (numbers.size() < 8000) {
+    const auto v = std::bit_cast<double>(random());
+    if (std::isfinite(v)) numbers.push_back(v);
+  }
+  int wrong = 0;
+  for (const double v : numbers) {
+    double expected = most;
+    for (std::size_t i = limits.size(); i-- > 0;) {
+      if (limits[i] > v) expected = limits[i];
+    }
+    const std::string summary = tf::Summary().histogram("x", std::vector<double>{v}).encoded();
+    protozero::pbf_reader all(summary);
+    REQUIRE(all.next(1));
+    protozero::pbf_reader value = all.get_message();
+    REQUIRE(value.next(5));
+    protozero::pbf_reader histogram = value.get_message();
+    std::vector<double> ends;
+    std::vector<double> counts;
+    while (histogram.next()) {
+      if (histogram.tag() == 6 || histogram.tag() == 7) {
+        std::vector<double>& to = histogram.tag() == 6 ? ends : counts;
+        const auto packed = histogram.get_packed_double();
+        to.assign(packed.begin(), packed.end());
+      } else {
+        histogram.skip();
+      }
+    }
+    const auto one = std::find(counts.begin(), counts.end(), 1.0);
+    REQUIRE(one != counts.end());
+    wrong += ends[static_cast<std::size_t>(one - counts.begin())] < expected ||
+             ends[static_cast<std::size_t>(one - counts.begin())] > expected;
+  }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("precision and recall are TensorBoard's") {
