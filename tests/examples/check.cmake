@@ -8,7 +8,8 @@
 # share in words, at least LEAST, or "cost first A last B test C" with A at most MOST and B at most
 # PERCENT of A, or "test perplexity D.d", below PERPLEXITY; and it must write a picture, but
 # WITHOUT_PICTURE in the environment. With NEEDS_MNIST in the environment, skipped unless TYPEFLOW_DATA
-# has MNIST; with NEEDS_PTB, unless it has the Penn Treebank.
+# has MNIST; with NEEDS_PTB, unless it has the Penn Treebank. With WITH_LOGS, it must write event files
+# of two runs, and the projector's files, into the folder logs.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -61,4 +62,12 @@ endif()
 file(GLOB pictures "${WORK}/*.png")
 if(NOT pictures AND NOT DEFINED ENV{WITHOUT_PICTURE})
   message(FATAL_ERROR "the program wrote no picture")
+endif()
+if(DEFINED ENV{WITH_LOGS})
+  foreach(pattern "train/events.out.tfevents.*" "test/events.out.tfevents.*" "train/projector_config.pbtxt")
+    file(GLOB files "${WORK}/logs/${pattern}")
+    if(NOT files)
+      message(FATAL_ERROR "the program wrote no logs/${pattern}")
+    endif()
+  endforeach()
 endif()
