@@ -249,55 +249,76 @@ class GraphNames {
 };
 
 /// The nodes of a traced graph that a program's steps compute: for each step the node that it is
-/// called after, or none.
+/// called after, or none. A step and its node have the same name. If they have none, they have the
+/// same scope, operation and line, and if possible the same type; the k-th of equal steps is taken
+/// for the k-th of equal nodes.
 class StepNodes {
  public:
   TYPEFLOW_COLD StepNodes(const ir::Graph& graph, const ir::ProgramView& program)
       : nodes_(static_cast<std::size_t>(program.steps.size), none) {
-    std::unordered_map<std::string, Id> named;
-    std::unordered_map<std::string, std::vector<Id>> alike;
-    for (Id id = 0; id < graph.nodes.size(); ++id) {
-      const ir::Node& node = graph.nodes[id];
-      for (Id k = 0; k < node.outputs.count; ++k) {
-        const Id name = graph.values[node.outputs.first + k].name;
-        if (name == none) continue;
-        named.emplace(graph.text_of(ir::operation_name(graph.names[name])).view(), id);
-      }
-      const std::string own =
-          key(graph.scopes, node.scope, node.op->name, node.source.file, node.source.line);
-      alike[own].push_back(id);
-      if (node.source.within && node.source.op->name != node.op->name) {
-        alike[key(graph.scopes, node.scope, node.source.op->name, node.source.file,
-                  node.source.line)]
-            .push_back(id);
-      }
-    }
-    std::unordered_map<std::string, std::size_t> used;
+    add_nodes(graph);
     for (Id s = 0; s < program.steps.size; ++s) {
-      const ir::StepLabel& label = program.steps[s].label;
-      if (label.name != none) {
-        Message text{};
-        print_name(text, program.scopes, ir::operation_name(program.names[label.name].name));
-        if (const auto found = named.find(std::string(text.view())); found != named.end()) {
-          nodes_[static_cast<std::size_t>(s)] = found->second;
-          continue;
-        }
-      }
-      for (const std::string_view operation : {label.operation.view(), label.called.view()}) {
-        const std::string own = key(program.scopes, label.scope, operation, label.file, label.line);
-        const auto found = alike.find(own);
-        if (found == alike.end()) continue;
-        // The k-th of equal steps is taken for the k-th of equal nodes.
-        const std::size_t k = std::min(used[own]++, found->second.size() - 1);
-        nodes_[static_cast<std::size_t>(s)] = found->second[k];
-        break;
-      }
+      nodes_[static_cast<std::size_t>(s)] = find(program, program.steps[s]);
     }
   }
 
   Id operator[](Id step) const { return nodes_[static_cast<std::size_t>(step)]; }
 
  private:
+  TYPEFLOW_COLD void add_nodes(const ir::Graph& graph) {
+    for (Id id = 0; id < graph.nodes.size(); ++id) {
+      const ir::Node& node = graph.nodes[id];
+      std::string type;
+      for (Id k = 0; k < node.outputs.count; ++k) {
+        const Id value = node.outputs.first + k;
+        if (k == 0 && !graph.is_token(value)) type = text_of(graph.type_of(value));
+        const Id name = graph.values[value].name;
+        if (name == none) continue;
+        named_.emplace(graph.text_of(ir::operation_name(graph.names[name])).view(), id);
+      }
+      if (writes_variable(node.op->kind)) type = text_of(graph.type_of(graph.input(node, 0)));
+      const auto add = [&](std::string_view operation) {
+        const std::string own =
+            key(graph.scopes, node.scope, operation, node.source.file, node.source.line);
+        alike_[own].push_back(id);
+        alike_[own + type].push_back(id);
+      };
+      add(node.op->name);
+      if (node.source.within && node.source.op->name != node.op->name) add(node.source.op->name);
+    }
+  }
+
+  TYPEFLOW_COLD Id find(const ir::ProgramView& program, const ir::Step& step) {
+    const ir::StepLabel& label = step.label;
+    if (label.name != none) {
+      Message text{};
+      print_name(text, program.scopes, ir::operation_name(program.names[label.name].name));
+      if (const auto found = named_.find(std::string(text.view())); found != named_.end()) {
+        return found->second;
+      }
+    }
+    std::vector<std::string> types;
+    for (int i = step.inputs; i < step.operands.count; ++i) {
+      types.push_back(text_of(program.type_of(program.operands[step.operands.first + i])));
+    }
+    types.emplace_back();  // any
+    for (const std::string& type : types) {
+      for (const std::string_view operation : {label.operation.view(), label.called.view()}) {
+        const std::string own =
+            key(program.scopes, label.scope, operation, label.file, label.line) + type;
+        const auto found = alike_.find(own);
+        if (found == alike_.end()) continue;
+        return found->second[std::min(used_[own]++, found->second.size() - 1)];
+      }
+    }
+    return none;
+  }
+
+  static std::string text_of(const Type& type) {
+    Message text{};
+    text << ' ' << type.dtype << ' ' << type.dims;
+    return std::string(text.view());
+  }
   template <class Scopes>
   static std::string key(const Scopes& scopes, Id scope, std::string_view operation,
                          const char* file, int line) {
@@ -307,7 +328,10 @@ class StepNodes {
            ':' + std::to_string(line);
   }
 
-  std::vector<Id> nodes_;
+  std::vector<Id> nodes_;                                   // by step
+  std::unordered_map<std::string, Id> named_;               // by name
+  std::unordered_map<std::string, std::vector<Id>> alike_;  // by key, with and without the type
+  std::unordered_map<std::string, std::size_t> used_;       // how many steps a key has had
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -242,6 +243,16 @@ TEST_CASE("run metadata has the times and the memory of the graph's nodes") {
         has_product || (stats[i].name.starts_with("fc1/") && stats[i].bytes == 32 * 3 * 4);
   }
   CHECK(has_product);
+  // Adam's kernels have one line. Each writes a variable and its two slots, and perhaps a gradient.
+  for (const auto& [path, elements] : {std::pair<std::string, int>{"update/fc1/W/", 4 * 3},
+                                       {"update/fc1/b/", 3},
+                                       {"update/fc2/W/", 3 * 2},
+                                       {"update/fc2/b/", 2}}) {
+    const bool found = std::any_of(stats.begin(), stats.end(), [&](const auto& s) {
+      return s.name.starts_with(path) && s.bytes >= elements * 3 * 4;
+    });
+    CHECK_MESSAGE(found, path);
+  }
   CHECK(static_cast<double>(nanoseconds) ==
         doctest::Approx(seconds * 1e9).epsilon(1e-6).scale(static_cast<double>(stats.size())));
   const auto without = stats_of(field_of(field_of(events[3], 8), 2));
