@@ -13,6 +13,7 @@
 #include "typeflow/data/idx.hpp"
 #include "typeflow/data/labeled_images.hpp"
 #include "typeflow/data/mnist.hpp"
+#include "typeflow/data/npy.hpp"
 #include "typeflow/data/penn_treebank.hpp"
 #include "typeflow/data/sources.hpp"
 #include "typeflow/data/text_streams.hpp"

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/half.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -32,13 +33,19 @@ struct IsTuple : std::false_type {};
 template <class... T>
 struct IsTuple<std::tuple<T...>> : std::true_type {};
 
-/// A row of numbers: std::vector or std::array of an arithmetic type.
+template <class A>
+inline constexpr bool is_row_element =
+    std::is_arithmetic_v<A> || std::is_same_v<A, float16> || std::is_same_v<A, bfloat16>;
+
+/// A row of numbers or booleans: std::vector or std::array.
 template <class T>
-concept NumberRow = requires { typename T::value_type; } && !std::same_as<T, std::string> &&
-                    std::is_arithmetic_v<typename T::value_type> && requires(const T& x) {
-                      x.data();
-                      x.size();
-                    };
+concept NumberRow =
+    std::same_as<T, std::vector<bool>> ||
+    (requires { typename T::value_type; } && !std::same_as<T, std::string> &&
+     is_row_element<typename T::value_type> && requires(const T& x) {
+       x.data();
+       x.size();
+     });
 
 /// The batch of elements T. `begin(n)` makes room for n elements, add(x) adds one.
 template <class T>

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -68,6 +69,42 @@ class ByteReader {
     if (done < count && is_packed() && !member_ended_) {
       throw Error(path_, "the " + format() + " data ends too early: the file is truncated");
     }
+    read_ += done;
+    return done;
+  }
+
+  /// The bytes behind what has been read of a regular file that is plain; nothing of others.
+  std::optional<std::uint64_t> left() const {
+    std::error_code error;
+    const std::uint64_t size = std::filesystem::file_size(path_, error);
+    if (error || is_packed()) return std::nullopt;
+    return size - std::min(size, read_);
+  }
+
+  /// Leaves out up to `count` bytes, fewer only at the end of the file. Returns their number.
+  std::uint64_t skip(std::uint64_t count) {
+    if (const auto all = left()) {
+      count = std::min(count, *all);
+      if (count <= stream_.avail_in) {
+        stream_.next_in += count;
+        stream_.avail_in -= static_cast<uInt>(count);
+      } else {
+        file_.clear();
+        file_.seekg(static_cast<std::streamoff>(read_ + count));
+        if (!file_) throw Error(path_, "cannot be read");
+        stream_.avail_in = 0;
+      }
+      read_ += count;
+      return count;
+    }
+    std::vector<unsigned char> block(static_cast<std::size_t>(std::min(count, most_skipped)));
+    std::uint64_t done = 0;
+    while (done < count) {
+      const auto size = static_cast<std::size_t>(std::min(count - done, most_skipped));
+      const std::size_t got = read(block.data(), size);
+      done += got;
+      if (got < size) break;
+    }
     return done;
   }
 
@@ -84,10 +121,13 @@ class ByteReader {
     const unsigned char* const first = stream_.next_in;
     stream_.next_in += count;
     stream_.avail_in -= static_cast<uInt>(count);
+    read_ += count;
     return first;
   }
 
  private:
+  static constexpr std::uint64_t most_skipped = 1 << 16;
+
   bool is_packed() const { return packing_ != Packing::plain; }
   std::string format() const { return packing_ == Packing::zlib ? "zlib" : "gzip"; }
   /// Reads the next block of the file; false at its end.
@@ -137,6 +177,7 @@ class ByteReader {
   std::vector<unsigned char> buffer_;
   z_stream stream_{};  // its input side also serves plain files
   Packing packing_ = Packing::plain;
+  std::uint64_t read_ = 0;  // unpacked bytes that have been read or left out
   bool member_ended_ = false;
 };
 
