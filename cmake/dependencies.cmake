@@ -24,3 +24,5 @@ typeflow_dependency(stb)
 typeflow_dependency(protozero)
 typeflow_dependency(LAPACK)
 typeflow_dependency(nlohmann_json)
+# For typeflow::npz alone, so users without npz files need not have it.
+find_package(libzip QUIET)

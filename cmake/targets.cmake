@@ -5,6 +5,7 @@
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
+# typeflow::npz          typeflow::data and libzip, for typeflow/npz.hpp and typeflow/npz/
 # typeflow::profiler     typeflow::saving and protozero, for typeflow/profiler.hpp and typeflow/profiler/
 # typeflow::records      typeflow::data and protozero, for typeflow/records.hpp, typeflow/summaries.hpp
 #                        and typeflow/records/
@@ -55,7 +56,7 @@ function(typeflow_compiled_wing target part)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image linalg profiler records summaries saving cuda)
+typeflow_headers(headers ".*" data image linalg npz profiler records summaries saving cuda)
 typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -100,6 +101,11 @@ target_link_libraries(typeflow_image INTERFACE typeflow stb::stb)
 typeflow_headers(headers "linalg[./]")
 typeflow_library(typeflow_linalg linalg ${headers})
 target_link_libraries(typeflow_linalg INTERFACE typeflow LAPACK::LAPACK)
+
+# libzip is optional: without it the target is there, and the header says what is missing.
+typeflow_headers(headers "npz[./]")
+typeflow_library(typeflow_npz npz ${headers})
+target_link_libraries(typeflow_npz INTERFACE typeflow_data $<TARGET_NAME_IF_EXISTS:libzip::zip>)
 
 typeflow_headers(headers "(records|summaries)[./]")
 typeflow_library(typeflow_records records ${headers})
@@ -170,5 +176,6 @@ typeflow_compiled_wing(typeflow_testing TESTING testing.cpp)
 typeflow_compiled_wing(typeflow_saving SAVING saving.cpp)
 typeflow_compiled_wing(typeflow_data DATA data.cpp)
 typeflow_compiled_wing(typeflow_image IMAGE image.cpp)
+typeflow_compiled_wing(typeflow_npz NPZ npz.cpp)
 typeflow_compiled_wing(typeflow_records RECORDS records.cpp)
 typeflow_compiled_wing(typeflow_profiler PROFILER profiler.cpp)
