@@ -64,6 +64,9 @@ class CsvReader {
   /// Reads the next row, and puts its columns to the places, of the types; false at the end.
   bool next(std::span<void* const> places);
 
+  /// The fields of the first row, whatever their number; empty if there is none.
+  static std::vector<std::string> first_row(const std::string& path, const CsvOptions& options);
+
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
@@ -89,6 +92,14 @@ Dataset<std::tuple<T...>> csv_rows(const std::string& path, const CsvOptions& op
         });
   });
 }
+
+/// The rows of a table whose number of columns a program does not know, as texts: of all columns,
+/// or of those that the options name. Errors are those of csv_rows.
+Dataset<std::vector<std::string>> csv_fields(const std::string& path,
+                                             const CsvOptions& options = {});
+/// The fields of a table's first row: the names of its columns, if it has a header. Error if the
+/// file has no row.
+std::vector<std::string> csv_first_row(const std::string& path, const CsvOptions& options = {});
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
 

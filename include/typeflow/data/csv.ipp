@@ -9,7 +9,9 @@
 #include "typeflow/data/csv.hpp"
 #include "typeflow/data/line_reader.hpp"
 
-namespace typeflow::inline TYPEFLOW_ISA::detail {
+namespace typeflow::inline TYPEFLOW_ISA {
+
+namespace detail {
 
 struct CsvReader::Parts {
   Parts(const std::string& its_path, const CsvOptions& its_options, std::string_view its_types)
@@ -190,4 +192,42 @@ TYPEFLOW_DEFINITION bool CsvReader::next(std::span<void* const> places) {
   return true;
 }
 
-}  // namespace typeflow::inline TYPEFLOW_ISA::detail
+TYPEFLOW_COLD TYPEFLOW_DEFINITION std::vector<std::string> CsvReader::first_row(
+    const std::string& path, const CsvOptions& options) {
+  Parts parts(path, options, "");
+  std::vector<std::string> out;
+  if (!parts.read_row()) return out;
+  for (std::size_t i = 0; i < parts.fields.size(); ++i) out.emplace_back(parts.field(i));
+  return out;
+}
+
+}  // namespace detail
+
+TYPEFLOW_COLD TYPEFLOW_DEFINITION Dataset<std::vector<std::string>> csv_fields(
+    const std::string& path, const CsvOptions& options) {
+  using Row = std::vector<std::string>;
+  return Dataset<Row>([=](std::uint64_t) {
+    const std::size_t width = options.columns.empty()
+                                  ? detail::CsvReader::first_row(path, options).size()
+                                  : options.columns.size();
+    return detail::cursor_of<Row>(
+        [width, reader = std::make_unique<detail::CsvReader>(
+                    path, options,
+                    std::string(width, detail::csv_type<std::string>))]() -> std::optional<Row> {
+          Row row(width);
+          std::vector<void*> places;
+          for (std::string& field : row) places.push_back(&field);
+          if (!reader->next(places)) return std::nullopt;
+          return row;
+        });
+  });
+}
+
+TYPEFLOW_COLD TYPEFLOW_DEFINITION std::vector<std::string> csv_first_row(
+    const std::string& path, const CsvOptions& options) {
+  std::vector<std::string> row = detail::CsvReader::first_row(path, options);
+  if (row.empty()) throw Error(path, "a row", "an empty file");
+  return row;
+}
+
+}  // namespace typeflow::inline TYPEFLOW_ISA

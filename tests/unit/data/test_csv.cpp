@@ -142,3 +142,22 @@ TEST_CASE("records of fixed length") {
   CHECK(message_of([&] { all_of(tf::fixed_length_records(path, 4, {.header = 20})); }) ==
         path + ": expected a header of 20 bytes, got 9");
 }
+
+TEST_CASE("rows of tables as texts, of as many columns as there are") {
+  const Folder folder;
+  using Rows = std::vector<std::vector<std::string>>;
+  const std::string path = write(folder, "t.csv", "a,\"b, c\",d\n1,\"two\nlines\",NA\n,x,3\n");
+  CHECK(tf::csv_first_row(path) == std::vector<std::string>{"a", "b, c", "d"});
+  CHECK(all_of(tf::csv_fields(path, {.header = true, .missing = "NA"})) ==
+        Rows{{"1", "two\nlines", ""}, {"", "x", "3"}});
+  CHECK(all_of(tf::csv_fields(path, {.header = true, .columns = {"d", "a"}})) ==
+        Rows{{"NA", "1"}, {"3", ""}});
+  CHECK(all_of(tf::csv_fields(path)).size() == 3);
+  const std::string ragged = write(folder, "r.csv", "1,2\n3\n");
+  CHECK(message_of([&] { all_of(tf::csv_fields(ragged)); }) ==
+        ragged + ":2: expected 2 columns, got 1");
+  const std::string empty = write(folder, "e.csv", "");
+  CHECK(all_of(tf::csv_fields(empty)).empty());
+  CHECK(message_of([&] { tf::csv_first_row(empty); }) ==
+        empty + ": expected a row, got an empty file");
+}
