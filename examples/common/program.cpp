@@ -38,11 +38,10 @@ void read_command_line(int argc, char** argv, const char* title, Options& option
   app.add_option("--seed", options.seed, "of weights, of random numbers and of made data")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   if (!options.output.empty()) {
-    app.add_option("--output", options.output, "file to write")
-        ->check([](const std::string& file) {
-          const auto folder = std::filesystem::path(file).parent_path();
-          return folder.empty() || is_directory(folder) ? "" : "No such folder: " + folder.string();
-        });
+    app.add_option("--output", options.output, "file to write")->check([](const std::string& file) {
+      const auto folder = std::filesystem::path(file).parent_path();
+      return folder.empty() || is_directory(folder) ? "" : "No such folder: " + folder.string();
+    });
   }
   if (!options.sizes.empty()) {
     options.size = options.sizes.front();
