@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -186,8 +188,10 @@ TEST_CASE("an exported file in memory") {
   tf::Export exported(trained.variables);
   exported.add<Serving, "class">();
   exported.save(folder / "net");
-  const tf::detail::MappedFile file(folder / "net");
-  const tf::Runner runner = tf::exported_runner<Serving, "class">(file.bytes());
+  std::ifstream file(folder / "net", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const tf::Runner runner =
+      tf::exported_runner<Serving, "class">(std::as_bytes(std::span<const char>(bytes)));
   const std::vector<float> x{1, 1};
   CHECK(runner.run({{"x", x}}).tensor("class").shape[0] == 1);
 }
