@@ -30,6 +30,7 @@ endforeach()
 if(PART EQUAL 0)
   cmake_path(SET own NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../docs/adding_an_operation.cpp")
   file(STRINGS "${own}" includes REGEX "^#include ")
+  list(FILTER includes EXCLUDE REGEX "adding_an_operation")  # stands beside it
   list(APPEND headers ${includes})
   string(APPEND programs "#include \"${own}\"\n")
 endif()
