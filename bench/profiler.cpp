@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a profiler costs: training steps with and without one, in turn. The least of many times
+// The cost of a profiler: training steps with and without one, in turn. The least of many times
 // counts, because what else the machine does makes some longer, none shorter.
 
 #include <algorithm>

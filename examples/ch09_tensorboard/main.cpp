@@ -83,7 +83,7 @@ constexpr void mlp(tf::Graph& g) {
   summaries.merge().named("summaries");
 }
 
-/// What the hidden layer makes of the first images, with the images and their digits.
+/// Writes the values of the hidden layer for the first images, with the images and their digits.
 void write_points(const std::filesystem::path& folder, tf::Session<mlp>& session,
                   const tf::LabeledImages& images) {
   constexpr int side = 32;  // of the square grid of images

@@ -162,4 +162,11 @@ class ReplacingFile {
   bool finished_ = false;
 };
 
+/// Replaces a file by one with this text.
+TYPEFLOW_COLD inline void replace_file(const std::filesystem::path& path, std::string_view text) {
+  ReplacingFile file(path);
+  file.write(text);
+  file.finish();
+}
+
 }  // namespace typeflow::inline TYPEFLOW_ISA::detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the kernels of linear algebra share: a block of threads for each matrix of a tensor, and
-// memory in which the block works on it. The memory is shared memory if it is enough, else a part
-// of the workspace.
+// The common parts of the kernels of linear algebra: a block of threads for each matrix of a
+// tensor, and memory in which the block works on it. The memory is shared memory if it is enough,
+// else a part of the workspace.
 
 #include <algorithm>
 #include <cmath>

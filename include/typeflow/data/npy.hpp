@@ -34,7 +34,7 @@ namespace typeflow::inline TYPEFLOW_ISA {
 template <class T>
 concept NpyElement = Element<T> && !detail::is_string<T> && !detail::is_complex_number<T>;
 
-/// What the header of an npy file says.
+/// The header of an npy file: element type, shape, and order of elements and bytes.
 struct NpyHeader {
   DType type = DType::float32;
   std::vector<std::int64_t> shape;

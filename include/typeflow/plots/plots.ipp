@@ -15,6 +15,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/files.hpp"
+#include "typeflow/core/xml_text.hpp"
 #include "typeflow/plots/plots.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -27,29 +28,6 @@ inline constexpr std::array<const char*, 8> plot_colors = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#a6761d"};
 
 inline const char* plot_color(std::size_t i) { return plot_colors[i % plot_colors.size()]; }
-
-TYPEFLOW_COLD inline std::string svg_escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:  // XML has no other control characters than these
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n') out += c;
-    }
-  }
-  return out;
-}
 
 TYPEFLOW_COLD inline std::string svg_number(double x) {
   char text[40];
@@ -147,7 +125,7 @@ class Plot {
   void text(double x, double y, const std::string& text, const char* anchor = "start",
             const std::string& more = "") {
     svg_ += "<text x=\"" + svg_number(x) + "\" y=\"" + svg_number(y) + "\" text-anchor=\"" +
-            anchor + "\" " + more + ">" + svg_escaped(text) + "</text>\n";
+            anchor + "\" " + more + ">" + xml_escaped(text) + "</text>\n";
   }
   void line(double x1, double y1, double x2, double y2, const char* color) {
     svg_ += "<line x1=\"" + svg_number(x1) + "\" y1=\"" + svg_number(y1) + "\" x2=\"" +
@@ -157,12 +135,12 @@ class Plot {
            const std::string& title) {
     svg_ += "<rect x=\"" + svg_number(x) + "\" y=\"" + svg_number(y) + "\" width=\"" +
             svg_number(w) + "\" height=\"" + svg_number(h) + "\" fill=\"" + color + "\"><title>" +
-            svg_escaped(title) + "</title></rect>\n";
+            xml_escaped(title) + "</title></rect>\n";
   }
   void point(double x, double y, double radius, const char* color, const std::string& title) {
     svg_ += "<circle cx=\"" + svg_number(x) + "\" cy=\"" + svg_number(y) + "\" r=\"" +
             svg_number(radius) + "\" fill=\"" + color + "\" fill-opacity=\"0.7\"";
-    svg_ += title.empty() ? "/>\n" : "><title>" + svg_escaped(title) + "</title></circle>\n";
+    svg_ += title.empty() ? "/>\n" : "><title>" + xml_escaped(title) + "</title></circle>\n";
   }
   void path(const std::string& moves, const char* color) {
     svg_ += "<path d=\"" + moves + "\" fill=\"none\" stroke=\"" + color +
@@ -437,9 +415,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string plot_bars(const Figures& figures,
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void write_plot(const std::string& path, const std::string& svg) {
-  detail::ReplacingFile file(path);
-  file.write(svg);
-  file.finish();
+  detail::replace_file(path, svg);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

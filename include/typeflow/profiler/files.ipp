@@ -14,7 +14,6 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/files.hpp"
 #include "typeflow/profiler/files.hpp"
-#include "typeflow/profiler/write_text.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -213,7 +212,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void save_profile(const Profile& profile,
   for (const ProfiledCall& call : profile.calls) {
     json["calls"].push_back({{"step", call.step}, {"begin", call.begin}, {"end", call.end}});
   }
-  detail::write_text(detail::json_text(json, 1) + "\n", path);
+  detail::replace_file(path, detail::json_text(json, 1) + "\n");
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Profile load_profile(const std::string& path) {
@@ -259,7 +258,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string chrome_trace(const Profile& profil
 }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void save_chrome_trace(const Profile& profile,
                                                          const std::string& path) {
-  detail::write_text(chrome_trace(profile), path);
+  detail::replace_file(path, chrome_trace(profile));
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -8,9 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "typeflow/core/files.hpp"
+#include "typeflow/core/xml_text.hpp"
 #include "typeflow/profiler/files.hpp"
 #include "typeflow/profiler/views.ipp"
-#include "typeflow/profiler/write_text.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -50,29 +51,6 @@ class FlameGraph {
     std::snprintf(text, sizeof text, "%.2f", x);
     return text;
   }
-  /// Text for XML, which can't have most control characters.
-  TYPEFLOW_COLD static std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-      switch (c) {
-        case '<':
-          out += "&lt;";
-          break;
-        case '>':
-          out += "&gt;";
-          break;
-        case '&':
-          out += "&amp;";
-          break;
-        case '"':
-          out += "&quot;";
-          break;
-        default:
-          out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-      }
-    }
-    return out;
-  }
   /// A warm colour, the same for the same name.
   TYPEFLOW_COLD static std::string color_of(const std::string& name) {
     std::uint32_t hash = 2166136261u;
@@ -91,7 +69,7 @@ class FlameGraph {
                         cell_of(node, ProfileColumn::byte_rate, all_) + " GB/s";
     if (!node.operations.empty()) title += ", " + node.operations;
     if (!node.source.empty()) title += ", " + node.source;
-    out_ += "<g><title>" + escaped(title) + "</title><rect x=\"" + pixels(left) + "\" y=\"" +
+    out_ += "<g><title>" + xml_escaped(title) + "</title><rect x=\"" + pixels(left) + "\" y=\"" +
             std::to_string(row * level) + "\" width=\"" + pixels(width) + "\" height=\"" +
             std::to_string(row - 1) + "\" fill=\"" +
             color_of(node.operations.empty() ? node.name : node.operations) + "\"/>";
@@ -102,7 +80,7 @@ class FlameGraph {
       while (end < label.size() && (static_cast<unsigned char>(label[end]) & 0xc0u) == 0x80) --end;
       const std::string shown = label.substr(0, end) + (end < label.size() ? ".." : "");
       out_ += "<text x=\"" + pixels(left + 3) + "\" y=\"" + std::to_string(row * level + 13) +
-              "\">" + escaped(shown) + "</text>";
+              "\">" + xml_escaped(shown) + "</text>";
     }
     out_ += "</g>\n";
     begin += node.own.seconds;
@@ -124,7 +102,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string flame_graph(const Profile& profile
 }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void save_flame_graph(const Profile& profile,
                                                         const std::string& path, int width) {
-  detail::write_text(flame_graph(profile, width), path);
+  detail::replace_file(path, flame_graph(profile, width));
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

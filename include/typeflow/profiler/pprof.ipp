@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/profiler/files.hpp"
-#include "typeflow/profiler/write_text.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -157,7 +157,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string pprof(const Profile& profile) {
   return detail::gzipped(detail::PprofWriter().run(profile));
 }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void save_pprof(const Profile& profile, const std::string& path) {
-  detail::write_text(pprof(profile), path);
+  detail::replace_file(path, pprof(profile));
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -70,7 +70,8 @@ struct ProfiledCall {
   bool operator==(const ProfiledCall&) const = default;
 };
 
-/// What the kernels of a session's runs took, with the session's variables and devices.
+/// Times, operations and bytes of the kernels of a session's runs, with the session's variables and
+/// devices.
 struct Profile {
   std::vector<ProfiledStep> steps{};
   std::vector<ProfiledVariable> variables{};

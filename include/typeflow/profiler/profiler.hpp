@@ -178,7 +178,7 @@ class ProfilerOfAny {
   ProfilerOfAny(const ProfilerOfAny&) = delete;
   ProfilerOfAny& operator=(const ProfilerOfAny&) = delete;
 
-  /// What the runs so far took. Not during a run.
+  /// The profile of the runs so far. Not during a run.
   Profile profile() const;
   /// Forgets all calls. Not during a run.
   void clear() { tallies_.clear(); }

@@ -19,7 +19,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// What the rows of a view are.
+/// The kinds of rows of a view.
 enum class ProfileView : std::uint8_t {
   kernels,     ///< a row for each kernel
   scope,       ///< name scopes as a tree, with variables
@@ -100,9 +100,9 @@ struct ProfileViewOptions {
   /// Kernels and variables that count. A kernel's types are its operations and its device, a
   /// variable's `Variable` and, if it is trained, `_trainable_variables`.
   std::vector<std::string> account_type_regexes{".*"};
-  /// Of a tree, only what begins at these rows.
+  /// A tree shows the rows with these names, and those below them.
   std::vector<std::string> start_name_regexes{".*"};
-  /// Of a tree, without these rows and what is below them.
+  /// A tree leaves out the rows with these names, and those below them.
   std::vector<std::string> trim_name_regexes{};
   /// Rows that are shown...
   std::vector<std::string> show_name_regexes{".*"};

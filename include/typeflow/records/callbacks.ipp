@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "typeflow/core/dtype.hpp"
 #include "typeflow/core/error.hpp"
 #include "typeflow/records/callbacks.hpp"
 
@@ -19,54 +20,17 @@ namespace detail {
 
 /// The elements of a variable as doubles; none if they are no real numbers.
 TYPEFLOW_COLD inline std::vector<double> numbers_of(const VariableEntry& entry) {
-  std::vector<double> numbers;
-  const auto take = [&]<class T>(T) {
-    const auto* const values = reinterpret_cast<const T*>(entry.bytes.data());
-    for (std::int64_t i = 0; i < entry.size(); ++i) {
-      numbers.push_back(static_cast<double>(values[i]));
+  if (entry.dtype == DType::boolean || entry.dtype == DType::string) return {};
+  return visit_dtype(entry.dtype, [&]<class T>(T) {
+    std::vector<double> numbers;
+    if constexpr (!is_complex_number<T>) {
+      const auto* const values = reinterpret_cast<const T*>(entry.bytes.data());
+      for (std::int64_t i = 0; i < entry.size(); ++i) {
+        numbers.push_back(static_cast<double>(values[i]));
+      }
     }
-  };
-  switch (entry.dtype) {
-    case DType::int8:
-      take(std::int8_t{});
-      break;
-    case DType::int16:
-      take(std::int16_t{});
-      break;
-    case DType::int32:
-      take(std::int32_t{});
-      break;
-    case DType::int64:
-      take(std::int64_t{});
-      break;
-    case DType::uint8:
-      take(std::uint8_t{});
-      break;
-    case DType::uint16:
-      take(std::uint16_t{});
-      break;
-    case DType::uint32:
-      take(std::uint32_t{});
-      break;
-    case DType::uint64:
-      take(std::uint64_t{});
-      break;
-    case DType::bfloat16:
-      take(element_of<DType::bfloat16>{});
-      break;
-    case DType::float16:
-      take(element_of<DType::float16>{});
-      break;
-    case DType::float32:
-      take(float{});
-      break;
-    case DType::float64:
-      take(double{});
-      break;
-    default:
-      break;
-  }
-  return numbers;
+    return numbers;
+  });
 }
 
 }  // namespace detail

@@ -137,9 +137,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void write_projector(const std::filesystem::pa
     }
     config += "}\n";
   }
-  detail::ReplacingFile file(folder / "projector_config.pbtxt");
-  file.write(config);
-  file.finish();
+  detail::replace_file(folder / "projector_config.pbtxt", config);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

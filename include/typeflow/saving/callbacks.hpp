@@ -29,19 +29,13 @@ class SaveCheckpoints : public Callback {
   /// The checkpoints and the store must outlive the callback.
   SaveCheckpoints(Checkpoints& checkpoints, Variables& variables, Interval interval)
       : checkpoints_(checkpoints), variables_(variables), interval_(interval), due_(interval) {}
-  SaveCheckpoints(const SaveCheckpoints&) = delete;
-  SaveCheckpoints& operator=(const SaveCheckpoints&) = delete;
-  ~SaveCheckpoints() override { checkpoints_.exclude(name); }
 
   /// Error as Checkpoints::restore_latest. A checkpoint that another loop has saved has no training
   /// in it, and is an Error, too.
   void on_resume(TrainingLoop& loop) override;
   void on_settled(TrainingLoop& loop) override;
-  void on_end(TrainingLoop&) override { checkpoints_.exclude(name); }
 
  private:
-  static constexpr const char* name = "training";
-
   Checkpoints& checkpoints_;
   Variables& variables_;
   Interval interval_;

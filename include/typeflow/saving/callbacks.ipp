@@ -10,14 +10,37 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+namespace detail {
+
+/// Checkpoints have the state of a loop while this exists, and no longer: the loop may go before
+/// them.
+class IncludedLoop {
+ public:
+  IncludedLoop(Checkpoints& checkpoints, TrainingLoop& loop) : checkpoints_(checkpoints) {
+    checkpoints.include(name, loop);
+  }
+  IncludedLoop(const IncludedLoop&) = delete;
+  IncludedLoop& operator=(const IncludedLoop&) = delete;
+  ~IncludedLoop() { checkpoints_.exclude(name); }
+
+ private:
+  static constexpr const char* name = "training";
+
+  Checkpoints& checkpoints_;
+};
+
+}  // namespace detail
+
 TYPEFLOW_DEFINITION void SaveCheckpoints::on_resume(TrainingLoop& loop) {
-  checkpoints_.include(name, loop);
+  const detail::IncludedLoop included(checkpoints_, loop);
   checkpoints_.restore_latest(variables_);
   due_ = Periodic(interval_);
 }
 
 TYPEFLOW_DEFINITION void SaveCheckpoints::on_settled(TrainingLoop& loop) {
-  if (due_(loop.steps()) || !loop.goes_on()) checkpoints_.save(variables_, loop.steps());
+  if (!due_(loop.steps()) && loop.goes_on()) return;
+  const detail::IncludedLoop included(checkpoints_, loop);
+  checkpoints_.save(variables_, loop.steps());
 }
 
 TYPEFLOW_DEFINITION void SaveBest::on_epoch(TrainingLoop& loop) {

@@ -148,9 +148,8 @@ TYPEFLOW_COLD inline void write_cost_model(const exec::CostModel& model, const s
                                {"samples", time.samples}});
     }
   }
-  ReplacingFile file(path);
-  file.write(json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-  file.finish();
+  replace_file(path,
+               json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 /// The least seconds of some calls: what disturbs a call makes it longer, never shorter.

@@ -161,9 +161,7 @@ TYPEFLOW_DEFINITION std::string csv_of(const History& history) {
 }
 
 TYPEFLOW_DEFINITION void CsvLog::on_epoch(TrainingLoop& loop) {
-  detail::ReplacingFile file(path_);
-  file.write(csv_of(loop.history()));
-  file.finish();
+  detail::replace_file(path_, csv_of(loop.history()));
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -13,6 +13,17 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+namespace detail {
+
+/// 'loss', 'accuracy'
+TYPEFLOW_COLD inline std::string quoted_list(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+  return list;
+}
+
+}  // namespace detail
+
 TYPEFLOW_DEFINITION std::vector<std::string> History::names() const {
   std::vector<std::string> names;
   for (const Epoch& epoch : epochs_) {
@@ -33,9 +44,9 @@ TYPEFLOW_DEFINITION std::vector<double> History::of(std::string_view name) const
     is_known = true;
   }
   if (!is_known) {
-    std::string known;
-    for (const std::string& other : names()) known += (known.empty() ? "'" : ", '") + other + "'";
-    throw Error("History::of", known.empty() ? "a history with epochs" : "one of " + known,
+    const std::vector<std::string> known = names();
+    throw Error("History::of",
+                known.empty() ? "a history with epochs" : "one of " + detail::quoted_list(known),
                 "'" + std::string(name) + "'");
   }
   return values;

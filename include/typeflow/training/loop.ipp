@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/training/figures.ipp"
 #include "typeflow/training/loop.hpp"
 #include "typeflow/training/state_text.hpp"
 
@@ -129,12 +130,12 @@ TYPEFLOW_DEFINITION FitResult TrainingLoop::finish() {
 }
 
 TYPEFLOW_DEFINITION double TrainingLoop::figure(std::string_view name) const {
-  std::string known;
-  for (const Figure& figure : figures_) {
-    if (figure.name == name) return figure.value;
-    known += (known.empty() ? "'" : ", '") + figure.name + "'";
-  }
-  throw Error("a figure of the training", "one of " + known, "'" + std::string(name) + "'");
+  const auto found = std::ranges::find(figures_, name, &Figure::name);
+  if (found != figures_.end()) return found->value;
+  std::vector<std::string> known;
+  for (const Figure& figure : figures_) known.push_back(figure.name);
+  throw Error("a figure of the training", "one of " + detail::quoted_list(known),
+              "'" + std::string(name) + "'");
 }
 
 TYPEFLOW_DEFINITION const Figure& TrainingLoop::main_figure() const {
@@ -175,12 +176,8 @@ TYPEFLOW_DEFINITION void TrainingLoop::restore(std::string_view state) {
   while (!record.at_end_of_line()) names.push_back(record.text());
   record.end();
   if (names != names_) {
-    const auto joined = [](const std::vector<std::string>& all) {
-      std::string text;
-      for (const std::string& name : all) text += (text.empty() ? "'" : ", '") + name + "'";
-      return text;
-    };
-    throw Error("the state of a training", "the figures " + joined(names_), joined(names));
+    throw Error("the state of a training", "the figures " + detail::quoted_list(names_),
+                detail::quoted_list(names));
   }
   FitResult result;
   result.steps = record.integer();

@@ -2,6 +2,7 @@
 
 // TFRecord files: TensorFlow's own bytes, what was written is read, and every damage is found.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -122,13 +123,17 @@ TEST_CASE("a file that ends anywhere else than after a record is refused") {
 
 TEST_CASE("a length that the file does not have takes no memory") {
   const Folder folder;
-  // 2^62 bytes, with the right checksum of the length.
-  static constexpr unsigned char length[] = {0, 0, 0, 0, 0, 0, 0, 0x40};
-  std::string bytes(reinterpret_cast<const char*>(length), 8);
-  const std::uint32_t crc = tf::detail::masked_crc32c(std::as_bytes(std::span(length)));
-  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(crc >> 8 * i);
-  write_bytes(folder / "huge", bytes + "few");
-  CHECK(message_of([&] { records_of(folder / "huge"); }).find("middle of it") != std::string::npos);
+  const auto message_for = [&](const std::array<unsigned char, 8>& length) {
+    std::string bytes(length.begin(), length.end());
+    const std::uint32_t crc = tf::detail::masked_crc32c(std::as_bytes(std::span(length)));
+    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(crc >> 8 * i);
+    write_bytes(folder / "huge", bytes + "few");
+    return message_of([&] { records_of(folder / "huge"); });
+  };
+  // 2^62 bytes, and 2^64 - 1, with the right checksum of the length.
+  CHECK(message_for({0, 0, 0, 0, 0, 0, 0, 0x40}).find("middle of it") != std::string::npos);
+  CHECK(message_for({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}).find("more than a file") !=
+        std::string::npos);
 }
 
 TEST_CASE("other files, folders and missing files are named") {

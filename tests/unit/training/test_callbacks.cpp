@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "support/folder.hpp"
+#include "support/message_of.hpp"
 #include "typeflow/data.hpp"
 #include "typeflow/saving.hpp"
 #include "typeflow/training.hpp"
@@ -61,14 +62,6 @@ struct Points {
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-std::string error_of(const auto& f) {
-  try {
-    f();
-  } catch (const tf::Error& error) {
-    return error.what();
-  }
-  return "";
 }
 bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 bool equal(const tf::Variables& a, const tf::Variables& b) {
@@ -113,10 +106,10 @@ TEST_CASE("the history has the means of steps, and the validations") {
   CHECK(result.history.of("val_accuracy") == std::vector<double>{0.75, 0.75});
   CHECK(result.best_validation == 0.5);
   CHECK(result.best_epoch == 1);
-  CHECK(error_of([&] { result.history.of("accurracy"); }) ==
+  CHECK(message_of([&] { result.history.of("accurracy"); }) ==
         "History::of: expected one of 'loss', 'accuracy', 'val_loss', 'val_accuracy', got "
         "'accurracy'");
-  CHECK(error_of([&] { tf::History().of("loss"); }) ==
+  CHECK(message_of([&] { tf::History().of("loss"); }) ==
         "History::of: expected a history with epochs, got 'loss'");
   CHECK(csv_of(result.history) ==
         "epoch,loss,accuracy,val_loss,val_accuracy\n1,2,20,0.5,0.75\n2,5,50,0.5,0.75\n");
@@ -176,7 +169,7 @@ TEST_CASE("an epoch may end where the data do") {
   CHECK(result.steps == 12);
   CHECK(result.history.epochs().size() == 4);
   const auto none = []() -> std::optional<decltype(points.next())> { return std::nullopt; };
-  CHECK(error_of([&] { tf::fit(session, none, {.progress = nullptr}); }) ==
+  CHECK(message_of([&] { tf::fit(session, none, {.progress = nullptr}); }) ==
         "fit: the data: expected a batch at least, got none");
 }
 
@@ -191,9 +184,9 @@ TEST_CASE("early stopping by a figure that rises") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(play({nan, 0.1, nan, nan, 0.2}, stopping).epochs == 4);
   CHECK(stopping.best_epoch() == 2);
-  CHECK(error_of([&] { play({1}, tf::EarlyStopping({.figure = "val_loss"}, 1)); }) ==
+  CHECK(message_of([&] { play({1}, tf::EarlyStopping({.figure = "val_loss"}, 1)); }) ==
         "a figure of the training: expected one of 'loss', 'val_score', got 'val_loss'");
-  CHECK(error_of([] { tf::EarlyStopping({}, 0); }) ==
+  CHECK(message_of([] { tf::EarlyStopping({}, 0); }) ==
         "EarlyStopping: patience: expected 1 or more, got 0");
 }
 
@@ -218,13 +211,13 @@ TEST_CASE("a rate is reduced where a figure stands still") {
     // Keras's own order: 1 down to 0.5 after epoch 2, epoch 3 cools, ...
     CHECK(rates == std::vector<float>{1, 0.5f, 0.25f, 0.25f, 0.25f, 0.25f});
   }
-  CHECK(error_of([&] {
+  CHECK(message_of([&] {
           variables.set<float>("rates", std::vector<float>{1, 2}, {1, {2}});
           play({1}, tf::ReduceOnPlateau(variables, "rates"));
         }) ==
         "ReduceOnPlateau: variable 'rates': expected a scalar of float or double, got float "
         "[2]");
-  CHECK(error_of([&] { tf::ReduceOnPlateau(variables, "rate", {.factor = 1}); }) ==
+  CHECK(message_of([&] { tf::ReduceOnPlateau(variables, "rate", {.factor = 1}); }) ==
         "ReduceOnPlateau: factor: expected more than 0 and less than 1, got 1.000000");
 }
 
@@ -393,7 +386,7 @@ TEST_CASE("a checkpoint that is not of this training is an error") {
   {
     tf::Checkpoints saver(folder / "bare");
     saver.save(variables, 5);
-    CHECK(has(error_of([&] {
+    CHECK(has(message_of([&] {
                 tf::fit(session, next, options, tf::SaveCheckpoints(saver, variables, {}));
               }),
               "it has no state of 'training'"));
@@ -407,17 +400,45 @@ TEST_CASE("a checkpoint that is not of this training is an error") {
   session.run<"train">(std::get<0>(points.next()), std::get<1>(points.next()));
   const float now = std::as_const(variables).get<float>("a")[0];
   CHECK(now != a[0]);
-  CHECK(has(error_of([&] {
+  CHECK(has(message_of([&] {
               tf::fit<"loss", "train", "distance">(session, next, options,
                                                    tf::SaveCheckpoints(saver, variables, {}));
             }),
             "expected the figures 'loss', 'distance', got 'loss'"));
-  CHECK(has(error_of([&] {
+  CHECK(has(message_of([&] {
               tf::fit(session, next, options, tf::EarlyStopping({}, 1),
                       tf::SaveCheckpoints(saver, variables, {}));
             }),
             "expected 2 callbacks, got 1"));
   CHECK(std::as_const(variables).get<float>("a")[0] == now);  // nothing was restored
+}
+
+TEST_CASE("a callback and its checkpoints may outlive a training that an error ended") {
+  const Folder folder;
+  tf::Variables variables;
+  tf::Session<line> session(variables);
+  Points points;
+  tf::Checkpoints saver(folder.path().string());
+  tf::SaveCheckpoints saving(saver, variables, {.steps = 1});
+  std::vector<std::int64_t> steps;
+  const auto train = [&](std::int64_t last) {
+    return tf::fit(
+        session, [&] { return points.next(); },
+        {.steps_per_epoch = 4,
+         .on_step =
+             [&](std::int64_t step, double) {
+               steps.push_back(step);
+               if (step == last) throw std::runtime_error("broken");
+               return true;
+             },
+         .progress = nullptr},
+        saving);
+  };
+  CHECK_THROWS_WITH(train(3), "broken");
+  CHECK(train(-1).steps == 4);
+  CHECK(steps == std::vector<std::int64_t>{1, 2, 3, 3, 4});
+  saver.save(variables, 9);  // has no training in it
+  CHECK(has(message_of([&] { train(-1); }), "it has no state of 'training'"));
 }
 
 TEST_CASE("the state of a training is checked") {
@@ -433,7 +454,7 @@ TEST_CASE("the state of a training is checked") {
   // Every shorter text is refused.
   for (std::size_t i = 0; i < state.size(); ++i) {
     tf::TrainingLoop third(options, {"loss\twith\na tab \\"});
-    CHECK_FALSE(error_of([&] { third.restore(std::string_view(state).substr(0, i)); }).empty());
+    CHECK_FALSE(message_of([&] { third.restore(std::string_view(state).substr(0, i)); }).empty());
     CHECK(third.steps() == 0);
   }
 }
@@ -441,14 +462,14 @@ TEST_CASE("the state of a training is checked") {
 TEST_CASE("a loop refuses what it can't count") {
   const tf::FitOptions options{.steps_per_epoch = 2, .progress = nullptr};
   tf::TrainingLoop loop(options, {"loss", "accuracy"});
-  CHECK(error_of([&] { loop.step(1); }) == "TrainingLoop::step: expected 2 figures, got 1");
-  CHECK(error_of([&] { tf::TrainingLoop(options, {"a", "b", "a"}); }) ==
+  CHECK(message_of([&] { loop.step(1); }) == "TrainingLoop::step: expected 2 figures, got 1");
+  CHECK(message_of([&] { tf::TrainingLoop(options, {"a", "b", "a"}); }) ==
         "fit: names of figures: expected different ones, got 'a' twice");
-  CHECK(error_of([&] { tf::TrainingLoop(options, {""}); }) ==
+  CHECK(message_of([&] { tf::TrainingLoop(options, {""}); }) ==
         "fit: name of a figure: expected a text, got an empty one");
-  CHECK(error_of([&] { tf::TrainingLoop(options, std::vector<std::string>{}); }) ==
+  CHECK(message_of([&] { tf::TrainingLoop(options, std::vector<std::string>{}); }) ==
         "fit: names of figures: expected one or more, got none");
-  CHECK(error_of([] { tf::Periodic({.steps = -1}); }) ==
+  CHECK(message_of([] { tf::Periodic({.steps = -1}); }) ==
         "Interval: steps: expected 0 or more, got -1");
 }
 
