@@ -25,6 +25,13 @@ struct ElementContext {
   std::int64_t index = 0;  ///< the first lane's, in row-major order
 };
 
+/// Whether registers convert a number's type. What is left are complex numbers, and roundings of
+/// wider numbers to 16 bits, which must not be rounded to float on the way.
+template <class From, class To>
+inline constexpr bool converts_in_registers =
+    (is_batch<From> || is_vector<From>) && (is_batch<To> || is_vector<To>) &&
+    !(typeflow::detail::is_half<To> && sizeof(From) >= 4 && !std::is_same_v<From, float>);
+
 /// A conversion of the element type.
 template <class L, class From, class To>
 TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template of<From>& x) {
@@ -39,6 +46,25 @@ TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template o
     return select(L::template condition<T>(x), V(T(1)), V(T(0)));
   } else if constexpr (is_batch<From> && std::is_same_v<To, bool>) {
     return L::template mask<F>(!(x == typename L::template of<From>(F(0))));
+  } else if constexpr (std::is_same_v<From, bool> && is_vector<To>) {
+    return V::of_bits(L::template comparison<IntegerOf<sizeof(To)>>(x)) & V(To(1));
+  } else if constexpr (is_vector<From> && std::is_same_v<To, bool>) {
+    return L::mask_of(!(x == typename L::template of<From>(From(0))));
+  } else if constexpr (converts_in_registers<From, To>) {
+    const auto in = L::template vector<From>(x);
+    if constexpr (is_vector<From> && is_vector<To>) {
+      return resized<To>(in);
+    } else if constexpr (is_vector<To>) {
+      if constexpr (sizeof(typename L::Carrier) == 8 && sizeof(F) == 4) {
+        return integers<To>(numbers<double>(in));  // float has no whole number of 64 bits' bounds
+      } else {
+        return integers<To>(in);
+      }
+    } else if constexpr (is_vector<From> && sizeof(From) < 4) {
+      return L::template from_vector<To>(numbers<T>(resized<std::int32_t>(in)));
+    } else {
+      return L::template rounded<To>(L::template from_vector<To>(numbers<T>(in)));
+    }
   } else {
     const auto in = L::template elements<From>(x);
     Array<To, L::size> out;
@@ -112,6 +138,22 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
       } else {
         return L::template rounded<R>(result);
       }
+    } else if constexpr (is_vector<Last> && O::integer_vectors &&
+                         (is_vector<R> || std::is_same_v<R, bool>)) {
+      const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)
+                                TYPEFLOW_INLINE_LAMBDA {
+                                  if constexpr (std::is_same_v<T, bool>) {
+                                    return L::template comparison<IntegerOf<sizeof(Last)>>(v);
+                                  } else {
+                                    return v;
+                                  }
+                                };
+      const auto result = op(prepared(std::type_identity<X>{}, x)...);
+      if constexpr (std::is_same_v<R, bool>) {
+        return L::mask_of(result);
+      } else {
+        return result;
+      }
     } else {
       const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
       Array<R, L::size> out;
@@ -141,6 +183,9 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
       return a;
     }();
     return select(V::load_unaligned(numbers.data()) < V(static_cast<C>(count)), x, V(rest));
+  } else if constexpr (is_vector<T>) {
+    using V = typename L::template of<T>;
+    return select(counted<T, L::size>() < V(static_cast<T>(count)), x, V(rest));
   } else {
     auto all = L::template elements<T>(x);
     for (int i = count; i < L::size; ++i) all.v[i] = rest;

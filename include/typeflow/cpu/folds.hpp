@@ -36,7 +36,7 @@ struct FoldState {
     for (int i = 1; i < L::size; ++i) total = static_cast<C>(O{}(total, lanes.v[i]));
     value = L::template broadcast<T>(static_cast<T>(total));
   }
-  TYPEFLOW_INLINE const V& result() const { return value; }
+  TYPEFLOW_INLINE V result() const { return L::template rounded<T>(value); }
 };
 
 /// The type in which elements of T are compared: floating-point numbers as they are, integers as
@@ -55,9 +55,11 @@ TYPEFLOW_INLINE Comparable<L, A, T> compared(const typename L::template of<T>& x
     constexpr T flipped = std::is_unsigned_v<T> && sizeof(T) == sizeof(C)
                               ? static_cast<T>(T(1) << (8 * sizeof(T) - 1))
                               : T(0);
-    Array<C, L::size> y;
-    for (int i = 0; i < L::size; ++i) y.v[i] = static_cast<C>(x.v[i] ^ flipped);
-    return Comparable<L, A, T>::load_unaligned(y.v);
+    const auto y = resized<C>(x ^ Vector<T, L::size>(flipped));
+    Comparable<L, A, T> r;
+    static_assert(sizeof r.data == sizeof y.v);
+    std::memcpy(&r.data, &y.v, sizeof y.v);
+    return r;
   }
 }
 
@@ -113,10 +115,10 @@ struct FoldState<Lanes<Wide, A>, O, T> {
     }
     place = Positions(first == std::numeric_limits<I>::max() ? nowhere : first);
   }
-  TYPEFLOW_INLINE Array<std::int32_t, L::size> result() const {
+  TYPEFLOW_INLINE Vector<std::int32_t, L::size> result() const {
     Array<I, static_cast<int>(Positions::size)> position;
     place.store_unaligned(position.v);
-    Array<std::int32_t, L::size> r;
+    Vector<std::int32_t, L::size> r;
     for (int i = 0; i < L::size; ++i) {
       r.v[i] = position.v[i] == nowhere ? 0 : static_cast<std::int32_t>(position.v[i]);
     }

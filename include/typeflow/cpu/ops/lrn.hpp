@@ -48,7 +48,7 @@ struct kernel_of<ops::WindowSum> {
         auto sum = L::load(first);
         for (std::int64_t j = 1; j <= 2 * radius; ++j) sum = sum + L::load(first + j);
         const auto valid = static_cast<int>(std::min<std::int64_t>(N, channels - c));
-        L::template store<T>(y + c, sum, valid);
+        L::template store<T>(y + c, L::template rounded<T>(sum), valid);
       }
     }
   }

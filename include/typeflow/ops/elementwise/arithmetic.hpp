@@ -19,6 +19,7 @@ namespace ops {
 
 struct Add : elementwise {
   static constexpr std::string_view name = "Add";
+  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -41,6 +42,7 @@ struct Add : elementwise {
 
 struct Sub : elementwise {
   static constexpr std::string_view name = "Sub";
+  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -61,6 +63,7 @@ struct Sub : elementwise {
 
 struct Mul : elementwise {
   static constexpr std::string_view name = "Mul";
+  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -105,6 +108,7 @@ struct Div : elementwise {
 
 struct Neg : elementwise {
   static constexpr std::string_view name = "Neg";
+  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>

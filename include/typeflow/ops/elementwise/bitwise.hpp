@@ -22,6 +22,7 @@ struct bitwise : elementwise {
 
 struct BitwiseAnd : bitwise {
   static constexpr std::string_view name = "BitwiseAnd";
+  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
     return static_cast<V>(a & b);
@@ -29,6 +30,7 @@ struct BitwiseAnd : bitwise {
 };
 struct BitwiseOr : bitwise {
   static constexpr std::string_view name = "BitwiseOr";
+  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
     return static_cast<V>(a | b);
@@ -36,6 +38,7 @@ struct BitwiseOr : bitwise {
 };
 struct BitwiseXor : bitwise {
   static constexpr std::string_view name = "BitwiseXor";
+  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
     return static_cast<V>(a ^ b);
@@ -43,6 +46,7 @@ struct BitwiseXor : bitwise {
 };
 struct Invert : bitwise {
   static constexpr std::string_view name = "Invert";
+  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V a) const {
     return static_cast<V>(~a);

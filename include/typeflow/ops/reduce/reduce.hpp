@@ -19,6 +19,7 @@ namespace ops {
 
 struct Sum : reduction<Sum> {
   static constexpr std::string_view name = "Sum";
+  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   std::uint32_t axes;
   std::uint32_t keep_dims;
@@ -38,6 +39,7 @@ struct Sum : reduction<Sum> {
 
 struct Prod : reduction<Prod> {
   static constexpr std::string_view name = "Prod";
+  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   std::uint32_t axes;
   std::uint32_t keep_dims;
@@ -61,6 +63,7 @@ constexpr AnyExpr extreme_gradient(unsigned axes, const AnyExpr& x, const AnyExp
 
 struct Max : reduction<Max> {
   static constexpr std::string_view name = "Max";
+  static constexpr bool integer_vectors = true;
   std::uint32_t axes;
   std::uint32_t keep_dims;
 
@@ -82,6 +85,7 @@ struct Max : reduction<Max> {
 
 struct Min : reduction<Min> {
   static constexpr std::string_view name = "Min";
+  static constexpr bool integer_vectors = true;
   std::uint32_t axes;
   std::uint32_t keep_dims;
 
