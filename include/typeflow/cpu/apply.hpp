@@ -61,7 +61,8 @@ TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template o
         return integers<To>(in);
       }
     } else if constexpr (is_vector<From> && sizeof(From) < 4) {
-      return L::template from_vector<To>(numbers<T>(resized<std::int32_t>(in)));
+      const auto y = numbers<T>(resized<std::int32_t>(in));
+      return L::template rounded<To>(L::template from_vector<To>(y));
     } else {
       return L::template rounded<To>(L::template from_vector<To>(numbers<T>(in)));
     }
