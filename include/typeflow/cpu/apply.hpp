@@ -17,7 +17,22 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+namespace typeflow::inline TYPEFLOW_ISA {
+
+namespace ops {
+struct Maximum;
+struct Minimum;
+struct BitwiseAnd;
+struct BitwiseOr;
+struct BitwiseXor;
+struct Invert;
+struct Sum;
+struct Prod;
+struct Max;
+struct Min;
+}  // namespace ops
+
+namespace cpu_kernels {
 
 /// The element of an operation, and its source of random numbers.
 struct ElementContext {
@@ -97,6 +112,17 @@ TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
   return cpu_kernels::fma(math::neg(a), b, c);
 }
 
+template <class O, class... One>
+inline constexpr bool is_one_of = (std::is_same_v<O, One> || ...);
+/// Whether an operation's body takes Vectors of integers: it is made of their operators,
+/// comparisons and select. Others are called for each integer.
+template <class O>
+inline constexpr bool takes_integers =
+    is_one_of<O, ops::Add, ops::Sub, ops::Mul, ops::Neg, ops::Square, ops::Abs, ops::Relu,
+              ops::Maximum, ops::Minimum, ops::Equal, ops::NotEqual, ops::Less, ops::LessEqual,
+              ops::Greater, ops::GreaterEqual, ops::Select, ops::BitwiseAnd, ops::BitwiseOr,
+              ops::BitwiseXor, ops::Invert, ops::Sum, ops::Prod, ops::Max, ops::Min>;
+
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
 template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
@@ -139,7 +165,7 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
       } else {
         return L::template rounded<R>(result);
       }
-    } else if constexpr (is_vector<Last> && O::integer_vectors &&
+    } else if constexpr (is_vector<Last> && takes_integers<O> &&
                          (is_vector<R> || std::is_same_v<R, bool>)) {
       const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)
                                 TYPEFLOW_INLINE_LAMBDA {
@@ -194,4 +220,6 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
+}  // namespace cpu_kernels
+
+}  // namespace typeflow::inline TYPEFLOW_ISA

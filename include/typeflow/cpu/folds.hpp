@@ -57,7 +57,6 @@ TYPEFLOW_INLINE Comparable<L, A, T> compared(const typename L::template of<T>& x
                               : T(0);
     const auto y = resized<C>(x ^ Vector<T, L::size>(flipped));
     Comparable<L, A, T> r;
-    static_assert(sizeof r.data == sizeof y.v);
     std::memcpy(&r.data, &y.v, sizeof y.v);
     return r;
   }

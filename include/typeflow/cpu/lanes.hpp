@@ -164,10 +164,8 @@ struct Lanes {
   template <class T>
   TYPEFLOW_INLINE static Array<T, size> elements(const of<T>& x) {
     if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
-      const auto y = stored<T>(x);
       Array<T, size> r;
-      static_assert(sizeof r == sizeof y.v);
-      std::memcpy(r.v, &y.v, sizeof r);
+      store<T>(r.v, x);
       return r;
     } else {
       return x;
@@ -265,7 +263,6 @@ struct Lanes {
 #endif
     {
       typename Mask::register_type r;
-      static_assert(sizeof r == sizeof wide.v);
       std::memcpy(&r, &wide.v, sizeof r);
       return Mask(r);
     }
@@ -285,7 +282,6 @@ struct Lanes {
     } else
 #endif
     {
-      static_assert(sizeof x.data == sizeof wide.v);
       std::memcpy(&wide.v, &x.data, sizeof wide.v);
     }
     return resized<I>(wide);
@@ -306,14 +302,7 @@ struct Lanes {
 
   // A float of 8-byte lanes.
   TYPEFLOW_INLINE static Vector<float, size> lower_half(const xsimd::batch<float, A>& x) {
-    using V = Vector<float, size>;
-    V r;
-#if defined(__AVX512F__)
-    if constexpr (sizeof x.data == 64) return V::of((typename V::V)_mm512_castps512_ps256(x.data));
-#endif
-#if defined(__AVX__)
-    if constexpr (sizeof x.data == 32) return V::of((typename V::V)_mm256_castps256_ps128(x.data));
-#endif
+    Vector<float, size> r;
     std::memcpy(&r.v, &x.data, sizeof r.v);
     return r;
   }

@@ -46,50 +46,35 @@ struct Vector {
     return of((V)x.v);
   }
 
-  TYPEFLOW_INLINE friend Vector operator+(const Vector& a, const Vector& b) {
-    return of((V)((U)a.v + (U)b.v));
-  }
-  TYPEFLOW_INLINE friend Vector operator-(const Vector& a, const Vector& b) {
-    return of((V)((U)a.v - (U)b.v));
-  }
-  TYPEFLOW_INLINE friend Vector operator*(const Vector& a, const Vector& b) {
-    return of((V)((U)a.v * (U)b.v));
-  }
-  TYPEFLOW_INLINE friend Vector operator&(const Vector& a, const Vector& b) {
-    return of(a.v & b.v);
-  }
-  TYPEFLOW_INLINE friend Vector operator|(const Vector& a, const Vector& b) {
-    return of(a.v | b.v);
-  }
-  TYPEFLOW_INLINE friend Vector operator^(const Vector& a, const Vector& b) {
-    return of(a.v ^ b.v);
-  }
-  TYPEFLOW_INLINE friend Vector operator~(const Vector& a) { return of(~a.v); }
-  TYPEFLOW_INLINE friend Vector operator>>(const Vector& a, int bits) { return of(a.v >> bits); }
-  TYPEFLOW_INLINE friend Vector operator<<(const Vector& a, int bits) {
-    return of((V)((U)a.v << bits));
-  }
+  TYPEFLOW_INLINE friend Vector operator+(Vector a, Vector b) { return of((V)((U)a.v + (U)b.v)); }
+  TYPEFLOW_INLINE friend Vector operator-(Vector a, Vector b) { return of((V)((U)a.v - (U)b.v)); }
+  TYPEFLOW_INLINE friend Vector operator*(Vector a, Vector b) { return of((V)((U)a.v * (U)b.v)); }
+  TYPEFLOW_INLINE friend Vector operator&(Vector a, Vector b) { return of(a.v & b.v); }
+  TYPEFLOW_INLINE friend Vector operator|(Vector a, Vector b) { return of(a.v | b.v); }
+  TYPEFLOW_INLINE friend Vector operator^(Vector a, Vector b) { return of(a.v ^ b.v); }
+  TYPEFLOW_INLINE friend Vector operator~(Vector a) { return of(~a.v); }
+  TYPEFLOW_INLINE friend Vector operator>>(Vector a, int bits) { return of(a.v >> bits); }
+  TYPEFLOW_INLINE friend Vector operator<<(Vector a, int bits) { return of((V)((U)a.v << bits)); }
 
-  TYPEFLOW_INLINE friend Comparison operator==(const Vector& a, const Vector& b) {
+  TYPEFLOW_INLINE friend Comparison operator==(Vector a, Vector b) {
     return Comparison::of((typename Comparison::V)(a.v == b.v));
   }
-  TYPEFLOW_INLINE friend Comparison operator<(const Vector& a, const Vector& b) {
+  TYPEFLOW_INLINE friend Comparison operator<(Vector a, Vector b) {
     return Comparison::of((typename Comparison::V)(a.v < b.v));
   }
-  TYPEFLOW_INLINE friend Comparison operator<=(const Vector& a, const Vector& b) {
+  TYPEFLOW_INLINE friend Comparison operator<=(Vector a, Vector b) {
     return Comparison::of((typename Comparison::V)(a.v <= b.v));
   }
-  TYPEFLOW_INLINE friend Comparison operator>(const Vector& a, const Vector& b) { return b < a; }
-  TYPEFLOW_INLINE friend Comparison operator>=(const Vector& a, const Vector& b) { return b <= a; }
+  TYPEFLOW_INLINE friend Comparison operator>(Vector a, Vector b) { return b < a; }
+  TYPEFLOW_INLINE friend Comparison operator>=(Vector a, Vector b) { return b <= a; }
   // Of comparisons.
-  TYPEFLOW_INLINE friend Vector operator||(const Vector& a, const Vector& b) { return a | b; }
-  TYPEFLOW_INLINE friend Vector operator!(const Vector& a) { return ~a; }
+  TYPEFLOW_INLINE friend Vector operator||(Vector a, Vector b) { return a | b; }
+  TYPEFLOW_INLINE friend Vector operator!(Vector a) { return ~a; }
 
-  TYPEFLOW_INLINE friend Vector select(const Comparison& where, const Vector& yes,
-                                       const Vector& no) {
+  TYPEFLOW_INLINE friend Vector select(Comparison where, Vector yes, Vector no) {
     return of(where.v ? yes.v : no.v);
   }
-  TYPEFLOW_INLINE friend Vector abs(const Vector& x) {
+  TYPEFLOW_INLINE friend Vector abs(Vector x) {
     if constexpr (std::is_unsigned_v<T>) {
       return x;
     } else {
@@ -120,9 +105,7 @@ TYPEFLOW_INLINE __m128i in_register(const Vector<T, N>& x) {
   if constexpr (sizeof x.v == 16) {
     return (__m128i)x.v;
   } else if constexpr (sizeof x.v == 8) {
-    long long bits;
-    std::memcpy(&bits, &x.v, sizeof bits);
-    return _mm_set_epi64x(0, bits);
+    return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(&x.v));
   } else {
     int bits = 0;
     std::memcpy(&bits, &x.v, sizeof x.v);
@@ -132,15 +115,7 @@ TYPEFLOW_INLINE __m128i in_register(const Vector<T, N>& x) {
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> from_register(__m128i x) {
   Vector<T, N> r;
-  if constexpr (sizeof r.v == 16) {
-    r.v = (typename Vector<T, N>::V)x;
-  } else if constexpr (sizeof r.v == 8) {
-    const long long bits = _mm_cvtsi128_si64(x);
-    std::memcpy(&r.v, &bits, sizeof r.v);
-  } else {
-    const int bits = _mm_cvtsi128_si32(x);
-    std::memcpy(&r.v, &bits, sizeof r.v);
-  }
+  std::memcpy(&r.v, &x, sizeof r.v);
   return r;
 }
 #endif
@@ -150,7 +125,6 @@ template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> extended(const Vector<From, N>& x) {
   using V = typename Vector<To, N>::V;
   [[maybe_unused]] constexpr bool is_signed = std::is_signed_v<From>;
-  static_assert(sizeof(From) < sizeof(To));
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64) {
     if constexpr (sizeof(To) == 4 && sizeof(From) == 1) {
@@ -206,7 +180,6 @@ TYPEFLOW_INLINE Vector<To, N> extended(const Vector<From, N>& x) {
 template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> truncated(const Vector<From, N>& x) {
   using V = typename Vector<To, N>::V;
-  static_assert(sizeof(From) > sizeof(To));
 #if defined(__AVX512F__)
   if constexpr (sizeof x.v == 64 && sizeof(From) >= 4) {
     const __m512i in = (__m512i)x.v;
@@ -233,23 +206,17 @@ TYPEFLOW_INLINE Vector<To, N> truncated(const Vector<From, N>& x) {
     } else {
       return truncated<To>(lower);
     }
-  } else if constexpr (sizeof x.v == 32 && sizeof(From) == 4) {
-    constexpr bool bytes = sizeof(To) == 1;
-    const __m256i places =
-        bytes ? _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,  //
-                                 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1)
-              : _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1,  //
-                                 0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1);
-    const __m256i packed = _mm256_shuffle_epi8((__m256i)x.v, places);
-    const __m128i lower = _mm256_castsi256_si128(packed);
-    const __m128i upper = _mm256_extracti128_si256(packed, 1);
-    return from_register<To, N>(bytes ? _mm_unpacklo_epi32(lower, upper)
-                                      : _mm_unpacklo_epi64(lower, upper));
-  } else if constexpr (sizeof x.v == 16 && sizeof(From) == 4) {
-    const __m128i places =
-        sizeof(To) == 1 ? _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1)
-                        : _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1);
-    return from_register<To, N>(_mm_shuffle_epi8((__m128i)x.v, places));
+  } else if constexpr ((sizeof x.v == 32 || sizeof x.v == 16) && sizeof(From) == 4) {
+    constexpr bool to_bytes = sizeof(To) == 1;
+    const __m128i lower = _mm_set_epi64x(-1, to_bytes ? -0xF3F7FC00LL : 0x0D0C090805040100LL);
+    if constexpr (sizeof x.v == 16) {
+      return from_register<To, N>(_mm_shuffle_epi8((__m128i)x.v, lower));
+    } else {
+      const __m256i packed = _mm256_shuffle_epi8((__m256i)x.v, _mm256_broadcastsi128_si256(lower));
+      const __m128i a = _mm256_castsi256_si128(packed);
+      const __m128i b = _mm256_extracti128_si256(packed, 1);
+      return from_register<To, N>(to_bytes ? _mm_unpacklo_epi32(a, b) : _mm_unpacklo_epi64(a, b));
+    }
   } else
 #endif
   {
@@ -343,8 +310,7 @@ TYPEFLOW_INLINE Vector<std::uint16_t, N> narrowed(const Vector<float, N>& x) {
       return U::of((typename U::V)_mm256_cvtps_ph((__m256)x.v, _MM_FROUND_TO_NEAREST_INT));
     }
     if constexpr (N == 4) {
-      return from_register<std::uint16_t, N>(
-          _mm_cvtps_ph((__m128)x.v, _MM_FROUND_TO_NEAREST_INT));
+      return from_register<std::uint16_t, N>(_mm_cvtps_ph((__m128)x.v, _MM_FROUND_TO_NEAREST_INT));
     }
 #endif
     U r;

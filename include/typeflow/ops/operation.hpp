@@ -99,9 +99,6 @@ struct operation_base {
   static constexpr int outputs = 1;
   static constexpr bool variadic = false;
   static constexpr bool scalar_body = false;
-  /// operator() of integers takes SIMD vectors of them, too (cpu/vectors.hpp): it is made of
-  /// operators, comparisons and select. Otherwise it is called for each element.
-  static constexpr bool integer_vectors = false;
   /// operator() is a constant expression for numbers (so constants can be folded).
   static constexpr bool foldable = false;
   /// Elements may be strings: it moves or compares them (or has a kernel for them).

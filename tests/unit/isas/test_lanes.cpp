@@ -275,14 +275,15 @@ TEST_CASE("registers load and store their first elements and nothing behind them
       const T mark = x[1];
       for (int count = 1; count <= size; ++count) {
         // Exactly so many elements, so that the address sanitizer sees what is read behind them.
-        const auto in = std::make_unique<T[]>(static_cast<std::size_t>(count));
+        const auto memory = std::make_unique<T[]>(static_cast<std::size_t>(count));
+        T* const in = memory.get();
         for (int i = 0; i < count; ++i) in[i] = x[x.size() - 1 - static_cast<std::size_t>(i)];
         T out[size + 1];
         T copy[size + 1];
         std::fill_n(out, size + 1, mark);
         std::fill_n(copy, size + 1, mark);
-        load_part<Wide>(in.get(), out, count);
-        copy_part<Wide>(in.get(), copy, count);
+        load_part<Wide>(in, out, count);
+        copy_part<Wide>(in, copy, count);
         int wrong = 0;
         for (int i = 0; i <= size; ++i) {
           const T behind = i < size ? T(0) : mark;

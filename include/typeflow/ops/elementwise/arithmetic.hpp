@@ -19,7 +19,6 @@ namespace ops {
 
 struct Add : elementwise {
   static constexpr std::string_view name = "Add";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -42,7 +41,6 @@ struct Add : elementwise {
 
 struct Sub : elementwise {
   static constexpr std::string_view name = "Sub";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -63,7 +61,6 @@ struct Sub : elementwise {
 
 struct Mul : elementwise {
   static constexpr std::string_view name = "Mul";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -108,7 +105,6 @@ struct Div : elementwise {
 
 struct Neg : elementwise {
   static constexpr std::string_view name = "Neg";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>

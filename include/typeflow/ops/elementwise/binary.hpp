@@ -21,7 +21,6 @@ namespace ops {
 /// The larger of two; NaN where either is NaN. Of equals the first, which gets the gradient.
 struct Maximum : elementwise {
   static constexpr std::string_view name = "Maximum";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::real;
   template <class V>
   constexpr V operator()(V a, V b) const {
@@ -40,7 +39,6 @@ struct Maximum : elementwise {
 
 struct Minimum : elementwise {
   static constexpr std::string_view name = "Minimum";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::real;
   template <class V>
   constexpr V operator()(V a, V b) const {

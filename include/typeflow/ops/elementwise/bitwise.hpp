@@ -22,7 +22,6 @@ struct bitwise : elementwise {
 
 struct BitwiseAnd : bitwise {
   static constexpr std::string_view name = "BitwiseAnd";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
     return static_cast<V>(a & b);
@@ -30,7 +29,6 @@ struct BitwiseAnd : bitwise {
 };
 struct BitwiseOr : bitwise {
   static constexpr std::string_view name = "BitwiseOr";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
     return static_cast<V>(a | b);
@@ -38,7 +36,6 @@ struct BitwiseOr : bitwise {
 };
 struct BitwiseXor : bitwise {
   static constexpr std::string_view name = "BitwiseXor";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V a, V b) const {
     return static_cast<V>(a ^ b);
@@ -46,7 +43,6 @@ struct BitwiseXor : bitwise {
 };
 struct Invert : bitwise {
   static constexpr std::string_view name = "Invert";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V a) const {
     return static_cast<V>(~a);

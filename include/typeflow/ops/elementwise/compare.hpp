@@ -18,7 +18,6 @@ struct predicate : comparison {
 
 struct Equal : predicate {
   static constexpr std::string_view name = "Equal";
-  static constexpr bool integer_vectors = true;
   static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   template <class V>
@@ -28,7 +27,6 @@ struct Equal : predicate {
 };
 struct NotEqual : predicate {
   static constexpr std::string_view name = "NotEqual";
-  static constexpr bool integer_vectors = true;
   static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   template <class V>
@@ -38,7 +36,6 @@ struct NotEqual : predicate {
 };
 struct Less : predicate {
   static constexpr std::string_view name = "Less";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr auto operator()(V a, V b) const {
     return a < b;
@@ -46,7 +43,6 @@ struct Less : predicate {
 };
 struct LessEqual : predicate {
   static constexpr std::string_view name = "LessEqual";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr auto operator()(V a, V b) const {
     return a <= b;
@@ -54,7 +50,6 @@ struct LessEqual : predicate {
 };
 struct Greater : predicate {
   static constexpr std::string_view name = "Greater";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr auto operator()(V a, V b) const {
     return a > b;
@@ -62,7 +57,6 @@ struct Greater : predicate {
 };
 struct GreaterEqual : predicate {
   static constexpr std::string_view name = "GreaterEqual";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr auto operator()(V a, V b) const {
     return a >= b;
@@ -96,7 +90,6 @@ struct LogicalNot : logical {
 
 struct Select : elementwise {
   static constexpr std::string_view name = "Select";
-  static constexpr bool integer_vectors = true;
   static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;

@@ -103,7 +103,6 @@ struct Sqrt : inexact {
 
 struct Square : elementwise {
   static constexpr std::string_view name = "Square";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -146,7 +145,6 @@ struct IfGreaterEqual : floating {
 
 struct Abs : elementwise {
   static constexpr std::string_view name = "Abs";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V x) const {
     if constexpr (std::is_unsigned_v<V>) {
@@ -180,7 +178,6 @@ struct ReluGradient : floating {
 /// max(x, 0); keeps NaN.
 struct Relu : elementwise {
   static constexpr std::string_view name = "Relu";
-  static constexpr bool integer_vectors = true;
   template <class V>
   constexpr V operator()(V x) const {
     if constexpr (std::is_unsigned_v<V>) {

@@ -19,7 +19,6 @@ namespace ops {
 
 struct Sum : reduction<Sum> {
   static constexpr std::string_view name = "Sum";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   std::uint32_t axes;
   std::uint32_t keep_dims;
@@ -39,7 +38,6 @@ struct Sum : reduction<Sum> {
 
 struct Prod : reduction<Prod> {
   static constexpr std::string_view name = "Prod";
-  static constexpr bool integer_vectors = true;
   static constexpr Domain domain = Domain::numbers;
   std::uint32_t axes;
   std::uint32_t keep_dims;
@@ -63,7 +61,6 @@ constexpr AnyExpr extreme_gradient(unsigned axes, const AnyExpr& x, const AnyExp
 
 struct Max : reduction<Max> {
   static constexpr std::string_view name = "Max";
-  static constexpr bool integer_vectors = true;
   std::uint32_t axes;
   std::uint32_t keep_dims;
 
@@ -85,7 +82,6 @@ struct Max : reduction<Max> {
 
 struct Min : reduction<Min> {
   static constexpr std::string_view name = "Min";
-  static constexpr bool integer_vectors = true;
   std::uint32_t axes;
   std::uint32_t keep_dims;
 
