@@ -22,7 +22,8 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 /// The element of an operation, and its source of random numbers.
 struct ElementContext {
   RandomState random;
-  std::int64_t index = 0;  ///< the first lane's, in row-major order
+  std::int64_t index = 0;        ///< the first lane's, in row-major order
+  std::int64_t lane_stride = 1;  ///< from a lane's element to the next one's
 };
 
 /// A conversion of the element type.
@@ -75,14 +76,19 @@ template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
                                                        const typename L::template of<X>&... x) {
   if constexpr (sizeof...(X) == 0) {  // random: a function of the element's index
-    return draw_lanes<L, R>(op, at.random, at.index);
+    if (at.lane_stride == 1) return draw_lanes<L, R>(op, at.random, at.index);
+    Array<R, L::size> out;
+    for (int i = 0; i < L::size; ++i) {
+      out.v[i] = op.template element<R>(at.random, at.index + i * at.lane_stride);
+    }
+    return L::template from<R>(out);
   } else if constexpr (O::effect == SideEffect::random) {
     const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
     Array<R, L::size> out;
     for (int i = 0; i < L::size; ++i) {
       out.v[i] = std::apply(
           [&](const auto&... a) {
-            return op.template element<R>(at.random, at.index + i, a.v[i]...);
+            return op.template element<R>(at.random, at.index + i * at.lane_stride, a.v[i]...);
           },
           in);
     }

@@ -36,6 +36,8 @@ struct FoldState {
     for (int i = 1; i < L::size; ++i) total = static_cast<C>(O{}(total, lanes.v[i]));
     value = L::template broadcast<T>(static_cast<T>(total));
   }
+  /// Rounds every lane's fold to the element type. (finish() does.)
+  TYPEFLOW_INLINE void round() { value = L::template rounded<T>(value); }
   TYPEFLOW_INLINE const V& result() const { return value; }
 };
 
@@ -113,6 +115,7 @@ struct FoldState<Lanes<Wide, A>, O, T> {
     }
     place = Positions(first == std::numeric_limits<I>::max() ? nowhere : first);
   }
+  TYPEFLOW_INLINE void round() {}
   TYPEFLOW_INLINE Array<std::int32_t, L::size> result() const {
     Array<I, static_cast<int>(Positions::size)> position;
     place.store_unaligned(position.v);

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "typeflow/cpu/body.hpp"
+#include "typeflow/cpu/small_rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -22,8 +23,8 @@ struct Code;
 /// The number of elements that is worth a task, and that one chunk of a fold has.
 inline constexpr std::int64_t chunk_size = 16384;
 
-template <bool Wide, int Outer, bool Folds, class B, class A>
-struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
+template <bool Wide, int Outer, bool Folds, ir::InnerExtent Inner, class B, class A>
+struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
   using L = Lanes<Wide, A>;
   using M = Machine<L, B>;
   using Registers = typename M::Registers;
@@ -45,7 +46,16 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
       const std::int64_t grain =
           std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
       parallel(call, g.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-        rows(call, g, begin, end, 0, g.length);
+        if constexpr (Inner == ir::InnerExtent::small) {
+          SmallFolds<Outer, L, M>::run(call, g.in, g.length, begin, end);
+          return;
+        } else if constexpr (Inner == ir::InnerExtent::any) {
+          if (g.length <= ir::small_extent) {
+            SmallFolds<Outer, L, M>::run(call, g.in, g.length, begin, end);
+            return;
+          }
+        }
+        if constexpr (Inner != ir::InnerExtent::small) rows(call, g, begin, end, 0, g.length);
       });
     } else {
       if (g.length == 0) return;

@@ -3,8 +3,8 @@
 
 // A kernel's description as a type, which a back end turns into code.
 //
-// A kernel type holds ranks, operations and element types, never extents, constants or names. Its
-// numbers are those of KernelSpec, and lower/kernel_meaning.hpp says what they mean.
+// A kernel type holds ranks, operations and element types, never constants or names. Of extents it
+// knows only whether rows are short. Its numbers are those of KernelSpec, and lower/kernel_meaning.hpp says what they mean.
 
 #include <cstddef>
 #include <utility>
@@ -68,7 +68,7 @@ struct List {
 template <class Inputs, class Items, class Stores>
 struct Body;
 
-template <bool Wide, int Outer, bool Folds, class Body>
+template <bool Wide, int Outer, bool Folds, InnerExtent Inner, class Body>
 struct LoopKernel;
 template <bool Wide, int Outer, class Body>
 struct ColumnsKernel;
@@ -128,7 +128,7 @@ template <const KernelSpec& S, KernelKind Kind = S.kind>
 struct KernelType;
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::loop> {
-  using type = LoopKernel<S.wide, S.outer, S.folds, BodyOf<S>>;
+  using type = LoopKernel<S.wide, S.outer, S.folds, S.inner, BodyOf<S>>;
 };
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::columns> {
