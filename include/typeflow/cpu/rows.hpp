@@ -46,11 +46,8 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       const std::int64_t grain =
           std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
       parallel(call, g.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (Inner == ir::InnerExtent::small) {
-          SmallFolds<Outer, L, M>::run(call, g.in, g.length, begin, end);
-          return;
-        } else if constexpr (Inner == ir::InnerExtent::any) {
-          if (g.length <= ir::small_extent) {
+        if constexpr (Inner != ir::InnerExtent::large) {
+          if (Inner == ir::InnerExtent::small || g.length <= ir::small_extent) {
             SmallFolds<Outer, L, M>::run(call, g.in, g.length, begin, end);
             return;
           }
@@ -62,20 +59,32 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       const std::int64_t chunks = (g.length + chunk_size - 1) / chunk_size;
       const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / g.length);
       parallel(call, g.rows * chunks, grain, [&](std::int64_t begin, std::int64_t end) {
-        if (chunks == 1) {
+        if constexpr (is_small_map) {
+          SmallMaps<Outer, L, M>::run(call, g.in, g.length, begin, end);
+          return;
+        } else if (chunks == 1) {
           rows(call, g, begin, end, 0, g.length);
           return;
-        }
-        for (std::int64_t task = begin; task < end; ++task) {
-          const std::int64_t row = task / chunks;
-          const std::int64_t first = task % chunks * chunk_size;
-          rows(call, g, row, row + 1, first, std::min(first + chunk_size, g.length));
+        } else {
+          for (std::int64_t task = begin; task < end; ++task) {
+            const std::int64_t row = task / chunks;
+            const std::int64_t first = task % chunks * chunk_size;
+            rows(call, g, row, row + 1, first, std::min(first + chunk_size, g.length));
+          }
         }
       });
     }
   }
 
  private:
+  static constexpr bool is_small_map = [] {
+    if constexpr (Inner == ir::InnerExtent::small && !Folds) {
+      return SmallMaps<Outer, L, M>::possible;
+    } else {
+      return false;
+    }
+  }();
+
   /// Costly values of a row's first elements.
   static constexpr std::int64_t kept_elements = chunk_size;
   using Kept = typename M::template KeptOf<static_cast<int>(kept_elements / N)>::type;

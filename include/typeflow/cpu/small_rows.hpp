@@ -69,45 +69,51 @@ struct SmallRows {
     ElementContext at;
   };
 
-  static constexpr bool has_coordinates = []<int... I, int... S>(
-      std::integer_sequence<int, I...>, std::integer_sequence<int, S...>) {
+  static constexpr bool has_coordinates = []<int... I, int... S>(std::integer_sequence<int, I...>,
+                                                                 std::integer_sequence<int, S...>) {
     return (needs_coordinates<I> || ...) || (M::template Out<S>::is_strided || ...);
   }(typename M::InputNumbers{}, typename M::StoreNumbers{});
 
   TYPEFLOW_INLINE static void find_coordinates(const KernelCall& call, Block& b) {
     if constexpr (has_coordinates) {
       std::int64_t coordinate[Outer];
-      std::int64_t rest = b.row;
-      for (int k = Outer - 1; k > 0; --k) {
-        coordinate[k] = rest % call.extents[k];
-        rest /= call.extents[k];
-      }
-      coordinate[0] = rest;
+      first_coordinates(call, b.row, coordinate);
       for (int lane = 0; lane < b.count; ++lane) {
         for (int k = 0; k < Outer; ++k) b.coordinate[lane][k] = coordinate[k];
-        int k = Outer - 1;
-        for (; k > 0 && ++coordinate[k] == call.extents[k]; --k) coordinate[k] = 0;
-        if (k == 0) ++coordinate[0];
+        next_coordinates(call, coordinate);
       }
     }
   }
-  /// Where operand I begins in a lane's row.
+  TYPEFLOW_INLINE static void first_coordinates(const KernelCall& call, std::int64_t row,
+                                                std::int64_t* coordinate) {
+    for (int k = Outer - 1; k > 0; --k) {
+      coordinate[k] = row % call.extents[k];
+      row /= call.extents[k];
+    }
+    coordinate[0] = row;
+  }
+  TYPEFLOW_INLINE static void next_coordinates(const KernelCall& call, std::int64_t* coordinate) {
+    int k = Outer - 1;
+    for (; k > 0 && ++coordinate[k] == call.extents[k]; --k) coordinate[k] = 0;
+    if (k == 0) ++coordinate[0];
+  }
+  /// Where operand I begins in a row.
   template <int I>
   TYPEFLOW_INLINE static const In<I>* operand(const KernelCall& call, const Layout* in,
-                                              const Block& b, int lane) {
+                                              const std::int64_t* coordinate) {
     std::int64_t offset = in[I].begin;
     for (int k = 0; k < Outer; ++k) {
       if ((M::template Input<I>::axes >> k & 1u) != 0) {
-        offset += b.coordinate[lane][k] * in[I].stride[k];
+        offset += coordinate[k] * in[I].stride[k];
       }
     }
     return call.operand<const In<I>>(M::template operand<I>) + offset;
   }
   template <int I>
-  static std::int64_t position(const Block& b, int lane) {
+  TYPEFLOW_INLINE static std::int64_t position(const std::int64_t* coordinate) {
     std::int64_t at = 0;
     for (int k = 0; k < Outer; ++k) {
-      if ((M::template Input<I>::axes >> k & 1u) != 0) at = b.coordinate[lane][k];
+      if ((M::template Input<I>::axes >> k & 1u) != 0) at = coordinate[k];
     }
     return at;
   }
@@ -124,12 +130,12 @@ struct SmallRows {
 template <int Outer, class L, class M>
 class SmallFolds : SmallRows<Outer, L, M> {
   using Rows = SmallRows<Outer, L, M>;
+  using Rows::N;
   using typename Rows::Block;
   using typename Rows::Layout;
   using typename Rows::Ops;
   using typename Rows::Registers;
   using typename Rows::States;
-  using Rows::N;
   template <int I>
   using In = typename Rows::template In<I>;
   template <int S>
@@ -195,7 +201,7 @@ class SmallFolds : SmallRows<Outer, L, M> {
       T* const tile = get<I>(memory.in).v;
       if (b.count < N) std::fill_n(tile, length * N, T(0));
       for (int lane = 0; lane < b.count; ++lane) {
-        const T* const from = Rows::template operand<I>(call, in, b, lane);
+        const T* const from = Rows::template operand<I>(call, in, b.coordinate[lane]);
         for (std::int64_t j = 0; j < length; ++j) tile[j * N + lane] = from[j];
       }
     } else if constexpr (place == RowsPlace::one_each) {
@@ -203,13 +209,13 @@ class SmallFolds : SmallRows<Outer, L, M> {
     } else if constexpr (place == RowsPlace::one) {
       Array<T, N> all{};
       for (int lane = 0; lane < b.count; ++lane) {
-        all.v[lane] = *Rows::template operand<I>(call, in, b, lane);
+        all.v[lane] = *Rows::template operand<I>(call, in, b.coordinate[lane]);
       }
       get<I>(r) = L::load(all.v);
     } else if constexpr (place == RowsPlace::along_outside) {
       Array<T, N> all{};
       for (int lane = 0; lane < b.count; ++lane) {
-        all.v[lane] = static_cast<T>(Rows::template position<I>(b, lane));
+        all.v[lane] = static_cast<T>(Rows::template position<I>(b.coordinate[lane]));
       }
       get<I>(r) = L::load(all.v);
     }
@@ -235,15 +241,14 @@ class SmallFolds : SmallRows<Outer, L, M> {
       });
       b.at.index = b.row * length + j;
       M::template evaluate<P, reloads>(r, ops, b.at);
-      M::template each_kept<P, false>([&]<int K, int V>()
-                                          TYPEFLOW_INLINE_LAMBDA { get<K>(memory.kept)[j] = get<V>(r); });
+      M::template each_kept<P, false>(
+          [&]<int K, int V>() TYPEFLOW_INLINE_LAMBDA { get<K>(memory.kept)[j] = get<V>(r); });
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
         get<I>(state).step(get<M::template fold_argument<I>>(r), j);
       });
       if constexpr (P == M::passes - 1) {
-        [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
-          (store<S>(r, memory, j), ...);
-        }(typename M::StoreNumbers{});
+        [&]<int... S>(std::integer_sequence<int, S...>)
+            TYPEFLOW_INLINE_LAMBDA { (store<S>(r, memory, j), ...); }(typename M::StoreNumbers{});
       }
     }
     if constexpr (M::template has_folds<P>) {
@@ -302,6 +307,171 @@ class SmallFolds : SmallRows<Outer, L, M> {
     } else {
       store_tile(get<S>(memory.out), b.count, length,
                  call.operand<T>(M::first_store + S) + b.row * length);
+    }
+  }
+};
+
+/// Rows [begin, end) of an elementwise kernel.
+template <int Outer, class L, class M>
+class SmallMaps : SmallRows<Outer, L, M> {
+  using Rows = SmallRows<Outer, L, M>;
+  using Rows::N;
+  using typename Rows::Layout;
+  using typename Rows::Ops;
+  using typename Rows::Registers;
+  template <int I>
+  using In = typename Rows::template In<I>;
+  static constexpr int tile_elements = 1024;
+  static_assert(tile_elements >= N * ir::small_extent);
+
+ public:
+  /// Whether the results' rows lie one after the other, and no value is one of a row.
+  static constexpr bool possible = [] {
+    for (int s = 0; s < M::stores; ++s) {
+      if (M::store_specs[s].is_row || M::store_specs[s].is_strided) return false;
+    }
+    for (int i = 0; i < M::items; ++i) {
+      if (M::item_specs[i].is_row) return false;
+    }
+    return true;
+  }();
+
+  [[gnu::flatten]] static void run(const KernelCall& call, const Layout* in, std::int64_t length,
+                                   std::int64_t begin, std::int64_t end) {
+    const Ops ops = M::decode(call.words);
+    Tiles tiles;
+    Place p;
+    p.at.random = call.random;
+    const std::int64_t most = tile_elements / length / N * N;  // rows of a block
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (share<I>(call, in, length, std::min(most, end - begin), tiles, p), ...);
+    }(typename M::InputNumbers{});
+    for (std::int64_t row = begin; row < end; row += most) {
+      const std::int64_t count = std::min(most, end - row);
+      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+        (enter<I>(call, in, length, row, count, tiles, p), ...);
+      }(typename M::InputNumbers{});
+      const std::int64_t base = row * length;
+      const std::int64_t elements = count * length;
+      std::int64_t i = 0;
+      for (; i + N <= elements; i += N) step(call, ops, p, base, i, N);
+      if (i < elements) step(call, ops, p, base, i, static_cast<int>(elements - i));
+    }
+  }
+
+ private:
+  /// The elements of an operand for consecutive rows, with room for a vector behind the last.
+  template <class T>
+  struct alignas(64) Tile {
+    T v[tile_elements + N];
+  };
+  struct Nothing {};
+  template <class Numbers>
+  struct TilesOf;
+  template <int... I>
+  struct TilesOf<std::integer_sequence<int, I...>> {
+    using type = FlatTuple<
+        std::conditional_t<Rows::template place<I> == RowsPlace::matrix, Nothing, Tile<In<I>>>...>;
+  };
+  using Tiles = typename TilesOf<typename M::InputNumbers>::type;
+  struct Place {
+    const void* in[M::inputs + 1];  ///< the operands of a block
+    ElementContext at;
+  };
+
+  /// Operands that all blocks share.
+  template <int I>
+  TYPEFLOW_INLINE static void share(const KernelCall& call, const Layout* in, std::int64_t length,
+                                    std::int64_t rows, Tiles& tiles, Place& p) {
+    constexpr RowsPlace place = Rows::template place<I>;
+    if constexpr (place != RowsPlace::matrix) {
+      In<I>* const tile = get<I>(tiles).v;
+      p.in[I] = tile;
+      if constexpr (place == RowsPlace::shared) {
+        const In<I>* const from = call.operand<const In<I>>(M::template operand<I>) + in[I].begin;
+        for (std::int64_t k = 0; k < rows; ++k) copy_row(from, length, tile + k * length);
+      } else if constexpr (place == RowsPlace::along_row) {
+        for (std::int64_t k = 0; k < rows; ++k) {
+          for (std::int64_t j = 0; j < length; ++j) tile[k * length + j] = static_cast<In<I>>(j);
+        }
+      }
+    }
+  }
+  /// Operands of a block of rows.
+  template <int I>
+  TYPEFLOW_INLINE static void enter(const KernelCall& call, const Layout* in, std::int64_t length,
+                                    std::int64_t row, std::int64_t count, Tiles& tiles, Place& p) {
+    constexpr RowsPlace place = Rows::template place<I>;
+    using T = In<I>;
+    if constexpr (place == RowsPlace::matrix) {
+      p.in[I] = call.operand<const T>(M::template operand<I>) + row * length;
+    } else if constexpr (place == RowsPlace::one_each) {
+      const T* const from = call.operand<const T>(M::template operand<I>) + row;
+      T* const tile = get<I>(tiles).v;
+      for (std::int64_t k = 0; k < count; ++k) repeat(from[k], length, tile + k * length);
+    } else if constexpr (Rows::template needs_coordinates<I>) {
+      T* const tile = get<I>(tiles).v;
+      std::int64_t coordinate[Outer];
+      Rows::first_coordinates(call, row, coordinate);
+      for (std::int64_t k = 0; k < count; ++k) {
+        if constexpr (place == RowsPlace::along_outside) {
+          repeat(static_cast<T>(Rows::template position<I>(coordinate)), length, tile + k * length);
+        } else {
+          const T* const from = Rows::template operand<I>(call, in, coordinate);
+          if constexpr (place == RowsPlace::scattered) {
+            copy_row(from, length, tile + k * length);
+          } else {
+            repeat(*from, length, tile + k * length);
+          }
+        }
+        Rows::next_coordinates(call, coordinate);
+      }
+    }
+  }
+  /// Writes up to a vector more than the row.
+  template <class T>
+  TYPEFLOW_INLINE static void repeat(T x, std::int64_t length, T* to) {
+    const auto all = L::template broadcast<T>(x);
+    for (std::int64_t j = 0; j < length; j += N) L::store(to + j, all);
+  }
+  template <class T>
+  TYPEFLOW_INLINE static void copy_row(const T* from, std::int64_t length, T* to) {
+    if constexpr (L::template fills<T>) {
+      for (std::int64_t j = 0; j < length; j += N) {
+        const int count = static_cast<int>(std::min<std::int64_t>(N, length - j));
+        L::store(to + j, L::load(from + j, count));
+      }
+    } else {
+      for (std::int64_t j = 0; j < length; ++j) to[j] = from[j];
+    }
+  }
+
+  /// `count` elements of a block, from element i on.
+  TYPEFLOW_INLINE static void step(const KernelCall& call, const Ops& ops, Place& p,
+                                   std::int64_t base, std::int64_t i, int count) {
+    Registers r;
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      ((get<I>(r) = load(static_cast<const In<I>*>(p.in[I]) + i, count)), ...);
+    }(typename M::InputNumbers{});
+    p.at.index = base + i;
+    M::template evaluate<0>(r, ops, p.at);
+    [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
+      (store<S>(call, r, base + i, count), ...);
+    }(typename M::StoreNumbers{});
+  }
+  template <class T>
+  TYPEFLOW_INLINE static auto load(const T* at, int count) {
+    return count == N ? L::load(at) : L::load(at, count);
+  }
+  template <int S>
+  TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, std::int64_t at,
+                                    int count) {
+    using O = typename M::template Out<S>;
+    auto* const to = call.operand<typename Rows::template Out<S>>(M::first_store + S) + at;
+    if (count == N) {
+      L::store(to, get<O::value>(r));
+    } else {
+      L::store(to, get<O::value>(r), count);
     }
   }
 };

@@ -23,8 +23,8 @@ enum class KernelKind : std::uint8_t {
   control       ///< none: the engine runs blocks
 };
 
-/// What is known of the extent of a kernel's innermost axis, if there are axes outside of it and the
-/// kernel's loops depend on it.
+/// What is known of the extent of a kernel's innermost axis, if there are axes outside of it and
+/// the kernel's loops depend on it.
 enum class InnerExtent : std::uint8_t {
   large,  ///< more than small_extent, or of no interest
   small,  ///< at most small_extent
@@ -72,9 +72,9 @@ struct KernelSpec {
 
   KernelKind kind;
   DeviceKind device;
-  bool wide;         ///< lanes of 8 bytes, not of 4
-  int outer;         ///< axes outside of the reduced or innermost one, or of the matrices
-  bool folds;        ///< loop: the innermost axis is reduced
+  bool wide;   ///< lanes of 8 bytes, not of 4
+  int outer;   ///< axes outside of the reduced or innermost one, or of the matrices
+  bool folds;  ///< loop: the innermost axis is reduced
   InnerExtent inner;
   unsigned variant;  ///< contraction: as in Contraction
   DType dtype;       ///< contraction: of the operands
@@ -114,8 +114,8 @@ constexpr bool has_operation(KernelKind kind) {
 /// Whether two descriptions are of one kernel.
 constexpr bool operator==(const KernelSpec& a, const KernelSpec& b) {
   if (a.kind != b.kind || a.device != b.device || a.wide != b.wide || a.outer != b.outer ||
-      a.folds != b.folds || a.inner != b.inner || a.variant != b.variant || a.dtype != b.dtype || a.inputs != b.inputs ||
-      a.items != b.items || a.stores != b.stores) {
+      a.folds != b.folds || a.inner != b.inner || a.variant != b.variant || a.dtype != b.dtype ||
+      a.inputs != b.inputs || a.items != b.items || a.stores != b.stores) {
     return false;
   }
   if (has_operation(a.kind) && a.op->id != b.op->id) return false;

@@ -4,7 +4,8 @@
 // A kernel's description as a type, which a back end turns into code.
 //
 // A kernel type holds ranks, operations and element types, never constants or names. Of extents it
-// knows only whether rows are short. Its numbers are those of KernelSpec, and lower/kernel_meaning.hpp says what they mean.
+// knows only whether rows are short. Its numbers are those of KernelSpec, and
+// lower/kernel_meaning.hpp says what they mean.
 
 #include <cstddef>
 #include <utility>
