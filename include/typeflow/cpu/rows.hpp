@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "typeflow/cpu/body.hpp"
+#include "typeflow/cpu/flat_rows.hpp"
 #include "typeflow/cpu/small_rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {

@@ -97,8 +97,9 @@ class KernelDescriber : protected KernelInputs {
   }
   /// Of a loop whose innermost extent is this one. A kernel without axes outside of it has one row.
   constexpr InnerExtent inner_extent(const StepExtent& extent) const {
-    if (spec_.kind != KernelKind::loop || spec_.outer == 0) return InnerExtent::large;
-    if (extent.powers != 0) return spec_.folds ? InnerExtent::any : InnerExtent::large;
+    const bool columns = spec_.kind == KernelKind::columns;
+    if (spec_.outer == 0 && !columns) return InnerExtent::large;
+    if (extent.powers != 0) return spec_.folds || columns ? InnerExtent::any : InnerExtent::large;
     return extent.coefficient <= small_extent ? InnerExtent::small : InnerExtent::large;
   }
   /// The kernel's axes for these axes of the space. Each of the kernel's begins at an axis of

@@ -71,7 +71,7 @@ struct Body;
 
 template <bool Wide, int Outer, bool Folds, InnerExtent Inner, class Body>
 struct LoopKernel;
-template <bool Wide, int Outer, class Body>
+template <bool Wide, int Outer, InnerExtent Inner, class Body>
 struct ColumnsKernel;
 template <class O, DType D, unsigned Variant, int Outer, class Body>
 struct ContractionKernel;
@@ -133,7 +133,7 @@ struct KernelType<S, KernelKind::loop> {
 };
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::columns> {
-  using type = ColumnsKernel<S.wide, S.outer, BodyOf<S>>;
+  using type = ColumnsKernel<S.wide, S.outer, S.inner, BodyOf<S>>;
 };
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::contraction> {
