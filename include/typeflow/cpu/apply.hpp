@@ -17,6 +17,15 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
+namespace typeflow::inline TYPEFLOW_ISA::ops {
+
+struct Max;
+struct Min;
+struct Maximum;
+struct Minimum;
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::ops
+
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The element of an operation, and its source of random numbers.
@@ -69,6 +78,26 @@ template <class T, class A>
 TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
                           const xsimd::batch<T, A>& b, const xsimd::batch<T, A>& c) {
   return cpu_kernels::fma(math::neg(a), b, c);
+}
+
+// The larger or smaller of two as the operations define them. x86's instructions give their second
+// operand if one is NaN, or if both are zeros.
+
+template <class A>
+inline constexpr bool is_x86 =
+    std::is_base_of_v<xsimd::sse2, A> || std::is_base_of_v<xsimd::avx, A> ||
+    std::is_base_of_v<xsimd::avx512f, A>;
+template <class O, class T, class A>
+  requires(is_x86<A> && std::is_floating_point_v<T> &&
+           (std::is_same_v<O, ops::Max> || std::is_same_v<O, ops::Maximum>))
+TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return select(b == b, xsimd::max(b, a), b);
+}
+template <class O, class T, class A>
+  requires(is_x86<A> && std::is_floating_point_v<T> &&
+           (std::is_same_v<O, ops::Min> || std::is_same_v<O, ops::Minimum>))
+TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return select(b == b, xsimd::min(b, a), b);
 }
 
 /// op(x...), where the elements of x... have the types X..., the result's the type R.

@@ -190,7 +190,6 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     }
     for (int u = 0; u < vectors; ++u) {
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-        get<I>(total[u]).round();
         get<M::first_item + I>(r[u]) = get<I>(total[u]).result();
       });
       p.at.index = p.outer * g.width + j + u * N;

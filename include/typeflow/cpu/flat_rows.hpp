@@ -330,7 +330,6 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
         for (std::int64_t k = 0; k < rows; ++k) {
           column.step(L::template load<C>(all + k * width + j, count), k);
         }
-        column.round();
         get<M::first_item + I>(r[j / N]) = column.result();
       }
     });

@@ -2,16 +2,51 @@
 #pragma once
 
 // Folds of SIMD values. A fold's lanes are folded by themselves, then with one another, always in
-// the same order. 16-bit elements are folded in float; the result is rounded once.
+// the same order: lane i with lane i + N / 2, then with lane i + N / 4, and so on. 16-bit elements
+// are folded in float; the result is rounded once.
 
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "typeflow/cpu/apply.hpp"
 #include "typeflow/cpu/lanes.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// Lane i of the result is lane place[i] of x.
+template <class B, int... Place>
+TYPEFLOW_INLINE B shuffled(const B& x, std::integer_sequence<int, Place...>) {
+  using T = typename B::value_type;
+#if defined(__has_builtin) && !defined(__CUDACC__)
+#if __has_builtin(__builtin_shufflevector)
+  using Register = typename B::register_type;
+  typedef T Vector __attribute__((vector_size(sizeof(Register))));
+  const Vector v = (Vector) static_cast<Register>(x);
+  return B((Register)__builtin_shufflevector(v, v, Place...));
+#endif
+#endif
+  T all[B::size];
+  x.store_unaligned(all);
+  const T out[] = {all[Place]...};
+  return B::load_unaligned(out);
+}
+/// Lane i of the result is lane i + Step of x; the others are of no interest.
+template <int Step, class B>
+TYPEFLOW_INLINE B lanes_from(const B& x) {
+  constexpr int n = static_cast<int>(B::size);
+  return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+    return shuffled(x, std::integer_sequence<int, (I + Step) % n...>{});
+  }(std::make_integer_sequence<int, n>{});
+}
+/// The first lane of x in all lanes.
+template <class B>
+TYPEFLOW_INLINE B first_lane(const B& x) {
+  return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+    return shuffled(x, std::integer_sequence<int, I * 0 ...>{});
+  }(std::make_integer_sequence<int, static_cast<int>(B::size)>{});
+}
 
 template <class L, class O, class T>
 struct FoldState {
@@ -31,14 +66,29 @@ struct FoldState {
   TYPEFLOW_INLINE void merge(const FoldState& other) { step(other.value, 0); }
   /// The fold over the lanes, in all of them.
   TYPEFLOW_INLINE void finish() {
-    const auto lanes = L::template elements<C>(value);
-    C total = lanes.v[0];
-    for (int i = 1; i < L::size; ++i) total = static_cast<C>(O{}(total, lanes.v[i]));
-    value = L::template broadcast<T>(static_cast<T>(total));
+    if constexpr (is_batch<T>) {
+      fold_lanes<L::size / 2>();
+      value = L::template rounded<T>(first_lane(value));
+    } else {
+      auto lanes = L::template elements<C>(value);
+      for (int step = L::size / 2; step > 0; step /= 2) {
+        for (int i = 0; i < step; ++i) {
+          lanes.v[i] = static_cast<C>(O{}(lanes.v[i], lanes.v[i + step]));
+        }
+      }
+      value = L::template broadcast<T>(static_cast<T>(lanes.v[0]));
+    }
   }
-  /// Rounds every lane's fold to the element type. (finish() does.)
-  TYPEFLOW_INLINE void round() { value = L::template rounded<T>(value); }
-  TYPEFLOW_INLINE const V& result() const { return value; }
+  TYPEFLOW_INLINE V result() const { return L::template rounded<T>(value); }
+
+ private:
+  template <int Step>
+  TYPEFLOW_INLINE void fold_lanes() {
+    if constexpr (Step > 0) {
+      step(lanes_from<Step>(value), 0);
+      fold_lanes<Step / 2>();
+    }
+  }
 };
 
 /// The type in which elements of T are compared: floating-point numbers as they are, integers as
@@ -99,23 +149,16 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   }
   /// The fold over the lanes, in all of them.
   TYPEFLOW_INLINE void finish() {
-    Array<C, static_cast<int>(Values::size)> value;
-    Array<I, static_cast<int>(Values::size)> position;
-    best.store_unaligned(value.v);
-    place.store_unaligned(position.v);
-    C most = value.v[0];
-    for (int i = 1; i < L::size; ++i) {
-      const C x = value.v[i];
-      most = typename O::better{}(x, most) || most != most ? x : most;
-    }
-    I first = std::numeric_limits<I>::max();
-    for (int i = 0; i < L::size; ++i) {
-      const I at = position.v[i] + i;
-      first = value.v[i] == most && position.v[i] != nowhere && at < first ? at : first;
-    }
-    place = Positions(first == std::numeric_limits<I>::max() ? nowhere : first);
+    alignas(64) static constexpr auto numbers = [] {
+      Array<I, static_cast<int>(Positions::size)> a{};
+      for (int i = 0; i < static_cast<int>(Positions::size); ++i) a.v[i] = i;
+      return a;
+    }();
+    place =
+        select(place == Positions(nowhere), place, place + Positions::load_unaligned(numbers.v));
+    fold_lanes<L::size / 2>();
+    place = first_lane(place);
   }
-  TYPEFLOW_INLINE void round() {}
   TYPEFLOW_INLINE Array<std::int32_t, L::size> result() const {
     Array<I, static_cast<int>(Positions::size)> position;
     place.store_unaligned(position.v);
@@ -127,6 +170,16 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   }
 
  private:
+  template <int Step>
+  TYPEFLOW_INLINE void fold_lanes() {
+    if constexpr (Step > 0) {
+      FoldState other;
+      other.best = lanes_from<Step>(best);
+      other.place = lanes_from<Step>(place);
+      merge(other);
+      fold_lanes<Step / 2>();
+    }
+  }
   /// A value that is no better than any element. If no element is better, the first one counts.
   template <class E>
   static constexpr E worst() {

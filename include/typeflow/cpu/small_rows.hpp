@@ -252,7 +252,6 @@ class SmallFolds : SmallRows<Outer, L, M> {
     }
     if constexpr (M::template has_folds<P>) {
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-        get<I>(state).round();
         get<M::first_item + I>(r) = get<I>(state).result();
       });
       b.at.index = b.row;
