@@ -3,7 +3,7 @@
 
 // Folds over an axis that has another one inside of it: column sums, gradients of biases, a softmax
 // over an outer axis. SIMD lanes run along the inner axis, so every lane folds its own column in
-// order.
+// order. Narrow matrices have loops of their own (flat_rows.hpp).
 
 #include <algorithm>
 

@@ -116,7 +116,8 @@ TYPEFLOW_INLINE Comparable<L, A, T> compared(const typename L::template of<T>& x
 template <class O>
 concept ArgFold = requires { typename O::better; };
 
-/// argmax and argmin: for each lane the best element so far, and its position.
+/// argmax and argmin: for each lane the best number so far, and its position. The best number does
+/// not wait for comparisons, so a step takes as long as a maximum.
 template <bool Wide, class A, ArgFold O, class T>
 struct FoldState<Lanes<Wide, A>, O, T> {
   using L = Lanes<Wide, A>;
@@ -128,15 +129,23 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   /// If nothing was taken: all elements were `worst`, or there were none.
   static constexpr I nowhere = -1;
   Values best;
+  xsimd::batch_bool<C, A> seen;  ///< floating-point: lanes that had a number
   Positions place;  ///< beginning of the vector; after finish(), or for columns, of the element
 
   TYPEFLOW_INLINE void reset() {
-    best = compared<L, A, T>(L::template broadcast<T>(worst<T>()));
+    best = compared<L, A, T>(L::template broadcast<T>(O::extreme::template identity<T>()));
+    seen = xsimd::batch_bool<C, A>(false);
     place = Positions(nowhere);
   }
   TYPEFLOW_INLINE void step(const V& x, std::int64_t at) {
     const Values v = compared<L, A, T>(x);
-    take(better(v, best), v, Positions(static_cast<I>(at)));
+    auto where = typename O::better{}(v, best);
+    if constexpr (is_batch<T>) {
+      const auto number = v == v;
+      where = where | (number & !seen);
+      seen = seen | number;
+    }
+    take(where, v, Positions(static_cast<I>(at)));
   }
   TYPEFLOW_INLINE void step(const V& x, std::int64_t at, int count) {
     using E = std::conditional_t<is_batch<T>, C, T>;
@@ -144,8 +153,16 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   }
   /// The first of equal elements: the positions in one lane are in order.
   TYPEFLOW_INLINE void merge(const FoldState& other) {
-    const auto sooner = condition(other.best == best) & (other.place < place);
-    take(better(other.best, best) | sooner, other.best, other.place);
+    auto where = typename O::better{}(other.best, best);
+    auto equal = other.best == best;
+    if constexpr (is_batch<T>) {
+      where = where | (other.seen & !seen);
+      equal = equal & other.seen;
+      seen = seen | other.seen;
+    }
+    const auto sooner = condition(equal) & (other.place < place);
+    best = select(where, other.best, best);
+    place = select(condition(where) | sooner, other.place, place);
   }
   /// The fold over the lanes, in all of them.
   TYPEFLOW_INLINE void finish() {
@@ -176,11 +193,13 @@ struct FoldState<Lanes<Wide, A>, O, T> {
       FoldState other;
       other.best = lanes_from<Step>(best);
       other.place = lanes_from<Step>(place);
+      if constexpr (is_batch<T>)
+        other.seen = xsimd::bool_cast(!(other.place == Positions(nowhere)));
       merge(other);
       fold_lanes<Step / 2>();
     }
   }
-  /// A value that is no better than any element. If no element is better, the first one counts.
+  /// A value that is never taken.
   template <class E>
   static constexpr E worst() {
     if constexpr (is_batch<T>) {
@@ -197,23 +216,17 @@ struct FoldState<Lanes<Wide, A>, O, T> {
       return x;
     }
   }
-  /// Whether x is better, or a number while the other is NaN.
-  TYPEFLOW_INLINE static auto better(const Values& x, const Values& y) {
-    const auto is_better = typename O::better{}(x, y);
-    if constexpr (is_batch<T>) {
-      return condition(is_better | ((x == x) & (!(y == y))));
-    } else {
-      return is_better;
-    }
-  }
-  TYPEFLOW_INLINE void take(const xsimd::batch_bool<I, A>& where, const Values& x,
+  /// Takes x at these lanes. x is no better than `best` in others, or NaN.
+  TYPEFLOW_INLINE void take(const xsimd::batch_bool<C, A>& where, const Values& x,
                             const Positions& at) {
-    if constexpr (is_batch<T>) {
-      best = select(xsimd::bool_cast(where), x, best);
-    } else {
+    if constexpr (!is_x86<A>) {
       best = select(where, x, best);
+    } else if constexpr (std::is_same_v<typename O::extreme, ops::Max>) {
+      best = xsimd::max(x, best);
+    } else {
+      best = xsimd::min(x, best);
     }
-    place = select(where, at, place);
+    place = select(condition(where), at, place);
   }
 };
 

@@ -8,6 +8,8 @@
 // values of costly functions are kept by the first pass that computes them, for as much of a row as
 // a buffer holds. They have the same bits as if they were computed again. Folds run in four SIMD
 // accumulators, over chunks of a fixed size, so the bits of a result depend on extents alone.
+//
+// Rows of few elements have loops of their own (small_rows.hpp, flat_rows.hpp).
 
 #include <algorithm>
 

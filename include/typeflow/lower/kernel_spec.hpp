@@ -3,9 +3,9 @@
 
 // Descriptions of kernels as values.
 //
-// A description has ranks, operations and element types, never extents, constants or names. So
-// equal layers of a deep net have equal descriptions, and share one kernel.
-// lower/kernel_meaning.hpp says what a description means.
+// A description has ranks, operations and element types, never constants or names, and of extents
+// only whether rows are short. So equal layers of a deep net have equal descriptions, and share one
+// kernel. lower/kernel_meaning.hpp says what a description means.
 
 #include <cstdint>
 

@@ -290,6 +290,7 @@ struct kernel_of<ops::Concat> {
                   const KernelCall& call) {
     const std::size_t axis = static_cast<std::size_t>(op.axis);
     const Strides to(*out);
+    if (has_short_runs(in, *out, axis)) return copy_short_parts(call, in, *out, axis);
     std::int64_t begin = 0;
     // Parts along the axis add up to the result's: the last one ends there.
     for (const Tensor* x = in; begin < out->extents[axis]; ++x) {
@@ -310,6 +311,45 @@ struct kernel_of<ops::Concat> {
       }
       begin += x->extents[axis];
     }
+  }
+
+ private:
+  static std::int64_t bytes_of_run(const Tensor& x, std::size_t axis) {
+    std::int64_t bytes = size_of(x.dtype);
+    for (std::size_t i = axis; i < x.extents.size(); ++i) bytes *= x.extents[i];
+    return bytes;
+  }
+  static bool has_short_runs(const Tensor* in, const Tensor& out, std::size_t axis) {
+    if (out.size() == 0) return false;
+    std::int64_t begin = 0;
+    for (const Tensor* x = in; begin < out.extents[axis]; ++x) {
+      if (bytes_of_run(*x, axis) > short_run) return false;
+      begin += x->extents[axis];
+    }
+    return true;
+  }
+  /// Copies some rows of all parts, so that the result's lines are still in the cache.
+  static void copy_short_parts(const KernelCall& call, const Tensor* in, const Tensor& out,
+                               std::size_t axis) {
+    constexpr std::int64_t block = 256;
+    const std::int64_t pitch = bytes_of_run(out, axis);
+    const std::int64_t rows = out.size() * size_of(out.dtype) / pitch;
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / pitch);
+    parallel(call, rows, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; row += block) {
+        const std::int64_t count = std::min(block, last - row);
+        std::byte* to = static_cast<std::byte*>(out.data) + row * pitch;
+        const std::byte* const end = to + pitch;
+        for (const Tensor* x = in; to < end; ++x) {
+          const std::int64_t bytes = bytes_of_run(*x, axis);
+          if (bytes > 0 && x->data != out.data) {  // otherwise it is there already
+            const std::byte* const from = static_cast<const std::byte*>(x->data) + row * bytes;
+            copy_short_runs({from, bytes}, {to, pitch}, count, bytes);
+          }
+          to += bytes;
+        }
+      }
+    });
   }
 };
 
