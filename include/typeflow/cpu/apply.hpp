@@ -37,7 +37,8 @@ namespace cpu_kernels {
 /// The element of an operation, and its source of random numbers.
 struct ElementContext {
   RandomState random;
-  std::int64_t index = 0;  ///< the first lane's, in row-major order
+  std::int64_t index = 0;        ///< the first lane's, in row-major order
+  std::int64_t lane_stride = 1;  ///< from a lane's element to the next one's
 };
 
 /// Whether registers convert a number's type. What is left are complex numbers, and roundings of
@@ -123,19 +124,44 @@ inline constexpr bool takes_integers =
               ops::Greater, ops::GreaterEqual, ops::Select, ops::BitwiseAnd, ops::BitwiseOr,
               ops::BitwiseXor, ops::Invert, ops::Sum, ops::Prod, ops::Max, ops::Min>;
 
+// The larger or smaller of two as the operations define them. x86's instructions give their second
+// operand if one is NaN, or if both are zeros.
+
+template <class A>
+inline constexpr bool is_x86 =
+    std::is_base_of_v<xsimd::sse2, A> || std::is_base_of_v<xsimd::avx, A> ||
+    std::is_base_of_v<xsimd::avx512f, A>;
+template <class O, class T, class A>
+  requires(is_x86<A> && std::is_floating_point_v<T> &&
+           (std::is_same_v<O, ops::Max> || std::is_same_v<O, ops::Maximum>))
+TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return select(b == b, xsimd::max(b, a), b);
+}
+template <class O, class T, class A>
+  requires(is_x86<A> && std::is_floating_point_v<T> &&
+           (std::is_same_v<O, ops::Min> || std::is_same_v<O, ops::Minimum>))
+TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return select(b == b, xsimd::min(b, a), b);
+}
+
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
 template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
                                                        const typename L::template of<X>&... x) {
   if constexpr (sizeof...(X) == 0) {  // random: a function of the element's index
-    return draw_lanes<L, R>(op, at.random, at.index);
+    if (at.lane_stride == 1) return draw_lanes<L, R>(op, at.random, at.index);
+    Array<R, L::size> out;
+    for (int i = 0; i < L::size; ++i) {
+      out.v[i] = op.template element<R>(at.random, at.index + i * at.lane_stride);
+    }
+    return L::template from<R>(out);
   } else if constexpr (O::effect == SideEffect::random) {
     const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
     Array<R, L::size> out;
     for (int i = 0; i < L::size; ++i) {
       out.v[i] = std::apply(
           [&](const auto&... a) {
-            return op.template element<R>(at.random, at.index + i, a.v[i]...);
+            return op.template element<R>(at.random, at.index + i * at.lane_stride, a.v[i]...);
           },
           in);
     }

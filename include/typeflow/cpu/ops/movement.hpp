@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/short_runs.hpp"
 #include "typeflow/cpu/stream.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
@@ -66,7 +67,12 @@ class StridedCopy {
       return;
     }
     const int crossing = contiguous_input();
-    if (axes_[rank_ - 1].from == 1 || crossing < 0) {
+    const Axis& inner = axes_[rank_ - 1];
+    const auto size = static_cast<std::int64_t>(sizeof(T));
+    if (rank_ > 1 && inner.from == 1 && inner.to == 1 && inner.extent * size <= short_run) {
+      copy_short_rows(call, reinterpret_cast<const std::byte*>(in),
+                      reinterpret_cast<std::byte*>(out), size);
+    } else if (axes_[rank_ - 1].from == 1 || crossing < 0) {
       copy_rows<A>(call, in, out);
     } else {
       copy_blocks<A>(call, in, out, crossing);
@@ -96,6 +102,31 @@ class StridedCopy {
     } else {
       for (std::int64_t i = 0; i < count; ++i) out[i * axis.to] = in[i * axis.from];
     }
+  }
+
+  /// Copies rows of few elements of `size` bytes, as many at a time as the axis outside has.
+  void copy_short_rows(const KernelCall& call, const std::byte* in, std::byte* out,
+                       std::int64_t size) const {
+    const std::int64_t length = axes_[rank_ - 1].extent;
+    const Axis& along = axes_[rank_ - 2];
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / length);
+    parallel(call, size_ / length, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end;) {
+        const std::int64_t first = row % along.extent;
+        const std::int64_t count = std::min(end - row, along.extent - first);
+        std::int64_t from = first * along.from;
+        std::int64_t to = first * along.to;
+        std::int64_t rest = row / along.extent;
+        for (int i = rank_ - 3; i >= 0; --i) {
+          from += rest % axes_[i].extent * axes_[i].from;
+          to += rest % axes_[i].extent * axes_[i].to;
+          rest /= axes_[i].extent;
+        }
+        copy_short_runs({in + from * size, along.from * size}, {out + to * size, along.to * size},
+                        count, length * size);
+        row += count;
+      }
+    });
   }
 
   /// Copies row by row along the innermost axis. Threads get equal numbers of elements, possibly
@@ -259,6 +290,7 @@ struct kernel_of<ops::Concat> {
                   const KernelCall& call) {
     const std::size_t axis = static_cast<std::size_t>(op.axis);
     const Strides to(*out);
+    if (has_short_runs(in, *out, axis)) return copy_short_parts(call, in, *out, axis);
     std::int64_t begin = 0;
     // Parts along the axis add up to the result's: the last one ends there.
     for (const Tensor* x = in; begin < out->extents[axis]; ++x) {
@@ -279,6 +311,45 @@ struct kernel_of<ops::Concat> {
       }
       begin += x->extents[axis];
     }
+  }
+
+ private:
+  static std::int64_t bytes_of_run(const Tensor& x, std::size_t axis) {
+    std::int64_t bytes = size_of(x.dtype);
+    for (std::size_t i = axis; i < x.extents.size(); ++i) bytes *= x.extents[i];
+    return bytes;
+  }
+  static bool has_short_runs(const Tensor* in, const Tensor& out, std::size_t axis) {
+    if (out.size() == 0) return false;
+    std::int64_t begin = 0;
+    for (const Tensor* x = in; begin < out.extents[axis]; ++x) {
+      if (bytes_of_run(*x, axis) > short_run) return false;
+      begin += x->extents[axis];
+    }
+    return true;
+  }
+  /// Copies some rows of all parts, so that the result's lines are still in the cache.
+  static void copy_short_parts(const KernelCall& call, const Tensor* in, const Tensor& out,
+                               std::size_t axis) {
+    constexpr std::int64_t block = 256;
+    const std::int64_t pitch = bytes_of_run(out, axis);
+    const std::int64_t rows = out.size() * size_of(out.dtype) / pitch;
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / pitch);
+    parallel(call, rows, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; row += block) {
+        const std::int64_t count = std::min(block, last - row);
+        std::byte* to = static_cast<std::byte*>(out.data) + row * pitch;
+        const std::byte* const end = to + pitch;
+        for (const Tensor* x = in; to < end; ++x) {
+          const std::int64_t bytes = bytes_of_run(*x, axis);
+          if (bytes > 0 && x->data != out.data) {  // otherwise it is there already
+            const std::byte* const from = static_cast<const std::byte*>(x->data) + row * bytes;
+            copy_short_runs({from, bytes}, {to, pitch}, count, bytes);
+          }
+          to += bytes;
+        }
+      }
+    });
   }
 };
 
