@@ -13,7 +13,7 @@
 #include "typeflow/testing.hpp"
 #include "typeflow/typeflow.hpp"
 
-#include "static/resnet.hpp"
+#include "../examples/ch06_resnet_v2/resnet.hpp"
 #include "support/host_tensors.hpp"
 
 namespace {

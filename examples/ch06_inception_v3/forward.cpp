@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "common/time_steps.hpp"
+#include "model.hpp"
+
+namespace inception {
+
+static_assert(tf::parameters<forward>() == 23'817'352);
+
+double time_forward(const examples::Options& options, const std::vector<float>& images) {
+  tf::Variables variables;
+  tf::Session<forward, tf::inference> session(variables, {.seed = options.seed});
+  return examples::time_steps("Forward", options.steps,
+                              [&] { session.run<"probabilities">(tf::feed<"images">(images)); });
+}
+
+}  // namespace inception
