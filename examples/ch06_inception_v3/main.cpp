@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "common/time_steps.hpp"
-#include "model.hpp"
+#include "time_net.hpp"
 
 namespace {
 
+constexpr int image_size = 299;
+
 void time_net(const examples::Options& options) {
-  const auto images = examples::noise_images(options.batch, inception::image_size, options.seed);
+  const auto images = examples::noise_images(options.batch, image_size, options.seed);
   const double forward = inception::time_forward(options, images);
   const double both = inception::time_training(options, images);
   std::printf("forward %.3f s, forward and backward %.3f s\n", forward, both);

@@ -66,10 +66,9 @@ constexpr auto stage(tf::Graph& g, tf::Label name, auto x) {
   return bottleneck<S.depth, S.stride>(g, {"unit", S.units}, h);
 }
 
-/// Images of Size x Size pixels to logits of Classes.
-template <class T, int Size, int Root, int Classes, Stage... S>
-constexpr auto logits(tf::Graph& g) {
-  auto x = tf::placeholder<T, tf::batch, Size, Size, 3>(g, "image");
+/// Images x to logits of Classes.  // (N,H,W,3) -> (N,Classes)
+template <int Root, int Classes, Stage... S>
+constexpr auto logits(tf::Graph& g, const auto& x) {
   auto root = tf::max_pool<3, 2>(conv<Root, 7, 2>(g, "root", x));
   int i = 0;
   auto body =
@@ -80,10 +79,13 @@ constexpr auto logits(tf::Graph& g) {
 /// The nets of the paper, for images of 224 x 224 pixels and a thousand classes.
 template <Stage... S>
 struct Net {
-  static constexpr auto logits(tf::Graph& g) {
-    return resnet::logits<float, 224, 64, 1000, S...>(g);
+  static constexpr auto logits(tf::Graph& g, const auto& images) {
+    return resnet::logits<64, 1000, S...>(g, images);
   }
-  static constexpr void forward(tf::Graph& g) { softmax(logits(g)).named("probabilities"); }
+  static constexpr void forward(tf::Graph& g) {
+    auto images = tf::placeholder<float, tf::batch, 224, 224, 3>(g, "images");
+    softmax(logits(g, images)).named("probabilities");
+  }
 };
 using ResNet50 = Net<Stage{256, 3, 2}, Stage{512, 4, 2}, Stage{1024, 6, 2}, Stage{2048, 3, 1}>;
 using ResNet101 = Net<Stage{256, 3, 2}, Stage{512, 4, 2}, Stage{1024, 23, 2}, Stage{2048, 3, 1}>;

@@ -21,8 +21,9 @@ namespace resnet {
 /// forward pass alone.)
 template <class N>
 constexpr void training(tf::Graph& g) {
+  auto images = tf::placeholder<float, tf::batch, 224, 224, 3>(g, "images");
   auto labels = tf::placeholder<std::int32_t, tf::batch>(g, "labels");
-  g.add_loss(mean(softmax_cross_entropy(N::logits(g), labels)));
+  g.add_loss(mean(softmax_cross_entropy(N::logits(g, images), labels)));
   auto loss = tf::total_loss(g).named("loss");
   tf::Momentum{.rate = 0.01f, .momentum = 0.9f}.minimize(loss).named("train");
 }
@@ -35,11 +36,11 @@ void time_net(const examples::Options& options) {
   tf::Variables variables;
   tf::Session<N::forward, tf::inference> inference(variables, {.seed = options.seed});
   const double forward = examples::time_steps("Forward", options.steps, [&] {
-    inference.template run<"probabilities">(tf::feed<"image">(images));
+    inference.template run<"probabilities">(tf::feed<"images">(images));
   });
   tf::Session<training<N>> session(variables, {.seed = options.seed});
   const double both = examples::time_steps("Forward-backward", options.steps, [&] {
-    session.template run<"train">(tf::feed<"image">(images), tf::feed<"labels">(labels));
+    session.template run<"train">(tf::feed<"images">(images), tf::feed<"labels">(labels));
   });
   std::printf("forward %.3f s, forward and backward %.3f s\n", forward, both);
 }

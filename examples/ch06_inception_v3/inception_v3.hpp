@@ -5,14 +5,9 @@
 // for computer vision, 2015) in the form of TensorFlow's slim: batch normalization without gamma in
 // the place of biases, a second head in training.
 
-#include <cstdint>
-#include <vector>
-
 #include <typeflow/losses.hpp>
 #include <typeflow/pooling.hpp>
 #include <typeflow/typeflow.hpp>
-
-#include "common/program.hpp"
 
 namespace inception {
 
@@ -88,12 +83,12 @@ constexpr auto mixed7(tf::Graph& g, tf::Label name, const auto& x) {
 
 /// Images to the logits of a thousand classes, and those of the second head, which helps in
 /// training. A model without it calls the first function only.
+using Images = tf::Expr<float, tf::Shape<tf::batch, image_size, image_size, 3>>;
 struct Heads {
   tf::Expr<float, tf::Shape<tf::batch, 17, 17, 768>> middle;
   tf::Expr<float, tf::Shape<tf::batch, 1000>> logits;
 };
-constexpr Heads heads(tf::Graph& g) {
-  auto images = tf::placeholder<float, tf::batch, image_size, image_size, 3>(g, "images");
+constexpr Heads heads(tf::Graph& g, const Images& images) {
   const tf::Scope defaults(g, "InceptionV3", {.regularizer = tf::l2_regularizer(4e-5)});
   auto h1 = conv<32, 3, 2, valid>(g, "conv_1a", images);  // (batch,149,149,32)
   auto h2 = conv<64, 3>(g, "conv_2b", conv<32, 3, 1, valid>(g, "conv_2a", h1));
@@ -126,21 +121,12 @@ constexpr auto second_head(tf::Graph& g, const auto& middle) {
   return dense<1000>(g, "logits", flatten(a3), {.weights = tf::truncated_normal(0, 0.001)});
 }
 
-/// What the book times.
-constexpr void forward(tf::Graph& g) { softmax(heads(g).logits).named("probabilities"); }
-
-/// A training step, with both heads.
-constexpr void training(tf::Graph& g) {
-  auto labels = placeholder<std::int32_t, tf::batch>(g, "labels");
-  const Heads net = heads(g);
-  g.add_loss(mean(softmax_cross_entropy(net.logits, labels)));
-  g.add_loss(0.4f * mean(softmax_cross_entropy(second_head(g, net.middle), labels)));
-  auto loss = tf::total_loss(g).named("loss");
-  tf::GradientDescent{.rate = 0.01f}.minimize(loss).named("train");
+/// The loss of both heads and of the weights.
+constexpr auto loss(tf::Graph& g, const Images& images, const auto& labels) {
+  const Heads both = heads(g, images);
+  g.add_loss(mean(softmax_cross_entropy(both.logits, labels)));
+  g.add_loss(0.4f * mean(softmax_cross_entropy(second_head(g, both.middle), labels)));
+  return tf::total_loss(g);
 }
-
-// Each has a source file of its own, so that they compile side by side. They return seconds.
-double time_forward(const examples::Options& options, const std::vector<float>& images);
-double time_training(const examples::Options& options, const std::vector<float>& images);
 
 }  // namespace inception
