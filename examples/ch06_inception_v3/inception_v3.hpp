@@ -88,7 +88,7 @@ struct Heads {
   tf::Expr<float, tf::Shape<tf::batch, 17, 17, 768>> middle;
   tf::Expr<float, tf::Shape<tf::batch, 1000>> logits;
 };
-constexpr Heads heads(tf::Graph& g, const Images& images) {
+constexpr Heads heads(tf::Graph& g, const Images& images, double keep = 0.8) {
   const tf::Scope defaults(g, "InceptionV3", {.regularizer = tf::l2_regularizer(4e-5)});
   auto h1 = conv<32, 3, 2, valid>(g, "conv_1a", images);  // (batch,149,149,32)
   auto h2 = conv<64, 3>(g, "conv_2b", conv<32, 3, 1, valid>(g, "conv_2a", h1));
@@ -107,7 +107,7 @@ constexpr Heads heads(tf::Graph& g, const Images& images) {
   tf::Expr<float, tf::Shape<tf::batch, 8, 8, 2048>> m7c =
       mixed7(g, "mixed_7c", mixed7(g, "mixed_7b", m7a));
 
-  auto features = dropout(tf::mean<1, 2>(m7c), {.keep = 0.8});
+  auto features = dropout(tf::mean<1, 2>(m7c), {.keep = keep});
   return {m6, dense<1000>(g, "logits", features, {.weights = tf::truncated_normal(0, 0.1)})};
 }
 /// The logits of the second head, on top of mixed_6e.
@@ -122,8 +122,8 @@ constexpr auto second_head(tf::Graph& g, const auto& middle) {
 }
 
 /// The loss of both heads and of the weights.
-constexpr auto loss(tf::Graph& g, const Images& images, const auto& labels) {
-  const Heads both = heads(g, images);
+constexpr auto loss(tf::Graph& g, const Images& images, const auto& labels, double keep = 0.8) {
+  const Heads both = heads(g, images, keep);
   g.add_loss(mean(softmax_cross_entropy(both.logits, labels)));
   g.add_loss(0.4f * mean(softmax_cross_entropy(second_head(g, both.middle), labels)));
   return tf::total_loss(g);

@@ -27,7 +27,7 @@ constexpr auto block(tf::Graph& g, tf::Label name, const auto& x) {
 }
 
 /// (N,224,224,3) -> (N,1000)
-constexpr auto net(tf::Graph& g, const auto& images) {
+constexpr auto net(tf::Graph& g, const auto& images, double keep = 0.5) {
   constexpr tf::LayerOptions full = {
       .weights = tf::glorot_uniform, .bias = tf::filled(0.1), .activation = tf::relu};
   auto h1 = block<64, 2>(g, "conv1", images);
@@ -38,8 +38,8 @@ constexpr auto net(tf::Graph& g, const auto& images) {
   static_assert(std::is_same_v<typename decltype(h1)::shape, tf::Shape<tf::batch, 112, 112, 64>>);
   static_assert(std::is_same_v<typename decltype(h3)::shape, tf::Shape<tf::batch, 28, 28, 256>>);
   static_assert(std::is_same_v<typename decltype(h5)::shape, tf::Shape<tf::batch, 7, 7, 512>>);
-  auto fc6 = dropout(dense<4096>(g, "fc6", flatten(h5), full), {.keep = 0.5});
-  auto fc7 = dropout(dense<4096>(g, "fc7", fc6, full), {.keep = 0.5});
+  auto fc6 = dropout(dense<4096>(g, "fc6", flatten(h5), full), {.keep = keep});
+  auto fc7 = dropout(dense<4096>(g, "fc7", fc6, full), {.keep = keep});
   return dense<1000>(g, "fc8", fc7, full);
 }
 
