@@ -182,7 +182,7 @@ TEST_CASE("lines have any length, whatever ends them") {
   for (const std::string end : line_ends) {
     std::string text;
     std::vector<std::string> lines;
-    for (const std::size_t size : {0, 1, 262143, 262144, 262145, 700000, 2, 0, 100}) {
+    for (const std::size_t size : {0u, 1u, 262143u, 262144u, 262145u, 700000u, 2u, 0u, 100u}) {
       std::string& line = lines.emplace_back(size, 'x');
       for (char& c : line) c = static_cast<char>('a' + random() % 26);
       text += line + end;
