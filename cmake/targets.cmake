@@ -3,7 +3,7 @@
 # typeflow::typeflow     the library
 # typeflow::serial       the same without oneTBB: sessions run on one thread
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
-# typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
+# typeflow::image        the same, stb and zlib, for typeflow/image.hpp and typeflow/image/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
 # typeflow::npz          typeflow::data and libzip, for typeflow/npz.hpp and typeflow/npz/
 # typeflow::profiler     typeflow::saving and protozero, for typeflow/profiler.hpp and typeflow/profiler/
@@ -96,7 +96,7 @@ target_link_libraries(typeflow_data INTERFACE typeflow ZLIB::ZLIB)
 
 typeflow_headers(headers "image[./]")
 typeflow_library(typeflow_image image ${headers})
-target_link_libraries(typeflow_image INTERFACE typeflow stb::stb)
+target_link_libraries(typeflow_image INTERFACE typeflow stb::stb ZLIB::ZLIB)
 
 typeflow_headers(headers "linalg[./]")
 typeflow_library(typeflow_linalg linalg ${headers})
