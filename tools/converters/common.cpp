@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <iterator>
@@ -17,12 +16,6 @@ namespace tools {
 namespace {
 
 std::string reason() { return std::generic_category().message(errno); }
-
-template <class N>
-std::string shortest(N number) {
-  char text[64];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
-}
 
 }  // namespace
 
@@ -97,9 +90,6 @@ std::string bytes_of(const std::filesystem::path& path) {
   if (file.bad()) throw tf::Error(path.string(), "cannot be read");
   return bytes;
 }
-
-std::string text_of(double number) { return shortest(number); }
-std::string text_of(float number) { return shortest(number); }
 
 std::string place(const std::string& path, std::int64_t record) {
   return path + ": record " + std::to_string(record);

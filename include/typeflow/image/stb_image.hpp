@@ -194,6 +194,10 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::detail::stb {
 using ::abs;  // called by stb; typeflow has tensor functions of that name
+/// stb copies zero bytes to a null pointer if a part of a file is empty, which C does not allow.
+inline void* memcpy(void* to, const void* from, size_t count) {
+  return count == 0 ? to : ::memcpy(to, from, count);
+}
 #include <stb/stb_image.h>
 }  // namespace typeflow::inline TYPEFLOW_ISA::detail::stb
 

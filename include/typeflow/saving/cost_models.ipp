@@ -115,13 +115,17 @@ class CostModelReader {
     }
     return x;
   }
+  /// A value for messages. (Writing a list writes those in it, to any depth, with a call for each.)
+  TYPEFLOW_COLD static std::string shown(const Json& value) {
+    return value.is_structured() ? value.type_name() : value.dump();
+  }
   TYPEFLOW_COLD std::int64_t whole(const Json& json, const std::string& at, const char* name,
                                    std::int64_t least) const {
     const Json& value = field(json, at, name);
     const bool fits = value.is_number_unsigned() &&
                       value.get<std::uint64_t>() <= std::uint64_t{1} << 62 &&
                       value.get<std::int64_t>() >= least;
-    if (!fits) refuse(at + name, "a whole number >= " + std::to_string(least), value.dump());
+    if (!fits) refuse(at + name, "a whole number >= " + std::to_string(least), shown(value));
     return value.get<std::int64_t>();
   }
 
