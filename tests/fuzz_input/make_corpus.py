@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes corpus/: small inputs that each target reads. Inputs named bad-* are kept as they are."""
+"""Writes corpus/: small inputs that each target reads. Those of jpeg/ and named bad-* are kept."""
 
 import binascii
 import gzip

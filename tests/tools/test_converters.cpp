@@ -19,6 +19,7 @@
 
 #include <typeflow/data.hpp>
 #include <typeflow/image.hpp>
+#include <typeflow/jpeg.hpp>
 #include <typeflow/records.hpp>
 
 #include "support/folder.hpp"
@@ -146,6 +147,42 @@ TEST_CASE("tools: folders of images become records, and the same folders again")
   }
 }
 
+TEST_CASE("tools: JPEG files become records, and the same files again") {
+  const Folder folder;
+  make_images(folder);
+  tf::write_jpeg((folder / "images/dog/b.jpg").string(), picture(9, 8, 3, 4));
+  tf::write_jpeg((folder / "images/dog/c.JPEG").string(), picture(2, 8, 1, 5));
+  succeeds(folder, "images_to_records images images.tfrecord");
+  const auto records = records_of(folder / "images.tfrecord");
+  REQUIRE(records.size() == 5);
+  const auto [height, channels, format, encoded] = tf::parse_single_example(
+      records[4], tf::FixedLen<std::int64_t>{"image/height"},
+      tf::FixedLen<std::int64_t>{"image/channels"}, tf::FixedLen<std::string>{"image/format"},
+      tf::FixedLen<std::string>{"image/encoded"});
+  CHECK(height == 2);
+  CHECK(channels == 1);
+  CHECK(format == "jpeg");
+  CHECK(encoded == read(folder / "images/dog/c.JPEG"));
+  succeeds(folder, "records_to_images images.tfrecord again");
+  CHECK(files_of(folder / "again") == files_of(folder / "images"));
+
+  // By pixels they become PNG files.
+  succeeds(folder, "images_to_records images pixels.tfrecord --pixels");
+  succeeds(folder, "records_to_images pixels.tfrecord from_pixels");
+  CHECK(files_of(folder / "from_pixels").size() == 5);
+  CHECK(tf::read_image((folder / "from_pixels/dog/b.png").string()).pixels ==
+        tf::read_jpeg((folder / "images/dog/b.jpg").string()).pixels);
+
+  tf::TfRecordWriter writer(folder / "gif.tfrecord");
+  writer.write(tf::encode(tf::Example{{{"image/encoded", std::vector<std::string>{encoded}},
+                                       {"image/format", std::vector<std::string>{"GIF"}},
+                                       {"image/class/label", std::vector<std::int64_t>{0}}}}));
+  writer.finish();
+  fails(folder, "records_to_images gif.tfrecord out",
+        "gif.tfrecord: record 0: expected a PNG or JPEG file as feature 'image/format', got 'GIF'",
+        "out");
+}
+
 TEST_CASE("tools: images that can't be converted leave nothing") {
   const Folder folder;
   make_images(folder);
@@ -158,9 +195,12 @@ TEST_CASE("tools: images that can't be converted leave nothing") {
   CHECK(damaged.output.starts_with("images_to_records: images/dog/z.png: "));
   CHECK(std::count(damaged.output.begin(), damaged.output.end(), '\n') == 1);
   CHECK_FALSE(fs::exists(folder / "out"));
-  fs::rename(folder / "images/dog/z.png", folder / "images/dog/z.jpeg");
+  fs::rename(folder / "images/dog/z.png", folder / "images/dog/z.gif");
   fails(folder, "images_to_records images out",
-        "images/dog/z.jpeg: expected a PNG file, got another one", "out");
+        "images/dog/z.gif: expected a PNG or JPEG file, got another one", "out");
+  fs::rename(folder / "images/dog/z.gif", folder / "images/dog/z.jpeg");
+  fails(folder, "images_to_records images out",
+        "images/dog/z.jpeg: decode_jpeg: expected a JPEG file's first bytes, got others", "out");
   fs::remove(folder / "images/dog/z.jpeg");
   write(folder / "images/file", "");
   fails(folder, "images_to_records images out",
