@@ -42,10 +42,10 @@ struct Result {
   int code;
   std::string output;
 };
-/// Runs a tool in the folder, with arguments for a shell.
-Result run(const Folder& folder, const std::string& command) {
-  const std::string line =
-      "cd '" + folder.path().string() + "' && '" + TYPEFLOW_TOOLS + "/'" + command + " 2>&1";
+/// Runs a tool in the folder, with arguments for a shell, which does `before` first.
+Result run(const Folder& folder, const std::string& command, const std::string& before = "") {
+  const std::string line = "cd '" + folder.path().string() + "' && " + before + " '" +
+                           TYPEFLOW_TOOLS + "/'" + command + " 2>&1";
   std::FILE* const pipe = ::popen(line.c_str(), "r");
   REQUIRE(pipe != nullptr);
   Result result{};
@@ -62,12 +62,12 @@ void succeeds(const Folder& folder, const std::string& command) {
 }
 /// Exit code 2 and this line; `output` is not there, and nothing of another name is left.
 void fails(const Folder& folder, const std::string& command, const std::string& message,
-           const std::string& output) {
+           const std::string& output, const std::string& before_it = "") {
   const auto count = [&] {
     return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
   };
   const auto before = count();
-  const Result result = run(folder, command);
+  const Result result = run(folder, command, before_it);
   CHECK_MESSAGE(result.code == 2, command);
   CHECK(result.output == command.substr(0, command.find(' ')) + ": " + message + "\n");
   CHECK_FALSE(fs::exists(folder / output));
@@ -374,4 +374,57 @@ TEST_CASE("tools: scalars of event files become a table") {
   fs::create_directory(folder / "empty");
   fails(folder, "events_to_csv empty out",
         "empty: expected event files, with 'tfevents' in their names, got none", "out");
+}
+
+TEST_CASE("tools: a full disk, no folder, what can't be read: one line, and nothing is left") {
+  const Folder folder;
+  make_images(folder);
+  tf::Image noise = picture(40, 50, 1, 0);  // which can't be packed
+  std::uint32_t state = 1;
+  for (auto& pixel : noise.pixels) {
+    pixel = static_cast<std::uint8_t>((state = state * 1664525u + 1013904223u) >> 24);
+  }
+  tf::write_png((folder / "images/dog/large.png").string(), noise);
+  std::string text = "x,y\n";
+  for (int i = 0; i < 500; ++i) text += std::to_string(i) + ",a line of the table\n";
+  write(folder / "table", text);
+  {
+    tf::EventWriter writer(folder / "events");
+    for (int i = 0; i < 500; ++i) writer.scalar("loss", i, i);
+  }
+  succeeds(folder, "images_to_records images images.tfrecord");
+  succeeds(folder, "text_to_records table text.tfrecord");
+
+  // Files can't grow beyond some 512 bytes: the shell counts in blocks.
+  const std::string small = "trap '' XFSZ; ulimit -f 1;";
+  for (const std::string command :
+       {"images_to_records images out", "text_to_records table out",
+        "text_to_records table out --raw", "records_to_text text.tfrecord out",
+        "csv_to_records table out", "events_to_csv events out"}) {
+    fails(folder, command, "out: cannot be written (File too large)", "out", small);
+    fails(folder, command.substr(0, command.find(" out")) + " none/out",
+          "none/out: cannot be written (No such file or directory)", "none");
+    fails(folder, command.substr(0, command.find(" out")) + " table/out",
+          "table/out: cannot be written (Not a directory)", "out");
+  }
+  // The name of a picture is that in the unfinished folder.
+  const Result full = run(folder, "records_to_images images.tfrecord out", small);
+  CHECK(full.code == 2);
+  CHECK(full.output.find("cannot be written (File too large)\n") != std::string::npos);
+  CHECK_FALSE(fs::exists(folder / "out"));
+  fails(folder, "records_to_images images.tfrecord none/out",
+        "none/out: cannot be written (No such file or directory)", "none");
+
+  // There is nothing at address 0 of a process.
+  if (fs::exists("/proc/self/mem")) {
+    fs::create_directory_symlink("/proc/self/mem", folder / "images/dog/memory.png");
+    fails(folder, "images_to_records images out",
+          "images/dog/memory.png: cannot be read (Input/output error)", "out");
+    fails(folder, "csv_to_records /proc/self/mem out", "/proc/self/mem: cannot be read", "out");
+    fails(folder, "text_to_records /proc/self/mem out", "/proc/self/mem: cannot be read", "out");
+  }
+  for (const std::string command : {"text_to_records none out", "csv_to_records none out",
+                                    "records_to_text none out", "events_to_csv none out"}) {
+    fails(folder, command, "none: cannot be opened (No such file or directory)", "out");
+  }
 }

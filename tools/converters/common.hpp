@@ -39,6 +39,8 @@ class WholeFile {
   void finish();
 
  private:
+  [[noreturn]] void fail() const;
+
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   std::ofstream file_;

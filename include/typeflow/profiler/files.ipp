@@ -29,9 +29,7 @@ class ProfileReader {
   explicit ProfileReader(const std::string& path) : path_(path) {}
 
   TYPEFLOW_COLD Profile read() const {
-    const MappedFile file(path_);
-    const auto* const text = reinterpret_cast<const char*>(file.bytes().data());
-    const Json json = Json::parse(text, text + file.bytes().size(), nullptr, false);
+    const Json json = Json::parse(text_of_file(path_), nullptr, false);
     if (json.is_discarded()) throw Error(path_, "JSON of a profile", "no JSON");
     check_fields(json, "", {"format", "wall_seconds", "devices", "variables", "steps", "calls"});
     if (string(json, "", "format") != profile_format) {

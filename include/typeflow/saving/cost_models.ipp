@@ -40,9 +40,7 @@ class CostModelReader {
 
   /// `machine`: where the text of the field "machine" goes.
   TYPEFLOW_COLD exec::CostModel read(std::string* machine = nullptr) const {
-    const MappedFile file(path_);
-    const auto* const text = reinterpret_cast<const char*>(file.bytes().data());
-    const Json json = Json::parse(text, text + file.bytes().size(), nullptr, false);
+    const Json json = Json::parse(text_of_file(path_), nullptr, false);
     if (json.is_discarded()) throw Error(path_, "JSON of a cost model", "no JSON");
     check_fields(json, "", {"format", "machine", "rates", "link", "iterations", "steps"});
     if (string(json, "", "format") != format) {
