@@ -26,3 +26,5 @@ typeflow_dependency(LAPACK)
 typeflow_dependency(nlohmann_json)
 # For typeflow::npz alone, so users without npz files need not have it.
 find_package(libzip QUIET)
+# The same for typeflow::jpeg.
+find_package(JPEG QUIET)

@@ -4,6 +4,7 @@
 # typeflow::serial       the same without oneTBB: sessions run on one thread
 # typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
 # typeflow::image        the same, stb and zlib, for typeflow/image.hpp and typeflow/image/
+# typeflow::jpeg         typeflow::image and libjpeg-turbo, for typeflow/jpeg.hpp and typeflow/jpeg/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
 # typeflow::npz          typeflow::data and libzip, for typeflow/npz.hpp and typeflow/npz/
 # typeflow::profiler     typeflow::saving and protozero, for typeflow/profiler.hpp and typeflow/profiler/
@@ -56,7 +57,7 @@ function(typeflow_compiled_wing target part)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image linalg npz profiler records summaries saving cuda)
+typeflow_headers(headers ".*" data image jpeg linalg npz profiler records summaries saving cuda)
 typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -97,6 +98,11 @@ target_link_libraries(typeflow_data INTERFACE typeflow ZLIB::ZLIB)
 typeflow_headers(headers "image[./]")
 typeflow_library(typeflow_image image ${headers})
 target_link_libraries(typeflow_image INTERFACE typeflow stb::stb ZLIB::ZLIB)
+
+# libjpeg-turbo is optional, as libzip is below.
+typeflow_headers(headers "jpeg[./]")
+typeflow_library(typeflow_jpeg jpeg ${headers})
+target_link_libraries(typeflow_jpeg INTERFACE typeflow_image $<TARGET_NAME_IF_EXISTS:JPEG::JPEG>)
 
 typeflow_headers(headers "linalg[./]")
 typeflow_library(typeflow_linalg linalg ${headers})
@@ -176,6 +182,7 @@ typeflow_compiled_wing(typeflow_testing TESTING testing.cpp)
 typeflow_compiled_wing(typeflow_saving SAVING saving.cpp)
 typeflow_compiled_wing(typeflow_data DATA data.cpp)
 typeflow_compiled_wing(typeflow_image IMAGE image.cpp)
+typeflow_compiled_wing(typeflow_jpeg JPEG jpeg.cpp)
 typeflow_compiled_wing(typeflow_npz NPZ npz.cpp)
 typeflow_compiled_wing(typeflow_records RECORDS records.cpp)
 typeflow_compiled_wing(typeflow_profiler PROFILER profiler.cpp)

@@ -19,6 +19,7 @@
 
 #include <typeflow/data.hpp>
 #include <typeflow/image.hpp>
+#include <typeflow/jpeg.hpp>
 #include <typeflow/records.hpp>
 
 #include "support/folder.hpp"
@@ -41,10 +42,10 @@ struct Result {
   int code;
   std::string output;
 };
-/// Runs a tool in the folder, with arguments for a shell.
-Result run(const Folder& folder, const std::string& command) {
-  const std::string line =
-      "cd '" + folder.path().string() + "' && '" + TYPEFLOW_TOOLS + "/'" + command + " 2>&1";
+/// Runs a tool in the folder, with arguments for a shell, which does `before` first.
+Result run(const Folder& folder, const std::string& command, const std::string& before = "") {
+  const std::string line = "cd '" + folder.path().string() + "' && " + before + " '" +
+                           TYPEFLOW_TOOLS + "/'" + command + " 2>&1";
   std::FILE* const pipe = ::popen(line.c_str(), "r");
   REQUIRE(pipe != nullptr);
   Result result{};
@@ -61,12 +62,12 @@ void succeeds(const Folder& folder, const std::string& command) {
 }
 /// Exit code 2 and this line; `output` is not there, and nothing of another name is left.
 void fails(const Folder& folder, const std::string& command, const std::string& message,
-           const std::string& output) {
+           const std::string& output, const std::string& before_it = "") {
   const auto count = [&] {
     return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
   };
   const auto before = count();
-  const Result result = run(folder, command);
+  const Result result = run(folder, command, before_it);
   CHECK_MESSAGE(result.code == 2, command);
   CHECK(result.output == command.substr(0, command.find(' ')) + ": " + message + "\n");
   CHECK_FALSE(fs::exists(folder / output));
@@ -146,6 +147,42 @@ TEST_CASE("tools: folders of images become records, and the same folders again")
   }
 }
 
+TEST_CASE("tools: JPEG files become records, and the same files again") {
+  const Folder folder;
+  make_images(folder);
+  tf::write_jpeg((folder / "images/dog/b.jpg").string(), picture(9, 8, 3, 4));
+  tf::write_jpeg((folder / "images/dog/c.JPEG").string(), picture(2, 8, 1, 5));
+  succeeds(folder, "images_to_records images images.tfrecord");
+  const auto records = records_of(folder / "images.tfrecord");
+  REQUIRE(records.size() == 5);
+  const auto [height, channels, format, encoded] = tf::parse_single_example(
+      records[4], tf::FixedLen<std::int64_t>{"image/height"},
+      tf::FixedLen<std::int64_t>{"image/channels"}, tf::FixedLen<std::string>{"image/format"},
+      tf::FixedLen<std::string>{"image/encoded"});
+  CHECK(height == 2);
+  CHECK(channels == 1);
+  CHECK(format == "jpeg");
+  CHECK(encoded == read(folder / "images/dog/c.JPEG"));
+  succeeds(folder, "records_to_images images.tfrecord again");
+  CHECK(files_of(folder / "again") == files_of(folder / "images"));
+
+  // By pixels they become PNG files.
+  succeeds(folder, "images_to_records images pixels.tfrecord --pixels");
+  succeeds(folder, "records_to_images pixels.tfrecord from_pixels");
+  CHECK(files_of(folder / "from_pixels").size() == 5);
+  CHECK(tf::read_image((folder / "from_pixels/dog/b.png").string()).pixels ==
+        tf::read_jpeg((folder / "images/dog/b.jpg").string()).pixels);
+
+  tf::TfRecordWriter writer(folder / "gif.tfrecord");
+  writer.write(tf::encode(tf::Example{{{"image/encoded", std::vector<std::string>{encoded}},
+                                       {"image/format", std::vector<std::string>{"GIF"}},
+                                       {"image/class/label", std::vector<std::int64_t>{0}}}}));
+  writer.finish();
+  fails(folder, "records_to_images gif.tfrecord out",
+        "gif.tfrecord: record 0: expected a PNG or JPEG file as feature 'image/format', got 'GIF'",
+        "out");
+}
+
 TEST_CASE("tools: images that can't be converted leave nothing") {
   const Folder folder;
   make_images(folder);
@@ -158,9 +195,12 @@ TEST_CASE("tools: images that can't be converted leave nothing") {
   CHECK(damaged.output.starts_with("images_to_records: images/dog/z.png: "));
   CHECK(std::count(damaged.output.begin(), damaged.output.end(), '\n') == 1);
   CHECK_FALSE(fs::exists(folder / "out"));
-  fs::rename(folder / "images/dog/z.png", folder / "images/dog/z.jpeg");
+  fs::rename(folder / "images/dog/z.png", folder / "images/dog/z.gif");
   fails(folder, "images_to_records images out",
-        "images/dog/z.jpeg: expected a PNG file, got another one", "out");
+        "images/dog/z.gif: expected a PNG or JPEG file, got another one", "out");
+  fs::rename(folder / "images/dog/z.gif", folder / "images/dog/z.jpeg");
+  fails(folder, "images_to_records images out",
+        "images/dog/z.jpeg: decode_jpeg: expected a JPEG file's first bytes, got others", "out");
   fs::remove(folder / "images/dog/z.jpeg");
   write(folder / "images/file", "");
   fails(folder, "images_to_records images out",
@@ -334,4 +374,57 @@ TEST_CASE("tools: scalars of event files become a table") {
   fs::create_directory(folder / "empty");
   fails(folder, "events_to_csv empty out",
         "empty: expected event files, with 'tfevents' in their names, got none", "out");
+}
+
+TEST_CASE("tools: a full disk, no folder, what can't be read: one line, and nothing is left") {
+  const Folder folder;
+  make_images(folder);
+  tf::Image noise = picture(40, 50, 1, 0);  // which can't be packed
+  std::uint32_t state = 1;
+  for (auto& pixel : noise.pixels) {
+    pixel = static_cast<std::uint8_t>((state = state * 1664525u + 1013904223u) >> 24);
+  }
+  tf::write_png((folder / "images/dog/large.png").string(), noise);
+  std::string text = "x,y\n";
+  for (int i = 0; i < 500; ++i) text += std::to_string(i) + ",a line of the table\n";
+  write(folder / "table", text);
+  {
+    tf::EventWriter writer(folder / "events");
+    for (int i = 0; i < 500; ++i) writer.scalar("loss", i, i);
+  }
+  succeeds(folder, "images_to_records images images.tfrecord");
+  succeeds(folder, "text_to_records table text.tfrecord");
+
+  // Files can't grow beyond some 512 bytes: the shell counts in blocks.
+  const std::string small = "trap '' XFSZ; ulimit -f 1;";
+  for (const std::string command :
+       {"images_to_records images out", "text_to_records table out",
+        "text_to_records table out --raw", "records_to_text text.tfrecord out",
+        "csv_to_records table out", "events_to_csv events out"}) {
+    fails(folder, command, "out: cannot be written (File too large)", "out", small);
+    fails(folder, command.substr(0, command.find(" out")) + " none/out",
+          "none/out: cannot be written (No such file or directory)", "none");
+    fails(folder, command.substr(0, command.find(" out")) + " table/out",
+          "table/out: cannot be written (Not a directory)", "out");
+  }
+  // The name of a picture is that in the unfinished folder.
+  const Result full = run(folder, "records_to_images images.tfrecord out", small);
+  CHECK(full.code == 2);
+  CHECK(full.output.find("cannot be written (File too large)\n") != std::string::npos);
+  CHECK_FALSE(fs::exists(folder / "out"));
+  fails(folder, "records_to_images images.tfrecord none/out",
+        "none/out: cannot be written (No such file or directory)", "none");
+
+  // There is nothing at address 0 of a process.
+  if (fs::exists("/proc/self/mem")) {
+    fs::create_directory_symlink("/proc/self/mem", folder / "images/dog/memory.png");
+    fails(folder, "images_to_records images out",
+          "images/dog/memory.png: cannot be read (Input/output error)", "out");
+    fails(folder, "csv_to_records /proc/self/mem out", "/proc/self/mem: cannot be read", "out");
+    fails(folder, "text_to_records /proc/self/mem out", "/proc/self/mem: cannot be read", "out");
+  }
+  for (const std::string command : {"text_to_records none out", "csv_to_records none out",
+                                    "records_to_text none out", "events_to_csv none out"}) {
+    fails(folder, command, "none: cannot be opened (No such file or directory)", "out");
+  }
 }

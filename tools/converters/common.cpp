@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <exception>
-#include <iterator>
 #include <system_error>
 
 namespace tools {
@@ -17,12 +15,6 @@ namespace tools {
 namespace {
 
 std::string reason() { return std::generic_category().message(errno); }
-
-template <class N>
-std::string shortest(N number) {
-  char text[64];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
-}
 
 }  // namespace
 
@@ -64,19 +56,23 @@ WholeFile::WholeFile(const std::filesystem::path& path)
   }
   errno = 0;
   file_.open(temporary_, std::ios::binary);
-  if (!file_) throw tf::Error(path_.string(), "cannot be written (" + reason() + ")");
+  if (!file_) fail();
+}
+void WholeFile::fail() const {
+  throw tf::Error(path_.string(), "cannot be written (" + reason() + ")");
 }
 WholeFile::~WholeFile() {
   std::error_code ignored;
   if (!finished_) std::filesystem::remove(temporary_, ignored);
 }
 void WholeFile::write(std::string_view text) {
-  file_.write(text.data(), static_cast<std::streamsize>(text.size()));
+  errno = 0;
+  if (!file_.write(text.data(), static_cast<std::streamsize>(text.size()))) fail();
 }
 void WholeFile::finish() {
   errno = 0;
   file_.close();
-  if (!file_) throw tf::Error(path_.string(), "cannot be written (" + reason() + ")");
+  if (!file_) fail();
   std::error_code error;
   std::filesystem::rename(temporary_, path_, error);
   if (error) throw tf::Error(path_.string(), "cannot be replaced (" + error.message() + ")");
@@ -93,13 +89,16 @@ std::string bytes_of(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) throw tf::Error(path.string(), "cannot be opened (" + reason() + ")");
-  std::string bytes(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) throw tf::Error(path.string(), "cannot be read");
+  // (Iterators of a stream throw errors of the system, without the file's name.)
+  std::string bytes;
+  char block[1 << 16];
+  do {
+    file.read(block, sizeof block);
+    bytes.append(block, static_cast<std::size_t>(file.gcount()));
+  } while (file);
+  if (file.bad()) throw tf::Error(path.string(), "cannot be read (" + reason() + ")");
   return bytes;
 }
-
-std::string text_of(double number) { return shortest(number); }
-std::string text_of(float number) { return shortest(number); }
 
 std::string place(const std::string& path, std::int64_t record) {
   return path + ": record " + std::to_string(record);

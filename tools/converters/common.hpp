@@ -13,6 +13,8 @@
 
 #include <typeflow/records.hpp>
 
+#include "text_of.hpp"
+
 namespace tools {
 
 namespace tf = typeflow;
@@ -37,6 +39,8 @@ class WholeFile {
   void finish();
 
  private:
+  [[noreturn]] void fail() const;
+
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   std::ofstream file_;
@@ -47,9 +51,6 @@ class WholeFile {
 std::filesystem::path temporary_of(const std::filesystem::path& path);
 /// The bytes of a file.
 std::string bytes_of(const std::filesystem::path& path);
-/// A number as text, as short as it can be without a loss: "0.1".
-std::string text_of(double number);
-std::string text_of(float number);
 
 /// A record's name in messages: "a.tfrecord: record 3".
 std::string place(const std::string& path, std::int64_t record);

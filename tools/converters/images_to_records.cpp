@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A folder with a folder of PNG files for each label becomes records, with the features that
-// TensorFlow's models call image/encoded, image/class/label and so on.
+// A folder with a folder of PNG or JPEG files for each label becomes records, with the features
+// that TensorFlow's models call image/encoded, image/class/label and so on.
 
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include <typeflow/image.hpp>
 #include <typeflow/records.hpp>
 
 #include "common.hpp"
+#include "pictures.hpp"
 
 namespace {
 
@@ -32,10 +32,10 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::sort(out.begin(), out.end());
   return out;
 }
-bool is_png(const fs::path& file) {
+std::string_view format_of(const fs::path& file) {
   std::string extension = file.extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == ".png";
+  return tools::picture_format(extension);
 }
 
 std::vector<std::int64_t> one(std::int64_t number) { return {number}; }
@@ -45,13 +45,14 @@ std::vector<std::string> one(std::string text) { return {std::move(text)}; }
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Writes a TFRecord file with an Example for each PNG file. FOLDER has a folder for each "
+      "Writes a TFRecord file with an Example for each PNG or JPEG file. FOLDER has a folder for "
+      "each "
       "label, with its images.");
   std::string folder;
   std::string output;
   std::string packing;
   bool pixels = false;
-  app.add_option("FOLDER", folder, "folder of folders of PNG files")->required();
+  app.add_option("FOLDER", folder, "folder of folders of pictures")->required();
   app.add_option("OUTPUT", output, "TFRecord file")->required();
   app.add_flag("--pixels", pixels, "image/pixels, decoded bytes, instead of image/encoded");
   tools::add_packing(app, packing);
@@ -64,12 +65,12 @@ int main(int argc, char** argv) {
         throw tf::Error(labels[label].string(), "a folder of images of one label", "a file");
       }
       for (const fs::path& file : sorted_entries(labels[label])) {
-        if (!is_png(file)) throw tf::Error(file.string(), "a PNG file", "another one");
+        const std::string_view format = format_of(file);
+        if (format.empty()) throw tf::Error(file.string(), tools::picture_formats, "another one");
         std::string bytes = tools::bytes_of(file);
         tf::Image image;
         try {
-          image = tf::decode_image(
-              std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+          image = tools::decoded_picture(format, bytes);
         } catch (const tf::Error& error) {
           throw tf::Error(file.string(), error.what());
         }
@@ -83,7 +84,7 @@ int main(int argc, char** argv) {
           example.features["image/pixels"] =
               one(std::string(image.pixels.begin(), image.pixels.end()));
         } else {
-          example.features["image/format"] = one(std::string("png"));
+          example.features["image/format"] = one(std::string(format));
           example.features["image/encoded"] = one(std::move(bytes));
         }
         writer.write(tf::encode(example));

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Records of images become a folder with a folder of PNG files for each label.
+// Records of images become a folder with a folder of PNG or JPEG files for each label.
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
-#include <typeflow/image.hpp>
 #include <typeflow/records.hpp>
 
 #include "common.hpp"
+#include "pictures.hpp"
 
 namespace {
 
@@ -80,12 +81,25 @@ int extent_of(const tf::Example& example, std::string_view name) {
   return static_cast<int>(*extent);
 }
 
-/// The bytes of the PNG file.
-std::string png_of(const tf::Example& example) {
+/// The bytes of the file, and its format. Pixels become a PNG file.
+struct PictureFile {
+  std::string bytes;
+  std::string format;
+  bool encoded;  ///< as the record has them
+};
+PictureFile file_of(const tf::Example& example) {
   if (const auto* const encoded = value_of<std::string>(example, "image/encoded")) {
-    tf::decode_image(
-        std::span(reinterpret_cast<const std::uint8_t*>(encoded->data()), encoded->size()));
-    return *encoded;
+    const auto* const given = value_of<std::string>(example, "image/format");
+    std::string format = given == nullptr ? "png" : *given;
+    std::transform(format.begin(), format.end(), format.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (format == "jpg") format = "jpeg";
+    if (tools::picture_format('.' + format).empty()) {
+      throw tf::Error("expected " + std::string(tools::picture_formats) +
+                      " as feature 'image/format', got '" + *given + "'");
+    }
+    tools::decoded_picture(format, *encoded);
+    return {*encoded, format, true};
   }
   const auto* const pixels = value_of<std::string>(example, "image/pixels");
   if (pixels == nullptr) throw tf::Error("has no feature 'image/encoded' or 'image/pixels'");
@@ -94,7 +108,7 @@ std::string png_of(const tf::Example& example) {
                   .channels = extent_of(example, "image/channels"),
                   .pixels = {pixels->begin(), pixels->end()}};
   const auto bytes = tf::encode_png(image);
-  return {bytes.begin(), bytes.end()};
+  return {{bytes.begin(), bytes.end()}, "png", false};
 }
 
 void write_image(const fs::path& folder, const tf::Example& example, std::int64_t number) {
@@ -107,19 +121,21 @@ void write_image(const fs::path& folder, const tf::Example& example, std::int64_
   } else {
     throw tf::Error("has no feature 'image/class/text' or 'image/class/label'");
   }
+  const PictureFile picture = file_of(example);
   char name[32];
-  std::snprintf(name, sizeof name, "%06lld.png", static_cast<long long>(number));
+  std::snprintf(name, sizeof name, "%06lld.%s", static_cast<long long>(number),
+                picture.format.c_str());
   const auto* const given = value_of<std::string>(example, "image/filename");
   if (given != nullptr) check_name(*given, "image/filename");
-  const fs::path path = folder / label / (given != nullptr ? *given : std::string(name));
-  const std::string png = png_of(example);
+  fs::path path = folder / label / (given != nullptr ? *given : std::string(name));
+  if (!picture.encoded) path.replace_extension(".png");
   fs::create_directory(folder / label);
   if (fs::exists(path)) {
     throw tf::Error("expected another file than " + label + "/" + path.filename().string() +
                     ", which an earlier record has");
   }
   tools::WholeFile file(path);
-  file.write(png);
+  file.write(picture.bytes);
   file.finish();
 }
 
@@ -127,7 +143,7 @@ void write_image(const fs::path& folder, const tf::Example& example, std::int64_
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Writes the PNG files of a TFRecord file to a new folder, with a folder for each label.");
+      "Writes the pictures of a TFRecord file to a new folder, with a folder for each label.");
   std::string input;
   std::string output;
   app.add_option("INPUT", input, "TFRecord file that images_to_records has written")->required();

@@ -87,6 +87,23 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// The text of a regular file. It may shrink meanwhile: then the text is shorter.
+TYPEFLOW_COLD inline std::string text_of_file(const std::filesystem::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct ::stat status{};
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0) fail_file(path, "cannot be opened");
+  if (!S_ISREG(status.st_mode)) throw Error(path.string(), "is no regular file");
+  std::string text;
+  std::vector<char> block(std::size_t{1} << 16);
+  for (;;) {
+    const ::ssize_t got = ::read(file.number(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_file(path, "cannot be read");
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(got));
+  }
+}
+
 /// Replaces a file as a whole. The new file is written beside the old one, which stays unchanged
 /// until finish(). After finish() the new one is in place, and survives a loss of power.
 class ReplacingFile {

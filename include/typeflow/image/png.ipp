@@ -1,51 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <random>
+#include <span>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/image/image.hpp"
 #include "typeflow/image/pack_png.hpp"
 #include "typeflow/image/png.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
-
-namespace detail {
-
-/// Writes bytes to this file, replacing an existing one; the file is complete or unchanged.
-inline void replace_file(const std::filesystem::path& path,
-                         const std::vector<std::uint8_t>& bytes) {
-  const std::filesystem::path temporary =
-      path.string() + "." + std::to_string(std::random_device{}()) + ".tmp";
-  const auto fail = [&](const std::string& reason) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw Error(path.string(), "cannot be written (" + reason + ")");
-  };
-  {
-    errno = 0;
-    std::ofstream file(temporary, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    const int reason = errno;
-    if (!file) fail(std::generic_category().message(reason));
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) fail(error.message());
-}
-
-}  // namespace detail
 
 TYPEFLOW_DEFINITION std::vector<std::uint8_t> encode_png(const Image& image) {
   const std::string shape = std::to_string(image.height) + " x " + std::to_string(image.width) +
@@ -72,7 +41,10 @@ TYPEFLOW_DEFINITION std::vector<std::uint8_t> encode_png(const Image& image) {
 }
 
 TYPEFLOW_DEFINITION void write_png(const std::string& path, const Image& image) {
-  detail::replace_file(path, encode_png(image));
+  const std::vector<std::uint8_t> bytes = encode_png(image);
+  detail::ReplacingFile file(path);
+  file.write(std::as_bytes(std::span(bytes)));
+  file.finish();
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads PNG files.
+// Reads PNG files. (JPEG: typeflow/jpeg.hpp.)
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "typeflow/image/image.hpp"
 
@@ -24,6 +25,15 @@ Image decode_image(std::span<const std::uint8_t> bytes, const ReadImageOptions& 
 
 /// Reads a file. Error, with its name, if it can't be read or decoded.
 Image read_image(const std::string& path, const ReadImageOptions& options = {});
+
+namespace detail {
+
+/// All of a file. Errors are those of read_image.
+std::vector<std::uint8_t> bytes_of_image(const std::string& path);
+Image decode_image_of(const std::string& source, std::span<const std::uint8_t> bytes,
+                      const ReadImageOptions& options);
+
+}  // namespace detail
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
 

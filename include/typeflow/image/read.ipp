@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <system_error>
@@ -18,9 +18,9 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
-TYPEFLOW_COLD inline Image decode_image_of(const std::string& source,
-                                           std::span<const std::uint8_t> bytes,
-                                           const ReadImageOptions& options) {
+TYPEFLOW_COLD TYPEFLOW_DEFINITION Image decode_image_of(const std::string& source,
+                                                        std::span<const std::uint8_t> bytes,
+                                                        const ReadImageOptions& options) {
   if (options.channels != 0 && options.channels != 1 && options.channels != 3 &&
       options.channels != 4) {
     throw Error(source, "1, 3 or 4 channels, or 0 for the file's",
@@ -30,6 +30,9 @@ TYPEFLOW_COLD inline Image decode_image_of(const std::string& source,
     throw Error(source, "an image of less than 2 GiB", std::to_string(bytes.size()) + " bytes");
   }
   const auto fail = [&]() -> Error {
+    if (bytes.size() >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff) {
+      return Error(source, "is a JPEG image, which tf::read_jpeg of <typeflow/jpeg.hpp> reads");
+    }
     const char* const reason = stb::stbi_failure_reason();
     return Error(source, std::string("is no PNG image that can be decoded (") +
                              (reason == nullptr ? "unknown reason" : reason) + ")");
@@ -37,6 +40,8 @@ TYPEFLOW_COLD inline Image decode_image_of(const std::string& source,
   const auto size = static_cast<int>(bytes.size());
   Image image;
   int channels = 0;
+  // Packed bytes, while stb collects them: it doubles its memory.
+  stb::most_bytes = 2 * bytes.size() + (std::size_t{1} << 20);
   if (stb::stbi_info_from_memory(bytes.data(), size, &image.width, &image.height, &channels) == 0) {
     throw fail();
   }
@@ -45,6 +50,10 @@ TYPEFLOW_COLD inline Image decode_image_of(const std::string& source,
     throw Error(source, "at most " + std::to_string(options.most_pixels) + " pixels",
                 std::to_string(image.width) + " x " + std::to_string(image.height));
   }
+  // Eight bytes for a pixel of 16 bits in four channels, doubled while they are unpacked, and a
+  // byte for each row.
+  stb::most_bytes +=
+      16 * static_cast<std::size_t>(pixels) + 2 * static_cast<std::size_t>(image.height);
   const int wanted = options.channels != 0 ? options.channels : channels <= 2 ? 1 : 3;
   const std::unique_ptr<stb::stbi_uc, void (*)(void*)> decoded(
       stb::stbi_load_from_memory(bytes.data(), size, &image.width, &image.height, &channels,
@@ -56,6 +65,28 @@ TYPEFLOW_COLD inline Image decode_image_of(const std::string& source,
   return image;
 }
 
+TYPEFLOW_COLD TYPEFLOW_DEFINITION std::vector<std::uint8_t> bytes_of_image(
+    const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw Error(path, "a file", "a folder");
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    const int reason = errno;
+    throw Error(path, "cannot be opened (" + std::generic_category().message(reason) + ")");
+  }
+  std::vector<std::uint8_t> bytes;
+  constexpr std::size_t block = 1 << 18;
+  while (file) {  // memory grows with the bytes that are there
+    const std::size_t size = bytes.size();
+    bytes.resize(size + block);
+    file.read(reinterpret_cast<char*>(bytes.data() + size), block);
+    bytes.resize(size + static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) throw Error(path, "cannot be read");
+  return bytes;
+}
+
 }  // namespace detail
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Image decode_image(std::span<const std::uint8_t> bytes,
@@ -65,18 +96,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Image decode_image(std::span<const std::uint8_
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Image read_image(const std::string& path,
                                                    const ReadImageOptions& options) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw Error(path, "a file", "a folder");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const int reason = errno;
-    throw Error(path, "cannot be opened (" + std::generic_category().message(reason) + ")");
-  }
-  const std::vector<std::uint8_t> bytes((std::istreambuf_iterator<char>(file)),
-                                        std::istreambuf_iterator<char>());
-  if (file.bad()) throw Error(path, "cannot be read");
-  return detail::decode_image_of(path, bytes, options);
+  return detail::decode_image_of(path, detail::bytes_of_image(path), options);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

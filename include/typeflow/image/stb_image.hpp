@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cstddef>
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -193,9 +195,21 @@
 #define STBI_NO_LINEAR
 #define STBI_NO_HDR
 #define STBI_ONLY_PNG
+#define STBI_MALLOC(size) limited_realloc(nullptr, size)
+#define STBI_REALLOC(old, size) limited_realloc(old, size)
+#define STBI_FREE(old) ::free(old)
 
 namespace typeflow::inline TYPEFLOW_ISA::detail::stb {
 using ::abs;  // called by stb; typeflow has tensor functions of that name
+/// The most bytes that stb may ask for at once. Few bytes of a file can claim gigabytes.
+inline thread_local std::size_t most_bytes = 0;
+inline void* limited_realloc(void* old, std::size_t size) {
+  return size > most_bytes ? nullptr : ::realloc(old, size);
+}
+/// stb copies zero bytes to a null pointer if a part of a file is empty, which C does not allow.
+inline void* memcpy(void* to, const void* from, size_t count) {
+  return count == 0 ? to : ::memcpy(to, from, count);
+}
 #include <stb/stb_image.h>
 }  // namespace typeflow::inline TYPEFLOW_ISA::detail::stb
 

@@ -29,9 +29,7 @@ class ProfileReader {
   explicit ProfileReader(const std::string& path) : path_(path) {}
 
   TYPEFLOW_COLD Profile read() const {
-    const MappedFile file(path_);
-    const auto* const text = reinterpret_cast<const char*>(file.bytes().data());
-    const Json json = Json::parse(text, text + file.bytes().size(), nullptr, false);
+    const Json json = Json::parse(text_of_file(path_), nullptr, false);
     if (json.is_discarded()) throw Error(path_, "JSON of a profile", "no JSON");
     check_fields(json, "", {"format", "wall_seconds", "devices", "variables", "steps", "calls"});
     if (string(json, "", "format") != profile_format) {
@@ -146,15 +144,19 @@ class ProfileReader {
   TYPEFLOW_COLD std::int64_t whole(const Json& json, const std::string& at,
                                    const char* name) const {
     const Json& value = field(json, at, name);
-    if (!value.is_number_unsigned()) refuse(at + name, "a whole number >= 0", value.dump());
+    if (!value.is_number_unsigned()) refuse(at + name, "a whole number >= 0", shown(value));
     const auto x = value.get<std::uint64_t>();
     if (x > std::uint64_t{1} << 62) refuse(at + name, "a number up to 2^62", value.dump());
     return static_cast<std::int64_t>(x);
   }
+  /// A value for messages. (Writing a list writes those in it, to any depth, with a call for each.)
+  TYPEFLOW_COLD static std::string shown(const Json& value) {
+    return value.is_structured() ? value.type_name() : value.dump();
+  }
   /// A number below `size`.
   TYPEFLOW_COLD int index(const Json& value, const std::string& at, std::size_t size) const {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= size) {
-      refuse(at, "a whole number below " + std::to_string(size), value.dump());
+      refuse(at, "a whole number below " + std::to_string(size), shown(value));
     }
     return value.get<int>();
   }

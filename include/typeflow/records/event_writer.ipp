@@ -41,7 +41,12 @@ struct EventWriter::Parts {
       event.add_string(3, "brain.Event:2");
     }
     put(version);
-    flush();
+    try {
+      flush();
+    } catch (const Error&) {  // nothing is left of a file that can't begin
+      ::unlink(path.c_str());
+      throw;
+    }
   }
   TYPEFLOW_COLD ~Parts() {
     try {

@@ -51,12 +51,7 @@ TYPEFLOW_COLD inline void write_values(const std::filesystem::path& path,
   ReplacingFile file(path);
   char text[32];
   for (std::size_t i = 0; i < table.values.size(); ++i) {
-    const float value = table.values[i];
-    if (!std::isfinite(value)) {
-      throw Error("write_projector: \"" + table.name + '"', "finite values",
-                  std::to_string(value) + " at " + std::to_string(i));
-    }
-    char* end = std::to_chars(text, text + sizeof text - 1, value).ptr;
+    char* end = std::to_chars(text, text + sizeof text - 1, table.values[i]).ptr;
     *end++ = (i + 1) % static_cast<std::size_t>(table.dimensions) == 0 ? '\n' : '\t';
     file.write(std::string_view(text, static_cast<std::size_t>(end - text)));
   }
@@ -88,6 +83,11 @@ TYPEFLOW_COLD inline void check_table(const ProjectorTable& table) {
                 "values of whole points of " + std::to_string(table.dimensions) +
                     " dimensions, one or more",
                 std::to_string(table.values.size()) + " values");
+  }
+  for (std::size_t i = 0; i < table.values.size(); ++i) {
+    if (std::isfinite(table.values[i])) continue;
+    throw Error(what, "finite values",
+                std::to_string(table.values[i]) + " at " + std::to_string(i));
   }
   const std::size_t points = table.values.size() / static_cast<std::size_t>(table.dimensions);
   for (const ProjectorColumn& column : table.columns) {

@@ -40,9 +40,7 @@ class CostModelReader {
 
   /// `machine`: where the text of the field "machine" goes.
   TYPEFLOW_COLD exec::CostModel read(std::string* machine = nullptr) const {
-    const MappedFile file(path_);
-    const auto* const text = reinterpret_cast<const char*>(file.bytes().data());
-    const Json json = Json::parse(text, text + file.bytes().size(), nullptr, false);
+    const Json json = Json::parse(text_of_file(path_), nullptr, false);
     if (json.is_discarded()) throw Error(path_, "JSON of a cost model", "no JSON");
     check_fields(json, "", {"format", "machine", "rates", "link", "iterations", "steps"});
     if (string(json, "", "format") != format) {
@@ -115,13 +113,17 @@ class CostModelReader {
     }
     return x;
   }
+  /// A value for messages. (Writing a list writes those in it, to any depth, with a call for each.)
+  TYPEFLOW_COLD static std::string shown(const Json& value) {
+    return value.is_structured() ? value.type_name() : value.dump();
+  }
   TYPEFLOW_COLD std::int64_t whole(const Json& json, const std::string& at, const char* name,
                                    std::int64_t least) const {
     const Json& value = field(json, at, name);
     const bool fits = value.is_number_unsigned() &&
                       value.get<std::uint64_t>() <= std::uint64_t{1} << 62 &&
                       value.get<std::int64_t>() >= least;
-    if (!fits) refuse(at + name, "a whole number >= " + std::to_string(least), value.dump());
+    if (!fits) refuse(at + name, "a whole number >= " + std::to_string(least), shown(value));
     return value.get<std::int64_t>();
   }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <zlib.h>
 #include <typeflow/image.hpp>
 
 #include "support/folder.hpp"
@@ -81,4 +82,35 @@ TEST_CASE("damaged bytes are an error or another image, never more") {
   check(bytes_of(golden::alpha_png));
   check(bytes_of(golden::deep_png));
   CHECK(tf::decode_image(golden::alpha_png).width == 9);
+}
+
+TEST_CASE("few bytes that claim or unpack to gigabytes take no memory") {
+  // 4 x 2 pixels of 4 bits. Checksums of chunks are not compared, so they are left out here.
+  const auto chunk = [](const std::string& kind, std::uint32_t length, const std::string& data) {
+    std::string out;
+    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(length >> shift);
+    return out + kind + data + "\1\2\3\4";
+  };
+  const auto whole = [&](const std::string& kind, const std::string& data) {
+    return chunk(kind, static_cast<std::uint32_t>(data.size()), data);
+  };
+  const std::string start =
+      "\x89PNG\r\n\x1a\n" + whole("IHDR", std::string("\0\0\0\4\0\0\0\2\4\0\0\0\0", 13));
+  const auto decode = [&](const std::string& data) {
+    const std::string file = start + data + whole("IEND", "");
+    return message_of([&] { tf::decode_image(Bytes(file.begin(), file.end())); });
+  };
+  // (2,3) bytes: a filter and two of pixels in each row, stored without packing.
+  const std::string stored("\x78\1\1\6\0\xf9\xff\0\x12\x34\0\x56\x78\0\0\0\0", 17);
+  CHECK(decode(whole("IDAT", stored)) == "");
+  const std::string refused = "decode_image: is no PNG image that can be decoded (outofmem)";
+  CHECK(decode(chunk("IDAT", 0x7e00000e, stored)) == refused);
+  // 64 MiB of zeros behind the pixels.
+  const Bytes zeros(1 << 26);
+  uLongf size = compressBound(zeros.size());
+  std::string packed(size, '\0');
+  REQUIRE(compress(reinterpret_cast<Bytef*>(packed.data()), &size, zeros.data(), zeros.size()) ==
+          Z_OK);
+  packed.resize(size);
+  CHECK(decode(whole("IDAT", packed)) == refused);
 }

@@ -172,6 +172,11 @@ TEST_CASE("a damaged profile is refused, with its file and field") {
         of("calls[1].step") + "expected a whole number below 5, got 5");
   CHECK(message_with("\"flops\": 4000000", "\"flops\": 4e6") ==
         of("steps[0].flops") + "expected a whole number >= 0, got 4000000.0");
+  const std::string nested = std::string(400000, '[') + std::string(400000, ']');
+  CHECK(message_with("\"flops\": 4000000", "\"flops\": " + nested) ==
+        of("steps[0].flops") + "expected a whole number >= 0, got array");
+  CHECK(message_with("\"line\": 9", "\"line\": " + nested) ==
+        of("steps[1].line") + "expected a whole number below 2147483648, got array");
   CHECK(message_with("\"seconds\": 0.008", "\"seconds\": \"long\"") ==
         of("steps[0].seconds") + "expected a number, got string");
   CHECK(message_with("\"trainable\": true", "\"trainable\": 1") ==

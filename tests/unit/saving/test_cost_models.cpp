@@ -120,6 +120,9 @@ TEST_CASE("a damaged cost model is refused, with its file and field") {
         of("steps[0].samples") + "expected a whole number >= 1, got 0");
   CHECK(message_with("\"samples\": 19", "\"samples\": 1.5") ==
         of("steps[0].samples") + "expected a whole number >= 1, got 1.5");
+  const std::string nested = std::string(400000, '[') + std::string(400000, ']');
+  CHECK(message_with("\"samples\": 19", "\"samples\": " + nested) ==
+        of("steps[0].samples") + "expected a whole number >= 1, got array");
   CHECK(message_with("/gpu:1", "/cpu:0") ==
         of("steps[1].device") + "expected a step once for each device, got \"/cpu:0\" twice");
   CHECK(message_of([&] {
