@@ -74,21 +74,25 @@ constexpr void name_parts(ir::Graph& graph, const Label& label, const Id* parts,
 template <class... Parts>
 constexpr auto iterator(Graph& g, Label name,
                         std::source_location at = std::source_location::current()) {
+  constexpr bool ok = sizeof...(Parts) > 0 && (detail::is_part<Parts> && ...);
   static_assert(
-      sizeof...(Parts) > 0 && (detail::is_part<Parts> && ...),
-      "iterator<P...>(g, name): the P must be parts, as tf::ElementPart<float, tf::batch, 784>");
-  ir::Graph& graph = g;
-  graph.source = source_line(at);
-  const Id parts[] = {
-      add_node(graph, ops::IteratorPart{{{}, 0, 0, 0}}, nullptr, 0, Parts::tensor::type).id...};
-  detail::name_parts(graph, name, parts, static_cast<int>(sizeof...(Parts)));
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    if constexpr (sizeof...(Parts) == 1) {
-      return (typename Parts::tensor{g, parts[I]}, ...);
-    } else {
-      return std::tuple(typename Parts::tensor{g, parts[I]}...);
-    }
-  }(std::index_sequence_for<Parts...>{});
+      ok,
+      "iterator<P...>(g, name): the P must be parts, as tf::ElementPart<float, tf::batch, "
+      "784>");
+  if constexpr (ok) {
+    ir::Graph& graph = g;
+    graph.source = source_line(at);
+    const Id parts[] = {
+        add_node(graph, ops::IteratorPart{{{}, 0, 0, 0}}, nullptr, 0, Parts::tensor::type).id...};
+    detail::name_parts(graph, name, parts, static_cast<int>(sizeof...(Parts)));
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      if constexpr (sizeof...(Parts) == 1) {
+        return (typename Parts::tensor{g, parts[I]}, ...);
+      } else {
+        return std::tuple(typename Parts::tensor{g, parts[I]}...);
+      }
+    }(std::index_sequence_for<Parts...>{});
+  }
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -166,9 +166,14 @@ struct IteratorError {
   static constexpr Message message = [] {
     Message out{};
     if (Iterators<P>::find(N::view()) >= 0) return out;
-    if (name_id<P, N> == none) return unknown_name(P::view, "no iterator", N::view());
-    return out << '\'' << N::view()
-               << "' is no iterator: tf::iterator<tf::ElementPart<...>>(g, name) makes one";
+    if (name_id<P, N> != none) {
+      return out << '\'' << N::view()
+                 << "' is no iterator: tf::iterator<tf::ElementPart<...>...>(g, name) makes one";
+    }
+    out << "no iterator '" << N::view() << "'; the model's iterators:";
+    if (Iterators<P>::count == 0) out << " none";
+    for (int i = 0; i < Iterators<P>::count; ++i) out << ' ' << Iterators<P>::name_of(i).view();
+    return out;
   }();
 };
 

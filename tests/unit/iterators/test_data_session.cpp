@@ -19,6 +19,7 @@
 #include "support/message_of.hpp"
 #include "typeflow/data.hpp"
 #include "typeflow/iterators.hpp"
+#include "typeflow/make_runner.hpp"
 #include "typeflow/run_limits.hpp"
 #include "typeflow/typeflow.hpp"
 
@@ -36,7 +37,8 @@ constexpr void model(tf::Graph& g) {
   mean(sum<1>(x)).named("mean");
   sum(label).named("labels");
   (x * factor).named("scaled");
-  (weight * 2).named("weight");
+  const auto doubled = (weight * 2).named("weight");
+  (doubled * doubled).named("square");
   (cast<double>(sum(x)) * weight).named("both");
   constant<float>(g, 3).named("three");
   auto v = tf::variable<float>(g, "v", tf::zeros());
@@ -97,6 +99,22 @@ TEST_CASE("parts that are fed hide those of the element") {
   CHECK(message_of([&] {
           session.run<"more/mean", "more/labels">(tf::feed<"points:0">(x));
         }).find("batch") != std::string::npos);
+}
+
+TEST_CASE("runs that are compiled for themselves take elements, too") {
+  tf::Variables variables;
+  tf::DataSession<model> session(variables);
+  session.bind<"points">(points(4, 2));
+  session.bind<"more/weights">(tf::from_elements(std::vector{3.0}));
+  // A value that is no placeholder is fed, behind the iterator: nothing is taken.
+  CHECK(session.run<"more/square">(tf::feed<"more/weight">(5.0)) == 25);
+  CHECK(session.iterator<"more/weights">().taken() == 0);
+  const auto [square, mean] = session.run<"more/square", "more/mean">(tf::feed<"more/weight">(7.0));
+  CHECK(square == 49);
+  CHECK(mean == 1.5f);
+  CHECK(session.iterator<"points">().taken() == 1);
+  CHECK(session.iterator<"more/weights">().taken() == 0);
+  CHECK(session.run<"more/square">() == 36);
 }
 
 TEST_CASE("a part that a run does not read tells the batch, too") {
@@ -307,6 +325,14 @@ TEST_CASE("a model with iterators describes them, and a taken name is a mistake"
           tf::iterator<tf::ElementPart<float>>(twice, "x");
           tf::iterator<tf::ElementPart<float>>(twice, "x");
         }).starts_with("iterator 'x': the name is taken at test_data_session.cpp:"));
+}
+
+TEST_CASE("a runner is fed with the parts by their names") {
+  const auto runner = tf::runner<tf::Session<model>, "more/both">(
+      [](tf::Variables& variables) { variables.set<float>("more/v", std::vector{0.f}, {0, {}}); });
+  const std::vector<float> x{1, 2, 3, 4};
+  const auto results = runner.run({{"points:0", x}, {"more/weights:0", 2.0}});
+  CHECK(results.get<double>("more/both")[0] == 20);
 }
 
 TEST_CASE("a session without such bindings is fed with the parts") {
