@@ -65,7 +65,7 @@ constexpr void two_devices(tf::Graph& g) {
   tf::on<tf::Cpu<0>>(g, [&] { return sum(exp(y)).named("z"); });
 }
 
-constexpr void read(tf::Graph& g) {
+constexpr void reading(tf::Graph& g) {
   const auto [x, label] =
       tf::iterator<tf::ElementPart<float, tf::batch, 2>, tf::ElementPart<std::int32_t, tf::batch>>(
           g, "points");
@@ -228,7 +228,7 @@ TEST_CASE("WriteSummaries writes a session's graph when the training begins") {
 }
 
 TEST_CASE("the parts of an iterator are nodes") {
-  const std::vector<NodeDef> nodes = graph_of<read>();
+  const std::vector<NodeDef> nodes = graph_of<reading>();
   CHECK(mistake_of(nodes) == "");
   CHECK(find(nodes, "points/0").operation == "Iterator");
   CHECK(find(nodes, "points/0").extents() == std::vector<std::int64_t>{-1, 2});
