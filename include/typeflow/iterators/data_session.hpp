@@ -64,7 +64,8 @@ class RunElements {
 /// fed by arguments; a part that is fed hides that of the element. If a run fails, the next one
 /// gets its elements again, or the iterator's discard() drops them.
 ///
-/// Runs throw OutOfRange at the end of a dataset, which tf::try_run returns as a value.
+/// Runs throw OutOfRange at the end of a dataset, which tf::try_run returns as a value. Limits of a
+/// run count from its first step, when its elements have been taken.
 ///
 /// Thread safety: as Session. Threads that run at the same time get different elements.
 template <auto Model, Mode M = training, TargetType Target = DefaultTarget>
@@ -81,7 +82,8 @@ class DataSession : public Session<Model, M, Target> {
   /// Lets an iterator of the model read a dataset, from its first element on, in place of the one
   /// that it has read so far. The dataset's elements have the iterator's parts: a tuple has
   /// several, and a PaddedBatch two, (batch,time) and the lengths (batch). Numbers of parts,
-  /// element types and ranks that do not fit do not compile; extents are checked by the runs.
+  /// element types, ranks and sizes of std::arrays that do not fit do not compile; other extents
+  /// are checked by the runs.
   template <Text N, class T>
   void bind(const Dataset<T>& dataset) {
     using Name = detail::IteratorError<Main, NameOf<N>>;

@@ -85,6 +85,14 @@ struct PartType {
       return -1;
     }
   }();
+  /// The number of elements, of a std::array; -1 for others.
+  static constexpr std::int64_t count = [] {
+    if constexpr (requires { std::tuple_size<X>::value; }) {
+      return static_cast<std::int64_t>(std::tuple_size<X>::value);
+    } else {
+      return std::int64_t{-1};
+    }
+  }();
 };
 /// Its elements. (Not in PartType: only tensors have some.)
 template <class X>

@@ -209,6 +209,10 @@ struct BindError<P, Iterator, std::tuple<std::type_identity<X>...>> {
         out << "part " << number - 1 << ": expected " << type.dtype << ' ' << type.dims
             << ", got a tensor of " << PartType<T>::rank
             << (PartType<T>::rank == 1 ? " axis" : " axes");
+      } else if (PartType<T>::count >= 0 && is_static(type.dims) &&
+                 PartType<T>::count != count_of(type.dims).coefficient) {
+        out << "part " << number - 1 << ": expected " << type.dtype << ' ' << type.dims << ", got "
+            << PartType<T>::count << " elements";
       }
     };
     (check(std::type_identity<X>{}), ...);

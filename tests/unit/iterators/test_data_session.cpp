@@ -14,6 +14,8 @@
 #include <string_view>
 #include <thread>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "support/message_of.hpp"
@@ -277,6 +279,33 @@ constexpr void kinds(tf::Graph& g) {
 }
 
 }  // namespace
+
+TEST_CASE("what C++ types say of a dataset's elements is checked while compiling") {
+  using Program = tf::ir::Lowering<kinds, tf::training>;
+  const auto mistake = []<class T>(std::type_identity<T>) {
+    using Parts = typename tf::detail::PartsOf<T>::type;
+    return std::string(tf::detail::BindError<Program, 0, Parts>::message.view());
+  };
+  using Words = tf::PaddedBatch<std::int64_t>;
+  CHECK(mistake(std::type_identity<std::tuple<Words, std::array<bool, 3>, std::string>>{}) == "");
+  CHECK(mistake(
+            std::type_identity<std::tuple<std::tuple<Words>, std::vector<bool>, std::string>>{}) ==
+        "");
+  CHECK(mistake(std::type_identity<std::tuple<Words, std::array<bool, 4>, std::string>>{}) ==
+        "iterator 'in': part 2: expected bool [3], got 4 elements");
+  CHECK(mistake(std::type_identity<std::tuple<Words, bool, std::string>>{}) ==
+        "iterator 'in': part 2: expected bool [3], got a tensor of 0 axes");
+  CHECK(mistake(std::type_identity<std::tuple<tf::Array<std::int64_t, 1>, std::vector<std::int32_t>,
+                                              std::vector<bool>, std::string>>{}) ==
+        "iterator 'in': part 0: expected int64 [batch, time], got a tensor of 1 axis");
+  CHECK(mistake(std::type_identity<std::tuple<Words, std::vector<float>, std::string>>{}) ==
+        "iterator 'in': part 2: expected bool [3], got float");
+  struct Nothing {};
+  CHECK(mistake(std::type_identity<std::tuple<Words, std::vector<bool>, Nothing>>{}) ==
+        "iterator 'in': part 3: expected string [], got elements that are no tensors");
+  CHECK(mistake(std::type_identity<Words>{}) ==
+        "iterator 'in': expected elements of 4 parts, got 2");
+}
 
 TEST_CASE("padded batches tell batch and time; booleans and texts are parts") {
   using Row = std::vector<std::int64_t>;
