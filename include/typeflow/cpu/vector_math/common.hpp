@@ -29,6 +29,12 @@ struct Format {
   static constexpr T rounder = static_cast<T>(Bits{3} << (mantissa - 1));
 };
 
+/// Whether cpu_kernels::fma is known to round once. (Without it, products are split.)
+template <class A>
+inline constexpr bool fma_rounds_once =
+    std::is_base_of_v<xsimd::avx512f, A> || std::is_same_v<A, xsimd::fma3<xsimd::avx2>> ||
+    std::is_same_v<A, xsimd::fma3<xsimd::avx>> || std::is_same_v<A, xsimd::fma3<xsimd::sse4_2>>;
+
 template <class T, class A>
 struct VectorBase {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
@@ -47,6 +53,43 @@ struct VectorBase {
     V y = cpu_kernels::fma(V(a[0]), x, V(a[1]));
     for (std::size_t i = 2; i < N; ++i) y = cpu_kernels::fma(y, x, V(a[i]));
     return y;
+  }
+
+  /// The same in two chains, of even and of odd powers, which a processor computes side by side.
+  template <std::size_t N>
+  TYPEFLOW_INLINE static V long_polynomial(const V& x, const T (&a)[N]) {
+    const V square = x * x;
+    V first = cpu_kernels::fma(V(a[0]), square, V(a[2]));
+    V second = cpu_kernels::fma(V(a[1]), square, V(a[3]));
+    for (std::size_t i = 4; i < N; ++i) {
+      V& sum = i % 2 == 0 ? first : second;
+      sum = cpu_kernels::fma(sum, square, V(a[i]));
+    }
+    return N % 2 == 0 ? cpu_kernels::fma(first, x, second) : cpu_kernels::fma(second, x, first);
+  }
+
+  /// An unevaluated sum of two numbers, the second much smaller than the first.
+  struct Sum {
+    V high;
+    V low;
+  };
+  /// a + b without error, for |a| >= |b| or a = 0.
+  TYPEFLOW_INLINE static Sum exact_sum(const V& a, const V& b) {
+    const V high = a + b;
+    return {high, b - (high - a)};
+  }
+  /// a b without error, unless a part of it overflows or is subnormal. Without fused multiply-adds
+  /// by halves (T. J. Dekker, A floating-point technique for extending the available precision,
+  /// 1971).
+  TYPEFLOW_INLINE static Sum exact_product(const V& a, const V& b) {
+    const V high = a * b;
+    if constexpr (fma_rounds_once<A>) {
+      return {high, cpu_kernels::fma(a, b, neg(high))};
+    } else {
+      const Sum x = halves(a);
+      const Sum y = halves(b);
+      return {high, ((x.high * y.high - high) + x.high * y.low + x.low * y.high) + x.low * y.low};
+    }
   }
 
   /// NaN stays NaN: x86's instructions then return their second operand, here x; others return NaN.
@@ -83,6 +126,12 @@ struct VectorBase {
   }
 
  private:
+  TYPEFLOW_INLINE static Sum halves(const V& x) {
+    constexpr auto shift = typename F::Bits{1} << (F::mantissa / 2 + 1);
+    const V shifted = x * V(static_cast<T>(shift + 1));
+    const V high = shifted - (shifted - x);
+    return {high, x - high};
+  }
   TYPEFLOW_INLINE static V scaled_in_two(const V& x, const V& t) {
     const U biased = bits(t) - bits(V(F::rounder)) + U(2 * F::bias);  // n + 2 bias >= 0
     const U half = biased >> 1;

@@ -97,6 +97,22 @@ constexpr V cos(const V& x) {
   }
 }
 template <class V>
+constexpr V tan(const V& x) {
+  if constexpr (Element<V>) {
+    return std::tan(x);
+  } else {
+    return OfBatch<V>::tan(x);
+  }
+}
+template <class V>
+constexpr V atan(const V& x) {
+  if constexpr (Element<V>) {
+    return std::atan(x);
+  } else {
+    return OfBatch<V>::atan(x);
+  }
+}
+template <class V>
 constexpr V tanh(const V& x) {
   if constexpr (Element<V>) {
     return std::tanh(x);
@@ -119,6 +135,24 @@ constexpr V pow(const V& a, const V& b) {
     return std::pow(a, b);
   } else {
     return OfBatch<V>::pow(a, b);
+  }
+}
+/// The angle of the point (x, y).
+template <class V>
+constexpr V atan2(const V& y, const V& x) {
+  if constexpr (Element<V>) {
+    return std::atan2(y, x);
+  } else {
+    return OfBatch<V>::atan2(y, x);
+  }
+}
+/// a - q b for the quotient q, rounded towards zero, without error.
+template <class V>
+constexpr V fmod(const V& a, const V& b) {
+  if constexpr (Element<V>) {
+    return std::fmod(a, b);
+  } else {
+    return OfBatch<V>::fmod(a, b);
   }
 }
 /// 1 / (1 + exp(-x))
