@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "typeflow/cpu/lanes.hpp"
 
@@ -55,17 +56,17 @@ struct VectorBase {
     return y;
   }
 
-  /// The same in two chains, of even and of odd powers, which a processor computes side by side.
+  /// The same, but high powers in two chains, of even and of odd ones, which a processor computes
+  /// side by side. The four lowest follow in order, because they decide the rounding errors.
   template <std::size_t N>
   TYPEFLOW_INLINE static V long_polynomial(const V& x, const T (&a)[N]) {
+    constexpr std::size_t high = N - 4;
     const V square = x * x;
-    V first = cpu_kernels::fma(V(a[0]), square, V(a[2]));
-    V second = cpu_kernels::fma(V(a[1]), square, V(a[3]));
-    for (std::size_t i = 4; i < N; ++i) {
-      V& sum = i % 2 == 0 ? first : second;
-      sum = cpu_kernels::fma(sum, square, V(a[i]));
-    }
-    return N % 2 == 0 ? cpu_kernels::fma(first, x, second) : cpu_kernels::fma(second, x, first);
+    const V first = every_second<0>(square, a, std::make_index_sequence<(high - 1) / 2>{});
+    const V second = every_second<1>(square, a, std::make_index_sequence<high / 2 - 1>{});
+    V y = high % 2 == 0 ? cpu_kernels::fma(first, x, second) : cpu_kernels::fma(second, x, first);
+    for (std::size_t i = high; i < N; ++i) y = cpu_kernels::fma(y, x, V(a[i]));
+    return y;
   }
 
   /// An unevaluated sum of two numbers, the second much smaller than the first.
@@ -126,6 +127,14 @@ struct VectorBase {
   }
 
  private:
+  /// A fold, not a loop, which g++ does not unroll if it is long.
+  template <std::size_t First, std::size_t N, std::size_t... I>
+  TYPEFLOW_INLINE static V every_second(const V& square, const T (&a)[N],
+                                        std::index_sequence<I...>) {
+    V y(a[First]);
+    ((y = cpu_kernels::fma(y, square, V(a[First + 2 + 2 * I]))), ...);
+    return y;
+  }
   TYPEFLOW_INLINE static Sum halves(const V& x) {
     constexpr auto shift = typename F::Bits{1} << (F::mantissa / 2 + 1);
     const V shifted = x * V(static_cast<T>(shift + 1));

@@ -128,6 +128,14 @@ constexpr V erf(const V& x) {
     return OfBatch<V>::erf(x);
   }
 }
+template <class V>
+constexpr V erfc(const V& x) {
+  if constexpr (Element<V>) {
+    return std::erfc(x);
+  } else {
+    return OfBatch<V>::erfc(x);
+  }
+}
 /// a^b
 template <class V>
 constexpr V pow(const V& a, const V& b) {
