@@ -4,10 +4,14 @@
 // functions of long double, at numbers of every exponent and where the functions bend; special
 // values; that no lane depends on another.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <vector>
 
 #include "support/check_batches.hpp"
+#include "support/inverse_error_function.hpp"
 
 namespace {
 
@@ -30,9 +34,17 @@ constexpr auto tanh = [](const auto& x) { return tf::math::tanh(x); };
 constexpr auto sigmoid = [](const auto& x) { return tf::math::sigmoid(x); };
 constexpr auto erf = [](const auto& x) { return tf::math::erf(x); };
 constexpr auto erfc = [](const auto& x) { return tf::math::erfc(x); };
+constexpr auto gelu = [](const auto& x) { return tf::math::gelu(x); };
+constexpr auto gelu_slope = [](const auto& x) { return tf::math::gelu_slope(x); };
+constexpr auto erfinv = []<class V>(const V& x) { return tf::math::OfBatch<V>::erfinv(x); };
 }  // namespace ours
 
 using Exact = long double;
+
+Exact gelu(Exact x) {
+  const Exact y = std::erfc(-x / std::sqrt(Exact(2))) / 2;
+  return y == 0 ? -y : x * y;
+}
 
 }  // namespace
 
@@ -50,6 +62,23 @@ TEST_CASE_TEMPLATE("vector functions are within a few units in the last place", 
   sweep<Type>("sigmoid", 2.5, 40, ours::sigmoid, [](Exact x) { return 1 / (1 + std::exp(-x)); });
   sweep<Type>("erf", 2, 6, ours::erf, [](Exact x) { return std::erf(x); });
   sweep<Type>("erfc", 5, is_float ? 10 : 27, ours::erfc, [](Exact x) { return std::erfc(x); });
+  sweep<Type>("erfinv", 6, 1, ours::erfinv, [](Exact x) { return test::erfinv(x); });
+  sweep<Type>("gelu", 6, is_float ? 14 : 38, ours::gelu, gelu);
+}
+
+TEST_CASE_TEMPLATE("the slope of gelu is within 2 units in the last place of 1", Type, TYPES) {
+  using T = typename Type::Element;
+  const std::vector<T> x = test::arguments(T(6));
+  const std::vector<T> y = test::computed<typename Type::Batch>(x, ours::gelu_slope);
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Exact z = x[i];
+    const Exact density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi_v<Exact>);
+    const Exact exact = std::erfc(-z / std::sqrt(Exact(2))) / 2 + (density == 0 ? 0 : z * density);
+    worst = std::max(worst, static_cast<double>(std::abs(y[i] - exact)));
+  }
+  CAPTURE(worst);
+  CHECK(worst <= 2 * double{std::numeric_limits<T>::epsilon()});
 }
 
 TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
@@ -161,6 +190,25 @@ TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
                   {largest, 0},
                   {-largest, 2},
                   {least, 1}});
+  specials<Type>("erfinv", ours::erfinv,
+                 {{0, 0},
+                  {-0.0, -0.0},
+                  {1, infinity},
+                  {-1, -infinity},
+                  {1.5, none},
+                  {infinity, none},
+                  {-infinity, none},
+                  {none, none}});
+  specials<Type>("gelu", ours::gelu,
+                 {{0, 0},
+                  {-0.0, -0.0},
+                  {infinity, infinity},
+                  {-infinity, -0.0},
+                  {none, none},
+                  {largest, largest},
+                  {-largest, -0.0}});
+  specials<Type>("gelu_slope", ours::gelu_slope,
+                 {{infinity, 1}, {-infinity, -0.0}, {none, none}, {largest, 1}, {-largest, -0.0}});
 }
 
 TEST_CASE_TEMPLATE("an element of a vector function does not depend on the others", Type, TYPES) {
@@ -177,4 +225,7 @@ TEST_CASE_TEMPLATE("an element of a vector function does not depend on the other
   check(ours::sigmoid);
   check(ours::erf);
   check(ours::erfc);
+  check(ours::erfinv);
+  check(ours::gelu);
+  check(ours::gelu_slope);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// erf and erfc of batches.
+// erf, erfc and gelu of batches.
 //
 // erf is a polynomial near 0, and 1 minus an exponential farther out. erfc is e^(-x^2) P(q) / (x +
 // 3) with q = (x - 3) / (x + 3) for x >= 0, and 2 minus that of -x elsewhere. The polynomials are
@@ -22,8 +22,9 @@ struct ErrorFunctionConstants<float> {
                                    1.12824552e-1f,  -3.76125515e-1f, 1.28379151e-1f};
   static constexpr float far[] = {9.14145039e-6f, -3.02147469e-4f, 3.55960336e-3f, -2.35893652e-2f,
                                   1.06039494e-1f, 6.35268688e-1f,  1.28620088e-1f};
-  /// From here on erfc is 0. 2.0e-8
+  /// From here on erfc is 0, and gelu of negative numbers and its slope are. 2.0e-8
   static constexpr float erfc_end = 10.1f;
+  static constexpr float gelu_end = 14.8f;
   static constexpr float erfc[] = {
       -3.25951987e-4f, -4.84371674e-4f, 3.08006536e-3f, -1.22581969e-3f, -2.68395878e-2f,
       1.19528964e-1f,  -3.10466051e-1f, 5.90228319e-1f, -8.8339448e-1f,  1.07400692f};
@@ -55,6 +56,7 @@ struct ErrorFunctionConstants<double> {
                                  1.23033935480374942e3};
   /// 2.1e-16
   static constexpr double erfc_end = 27.3;
+  static constexpr double gelu_end = 39;
   static constexpr double erfc[] = {
       -3.3635353920061352e-9, -1.9807352944401995e-9, 3.8246048071723229e-8,
       4.473089354956135e-8,   -2.1723346400318369e-7, -4.0433027311720131e-7,
@@ -94,7 +96,35 @@ struct ErrorFunctions : Exponentials<T, A> {
     return select(a < V(T(0.5)), V(T(1)) - near_erf(x, square.high), far);
   }
 
+  /// x erfc(-x / sqrt(2)) / 2; for x > 0 as x minus that of -x.
+  TYPEFLOW_INLINE static V gelu(const V& x) {
+    const Tail t = tail_of(x);
+    const V y = times_exp(V(T(0.5)) * t.a * t.scaled, t.power, t.rest);
+    return select(x < V(T(0)), Base::neg(y), x - y);
+  }
+  /// Its derivative, erfc(-x / sqrt(2)) / 2 + x e^(-x^2 / 2) / sqrt(2 pi). That of -x is 1 minus
+  /// it.
+  TYPEFLOW_INLINE static V gelu_slope(const V& x) {
+    const Tail t = tail_of(x);
+    const V density = t.a * V(T(0.398942280401432678));
+    const V y =
+        times_exp(cpu_kernels::fma(V(T(0.5)), t.scaled, Base::neg(density)), t.power, t.rest);
+    return select(x < V(T(0)), y, V(T(1)) - y);
+  }
+
  private:
+  struct Tail {
+    V a;       ///< |x|, but not more than gelu_end
+    V scaled;  ///< e^(a^2 / 2) erfc(a / sqrt(2))
+    V power;   ///< -a^2 / 2, rounded
+    V rest;    ///< and what it lost by that
+  };
+  TYPEFLOW_INLINE static Tail tail_of(const V& x) {
+    const V a = Base::at_most(Base::magnitude(x), C::gelu_end);
+    const auto square = Base::exact_product(a, a);
+    return {a, scaled_erfc(a * V(T(0.707106781186547524))), V(T(-0.5)) * square.high,
+            V(T(-0.5)) * square.low};
+  }
   /// erf x, where |x| is below the split, z = x^2.
   TYPEFLOW_INLINE static V near_erf(const V& x, const V& z) {
     return cpu_kernels::fma(x, Base::polynomial(z, C::near), x);

@@ -71,11 +71,16 @@ struct Erfc : floating {
   }
 };
 
-struct Erfinv : special {
+struct Erfinv : floating {
   static constexpr std::string_view name = "Erfinv";
+  static constexpr int flops = 80;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::erfinv(static_cast<double>(x)));
+    if constexpr (Element<V>) {
+      return static_cast<V>(math::erfinv(static_cast<double>(x)));
+    } else {
+      return math::OfBatch<V>::erfinv(x);
+    }
   }
   static constexpr AnyExpr gradient(Erfinv, auto, auto y, auto dy) {
     return dy * (0.5 / std::numbers::inv_sqrtpi * exp(square(y)));

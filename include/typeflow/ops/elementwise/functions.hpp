@@ -136,6 +136,27 @@ constexpr V erfc(const V& x) {
     return OfBatch<V>::erfc(x);
   }
 }
+/// x times the distribution function of the standard normal distribution.
+template <class V>
+constexpr V gelu(const V& x) {
+  if constexpr (Element<V>) {
+    const V z = x < V(-40) ? V(-40) : x;  // where it is 0, and x times 0 may be NaN
+    return static_cast<V>(V(0.5) * z * std::erfc(V(-0.707106781186547524) * z));
+  } else {
+    return OfBatch<V>::gelu(x);
+  }
+}
+/// The derivative of gelu.
+template <class V>
+constexpr V gelu_slope(const V& x) {
+  if constexpr (Element<V>) {
+    const V z = x < V(-40) ? V(-40) : x > V(40) ? V(40) : x;
+    return static_cast<V>(V(0.5) * std::erfc(V(-0.707106781186547524) * z) +
+                          V(0.398942280401432678) * z * std::exp(V(-0.5) * z * z));
+  } else {
+    return OfBatch<V>::gelu_slope(x);
+  }
+}
 /// a^b
 template <class V>
 constexpr V pow(const V& a, const V& b) {
