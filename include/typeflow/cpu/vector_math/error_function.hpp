@@ -138,8 +138,13 @@ struct ErrorFunctions : Exponentials<T, A> {
     const V over = V(T(1)) / below;
     const V q = cpu_kernels::fma(V(T(-6)), over, V(T(1)));
     const V y = over * Base::long_polynomial(q, C::erfc);
-    const auto back = Base::exact_product(over, below);
-    const V rest = (V(T(1)) - back.high) - back.low;
+    V rest;  // 1 - over below
+    if constexpr (fma_rounds_once<A>) {
+      rest = cpu_kernels::fma(Base::neg(over), below, V(T(1)));
+    } else {
+      const auto back = Base::exact_product(over, below);
+      rest = (V(T(1)) - back.high) - back.low;
+    }
     const V lost = cpu_kernels::fma(Base::neg(below), rest, a - (below - V(T(3))));
     const V slope = cpu_kernels::fma(a + a, y, V(T(-1.12837916709551257)));
     return cpu_kernels::fma(slope, lost, y);
