@@ -67,10 +67,12 @@ def ours(folder, name):
 
 def elements_differ(a, b):
     """The largest difference of elements, see above."""
+    if a.size != b.size:
+        return math.inf
     a, b = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     finite = np.isfinite(b)
-    if a.size != b.size or not np.isfinite(a[finite]).all() or not same[~finite].all():
+    if not np.isfinite(a[finite]).all() or not same[~finite].all():
         return math.inf
     a, b = a[finite], b[finite]
     size = np.abs(b)
