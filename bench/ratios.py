@@ -11,6 +11,7 @@ class Case:
     name: str
     ours: float  # milliseconds
     peers: dict  # milliseconds by the peer's name
+    rate: float = math.nan  # of ours, GB/s
 
     @property
     def peer(self):
@@ -56,16 +57,26 @@ def summary(name, cases):
 
 
 def table(cases):
-    """The cases as a table of Markdown, with all peers."""
+    """The cases as a table of Markdown, with all peers, and with our rates if they are known."""
     peers = list(dict.fromkeys(peer for case in cases for peer in case.peers))
-    lines = ["| " + " | ".join(["case", "ours ms", *(f"{peer} ms" for peer in peers), "ratio"])
-             + " |", "| --- |" + " --- |" * (len(peers) + 2)]
+    rates = any(not math.isnan(case.rate) for case in cases)
+
+    def row(*cells):
+        return "| " + " | ".join(cells) + " |"
+
+    head = ["case", "ours ms", *(f"{peer} ms" for peer in peers), "ratio", *["GB/s"] * rates]
+    lines = [row(*head), row(*["---"] * len(head))]
     for case in cases:
-        times = [milliseconds(case.ours)]
-        times += [milliseconds(case.peers[peer]) if peer in case.peers else "" for peer in peers]
-        ratio = "" if math.isnan(case.ratio) else f"{case.ratio:.2f}"
-        lines.append("| " + " | ".join([case.name, *times, ratio]) + " |")
+        times = [milliseconds(case.peers[peer]) if peer in case.peers else "" for peer in peers]
+        rate = [text(case.rate, ".1f")] * rates
+        lines.append(row(case.name, milliseconds(case.ours), *times, text(case.ratio, ".2f"),
+                         *rate))
     return lines
+
+
+def text(x, form):
+    """Nothing for NaN."""
+    return "" if math.isnan(x) else format(x, form)
 
 
 def milliseconds(x):

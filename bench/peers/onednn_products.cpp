@@ -28,10 +28,13 @@ void simple(const bench::Cases& c, const Product& p) {
   const std::vector<float> a = normal(std::int64_t{p.rows} * p.depth, 0);
   const std::vector<float> b = normal(std::int64_t{p.depth} * p.columns, 1);
   std::vector<float> y(static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.columns));
-  c.time(p.name, [&] {
-    dnnl_sgemm('N', 'N', p.rows, p.columns, p.depth, 1, a.data(), p.depth, b.data(), p.columns, 0,
-               y.data(), p.columns);
-  });
+  c.time(
+      p.name,
+      [&] {
+        dnnl_sgemm('N', 'N', p.rows, p.columns, p.depth, 1, a.data(), p.depth, b.data(), p.columns,
+                   0, y.data(), p.columns);
+      },
+      (a.size() + b.size() + y.size()) * sizeof(float));
 }
 
 void by_primitive(const bench::Cases& c, const Product& p, bool layer) {
@@ -59,10 +62,13 @@ void by_primitive(const bench::Cases& c, const Product& p, bool layer) {
                                            {DNNL_ARG_WEIGHTS, Memory(b, engine, values[1].data())},
                                            {DNNL_ARG_DST, Memory(y, engine, values[3].data())}};
   if (layer) operands.insert({DNNL_ARG_BIAS, Memory(bias, engine, values[2].data())});
-  c.time(p.name, [&] {
-    product.execute(stream, operands);
-    stream.wait();
-  });
+  c.time(
+      p.name,
+      [&] {
+        product.execute(stream, operands);
+        stream.wait();
+      },
+      a.get_size() + b.get_size() + y.get_size());
 }
 
 }  // namespace
