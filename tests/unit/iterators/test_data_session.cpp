@@ -6,10 +6,9 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -244,25 +243,65 @@ TEST_CASE("restart begins the next epoch of a shuffled dataset, as repeat does")
   CHECK(later.run<"more/weight">() == expected[0]);
 }
 
-TEST_CASE("threads that run at the same time get different elements") {
+TEST_CASE("threads that run at the same time get different elements, also after failures") {
   tf::Variables variables;
   tf::DataSession<model> session(variables);
   session.bind<"more/weights">(
       tf::from_range(0, 400).map([](std::int64_t i) { return static_cast<double>(i); }));
+  std::stop_source stopped;
+  stopped.request_stop();
   std::array<std::vector<double>, 4> seen;
+  std::atomic<int> failures = 0;
   {
     std::vector<std::jthread> threads;
     for (auto& mine : seen) {
       threads.emplace_back([&] {
-        while (const auto x = tf::try_run<"more/weight">(session)) mine.push_back(*x);
+        for (;;) {
+          try {
+            session.run<"more/weight">(tf::stop_when(stopped.get_token()));
+          } catch (const tf::Cancelled&) {  // after it has taken an element
+            ++failures;
+          } catch (const tf::OutOfRange&) {
+          }
+          const auto x = tf::try_run<"more/weight">(session);
+          if (!x) return;
+          mine.push_back(*x);
+        }
       });
     }
   }
+  CHECK(failures >= 100);
+  CHECK(session.iterator<"more/weights">().discard() == 0);
+  CHECK(session.iterator<"more/weights">().taken() == 400);
   std::multiset<double> all;
   for (const auto& mine : seen) all.insert(mine.begin(), mine.end());
   REQUIRE(all.size() == 400);
   double i = 0;
   for (const double x : all) CHECK(x == 2 * i++);
+}
+
+TEST_CASE("an iterator can be restarted and bound while threads run its session") {
+  tf::Variables variables;
+  tf::DataSession<model> session(variables);
+  const auto numbers = tf::from_elements(std::vector<double>(50, 2.5)).repeat();
+  session.bind<"more/weights">(numbers);
+  std::atomic<bool> stop = false;
+  std::atomic<bool> is_right = true;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 3; ++t) {
+      threads.emplace_back([&] {
+        while (!stop) is_right = is_right && session.run<"more/weight">() == 5;
+      });
+    }
+    for (int k = 0; k < 50; ++k) {
+      session.iterator<"more/weights">().restart();
+      session.iterator<"more/weights">().seek(session.iterator<"more/weights">().taken());
+      session.bind<"more/weights">(numbers);
+    }
+    stop = true;
+  }
+  CHECK(is_right);
 }
 
 namespace {

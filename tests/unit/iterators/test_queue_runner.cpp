@@ -6,9 +6,7 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <string>
 #include <thread>
