@@ -62,7 +62,7 @@ struct CsvReader::Parts {
     return true;
   }
 
-  /// Reads a row whose fields end in its line, without a copy of them, and knows no errors. False
+  /// Reads a row whose fields end in its line, without a copy of them, and throws nothing. False
   /// if the row has others, or anything is wrong: split and store see to that.
   bool read_simple(std::string_view row, std::span<void* const> places) const {
     const char* at = row.data();
@@ -72,18 +72,19 @@ struct CsvReader::Parts {
     const bool skips_space = delimiter != ' ';
     const bool has_missing = !options.missing.empty();
     for (const SimpleColumn* column = simple_columns.data();; ++column) {
+      // The byte at `end` is no delimiter.
+      const auto is_end = [&](const char* past) {
+        return past != nullptr && (column == last ? past == end : *past == delimiter);
+      };
+      const auto is_number = [&](const char* past) {
+        return is_end(past) && !(has_missing && std::string_view(at, past) == options.missing);
+      };
       void* const place = places[column->place];
       const char* past = read_simple_number(at, column->type, place);
-      // The byte at `end` is no delimiter.
-      const auto ends = [&] { return column == last ? past == end : *past == delimiter; };
-      if (past == nullptr || !ends() ||
-          (has_missing && std::string_view(at, past) == options.missing)) {
-        past =
-            *at == ' ' && skips_space ? read_simple_number(at + 1, column->type, place) : nullptr;
-        if (past == nullptr || !ends() ||
-            (has_missing && std::string_view(at, past) == options.missing))
-          past = simple_field(at, end, *column, place);
-        if (past == nullptr || !ends()) return false;
+      if (!is_number(past)) {
+        if (*at == ' ' && skips_space) past = read_simple_number(at + 1, column->type, place);
+        if (!is_number(past)) past = simple_field(at, end, *column, place);
+        if (!is_end(past)) return false;
       }
       if (column == last) return true;
       at = past + 1;
