@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// convolution [--filter TEXT] [--quick]
+// convolution [--filter TEXT] [--seconds S] [--quick]
+// convolution --list
 //
 // conv2d and its two gradients on one thread, in float, beside oneDNN's direct convolutions in the
 // same run, over layers of well-known nets. A line a case, `case ours peer ratio`: milliseconds,
 // the best of repetitions in turns, and how many times as fast as the peer we are. The last line is
 // the ratios' geometric mean. Both results are compared; if they differ, the program fails.
 //
-// --filter: only cases whose names contain TEXT. --quick: repetitions for 0.2 seconds a case, not
-// 1; at least three.
+// --filter: only cases whose names contain TEXT. --seconds: repetitions for S seconds a case, 1 by
+// default; at least three. --quick: 0.2. --list prints the cases instead, for peers/convolution.py:
+// name, direction, batch, size, channels, kernel, filters, stride, padding before and behind.
 //
 // We read and write NHWC images and HWIO kernels. oneDNN chooses the formats of all its operands;
 // bringing them into these, and results back, is not counted.
@@ -19,6 +21,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -121,6 +124,13 @@ constexpr void trace(tf::Graph& g) {
   }
 }
 
+/// One word.
+std::string name_of(const Layer& layer, Direction direction) {
+  std::string name = std::string(layer.name) + " " + name_of(direction);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
 /// A layer with what makes its graphs.
 struct Case {
   const Layer* layer;
@@ -175,7 +185,7 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
 #endif
 
 /// Runs one case; true if both results agree. `logs` is the sum of the ratios' logarithms.
-bool run_case(const Case& c, Direction direction, const test::KernelTable& kernels, bool quick,
+bool run_case(const Case& c, Direction direction, const test::KernelTable& kernels, double seconds,
               double& logs) {
   const Layer& l = *c.layer;
   const auto x = uniform(std::int64_t{batch} * l.size * l.size * l.channels, 1);
@@ -203,21 +213,22 @@ bool run_case(const Case& c, Direction direction, const test::KernelTable& kerne
   const auto spent = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  for (int n = 0; n < 3 || spent() < (quick ? 0.2 : 1); ++n) {
+  for (int n = 0; n < 3 || spent() < seconds; ++n) {
     our_best = std::min(our_best, seconds_of(our_call));
 #ifdef TYPEFLOW_HAS_DNNL
     peer_best = std::min(peer_best, seconds_of([&] { peer.run(); }));
 #endif
   }
-  std::printf("%s %s %.3f", l.name, name_of(direction), our_best * 1e3);
+  const std::string name = name_of(l, direction);
+  std::printf("%s %.3f", name.c_str(), our_best * 1e3);
 #ifdef TYPEFLOW_HAS_DNNL
   std::printf(" %.3f %.2f\n", peer_best * 1e3, peer_best / our_best);
   std::fflush(stdout);
   logs += std::log(peer_best / our_best);
   const double apart = difference(ours, peer.result());
   if (apart <= 1e-4) return true;
-  std::fprintf(stderr, "%s %s: the results differ by %.1e of the largest element\n", l.name,
-               name_of(direction), apart);
+  std::fprintf(stderr, "%s: the results differ by %.1e of the largest element\n", name.c_str(),
+               apart);
   return false;
 #else
   std::printf(" - -\n");
@@ -228,18 +239,33 @@ bool run_case(const Case& c, Direction direction, const test::KernelTable& kerne
 #endif
 }
 
+void list() {
+  for (const Layer& l : layers) {
+    for (const Direction direction : directions) {
+      std::printf("%s %s %d %d %d %d %d %d %d %d\n", name_of(l, direction).c_str(),
+                  name_of(direction), batch, l.size, l.channels, l.kernel, l.filters, l.stride,
+                  l.before(), l.after());
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string filter;
-  bool quick = false;
+  double seconds = 1;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) {
-      quick = true;
+      seconds = 0.2;
+    } else if (std::strcmp(argv[i], "--list") == 0) {
+      list();
+      return 0;
+    } else if (std::strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
+      seconds = std::atof(argv[++i]);
     } else if (std::strcmp(argv[i], "--filter") == 0 && i + 1 < argc) {
       filter = argv[++i];
     } else {
-      std::fprintf(stderr, "usage: convolution [--filter TEXT] [--quick]\n");
+      std::fprintf(stderr, "usage: convolution [--filter TEXT] [--seconds S] [--quick] [--list]\n");
       return 2;
     }
   }
@@ -254,9 +280,8 @@ int main(int argc, char** argv) {
   bool agree = true;
   for (const Case& c : cases) {
     for (const Direction direction : directions) {
-      const std::string name = std::string(c.layer->name) + " " + name_of(direction);
-      if (name.find(filter) == std::string::npos) continue;
-      agree = run_case(c, direction, kernels, quick, logs) && agree;
+      if (name_of(*c.layer, direction).find(filter) == std::string::npos) continue;
+      agree = run_case(c, direction, kernels, seconds, logs) && agree;
       ++count;
     }
   }

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How fast optimisers' steps read and write memory, beside a copy: parameter, gradient and slots
-// read once, parameter and slots written once. On one thread, with a parameter of 64 MiB.
+// optimizers [--filter TEXT] [--seconds S] [--threads N]
+//
+// How fast optimisers' steps read and write memory, beside a copy on one thread: parameter,
+// gradient and slots read once, parameter and slots written once. The parameter has 64 MiB. Times
+// are the best of the repetitions made in S seconds (default: 1): the processor's on one thread,
+// else the clock's. peers/optimizers.py has the same steps by PyTorch and JAX.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <typeflow/optimizers.hpp>
@@ -27,39 +35,66 @@ constexpr void step(tf::Graph& g) {
   Optimizer{}.minimize(sum(w * gradient)).named("train");
 }
 
+struct Options {
+  std::string filter;
+  double seconds = 1;
+  int threads = 1;
+};
+
+template <class F>
+double seconds_of(const Options& options, const F& call) {
+  if (options.threads == 1) return bench::fastest<bench::ProcessorTime>(call, options.seconds);
+  return bench::fastest(call, options.seconds);
+}
+
 /// `moved` counts the tensors that a step reads and writes.
 template <class Optimizer>
-void measure(const char* name, int moved, double copy) {
+void measure(const Options& options, std::string_view name, int moved, double copy) {
+  if (name.find(options.filter) == std::string_view::npos) return;
   tf::Variables variables;
-  tf::Session<step<Optimizer>> session(variables, {.threads = 1});
-  const double seconds = bench::fastest([&] { session.template run<"train">(); });
+  tf::Session<step<Optimizer>> session(variables, {.threads = options.threads});
+  const double seconds = seconds_of(options, [&] { session.template run<"train">(); });
   const double bytes = static_cast<double>(moved) * static_cast<double>(size) * sizeof(float);
   const double rate = bytes / seconds;
-  std::printf("optimizer=%s tensors=%d ms=%.2f gb_per_s=%.2f copy_gb_per_s=%.2f share=%.2f\n", name,
-              moved, seconds * 1e3, rate * 1e-9, copy * 1e-9, rate / copy);
+  std::printf("name=%s tensors=%d ms=%.2f gb_per_s=%.2f copy_gb_per_s=%.2f share=%.2f\n",
+              name.data(), moved, seconds * 1e3, rate * 1e-9, copy * 1e-9, rate / copy);
   std::fflush(stdout);
 }
 
 /// Bytes a second that a copy reads and writes.
-double copy_rate() {
+double copy_rate(const Options& options) {
   const std::vector<float> from(static_cast<std::size_t>(size), 1.0f);
   std::vector<float> to(from.size());
   const std::size_t bytes = from.size() * sizeof(float);
-  const double seconds = bench::fastest([&] { std::memcpy(to.data(), from.data(), bytes); });
+  const double seconds = seconds_of(options, [&] { std::memcpy(to.data(), from.data(), bytes); });
   return 2 * static_cast<double>(bytes) / seconds;
 }
 
 }  // namespace
 
-int main() {
-  const double copy = copy_rate();
-  measure<tf::GradientDescent>("gradient_descent", 3, copy);
-  measure<tf::Momentum>("momentum", 5, copy);
-  measure<tf::Adagrad>("adagrad", 5, copy);
-  measure<tf::RMSProp>("rms_prop", 5, copy);
-  measure<tf::Adam>("adam", 7, copy);
-  measure<tf::AdamW>("adam_w", 7, copy);
-  measure<tf::Adadelta>("adadelta", 7, copy);
-  measure<tf::Adamax>("adamax", 7, copy);
-  measure<tf::Ftrl>("ftrl", 7, copy);
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string_view option = argv[i];
+    if (i + 1 < argc && option == "--filter") {
+      options.filter = argv[i + 1];
+    } else if (i + 1 < argc && option == "--seconds") {
+      options.seconds = std::atof(argv[i + 1]);
+    } else if (i + 1 < argc && option == "--threads") {
+      options.threads = std::atoi(argv[i + 1]);
+    } else {
+      std::fprintf(stderr, "usage: optimizers [--filter TEXT] [--seconds S] [--threads N]\n");
+      return 2;
+    }
+  }
+  const double copy = copy_rate(options);
+  measure<tf::GradientDescent>(options, "gradient_descent", 3, copy);
+  measure<tf::Momentum>(options, "momentum", 5, copy);
+  measure<tf::Adagrad>(options, "adagrad", 5, copy);
+  measure<tf::RMSProp>(options, "rms_prop", 5, copy);
+  measure<tf::Adam>(options, "adam", 7, copy);
+  measure<tf::AdamW>(options, "adam_w", 7, copy);
+  measure<tf::Adadelta>(options, "adadelta", 7, copy);
+  measure<tf::Adamax>(options, "adamax", 7, copy);
+  measure<tf::Ftrl>(options, "ftrl", 7, copy);
 }

@@ -2,8 +2,9 @@
 
 # typeflow::typeflow     the library
 # typeflow::serial       the same without oneTBB: sessions run on one thread
-# typeflow::data         the same and zlib, for typeflow/data.hpp and typeflow/data/
-# typeflow::image        the same and stb, for typeflow/image.hpp and typeflow/image/
+# typeflow::data         the same and zlib, for typeflow/data.hpp, typeflow/iterators.hpp, typeflow/data/
+#                        and typeflow/iterators/
+# typeflow::image        the same, stb and zlib, for typeflow/image.hpp and typeflow/image/
 # typeflow::jpeg         typeflow::image and libjpeg-turbo, for typeflow/jpeg.hpp and typeflow/jpeg/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
 # typeflow::npz          typeflow::data and libzip, for typeflow/npz.hpp and typeflow/npz/
@@ -57,7 +58,7 @@ function(typeflow_compiled_wing target part)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data image jpeg linalg npz profiler records summaries saving cuda)
+typeflow_headers(headers ".*" data iterators image jpeg linalg npz profiler records summaries saving cuda)
 typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -91,13 +92,13 @@ target_include_directories(typeflow_serial INTERFACE
   "$<TARGET_PROPERTY:typeflow,INTERFACE_INCLUDE_DIRECTORIES>")
 target_link_libraries(typeflow_serial INTERFACE xsimd xtensor)
 
-typeflow_headers(headers "data[./]")
+typeflow_headers(headers "(data|iterators)[./]")
 typeflow_library(typeflow_data data ${headers})
 target_link_libraries(typeflow_data INTERFACE typeflow ZLIB::ZLIB)
 
 typeflow_headers(headers "image[./]")
 typeflow_library(typeflow_image image ${headers})
-target_link_libraries(typeflow_image INTERFACE typeflow stb::stb)
+target_link_libraries(typeflow_image INTERFACE typeflow stb::stb ZLIB::ZLIB)
 
 # libjpeg-turbo is optional, as libzip is below.
 typeflow_headers(headers "jpeg[./]")

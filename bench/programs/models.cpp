@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the script models compiles and runs: the training step of MODEL, one of chapter_models.hpp,
-// by gradient descent. peers/models.py has the same models.
+// What the script models compiles and runs: the training step of MODEL by gradient descent, one of
+// chapter_models.hpp or, with CHAPTER_6, of chapter6_models.hpp. peers/ has the same models.
 //
 //   models THREADS    milliseconds of a step, and what its arithmetic would take at the rate of
 //                     additions and multiplications in registers
@@ -16,7 +16,11 @@
 #include <typeflow/lower/cost.hpp>
 
 #include "../timing.hpp"
+#ifdef CHAPTER_6
+#include "chapter6_models.hpp"
+#else
 #include "chapter_models.hpp"
+#endif
 
 template <class M>
 double seconds_of_step(int threads) {

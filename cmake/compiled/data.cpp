@@ -13,6 +13,7 @@
 #include "typeflow/data/labeled_images.ipp"
 #include "typeflow/data/mnist.ipp"
 #include "typeflow/data/npy.ipp"
+#include "typeflow/data/npy_header.ipp"
 #include "typeflow/data/penn_treebank.ipp"
 #include "typeflow/data/sources.ipp"
 #include "typeflow/data/text_streams.ipp"

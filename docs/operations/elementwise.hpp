@@ -83,8 +83,8 @@ inline constexpr Row elementwise_rows[] = {
     row<ops::Add, ops::Mul, ops::Relu, ops::Expm1, ops::Minimum>(
         "selu", "selu(x)", "(S) -> (S)",
         "1.0507 x if x > 0, else 1.7581 (e^x - 1), with more digits", {.types = "floating"}),
-    row<ops::Mul, ops::Maximum, ops::Minimum, ops::Erfc, ops::Exp>(
-        "gelu", "gelu(x)", "(S) -> (S)", "x erfc(-x / sqrt(2)) / 2", {.types = "floating"}),
+    row<ops::Gelu, ops::GeluGradient, ops::Maximum, ops::Minimum, ops::Exp>(
+        "gelu", "gelu(x)", "(S) -> (S)", "x erfc(-x / sqrt(2)) / 2"),
     row<ops::Mul, ops::Maximum, ops::Minimum, ops::Sigmoid>(
         "gelu", "gelu(x, tf::tanh_form)", "(S) -> (S)",
         "x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, close to gelu(x)",

@@ -9,7 +9,8 @@
 //   ch05_cifar10               takes TYPEFLOW_DATA, otherwise trains on drawn shapes
 //   ch05_cifar10 --queue       16 threads crop and change images, and put them into a queue that
 //                              shuffles them, as the book's program does. Batches of 128 only
-//   ch05_cifar10 --pipeline    reads and shuffles the files while it trains, by a tf::Dataset
+//   ch05_cifar10 --pipeline    reads and shuffles the files while it trains, by a tf::Dataset, from
+//                              which the model takes its batches
 
 #include <algorithm>
 #include <array>
@@ -24,12 +25,12 @@
 #include <span>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <typeflow/data.hpp>
 #include <typeflow/image.hpp>
 #include <typeflow/images.hpp>
+#include <typeflow/iterators.hpp>
 #include <typeflow/losses.hpp>
 #include <typeflow/pooling.hpp>
 #include <typeflow/queues.hpp>
@@ -76,10 +77,11 @@ constexpr void net(tf::Graph& g, const auto& parts, const auto& labels) {
   tf::Adam{.rate = rate}.minimize(loss).named("train");
 }
 
+/// The net for images of a dataset, or for those that a run is fed with.
 constexpr void cifar_net(tf::Graph& g) {
-  auto images = placeholder<std::uint8_t, tf::batch, 32, 32, 3>(g, "images");
-  auto labels = placeholder<std::int32_t, tf::batch>(g, "labels");
-  net(g, look(g, images), labels);
+  const auto [images, labels] = tf::iterator<tf::ElementPart<std::uint8_t, tf::batch, 32, 32, 3>,
+                                             tf::ElementPart<std::int32_t, tf::batch>>(g, "photos");
+  net(g, look(g, images.named("images")), labels.named("labels"));
 }
 
 // The same from a queue, with the book's sizes: the least number of elements that it mixes, and
@@ -210,7 +212,7 @@ void train_on_feeds(const examples::Options& options, tf::Variables& variables,
 
 void train_on_pipeline(const examples::Options& options, tf::Variables& variables,
                        const tf::Cifar10Images& images_of) {
-  tf::Session<cifar_net> session(variables, {.seed = options.seed});
+  tf::DataSession<cifar_net> session(variables, {.seed = options.seed});
   const std::string folder = tf::data_folder(options.data);
   // Drawn shapes are in no file.
   const auto images =
@@ -218,15 +220,11 @@ void train_on_pipeline(const examples::Options& options, tf::Variables& variable
           ? tf::from_elements(tf::cifar10_training_files(folder)).flat_map(tf::cifar10_records)
           : tf::zip(tf::from_rows(images_of.images, tf::Cifar10Images::image_size),
                     tf::from_elements(images_of.labels));
-  tf::DatasetIterator batches(images.shuffle({.buffer = 10000, .seed = options.seed})
-                                  .repeat()
-                                  .batch(options.batch)
-                                  .prefetch(4));
-  const auto next = [&] {
-    auto [pixels, labels] = *batches.next();
-    return std::tuple(tf::feed<"images">(std::move(pixels)), tf::feed<"labels">(std::move(labels)),
-                      tf::feed<"rate">(options.rate));
-  };
+  session.bind<"photos">(images.shuffle({.buffer = 10000, .seed = options.seed})
+                             .repeat()
+                             .batch(options.batch)
+                             .prefetch(4));
+  const auto next = [&] { return std::tuple(tf::feed<"rate">(options.rate)); };
   tf::fit(session, next, {.steps_per_epoch = options.steps, .batch_size = options.batch});
 }
 

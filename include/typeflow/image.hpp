@@ -2,7 +2,7 @@
 #pragma once
 
 // Images: PNG files, and pictures of many small images. Not part of typeflow.hpp, because
-// it needs stb (CMake: typeflow::image).
+// it needs stb and zlib (CMake: typeflow::image).
 
 #include "typeflow/image/image.hpp"
 #include "typeflow/image/png.hpp"

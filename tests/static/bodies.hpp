@@ -33,7 +33,7 @@ using All = List<                                                               
     ops::Polygamma, ops::GammaSlope,                                                //
     ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                   //
     ops::Erfc, ops::Erfinv,                                                         //
-    ops::Softsign, ops::LeakyRelu,                                                  //
+    ops::Softsign, ops::LeakyRelu, ops::Gelu, ops::GeluGradient,                    //
     ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,     //
     ops::BroadcastTo, ops::Read, ops::After,                                        //
     ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;

@@ -2,11 +2,11 @@
 
 // ResNet-50 v2: its parameters, shapes and names, from tracing it alone.
 
-#include "resnet.hpp"
+#include "../../examples/ch06_resnet_v2/resnet.hpp"
 
 #include "support.hpp"
 
-using resnet::resnet50;
+constexpr auto resnet50 = resnet::ResNet50::forward;
 
 /// The parameters of a unit, from its definition: gamma and beta of preact, the convolutions
 /// without bias and with norm, and those with bias.

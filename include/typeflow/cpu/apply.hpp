@@ -17,13 +17,36 @@
 #include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
-namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+namespace typeflow::inline TYPEFLOW_ISA {
+
+namespace ops {
+struct Maximum;
+struct Minimum;
+struct BitwiseAnd;
+struct BitwiseOr;
+struct BitwiseXor;
+struct Invert;
+struct Sum;
+struct Prod;
+struct Max;
+struct Min;
+}  // namespace ops
+
+namespace cpu_kernels {
 
 /// The element of an operation, and its source of random numbers.
 struct ElementContext {
   RandomState random;
-  std::int64_t index = 0;  ///< the first lane's, in row-major order
+  std::int64_t index = 0;        ///< the first lane's, in row-major order
+  std::int64_t lane_stride = 1;  ///< from a lane's element to the next one's
 };
+
+/// Whether registers convert a number's type. What is left are complex numbers, and roundings of
+/// wider numbers to 16 bits, which must not be rounded to float on the way.
+template <class From, class To>
+inline constexpr bool converts_in_registers =
+    (is_batch<From> || is_vector<From>) && (is_batch<To> || is_vector<To>) &&
+    !(typeflow::detail::is_half<To> && sizeof(From) >= 4 && !std::is_same_v<From, float>);
 
 /// A conversion of the element type.
 template <class L, class From, class To>
@@ -39,6 +62,26 @@ TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template o
     return select(L::template condition<T>(x), V(T(1)), V(T(0)));
   } else if constexpr (is_batch<From> && std::is_same_v<To, bool>) {
     return L::template mask<F>(!(x == typename L::template of<From>(F(0))));
+  } else if constexpr (std::is_same_v<From, bool> && is_vector<To>) {
+    return V::of_bits(L::template comparison<IntegerOf<sizeof(To)>>(x)) & V(To(1));
+  } else if constexpr (is_vector<From> && std::is_same_v<To, bool>) {
+    return L::mask_of(!(x == typename L::template of<From>(From(0))));
+  } else if constexpr (converts_in_registers<From, To>) {
+    const auto in = L::template vector<From>(x);
+    if constexpr (is_vector<From> && is_vector<To>) {
+      return resized<To>(in);
+    } else if constexpr (is_vector<To>) {
+      if constexpr (sizeof(typename L::Carrier) == 8 && sizeof(F) == 4) {
+        return integers<To>(numbers<double>(in));  // float has no whole number of 64 bits' bounds
+      } else {
+        return integers<To>(in);
+      }
+    } else if constexpr (is_vector<From> && sizeof(From) < 4) {
+      const auto y = numbers<T>(resized<std::int32_t>(in));
+      return L::template rounded<To>(L::template from_vector<To>(y));
+    } else {
+      return L::template rounded<To>(L::template from_vector<To>(numbers<T>(in)));
+    }
   } else {
     const auto in = L::template elements<From>(x);
     Array<To, L::size> out;
@@ -70,19 +113,55 @@ TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
   return cpu_kernels::fma(math::neg(a), b, c);
 }
 
+template <class O, class... One>
+inline constexpr bool is_one_of = (std::is_same_v<O, One> || ...);
+/// Whether an operation's body takes Vectors of integers: it is made of their operators,
+/// comparisons and select. Others are called for each integer.
+template <class O>
+inline constexpr bool takes_integers =
+    is_one_of<O, ops::Add, ops::Sub, ops::Mul, ops::Neg, ops::Square, ops::Abs, ops::Relu,
+              ops::Maximum, ops::Minimum, ops::Equal, ops::NotEqual, ops::Less, ops::LessEqual,
+              ops::Greater, ops::GreaterEqual, ops::Select, ops::BitwiseAnd, ops::BitwiseOr,
+              ops::BitwiseXor, ops::Invert, ops::Sum, ops::Prod, ops::Max, ops::Min>;
+
+// The larger or smaller of two as the operations define them. x86's instructions give their second
+// operand if one is NaN, or if both are zeros.
+
+template <class A>
+inline constexpr bool is_x86 =
+    std::is_base_of_v<xsimd::sse2, A> || std::is_base_of_v<xsimd::avx, A> ||
+    std::is_base_of_v<xsimd::avx512f, A>;
+template <class O, class T, class A>
+  requires(is_x86<A> && std::is_floating_point_v<T> &&
+           (std::is_same_v<O, ops::Max> || std::is_same_v<O, ops::Maximum>))
+TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return select(b == b, xsimd::max(b, a), b);
+}
+template <class O, class T, class A>
+  requires(is_x86<A> && std::is_floating_point_v<T> &&
+           (std::is_same_v<O, ops::Min> || std::is_same_v<O, ops::Minimum>))
+TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return select(b == b, xsimd::min(b, a), b);
+}
+
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
 template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
                                                        const typename L::template of<X>&... x) {
   if constexpr (sizeof...(X) == 0) {  // random: a function of the element's index
-    return draw_lanes<L, R>(op, at.random, at.index);
+    if (at.lane_stride == 1) return draw_lanes<L, R>(op, at.random, at.index);
+    Array<R, L::size> out;
+    for (int i = 0; i < L::size; ++i) {
+      out.v[i] = op.template element<R>(at.random, at.index + i * at.lane_stride);
+    }
+    return L::template from<R>(out);
   } else if constexpr (O::effect == SideEffect::random) {
     const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
     Array<R, L::size> out;
     for (int i = 0; i < L::size; ++i) {
       out.v[i] = std::apply(
           [&](const auto&... a) {
-            return op.template element<R>(at.random, at.index + i, a.v[i]...);
+            return op.template element<R>(at.random, at.index + i * at.lane_stride, a.v[i]...);
           },
           in);
     }
@@ -111,6 +190,22 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
         return L::template mask<Computed<Last>>(result);
       } else {
         return L::template rounded<R>(result);
+      }
+    } else if constexpr (is_vector<Last> && takes_integers<O> &&
+                         (is_vector<R> || std::is_same_v<R, bool>)) {
+      const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)
+                                TYPEFLOW_INLINE_LAMBDA {
+                                  if constexpr (std::is_same_v<T, bool>) {
+                                    return L::template comparison<IntegerOf<sizeof(Last)>>(v);
+                                  } else {
+                                    return v;
+                                  }
+                                };
+      const auto result = op(prepared(std::type_identity<X>{}, x)...);
+      if constexpr (std::is_same_v<R, bool>) {
+        return L::mask_of(result);
+      } else {
+        return result;
       }
     } else {
       const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
@@ -141,6 +236,9 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
       return a;
     }();
     return select(V::load_unaligned(numbers.data()) < V(static_cast<C>(count)), x, V(rest));
+  } else if constexpr (is_vector<T>) {
+    using V = typename L::template of<T>;
+    return select(counted<T, L::size>() < V(static_cast<T>(count)), x, V(rest));
   } else {
     auto all = L::template elements<T>(x);
     for (int i = count; i < L::size; ++i) all.v[i] = rest;
@@ -148,4 +246,6 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
   }
 }
 
-}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
+}  // namespace cpu_kernels
+
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -3,7 +3,7 @@
 
 // Folds over an axis that has another one inside of it: column sums, gradients of biases, a softmax
 // over an outer axis. SIMD lanes run along the inner axis, so every lane folds its own column in
-// order.
+// order. Narrow matrices have loops of their own (flat_rows.hpp).
 
 #include <algorithm>
 
@@ -11,8 +11,8 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-template <bool Wide, int Outer, class B, class A>
-struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
+template <bool Wide, int Outer, ir::InnerExtent Inner, class B, class A>
+struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   using L = Lanes<Wide, A>;
   using M = Machine<L, B>;
   using Registers = typename M::Registers;
@@ -38,6 +38,29 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     for (int k = 0; k < Outer; ++k) outer *= call.extents[k];
     [&]<int... I>(std::integer_sequence<int, I...>)
         TYPEFLOW_INLINE_LAMBDA { (find_layout<I>(call, g), ...); }(typename M::InputNumbers{});
+    if constexpr (Inner != ir::InnerExtent::large && SmallColumns<Outer, L, M>::possible) {
+      if (Inner == ir::InnerExtent::small || g.width <= ir::small_extent) {
+        if (g.width == 0) return;
+        const std::int64_t size = std::max<std::int64_t>(1, g.length * g.width);
+        parallel(call, outer, std::max<std::int64_t>(1, chunk_size / size),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   SmallColumns<Outer, L, M>::run(call, g.in, g.length, g.width, begin, end);
+                 });
+        return;
+      }
+    }
+    if constexpr (Inner != ir::InnerExtent::small || !SmallColumns<Outer, L, M>::possible) {
+      wide_columns(call, g, outer);
+    }
+  }
+
+ private:
+  struct Geometry {
+    std::int64_t length;  // of the folded axis
+    std::int64_t width;   // of the inner axis
+    ir::OperandLayout<space.rank> in[M::inputs + 1];
+  };
+  static void wide_columns(const KernelCall& call, const Geometry& g, std::int64_t outer) {
     // Wide blocks read more of a row at a time, narrow ones leave more for threads. The result of a
     // column does not depend on that.
     const std::int64_t block = N * (g.width >= 8 * many * N ? many : few);
@@ -57,12 +80,6 @@ struct Code<ir::ColumnsKernel<Wide, Outer, B>, A> {
     });
   }
 
- private:
-  struct Geometry {
-    std::int64_t length;  // of the folded axis
-    std::int64_t width;   // of the inner axis
-    ir::OperandLayout<space.rank> in[M::inputs + 1];
-  };
   /// The operands of one outer index.
   struct Place {
     const void* in[M::inputs + 1];

@@ -3,12 +3,12 @@
 
 // SIMD values: N elements of any element type, N fixed by the widest type of a kernel.
 //
-// float and double are xsimd batches, bool is a batch_bool. Integers and complex numbers are small
-// arrays with loops over them; their operations are exact, or sequences of exactly rounded ones, so
-// the way of computing changes no bit. 16-bit numbers are batches of floats that hold only their
-// values: operations compute in float and round. In a kernel of 8-byte lanes a float fills the
-// lower half of a batch of floats. The same functions compute it there, so it has the same bits as
-// in a kernel of 4-byte lanes.
+// float and double are xsimd batches, bool is a batch_bool, integers are vectors of their own width
+// (vectors.hpp). Complex numbers are small arrays with loops over them; their operations are
+// sequences of exactly rounded ones, so the way of computing changes no bit. 16-bit numbers are
+// batches of floats that hold only their values: operations compute in float and round. In a kernel
+// of 8-byte lanes a float fills the lower half of a batch of floats. The same functions compute it
+// there, so it has the same bits as in a kernel of 4-byte lanes.
 
 #include <cstdint>
 #include <cstring>
@@ -16,6 +16,7 @@
 
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/dtype.hpp"
+#include "typeflow/cpu/vectors.hpp"
 #include "typeflow/cpu/xsimd.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -50,38 +51,9 @@ inline constexpr bool is_batch = detail::is_real_floating<T>;
 template <class T>
 using Computed = detail::Computed<T>;
 
-// Conversion of arrays between 16 bits and float.
-
-template <class T, int N>
-TYPEFLOW_INLINE Array<float, N> widen(const Array<T, N>& x) {
-  Array<float, N> r;
-#if defined(__F16C__)
-  if constexpr (std::is_same_v<T, float16> && N % 8 == 0) {
-    for (int i = 0; i < N; i += 8) {
-      const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x.v + i));
-      _mm256_storeu_ps(r.v + i, _mm256_cvtph_ps(half));
-    }
-    return r;
-  }
-#endif
-  for (int i = 0; i < N; ++i) r.v[i] = static_cast<float>(x.v[i]);
-  return r;
-}
-template <class T, int N>
-TYPEFLOW_INLINE Array<T, N> narrow(const Array<float, N>& x) {
-  Array<T, N> r;
-#if defined(__F16C__)
-  if constexpr (std::is_same_v<T, float16> && N % 8 == 0) {
-    for (int i = 0; i < N; i += 8) {
-      const __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(x.v + i), _MM_FROUND_TO_NEAREST_INT);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(r.v + i), half);
-    }
-    return r;
-  }
-#endif
-  for (int i = 0; i < N; ++i) r.v[i] = static_cast<T>(x.v[i]);
-  return r;
-}
+/// Whether elements are in a Vector.
+template <class T>
+inline constexpr bool is_vector = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
 template <bool Wide, class A>
 struct Lanes {
@@ -95,6 +67,8 @@ struct Lanes {
       return std::type_identity<xsimd::batch<Computed<T>, A>>{};
     } else if constexpr (std::is_same_v<T, bool>) {
       return std::type_identity<Mask>{};
+    } else if constexpr (is_vector<T>) {
+      return std::type_identity<Vector<T, size>>{};
     } else {
       return std::type_identity<Array<T, size>>{};
     }
@@ -113,6 +87,8 @@ struct Lanes {
       return of<T>(static_cast<Computed<T>>(x));
     } else if constexpr (std::is_same_v<T, bool>) {
       return Mask(x);
+    } else if constexpr (is_vector<T>) {
+      return of<T>(x);
     } else {
       of<T> r;
       for (int i = 0; i < size; ++i) r.v[i] = x;
@@ -124,14 +100,30 @@ struct Lanes {
   TYPEFLOW_INLINE static of<T> load(const T* p) {
     if constexpr (fills<T>) {
       return of<T>::load_unaligned(p);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      Vector<std::int8_t, size> bits;
+      std::memcpy(&bits.v, p, sizeof bits.v);
+      return mask_of(Vector<std::int8_t, size>(0) - bits);
+    } else if constexpr (detail::is_half<T>) {
+      Vector<std::uint16_t, size> bits;
+      std::memcpy(&bits.v, p, sizeof bits.v);
+      return from_vector<T>(widened<T>(bits));
+    } else if constexpr (is_vector<T> || is_batch<T>) {
+      Vector<T, size> x;
+      std::memcpy(&x.v, p, sizeof x.v);
+      return from_vector<T>(x);
     } else {
       return load(p, size);
     }
   }
+  /// Elements of 16-bit types must be values of these types.
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x) {
     if constexpr (fills<T>) {
       x.store_unaligned(p);
+    } else if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
+      const auto y = stored<T>(x);
+      std::memcpy(p, &y.v, sizeof y.v);
     } else {
       store(p, x, size);
     }
@@ -140,7 +132,10 @@ struct Lanes {
   /// The first `count` elements; the others are zero.
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p, int count) {
-    if constexpr (is_masked<T>) {
+    if constexpr (is_masked<T> && is_vector<T>) {
+      return of<T>::of(
+          (typename of<T>::V)masked_load(reinterpret_cast<const IntegerOf<sizeof(T)>*>(p), count));
+    } else if constexpr (is_masked<T>) {
       return masked_load(p, count);
     } else {
       Array<T, size> r{};
@@ -150,7 +145,9 @@ struct Lanes {
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
-    if constexpr (is_masked<T>) {
+    if constexpr (is_masked<T> && is_vector<T>) {
+      masked_store(reinterpret_cast<IntegerOf<sizeof(T)>*>(p), x, count);
+    } else if constexpr (is_masked<T>) {
       masked_store(p, x, count);
     } else {
       const Array<T, size> r = elements<T>(x);
@@ -160,27 +157,15 @@ struct Lanes {
 
   /// first, first + 1, ...
   TYPEFLOW_INLINE static of<std::int32_t> positions(std::int64_t first) {
-    of<std::int32_t> r;
-    for (int i = 0; i < size; ++i) r.v[i] = static_cast<std::int32_t>(first + i);
-    return r;
+    return of<std::int32_t>(static_cast<std::int32_t>(first)) + counted<std::int32_t, size>();
   }
 
   /// Copies the elements to an array of `size`, and back.
   template <class T>
   TYPEFLOW_INLINE static Array<T, size> elements(const of<T>& x) {
-    if constexpr (is_batch<T>) {
-      Array<Computed<T>, static_cast<int>(of<T>::size)> all;
-      x.store_unaligned(all.v);
-      Array<Computed<T>, size> r;
-      std::memcpy(r.v, all.v, sizeof r.v);
-      if constexpr (detail::is_half<T>) {
-        return narrow<T>(r);
-      } else {
-        return r;
-      }
-    } else if constexpr (std::is_same_v<T, bool>) {
-      Array<bool, size> r;
-      x.store_unaligned(r.v);
+    if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
+      Array<T, size> r;
+      store<T>(r.v, x);
       return r;
     } else {
       return x;
@@ -188,16 +173,39 @@ struct Lanes {
   }
   template <class T>
   TYPEFLOW_INLINE static of<T> from(const Array<T, size>& x) {
-    if constexpr (detail::is_half<T>) {
-      return from<float>(widen(x));
-    } else if constexpr (is_batch<T>) {
-      Array<T, static_cast<int>(of<T>::size)> all{};
-      std::memcpy(all.v, x.v, sizeof x.v);
-      return of<T>::load_unaligned(all.v);
-    } else if constexpr (std::is_same_v<T, bool>) {
-      return Mask::load_unaligned(x.v);
+    if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
+      return load(x.v);
     } else {
       return x;
+    }
+  }
+
+  /// The elements as a Vector; those of 16-bit types are floats.
+  template <class T>
+  TYPEFLOW_INLINE static Vector<Computed<T>, size> vector(const of<T>& x) {
+    Vector<Computed<T>, size> r;
+    if constexpr (is_vector<T>) {
+      r = x;
+    } else if constexpr (sizeof r.v == sizeof x.data) {
+      std::memcpy(&r.v, &x.data, sizeof r.v);
+    } else {
+      r = lower_half(x);
+    }
+    return r;
+  }
+  /// Of a 16-bit type they must be values of it.
+  template <class T>
+  TYPEFLOW_INLINE static of<T> from_vector(const Vector<Computed<T>, size>& x) {
+    if constexpr (is_vector<T>) {
+      return x;
+    } else {
+      of<T> r;
+      if constexpr (sizeof x.v == sizeof r.data) {
+        std::memcpy(&r.data, &x.v, sizeof x.v);
+      } else {
+        r = in_lower_half(x);
+      }
+      return r;
     }
   }
 
@@ -205,7 +213,13 @@ struct Lanes {
   template <class T>
   TYPEFLOW_INLINE static of<T> rounded(const of<T>& x) {
     if constexpr (detail::is_half<T>) {
-      return from<T>(elements<T>(x));
+      constexpr int all = static_cast<int>(of<T>::size);
+      Vector<float, all> y;
+      std::memcpy(&y.v, &x.data, sizeof y.v);
+      y = rounded_to<T>(y);
+      of<T> r;
+      std::memcpy(&r.data, &y.v, sizeof y.v);
+      return r;
     } else {
       return x;
     }
@@ -234,12 +248,83 @@ struct Lanes {
     }
   }
 
+  /// The same for a comparison of integers, or of floating-point numbers in vectors.
+  template <class I>
+  TYPEFLOW_INLINE static Mask mask_of(const Vector<I, size>& x) {
+    const auto wide = resized<IntegerOf<sizeof(Carrier)>>(x);
+#if defined(__AVX512F__)
+    if constexpr (sizeof(typename Mask::register_type) <= 8) {
+      if constexpr (Wide) {
+        return Mask(_mm512_test_epi64_mask((__m512i)wide.v, (__m512i)wide.v));
+      } else {
+        return Mask(_mm512_test_epi32_mask((__m512i)wide.v, (__m512i)wide.v));
+      }
+    } else
+#endif
+    {
+      typename Mask::register_type r;
+      std::memcpy(&r, &wide.v, sizeof r);
+      return Mask(r);
+    }
+  }
+  /// The other way: -1 where the mask is set, else 0; for a selection between Vectors of I.
+  template <class I>
+  TYPEFLOW_INLINE static Vector<I, size> comparison(const Mask& x) {
+    Vector<IntegerOf<sizeof(Carrier)>, size> wide;
+#if defined(__AVX512F__)
+    if constexpr (sizeof(typename Mask::register_type) <= 8) {
+      using V = typename Vector<IntegerOf<sizeof(Carrier)>, size>::V;
+      if constexpr (Wide) {
+        wide.v = (V)_mm512_maskz_set1_epi64(x.data, -1);
+      } else {
+        wide.v = (V)_mm512_maskz_set1_epi32(x.data, -1);
+      }
+    } else
+#endif
+    {
+      std::memcpy(&wide.v, &x.data, sizeof wide.v);
+    }
+    return resized<I>(wide);
+  }
+
  private:
+  /// The elements as they are in memory.
+  template <class T>
+  TYPEFLOW_INLINE static auto stored(const of<T>& x) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return comparison<std::int8_t>(x) & Vector<std::int8_t, size>(1);
+    } else if constexpr (detail::is_half<T>) {
+      return narrowed<T>(vector<float>(x));
+    } else {
+      return vector<T>(x);
+    }
+  }
+
+  // A float of 8-byte lanes.
+  TYPEFLOW_INLINE static Vector<float, size> lower_half(const xsimd::batch<float, A>& x) {
+    Vector<float, size> r;
+    std::memcpy(&r.v, &x.data, sizeof r.v);
+    return r;
+  }
+  TYPEFLOW_INLINE static xsimd::batch<float, A> in_lower_half(const Vector<float, size>& x) {
+    using Batch = xsimd::batch<float, A>;
+#if defined(__AVX512F__)
+    if constexpr (sizeof(Batch) == 64) return Batch(_mm512_zextps256_ps512((__m256)x.v));
+#endif
+#if defined(__AVX__)
+    if constexpr (sizeof(Batch) == 32) return Batch(_mm256_zextps128_ps256((__m128)x.v));
+#endif
+    Batch r(0.0f);
+    std::memcpy(&r.data, &x.v, sizeof x.v);
+    return r;
+  }
+
   // Parts of vectors, by the instruction set's masks where it has them.
 #if defined(__AVX512F__)
   template <class T>
   static constexpr bool is_masked =
-      std::is_base_of_v<xsimd::avx512f, A> && std::is_floating_point_v<T>;
+      std::is_base_of_v<xsimd::avx512f, A> &&
+      (std::is_floating_point_v<T> || (is_vector<T> && sizeof(T) == sizeof(Carrier)));
 
   static auto mask16(int count) { return static_cast<__mmask16>((1u << count) - 1u); }
   static auto mask8(int count) { return static_cast<__mmask8>((1u << count) - 1u); }
@@ -254,6 +339,20 @@ struct Lanes {
   }
   TYPEFLOW_INLINE static void masked_store(double* p, __m512d x, int count) {
     _mm512_mask_storeu_pd(p, mask8(count), x);
+  }
+  TYPEFLOW_INLINE static auto masked_load(const std::int32_t* p, int count) {
+    return _mm512_maskz_loadu_epi32(mask16(count), p);
+  }
+  TYPEFLOW_INLINE static auto masked_load(const std::int64_t* p, int count) {
+    return _mm512_maskz_loadu_epi64(mask8(count), p);
+  }
+  template <class T>
+  TYPEFLOW_INLINE static void masked_store(std::int32_t* p, const Vector<T, 16>& x, int count) {
+    _mm512_mask_storeu_epi32(p, mask16(count), (__m512i)x.v);
+  }
+  template <class T>
+  TYPEFLOW_INLINE static void masked_store(std::int64_t* p, const Vector<T, 8>& x, int count) {
+    _mm512_mask_storeu_epi64(p, mask8(count), (__m512i)x.v);
   }
 #elif defined(__AVX__)
   template <class T>

@@ -13,105 +13,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "typeflow/core/extent.hpp"
+#include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
+#include "typeflow/cpu/vector_products.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
-
-/// Copies a block of W x W elements transposed, where W elements are 16 bytes. False if the back
-/// end has no such registers.
-template <class T>
-TYPEFLOW_INLINE bool transpose_block(const T* from, std::int64_t pitch, T* to,
-                                     std::int64_t to_pitch) {
-  using B = xsimd::make_sized_batch_t<T, 16 / sizeof(T)>;
-  if constexpr (std::is_void_v<B>) {
-    return false;
-  } else if constexpr (B::size == 2) {
-    const B r0 = B::load_unaligned(from);
-    const B r1 = B::load_unaligned(from + pitch);
-    xsimd::zip_lo(r0, r1).store_unaligned(to);
-    xsimd::zip_hi(r0, r1).store_unaligned(to + to_pitch);
-    return true;
-  } else {
-    const B r0 = B::load_unaligned(from);
-    const B r1 = B::load_unaligned(from + pitch);
-    const B r2 = B::load_unaligned(from + 2 * pitch);
-    const B r3 = B::load_unaligned(from + 3 * pitch);
-    const B even_low = xsimd::zip_lo(r0, r2);
-    const B even_high = xsimd::zip_hi(r0, r2);
-    const B odd_low = xsimd::zip_lo(r1, r3);
-    const B odd_high = xsimd::zip_hi(r1, r3);
-    xsimd::zip_lo(even_low, odd_low).store_unaligned(to);
-    xsimd::zip_hi(even_low, odd_low).store_unaligned(to + to_pitch);
-    xsimd::zip_lo(even_high, odd_high).store_unaligned(to + 2 * to_pitch);
-    xsimd::zip_hi(even_high, odd_high).store_unaligned(to + 3 * to_pitch);
-    return true;
-  }
-}
-
-/// Columns [first, last) of b as rows of `width` elements, with zeros behind them; b is
-/// depth x columns.
-template <class T>
-[[gnu::noinline]] void pack_panel(const T* b, std::int64_t depth, std::int64_t columns,
-                                  std::int64_t first, std::int64_t last, std::int64_t width,
-                                  T* panel) {
-  const std::int64_t count = last - first;
-  for (std::int64_t k = 0; k < depth; ++k) {
-    T* const to = panel + k * width;
-    std::memcpy(to, b + k * columns + first, static_cast<std::size_t>(count) * sizeof(T));
-    std::fill(to + count, to + width, T(0));
-  }
-}
-
-/// The same for a b whose transpose, columns x depth, is in memory.
-template <class T>
-[[gnu::noinline]] void pack_transposed_panel(const T* b, std::int64_t depth, std::int64_t first,
-                                             std::int64_t last, std::int64_t width, T* panel) {
-  constexpr std::int64_t size = 16 / sizeof(T);
-  constexpr std::int64_t line = 16;  // elements along the depth, so that whole cache lines are read
-  const std::int64_t count = last - first;
-  for (std::int64_t begin = 0; begin < depth; begin += line) {
-    const std::int64_t end = std::min(begin + line, depth);
-    std::int64_t j = 0;
-    if (end - begin == line) {
-      for (; j + size <= count; j += size) {
-        const T* const from = b + (first + j) * depth;
-        bool done = true;
-        for (std::int64_t k = begin; k < end; k += size) {
-          done = transpose_block(from + k, depth, panel + k * width + j, width);
-        }
-        if (!done) break;
-      }
-    }
-    for (; j < count; ++j) {
-      const T* const from = b + (first + j) * depth;
-      for (std::int64_t k = begin; k < end; ++k) panel[k * width + j] = from[k];
-    }
-    for (std::int64_t k = begin; k < end; ++k) {
-      std::fill(panel + k * width + count, panel + (k + 1) * width, T(0));
-    }
-  }
-}
-
-/// The parts of a product kernel that its loops take at run time: see ProductLoops.
-template <class T>
-struct ProductKernel {
-  bool transposed_a;
-  bool transposed_b;
-  bool shared_b;       ///< whether all matrices have the same b
-  bool is_result;      ///< whether nothing follows the products
-  std::int64_t count;  ///< the number of matrices
-  /// The number of the operand's matrix for a matrix of the result.
-  std::int64_t (*part_of_a)(const std::int64_t* extents, std::int64_t matrix);
-  std::int64_t (*part_of_b)(const std::int64_t* extents, std::int64_t matrix);
-  /// The epilogue for rows [first, last) and columns [column, last_column) of a matrix. Their tiles
-  /// lie one after the other.
-  void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
-                 std::int64_t last, std::int64_t column, std::int64_t last_column);
-};
 
 template <class T, class A>
 class ProductLoops {
@@ -125,6 +34,7 @@ class ProductLoops {
 
  public:
   static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    if (VectorProduct<T, A>::fits(kernel, extents)) return 0;
     return checked_product(checked_product(slots(kernel, extents), packed_size(kernel, extents)),
                            sizeof(T));
   }
@@ -227,7 +137,7 @@ class ProductLoops {
 
   void copy(const T* b, std::int64_t p, std::int64_t slot) const {
     if (kernel.transposed_b) {
-      pack_transposed_panel(b, depth, panels.first(p), panels.last(p), panels.width(p),
+      pack_transposed_panel(b, depth, depth, panels.first(p), panels.last(p), panels.width(p),
                             copy_of(slot, p));
     } else {
       pack_panel(b, depth, columns, panels.first(p), panels.last(p), panels.width(p),
@@ -325,6 +235,10 @@ class ProductLoops {
 
 template <class T, class A>
 void ProductLoops<T, A>::run(const KernelCall& call, const ProductKernel<T>& kernel) {
+  if (VectorProduct<T, A>::fits(kernel, call.extents)) {
+    VectorProduct<T, A>::run(call, kernel);
+    return;
+  }
   const std::int64_t at_once = kernel.shared_b ? kernel.count : slots(kernel, call.extents);
   for (std::int64_t first = 0; first < kernel.count; first += at_once) {
     ProductLoops(call, kernel).multiply(first, std::min(at_once, kernel.count - first));

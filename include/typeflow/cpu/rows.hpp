@@ -8,10 +8,14 @@
 // values of costly functions are kept by the first pass that computes them, for as much of a row as
 // a buffer holds. They have the same bits as if they were computed again. Folds run in four SIMD
 // accumulators, over chunks of a fixed size, so the bits of a result depend on extents alone.
+//
+// Rows of few elements have loops of their own (small_rows.hpp, flat_rows.hpp).
 
 #include <algorithm>
 
 #include "typeflow/cpu/body.hpp"
+#include "typeflow/cpu/flat_rows.hpp"
+#include "typeflow/cpu/small_rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -22,8 +26,8 @@ struct Code;
 /// The number of elements that is worth a task, and that one chunk of a fold has.
 inline constexpr std::int64_t chunk_size = 16384;
 
-template <bool Wide, int Outer, bool Folds, class B, class A>
-struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
+template <bool Wide, int Outer, bool Folds, ir::InnerExtent Inner, class B, class A>
+struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
   using L = Lanes<Wide, A>;
   using M = Machine<L, B>;
   using Registers = typename M::Registers;
@@ -45,27 +49,45 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, B>, A> {
       const std::int64_t grain =
           std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
       parallel(call, g.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-        rows(call, g, begin, end, 0, g.length);
+        if constexpr (Inner != ir::InnerExtent::large) {
+          if (Inner == ir::InnerExtent::small || g.length <= ir::small_extent) {
+            SmallFolds<Outer, L, M>::run(call, g.in, g.length, begin, end);
+            return;
+          }
+        }
+        if constexpr (Inner != ir::InnerExtent::small) rows(call, g, begin, end, 0, g.length);
       });
     } else {
       if (g.length == 0) return;
       const std::int64_t chunks = (g.length + chunk_size - 1) / chunk_size;
       const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / g.length);
       parallel(call, g.rows * chunks, grain, [&](std::int64_t begin, std::int64_t end) {
-        if (chunks == 1) {
+        if constexpr (is_small_map) {
+          SmallMaps<Outer, L, M>::run(call, g.in, g.length, begin, end);
+          return;
+        } else if (chunks == 1) {
           rows(call, g, begin, end, 0, g.length);
           return;
-        }
-        for (std::int64_t task = begin; task < end; ++task) {
-          const std::int64_t row = task / chunks;
-          const std::int64_t first = task % chunks * chunk_size;
-          rows(call, g, row, row + 1, first, std::min(first + chunk_size, g.length));
+        } else {
+          for (std::int64_t task = begin; task < end; ++task) {
+            const std::int64_t row = task / chunks;
+            const std::int64_t first = task % chunks * chunk_size;
+            rows(call, g, row, row + 1, first, std::min(first + chunk_size, g.length));
+          }
         }
       });
     }
   }
 
  private:
+  static constexpr bool is_small_map = [] {
+    if constexpr (Inner == ir::InnerExtent::small && !Folds) {
+      return SmallMaps<Outer, L, M>::possible;
+    } else {
+      return false;
+    }
+  }();
+
   /// Costly values of a row's first elements.
   static constexpr std::int64_t kept_elements = chunk_size;
   using Kept = typename M::template KeptOf<static_cast<int>(kept_elements / N)>::type;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "typeflow/cpu/lanes.hpp"
+#include "typeflow/cpu/product_kernel.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -67,14 +68,6 @@ void with_vectors(std::int64_t width, const F& f) {
   } else {
     f(std::integral_constant<int, 1>{});
   }
-}
-
-/// Prefetches the element that lies `ahead` elements behind `at`; it need not exist.
-template <class T>
-TYPEFLOW_INLINE void prefetch(const T* at, std::int64_t ahead) {
-  const auto address =
-      reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(ahead) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address));
 }
 
 /// The sums of a tile while they are in registers: R rows of V vectors.

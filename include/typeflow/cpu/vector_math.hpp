@@ -14,14 +14,22 @@
 //
 // pow of floats is computed in double, with an error of 0.5. pow of doubles is the C++ library's.
 
+#include "typeflow/cpu/vector_math/error_function.hpp"
+#include "typeflow/cpu/vector_math/error_function_inverse.hpp"
 #include "typeflow/cpu/vector_math/exponential.hpp"
+#include "typeflow/cpu/vector_math/inverse_trigonometry.hpp"
 #include "typeflow/cpu/vector_math/logarithm.hpp"
 #include "typeflow/cpu/vector_math/power.hpp"
+#include "typeflow/cpu/vector_math/remainder.hpp"
 #include "typeflow/cpu/vector_math/trigonometry.hpp"
 #include "typeflow/ops/elementwise/functions.hpp"
 
 template <class T, class A>
-struct typeflow::math::OfBatch<xsimd::batch<T, A>> : typeflow::cpu_kernels::Exponentials<T, A>,
-                                                     typeflow::cpu_kernels::Logarithms<T, A>,
-                                                     typeflow::cpu_kernels::Powers<T, A>,
-                                                     typeflow::cpu_kernels::Trigonometry<T, A> {};
+struct typeflow::math::OfBatch<xsimd::batch<T, A>>
+    : typeflow::cpu_kernels::ErrorFunctions<T, A>,
+      typeflow::cpu_kernels::ErrorFunctionInverse<T, A>,
+      typeflow::cpu_kernels::InverseTrigonometry<T, A>,
+      typeflow::cpu_kernels::Logarithms<T, A>,
+      typeflow::cpu_kernels::Powers<T, A>,
+      typeflow::cpu_kernels::Remainders<T, A>,
+      typeflow::cpu_kernels::Trigonometry<T, A> {};

@@ -50,8 +50,8 @@ __global__ void columns_merge_kernel(typename Code::Arguments a, ColumnsShape sh
   }
 }
 
-template <bool Wide, int Outer, class B>
-struct Code<ir::ColumnsKernel<Wide, Outer, B>> {
+template <bool Wide, int Outer, ir::InnerExtent Inner, class B>
+struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
   using M = Machine<B>;
   using Registers = typename M::Registers;
   using States = typename M::States;

@@ -44,10 +44,10 @@ template <class... In, class... It, class... St>
 inline constexpr bool has_code<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>> =
     (is_gpu_type(In::dtype) && ...) && (is_gpu_type(It::dtype) && ...) &&
     (is_gpu_type(St::dtype) && ...);
-template <bool Wide, int Outer, bool Folds, class B>
-inline constexpr bool has_code<ir::LoopKernel<Wide, Outer, Folds, B>> = has_code<B>;
-template <bool Wide, int Outer, class B>
-inline constexpr bool has_code<ir::ColumnsKernel<Wide, Outer, B>> = has_code<B>;
+template <bool Wide, int Outer, bool Folds, ir::InnerExtent Inner, class B>
+inline constexpr bool has_code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>> = has_code<B>;
+template <bool Wide, int Outer, ir::InnerExtent Inner, class B>
+inline constexpr bool has_code<ir::ColumnsKernel<Wide, Outer, Inner, B>> = has_code<B>;
 template <class O, DType D, unsigned Variant, int Outer, class B>
 inline constexpr bool has_code<ir::ContractionKernel<O, D, Variant, Outer, B>> =
     !requires { contraction_of<O>::is_missing; } && has_code<B>;

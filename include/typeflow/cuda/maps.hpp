@@ -36,8 +36,8 @@ __global__ void map_kernel(typename Code::Arguments a) {
   }
 }
 
-template <bool Wide, int Outer, class B>
-struct Code<ir::LoopKernel<Wide, Outer, false, B>> {
+template <bool Wide, int Outer, ir::InnerExtent Inner, class B>
+struct Code<ir::LoopKernel<Wide, Outer, false, Inner, B>> {
   using M = Machine<B>;
   using Registers = typename M::Registers;
   static constexpr int outer = Outer;

@@ -51,8 +51,8 @@ __global__ void row_merge_kernel(typename Code::Arguments a, std::int64_t rows, 
   }
 }
 
-template <bool Wide, int Outer, class B>
-struct Code<ir::LoopKernel<Wide, Outer, true, B>> {
+template <bool Wide, int Outer, ir::InnerExtent Inner, class B>
+struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
   using M = Machine<B>;
   using Registers = typename M::Registers;
   using States = typename M::States;

@@ -63,7 +63,14 @@ class ByteReader {
   std::size_t read(void* to, std::size_t count) {
     auto* out = static_cast<unsigned char*>(to);
     std::size_t done = 0;
-    while (done < count && (stream_.avail_in > 0 || fill())) {
+    while (done < count) {
+      if (stream_.avail_in == 0 && !is_packed() && count - done >= most_skipped) {
+        const std::size_t got = read_file(out + done, count - done);  // large parts need no buffer
+        done += got;
+        if (got == 0) break;
+        continue;
+      }
+      if (stream_.avail_in == 0 && !fill()) break;
       done += is_packed() ? unpack(out + done, count - done) : copy(out + done, count - done);
     }
     if (done < count && is_packed() && !member_ended_) {
@@ -137,11 +144,15 @@ class ByteReader {
   }
   /// The same behind bytes that stay at the buffer's begin.
   void append(std::size_t staying) {
-    file_.read(reinterpret_cast<char*>(buffer_.data() + staying),
-               static_cast<std::streamsize>(buffer_.size() - staying));
-    if (file_.bad()) throw Error(path_, "cannot be read");
+    const std::size_t got = read_file(buffer_.data() + staying, buffer_.size() - staying);
     stream_.next_in = buffer_.data();
-    stream_.avail_in = static_cast<uInt>(staying + static_cast<std::size_t>(file_.gcount()));
+    stream_.avail_in = static_cast<uInt>(staying + got);
+  }
+  /// Reads up to `count` bytes of the file as they are; returns their number.
+  std::size_t read_file(unsigned char* to, std::size_t count) {
+    file_.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(count));
+    if (file_.bad()) throw Error(path_, "cannot be read");
+    return static_cast<std::size_t>(file_.gcount());
   }
 
   std::size_t copy(unsigned char* out, std::size_t count) {

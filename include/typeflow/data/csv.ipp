@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <system_error>
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/data/csv.hpp"
+#include "typeflow/data/decimal.hpp"
 #include "typeflow/data/line_reader.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -14,6 +16,20 @@ namespace typeflow::inline TYPEFLOW_ISA {
 namespace detail {
 
 struct CsvReader::Parts {
+  static_assert(LineReader::slack >= decimal_slack);
+
+  struct Field {
+    std::size_t begin;
+    std::size_t size;
+    bool quoted;
+  };
+
+  /// A column of the file, for read_simple.
+  struct SimpleColumn {
+    char type;          // 0: it is not read
+    std::size_t place;  // the column of the result
+  };
+
   Parts(const std::string& its_path, const CsvOptions& its_options, std::string_view its_types)
       : path(its_path), options(its_options), types(its_types), lines(its_path) {}
 
@@ -25,13 +41,101 @@ struct CsvReader::Parts {
          (names.empty() ? std::string() : " '" + names[column] + "'") + ": " + what);
   }
 
-  /// Reads the fields of the next row that is not empty; false at the end.
-  bool read_row() {
+  /// Reads the next row; false at the end.
+  bool next(std::span<void* const> places) {
+    std::string_view row;
+    if (!next_line(row)) return false;
+    if (!simple_columns.empty() && read_simple(row, places)) return true;
+    split(row);
+    check_width();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (!store(i, field(chosen[i]), fields[chosen[i]].quoted, places[i])) fail_value(i);
+    }
+    return true;
+  }
+  /// Finds the next line that is not empty; false at the end.
+  bool next_line(std::string_view& row) {
     do {
-      text.clear();
-      if (!lines.next(text)) return false;
+      if (!lines.next(row)) return false;
       line_of_row = ++line;
-    } while (text.empty());
+    } while (row.empty());
+    return true;
+  }
+
+  /// Reads a row whose fields end in its line, without a copy of them, and knows no errors. False
+  /// if the row has others, or anything is wrong: split and store see to that.
+  bool read_simple(std::string_view row, std::span<void* const> places) const {
+    const char* at = row.data();
+    const char* const end = at + row.size();
+    const SimpleColumn* const last = &simple_columns.back();
+    const char delimiter = options.delimiter;
+    const bool skips_space = delimiter != ' ';
+    const bool has_missing = !options.missing.empty();
+    for (const SimpleColumn* column = simple_columns.data();; ++column) {
+      void* const place = places[column->place];
+      const char* past = read_simple_number(at, column->type, place);
+      // The byte at `end` is no delimiter.
+      const auto ends = [&] { return column == last ? past == end : *past == delimiter; };
+      if (past == nullptr || !ends() ||
+          (has_missing && std::string_view(at, past) == options.missing)) {
+        past =
+            *at == ' ' && skips_space ? read_simple_number(at + 1, column->type, place) : nullptr;
+        if (past == nullptr || !ends() ||
+            (has_missing && std::string_view(at, past) == options.missing))
+          past = simple_field(at, end, *column, place);
+        if (past == nullptr || !ends()) return false;
+      }
+      if (column == last) return true;
+      at = past + 1;
+    }
+  }
+  /// Reads a number and returns where it ends; null if std::from_chars must do so.
+  static const char* read_simple_number(const char* at, char type, void* place) {
+    switch (type) {
+      case 'f':
+        return read_decimal(at, *static_cast<float*>(place));
+      case 'd':
+        return read_decimal(at, *static_cast<double*>(place));
+      case 'i':
+        return read_decimal(at, *static_cast<std::int32_t*>(place));
+      case 'l':
+        return read_decimal(at, *static_cast<std::int64_t*>(place));
+      default:
+        return nullptr;
+    }
+  }
+  /// Stores any field, and returns where it ends; null if it goes on in the next line, has doubled
+  /// quotes, or is wrong.
+  const char* simple_field(const char* at, const char* end, const SimpleColumn& column,
+                           void* place) const {
+    const bool quoted = at != end && *at == '"';
+    const char* const first = at + quoted;
+    const char* const last = find_character(first, end, quoted ? '"' : options.delimiter);
+    const char* past = last;
+    if (quoted) {
+      if (last == end) return nullptr;
+      past = last + 1;
+      if (past != end && *past != options.delimiter) return nullptr;
+    }
+    if (column.type == 0) return past;
+    return store(column.place, std::string_view(first, last), quoted, place) ? past : nullptr;
+  }
+  /// The first such character of a text, or its end.
+  static const char* find_character(const char* at, const char* end, char character) {
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    const std::uint64_t all = ones * static_cast<unsigned char>(character);
+    for (; at < end; at += 8) {
+      const std::uint64_t word = eight_characters(at) ^ all;
+      if (const std::uint64_t zeros = (word - ones) & ~word & (ones << 7)) {
+        return std::min(at + (std::countr_zero(zeros) >> 3), end);
+      }
+    }
+    return end;
+  }
+
+  /// Finds the fields of a row.
+  void split(std::string_view row) {
+    text = row;
     fields.clear();
     std::size_t at = 0;
     for (;;) {
@@ -42,7 +146,7 @@ struct CsvReader::Parts {
         fields.push_back({at, end - at, false});
         at = end;
       }
-      if (at == text.size()) return true;
+      if (at == text.size()) return;
       ++at;  // behind the delimiter
     }
   }
@@ -57,7 +161,9 @@ struct CsvReader::Parts {
         text.resize(to);
         text += '\n';
         to = from = text.size();
-        if (!lines.next(text)) fail("a quoted field has no end");
+        std::string_view more;
+        if (!lines.next(more)) fail("a quoted field has no end");
+        text += more;
         ++line;
         continue;
       }
@@ -76,7 +182,9 @@ struct CsvReader::Parts {
 
   TYPEFLOW_COLD void start() {
     if (options.header) {
-      if (!read_row()) throw Error(path, "a header", "an empty file");
+      std::string_view row;
+      if (!next_line(row)) throw Error(path, "a header", "an empty file");
+      split(row);
       for (std::size_t i = 0; i < fields.size(); ++i) names.emplace_back(field(i));
     }
     if (options.columns.empty()) {
@@ -98,46 +206,60 @@ struct CsvReader::Parts {
       throw Error("csv_rows", std::to_string(types.size()) + " defaults, one for a type",
                   std::to_string(options.defaults.size()));
     }
+    plan_simple_rows();
   }
+  /// Rows are simple only if numbers end at a delimiter, and no column is asked for twice.
+  TYPEFLOW_COLD void plan_simple_rows() {
+    constexpr std::string_view of_others = "0123456789.+-eE\"\r\n";
+    if (of_others.find(options.delimiter) != of_others.npos) return;
+    simple_columns.resize(width(), {0, 0});
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      SimpleColumn& column = simple_columns[chosen[i]];
+      if (column.type != 0) return simple_columns.clear();
+      column = {types[i], i};
+    }
+  }
+  std::size_t width() const { return options.columns.empty() ? types.size() : names.size(); }
   void check_width() const {
-    const std::size_t width = options.columns.empty() ? types.size() : names.size();
-    if (fields.size() != width) {
-      fail("expected " + std::to_string(width) + " columns, got " + std::to_string(fields.size()));
+    if (fields.size() != width()) {
+      fail("expected " + std::to_string(width()) + " columns, got " +
+           std::to_string(fields.size()));
     }
   }
   std::string_view field(std::size_t i) const {
     return std::string_view(text).substr(fields[i].begin, fields[i].size);
   }
 
-  void store(std::size_t i, void* place) const {
-    const std::size_t column = chosen[i];
-    std::string_view value = field(column);
-    const bool is_empty = !fields[column].quoted &&
-                          (value.empty() || (!options.missing.empty() && value == options.missing));
-    const bool has_default = is_empty && !options.defaults.empty();
-    if (has_default) value = options.defaults[i];
+  /// The text that column i of the result is read from: a default stands for an empty field.
+  std::string_view value_of(std::size_t i, std::string_view value, bool quoted) const {
+    if (quoted || !(value.empty() || (!options.missing.empty() && value == options.missing))) {
+      return value;
+    }
+    if (!options.defaults.empty()) return options.defaults[i];
+    return types[i] == 's' ? std::string_view() : value;
+  }
+  /// False if the field is no value of the column's type.
+  bool store(std::size_t i, std::string_view field, bool quoted, void* place) const {
+    const std::string_view value = value_of(i, field, quoted);
     switch (types[i]) {
       case 's':
-        *static_cast<std::string*>(place) = is_empty && !has_default ? std::string_view() : value;
-        return;
+        *static_cast<std::string*>(place) = value;
+        return true;
       case 'f':
-        return store_number(column, value, "float", static_cast<float*>(place));
+        return read_number(value, static_cast<float*>(place)) == std::errc();
       case 'd':
-        return store_number(column, value, "double", static_cast<double*>(place));
+        return read_number(value, static_cast<double*>(place)) == std::errc();
       case 'i':
-        return store_number(column, value, "int32", static_cast<std::int32_t*>(place));
+        return read_number(value, static_cast<std::int32_t*>(place)) == std::errc();
       case 'l':
-        return store_number(column, value, "int64", static_cast<std::int64_t*>(place));
+        return read_number(value, static_cast<std::int64_t*>(place)) == std::errc();
       default:
-        value = trimmed(value);
-        if (value == "1" || value == "true" || value == "True" || value == "TRUE") {
-          *static_cast<bool*>(place) = true;
-        } else if (value == "0" || value == "false" || value == "False" || value == "FALSE") {
-          *static_cast<bool*>(place) = false;
-        } else {
-          fail(column, "expected true, false, 1 or 0, got '" + std::string(value) + "'");
-        }
+        return read_bool(trimmed(value), static_cast<bool*>(place));
     }
+  }
+  static bool read_bool(std::string_view value, bool* place) {
+    *place = value == "1" || value == "true" || value == "True" || value == "TRUE";
+    return *place || value == "0" || value == "false" || value == "False" || value == "FALSE";
   }
   static std::string_view trimmed(std::string_view value) {
     while (!value.empty() && (value.front() == ' ' || value.front() == '\t'))
@@ -146,24 +268,40 @@ struct CsvReader::Parts {
     return value;
   }
   template <class N>
-  void store_number(std::size_t column, std::string_view given, const char* type, N* place) const {
-    std::string_view value = trimmed(given);
+  static std::errc read_number(std::string_view value, N* place) {
+    value = trimmed(value);
     if (value.size() > 1 && value.front() == '+' && value[1] != '-') value.remove_prefix(1);
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *place);
-    if (error == std::errc() && end == value.data() + value.size()) return;
-    if (error == std::errc::result_out_of_range) {
-      fail(column, "'" + std::string(given) + "' is out of the range of " + type);
-    }
-    fail(column, value.empty() ? std::string("the field is empty, and has no default")
-                               : std::string("expected a number of type ") + type + ", got '" +
-                                     std::string(given) + "'");
+    if (error != std::errc()) return error;
+    return end == value.data() + value.size() ? std::errc() : std::errc::invalid_argument;
   }
-
-  struct Field {
-    std::size_t begin;
-    std::size_t size;
-    bool quoted;
-  };
+  /// Says why the value of column i of the result cannot be stored.
+  [[noreturn]] TYPEFLOW_COLD void fail_value(std::size_t i) const {
+    const std::size_t column = chosen[i];
+    const std::string value(value_of(i, field(column), fields[column].quoted));
+    switch (types[i]) {
+      case 'f':
+        fail_number<float>(column, value, "float");
+      case 'd':
+        fail_number<double>(column, value, "double");
+      case 'i':
+        fail_number<std::int32_t>(column, value, "int32");
+      case 'l':
+        fail_number<std::int64_t>(column, value, "int64");
+      default:
+        fail(column, "expected true, false, 1 or 0, got '" + std::string(trimmed(value)) + "'");
+    }
+  }
+  template <class N>
+  [[noreturn]] TYPEFLOW_COLD void fail_number(std::size_t column, const std::string& value,
+                                              const char* type) const {
+    N number{};
+    if (read_number(value, &number) == std::errc::result_out_of_range) {
+      fail(column, "'" + value + "' is out of the range of " + type);
+    }
+    if (trimmed(value).empty()) fail(column, "the field is empty, and has no default");
+    fail(column, std::string("expected a number of type ") + type + ", got '" + value + "'");
+  }
 
   std::string path;
   CsvOptions options;
@@ -171,10 +309,11 @@ struct CsvReader::Parts {
   LineReader lines;
   std::int64_t line = 0;
   std::int64_t line_of_row = 0;
-  std::string text;  // of a row
+  std::string text;  // of a row that was split
   std::vector<Field> fields;
   std::vector<std::string> names;
-  std::vector<std::size_t> chosen;  // by column of the result
+  std::vector<std::size_t> chosen;           // by column of the result
+  std::vector<SimpleColumn> simple_columns;  // none: all rows must be split
 };
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION CsvReader::CsvReader(const std::string& path,
@@ -186,17 +325,16 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION CsvReader::CsvReader(const std::string& path,
 TYPEFLOW_DEFINITION CsvReader::~CsvReader() = default;
 
 TYPEFLOW_DEFINITION bool CsvReader::next(std::span<void* const> places) {
-  if (!parts_->read_row()) return false;
-  parts_->check_width();
-  for (std::size_t i = 0; i < places.size(); ++i) parts_->store(i, places[i]);
-  return true;
+  return parts_->next(places);
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION std::vector<std::string> CsvReader::first_row(
     const std::string& path, const CsvOptions& options) {
   Parts parts(path, options, "");
   std::vector<std::string> out;
-  if (!parts.read_row()) return out;
+  std::string_view row;
+  if (!parts.next_line(row)) return out;
+  parts.split(row);
   for (std::size_t i = 0; i < parts.fields.size(); ++i) out.emplace_back(parts.field(i));
   return out;
 }

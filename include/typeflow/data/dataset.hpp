@@ -31,38 +31,11 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/data/batched.hpp"
 #include "typeflow/data/cursor.hpp"
+#include "typeflow/data/dataset_options.hpp"
+#include "typeflow/data/grouping_cursors.hpp"
 #include "typeflow/data/parallel_cursor.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
-
-struct MapOptions {
-  int threads = 1;  ///< above 1: as many threads call the function, which must allow that
-};
-struct ShuffleOptions {
-  std::int64_t buffer = 10000;  ///< elements among which each next one is chosen
-  std::uint64_t seed = 1;
-  bool reshuffle = true;  ///< another order each time that a repeat comes round
-};
-struct DatasetBatchOptions {
-  bool drop_smaller = false;  ///< leave out the last batch if it is not full
-  double padding = 0;         ///< of padded batches
-};
-struct InterleaveOptions {
-  std::int64_t cycle = 4;  ///< datasets that are read in turns
-  std::int64_t block = 1;  ///< elements of one before the next one's turn
-};
-struct WindowOptions {
-  std::int64_t shift = 0;   ///< from the start of one window to the next one's; 0: the size
-  std::int64_t stride = 1;  ///< between elements of a window
-  bool drop_smaller = false;
-};
-struct BucketByLengthOptions {
-  std::vector<std::int64_t> bounds;  ///< ascending: bucket i has lengths below bounds[i]
-  /// Elements in a batch: one number for all buckets, or bounds.size() + 1.
-  std::vector<std::int64_t> sizes;
-  bool drop_smaller = false;
-  double padding = 0;
-};
 
 template <class T>
 class Dataset;
@@ -226,71 +199,21 @@ class Dataset {
           "Dataset::bucket_by_length", "ascending bounds",
           std::to_string(options.bounds[i]) + " after " + std::to_string(options.bounds[i - 1]));
     }
-    return Dataset<Padded<T>>([in = *this, length_of = std::move(length_of),
-                               options = std::move(options)](std::uint64_t epoch) {
-      return detail::cursor_of<Padded<T>>(
-          [from = in.open(epoch), &length_of, &options,
-           held = std::vector<std::vector<T>>(options.bounds.size() + 1), ended = false,
-           at = std::size_t{0}]() mutable -> std::optional<Padded<T>> {
-            const auto take = [&](std::vector<T>& bucket) {
-              detail::PaddedBatchOf<T> group(options.padding);
-              group.begin(bucket.size());
-              for (T& x : bucket) group.add(std::move(x));
-              bucket.clear();
-              return group.take();
-            };
-            while (!ended) {
-              std::optional<T> x = from->next();
-              if (!x) {
-                ended = true;
-                break;
-              }
-              const auto length = static_cast<std::int64_t>(length_of(std::as_const(*x)));
-              std::size_t b = 0;
-              while (b < options.bounds.size() && length >= options.bounds[b]) ++b;
-              held[b].push_back(std::move(*x));
-              if (static_cast<std::int64_t>(held[b].size()) == options.sizes[b]) {
-                return take(held[b]);
-              }
-            }
-            for (; at < held.size() && !options.drop_smaller; ++at) {
-              if (!held[at].empty()) return take(held[at]);
-            }
-            return std::nullopt;
-          });
-    });
+    return Dataset<Padded<T>>(
+        [in = *this, length_of = std::move(length_of),
+         options = std::move(options)](std::uint64_t epoch) -> detail::CursorOf<Padded<T>> {
+          return std::make_unique<detail::BucketCursor<T, F>>(in.open(epoch), length_of, options);
+        });
   }
   /// Vectors of `size` elements, which overlap if the shift is smaller.
   Dataset<std::vector<T>> window(std::int64_t size, const WindowOptions& options = {}) const {
     detail::check_count("Dataset::window", "a size", 1, size);
     detail::check_count("Dataset::window", "a shift", 0, options.shift);
     detail::check_count("Dataset::window", "a stride", 1, options.stride);
-    const std::int64_t shift = options.shift == 0 ? size : options.shift;
-    return Dataset<std::vector<T>>([in = *this, size, shift, options](std::uint64_t epoch) {
-      return detail::cursor_of<std::vector<T>>(
-          [from = in.open(epoch), size, shift, options, held = std::vector<T>(),
-           gap = std::int64_t{0}]() mutable -> std::optional<std::vector<T>> {
-            for (; gap > 0; --gap) {  // between windows that do not touch
-              if (!from->next()) return std::nullopt;
-            }
-            const auto span = static_cast<std::size_t>((size - 1) * options.stride + 1);
-            while (held.size() < span) {
-              std::optional<T> x = from->next();
-              if (!x) break;
-              held.push_back(std::move(*x));
-            }
-            if (held.empty() || (options.drop_smaller && held.size() < span)) return std::nullopt;
-            std::vector<T> out;
-            for (std::size_t i = 0; i < held.size();
-                 i += static_cast<std::size_t>(options.stride)) {
-              out.push_back(held[i]);
-            }
-            const auto leaves = std::min(held.size(), static_cast<std::size_t>(shift));
-            gap = shift - static_cast<std::int64_t>(leaves);
-            held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(leaves));
-            return out;
-          });
-    });
+    return Dataset<std::vector<T>>(
+        [in = *this, size, options](std::uint64_t epoch) -> detail::CursorOf<std::vector<T>> {
+          return std::make_unique<detail::WindowCursor<T>>(in.open(epoch), size, options);
+        });
   }
   /// The same elements, of which a thread reads up to `count` ahead.
   Dataset prefetch(std::int64_t count = 2) const {

@@ -31,9 +31,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Dataset<std::string> text_lines(const std::str
   return Dataset<std::string>([path](std::uint64_t) {
     return detail::cursor_of<std::string>(
         [reader = std::make_unique<detail::LineReader>(path)]() -> std::optional<std::string> {
-          std::string line;
+          std::string_view line;
           if (!reader->next(line)) return std::nullopt;
-          return line;
+          return std::string(line);
         });
   });
 }

@@ -11,8 +11,8 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/files.hpp"
 #include "typeflow/image/image.hpp"
+#include "typeflow/image/pack_png.hpp"
 #include "typeflow/image/png.hpp"
-#include "typeflow/image/stb_image_write.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -28,7 +28,8 @@ TYPEFLOW_DEFINITION std::vector<std::uint8_t> encode_png(const Image& image) {
   const std::size_t row =
       static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
   const auto height = static_cast<std::size_t>(image.height);
-  constexpr std::size_t most = std::numeric_limits<int>::max() / 4;  // stb counts bytes in int
+  constexpr std::size_t most =
+      std::numeric_limits<int>::max() / 4;  // stb, which reads it, counts bytes in int
   if (row + 1 > most / height) {
     throw Error("encode_png", "at most " + std::to_string(most) + " bytes", shape);
   }
@@ -36,17 +37,7 @@ TYPEFLOW_DEFINITION std::vector<std::uint8_t> encode_png(const Image& image) {
     throw Error("encode_png", std::to_string(row * height) + " bytes for " + shape,
                 std::to_string(image.pixels.size()));
   }
-  std::vector<std::uint8_t> bytes;
-  const auto append = [](void* to, void* data, int size) {
-    const auto* const first = static_cast<const std::uint8_t*>(data);
-    auto& out = *static_cast<std::vector<std::uint8_t>*>(to);
-    out.insert(out.end(), first, first + size);
-  };
-  if (detail::stb::stbi_write_png_to_func(append, &bytes, image.width, image.height, image.channels,
-                                          image.pixels.data(), static_cast<int>(row)) == 0) {
-    throw Error("encode_png", "there is not enough memory for " + shape);
-  }
-  return bytes;
+  return detail::pack_png(image.pixels, image.width, image.height, image.channels);
 }
 
 TYPEFLOW_DEFINITION void write_png(const std::string& path, const Image& image) {

@@ -2,7 +2,9 @@
 #pragma once
 #pragma GCC system_header  // stb's warnings are not ours
 
-// The only place that includes stb_image, for PNG, in a namespace of ours: see stb_image_write.hpp.
+// The only place that includes stb_image, for PNG. It goes into a namespace of ours, with internal
+// linkage, and its macros are restored. So a program may have its own copy of stb, in the same
+// translation unit or another.
 // Its JPEG decoder is left out: Debian 12's writes behind an array if a table of a file is damaged.
 
 #include <assert.h>  // stb's includes, here so that none of them lands in our namespace

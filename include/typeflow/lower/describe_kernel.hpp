@@ -83,6 +83,7 @@ class KernelDescriber : protected KernelInputs {
     spec_.wide = (cluster.width & 2u) != 0;
     spec_.outer = columns ? axes - 2 : axes - 1;
     spec_.folds = folds;
+    spec_.inner = inner_extent(out_.extents.items[out_.extents.size() - 1]);
     // One loop folds, and at most one is inside of it; kernels have no more.
     if (reduced != space_of(spec_).folded) {
       fail(cluster, "a reduction's axes do not collapse to those of a kernel");
@@ -93,6 +94,13 @@ class KernelDescriber : protected KernelInputs {
     }
     push_strided(last, axes);
     push_inputs();
+  }
+  /// Of a loop whose innermost extent is this one. A kernel without axes outside of it has one row.
+  constexpr InnerExtent inner_extent(const StepExtent& extent) const {
+    const bool columns = spec_.kind == KernelKind::columns;
+    if (spec_.outer == 0 && !columns) return InnerExtent::large;
+    if (extent.powers != 0) return spec_.folds || columns ? InnerExtent::any : InnerExtent::large;
+    return extent.coefficient <= small_extent ? InnerExtent::small : InnerExtent::large;
   }
   /// The kernel's axes for these axes of the space. Each of the kernel's begins at an axis of
   /// `starts`.

@@ -3,9 +3,9 @@
 
 // Descriptions of kernels as values.
 //
-// A description has ranks, operations and element types, never extents, constants or names. So
-// equal layers of a deep net have equal descriptions, and share one kernel.
-// lower/kernel_meaning.hpp says what a description means.
+// A description has ranks, operations and element types, never constants or names, and of extents
+// only whether rows are short. So equal layers of a deep net have equal descriptions, and share one
+// kernel. lower/kernel_meaning.hpp says what a description means.
 
 #include <cstdint>
 
@@ -22,6 +22,17 @@ enum class KernelKind : std::uint8_t {
   custom,       ///< an operation's own kernel; an update's changes its output in place
   control       ///< none: the engine runs blocks
 };
+
+/// What is known of the extent of a kernel's innermost axis, if there are axes outside of it and
+/// the kernel's loops depend on it.
+enum class InnerExtent : std::uint8_t {
+  large,  ///< more than small_extent, or of no interest
+  small,  ///< at most small_extent
+  any     ///< a symbol, whose value a run decides
+};
+/// Rows of at most so many elements are shorter than a few vectors. Kernels compute several of them
+/// together, and folds take their elements in order.
+inline constexpr std::int64_t small_extent = 32;
 
 /// An operand that a kernel loads, or the position along an axis.
 struct InputSpec {
@@ -61,9 +72,10 @@ struct KernelSpec {
 
   KernelKind kind;
   DeviceKind device;
-  bool wide;         ///< lanes of 8 bytes, not of 4
-  int outer;         ///< axes outside of the reduced or innermost one, or of the matrices
-  bool folds;        ///< loop: the innermost axis is reduced
+  bool wide;   ///< lanes of 8 bytes, not of 4
+  int outer;   ///< axes outside of the reduced or innermost one, or of the matrices
+  bool folds;  ///< loop: the innermost axis is reduced
+  InnerExtent inner;
   unsigned variant;  ///< contraction: as in Contraction
   DType dtype;       ///< contraction: of the operands
   const Op* op;      ///< custom, contraction
@@ -81,6 +93,7 @@ struct KernelSpec {
     wide = false;
     outer = 0;
     folds = false;
+    inner = InnerExtent::large;
     variant = 0;
     dtype = {};
     op = nullptr;
@@ -101,8 +114,8 @@ constexpr bool has_operation(KernelKind kind) {
 /// Whether two descriptions are of one kernel.
 constexpr bool operator==(const KernelSpec& a, const KernelSpec& b) {
   if (a.kind != b.kind || a.device != b.device || a.wide != b.wide || a.outer != b.outer ||
-      a.folds != b.folds || a.variant != b.variant || a.dtype != b.dtype || a.inputs != b.inputs ||
-      a.items != b.items || a.stores != b.stores) {
+      a.folds != b.folds || a.inner != b.inner || a.variant != b.variant || a.dtype != b.dtype ||
+      a.inputs != b.inputs || a.items != b.items || a.stores != b.stores) {
     return false;
   }
   if (has_operation(a.kind) && a.op->id != b.op->id) return false;
@@ -152,6 +165,7 @@ constexpr KernelSpec trimmed(const KernelSpec& spec) {
   out.wide = spec.wide;
   out.outer = spec.outer;
   out.folds = spec.folds;
+  out.inner = spec.inner;
   out.variant = spec.variant;
   out.dtype = spec.dtype;
   out.op = spec.op;

@@ -3,8 +3,9 @@
 
 // A kernel's description as a type, which a back end turns into code.
 //
-// A kernel type holds ranks, operations and element types, never extents, constants or names. Its
-// numbers are those of KernelSpec, and lower/kernel_meaning.hpp says what they mean.
+// A kernel type holds ranks, operations and element types, never constants or names. Of extents it
+// knows only whether rows are short. Its numbers are those of KernelSpec, and
+// lower/kernel_meaning.hpp says what they mean.
 
 #include <cstddef>
 #include <utility>
@@ -68,9 +69,9 @@ struct List {
 template <class Inputs, class Items, class Stores>
 struct Body;
 
-template <bool Wide, int Outer, bool Folds, class Body>
+template <bool Wide, int Outer, bool Folds, InnerExtent Inner, class Body>
 struct LoopKernel;
-template <bool Wide, int Outer, class Body>
+template <bool Wide, int Outer, InnerExtent Inner, class Body>
 struct ColumnsKernel;
 template <class O, DType D, unsigned Variant, int Outer, class Body>
 struct ContractionKernel;
@@ -128,11 +129,11 @@ template <const KernelSpec& S, KernelKind Kind = S.kind>
 struct KernelType;
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::loop> {
-  using type = LoopKernel<S.wide, S.outer, S.folds, BodyOf<S>>;
+  using type = LoopKernel<S.wide, S.outer, S.folds, S.inner, BodyOf<S>>;
 };
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::columns> {
-  using type = ColumnsKernel<S.wide, S.outer, BodyOf<S>>;
+  using type = ColumnsKernel<S.wide, S.outer, S.inner, BodyOf<S>>;
 };
 template <const KernelSpec& S>
 struct KernelType<S, KernelKind::contraction> {

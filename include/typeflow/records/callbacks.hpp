@@ -4,7 +4,7 @@
 // A callback that writes event files (training/callback.hpp), which TensorBoard shows:
 //
 //   tf::EventWriter writer("logs/train");
-//   tf::fit(session, next, options, tf::WriteSummaries(writer, {.variables = &variables}));
+//   tf::fit(session, next, options, tf::WriteSummaries(writer, session, {.every_steps = 10}));
 
 #include <cstdint>
 #include <functional>
@@ -38,7 +38,16 @@ class WriteSummaries : public Callback {
  public:
   /// The writer must outlive the callback.
   explicit WriteSummaries(EventWriter& writer, WriteSummariesOptions options = {});
+  /// The same, and writes the session's graph when the training begins, as EventWriter::graph does.
+  /// Needs <typeflow/summaries.hpp>. The session must outlive the callback.
+  template <class S>
+    requires requires(EventWriter& w, const S& s) { w.graph(s), s.variables(); }
+  WriteSummaries(EventWriter& writer, const S& session, WriteSummariesOptions options = {})
+      : WriteSummaries(writer, std::move(options)) {
+    write_graph_ = [&session](EventWriter& to) { to.graph(session); };
+  }
 
+  void on_begin(TrainingLoop& loop) override;
   void on_step(TrainingLoop& loop) override;
   void on_epoch(TrainingLoop& loop) override;
   /// Flushes the files.
@@ -47,6 +56,7 @@ class WriteSummaries : public Callback {
  private:
   EventWriter& writer_;
   WriteSummariesOptions options_;
+  std::function<void(EventWriter&)> write_graph_;  // none without a session
 };
 
 /// Adds a histogram of each variable of a store to a summary, under its name. As above, `only`

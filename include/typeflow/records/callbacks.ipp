@@ -55,6 +55,10 @@ TYPEFLOW_DEFINITION WriteSummaries::WriteSummaries(EventWriter& writer,
   }
 }
 
+TYPEFLOW_DEFINITION void WriteSummaries::on_begin(TrainingLoop&) {
+  if (write_graph_) write_graph_(writer_);
+}
+
 TYPEFLOW_DEFINITION void WriteSummaries::on_step(TrainingLoop& loop) {
   if (options_.every_steps == 0 || loop.steps() % options_.every_steps != 0) return;
   Summary summary;

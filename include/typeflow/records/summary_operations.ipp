@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,53 +10,13 @@
 
 #include "typeflow/core/characters.hpp"
 #include "typeflow/core/error.hpp"
+#include "typeflow/image/pack_png.hpp"
 #include "typeflow/records/summary.hpp"
 #include "typeflow/records/summary_operations.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
-
-/// A PNG file of 8-bit channels: 1 grey, 3 RGB, 4 RGB and opacity.
-TYPEFLOW_COLD inline std::string png_bytes(std::span<const std::uint8_t> pixels, std::int32_t width,
-                                           std::int32_t height, std::int32_t channels) {
-  const auto number = [](std::uint32_t n) {
-    std::string bytes;
-    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(n >> shift & 0xffu);
-    return bytes;
-  };
-  std::string png = "\x89PNG\r\n\x1a\n";
-  const auto chunk = [&](const std::string& type, const std::string& content) {
-    const std::string body = type + content;
-    png += number(static_cast<std::uint32_t>(content.size())) + body;
-    png += number(static_cast<std::uint32_t>(::crc32(
-        0, reinterpret_cast<const ::Bytef*>(body.data()), static_cast<::uInt>(body.size()))));
-  };
-  std::string header =
-      number(static_cast<std::uint32_t>(width)) + number(static_cast<std::uint32_t>(height));
-  header += '\x08';
-  header += channels == 1 ? '\0' : channels == 3 ? '\x02' : '\x06';
-  header.append(3, '\0');
-  chunk("IHDR", header);
-  const auto row = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
-  std::string raw;
-  for (std::size_t y = 0; y < static_cast<std::size_t>(height); ++y) {
-    raw += '\0';  // no filter
-    const auto line = pixels.subspan(y * row, row);
-    raw.append(line.begin(), line.end());
-  }
-  auto size = ::compressBound(static_cast<::uLong>(raw.size()));
-  std::string packed(size, '\0');
-  if (::compress2(reinterpret_cast<::Bytef*>(packed.data()), &size,
-                  reinterpret_cast<const ::Bytef*>(raw.data()), static_cast<::uLong>(raw.size()),
-                  Z_DEFAULT_COMPRESSION) != Z_OK) {
-    throw Error("image summary", "cannot be compressed");
-  }
-  packed.resize(size);
-  chunk("IDAT", packed);
-  chunk("IEND", "");
-  return png;
-}
 
 /// The pixels of an image as bytes, by the rule of TensorFlow's image summaries.
 TYPEFLOW_COLD inline std::vector<std::uint8_t> bytes_of_pixels(std::span<const double> values,
@@ -160,8 +118,9 @@ TYPEFLOW_COLD inline void add_images(Summary& summary, const Entry& entry, const
     const auto w = static_cast<std::int32_t>(width);
     const auto h = static_cast<std::int32_t>(height);
     const auto c = static_cast<std::int32_t>(channels);
+    const std::vector<std::uint8_t> png = typeflow::detail::pack_png(pixels, w, h, c);
     summary.image(tag_of(entry, "/image", entry.option, i),
-                  typeflow::detail::png_bytes(pixels, w, h, c), w, h, c);
+                  {reinterpret_cast<const char*>(png.data()), png.size()}, w, h, c);
   }
 }
 TYPEFLOW_COLD inline void add_sounds(Summary& summary, const Entry& entry, const Tensor& x) {

@@ -103,8 +103,9 @@ class TrainingLoop {
   // For callbacks.
 
   const FitOptions& options() const { return options_; }
-  std::int64_t steps() const { return result_.steps; }    ///< done
-  std::int64_t epochs() const { return result_.epochs; }  ///< completed
+  std::int64_t steps() const { return result_.steps; }             ///< done
+  std::int64_t epochs() const { return result_.epochs; }           ///< completed
+  std::int64_t steps_in_epoch() const { return steps_in_epoch_; }  ///< of the one that goes on
   const History& history() const { return result_.history; }
   /// In Callback::on_step, those of the step; in on_epoch, those of the epoch.
   const Figures& figures() const { return figures_; }

@@ -2,160 +2,24 @@
 
 // The functions of SIMD batches: errors in units in the last place against the C++ library's
 // functions of long double, at numbers of every exponent and where the functions bend; special
-// values; that no lane depends on another. On the instruction set of the build, and on x86's
-// oldest, which has no fused multiply-add.
-
-#include <doctest/doctest.h>
+// values; that no lane depends on another.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <limits>
-#include <random>
-#include <string>
-#include <utility>
+#include <numbers>
 #include <vector>
 
-#include <typeflow/cpu/vector_math.hpp>
+#include "support/check_batches.hpp"
+#include "support/inverse_error_function.hpp"
 
 namespace {
 
 namespace tf = typeflow;
-
-template <class T>
-inline constexpr T inf = std::numeric_limits<T>::infinity();
-template <class T>
-inline constexpr T not_a_number = std::numeric_limits<T>::quiet_NaN();
-
-#if defined(__x86_64__)
-using Oldest = xsimd::sse2;
-#else
-using Oldest = tf::cpu_kernels::DefaultArch;
-#endif
-template <class T, class A>
-struct Type {
-  using Element = T;
-  using Batch = xsimd::batch<T, A>;
-};
-#define TYPES                                                                            \
-  Type<float, tf::cpu_kernels::DefaultArch>, Type<double, tf::cpu_kernels::DefaultArch>, \
-      Type<float, Oldest>, Type<double, Oldest>
-
-/// f of every element, in batches.
-template <class V, class T, class F>
-std::vector<T> computed(std::vector<T> x, const F& f) {
-  const std::size_t count = x.size();
-  x.resize((count + V::size - 1) / V::size * V::size, T(1));
-  for (std::size_t i = 0; i < x.size(); i += V::size) {
-    const V y = f(V::load_unaligned(x.data() + i));
-    y.store_unaligned(x.data() + i);
-  }
-  x.resize(count);
-  return x;
-}
-
-/// Both signs of numbers of every exponent; of numbers at which functions bend, and their
-/// neighbours; of many in [0, high].
-template <class T>
-std::vector<T> arguments(T high) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr int mantissa = std::numeric_limits<T>::digits - 1;
-  std::mt19937_64 random(1);
-  std::vector<T> x;
-  const auto add = [&x](T e) {
-    x.push_back(e);
-    x.push_back(-e);
-  };
-  for (Bits exponent = 0; exponent < Bits{2} * std::numeric_limits<T>::max_exponent - 1;
-       ++exponent) {
-    for (int i = 0; i < (sizeof(T) == 4 ? 40 : 6); ++i) {
-      const Bits digits = static_cast<Bits>(random()) & ((Bits{1} << mantissa) - 1);
-      add(std::bit_cast<T>(exponent << mantissa | digits));
-    }
-    add(std::bit_cast<T>(exponent << mantissa));
-  }
-  const T ln2 = T(0.693147180559945309L);
-  const T quarter = T(0.785398163397448310L);
-  std::vector<T> bends = {T(0.46875),
-                          T(0.875),
-                          T(4),
-                          T(6),
-                          T(6000),
-                          T(1e6),
-                          std::sqrt(T(0.5)),
-                          std::sqrt(T(2)),
-                          T(1) - std::sqrt(T(0.5)),
-                          std::sqrt(T(2)) - 1,
-                          std::numeric_limits<T>::max_exponent * ln2,
-                          (std::numeric_limits<T>::min_exponent - mantissa - 2) * ln2,
-                          (std::numeric_limits<T>::min_exponent - 1) * ln2,
-                          T(20),
-                          T(40)};
-  for (int n = 1; n < 200; ++n) {
-    bends.push_back(static_cast<T>(n) * quarter);
-    bends.push_back(static_cast<T>(n) * ln2 / 2);
-  }
-  for (T e : bends) {
-    for (int i = 0; i < 3; ++i) add(e = std::nextafter(e, inf<T>));
-    for (int i = 0; i < 6; ++i) add(e = std::nextafter(e, -inf<T>));
-  }
-  std::uniform_real_distribution<T> inside(0, high);
-  for (int i = 0; i < 20000; ++i) add(inside(random));
-  return x;
-}
-
-/// |got - exact| in units of the last place of exact.
-template <class T>
-double ulps(T got, long double exact) {
-  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) && std::isnan(got) ? 0 : 1e30;
-  const long double last = std::ldexp(1.0L, std::numeric_limits<T>::max_exponent);
-  if (std::abs(exact) >= last && got == std::copysign(inf<T>, static_cast<T>(exact))) return 0;
-  const long double mine = std::isinf(got) ? std::copysign(last, static_cast<long double>(got))
-                                           : static_cast<long double>(got);
-  int exponent = 0;
-  std::frexp(exact, &exponent);
-  constexpr int digits = std::numeric_limits<T>::digits;
-  exponent = std::max(exponent, std::numeric_limits<T>::min_exponent) - digits;
-  return static_cast<double>(std::abs(mine - exact) / std::ldexp(1.0L, exponent));
-}
-
-template <class Type, class F, class G>
-void sweep(const std::string& name, double bound, long double high, const F& f, const G& exact) {
-  using T = typename Type::Element;
-  const std::vector<T> x = arguments(static_cast<T>(high));
-  const std::vector<T> y = computed<typename Type::Batch>(x, f);
-  double worst = -1;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double error = ulps(y[i], exact(static_cast<long double>(x[i])));
-    if (error > worst) {
-      worst = error;
-      at = i;
-    }
-  }
-  CAPTURE(name);
-  CAPTURE(x[at]);
-  CAPTURE(y[at]);
-  CHECK(worst <= bound);
-}
-
-/// f of these is exactly those: NaN is equal to NaN, 0 and -0 are different.
-template <class Type, class F>
-void specials(const std::string& name, const F& f,
-              const std::vector<std::pair<double, double>>& table) {
-  using T = typename Type::Element;
-  for (const auto& [from, to] : table) {
-    const T y = computed<typename Type::Batch>(std::vector<T>{static_cast<T>(from)}, f)[0];
-    const T expected = static_cast<T>(to);
-    CAPTURE(name);
-    CAPTURE(from);
-    CAPTURE(y);
-    CHECK((std::isnan(expected) ? std::isnan(y)
-                                : y == expected && std::signbit(y) == std::signbit(expected)));
-  }
-}
+using test::inf;
+using test::not_a_number;
+using test::specials;
+using test::sweep;
 
 namespace ours {
 constexpr auto exp = [](const auto& x) { return tf::math::exp(x); };
@@ -164,16 +28,27 @@ constexpr auto log = [](const auto& x) { return tf::math::log(x); };
 constexpr auto log1p = [](const auto& x) { return tf::math::log1p(x); };
 constexpr auto sin = [](const auto& x) { return tf::math::sin(x); };
 constexpr auto cos = [](const auto& x) { return tf::math::cos(x); };
+constexpr auto tan = [](const auto& x) { return tf::math::tan(x); };
+constexpr auto atan = [](const auto& x) { return tf::math::atan(x); };
 constexpr auto tanh = [](const auto& x) { return tf::math::tanh(x); };
 constexpr auto sigmoid = [](const auto& x) { return tf::math::sigmoid(x); };
 constexpr auto erf = [](const auto& x) { return tf::math::erf(x); };
+constexpr auto erfc = [](const auto& x) { return tf::math::erfc(x); };
+constexpr auto gelu = [](const auto& x) { return tf::math::gelu(x); };
+constexpr auto gelu_slope = [](const auto& x) { return tf::math::gelu_slope(x); };
+constexpr auto erfinv = []<class V>(const V& x) { return tf::math::OfBatch<V>::erfinv(x); };
 }  // namespace ours
 
 using Exact = long double;
 
+Exact gelu(Exact x) {
+  const Exact y = std::erfc(-x / std::sqrt(Exact(2))) / 2;
+  return y == 0 ? -y : x * y;
+}
+
 }  // namespace
 
-TEST_CASE_TEMPLATE("vector functions are within 2.5 units in the last place", Type, TYPES) {
+TEST_CASE_TEMPLATE("vector functions are within a few units in the last place", Type, TYPES) {
   const bool is_float = sizeof(typename Type::Element) == 4;
   sweep<Type>("exp", 1, is_float ? 104 : 746, ours::exp, [](Exact x) { return std::exp(x); });
   sweep<Type>("expm1", 2, 40, ours::expm1, [](Exact x) { return std::expm1(x); });
@@ -181,9 +56,29 @@ TEST_CASE_TEMPLATE("vector functions are within 2.5 units in the last place", Ty
   sweep<Type>("log1p", 2, 4, ours::log1p, [](Exact x) { return std::log1p(x); });
   sweep<Type>("sin", 2, 30, ours::sin, [](Exact x) { return std::sin(x); });
   sweep<Type>("cos", 2, 30, ours::cos, [](Exact x) { return std::cos(x); });
+  sweep<Type>("tan", 2.5, 30, ours::tan, [](Exact x) { return std::tan(x); });
+  sweep<Type>("atan", 2, 4, ours::atan, [](Exact x) { return std::atan(x); });
   sweep<Type>("tanh", 2.5, 10, ours::tanh, [](Exact x) { return std::tanh(x); });
   sweep<Type>("sigmoid", 2.5, 40, ours::sigmoid, [](Exact x) { return 1 / (1 + std::exp(-x)); });
   sweep<Type>("erf", 2, 6, ours::erf, [](Exact x) { return std::erf(x); });
+  sweep<Type>("erfc", 5, is_float ? 10 : 27, ours::erfc, [](Exact x) { return std::erfc(x); });
+  sweep<Type>("erfinv", 7, 1, ours::erfinv, [](Exact x) { return test::erfinv(x); });
+  sweep<Type>("gelu", 6, is_float ? 14 : 38, ours::gelu, gelu);
+}
+
+TEST_CASE_TEMPLATE("the slope of gelu is within 2 units in the last place of 1", Type, TYPES) {
+  using T = typename Type::Element;
+  const std::vector<T> x = test::arguments(T(6));
+  const std::vector<T> y = test::computed<typename Type::Batch>(x, ours::gelu_slope);
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Exact z = x[i];
+    const Exact density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi_v<Exact>);
+    const Exact exact = std::erfc(-z / std::sqrt(Exact(2))) / 2 + (density == 0 ? 0 : z * density);
+    worst = std::max(worst, static_cast<double>(std::abs(y[i] - exact)));
+  }
+  CAPTURE(worst);
+  CHECK(worst <= 2 * double{std::numeric_limits<T>::epsilon()});
 }
 
 TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
@@ -240,6 +135,24 @@ TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
                   {-least, -least}});
   specials<Type>("cos", ours::cos,
                  {{0, 1}, {-0.0, 1}, {infinity, none}, {-infinity, none}, {none, none}});
+  specials<Type>("tan", ours::tan,
+                 {{0, 0},
+                  {-0.0, -0.0},
+                  {infinity, none},
+                  {-infinity, none},
+                  {none, none},
+                  {least, least},
+                  {-least, -least}});
+  const double quarter = std::acos(0.0);
+  specials<Type>("atan", ours::atan,
+                 {{0, 0},
+                  {-0.0, -0.0},
+                  {infinity, quarter},
+                  {-infinity, -quarter},
+                  {none, none},
+                  {largest, quarter},
+                  {least, least},
+                  {-least, -least}});
   specials<Type>("tanh", ours::tanh,
                  {{0, 0},
                   {-0.0, -0.0},
@@ -268,63 +181,51 @@ TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
                   {-largest, -1},
                   {least, least},
                   {-least, -least}});
-}
-
-TEST_CASE_TEMPLATE("pow of batches is within 1 unit in the last place", Type, TYPES) {
-  using T = typename Type::Element;
-  using V = typename Type::Batch;
-  // Special values and numbers of all sizes, each to the power of each.
-  std::vector<T> numbers = {std::numeric_limits<T>::max(), std::numeric_limits<T>::denorm_min()};
-  for (const double e :
-       {0., 0.1, 0.5, 1., 1.5, 2., 3., 7., 100., 1e30, 1e-30, 16777215., inf<double>}) {
-    numbers.push_back(static_cast<T>(e));
-  }
-  std::mt19937 random(1);
-  std::lognormal_distribution<T> sizes(0, 3);
-  for (int i = 0; i < 120; ++i) numbers.push_back(sizes(random));
-  for (std::size_t i = 0, count = numbers.size(); i < count; ++i) numbers.push_back(-numbers[i]);
-  numbers.push_back(not_a_number<T>);
-  double worst = 0;
-  for (const T b : numbers) {
-    const auto power = [b](const V& a) { return tf::math::pow(a, V(b)); };
-    const std::vector<T> y = computed<V>(numbers, power);
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      const T a = numbers[i];
-      const long double exact = std::pow(static_cast<long double>(a), static_cast<long double>(b));
-      worst = std::max(worst, ulps(y[i], exact));
-      if (exact == 0 || std::isinf(exact)) CHECK(std::signbit(y[i]) == std::signbit(exact));
-    }
-  }
-  CHECK(worst <= 1);
+  specials<Type>("erfc", ours::erfc,
+                 {{0, 1},
+                  {-0.0, 1},
+                  {infinity, 0},
+                  {-infinity, 2},
+                  {none, none},
+                  {largest, 0},
+                  {-largest, 2},
+                  {least, 1}});
+  specials<Type>("erfinv", ours::erfinv,
+                 {{0, 0},
+                  {-0.0, -0.0},
+                  {1, infinity},
+                  {-1, -infinity},
+                  {1.5, none},
+                  {infinity, none},
+                  {-infinity, none},
+                  {none, none}});
+  specials<Type>("gelu", ours::gelu,
+                 {{0, 0},
+                  {-0.0, -0.0},
+                  {infinity, infinity},
+                  {-infinity, -0.0},
+                  {none, none},
+                  {largest, largest},
+                  {-largest, -0.0}});
+  specials<Type>("gelu_slope", ours::gelu_slope,
+                 {{infinity, 1}, {-infinity, -0.0}, {none, none}, {largest, 1}, {-largest, -0.0}});
 }
 
 TEST_CASE_TEMPLATE("an element of a vector function does not depend on the others", Type, TYPES) {
-  using T = typename Type::Element;
-  using V = typename Type::Batch;
-  const std::vector<T> others = {T(0.3), T(1e30), T(-700), inf<T>, not_a_number<T>, T(-0.0)};
-  const auto check = [&](const auto& f) {
-    for (const T x : {T(0.1), T(-2.5), T(11), T(7000), T(88.5), T(1e-30)}) {
-      std::vector<T> y;
-      for (const T other : others) {
-        for (std::size_t place = 0; place < V::size; ++place) {
-          std::vector<T> lanes(V::size, other);
-          lanes[place] = x;
-          y.push_back(computed<V>(lanes, f)[place]);
-        }
-      }
-      const auto differs = [&](T e) {
-        return std::memcmp(&e, y.data(), sizeof e) != 0 && !(std::isnan(e) && std::isnan(y[0]));
-      };
-      CHECK(std::count_if(y.begin(), y.end(), differs) == 0);
-    }
-  };
+  const auto check = [](const auto& f) { test::check_independence<Type>(f); };
   check(ours::exp);
   check(ours::expm1);
   check(ours::log);
   check(ours::log1p);
   check(ours::sin);
   check(ours::cos);
+  check(ours::tan);
+  check(ours::atan);
   check(ours::tanh);
   check(ours::sigmoid);
   check(ours::erf);
+  check(ours::erfc);
+  check(ours::erfinv);
+  check(ours::gelu);
+  check(ours::gelu_slope);
 }

@@ -2,7 +2,7 @@
 
 // PNG files, read back by an independent decoder (stb_image), and pictures of several images.
 
-// The program's own copy of stb_image_write, in the same translation unit: it must not mind ours.
+// The size of its files is a measure for ours.
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #include <stb/stb_image_write.h>
 
@@ -17,14 +17,19 @@
 #pragma GCC diagnostic pop
 
 #include <doctest/doctest.h>
+#include <zlib.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tf = typeflow;
@@ -79,6 +84,71 @@ TEST_CASE("a PNG file decodes to the pixels that were written") {
     }
   }
   CHECK(folder.files() == 1);  // no temporary file stays
+}
+
+TEST_CASE("a PNG file has the filter of each row that suits it, or none") {
+  const Folder folder;
+  std::mt19937 random(1);
+  for (const int channels : {1, 3}) {
+    // Rows that each filter foretells best, but for a little noise; letters of a few shapes in
+    // an order by chance.
+    tf::Image photograph{200, 300, channels, {}};
+    tf::Image drawing{200, 300, channels, {}};
+    const int row = 300 * channels;
+    Bytes shapes(8 * 100);
+    for (std::uint8_t& x : shapes) x = static_cast<std::uint8_t>(random());
+    std::vector<std::size_t> letters(20 * 30);
+    for (std::size_t& x : letters) x = random() % 8;
+    std::vector<int> above(static_cast<std::size_t>(row));
+    for (int y = 0; y < 200; ++y) {
+      std::vector<int> now;
+      for (int i = 0; i < row; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const int left = i < channels ? 0 : now[static_cast<std::size_t>(i - channels)];
+        const int corner = i < channels ? 0 : above[static_cast<std::size_t>(i - channels)];
+        const int little = static_cast<int>(random() % 5) - 2;
+        const int by_kind[] = {0, left, above[at], (left + above[at]) / 2,
+                               left + above[at] - corner};
+        const int start = y % 5 == 1 && i < channels ? 200 : 0;
+        now.push_back((by_kind[y % 5] + little + start + 256) % 256);
+      }
+      for (const int x : now) photograph.pixels.push_back(static_cast<std::uint8_t>(x));
+      if (y % 10 == 9) {
+        for (int& x : now) x = static_cast<int>(random() % 256);
+      }
+      above = now;
+      for (int x = 0; x < 300; ++x) {
+        const std::size_t letter = letters[static_cast<std::size_t>(y / 10 * 30 + x / 10)];
+        const auto at = (letter * 10 + static_cast<std::size_t>(y % 10)) * 10 +
+                        static_cast<std::size_t>(x % 10);
+        drawing.pixels.insert(drawing.pixels.end(), static_cast<std::size_t>(channels), shapes[at]);
+      }
+    }
+    const auto filters = [&](const tf::Image& image) {
+      const Bytes png = tf::encode_png(image);
+      // 8 bytes, the header of 25, and the length and name of the data.
+      std::size_t size = 0;
+      for (std::size_t i = 33; i < 37; ++i) size = size << 8 | png[i];
+      Bytes rows(static_cast<std::size_t>(200 * (1 + row)));
+      uLongf count = rows.size();
+      REQUIRE(uncompress(rows.data(), &count, png.data() + 41, size) == Z_OK);
+      REQUIRE(count == rows.size());
+      std::set<int> used;
+      for (int y = 0; y < 200; ++y) used.insert(rows[static_cast<std::size_t>(y * (1 + row))]);
+      return used;
+    };
+    CHECK(filters(photograph).size() == 5);
+    CHECK(filters(drawing).size() == 1);
+    for (const tf::Image& image : {photograph, drawing}) {
+      tf::write_png(folder.path / "image.png", image);
+      CHECK(decode(folder.path / "image.png").pixels == image.pixels);
+      int size = 0;
+      unsigned char* const theirs = stbi_write_png_to_mem(image.pixels.data(), row, image.width,
+                                                          image.height, channels, &size);
+      CHECK(tf::encode_png(image).size() <= static_cast<std::size_t>(size));
+      std::free(theirs);
+    }
+  }
 }
 
 TEST_CASE("a PNG file that cannot be written is named, and nothing is left of it") {

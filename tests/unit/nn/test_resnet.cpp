@@ -13,7 +13,7 @@
 #include "typeflow/testing.hpp"
 #include "typeflow/typeflow.hpp"
 
-#include "static/resnet.hpp"
+#include "../examples/ch06_resnet_v2/resnet.hpp"
 #include "support/host_tensors.hpp"
 
 namespace {
@@ -26,7 +26,8 @@ constexpr int images = 4;
 /// Units with and without a shortcut of their own, with and without a stride.
 template <class T>
 constexpr void small(tf::Graph& g) {
-  auto logits = resnet::logits<T, size, 4, 3, resnet::Stage{8, 2, 1}, resnet::Stage{12, 2, 2}>(g);
+  auto x = tf::placeholder<T, tf::batch, size, size, 3>(g, "image");
+  auto logits = resnet::logits<4, 3, resnet::Stage{8, 2, 1}, resnet::Stage{12, 2, 2}>(g, x);
   auto labels = tf::placeholder<std::int32_t, tf::batch>(g, "labels");
   auto loss = mean(softmax_cross_entropy(logits, labels)).named("loss");
   if constexpr (std::is_same_v<T, float>) {

@@ -15,7 +15,9 @@
 #include <protozero/pbf_reader.hpp>
 #include <typeflow/devices.hpp>
 #include <typeflow/host.hpp>
+#include <typeflow/iterators.hpp>
 #include <typeflow/operations.hpp>
+#include <typeflow/records/callbacks.hpp>
 #include <typeflow/records/tf_record.hpp>
 #include <typeflow/rnn.hpp>
 #include <typeflow/summaries.hpp>
@@ -61,6 +63,13 @@ constexpr void two_devices(tf::Graph& g) {
   auto w = tf::on<tf::Cpu<1>>(g, [&] { return variable<float, 8>(g, "w", tf::ones()); });
   auto y = tf::on<tf::Cpu<1>>(g, [&] { return (x * w).named("y"); });
   tf::on<tf::Cpu<0>>(g, [&] { return sum(exp(y)).named("z"); });
+}
+
+constexpr void reading(tf::Graph& g) {
+  const auto [x, label] =
+      tf::iterator<tf::ElementPart<float, tf::batch, 2>, tf::ElementPart<std::int32_t, tf::batch>>(
+          g, "points");
+  (sum(x) + cast<float>(sum(label))).named("total");
 }
 
 constexpr void odd_names(tf::Graph& g) {
@@ -197,6 +206,33 @@ TEST_CASE("a writer's graph has the session's devices") {
   CHECK(find(nodes, "w").device == "/job:localhost/replica:0/task:0/device:CPU:1");
   CHECK(find(nodes, "x").device == "/job:localhost/replica:0/task:0/device:CPU:0");
   CHECK(find(nodes, "z").device == "/job:localhost/replica:0/task:0/device:CPU:0");
+}
+
+TEST_CASE("WriteSummaries writes a session's graph when the training begins") {
+  const Folder folder;
+  tf::Variables variables;
+  const tf::Session<two_devices> session(variables, {.devices = {{.threads = 1}, {.threads = 1}}});
+  tf::EventWriter plain(folder / "plain");
+  plain.graph(session);
+  plain.flush();
+  tf::EventWriter writer(folder / "training");
+  tf::WriteSummaries writing(writer, session, {.every_steps = 1});
+  tf::TrainingLoop loop({.steps_per_epoch = 1, .progress = nullptr}, {"loss"}, writing);
+  CHECK(loop.goes_on());
+  loop.step(0.5);
+  loop.finish();
+  const auto events = events_of(writer.path());
+  REQUIRE(events.size() == 4);  // the version, the graph, the step's figure, the epoch's
+  CHECK_FALSE(field_of(events[1], 4).empty());
+  CHECK(field_of(events[1], 4) == field_of(events_of(plain.path())[1], 4));
+}
+
+TEST_CASE("the parts of an iterator are nodes") {
+  const std::vector<NodeDef> nodes = graph_of<reading>();
+  CHECK(mistake_of(nodes) == "");
+  CHECK(find(nodes, "points/0").operation == "Iterator");
+  CHECK(find(nodes, "points/0").extents() == std::vector<std::int64_t>{-1, 2});
+  CHECK(find(nodes, "points/1").extents() == std::vector<std::int64_t>{-1});
 }
 
 TEST_CASE("run metadata has the times and the memory of the graph's nodes") {

@@ -246,10 +246,10 @@ template <class... In>
 inline constexpr int loads_of<tf::ir::List<In...>> = (0 + ... + (In::is_index ? 0 : 1));
 template <class In, class Items, class Out>
 inline constexpr int operands_of<tf::ir::Body<In, Items, Out>> = loads_of<In> + Out::size;
-template <bool W, int O, bool F, class B>
-inline constexpr int operands_of<tf::ir::LoopKernel<W, O, F, B>> = operands_of<B>;
-template <bool W, int O, class B>
-inline constexpr int operands_of<tf::ir::ColumnsKernel<W, O, B>> = operands_of<B>;
+template <bool W, int O, bool F, tf::ir::InnerExtent I, class B>
+inline constexpr int operands_of<tf::ir::LoopKernel<W, O, F, I, B>> = operands_of<B>;
+template <bool W, int O, tf::ir::InnerExtent I, class B>
+inline constexpr int operands_of<tf::ir::ColumnsKernel<W, O, I, B>> = operands_of<B>;
 template <class O, tf::DType D, unsigned V, int N, class B>
 inline constexpr int operands_of<tf::ir::ContractionKernel<O, D, V, N, B>> = operands_of<B>;
 template <class O, class In, class Out>

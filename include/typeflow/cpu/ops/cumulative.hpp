@@ -144,7 +144,7 @@ class Cumulative {
       x[k] = count == N ? L::load(in_[k] + at) : L::load(in_[k] + at, count);
     }
     const V next = Next::template next<L, C>(state, x);
-    const V& y = exclusive_ ? state : next;
+    const V y = L::template rounded<T>(exclusive_ ? state : next);
     if (count == N) {
       L::template store<T>(out_ + at, y);
     } else {

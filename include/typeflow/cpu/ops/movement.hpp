@@ -12,33 +12,14 @@
 #include <cstdint>
 
 #include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/reverse_row.hpp"
+#include "typeflow/cpu/short_runs.hpp"
 #include "typeflow/cpu/stream.hpp"
+#include "typeflow/cpu/transpose_blocks.hpp"
+#include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
-
-/// An element of N bytes of any type.
-template <int N>
-struct Bytes {
-  std::byte byte[N];
-};
-
-/// Calls f(Bytes<N>{}) with the size of the type's elements.
-template <class F>
-void visit_size(DType type, F&& f) {
-  switch (size_of(type)) {
-    case 1:
-      return f(Bytes<1>{});
-    case 2:
-      return f(Bytes<2>{});
-    case 4:
-      return f(Bytes<4>{});
-    case 8:
-      return f(Bytes<8>{});
-    default:
-      return f(Bytes<16>{});
-  }
-}
 
 /// A copy of elements between two strided tensors; strides count elements.
 class StridedCopy {
@@ -66,7 +47,12 @@ class StridedCopy {
       return;
     }
     const int crossing = contiguous_input();
-    if (axes_[rank_ - 1].from == 1 || crossing < 0) {
+    const Axis& inner = axes_[rank_ - 1];
+    const auto size = static_cast<std::int64_t>(sizeof(T));
+    if (rank_ > 1 && inner.from == 1 && inner.to == 1 && inner.extent * size <= short_run) {
+      copy_short_rows(call, reinterpret_cast<const std::byte*>(in),
+                      reinterpret_cast<std::byte*>(out), size);
+    } else if (axes_[rank_ - 1].from == 1 || crossing < 0) {
       copy_rows<A>(call, in, out);
     } else {
       copy_blocks<A>(call, in, out, crossing);
@@ -93,9 +79,40 @@ class StridedCopy {
     constexpr std::int64_t few = 8;  // for fewer, memcpy is not worth its call
     if (axis.from == 1 && axis.to == 1 && count > few) {
       copy_run(in, count, out, streams_);
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) out[i * axis.to] = in[i * axis.from];
+      return;
     }
+    if constexpr (sizeof(T) <= 8) {
+      if (axis.from == -1 && axis.to == 1 && count > few) {
+        reverse_row(in, count, out, streams_);
+        return;
+      }
+    }
+    for (std::int64_t i = 0; i < count; ++i) out[i * axis.to] = in[i * axis.from];
+  }
+
+  /// Copies rows of few elements of `size` bytes, as many at a time as the axis outside has.
+  void copy_short_rows(const KernelCall& call, const std::byte* in, std::byte* out,
+                       std::int64_t size) const {
+    const std::int64_t length = axes_[rank_ - 1].extent;
+    const Axis& along = axes_[rank_ - 2];
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / length);
+    parallel(call, size_ / length, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end;) {
+        const std::int64_t first = row % along.extent;
+        const std::int64_t count = std::min(end - row, along.extent - first);
+        std::int64_t from = first * along.from;
+        std::int64_t to = first * along.to;
+        std::int64_t rest = row / along.extent;
+        for (int i = rank_ - 3; i >= 0; --i) {
+          from += rest % axes_[i].extent * axes_[i].from;
+          to += rest % axes_[i].extent * axes_[i].to;
+          rest /= axes_[i].extent;
+        }
+        copy_short_runs({in + from * size, along.from * size}, {out + to * size, along.to * size},
+                        count, length * size);
+        row += count;
+      }
+    });
   }
 
   /// Copies row by row along the innermost axis. Threads get equal numbers of elements, possibly
@@ -134,39 +151,75 @@ class StridedCopy {
     });
   }
 
-  /// For an output whose innermost axis is not the input's: copies blocks of 16 x 16 along the two
-  /// axes, so that both sides use whole cache lines.
+  /// For an output whose innermost axis is not the input's: transposes tiles of the two axes.
   template <class A, class T>
   void copy_blocks(const KernelCall& call, const T* in, T* out, int crossing) const {
-    constexpr std::int64_t block = 16;
     const Axis& across = axes_[crossing];
     const Axis& inner = axes_[rank_ - 1];
-    const std::int64_t bands = (across.extent + block - 1) / block;
+    const Tiles tiles = tiles_of<T>(across.extent, inner.extent);
+    const std::int64_t size = tiles.columns.size * tiles.rows.size;
     const std::int64_t planes = size_ / (across.extent * inner.extent);
-    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (block * inner.extent));
-    parallel(call, planes * bands, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t band = begin; band < end; ++band) {
-        const T* source = in;
-        T* target = out;
-        std::int64_t rest = band / bands;
-        for (int i = rank_ - 2; i >= 0; --i) {
-          if (i == crossing) continue;
-          source += rest % axes_[i].extent * axes_[i].from;
-          target += rest % axes_[i].extent * axes_[i].to;
-          rest /= axes_[i].extent;
-        }
-        const std::int64_t first = band % bands * block;
-        const std::int64_t last = std::min(first + block, across.extent);
-        for (std::int64_t c = 0; c < inner.extent; c += block) {
-          const std::int64_t stop = std::min(c + block, inner.extent);
-          for (std::int64_t r = first; r < last; ++r) {
-            const T* const from = source + r;
-            T* const to = target + r * across.to;
-            for (std::int64_t i = c; i < stop; ++i) to[i * inner.to] = from[i * inner.from];
-          }
-        }
-      }
-    });
+    const T* last = in;
+    for (int i = 0; i < rank_; ++i) last += (axes_[i].extent - 1) * axes_[i].from;
+    parallel(call, planes * tiles.columns.count * tiles.rows.count,
+             std::max<std::int64_t>(1, chunk_size / size),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t tile = begin; tile < end; ++tile) {
+                 const T* source = in;
+                 T* target = out;
+                 std::int64_t rest = tile / tiles.rows.count;
+                 const std::int64_t c = rest % tiles.columns.count;
+                 rest /= tiles.columns.count;
+                 for (int i = rank_ - 2; i >= 0; --i) {
+                   if (i == crossing) continue;
+                   source += rest % axes_[i].extent * axes_[i].from;
+                   target += rest % axes_[i].extent * axes_[i].to;
+                   rest /= axes_[i].extent;
+                 }
+                 const std::int64_t r = tile % tiles.rows.count;
+                 source += c * tiles.columns.size + r * tiles.rows.size * inner.from;
+                 target += c * tiles.columns.size * across.to + r * tiles.rows.size;
+                 transpose_tile<T>({source, inner.from}, tiles.rows.of(r), tiles.columns.of(c),
+                                   {target, across.to}, last + 1 - source);
+               }
+               if (streams_) end_streams();
+             });
+  }
+
+  /// An axis in parts of `size`; the last one has the rest.
+  struct Parts {
+    std::int64_t extent;
+    std::int64_t size;
+    std::int64_t count;
+
+    /// The last part has at least `least` elements, or is the only one.
+    Parts(std::int64_t e, std::int64_t s, std::int64_t least)
+        : extent(e), size(std::min(e, s)), count(std::max<std::int64_t>(1, (e + s - least) / s)) {}
+    std::int64_t of(std::int64_t i) const { return i + 1 < count ? size : extent - i * size; }
+  };
+  struct Tiles {
+    Parts columns;
+    Parts rows;
+  };
+  /// Parts of the input's rows and columns that are transposed together.
+  template <class T>
+  static Tiles tiles_of(std::int64_t columns, std::int64_t rows) {
+    if constexpr (sizeof(T) <= 8) {
+      using B = TransposeBlocks<T>;
+      return {Parts(columns, rows < B::N ? B::long_tile : B::tile, B::N),
+              Parts(rows, columns < B::N ? B::long_tile : B::tile, B::W)};
+    } else {
+      return {Parts(columns, 16, 1), Parts(rows, 16, 1)};
+    }
+  }
+  template <class T>
+  void transpose_tile(const Matrix<const T>& from, std::int64_t rows, std::int64_t columns,
+                      const Matrix<T>& to, std::int64_t readable) const {
+    if constexpr (sizeof(T) <= 8) {
+      TransposeBlocks<T>::run(from, rows, columns, to, readable, streams_);
+    } else {
+      transpose_elements<T>(from, rows, columns, to);
+    }
   }
 
   Axis axes_[max_rank + 1] = {};
@@ -259,6 +312,7 @@ struct kernel_of<ops::Concat> {
                   const KernelCall& call) {
     const std::size_t axis = static_cast<std::size_t>(op.axis);
     const Strides to(*out);
+    if (has_short_runs(in, *out, axis)) return copy_short_parts(call, in, *out, axis);
     std::int64_t begin = 0;
     // Parts along the axis add up to the result's: the last one ends there.
     for (const Tensor* x = in; begin < out->extents[axis]; ++x) {
@@ -279,6 +333,45 @@ struct kernel_of<ops::Concat> {
       }
       begin += x->extents[axis];
     }
+  }
+
+ private:
+  static std::int64_t bytes_of_run(const Tensor& x, std::size_t axis) {
+    std::int64_t bytes = size_of(x.dtype);
+    for (std::size_t i = axis; i < x.extents.size(); ++i) bytes *= x.extents[i];
+    return bytes;
+  }
+  static bool has_short_runs(const Tensor* in, const Tensor& out, std::size_t axis) {
+    if (out.size() == 0) return false;
+    std::int64_t begin = 0;
+    for (const Tensor* x = in; begin < out.extents[axis]; ++x) {
+      if (bytes_of_run(*x, axis) > short_run) return false;
+      begin += x->extents[axis];
+    }
+    return true;
+  }
+  /// Copies some rows of all parts, so that the result's lines are still in the cache.
+  static void copy_short_parts(const KernelCall& call, const Tensor* in, const Tensor& out,
+                               std::size_t axis) {
+    constexpr std::int64_t block = 256;
+    const std::int64_t pitch = bytes_of_run(out, axis);
+    const std::int64_t rows = out.size() * size_of(out.dtype) / pitch;
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / pitch);
+    parallel(call, rows, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; row += block) {
+        const std::int64_t count = std::min(block, last - row);
+        std::byte* to = static_cast<std::byte*>(out.data) + row * pitch;
+        const std::byte* const end = to + pitch;
+        for (const Tensor* x = in; to < end; ++x) {
+          const std::int64_t bytes = bytes_of_run(*x, axis);
+          if (bytes > 0 && x->data != out.data) {  // otherwise it is there already
+            const std::byte* const from = static_cast<const std::byte*>(x->data) + row * bytes;
+            copy_short_runs({from, bytes}, {to, pitch}, count, bytes);
+          }
+          to += bytes;
+        }
+      }
+    });
   }
 };
 

@@ -38,9 +38,9 @@ class PoolLoops {
     TYPEFLOW_INLINE void store(T* p, int u, const V& x) const {
       p += c + u * N;
       if (count == N) {
-        L::template store<T>(p, x);
+        L::template store<T>(p, L::template rounded<T>(x));
       } else {
-        L::template store<T>(p, x, count);
+        L::template store<T>(p, L::template rounded<T>(x), count);
       }
     }
   };
@@ -124,9 +124,7 @@ TYPEFLOW_INLINE V first_largest(const V& a, const V& b) {
   if constexpr (is_batch<T>) {
     return xsimd::select((!(b <= a)) & (a == a), b, a);
   } else {
-    V r;
-    for (std::size_t i = 0; i < std::size(r.v); ++i) r.v[i] = a.v[i] < b.v[i] ? b.v[i] : a.v[i];
-    return r;
+    return select(a < b, b, a);
   }
 }
 

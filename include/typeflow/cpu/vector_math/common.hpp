@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "typeflow/cpu/lanes.hpp"
 
@@ -28,6 +29,12 @@ struct Format {
   /// whose two's complement is then in the lower bits of the sum.
   static constexpr T rounder = static_cast<T>(Bits{3} << (mantissa - 1));
 };
+
+/// Whether cpu_kernels::fma is known to round once. (Without it, products are split.)
+template <class A>
+inline constexpr bool fma_rounds_once =
+    std::is_base_of_v<xsimd::avx512f, A> || std::is_same_v<A, xsimd::fma3<xsimd::avx2>> ||
+    std::is_same_v<A, xsimd::fma3<xsimd::avx>> || std::is_same_v<A, xsimd::fma3<xsimd::sse4_2>>;
 
 template <class T, class A>
 struct VectorBase {
@@ -47,6 +54,43 @@ struct VectorBase {
     V y = cpu_kernels::fma(V(a[0]), x, V(a[1]));
     for (std::size_t i = 2; i < N; ++i) y = cpu_kernels::fma(y, x, V(a[i]));
     return y;
+  }
+
+  /// The same, but high powers in two chains, of even and of odd ones, which a processor computes
+  /// side by side. The four lowest follow in order, because they decide the rounding errors.
+  template <std::size_t N>
+  TYPEFLOW_INLINE static V long_polynomial(const V& x, const T (&a)[N]) {
+    constexpr std::size_t high = N - 4;
+    const V square = x * x;
+    const V first = every_second<0>(square, a, std::make_index_sequence<(high - 1) / 2>{});
+    const V second = every_second<1>(square, a, std::make_index_sequence<high / 2 - 1>{});
+    V y = high % 2 == 0 ? cpu_kernels::fma(first, x, second) : cpu_kernels::fma(second, x, first);
+    for (std::size_t i = high; i < N; ++i) y = cpu_kernels::fma(y, x, V(a[i]));
+    return y;
+  }
+
+  /// An unevaluated sum of two numbers, the second much smaller than the first.
+  struct Sum {
+    V high;
+    V low;
+  };
+  /// a + b without error, for |a| >= |b| or a = 0.
+  TYPEFLOW_INLINE static Sum exact_sum(const V& a, const V& b) {
+    const V high = a + b;
+    return {high, b - (high - a)};
+  }
+  /// a b without error, unless a part of it overflows or is subnormal. Without fused multiply-adds
+  /// by halves (T. J. Dekker, A floating-point technique for extending the available precision,
+  /// 1971).
+  TYPEFLOW_INLINE static Sum exact_product(const V& a, const V& b) {
+    const V high = a * b;
+    if constexpr (fma_rounds_once<A>) {
+      return {high, cpu_kernels::fma(a, b, neg(high))};
+    } else {
+      const Sum x = halves(a);
+      const Sum y = halves(b);
+      return {high, ((x.high * y.high - high) + x.high * y.low + x.low * y.high) + x.low * y.low};
+    }
   }
 
   /// NaN stays NaN: x86's instructions then return their second operand, here x; others return NaN.
@@ -83,6 +127,20 @@ struct VectorBase {
   }
 
  private:
+  /// A fold, not a loop, which g++ does not unroll if it is long.
+  template <std::size_t First, std::size_t N, std::size_t... I>
+  TYPEFLOW_INLINE static V every_second(const V& square, const T (&a)[N],
+                                        std::index_sequence<I...>) {
+    V y(a[First]);
+    ((y = cpu_kernels::fma(y, square, V(a[First + 2 + 2 * I]))), ...);
+    return y;
+  }
+  TYPEFLOW_INLINE static Sum halves(const V& x) {
+    constexpr auto shift = typename F::Bits{1} << (F::mantissa / 2 + 1);
+    const V shifted = x * V(static_cast<T>(shift + 1));
+    const V high = shifted - (shifted - x);
+    return {high, x - high};
+  }
   TYPEFLOW_INLINE static V scaled_in_two(const V& x, const V& t) {
     const U biased = bits(t) - bits(V(F::rounder)) + U(2 * F::bias);  // n + 2 bias >= 0
     const U half = biased >> 1;

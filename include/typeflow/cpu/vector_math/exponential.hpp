@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// exp, expm1, sigmoid, tanh and erf of batches.
+// exp, expm1, sigmoid and tanh of batches.
 //
 // All use e^x = 2^n e^r with |r| <= log(2) / 2, and e^r - 1 = r + r^2 p(r). The polynomials are
-// minimax ones (Remez). The largest errors are given beside them, relative to e^r - 1 or erf.
+// minimax ones (Remez). The largest errors are given beside them, relative to e^r - 1.
 
 #include "typeflow/cpu/vector_math/common.hpp"
 
@@ -26,14 +26,6 @@ struct ExponentialConstants<float> {
   /// 2.4e-9
   static constexpr float expm1[] = {1.99143164e-4f, 1.3940793e-3f,  8.33327323e-3f,
                                     4.16663587e-2f, 1.66666672e-1f, 0.5f};
-  /// erf x = x + x p(x^2) below the split, 2.5e-8; 1 - e^-(x + x p(x)) from there to 4, 3.2e-9.
-  static constexpr float erf_split = 0.875f;
-  static constexpr float erf_end = 4;
-  static constexpr float erf_near[] = {-6.20325562e-4f, 5.03218127e-3f,  -2.67914627e-2f,
-                                       1.12824552e-1f,  -3.76125515e-1f, 1.28379151e-1f};
-  static constexpr float erf_far[] = {9.14145039e-6f,  -3.02147469e-4f, 3.55960336e-3f,
-                                      -2.35893652e-2f, 1.06039494e-1f,  6.35268688e-1f,
-                                      1.28620088e-1f};
 };
 template <>
 struct ExponentialConstants<double> {
@@ -56,29 +48,6 @@ struct ExponentialConstants<double> {
                                      4.1666666666666699e-2,
                                      1.6666666666666677e-1,
                                      0.5};
-  /// x + x p(x^2) below the split, 2.6e-17; from there to 4 1 - e^-x^2 c(x) / d(x) of W. J. Cody,
-  /// Rational Chebyshev approximations for the error function, 1969. Beyond, 1 - erf is so small
-  /// that the same quotient is good enough for erf.
-  static constexpr double erf_split = 0.875;
-  static constexpr double erf_end = 6;
-  static constexpr double erf_near[] = {
-      -8.6551153597099119e-10, 1.4118058480493038e-8,  -1.6288380600566049e-7,
-      1.6456518574451352e-6,   -1.4925381489699133e-5, 1.2055324326112927e-4,
-      -8.5483268394448864e-4,  5.2239776229561262e-3,  -2.6866170644932613e-2,
-      1.1283791670954303e-1,   -3.7612638903183737e-1, 1.2837916709551259e-1};
-  static constexpr double erf_c[] = {
-      2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
-      6.61191906371416295e1,  2.98635138197400131e2,  8.81952221241769090e2,
-      1.71204761263407058e3,  2.05107837782607147e3,  1.23033935479799725e3};
-  static constexpr double erf_d[] = {1,
-                                     1.57449261107098347e1,
-                                     1.17693950891312499e2,
-                                     5.37181101862009858e2,
-                                     1.62138957456669019e3,
-                                     3.29079923573345963e3,
-                                     4.36261909014324716e3,
-                                     3.43936767414372164e3,
-                                     1.23033935480374942e3};
 };
 
 template <class T, class A>
@@ -116,21 +85,7 @@ struct Exponentials : VectorBase<T, A> {
     return (y / (y + V(T(2)))) | Base::sign_of(x);
   }
 
-  TYPEFLOW_INLINE static V erf(const V& x) {
-    const V y = Base::magnitude(x);
-    const V z = x * x;
-    const V t = Base::at_most(y, C::erf_end);
-    const V near = cpu_kernels::fma(x, Base::polynomial(z, C::erf_near), x);
-    V far;
-    if constexpr (std::is_same_v<T, float>) {
-      far = exp(-cpu_kernels::fma(t, Base::polynomial(t, C::erf_far), t));
-    } else {
-      far = exp(-(t * t)) * (Base::polynomial(t, C::erf_c) / Base::polynomial(t, C::erf_d));
-    }
-    return select(y < V(C::erf_split), near, (V(T(1)) - far) | Base::sign_of(x));
-  }
-
- private:
+ protected:
   struct Reduced {
     V n;      ///< a whole number
     V t;      ///< n + rounder
@@ -139,7 +94,20 @@ struct Exponentials : VectorBase<T, A> {
   TYPEFLOW_INLINE static Reduced reduced(const V& x) {
     const V t = cpu_kernels::fma(x, V(C::log2_e), V(Base::F::rounder));
     const V n = t - V(Base::F::rounder);
-    const V r = cpu_kernels::fma(n, V(-C::ln2_low), cpu_kernels::fma(n, V(-C::ln2_high), x));
+    return of_rest(n, t, remainder(x, n));
+  }
+  /// For x + rest, the rest much smaller than x.
+  TYPEFLOW_INLINE static Reduced reduced(const V& x, const V& rest) {
+    const V t = cpu_kernels::fma(x, V(C::log2_e), V(Base::F::rounder));
+    const V n = t - V(Base::F::rounder);
+    return of_rest(n, t, remainder(x, n) + rest);
+  }
+
+ private:
+  TYPEFLOW_INLINE static V remainder(const V& x, const V& n) {
+    return cpu_kernels::fma(n, V(-C::ln2_low), cpu_kernels::fma(n, V(-C::ln2_high), x));
+  }
+  TYPEFLOW_INLINE static Reduced of_rest(const V& n, const V& t, const V& r) {
     return {n, t, cpu_kernels::fma(r * r, Base::polynomial(r, C::expm1), r)};
   }
 };

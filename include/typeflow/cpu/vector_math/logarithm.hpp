@@ -38,6 +38,23 @@ struct Logarithms : VectorBase<T, A> {
   using typename Base::U;
   using typename Base::V;
 
+  struct Parts {
+    U exponent;  ///< n + bias
+    V n;
+    V mantissa;  ///< 1 + f
+  };
+  /// For a normal number above 0.
+  TYPEFLOW_INLINE static Parts parts(const V& x) {
+    constexpr auto one = F::bias << F::mantissa;
+    const U shifted = Base::bits(x) + U(one - C::sqrt_half);
+    const U exponent = shifted >> F::mantissa;
+    // A whole number in the lower bits of 2^mantissa is added to it.
+    constexpr T up = static_cast<T>(typename F::Bits{1} << F::mantissa);
+    const V n = Base::number(exponent | Base::bits(V(up))) - V(up + T(F::bias));
+    const U fraction = shifted & U((typename F::Bits{1} << F::mantissa) - 1);
+    return {exponent, n, Base::number(fraction + U(C::sqrt_half))};
+  }
+
   TYPEFLOW_INLINE static V log(const V& x) {
     const auto small = x < V(std::numeric_limits<T>::min());
     constexpr T up = static_cast<T>(typename F::Bits{1} << F::mantissa);
@@ -56,23 +73,6 @@ struct Logarithms : VectorBase<T, A> {
   }
 
  private:
-  struct Parts {
-    U exponent;  ///< n + bias
-    V n;
-    V mantissa;  ///< 1 + f
-  };
-  /// For a normal number above 0.
-  TYPEFLOW_INLINE static Parts parts(const V& x) {
-    constexpr auto one = F::bias << F::mantissa;
-    const U shifted = Base::bits(x) + U(one - C::sqrt_half);
-    const U exponent = shifted >> F::mantissa;
-    // A whole number in the lower bits of 2^mantissa is added to it.
-    constexpr T up = static_cast<T>(typename F::Bits{1} << F::mantissa);
-    const V n = Base::number(exponent | Base::bits(V(up))) - V(up + T(F::bias));
-    const U fraction = shifted & U((typename F::Bits{1} << F::mantissa) - 1);
-    return {exponent, n, Base::number(fraction + U(C::sqrt_half))};
-  }
-
   TYPEFLOW_INLINE static V of_parts(const V& n, const V& f) {
     const V squared = f * f;
     if constexpr (std::is_same_v<T, float>) {

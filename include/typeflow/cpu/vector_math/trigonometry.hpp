@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// sin and cos of batches: x = n pi/2 + r with |r| <= pi/4, and a polynomial for each function. The
-// products of n with the parts of pi/2 are exact (W. J. Cody and W. Waite, Software Manual for the
-// Elementary Functions, 1980). The C++ library computes elements that are too large for that, one
-// by one.
+// sin, cos and tan of batches: x = n pi/2 + r with |r| <= pi/4, and a polynomial for each function.
+// The products of n with the parts of pi/2 are exact (W. J. Cody and W. Waite, Software Manual for
+// the Elementary Functions, 1980). The C++ library computes elements that are too large for that,
+// one by one.
 
 #include <cmath>
 
@@ -62,22 +62,59 @@ struct Trigonometry : VectorBase<T, A> {
     return with_large(x, near, [](double e) { return std::cos(e); });
   }
 
+  /// sin r / cos r; in odd quadrants -cos r / sin r. What r, and 1 - r^2 / 2, lost by rounding goes
+  /// into the sums, because the quotient has the errors of both.
+  TYPEFLOW_INLINE static V tan(const V& x) {
+    const V y = Base::magnitude(x);
+    const Reduced e = reduced<0>(y);
+    const V z = e.r * e.r;
+    const V near_cosine = cpu_kernels::fma(V(T(-0.5)), z, V(T(1)));
+    const V rest = cpu_kernels::fma(V(T(-0.5)), z, V(T(1)) - near_cosine);
+    const V s = e.r + cpu_kernels::fma(z * e.r, Base::polynomial(z, C::sine), e.lost * near_cosine);
+    const V c = near_cosine + cpu_kernels::fma(z * z, Base::polynomial(z, C::cosine),
+                                               cpu_kernels::fma(Base::neg(e.r), e.lost, rest));
+    const auto odd = e.odd > V(T(1));
+    const V near = (select(odd, c, s) / select(odd, Base::neg(s), c)) ^ Base::sign_of(x);
+    if (xsimd::all(y <= V(C::largest))) return near;
+    return with_large(x, near, [](double u) { return std::tan(u); });
+  }
+
  private:
+  struct Reduced {
+    V r;         ///< y - n pi/2, rounded
+    V lost;      ///< and what it lost by that
+    U quadrant;  ///< n + Quarters, in the lower bits
+    V odd;       ///< 2 in odd quadrants, 0 in even ones
+  };
+  template <int Quarters>
+  TYPEFLOW_INLINE static Reduced reduced(const V& y) {
+    const V t = cpu_kernels::fma(y, V(C::two_over_pi), V(F::rounder));
+    const V n = t - V(F::rounder);
+    V r = cpu_kernels::fma(n, V(-C::half_pi[0]), y);
+    V lost(T(0));
+    for (int i = 1; i < 3; ++i) {
+      const V next = cpu_kernels::fma(n, V(-C::half_pi[i]), r);
+      lost = lost + cpu_kernels::fma(n, V(-C::half_pi[i]), r - next);
+      r = next;
+    }
+    r = cpu_kernels::fma(n, V(-C::half_pi[3]), r);
+    const U quadrant = Base::bits(t) + U(Quarters);
+    return {r, lost, quadrant, Base::number((quadrant << (F::width - 1)) >> 1)};
+  }
+  TYPEFLOW_INLINE static V sine(const V& r, const V& z) {
+    return cpu_kernels::fma(z * r, Base::polynomial(z, C::sine), r);
+  }
+  TYPEFLOW_INLINE static V cosine(const V& z) {
+    return cpu_kernels::fma(z * z, Base::polynomial(z, C::cosine),
+                            cpu_kernels::fma(V(T(-0.5)), z, V(T(1))));
+  }
   /// sin(y + Quarters pi/2)
   template <int Quarters>
   TYPEFLOW_INLINE static V in_quadrant(const V& y) {
-    const V t = cpu_kernels::fma(y, V(C::two_over_pi), V(F::rounder));
-    const V n = t - V(F::rounder);
-    V r = y;
-    for (const T part : C::half_pi) r = cpu_kernels::fma(n, V(-part), r);
-    const V z = r * r;
-    const V sine = cpu_kernels::fma(z * r, Base::polynomial(z, C::sine), r);
-    const V cosine = cpu_kernels::fma(z * z, Base::polynomial(z, C::cosine),
-                                      cpu_kernels::fma(V(T(-0.5)), z, V(T(1))));
-    const U quadrant = Base::bits(t) + U(Quarters);
-    const V odd = Base::number((quadrant << (F::width - 1)) >> 1);  // 2 or 0
-    const U sign = (quadrant >> 1) << (F::width - 1);
-    return select(odd > V(T(1)), cosine, sine) ^ Base::number(sign);
+    const Reduced e = reduced<Quarters>(y);
+    const V z = e.r * e.r;
+    const U sign = (e.quadrant >> 1) << (F::width - 1);
+    return select(e.odd > V(T(1)), cosine(z), sine(e.r, z)) ^ Base::number(sign);
   }
 
   /// y, but where |x| is large, infinite or NaN.

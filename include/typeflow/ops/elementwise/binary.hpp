@@ -80,7 +80,7 @@ struct FloorDiv : elementwise {
 struct FloorMod : elementwise {
   static constexpr std::string_view name = "FloorMod";
   static constexpr Domain domain = Domain::real;
-  static constexpr bool scalar_body = true;  // xsimd's fmod rounds
+  static constexpr int flops = 12;
   template <class V>
   constexpr V operator()(V a, V b) const {
     if constexpr (std::is_integral_v<V>) {
@@ -93,8 +93,9 @@ struct FloorMod : elementwise {
         return static_cast<V>(a % b);
       }
     } else {
-      const V rest = std::fmod(a, b);
-      return rest != V(0) && (rest < V(0)) != (b < V(0)) ? rest + b : rest;
+      using math::select;
+      const V rest = math::fmod(a, b);
+      return select((rest < V(0) && b > V(0)) || (rest > V(0) && b < V(0)), rest + b, rest);
     }
   }
   static constexpr std::array<AnyExpr, 2> gradient(FloorMod, auto a, auto b, auto, auto dy) {
@@ -152,10 +153,9 @@ struct Pow : elementwise {
 struct Atan2 : floating {
   static constexpr std::string_view name = "Atan2";
   static constexpr int flops = 40;
-  static constexpr bool scalar_body = true;
   template <class V>
   constexpr V operator()(V y, V x) const {
-    return std::atan2(y, x);
+    return math::atan2(y, x);
   }
   static constexpr std::array<AnyExpr, 2> gradient(Atan2, auto y, auto x, auto, auto dy) {
     const AnyExpr scaled = dy / (square(x) + square(y));

@@ -14,21 +14,6 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace math {
 
-/// e^(-x^2) for a SIMD batch, with the precision of exp. The rounding error of x^2 is found by
-/// splitting x in halves (Dekker, A floating-point technique for extending the available precision,
-/// 1971).
-template <class V>
-constexpr V exp_of_minus_square(const V& x) {
-  constexpr bool wide = sizeof(typename V::value_type) == 8;
-  const V shifted = x * V(static_cast<typename V::value_type>(wide ? 0x1p27 + 1 : 0x1p12 + 1));
-  const V high = shifted - (shifted - x);
-  const V low = x - high;
-  const V square = x * x;
-  const V lost = ((high * high - square) + (high + high) * low) + low * low;
-  const V y = math::exp(-square);
-  return y - y * lost;
-}
-
 /// erfinv: x in (-1, 1) -> the y with erf(y) = x, from the quantile of the normal distribution:
 /// Wichura, Algorithm AS 241 (Applied Statistics 37, 1988), PPND16.
 template <std::same_as<double> T>
@@ -77,56 +62,25 @@ namespace ops {
 struct Erfc : floating {
   static constexpr std::string_view name = "Erfc";
   static constexpr int flops = 50;
-  /// e^(-x^2) P(q) / (x + 3), q = (x - 3) / (x + 3), for x >= 0. P interpolates
-  /// (x + 3) e^(x^2) erfc(x) at Chebyshev nodes, up to where erfc is 0: within 6e-9 for floats,
-  /// 2e-17 for doubles. At most 4 units in the last place are wrong.
   template <class V>
   constexpr V operator()(V x) const {
-    if constexpr (std::is_arithmetic_v<V>) {
-      return std::erfc(x);
-    } else {
-      const V size = abs(x);
-      const V a = select(size < V(28), size, V(28));
-      const V r = V(1) / (a + V(3));
-      const V tail = math::exp_of_minus_square(a) * r * scaled((a - V(3)) * r);
-      const V y = select(x < V(0), V(2) - tail, tail);
-      return select(x == x, y, x);
-    }
+    return math::erfc(x);
   }
   static constexpr AnyExpr gradient(Erfc, auto x, auto, auto dy) {
     return dy * (-2 * std::numbers::inv_sqrtpi * exp(-square(x)));
   }
-
- private:
-  template <class V>
-  static constexpr V scaled(const V& q) {
-    if constexpr (sizeof(typename V::value_type) == 4) {
-      return math::polynomial(q, for_floats);
-    } else {
-      return math::polynomial(q, for_doubles);
-    }
-  }
-  static constexpr double for_floats[] = {-3.34029802844848353e-4, -4.99675943011762574e-4,
-                                          3.07756915504540829e-3,  -1.21691780677670003e-3,
-                                          -2.68364423651880265e-2, 1.19527276398804073e-1,
-                                          -3.10466634550236197e-1, 5.9022841778975448e-1,
-                                          -8.8339446054031268e-1,  1.07400690631846015e+0};
-  static constexpr double for_doubles[] = {
-      -1.631694506743905e-9,   -6.43652903296478411e-9, 2.49377616491100266e-9,
-      4.89628591460956845e-8,  4.01605623236278758e-8,  -2.33364576118012981e-7,
-      -4.02612101619096114e-7, 9.9961194370366995e-7,   2.76244717546549492e-6,
-      -4.74982135694693163e-6, -1.74695461769730475e-5, 3.03983974825577815e-5,
-      1.07561264002592139e-4,  -2.76777898509419356e-4, -5.4830966209763944e-4,
-      3.03406200785665489e-3,  -1.21241662946245233e-3, -2.68272346249334999e-2,
-      1.19527761287376192e-1,  -3.10467261900553452e-1, 5.90228357104100584e-1,
-      -8.83394453169883754e-1, 1.07400690708833971e+0};
 };
 
-struct Erfinv : special {
+struct Erfinv : floating {
   static constexpr std::string_view name = "Erfinv";
+  static constexpr int flops = 80;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::erfinv(static_cast<double>(x)));
+    if constexpr (Element<V>) {
+      return static_cast<V>(math::erfinv(static_cast<double>(x)));
+    } else {
+      return math::OfBatch<V>::erfinv(x);
+    }
   }
   static constexpr AnyExpr gradient(Erfinv, auto, auto y, auto dy) {
     return dy * (0.5 / std::numbers::inv_sqrtpi * exp(square(y)));

@@ -97,6 +97,22 @@ constexpr V cos(const V& x) {
   }
 }
 template <class V>
+constexpr V tan(const V& x) {
+  if constexpr (Element<V>) {
+    return std::tan(x);
+  } else {
+    return OfBatch<V>::tan(x);
+  }
+}
+template <class V>
+constexpr V atan(const V& x) {
+  if constexpr (Element<V>) {
+    return std::atan(x);
+  } else {
+    return OfBatch<V>::atan(x);
+  }
+}
+template <class V>
 constexpr V tanh(const V& x) {
   if constexpr (Element<V>) {
     return std::tanh(x);
@@ -112,6 +128,35 @@ constexpr V erf(const V& x) {
     return OfBatch<V>::erf(x);
   }
 }
+template <class V>
+constexpr V erfc(const V& x) {
+  if constexpr (Element<V>) {
+    return std::erfc(x);
+  } else {
+    return OfBatch<V>::erfc(x);
+  }
+}
+/// x times the distribution function of the standard normal distribution.
+template <class V>
+constexpr V gelu(const V& x) {
+  if constexpr (Element<V>) {
+    const V z = x < V(-40) ? V(-40) : x;  // where it is 0, and x times 0 may be NaN
+    return static_cast<V>(V(0.5) * z * std::erfc(V(-0.707106781186547524) * z));
+  } else {
+    return OfBatch<V>::gelu(x);
+  }
+}
+/// The derivative of gelu.
+template <class V>
+constexpr V gelu_slope(const V& x) {
+  if constexpr (Element<V>) {
+    const V z = x < V(-40) ? V(-40) : x > V(40) ? V(40) : x;
+    return static_cast<V>(V(0.5) * std::erfc(V(-0.707106781186547524) * z) +
+                          V(0.398942280401432678) * z * std::exp(V(-0.5) * z * z));
+  } else {
+    return OfBatch<V>::gelu_slope(x);
+  }
+}
 /// a^b
 template <class V>
 constexpr V pow(const V& a, const V& b) {
@@ -119,6 +164,24 @@ constexpr V pow(const V& a, const V& b) {
     return std::pow(a, b);
   } else {
     return OfBatch<V>::pow(a, b);
+  }
+}
+/// The angle of the point (x, y).
+template <class V>
+constexpr V atan2(const V& y, const V& x) {
+  if constexpr (Element<V>) {
+    return std::atan2(y, x);
+  } else {
+    return OfBatch<V>::atan2(y, x);
+  }
+}
+/// a - q b for the quotient q, rounded towards zero, without error.
+template <class V>
+constexpr V fmod(const V& a, const V& b) {
+  if constexpr (Element<V>) {
+    return std::fmod(a, b);
+  } else {
+    return OfBatch<V>::fmod(a, b);
   }
 }
 /// 1 / (1 + exp(-x))

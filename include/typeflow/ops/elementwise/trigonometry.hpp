@@ -19,10 +19,9 @@ namespace ops {
 struct Tan : floating {
   static constexpr std::string_view name = "Tan";
   static constexpr int flops = 30;
-  static constexpr bool scalar_body = true;  // as sin and cos
   template <class V>
   constexpr V operator()(V x) const {
-    return std::tan(x);
+    return math::tan(x);
   }
   static constexpr AnyExpr gradient(Tan, auto, auto y, auto dy) { return dy * (1 + square(y)); }
 };
@@ -58,8 +57,7 @@ struct Atan : floating {
   static constexpr int flops = 20;
   template <class V>
   constexpr V operator()(V x) const {
-    using std::atan;
-    return atan(x);
+    return math::atan(x);
   }
   static constexpr AnyExpr gradient(Atan, auto x, auto, auto dy) { return dy / (1 + square(x)); }
 };

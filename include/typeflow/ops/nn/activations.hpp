@@ -2,9 +2,10 @@
 #pragma once
 
 // Activations: relu6, leaky_relu, elu, selu, gelu, silu, mish, softsign, log_sigmoid, hard_sigmoid,
-// hard_swish, hard_tanh. All but softsign are composed of other functions. Elementwise operations
-// fuse, so each takes one pass over the elements.
+// hard_swish, hard_tanh. All but leaky_relu, gelu and softsign are composed of other functions.
+// Elementwise operations fuse, so each takes one pass over the elements.
 
+#include <array>
 #include <limits>
 #include <numbers>
 #include <source_location>
@@ -59,6 +60,37 @@ struct LeakyRelu : floating {
   static constexpr AnyExpr gradient(LeakyRelu op, auto x, auto, auto dy) {
     return detail::apply_untyped(IfGreater{}, dy, x, 0) +
            op.slope * detail::apply_untyped(IfGreaterEqual{}, dy, 0, x);
+  }
+};
+
+/// dy times the derivative of gelu at x.
+struct GeluGradient : floating {
+  static constexpr std::string_view name = "GeluGradient";
+  static constexpr int flops = 60;
+  template <class V>
+  constexpr V operator()(V dy, V x) const {
+    return dy * math::gelu_slope(x);
+  }
+  /// The second derivative is (2 - x^2) e^(-x^2 / 2) / sqrt(2 pi). x is limited to where that is 0.
+  static constexpr std::array<AnyExpr, 2> gradient(GeluGradient, auto dy, auto x, auto, auto ddy) {
+    const AnyExpr below = detail::apply_untyped(Minimum{}, x, 40);
+    const AnyExpr near = detail::apply_untyped(Maximum{}, below, -40);
+    const AnyExpr density =
+        exp(-0.5 * square(near)) * (0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
+    return {detail::apply_untyped(GeluGradient{}, ddy, x),
+            ddy * dy * (density * (2 - square(near)))};
+  }
+};
+
+struct Gelu : floating {
+  static constexpr std::string_view name = "Gelu";
+  static constexpr int flops = 60;
+  template <class V>
+  constexpr V operator()(V x) const {
+    return math::gelu(x);
+  }
+  static constexpr AnyExpr gradient(Gelu, auto x, auto, auto dy) {
+    return detail::apply_untyped(GeluGradient{}, dy, x);
   }
 };
 
@@ -120,8 +152,7 @@ template <Tensor X>
 constexpr auto gelu(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "gelu(x): x must be floating-point; convert with cast<float>(x)");
-  return detail::gated(
-      x, 40, [&](const auto& z) { return 0.5 * erfc(-0.5 * std::numbers::sqrt2 * z, at); }, at);
+  return detail::apply_at(at, ops::Gelu{}, x);
 }
 
 /// Tag: gelu is approximated by a hyperbolic tangent.

@@ -64,7 +64,7 @@ TEST_CASE("selu: values") {
       4);
 }
 TEST_CASE("gelu: values") {
-  // Far below 0 the relative error of x / sqrt(2) counts x^2 times.
+  // Far below 0 the relative error of x / sqrt(2) counts x^2 times in the interpreter.
   test::check_function<Functions>("gelu", [](long double x) { return gated(x, normal(x)); }, 40,
                                   {.absolute = 1e-30});
   test::check_function<Functions>("tanh_form", gelu_form, 40, {.absolute = 1e-12});

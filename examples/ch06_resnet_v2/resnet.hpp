@@ -4,14 +4,19 @@
 // Residual nets of bottleneck units with pre-activation, ResNet v2 (He, Zhang, Ren and Sun,
 // Identity mappings in deep residual networks, 2016), as TensorFlow's slim builds them: the last
 // unit of a stage has its stride, and convolutions with a stride are padded alike on both sides.
+// Weights have a regulariser, which only a model that adds tf::regularization_loss(g) pays for.
 
-#include "typeflow/graph.hpp"
+#include <typeflow/graph.hpp>
 
 namespace resnet {
 
 namespace tf = typeflow;
 
 inline constexpr tf::BatchNormOptions norm{.decay = 0.997, .epsilon = 1e-5};
+inline constexpr tf::LayerOptions biased = {.weights = tf::he_normal,
+                                            .regularizer = tf::l2_regularizer(1e-4)};
+inline constexpr tf::LayerOptions unbiased = {
+    .weights = tf::he_normal, .use_bias = false, .regularizer = tf::l2_regularizer(1e-4)};
 
 /// Padding by half the kernel on each side.
 constexpr tf::ConvOptions<2> centred(int kernel, int stride) {
@@ -23,13 +28,12 @@ constexpr tf::ConvOptions<2> centred(int kernel, int stride) {
 
 template <int Filters, int Kernel, int Stride = 1>
 constexpr auto conv(tf::Graph& g, tf::Label name, auto x) {
-  return conv2d<Filters, Kernel, centred(Kernel, Stride)>(g, name, x, {.weights = tf::he_normal});
+  return conv2d<Filters, Kernel, centred(Kernel, Stride)>(g, name, x, biased);
 }
 template <int Filters, int Kernel, int Stride = 1>
 constexpr auto conv_bn_relu(tf::Graph& g, tf::Label name, auto x) {
   tf::Scope in(g, name);
-  auto y = conv2d<Filters, Kernel, centred(Kernel, Stride)>(
-      g, "conv", x, {.weights = tf::he_normal, .use_bias = false});
+  auto y = conv2d<Filters, Kernel, centred(Kernel, Stride)>(g, "conv", x, unbiased);
   return relu(batch_norm(g, "norm", y, norm));
 }
 
@@ -62,23 +66,30 @@ constexpr auto stage(tf::Graph& g, tf::Label name, auto x) {
   return bottleneck<S.depth, S.stride>(g, {"unit", S.units}, h);
 }
 
-/// Images of Size x Size pixels to logits of Classes.
-template <class T, int Size, int Root, int Classes, Stage... S>
-constexpr auto logits(tf::Graph& g) {
-  auto x = tf::placeholder<T, tf::batch, Size, Size, 3>(g, "image");
+/// Images x to logits of Classes.  // (N,H,W,3) -> (N,Classes)
+template <int Root, int Classes, Stage... S>
+constexpr auto logits(tf::Graph& g, const auto& x) {
   auto root = tf::max_pool<3, 2>(conv<Root, 7, 2>(g, "root", x));
   int i = 0;
   auto body =
       tf::fold<S...>(root, [&]<Stage One>(auto h) { return stage<One>(g, {"block", ++i}, h); });
   auto features = tf::mean<1, 2>(relu(batch_norm(g, "postnorm", body, norm)));
-  return tf::dense<Classes>(g, "logits", features);
+  return tf::dense<Classes>(g, "logits", features, biased);
 }
-template <int Size, int Root, int Classes, Stage... S>
-constexpr void model(tf::Graph& g) {
-  softmax(logits<float, Size, Root, Classes, S...>(g)).named("probabilities");
-}
-
-inline constexpr auto resnet50 =
-    model<224, 64, 1000, Stage{256, 3, 2}, Stage{512, 4, 2}, Stage{1024, 6, 2}, Stage{2048, 3, 1}>;
+/// The nets of the paper, for images of 224 x 224 pixels and a thousand classes.
+template <Stage... S>
+struct Net {
+  static constexpr auto logits(tf::Graph& g, const auto& images) {
+    return resnet::logits<64, 1000, S...>(g, images);
+  }
+  static constexpr void forward(tf::Graph& g) {
+    auto images = tf::placeholder<float, tf::batch, 224, 224, 3>(g, "images");
+    softmax(logits(g, images)).named("probabilities");
+  }
+};
+using ResNet50 = Net<Stage{256, 3, 2}, Stage{512, 4, 2}, Stage{1024, 6, 2}, Stage{2048, 3, 1}>;
+using ResNet101 = Net<Stage{256, 3, 2}, Stage{512, 4, 2}, Stage{1024, 23, 2}, Stage{2048, 3, 1}>;
+using ResNet152 = Net<Stage{256, 3, 2}, Stage{512, 8, 2}, Stage{1024, 36, 2}, Stage{2048, 3, 1}>;
+using ResNet200 = Net<Stage{256, 3, 2}, Stage{512, 24, 2}, Stage{1024, 36, 2}, Stage{2048, 3, 1}>;
 
 }  // namespace resnet

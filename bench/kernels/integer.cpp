@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Integers, and conversions between numbers.
+
+#include "cases.hpp"
+
+namespace {
+
+using namespace bench;
+
+template <class T>
+using Integers = Between<T, -100, 100, rows, columns>;
+
+template <class T>
+void arithmetic(Cases& c, const std::string& type) {
+  using X = Integers<T>;
+  c.value<[](auto a, auto b) { return a + b; }, X, X>("add_" + type);
+  c.value<[](auto a, auto b) { return a * b; }, X, X>("mul_" + type);
+  c.value<[](auto x) { return tf::sum<1>(x); }, X>("row_sums_" + type);
+  c.value<[](auto x) { return tf::sum<0>(x); }, X>("column_sums_" + type);
+  c.value<[](auto x) { return tf::max<1>(x); }, X>("row_max_" + type);
+  c.value<[](auto a, auto b) { return where(less(a, b), a, b); }, X, X>("compare_select_" + type);
+}
+template <class From, class To>
+void conversion(Cases& c, const char* name) {
+  c.value<[](auto x) { return tf::cast<To>(x); },
+          Between<From, 0, std::is_same_v<From, bool> ? 2 : 100, rows, columns>>(name);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Cases c(argc, argv);
+  arithmetic<std::int32_t>(c, "int32");
+  arithmetic<std::int8_t>(c, "int8");
+  arithmetic<std::int64_t>(c, "int64");
+  c.value<[](auto x) { return tf::cast<std::int32_t>(x); }, Matrix>("float_to_int32");
+  conversion<std::int32_t, float>(c, "int32_to_float");
+  conversion<float, std::uint8_t>(c, "float_to_uint8");
+  conversion<std::uint8_t, float>(c, "uint8_to_float");
+  conversion<std::int32_t, std::int8_t>(c, "int32_to_int8");
+  conversion<std::int8_t, std::int32_t>(c, "int8_to_int32");
+  conversion<std::int64_t, std::int32_t>(c, "int64_to_int32");
+  conversion<bool, float>(c, "bool_to_float");
+  c.value<[](auto x) { return tf::argmax<1>(x); }, Integers<std::int32_t>>("argmax_int32");
+  c.value<[](auto a, auto b) { return equal(a, b); }, Integers<std::int32_t>,
+          Integers<std::int32_t>>("equal_int32");
+}

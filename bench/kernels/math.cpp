@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Functions of each element.
+
+#include "cases.hpp"
+
+namespace {
+
+using namespace bench;
+using Above0 = Positive<float, rows, columns>;
+using Doubles = Positive<double, rows, columns>;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Cases c(argc, argv);
+  c.both<[](auto x) { return exp(x); }, Matrix>("exp");
+  c.both<[](auto x) { return expm1(x); }, Matrix>("expm1");
+  c.both<[](auto x) { return log(x); }, Above0>("log");
+  c.both<[](auto x) { return log1p(x); }, Above0>("log1p");
+  c.both<[](auto x) { return sin(x); }, Matrix>("sin");
+  c.both<[](auto x) { return cos(x); }, Matrix>("cos");
+  c.both<[](auto x) { return tan(x); }, Matrix>("tan");
+  c.both<[](auto x) { return tanh(x); }, Matrix>("tanh");
+  c.both<[](auto x) { return sigmoid(x); }, Matrix>("sigmoid");
+  c.both<[](auto x) { return softplus(x); }, Matrix>("softplus");
+  c.both<[](auto x) { return silu(x); }, Matrix>("silu");
+  c.both<[](auto x) { return erf(x); }, Matrix>("erf");
+  c.both<[](auto x) { return gelu(x); }, Matrix>("gelu");
+  c.both<[](auto x) { return gelu(x, tf::tanh_form); }, Matrix>("gelu_tanh");
+  c.both<[](auto x) { return sqrt(x); }, Above0>("sqrt");
+  c.both<[](auto x) { return rsqrt(x); }, Above0>("rsqrt");
+  c.both<[](auto x, auto y) { return pow(x, y); }, Above0, Matrix>("pow");
+  c.both<[](auto x, auto y) { return pow(x, y); }, Doubles, Doubles>("pow_double");
+  c.both<[](auto y, auto x) { return atan2(y, x); }, Matrix, Matrix>("atan2");
+  c.both<[](auto a, auto b) { return mod(a, b); }, Matrix, Above0>("mod");
+  c.value<[](auto x) { return exp(x); }, Doubles>("exp_double");
+  c.value<[](auto x) { return log(x); }, Doubles>("log_double");
+  c.value<[](auto x) { return tanh(x); }, Doubles>("tanh_double");
+}

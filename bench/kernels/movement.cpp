@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Operations that move elements, and those that put them in order.
+
+#include "cases.hpp"
+
+#include <typeflow/indexing.hpp>
+
+namespace {
+
+using namespace bench;
+using Square = Normal<float, 4096, 4096>;
+using Bytes = Between<std::uint8_t, 0, 256, 4096, 4096>;
+using Table = Normal<float, 32'768, 128>;
+using Places = Between<std::int32_t, 0, columns, rows, columns>;
+constexpr auto along = tf::GatherOptions{.batch_dims = 1};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Cases c(argc, argv);
+  c.value<[](auto x) { return transpose(x); }, Matrix>("transpose");
+  c.value<[](auto x) { return transpose(x); }, Square>("transpose_4096");
+  c.value<[](auto x) { return transpose(x); }, Bytes>("transpose_uint8");
+  c.value<[](auto x) { return tf::transpose<0, 3, 1, 2>(x); }, Normal<float, 32, 56, 56, 64>>(
+      "channels_first");
+  c.value<[](auto x) { return tf::transpose<0, 2, 3, 1>(x); }, Normal<float, 32, 64, 56, 56>>(
+      "channels_last");
+  c.value<[](auto x) { return tf::transpose<0, 3, 1, 2>(x); }, Normal<float, 32, 224, 224, 3>>(
+      "channels_first_rgb");
+  c.value<[](auto x) { return tf::transpose<0, 2, 3, 1>(x); }, Normal<float, 32, 3, 224, 224>>(
+      "channels_last_rgb");
+  c.value<[](auto x) { return tf::transpose<0, 2, 1, 3>(x); }, Normal<float, 32, 128, 8, 64>>(
+      "swap_heads");
+  c.value<[](auto x) { return tf::reverse<1>(x); }, Matrix>("reverse_columns");
+  c.value<[](auto x) { return tf::reverse<0>(x); }, Matrix>("reverse_rows");
+  c.both<[](auto x, auto i) { return gather(x, i); }, Table,
+         Between<std::int32_t, 0, 32'768, 32'768>>("gather_rows");
+  c.value<[](auto x, auto i) { return tf::gather<1>(x, i); }, Matrix,
+          Between<std::int32_t, 0, columns, columns>>("gather_columns");
+  c.both<[](auto x, auto i) { return tf::gather<along>(x, i); }, Matrix, Places>("take_along_axis");
+  c.both<[](auto a, auto b) { return tf::concat<1>(a, b); }, Matrix, Matrix>("concat");
+  c.value<[](auto a, auto b) { return tf::concat<0>(a, b); }, Matrix, Matrix>("concat_rows");
+  c.value<[](auto a, auto b) { return tf::stack<2>(a, b); }, Matrix, Matrix>("interleave");
+  c.both<[](auto x) { return tf::pad<1, 1, 8, 8>(x); }, Matrix>("pad");
+  c.both<[](auto x) { return tf::slice<tf::range(1, rows - 1), tf::range(8, columns - 24)>(x); },
+         Matrix>("slice");
+  c.value<[](auto x) { return tf::slice<tf::whole, tf::every(2)>(x); }, Matrix>("slice_every_2");
+  c.value<[](auto x) { return tf::tile<4, 1>(x); }, Normal<float, 1024, 1024>>("tile_rows");
+  c.value<[](auto x) { return tf::tile<1, 4>(x); }, Normal<float, 1024, 1024>>("tile_columns");
+  c.value<[](auto i) { return tf::one_hot<1000>(i); }, Between<std::int32_t, 0, 1000, rows>>(
+      "one_hot");
+  c.value<[](auto x) { return sort(x); }, Normal<float, 1 << 20>>("sort_1m");
+  c.value<[](auto x) { return argsort(x); }, Normal<float, 1 << 20>>("argsort_1m");
+  c.value<[](auto x) { return argsort(x); }, Matrix>("argsort");
+  c.value<[](auto x) { return tf::cumsum<0>(x); }, Matrix>("cumsum_columns");
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Reductions of everything, of rows, of columns and of an axis between others.
+
+#include "cases.hpp"
+
+namespace {
+
+using namespace bench;
+using Cube = Normal<float, 64, 1024, 64>;
+using Flags = Between<bool, 0, 2, rows, columns>;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Cases c(argc, argv);
+  c.both<[](auto x) { return tf::sum(x); }, Matrix>("sum");
+  c.both<[](auto x) { return tf::sum<1>(x); }, Matrix>("row_sums");
+  c.both<[](auto x) { return tf::sum<0>(x); }, Matrix>("column_sums");
+  c.value<[](auto x) { return tf::sum<1>(x); }, Cube>("middle_sums");
+  c.value<[](auto x) { return tf::mean(x); }, Matrix>("mean");
+  c.value<[](auto x) { return tf::mean<1>(x); }, Matrix>("row_means");
+  c.value<[](auto x) { return tf::mean<0>(x); }, Matrix>("column_means");
+  c.value<[](auto x) { return tf::mean<1>(x); }, Cube>("middle_means");
+  c.value<[](auto x) { return tf::max(x); }, Matrix>("max");
+  c.both<[](auto x) { return tf::max<1>(x); }, Matrix>("row_max");
+  c.value<[](auto x) { return tf::max<0>(x); }, Matrix>("column_max");
+  c.value<[](auto x) { return tf::max<1>(x); }, Cube>("middle_max");
+  c.value<[](auto x) { return tf::argmax<1>(x); }, Matrix>("row_argmax");
+  c.value<[](auto x) { return tf::argmax<0>(x); }, Matrix>("column_argmax");
+  c.value<[](auto x) { return tf::argmax<1>(x); }, Cube>("middle_argmax");
+  c.value<[](auto x) { return tf::moments(x).variance; }, Matrix>("variance");
+  c.both<[](auto x) { return tf::moments<1>(x).variance; }, Matrix>("row_variance");
+  c.value<[](auto x) { return tf::moments<0>(x).variance; }, Matrix>("column_variance");
+  c.value<[](auto x) { return tf::moments<1>(x).variance; }, Cube>("middle_variance");
+  c.value<[](auto x) { return tf::norm(x); }, Matrix>("norm");
+  c.both<[](auto x) { return tf::norm<1>(x); }, Matrix>("row_norm");
+  c.value<[](auto x) { return tf::norm<0>(x); }, Matrix>("column_norm");
+  c.value<[](auto x) { return tf::norm<1>(x); }, Cube>("middle_norm");
+  c.value<[](auto x) { return tf::prod<1>(x); }, Matrix>("row_products");
+  c.value<[](auto x) { return tf::any<1>(x); }, Flags>("row_any");
+}

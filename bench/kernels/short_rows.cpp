@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Rows that are shorter than a vector: classes, colours, heads.
+
+#include "cases.hpp"
+
+namespace {
+
+using namespace bench;
+
+// Some four million elements each.
+template <int Width>
+inline constexpr int height = Width == 3   ? 1 << 20
+                              : Width == 8 ? 1 << 19
+                                           : 409'600;
+template <int Width>
+using Rows = Normal<float, height<Width>, Width>;
+
+template <int Width>
+void folds(Cases& c) {
+  const std::string width = "_" + std::to_string(Width);
+  c.both<[](auto x) { return tf::sum<1>(x); }, Rows<Width>>("sum" + width);
+  c.both<[](auto x) { return tf::max<1>(x); }, Rows<Width>>("max" + width);
+  c.value<[](auto x) { return tf::argmax<1>(x); }, Rows<Width>>("argmax" + width);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Cases c(argc, argv);
+  c.both<[](auto x) { return softmax(x); }, Rows<10>>("softmax_10");
+  c.both<[](auto x) { return softmax(x); }, Rows<8>>("softmax_8");
+  folds<3>(c);
+  folds<8>(c);
+  folds<10>(c);
+  c.both<[](auto x) { return layer_norm(x); }, Rows<10>>("layer_norm_10");
+  c.value<[](auto x, auto scale) { return x * scale; }, Rows<3>, Normal<float, 3>>("scale_3");
+  c.gradient<[](auto scale, auto x) { return x * scale; }, Normal<float, 3>, Rows<3>>("scale_3");
+  c.value<[](auto x, auto bias) { return x + bias; }, Rows<10>, Normal<float, 10>>("bias_10");
+  c.value<[](auto x) { return tf::sum<0>(x); }, Rows<3>>("column_sums_3");
+  c.value<[](auto x) { return tf::sum<0>(x); }, Rows<10>>("column_sums_10");
+  c.both<[](auto x, auto y) { return tf::concat<1>(x, y); }, Normal<float, height<8>, 3>,
+         Normal<float, height<8>, 5>>("concat_3_5");
+  c.both<[](auto x, auto labels) { return softmax_cross_entropy(x, labels); }, Rows<10>,
+         Between<std::int32_t, 0, 10, height<10>>>("cross_entropy_10");
+  c.value<[](auto x) { return tf::cumsum<1>(x); }, Rows<10>>("cumsum_10");
+  c.value<[](auto i) { return tf::one_hot<10>(i); }, Between<std::int32_t, 0, 10, height<10>>>(
+      "one_hot_10");
+}

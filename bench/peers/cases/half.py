@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from . import F, Case, jax, jnp, torch
+from ..operands import COLUMNS, MATRIX, ROWS, normal
+from .rows import layer_norm
+
+
+def cast(name, operand, type):
+    def by_torch(x, out=None, **o):
+        return x.to(getattr(torch, type)) if out is None else out.copy_(x)
+    return Case(name, [operand], by_torch, lambda x: x.astype(type))
+
+
+def cases(name, type):
+    x = normal(ROWS, COLUMNS, type=type)
+    factor = normal(512, 512, type=type)
+    return [
+        Case(f"add_{name}", [x, x], "add", "add", gradient=True),
+        Case(f"mul_{name}", [x, x], "mul", "multiply", gradient=True),
+        Case(f"relu_{name}", [x], lambda x: torch.relu(x), lambda x: jax.nn.relu(x),
+             gradient=True),
+        Case(f"tanh_{name}", [x], "tanh", "tanh"),
+        Case(f"row_sums_{name}", [x], lambda x, **o: torch.sum(x, 1, **o), lambda x: x.sum(1)),
+        Case(f"column_sums_{name}", [x], lambda x, **o: torch.sum(x, 0, **o),
+             lambda x: x.sum(0)),
+        # JAX rounds intermediate results of the gradient to 16 bits.
+        Case(f"softmax_{name}", [x], lambda x, **o: torch.softmax(x, 1, **o),
+             lambda x: jax.nn.softmax(x), gradient=True,
+             tolerance=2.0**-8 if type == "float16" else None),
+        Case(f"layer_norm_{name}", [x], lambda x: F.layer_norm(x, (COLUMNS,)),
+             lambda x: layer_norm(x.astype("float32")).astype(type)),
+        cast(f"float_to_{name}", MATRIX, type),
+        cast(f"{name}_to_float", x, "float32"),
+        Case(f"product_512_{name}", [factor, factor], "matmul", "matmul"),
+    ]
+
+
+CASES = [*cases("bfloat16", "bfloat16"), *cases("half", "float16")]

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from . import Case, jnp, torch
+from ..operands import COLUMNS, MATRIX, ROWS, between
+
+
+def integers(type, low=-100, high=100):
+    return between(low, high, ROWS, COLUMNS, type=type)
+
+
+def arithmetic(type):
+    """Sums wrap around in the operand's type, as ours."""
+    x = integers(type)
+
+    def torch_sum(axis):
+        return lambda x, **o: torch.sum(x, axis, dtype=x.dtype, **o)
+
+    def jax_sum(axis):
+        return lambda x: x.sum(axis, dtype=x.dtype)
+
+    return [
+        Case(f"add_{type}", [x, x], "add", "add"),
+        Case(f"mul_{type}", [x, x], "mul", "multiply"),
+        Case(f"row_sums_{type}", [x], torch_sum(1), jax_sum(1)),
+        Case(f"column_sums_{type}", [x], torch_sum(0), jax_sum(0)),
+        Case(f"row_max_{type}", [x], lambda x, **o: torch.amax(x, 1, **o), lambda x: x.max(1)),
+        Case(f"compare_select_{type}", [x, x], lambda a, b: torch.where(a < b, a, b),
+             lambda a, b: jnp.where(a < b, a, b)),
+    ]
+
+
+def conversion(name, source, target):
+    operand = MATRIX
+    if name != "float_to_int32":
+        operand = integers(source, 0, 2 if source == "bool" else 100)
+
+    def by_torch(x, out=None, **o):
+        return x.to(getattr(torch, target)) if out is None else out.copy_(x)
+    return Case(name, [operand], by_torch, lambda x: x.astype(target))
+
+
+CASES = [
+    *arithmetic("int32"), *arithmetic("int8"), *arithmetic("int64"),
+    conversion("float_to_int32", "float32", "int32"),
+    conversion("int32_to_float", "int32", "float32"),
+    conversion("float_to_uint8", "float32", "uint8"),
+    conversion("uint8_to_float", "uint8", "float32"),
+    conversion("int32_to_int8", "int32", "int8"),
+    conversion("int8_to_int32", "int8", "int32"),
+    conversion("int64_to_int32", "int64", "int32"),
+    conversion("bool_to_float", "bool", "float32"),
+    Case("argmax_int32", [integers("int32")], lambda x: torch.argmax(x, 1),
+         lambda x: jnp.argmax(x, 1)),
+    Case("equal_int32", [integers("int32"), integers("int32")], "eq", "equal"),
+]

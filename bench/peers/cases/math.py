@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from . import F, Case, jax, jnp, torch
+from ..operands import COLUMNS, MATRIX, ROWS, positive
+
+ABOVE_0 = positive(ROWS, COLUMNS)
+DOUBLES = positive(ROWS, COLUMNS, type="float64")
+
+
+def same(name, operand=MATRIX):
+    """A function that has one name everywhere."""
+    return Case(name, [operand], name, name, gradient=True)
+
+
+CASES = [
+    same("exp"), same("expm1"), same("log", ABOVE_0), same("log1p", ABOVE_0), same("sin"),
+    same("cos"), same("tan"), same("tanh"),
+    Case("sigmoid", [MATRIX], "sigmoid", lambda x: jax.nn.sigmoid(x), gradient=True),
+    Case("softplus", [MATRIX], lambda x: F.softplus(x), lambda x: jax.nn.softplus(x),
+         gradient=True),
+    Case("silu", [MATRIX], lambda x: F.silu(x), lambda x: jax.nn.silu(x), gradient=True),
+    Case("erf", [MATRIX], "erf", lambda x: jax.scipy.special.erf(x), gradient=True),
+    Case("gelu", [MATRIX], lambda x: F.gelu(x), lambda x: jax.nn.gelu(x, approximate=False),
+         gradient=True),
+    Case("gelu_tanh", [MATRIX], lambda x: F.gelu(x, approximate="tanh"),
+         lambda x: jax.nn.gelu(x, approximate=True), gradient=True),
+    same("sqrt", ABOVE_0),
+    Case("rsqrt", [ABOVE_0], "rsqrt", lambda x: jax.lax.rsqrt(x), gradient=True),
+    Case("pow", [ABOVE_0, MATRIX], "pow", "power", gradient=True),
+    Case("pow_double", [DOUBLES, DOUBLES], "pow", "power", gradient=True),
+    Case("atan2", [MATRIX, MATRIX], "atan2", "arctan2", gradient=True),
+    Case("mod", [MATRIX, ABOVE_0], "remainder", "mod", gradient=True),
+    Case("exp_double", [DOUBLES], "exp", "exp"),
+    Case("log_double", [DOUBLES], "log", "log"),
+    Case("tanh_double", [DOUBLES], "tanh", "tanh"),
+]

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import numpy as np
+
+from . import F, Case, jax, jnp, torch
+from ..operands import COLUMNS, MATRIX, ROWS, between, normal
+
+LONG = normal(1 << 20)
+PLACES = between(0, COLUMNS, ROWS, COLUMNS)
+
+
+def transpose(name, operand, *axes):
+    def by_torch(x, out=None, **o):
+        x = x.permute(axes)
+        return x.contiguous() if out is None else out.copy_(x)
+    return Case(name, [operand], by_torch, lambda x: jnp.transpose(x, axes))
+
+
+def order(name, operand):
+    """Positions differ where elements are equal: the elements in order are compared."""
+    return Case(name, [operand], lambda x: torch.argsort(x), lambda x: jnp.argsort(x),
+                compared=lambda positions, x: np.take_along_axis(x, positions, -1))
+
+
+def copied(x, out=None):
+    return x.contiguous() if out is None else out.copy_(x)
+
+
+CASES = [
+    transpose("transpose", MATRIX, 1, 0),
+    transpose("transpose_4096", normal(4096, 4096), 1, 0),
+    transpose("transpose_uint8", between(0, 256, 4096, 4096, type="uint8"), 1, 0),
+    transpose("channels_first", normal(32, 56, 56, 64), 0, 3, 1, 2),
+    transpose("channels_last", normal(32, 64, 56, 56), 0, 2, 3, 1),
+    transpose("channels_first_rgb", normal(32, 224, 224, 3), 0, 3, 1, 2),
+    transpose("channels_last_rgb", normal(32, 3, 224, 224), 0, 2, 3, 1),
+    transpose("swap_heads", normal(32, 128, 8, 64), 0, 2, 1, 3),
+    Case("reverse_columns", [MATRIX], lambda x: torch.flip(x, (1,)), lambda x: x[:, ::-1]),
+    Case("reverse_rows", [MATRIX], lambda x: torch.flip(x, (0,)), lambda x: x[::-1]),
+    Case("gather_rows", [normal(32_768, 128), between(0, 32_768, 32_768)],
+         lambda x, i, **o: torch.index_select(x, 0, i, **o), lambda x, i: x[i], gradient=True),
+    Case("gather_columns", [MATRIX, between(0, COLUMNS, COLUMNS)],
+         lambda x, i, **o: torch.index_select(x, 1, i, **o), lambda x, i: x[:, i]),
+    Case("take_along_axis", [MATRIX, PLACES], lambda x, i, **o: torch.gather(x, 1, i, **o),
+         lambda x, i: jnp.take_along_axis(x, i, 1), gradient=True, long=True),
+    Case("concat", [MATRIX, MATRIX], lambda a, b, **o: torch.cat((a, b), 1, **o),
+         lambda a, b: jnp.concatenate((a, b), 1), gradient=True),
+    Case("concat_rows", [MATRIX, MATRIX], lambda a, b, **o: torch.cat((a, b), 0, **o),
+         lambda a, b: jnp.concatenate((a, b), 0)),
+    Case("interleave", [MATRIX, MATRIX], lambda a, b, **o: torch.stack((a, b), 2, **o),
+         lambda a, b: jnp.stack((a, b), 2)),
+    Case("pad", [MATRIX], lambda x: F.pad(x, (8, 8, 1, 1)),
+         lambda x: jnp.pad(x, ((1, 1), (8, 8))), gradient=True),
+    Case("slice", [MATRIX], lambda x, **o: copied(x[1:ROWS - 1, 8:COLUMNS - 24], **o),
+         lambda x: x[1:ROWS - 1, 8:COLUMNS - 24], gradient=True),
+    Case("slice_every_2", [MATRIX], lambda x, **o: copied(x[:, ::2], **o), lambda x: x[:, ::2]),
+    Case("tile_rows", [normal(1024, 1024)], lambda x: torch.tile(x, (4, 1)),
+         lambda x: jnp.tile(x, (4, 1))),
+    Case("tile_columns", [normal(1024, 1024)], lambda x: torch.tile(x, (1, 4)),
+         lambda x: jnp.tile(x, (1, 4))),
+    Case("one_hot", [between(0, 1000, ROWS)], lambda i: F.one_hot(i, 1000).float(),
+         lambda i: jax.nn.one_hot(i, 1000), long=True),
+    Case("sort_1m", [LONG], lambda x: torch.sort(x).values, "sort"),
+    order("argsort_1m", LONG), order("argsort", MATRIX),
+    Case("cumsum_columns", [MATRIX], lambda x, **o: torch.cumsum(x, 0, **o),
+         lambda x: jnp.cumsum(x, 0), tolerance=1e-4),
+]

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from . import F, Case, jax, jnp, torch
+from ..operands import between, normal
+from .rows import cross_entropy, layer_norm
+
+HEIGHT = {3: 1 << 20, 8: 1 << 19, 10: 409_600}
+ROWS = {width: normal(height, width) for width, height in HEIGHT.items()}
+
+
+def softmax(width):
+    return Case(f"softmax_{width}", [ROWS[width]], lambda x, **o: torch.softmax(x, 1, **o),
+                lambda x: jax.nn.softmax(x), gradient=True)
+
+
+def folds(width):
+    return [
+        Case(f"sum_{width}", [ROWS[width]], lambda x, **o: torch.sum(x, 1, **o),
+             lambda x: x.sum(1), gradient=True),
+        Case(f"max_{width}", [ROWS[width]], lambda x, **o: torch.amax(x, 1, **o),
+             lambda x: x.max(1), gradient=True),
+        Case(f"argmax_{width}", [ROWS[width]], lambda x: torch.argmax(x, 1),
+             lambda x: jnp.argmax(x, 1)),
+    ]
+
+
+CASES = [
+    softmax(10), softmax(8), *folds(3), *folds(8), *folds(10),
+    Case("layer_norm_10", [ROWS[10]], lambda x: F.layer_norm(x, (10,)), layer_norm,
+         gradient=True),
+    Case("scale_3", [ROWS[3], normal(3)], "mul", "multiply"),
+    Case("scale_3", [normal(3), ROWS[3]], lambda s, x: x * s, "multiply", value=False,
+         gradient=True, tolerance=1e-3),
+    Case("bias_10", [ROWS[10], normal(10)], "add", "add"),
+    Case("column_sums_3", [ROWS[3]], lambda x, **o: torch.sum(x, 0, **o), lambda x: x.sum(0),
+         tolerance=1e-3),
+    Case("column_sums_10", [ROWS[10]], lambda x, **o: torch.sum(x, 0, **o), lambda x: x.sum(0),
+         tolerance=1e-3),
+    Case("concat_3_5", [normal(HEIGHT[8], 3), normal(HEIGHT[8], 5)],
+         lambda x, y, **o: torch.cat((x, y), 1, **o), lambda x, y: jnp.concatenate((x, y), 1),
+         gradient=True),
+    Case("cross_entropy_10", [ROWS[10], between(0, 10, HEIGHT[10])],
+         lambda x, labels: F.cross_entropy(x, labels, reduction="none"), cross_entropy,
+         gradient=True, long=True),
+    Case("cumsum_10", [ROWS[10]], lambda x, **o: torch.cumsum(x, 1, **o),
+         lambda x: jnp.cumsum(x, 1)),
+    Case("one_hot_10", [between(0, 10, HEIGHT[10])], lambda i: F.one_hot(i, 10).float(),
+         lambda i: jax.nn.one_hot(i, 10), long=True),
+]

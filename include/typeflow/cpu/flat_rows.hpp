@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Loops over rows of few elements as one long row: elementwise kernels, and folds over the rows of
+// a narrow matrix.
+//
+// Rows that lie one after the other are one row. Operands that repeat are copied to tiles, as often
+// as they repeat.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "typeflow/cpu/small_rows.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// The operands of consecutive rows as if they were one row.
+template <int Outer, class L, class M>
+struct FlatRows : SmallRows<Outer, L, M> {
+  using Rows = SmallRows<Outer, L, M>;
+  using Rows::N;
+  using typename Rows::Layout;
+  using typename Rows::Ops;
+  using typename Rows::Registers;
+  template <int I>
+  using In = typename Rows::template In<I>;
+  static constexpr int tile_elements = 1024;
+  static_assert(tile_elements >= N * ir::small_extent);
+
+  /// Rows of a block: vectors of N elements each.
+  static std::int64_t rows_of_block(std::int64_t length) { return tile_elements / length / N * N; }
+
+  /// The elements of an operand for consecutive rows, with room for a vector behind the last.
+  template <class T>
+  struct alignas(64) Tile {
+    T v[tile_elements + N];
+  };
+  struct Nothing {};
+  template <class Numbers>
+  struct TilesOf;
+  template <int... I>
+  struct TilesOf<std::integer_sequence<int, I...>> {
+    using type = FlatTuple<
+        std::conditional_t<Rows::template place<I> == RowsPlace::matrix, Nothing, Tile<In<I>>>...>;
+  };
+  using Tiles = typename TilesOf<typename M::InputNumbers>::type;
+  struct Place {
+    const void* in[M::inputs + 1];  ///< the operands of a block
+    ElementContext at;
+  };
+
+  /// Operands that all blocks share, for `rows` rows.
+  template <int I>
+  TYPEFLOW_INLINE static void share(const KernelCall& call, const Layout* in, std::int64_t length,
+                                    std::int64_t rows, Tiles& tiles, Place& p) {
+    constexpr RowsPlace place = Rows::template place<I>;
+    if constexpr (place != RowsPlace::matrix) {
+      In<I>* const tile = get<I>(tiles).v;
+      p.in[I] = tile;
+      if constexpr (place == RowsPlace::shared) {
+        const In<I>* const from = call.operand<const In<I>>(M::template operand<I>) + in[I].begin;
+        for (std::int64_t k = 0; k < rows; ++k) copy_row(from, length, tile + k * length);
+      } else if constexpr (place == RowsPlace::along_row) {
+        for (std::int64_t k = 0; k < rows; ++k) {
+          for (std::int64_t j = 0; j < length; ++j) tile[k * length + j] = static_cast<In<I>>(j);
+        }
+      }
+    }
+  }
+  /// Operands of a block of rows.
+  template <int I>
+  TYPEFLOW_INLINE static void enter(const KernelCall& call, const Layout* in, std::int64_t length,
+                                    std::int64_t row, std::int64_t count, Tiles& tiles, Place& p) {
+    constexpr RowsPlace place = Rows::template place<I>;
+    using T = In<I>;
+    if constexpr (place == RowsPlace::matrix) {
+      p.in[I] = call.operand<const T>(M::template operand<I>) + row * length;
+    } else if constexpr (place == RowsPlace::one_each) {
+      const T* const from = call.operand<const T>(M::template operand<I>) + row;
+      T* const tile = get<I>(tiles).v;
+      for (std::int64_t k = 0; k < count; ++k) repeat(from[k], length, tile + k * length);
+    } else if constexpr (Rows::template needs_coordinates<I>) {
+      T* const tile = get<I>(tiles).v;
+      std::int64_t coordinate[Outer];
+      Rows::first_coordinates(call, row, coordinate);
+      for (std::int64_t k = 0; k < count; ++k) {
+        if constexpr (place == RowsPlace::along_outside) {
+          repeat(static_cast<T>(Rows::template position<I>(coordinate)), length, tile + k * length);
+        } else {
+          const T* const from = Rows::template operand<I>(call, in, coordinate);
+          if constexpr (place == RowsPlace::scattered) {
+            copy_row(from, length, tile + k * length);
+          } else {
+            repeat(*from, length, tile + k * length);
+          }
+        }
+        Rows::next_coordinates(call, coordinate);
+      }
+    }
+  }
+  /// Writes up to a vector more than the row.
+  template <class T>
+  TYPEFLOW_INLINE static void repeat(T x, std::int64_t length, T* to) {
+    const auto all = L::template broadcast<T>(x);
+    for (std::int64_t j = 0; j < length; j += N) L::store(to + j, all);
+  }
+  template <class T>
+  TYPEFLOW_INLINE static void copy_row(const T* from, std::int64_t length, T* to) {
+    if constexpr (L::template fills<T>) {
+      for (std::int64_t j = 0; j < length; j += N) {
+        const int count = static_cast<int>(std::min<std::int64_t>(N, length - j));
+        L::store(to + j, L::load(from + j, count));
+      }
+    } else {
+      for (std::int64_t j = 0; j < length; ++j) to[j] = from[j];
+    }
+  }
+  /// Loads `count` elements of a block, from element i on.
+  TYPEFLOW_INLINE static void load(Registers& r, const Place& p, std::int64_t i, int count) {
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      ((get<I>(r) = load(static_cast<const In<I>*>(p.in[I]) + i, count)), ...);
+    }(typename M::InputNumbers{});
+  }
+  template <class T>
+  TYPEFLOW_INLINE static auto load(const T* at, int count) {
+    return count == N ? L::load(at) : L::load(at, count);
+  }
+  /// Stores `count` values, of rows or of elements, at a place of the result.
+  template <bool IsRow>
+  TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, std::int64_t at,
+                                    int count) {
+    [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
+      (store_one<IsRow, S>(call, r, at, count), ...);
+    }(typename M::StoreNumbers{});
+  }
+  template <bool IsRow, int S>
+  TYPEFLOW_INLINE static void store_one(const KernelCall& call, const Registers& r, std::int64_t at,
+                                        int count) {
+    using O = typename M::template Out<S>;
+    if constexpr (O::is_row == IsRow) {
+      auto* const to = call.operand<typename Rows::template Out<S>>(M::first_store + S) + at;
+      if (count == N) {
+        L::store(to, get<O::value>(r));
+      } else {
+        L::store(to, get<O::value>(r), count);
+      }
+    }
+  }
+};
+
+/// Rows [begin, end) of an elementwise kernel.
+template <int Outer, class L, class M>
+class SmallMaps : FlatRows<Outer, L, M> {
+  using Flat = FlatRows<Outer, L, M>;
+  using Flat::N;
+  using typename Flat::Layout;
+  using typename Flat::Ops;
+  using typename Flat::Place;
+  using typename Flat::Registers;
+  using typename Flat::Tiles;
+
+ public:
+  /// Whether the results' rows lie one after the other, and no value is one of a row.
+  static constexpr bool possible = [] {
+    for (int s = 0; s < M::stores; ++s) {
+      if (M::store_specs[s].is_row || M::store_specs[s].is_strided) return false;
+    }
+    for (int i = 0; i < M::items; ++i) {
+      if (M::item_specs[i].is_row) return false;
+    }
+    return true;
+  }();
+
+  [[gnu::flatten]] static void run(const KernelCall& call, const Layout* in, std::int64_t length,
+                                   std::int64_t begin, std::int64_t end) {
+    const Ops ops = M::decode(call.words);
+    Tiles tiles;
+    Place p;
+    p.at.random = call.random;
+    const std::int64_t most = Flat::rows_of_block(length);
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (Flat::template share<I>(call, in, length, std::min(most, end - begin), tiles, p), ...);
+    }(typename M::InputNumbers{});
+    for (std::int64_t row = begin; row < end; row += most) {
+      const std::int64_t count = std::min(most, end - row);
+      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+        (Flat::template enter<I>(call, in, length, row, count, tiles, p), ...);
+      }(typename M::InputNumbers{});
+      const std::int64_t base = row * length;
+      const std::int64_t elements = count * length;
+      std::int64_t i = 0;
+      for (; i + N <= elements; i += N) step(call, ops, p, base, i, N);
+      if (i < elements) step(call, ops, p, base, i, static_cast<int>(elements - i));
+    }
+  }
+
+ private:
+  TYPEFLOW_INLINE static void step(const KernelCall& call, const Ops& ops, Place& p,
+                                   std::int64_t base, std::int64_t i, int count) {
+    Registers r;
+    Flat::load(r, p, i, count);
+    p.at.index = base + i;
+    M::template evaluate<0>(r, ops, p.at);
+    Flat::template store<false>(call, r, base + i, count);
+  }
+};
+
+/// Folds over the rows of a matrix of few columns, for each outer index. N rows at a time are as
+/// many vectors as there are columns, which have accumulators of their own. At the end each
+/// column's N accumulators are merged in order.
+template <int Outer, class L, class M>
+class SmallColumns : FlatRows<Outer + 1, L, M> {
+  using Flat = FlatRows<Outer + 1, L, M>;
+  using Flat::N;
+  using typename Flat::Layout;
+  using typename Flat::Ops;
+  using typename Flat::Place;
+  using typename Flat::Registers;
+  using typename Flat::States;
+  using typename Flat::Tiles;
+  static constexpr unsigned folded = 1u << Outer;
+  template <int I>
+  using In = typename Flat::template In<I>;
+  static constexpr int blocks_of_chunk = 16;
+  static constexpr int vectors = (static_cast<int>(ir::small_extent) + N - 1) / N;
+
+  template <int I>
+  static constexpr bool is_arg_fold = [] {
+    if constexpr (M::item_specs[I].is_fold) {
+      return ArgFold<typename M::template Item<I>::op>;
+    } else {
+      return false;
+    }
+  }();
+
+ public:
+  /// Whether there is one pass, which needs no values of columns and no positions of the best.
+  static constexpr bool possible = []<int... I>(std::integer_sequence<int, I...>) {
+    return M::passes == 1 && !(is_arg_fold<I> || ...) &&
+           !((M::item_specs[I].is_row && M::item_specs[I].phase == 0) || ...);
+  }(typename M::ItemNumbers{});
+
+  /// Outer indices [begin, end).
+  [[gnu::flatten]] static void run(const KernelCall& call, const Layout* in, std::int64_t length,
+                                   std::int64_t width, std::int64_t begin, std::int64_t end) {
+    const Ops ops = M::decode(call.words);
+    Tiles tiles;
+    Place p;
+    p.at.random = call.random;
+    const std::int64_t most = Flat::rows_of_block(width);
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (Flat::template share<I>(call, in, width, std::min(most, length), tiles, p), ...);
+    }(typename M::InputNumbers{});
+    for (std::int64_t outer = begin; outer < end; ++outer) {
+      States state[ir::small_extent];
+      fold(call, in, ops, length, width, outer, tiles, p, state);
+      finish(call, in, ops, std::min<std::int64_t>(length, N), width, outer, p, state);
+    }
+  }
+
+ private:
+  TYPEFLOW_INLINE static void fold(const KernelCall& call, const Layout* in, const Ops& ops,
+                                   std::int64_t length, std::int64_t width, std::int64_t outer,
+                                   Tiles& tiles, Place& p, States* total) {
+    const std::int64_t most = Flat::rows_of_block(width);
+    States state[ir::small_extent];
+    for (std::int64_t v = 0; v < width; ++v) reset(total[v]);
+    for (std::int64_t chunk = 0; chunk < length; chunk += blocks_of_chunk * most) {
+      for (std::int64_t v = 0; v < width; ++v) reset(state[v]);
+      const std::int64_t last = std::min(length, chunk + blocks_of_chunk * most);
+      for (std::int64_t first = chunk; first < last; first += most) {
+        const std::int64_t row = outer * length + first;
+        const std::int64_t count = std::min(most, last - first);
+        [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+          (Flat::template enter<I>(call, in, width, row, count, tiles, p), ...);
+        }(typename M::InputNumbers{});
+        const std::int64_t elements = count * width;
+        std::int64_t i = 0;
+        std::int64_t v = 0;
+        for (; i + N <= elements; i += N) {
+          step(call, ops, p, row * width, i, N, state[v]);
+          v = v + 1 == width ? 0 : v + 1;
+        }
+        if (i < elements) {
+          step(call, ops, p, row * width, i, static_cast<int>(elements - i), state[v]);
+        }
+      }
+      M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+        for (std::int64_t v = 0; v < width; ++v) get<I>(total[v]).merge(get<I>(state[v]));
+      });
+    }
+  }
+  TYPEFLOW_INLINE static void step(const KernelCall& call, const Ops& ops, Place& p,
+                                   std::int64_t base, std::int64_t i, int count, States& state) {
+    Registers r;
+    Flat::load(r, p, i, count);
+    p.at.index = base + i;
+    M::template evaluate<0>(r, ops, p.at);
+    M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+      if (count == N) {
+        get<I>(state).step(get<M::template fold_argument<I>>(r), i);
+      } else {
+        get<I>(state).step(get<M::template fold_argument<I>>(r), i, count);
+      }
+    });
+    Flat::template store<false>(call, r, base + i, count);
+  }
+  TYPEFLOW_INLINE static void reset(States& state) {
+    M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA { get<I>(state).reset(); });
+  }
+
+  /// Merges the accumulators of each column, `rows` of them, and stores its values.
+  TYPEFLOW_INLINE static void finish(const KernelCall& call, const Layout* in, const Ops& ops,
+                                     std::int64_t rows, std::int64_t width, std::int64_t outer,
+                                     Place& p, const States* state) {
+    Registers r[vectors];
+    M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+      using State = std::remove_cvref_t<decltype(get<I>(state[0]))>;
+      using C = typename State::C;
+      C all[(ir::small_extent + 1) * N];
+      const std::int64_t used = (rows * width + N - 1) / N;
+      for (std::int64_t v = 0; v < used; ++v)
+        L::template store<C>(all + v * N, get<I>(state[v]).value);
+      for (std::int64_t j = 0; j < width; j += N) {
+        const int count = static_cast<int>(std::min<std::int64_t>(N, width - j));
+        State column;
+        column.reset();
+        for (std::int64_t k = 0; k < rows; ++k) {
+          column.step(L::template load<C>(all + k * width + j, count), k);
+        }
+        get<M::first_item + I>(r[j / N]) = column.result();
+      }
+    });
+    for (std::int64_t j = 0; j < width; j += N) {
+      const int count = static_cast<int>(std::min<std::int64_t>(N, width - j));
+      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+        (load_column<I>(call, in, outer, j, count, r[j / N]), ...);
+      }(typename M::InputNumbers{});
+      p.at.index = outer * width + j;
+      M::template evaluate_rows<1>(r[j / N], ops, p.at);
+      Flat::template store<true>(call, r[j / N], outer * width + j, count);
+    }
+  }
+  /// Operands of columns.
+  template <int I>
+  TYPEFLOW_INLINE static void load_column(const KernelCall& call, const Layout* in,
+                                          std::int64_t outer, std::int64_t j, int count,
+                                          Registers& r) {
+    using Input = typename M::template Input<I>;
+    using T = In<I>;
+    if constexpr ((Input::axes & folded) == 0) {
+      constexpr bool inner = (Input::axes & Flat::inner_bit) != 0;
+      std::int64_t coordinate[Outer + 1];
+      Flat::first_coordinates(call, outer * call.extents[Outer], coordinate);
+      if constexpr (Input::is_index && inner) {
+        get<I>(r) = L::positions(j);
+      } else if constexpr (Input::is_index) {
+        get<I>(r) =
+            L::template broadcast<T>(static_cast<T>(Flat::template position<I>(coordinate)));
+      } else {
+        const T* const at = Flat::template operand<I>(call, in, coordinate);
+        if constexpr (inner) {
+          get<I>(r) = Flat::load(at + j, count);
+        } else {
+          get<I>(r) = L::template broadcast<T>(*at);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What loops of matrix products share: copies of panels of b, and what is special about a kernel.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/xsimd.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// Prefetches the element that lies `ahead` elements behind `at`; it need not exist.
+template <class T>
+TYPEFLOW_INLINE void prefetch(const T* at, std::int64_t ahead) {
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(ahead) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address));
+}
+
+template <class T>
+inline constexpr bool has_transpose_block =
+    !std::is_void_v<xsimd::make_sized_batch_t<T, 16 / sizeof(T)>>;
+
+/// Copies a block of W x W elements transposed, where W elements are 16 bytes.
+template <class T>
+TYPEFLOW_INLINE void transpose_block(const T* from, std::int64_t pitch, T* to,
+                                     std::int64_t to_pitch) {
+  using B = xsimd::make_sized_batch_t<T, 16 / sizeof(T)>;
+  const B r0 = B::load_unaligned(from);
+  const B r1 = B::load_unaligned(from + pitch);
+  if constexpr (B::size == 2) {
+    xsimd::zip_lo(r0, r1).store_unaligned(to);
+    xsimd::zip_hi(r0, r1).store_unaligned(to + to_pitch);
+  } else {
+    const B r2 = B::load_unaligned(from + 2 * pitch);
+    const B r3 = B::load_unaligned(from + 3 * pitch);
+    const B even_low = xsimd::zip_lo(r0, r2);
+    const B even_high = xsimd::zip_hi(r0, r2);
+    const B odd_low = xsimd::zip_lo(r1, r3);
+    const B odd_high = xsimd::zip_hi(r1, r3);
+    xsimd::zip_lo(even_low, odd_low).store_unaligned(to);
+    xsimd::zip_hi(even_low, odd_low).store_unaligned(to + to_pitch);
+    xsimd::zip_lo(even_high, odd_high).store_unaligned(to + 2 * to_pitch);
+    xsimd::zip_hi(even_high, odd_high).store_unaligned(to + 3 * to_pitch);
+  }
+}
+
+#if defined(__AVX__)
+/// The same for 8 rows of 4 elements.
+TYPEFLOW_INLINE void transpose_rows(const float* from, std::int64_t pitch, float* to,
+                                    std::int64_t to_pitch) {
+  const auto pair = [&](int i) {  // rows i and i + 4
+    const __m256 low = _mm256_castps128_ps256(_mm_loadu_ps(from + i * pitch));
+    return _mm256_insertf128_ps(low, _mm_loadu_ps(from + (i + 4) * pitch), 1);
+  };
+  const __m256 r0 = pair(0);
+  const __m256 r1 = pair(1);
+  const __m256 r2 = pair(2);
+  const __m256 r3 = pair(3);
+  const __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(r0, r1));
+  const __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(r0, r1));
+  const __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(r2, r3));
+  const __m256d high23 = _mm256_castps_pd(_mm256_unpackhi_ps(r2, r3));
+  _mm256_storeu_ps(to, _mm256_castpd_ps(_mm256_unpacklo_pd(low01, low23)));
+  _mm256_storeu_ps(to + to_pitch, _mm256_castpd_ps(_mm256_unpackhi_pd(low01, low23)));
+  _mm256_storeu_ps(to + 2 * to_pitch, _mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23)));
+  _mm256_storeu_ps(to + 3 * to_pitch, _mm256_castpd_ps(_mm256_unpackhi_pd(high01, high23)));
+}
+#endif
+
+/// Columns [first, last) of b as rows of `width` elements, with zeros behind them; b is
+/// depth x columns.
+template <class T>
+[[gnu::noinline]] void pack_panel(const T* b, std::int64_t depth, std::int64_t columns,
+                                  std::int64_t first, std::int64_t last, std::int64_t width,
+                                  T* panel) {
+  const std::int64_t count = last - first;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    T* const to = panel + k * width;
+    std::memcpy(to, b + k * columns + first, static_cast<std::size_t>(count) * sizeof(T));
+    std::fill(to + count, to + width, T(0));
+  }
+}
+
+/// The same for a b whose transpose is in memory, with rows that lie `pitch` apart.
+template <class T>
+[[gnu::noinline]] void pack_transposed_panel(const T* b, std::int64_t pitch, std::int64_t depth,
+                                             std::int64_t first, std::int64_t last,
+                                             std::int64_t width, T* panel) {
+  constexpr std::int64_t size = 16 / sizeof(T);
+  // Some cache lines of a few rows at a time, while the same rows' next ones are on their way. (Of
+  // many rows a power of two apart, a set of the first cache holds no line each.)
+  constexpr std::int64_t line = 64 / sizeof(T);
+  constexpr std::int64_t piece = 16 * line;
+  const std::int64_t count = last - first;
+  for (std::int64_t begin = 0; begin < depth; begin += piece) {
+    const std::int64_t end = std::min(begin + piece, depth);
+    const std::int64_t whole = begin + (end - begin) / size * size;
+    std::int64_t j = 0;
+    const auto take = [&](auto rows, const auto& transpose) {
+      for (; j + rows() <= count; j += rows()) {
+        const T* const from = b + (first + j) * pitch;
+        for (std::int64_t k = begin; k < whole; k += size) {
+          const std::int64_t row = k / size % (line / size) * (rows() * size / line);
+          for (int r = 0; r < rows() * size / line; ++r) {
+            prefetch(from + (row + r) * pitch + k, piece);
+          }
+          transpose(from + k, panel + k * width + j);
+        }
+        for (std::int64_t k = whole; k < end; ++k) {
+          for (int r = 0; r < rows(); ++r) panel[k * width + j + r] = from[r * pitch + k];
+        }
+      }
+    };
+#if defined(__AVX__)
+    if constexpr (std::is_same_v<T, float>) {
+      take(std::integral_constant<int, 8>{},
+           [&](const T* from, T* to) { transpose_rows(from, pitch, to, width); });
+    }
+#endif
+    if constexpr (has_transpose_block<T>) {
+      take(std::integral_constant<int, size>{},
+           [&](const T* from, T* to) { transpose_block(from, pitch, to, width); });
+    }
+    for (; j < count; ++j) {
+      const T* const from = b + (first + j) * pitch;
+      for (std::int64_t k = begin; k < end; ++k) panel[k * width + j] = from[k];
+    }
+    for (std::int64_t k = begin; k < end; ++k) {
+      std::fill(panel + k * width + count, panel + (k + 1) * width, T(0));
+    }
+  }
+}
+
+/// The parts of a product kernel that its loops take at run time: see ProductLoops.
+template <class T>
+struct ProductKernel {
+  bool transposed_a;
+  bool transposed_b;
+  bool shared_b;       ///< whether all matrices have the same b
+  bool is_result;      ///< whether nothing follows the products
+  std::int64_t count;  ///< the number of matrices
+  /// The number of the operand's matrix for a matrix of the result.
+  std::int64_t (*part_of_a)(const std::int64_t* extents, std::int64_t matrix);
+  std::int64_t (*part_of_b)(const std::int64_t* extents, std::int64_t matrix);
+  /// The epilogue for rows [first, last) and columns [column, last_column) of a matrix. Their tiles
+  /// lie one after the other.
+  void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
+                 std::int64_t last, std::int64_t column, std::int64_t last_column);
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Loops over rows of few elements, which would fill only a part of a vector.
+//
+// Folds take as many rows at a time as a vector has lanes, a lane for each row. Operands are copied
+// to tiles that have the same element of all rows in one vector, results back. Each row is folded
+// in order, so the bits do not depend on the number of lanes.
+//
+// flat_rows.hpp has the loops without folds, and those over columns.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "typeflow/cpu/body.hpp"
+#include "typeflow/cpu/row_tiles.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// How an operand lies in memory for consecutive rows.
+enum class RowsPlace : std::uint8_t {
+  matrix,        ///< rows one after the other
+  shared,        ///< one row for all
+  scattered,     ///< a row here and there
+  one_each,      ///< an element for each row, one after the other
+  one,           ///< an element for each row, here and there
+  along_row,     ///< an index: the position in the row
+  along_outside  ///< an index: the position along an outer axis
+};
+
+template <int Outer, class L, class M>
+struct SmallRows {
+  using Registers = typename M::Registers;
+  using Ops = typename M::Ops;
+  using States = typename M::States;
+  static constexpr int N = L::size;
+  static constexpr int rank = Outer + 1;
+  static constexpr unsigned inner_bit = 1u << Outer;
+  static constexpr unsigned outside = inner_bit - 1u;
+  using Layout = ir::OperandLayout<rank>;
+
+  template <int I>
+  static constexpr RowsPlace place = [] {
+    using In = typename M::template Input<I>;
+    const bool along = (In::axes & inner_bit) != 0;
+    if (In::is_index) return along ? RowsPlace::along_row : RowsPlace::along_outside;
+    if (along && (In::axes & outside) == 0) return RowsPlace::shared;
+    const bool in_order = !In::is_strided && (In::axes & outside) == outside;
+    if (along) return in_order ? RowsPlace::matrix : RowsPlace::scattered;
+    return in_order ? RowsPlace::one_each : RowsPlace::one;
+  }();
+  template <int I>
+  static constexpr bool needs_coordinates =
+      place<I> == RowsPlace::scattered || place<I> == RowsPlace::one ||
+      place<I> == RowsPlace::along_outside;
+  template <int I>
+  using In = element_of<M::template Input<I>::dtype>;
+  template <int S>
+  using Out = element_of<M::template Out<S>::dtype>;
+
+  /// Rows of the kernel, one after the other.
+  struct Block {
+    std::int64_t row;  ///< the first
+    int count;
+    std::int64_t coordinate[N][Outer];  ///< of the rows, if some operand needs them
+    ElementContext at;
+  };
+
+  static constexpr bool has_coordinates = []<int... I, int... S>(std::integer_sequence<int, I...>,
+                                                                 std::integer_sequence<int, S...>) {
+    return (needs_coordinates<I> || ...) || (M::template Out<S>::is_strided || ...);
+  }(typename M::InputNumbers{}, typename M::StoreNumbers{});
+
+  TYPEFLOW_INLINE static void find_coordinates(const KernelCall& call, Block& b) {
+    if constexpr (has_coordinates) {
+      std::int64_t coordinate[Outer];
+      first_coordinates(call, b.row, coordinate);
+      for (int lane = 0; lane < b.count; ++lane) {
+        for (int k = 0; k < Outer; ++k) b.coordinate[lane][k] = coordinate[k];
+        next_coordinates(call, coordinate);
+      }
+    }
+  }
+  TYPEFLOW_INLINE static void first_coordinates(const KernelCall& call, std::int64_t row,
+                                                std::int64_t* coordinate) {
+    for (int k = Outer - 1; k > 0; --k) {
+      coordinate[k] = row % call.extents[k];
+      row /= call.extents[k];
+    }
+    coordinate[0] = row;
+  }
+  TYPEFLOW_INLINE static void next_coordinates(const KernelCall& call, std::int64_t* coordinate) {
+    int k = Outer - 1;
+    for (; k > 0 && ++coordinate[k] == call.extents[k]; --k) coordinate[k] = 0;
+    if (k == 0) ++coordinate[0];
+  }
+  /// Where operand I begins in a row.
+  template <int I>
+  TYPEFLOW_INLINE static const In<I>* operand(const KernelCall& call, const Layout* in,
+                                              const std::int64_t* coordinate) {
+    std::int64_t offset = in[I].begin;
+    for (int k = 0; k < Outer; ++k) {
+      if ((M::template Input<I>::axes >> k & 1u) != 0) {
+        offset += coordinate[k] * in[I].stride[k];
+      }
+    }
+    return call.operand<const In<I>>(M::template operand<I>) + offset;
+  }
+  template <int I>
+  TYPEFLOW_INLINE static std::int64_t position(const std::int64_t* coordinate) {
+    std::int64_t at = 0;
+    for (int k = 0; k < Outer; ++k) {
+      if ((M::template Input<I>::axes >> k & 1u) != 0) at = coordinate[k];
+    }
+    return at;
+  }
+  template <int S>
+  TYPEFLOW_INLINE static Out<S>* result(const KernelCall& call, const Block& b, int lane) {
+    const auto view = M::template store_strides<S, rank>(call.extents);
+    std::int64_t offset = view.begin();
+    for (int k = 0; k < Outer; ++k) offset += b.coordinate[lane][k] * view.stride(k);
+    return call.operand<Out<S>>(M::first_store + S) + offset;
+  }
+};
+
+/// Rows [begin, end) of a kernel that folds them.
+template <int Outer, class L, class M>
+class SmallFolds : SmallRows<Outer, L, M> {
+  using Rows = SmallRows<Outer, L, M>;
+  using Rows::N;
+  using typename Rows::Block;
+  using typename Rows::Layout;
+  using typename Rows::Ops;
+  using typename Rows::Registers;
+  using typename Rows::States;
+  template <int I>
+  using In = typename Rows::template In<I>;
+  template <int S>
+  using Out = typename Rows::template Out<S>;
+
+ public:
+  [[gnu::flatten]] static void run(const KernelCall& call, const Layout* in, std::int64_t length,
+                                   std::int64_t begin, std::int64_t end) {
+    const Ops ops = M::decode(call.words);
+    Memory memory;
+    for (std::int64_t row = begin; row < end; row += N) {
+      Block b;
+      b.row = row;
+      b.count = static_cast<int>(std::min<std::int64_t>(N, end - row));
+      b.at.random = call.random;
+      Rows::find_coordinates(call, b);
+      Registers r;
+      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+        (enter<I>(call, in, length, b, memory, r), ...);
+      }(typename M::InputNumbers{});
+      b.at.index = row;
+      b.at.lane_stride = 1;
+      M::template evaluate_rows<0>(r, ops, b.at);
+      [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
+        (pass<P>(ops, length, b, memory, r), ...);
+      }(std::make_integer_sequence<int, M::passes>{});
+      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
+        (leave<S>(call, length, b, memory, r), ...);
+      }(typename M::StoreNumbers{});
+    }
+  }
+
+ private:
+  struct Nothing {};
+  template <int I>
+  static constexpr bool has_tile = Rows::template place<I> == RowsPlace::matrix ||
+                                   Rows::template place<I> == RowsPlace::scattered;
+  template <class InputNumbers, class StoreNumbers>
+  struct MemoryOf;
+  template <int... I, int... S>
+  struct MemoryOf<std::integer_sequence<int, I...>, std::integer_sequence<int, S...>> {
+    FlatTuple<std::conditional_t<
+        has_tile<I>, RowTile<In<I>, N>,
+        std::conditional_t<Rows::template place<I> == RowsPlace::shared, const In<I>*, Nothing>>...>
+        in;
+    FlatTuple<std::conditional_t<M::template Out<S>::is_row, Nothing, RowTile<Out<S>, N>>...> out;
+    typename M::template KeptOf<static_cast<int>(ir::small_extent)>::type kept;
+  };
+  /// Tiles, and rows that all rows share.
+  using Memory = MemoryOf<typename M::InputNumbers, typename M::StoreNumbers>;
+
+  template <int I>
+  TYPEFLOW_INLINE static void enter(const KernelCall& call, const Layout* in, std::int64_t length,
+                                    const Block& b, Memory& memory, Registers& r) {
+    constexpr RowsPlace place = Rows::template place<I>;
+    using T = In<I>;
+    if constexpr (place == RowsPlace::matrix) {
+      load_tile(call.operand<const T>(M::template operand<I>) + b.row * length, b.count, length,
+                get<I>(memory.in));
+    } else if constexpr (place == RowsPlace::shared) {
+      get<I>(memory.in) = call.operand<const T>(M::template operand<I>) + in[I].begin;
+    } else if constexpr (place == RowsPlace::scattered) {
+      T* const tile = get<I>(memory.in).v;
+      if (b.count < N) std::fill_n(tile, length * N, T(0));
+      for (int lane = 0; lane < b.count; ++lane) {
+        const T* const from = Rows::template operand<I>(call, in, b.coordinate[lane]);
+        for (std::int64_t j = 0; j < length; ++j) tile[j * N + lane] = from[j];
+      }
+    } else if constexpr (place == RowsPlace::one_each) {
+      get<I>(r) = load(call.operand<const T>(M::template operand<I>) + b.row, b.count);
+    } else if constexpr (place == RowsPlace::one) {
+      Array<T, N> all{};
+      for (int lane = 0; lane < b.count; ++lane) {
+        all.v[lane] = *Rows::template operand<I>(call, in, b.coordinate[lane]);
+      }
+      get<I>(r) = L::load(all.v);
+    } else if constexpr (place == RowsPlace::along_outside) {
+      Array<T, N> all{};
+      for (int lane = 0; lane < b.count; ++lane) {
+        all.v[lane] = static_cast<T>(Rows::template position<I>(b.coordinate[lane]));
+      }
+      get<I>(r) = L::load(all.v);
+    }
+  }
+  template <class T>
+  TYPEFLOW_INLINE static auto load(const T* at, int count) {
+    return count == N ? L::load(at) : L::load(at, count);
+  }
+
+  template <int P>
+  TYPEFLOW_INLINE static void pass(const Ops& ops, std::int64_t length, Block& b, Memory& memory,
+                                   Registers& r) {
+    constexpr bool reloads = M::template has_reloads<P>;
+    States state;
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA { get<I>(state).reset(); });
+    b.at.lane_stride = length;
+    for (std::int64_t j = 0; j < length; ++j) {
+      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+        (element<P, I, reloads>(r, memory, j), ...);
+      }(typename M::InputNumbers{});
+      M::template each_kept<P, true>([&]<int K, int V>() TYPEFLOW_INLINE_LAMBDA {
+        if constexpr (reloads) get<V>(r) = get<K>(memory.kept)[j];
+      });
+      b.at.index = b.row * length + j;
+      M::template evaluate<P, reloads>(r, ops, b.at);
+      M::template each_kept<P, false>(
+          [&]<int K, int V>() TYPEFLOW_INLINE_LAMBDA { get<K>(memory.kept)[j] = get<V>(r); });
+      M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+        get<I>(state).step(get<M::template fold_argument<I>>(r), j);
+      });
+      if constexpr (P == M::passes - 1) {
+        [&]<int... S>(std::integer_sequence<int, S...>)
+            TYPEFLOW_INLINE_LAMBDA { (store<S>(r, memory, j), ...); }(typename M::StoreNumbers{});
+      }
+    }
+    if constexpr (M::template has_folds<P>) {
+      M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+        get<M::first_item + I>(r) = get<I>(state).result();
+      });
+      b.at.index = b.row;
+      b.at.lane_stride = 1;
+      M::template evaluate_rows<P + 1>(r, ops, b.at);
+    }
+  }
+  /// Element j of the rows.
+  template <int P, int I, bool Reload>
+  TYPEFLOW_INLINE static void element(Registers& r, const Memory& memory, std::int64_t j) {
+    if constexpr (M::template needs<P, I, Reload>) {
+      if constexpr (has_tile<I>) {
+        get<I>(r) = L::load(get<I>(memory.in).v + j * N);
+      } else if constexpr (Rows::template place<I> == RowsPlace::shared) {
+        get<I>(r) = L::template broadcast<In<I>>(get<I>(memory.in)[j]);
+      } else if constexpr (Rows::template place<I> == RowsPlace::along_row) {
+        get<I>(r) = L::template broadcast<In<I>>(static_cast<In<I>>(j));
+      }
+    }
+  }
+  template <int S>
+  TYPEFLOW_INLINE static void store(const Registers& r, Memory& memory, std::int64_t j) {
+    using O = typename M::template Out<S>;
+    if constexpr (!O::is_row) L::store(get<S>(memory.out).v + j * N, get<O::value>(r));
+  }
+
+  template <int S>
+  TYPEFLOW_INLINE static void leave(const KernelCall& call, std::int64_t length, const Block& b,
+                                    const Memory& memory, const Registers& r) {
+    using O = typename M::template Out<S>;
+    using T = Out<S>;
+    if constexpr (O::is_row && O::is_strided) {
+      Array<T, N> all;
+      L::store(all.v, get<O::value>(r));
+      for (int lane = 0; lane < b.count; ++lane) {
+        *Rows::template result<S>(call, b, lane) = all.v[lane];
+      }
+    } else if constexpr (O::is_row) {
+      T* const to = call.operand<T>(M::first_store + S) + b.row;
+      if (b.count == N) {
+        L::store(to, get<O::value>(r));
+      } else {
+        L::store(to, get<O::value>(r), b.count);
+      }
+    } else if constexpr (O::is_strided) {
+      const T* const tile = get<S>(memory.out).v;
+      for (int lane = 0; lane < b.count; ++lane) {
+        T* const to = Rows::template result<S>(call, b, lane);
+        for (std::int64_t j = 0; j < length; ++j) to[j] = tile[j * N + lane];
+      }
+    } else {
+      store_tile(get<S>(memory.out), b.count, length,
+                 call.operand<T>(M::first_store + S) + b.row * length);
+    }
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// erf, erfc and gelu of batches.
+//
+// erf is a polynomial near 0, and 1 minus an exponential farther out. erfc is e^(-x^2) P(q) / (x +
+// 3) with q = (x - 3) / (x + 3) for x >= 0, and 2 minus that of -x elsewhere. The polynomials are
+// minimax ones (Remez). The largest errors are given beside them, relative to erf or erfc.
+
+#include "typeflow/cpu/vector_math/exponential.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+template <class T>
+struct ErrorFunctionConstants;
+template <>
+struct ErrorFunctionConstants<float> {
+  /// erf x = x + x p(x^2) below the split, 2.5e-8; 1 - e^-(x + x p(x)) from there to 4, 3.2e-9.
+  static constexpr float split = 0.875f;
+  static constexpr float end = 4;
+  static constexpr float near[] = {-6.20325562e-4f, 5.03218127e-3f,  -2.67914627e-2f,
+                                   1.12824552e-1f,  -3.76125515e-1f, 1.28379151e-1f};
+  static constexpr float far[] = {9.14145039e-6f, -3.02147469e-4f, 3.55960336e-3f, -2.35893652e-2f,
+                                  1.06039494e-1f, 6.35268688e-1f,  1.28620088e-1f};
+  /// From here on erfc is 0, and gelu of negative numbers and its slope are. 2.0e-8
+  static constexpr float erfc_end = 10.1f;
+  static constexpr float gelu_end = 14.8f;
+  static constexpr float erfc[] = {
+      -3.25951987e-4f, -4.84371674e-4f, 3.08006536e-3f, -1.22581969e-3f, -2.68395878e-2f,
+      1.19528964e-1f,  -3.10466051e-1f, 5.90228319e-1f, -8.8339448e-1f,  1.07400692f};
+};
+template <>
+struct ErrorFunctionConstants<double> {
+  /// x + x p(x^2) below the split, 2.6e-17; from there to 4 1 - e^-x^2 c(x) / d(x) of W. J. Cody,
+  /// Rational Chebyshev approximations for the error function, 1969. Beyond, 1 - erf is so small
+  /// that the same quotient is good enough for erf.
+  static constexpr double split = 0.875;
+  static constexpr double end = 6;
+  static constexpr double near[] = {
+      -8.6551153597099119e-10, 1.4118058480493038e-8,  -1.6288380600566049e-7,
+      1.6456518574451352e-6,   -1.4925381489699133e-5, 1.2055324326112927e-4,
+      -8.5483268394448864e-4,  5.2239776229561262e-3,  -2.6866170644932613e-2,
+      1.1283791670954303e-1,   -3.7612638903183737e-1, 1.2837916709551259e-1};
+  static constexpr double c[] = {
+      2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
+      6.61191906371416295e1,  2.98635138197400131e2,  8.81952221241769090e2,
+      1.71204761263407058e3,  2.05107837782607147e3,  1.23033935479799725e3};
+  static constexpr double d[] = {1,
+                                 1.57449261107098347e1,
+                                 1.17693950891312499e2,
+                                 5.37181101862009858e2,
+                                 1.62138957456669019e3,
+                                 3.29079923573345963e3,
+                                 4.36261909014324716e3,
+                                 3.43936767414372164e3,
+                                 1.23033935480374942e3};
+  /// 2.1e-16
+  static constexpr double erfc_end = 27.3;
+  static constexpr double gelu_end = 39;
+  static constexpr double erfc[] = {
+      -3.3635353920061352e-9, -1.9807352944401995e-9, 3.8246048071723229e-8,
+      4.473089354956135e-8,   -2.1723346400318369e-7, -4.0433027311720131e-7,
+      9.8590964436287823e-7,  2.7620175635374465e-6,  -4.742617650357345e-6,
+      -1.7468878646145719e-5, 3.0395981210991177e-5,  1.0756099066552098e-4,
+      -2.767773849730829e-4,  -5.4830960609388989e-4, 3.0340619415442777e-3,
+      -1.2124166354349291e-3, -2.6827234620181457e-2, 1.195277612876765e-1,
+      -3.1046726190071072e-1, 5.9022835710409516e-1,  -8.8339445316988219e-1,
+      1.0740069070883398};
+};
+
+template <class T, class A>
+struct ErrorFunctions : Exponentials<T, A> {
+  using Base = Exponentials<T, A>;
+  using C = ErrorFunctionConstants<T>;
+  using typename Base::V;
+
+  TYPEFLOW_INLINE static V erf(const V& x) {
+    const V y = Base::magnitude(x);
+    const V z = x * x;
+    const V t = Base::at_most(y, C::end);
+    const V near = near_erf(x, z);
+    V far;
+    if constexpr (std::is_same_v<T, float>) {
+      far = of_small(Base::neg(cpu_kernels::fma(t, Base::polynomial(t, C::far), t)));
+    } else {
+      far = of_small(Base::neg(t * t)) * (Base::polynomial(t, C::c) / Base::polynomial(t, C::d));
+    }
+    return select(y < V(C::split), near, (V(T(1)) - far) | Base::sign_of(x));
+  }
+
+  TYPEFLOW_INLINE static V erfc(const V& x) {
+    const V a = Base::at_most(Base::magnitude(x), C::erfc_end);
+    const auto square = Base::exact_product(a, a);
+    const V tail = times_exp(scaled_erfc(a), Base::neg(square.high), Base::neg(square.low));
+    const V far = select(x < V(T(0)), V(T(2)) - tail, tail);
+    return select(a < V(T(0.5)), V(T(1)) - near_erf(x, square.high), far);
+  }
+
+  /// x erfc(-x / sqrt(2)) / 2; for x > 0 as x minus that of -x.
+  TYPEFLOW_INLINE static V gelu(const V& x) {
+    const Tail t = tail_of(x);
+    const V y = times_exp(V(T(0.5)) * t.a * t.scaled, t.power, t.rest);
+    return select(x < V(T(0)), Base::neg(y), x - y);
+  }
+  /// Its derivative, erfc(-x / sqrt(2)) / 2 + x e^(-x^2 / 2) / sqrt(2 pi). That of -x is 1 minus
+  /// it.
+  TYPEFLOW_INLINE static V gelu_slope(const V& x) {
+    const Tail t = tail_of(x);
+    const V density = t.a * V(T(0.398942280401432678));
+    const V y =
+        times_exp(cpu_kernels::fma(V(T(0.5)), t.scaled, Base::neg(density)), t.power, t.rest);
+    return select(x < V(T(0)), y, V(T(1)) - y);
+  }
+
+ private:
+  struct Tail {
+    V a;       ///< |x|, but not more than gelu_end
+    V scaled;  ///< e^(a^2 / 2) erfc(a / sqrt(2))
+    V power;   ///< -a^2 / 2, rounded
+    V rest;    ///< and what it lost by that
+  };
+  TYPEFLOW_INLINE static Tail tail_of(const V& x) {
+    const V a = Base::at_most(Base::magnitude(x), C::gelu_end);
+    const auto square = Base::exact_product(a, a);
+    return {a, scaled_erfc(a * V(T(0.707106781186547524))), V(T(-0.5)) * square.high,
+            V(T(-0.5)) * square.low};
+  }
+  /// erf x, where |x| is below the split, z = x^2.
+  TYPEFLOW_INLINE static V near_erf(const V& x, const V& z) {
+    return cpu_kernels::fma(x, Base::polynomial(z, C::near), x);
+  }
+  /// e^(a^2) erfc a, for a from 0 to erfc_end.
+  ///
+  /// q belongs not to a but, because of rounding, to a - lost; the derivative, which is
+  /// 2 a y - 2 / sqrt(pi), makes up for that.
+  TYPEFLOW_INLINE static V scaled_erfc(const V& a) {
+    const V below = a + V(T(3));
+    const V over = V(T(1)) / below;
+    const V q = cpu_kernels::fma(V(T(-6)), over, V(T(1)));
+    const V y = over * Base::long_polynomial(q, C::erfc);
+    V rest;  // 1 - over below
+    if constexpr (fma_rounds_once<A>) {
+      rest = cpu_kernels::fma(Base::neg(over), below, V(T(1)));
+    } else {
+      const auto back = Base::exact_product(over, below);
+      rest = (V(T(1)) - back.high) - back.low;
+    }
+    const V lost = cpu_kernels::fma(Base::neg(below), rest, a - (below - V(T(3))));
+    const V slope = cpu_kernels::fma(a + a, y, V(T(-1.12837916709551257)));
+    return cpu_kernels::fma(slope, lost, y);
+  }
+  /// y e^(x + rest), the rest much smaller than x.
+  TYPEFLOW_INLINE static V times_exp(const V& y, const V& x, const V& rest) {
+    const auto e = Base::reduced(x, rest);
+    return Base::scaled(cpu_kernels::fma(y, e.expm1, y), e.n, e.t);
+  }
+  /// e^x, for x from -40 to 0.
+  TYPEFLOW_INLINE static V of_small(const V& x) {
+    const auto e = Base::reduced(x);
+    const V power = Base::power_of_two(e.t);
+    return cpu_kernels::fma(power, e.expm1, power);
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

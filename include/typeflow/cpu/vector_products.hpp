@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Products of a matrix and a vector: matrix products whose result is one row or one column. Each
+// element of the matrix is read once, so the loops are made for reading. Sums are the same chains
+// as those of the register tile (cpu/tile.hpp), so they have its bits.
+//
+// If elements of a step along the depth lie side by side, many vectors of sums go along the depth
+// together, and each reads a long piece of a row. Otherwise a few columns of the depth are
+// transposed at a time, into the first cache.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "typeflow/cpu/product_kernel.hpp"
+#include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/tile.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// out[j] = sum over k of x[k] * m[k * pitch + j], for j < V vectors.
+template <class T, class A, int V>
+[[gnu::noinline, gnu::flatten]] void wide_sums(const T* x, const T* m, std::int64_t pitch,
+                                               std::int64_t depth, T* out) {
+  TileSums<T, A, V, 1> sums;
+  sums.clear();
+  const T* const at[1] = {x};
+  sums.add(at, 1, m, pitch, depth);
+  sums.store(out, 0);
+}
+
+template <class T, class A>
+class VectorProduct {
+  using S = TileShape<T, A>;
+  using L = Lanes<sizeof(T) == 8, A>;
+  using Extents = ir::ContractionExtents;
+  static constexpr std::int64_t block = 8 * S::width;  ///< the most sums of a task
+  static constexpr int most = S::large ? 24 : 12;      ///< vectors of sums that registers hold
+  static constexpr std::int64_t piece = 256;           ///< steps that are transposed at a time
+
+ public:
+  /// Whether the product is one that run() computes. (If several matrices share a matrix that has
+  /// to be transposed, one copy for all costs less.)
+  static bool fits(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    if (extents[Extents::rows] == 1) {
+      return kernel.count == 1 || !kernel.shared_b || !kernel.transposed_b;
+    }
+    return extents[Extents::columns] == 1;
+  }
+
+  static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
+    const VectorProduct product(call, kernel);
+    const std::int64_t blocks = (product.count + block - 1) / block;
+    const std::int64_t work =
+        2 * std::max<std::int64_t>(1, std::min(block, product.count)) * (product.depth + 1);
+    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    parallel(call, kernel.count * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t first = task % blocks * block;
+        product.compute(task / blocks, first, std::min(first + block, product.count));
+      }
+    });
+  }
+
+ private:
+  VectorProduct(const KernelCall& c, const ProductKernel<T>& k)
+      : call(c),
+        kernel(k),
+        is_row(c.extents[Extents::rows] == 1),
+        count(is_row ? c.extents[Extents::columns] : c.extents[Extents::rows]),
+        depth(c.extents[Extents::depth]),
+        along_depth(is_row ? k.transposed_b : !k.transposed_a) {}
+
+  /// Elements [first, last) of the result.
+  void compute(std::int64_t matrix, std::int64_t first, std::int64_t last) const {
+    const T* const a = call.operand<const T>(0) +
+                       kernel.part_of_a(call.extents, matrix) * depth * (is_row ? 1 : count);
+    const T* const b = call.operand<const T>(1) +
+                       kernel.part_of_b(call.extents, matrix) * depth * (is_row ? count : 1);
+    alignas(64) T sums[block];
+    T* const result = kernel.is_result ? call.operand<T>(2) + matrix * count + first : sums;
+    if (along_depth) {
+      sum_transposed(is_row ? a : b, is_row ? b : a, first, last, result);
+    } else {
+      sum_wide(is_row ? a : b, (is_row ? b : a) + first, last - first, result);
+    }
+    if (kernel.is_result) return;
+    if (is_row) {
+      kernel.finish(call, matrix, sums, 0, 1, first, last);
+    } else {
+      finish_column(matrix, first, last, sums);
+    }
+  }
+
+  /// The sums of a matrix whose rows are `count` elements.
+  void sum_wide(const T* x, const T* m, std::int64_t n, T* out) const {
+    std::int64_t j = 0;
+    const auto take = [&](auto vectors) {
+      for (; n - j >= vectors() * S::lanes; j += vectors() * S::lanes) {
+        wide_sums<T, A, vectors()>(x, m + j, count, depth, out + j);
+      }
+    };
+    take(std::integral_constant<int, most>{});
+    take(std::integral_constant<int, 4>{});
+    take(std::integral_constant<int, 1>{});
+    if (j == n) return;
+    const int rest = static_cast<int>(n - j);
+    xsimd::batch<T, A> sum(T(0));
+    for (std::int64_t k = 0; k < depth; ++k) {
+      sum = cpu_kernels::fma(xsimd::batch<T, A>(x[k]), L::load(m + k * count + j, rest), sum);
+    }
+    L::store(out + j, sum, rest);
+  }
+
+  /// The sums of rows [first, last) of a matrix whose rows are `depth` elements.
+  void sum_transposed(const T* x, const T* m, std::int64_t first, std::int64_t last, T* out) const {
+    alignas(64) T panel[piece * S::width];
+    alignas(64) T sums[S::width];
+    for (std::int64_t i = first; i < last; i += S::width) {
+      const std::int64_t end = std::min<std::int64_t>(i + S::width, last);
+      TileSums<T, A, S::vectors, 1> tile;
+      tile.clear();
+      for (std::int64_t k = 0; k < depth; k += piece) {
+        const std::int64_t length = std::min(piece, depth - k);
+        pack_transposed_panel(m + k, depth, length, i, end, S::width, panel);
+        const T* const at[1] = {x + k};
+        tile.add(at, 1, panel, S::width, length);
+      }
+      tile.store(sums, 0);
+      std::copy(sums, sums + (end - i), out + (i - first));
+    }
+  }
+
+  /// The epilogue of a column of sums: as the first column of tiles.
+  void finish_column(std::int64_t matrix, std::int64_t first, std::int64_t last,
+                     const T* sums) const {
+    constexpr std::int64_t rows = 2 * S::rows;
+    alignas(64) T tiles[rows * S::width] = {};
+    for (std::int64_t i = first; i < last; i += rows) {
+      const std::int64_t end = std::min(i + rows, last);
+      for (std::int64_t r = i; r < end; ++r) tiles[(r - i) * S::width] = sums[r - first];
+      kernel.finish(call, matrix, tiles, i, end, 0, 1);
+    }
+  }
+
+  const KernelCall& call;
+  const ProductKernel<T>& kernel;
+  const bool is_row;
+  const std::int64_t count;  ///< of the result's elements
+  const std::int64_t depth;
+  const bool along_depth;  ///< whether the matrix's elements lie side by side along the depth
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

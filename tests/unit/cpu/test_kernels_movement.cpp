@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The kernels that move elements, with each size of element, for shapes around the sizes of blocks
+// and tiles, with threads and without. Expected values come from plain loops over positions.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "typeflow/typeflow.hpp"
+
+namespace tf = typeflow;
+using namespace typeflow::cpu_kernels;
+
+namespace {
+
+constexpr tf::DType element_types[] = {tf::DType::uint8, tf::DType::float16, tf::DType::float32,
+                                       tf::DType::float64, tf::DType::complex128};
+
+/// Runs parts of `grain` elements, the last one first.
+class Backwards : public Executor {
+ public:
+  void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
+    for (std::int64_t i = (count - 1) / grain; i >= 0; --i) {
+      task(context, i * grain, std::min(count, (i + 1) * grain));
+    }
+  }
+};
+
+struct Run {
+  std::vector<std::int64_t> from;  // extents
+  std::vector<std::int64_t> to;
+  std::vector<std::int64_t> stride;  // in the input, for each axis of the result
+  std::int64_t first = 0;            // the input's element that becomes the result's first one
+};
+
+/// Calls kernel(input, output, call), and compares each element. The input's memory ends with the
+/// input; bytes around the result must stay.
+template <class Kernel>
+void check(const Run& run, tf::DType type, const Kernel& kernel) {
+  const auto size = static_cast<std::size_t>(tf::size_of(type));
+  std::size_t count = 1;
+  for (const std::int64_t n : run.to) count *= static_cast<std::size_t>(n);
+  static std::mt19937 random(7);
+  std::vector<std::uint8_t> in(count * size);
+  for (std::uint8_t& byte : in) byte = static_cast<std::uint8_t>(random());
+  constexpr std::size_t border = 64;
+  Backwards executor;
+  for (tf::Stream* stream :
+       {static_cast<tf::Stream*>(nullptr), static_cast<tf::Stream*>(&executor)}) {
+    std::vector<std::uint8_t> out(count * size + 2 * border, 0xa5);
+    const Tensor x{in.data(), type, run.from};
+    const Tensor y{out.data() + border, type, run.to};
+    tf::Failure failure;
+    tf::KernelCall call{nullptr, nullptr, nullptr, nullptr, stream, {}};
+    call.failure = &failure;
+    kernel(&x, &y, call);
+    bool same = true;
+    for (std::size_t i = 0; i < border; ++i) {
+      same = same && out[i] == 0xa5 && out[out.size() - 1 - i] == 0xa5;
+    }
+    CHECK_MESSAGE(same, "bytes around the result");
+    for (std::size_t i = 0; i < count && same; ++i) {
+      std::int64_t position = run.first;
+      std::size_t rest = i;
+      for (std::size_t axis = run.to.size(); axis-- > 0;) {
+        const auto extent = static_cast<std::size_t>(run.to[axis]);
+        position += static_cast<std::int64_t>(rest % extent) * run.stride[axis];
+        rest /= extent;
+      }
+      same = std::memcmp(out.data() + border + i * size,
+                         in.data() + static_cast<std::size_t>(position) * size, size) == 0;
+    }
+    if (same) continue;
+    std::string shape;
+    for (std::size_t i = 0; i < run.to.size(); ++i) {
+      shape += ' ' + std::to_string(run.to[i]) + ':' + std::to_string(run.stride[i]);
+    }
+    FAIL_CHECK("elements of " << size << " bytes, extents and strides" << shape);
+  }
+}
+
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& extents) {
+  std::vector<std::int64_t> strides(extents.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = extents.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= extents[i];
+  }
+  return strides;
+}
+
+void check_transpose(const std::vector<std::int64_t>& from, const std::vector<int>& permutation,
+                     tf::DType type) {
+  tf::ops::Transpose op{};
+  Run run{from, {}, {}};
+  const std::vector<std::int64_t> strides = strides_of(from);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    op.permutation[i] = permutation[i];
+    run.to.push_back(from[static_cast<std::size_t>(permutation[i])]);
+    run.stride.push_back(strides[static_cast<std::size_t>(permutation[i])]);
+  }
+  check(run, type, [&](const Tensor* x, const Tensor* y, const tf::KernelCall& call) {
+    kernel_of<tf::ops::Transpose>::run<DefaultArch>(op, x, y, call);
+  });
+}
+
+void check_reverse(const std::vector<std::int64_t>& extents, unsigned axes, tf::DType type) {
+  tf::ops::Reverse op{};
+  op.axes = axes;
+  Run run{extents, extents, strides_of(extents)};
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if ((axes >> i & 1u) == 0) continue;
+    run.first += (extents[i] - 1) * run.stride[i];
+    run.stride[i] = -run.stride[i];
+  }
+  check(run, type, [&](const Tensor* x, const Tensor* y, const tf::KernelCall& call) {
+    kernel_of<tf::ops::Reverse>::run<DefaultArch>(op, x, y, call);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("matrices of every shape around a block's are transposed") {
+  for (const tf::DType type : element_types) {
+    for (std::int64_t rows = 1; rows <= 35; ++rows) {
+      for (std::int64_t columns = 1; columns <= 35; ++columns) {
+        check_transpose({rows, columns}, {1, 0}, type);
+      }
+    }
+  }
+}
+
+TEST_CASE("matrices around the sizes of tiles, and with rows of whole pages, are transposed") {
+  for (const tf::DType type : element_types) {
+    for (const std::int64_t rows : {2, 3, 60, 64, 65, 130, 200, 512, 4100}) {
+      for (const std::int64_t columns : {2, 7, 63, 64, 100, 127, 128, 129, 1024}) {
+        check_transpose({rows, columns}, {1, 0}, type);
+      }
+    }
+  }
+}
+
+TEST_CASE("results so large that they are streamed are transposed") {
+  // Rows of the result are whole lines, or not.
+  check_transpose({2112, 2048}, {1, 0}, tf::DType::float32);
+  check_transpose({2049, 1025}, {1, 0}, tf::DType::float64);
+  check_transpose({4099, 4111}, {1, 0}, tf::DType::uint8);
+  check_transpose({3, 1400003}, {1, 0}, tf::DType::float32);
+  check_transpose({1400003, 3}, {1, 0}, tf::DType::float32);
+}
+
+TEST_CASE("axes are permuted at random") {
+  std::mt19937 random(3);
+  constexpr std::int64_t extents[] = {1, 2, 3, 4, 5, 8, 16, 17, 33, 70};
+  for (int i = 0; i < 600; ++i) {
+    std::vector<std::int64_t> from;
+    std::vector<int> permutation;
+    std::int64_t size = 1;
+    while (from.size() < 5) {
+      const std::int64_t extent = extents[random() % std::size(extents)];
+      if (size * extent > 100000) break;
+      size *= extent;
+      permutation.push_back(static_cast<int>(from.size()));
+      from.push_back(extent);
+    }
+    std::shuffle(permutation.begin(), permutation.end(), random);
+    check_transpose(from, permutation, element_types[random() % std::size(element_types)]);
+  }
+}
+
+TEST_CASE("channels move from last to first and back") {
+  for (const tf::DType type : element_types) {
+    for (const std::int64_t channels : {1, 2, 3, 4, 5, 15, 16, 17, 64}) {
+      check_transpose({2, 13, 29, channels}, {0, 3, 1, 2}, type);
+      check_transpose({2, channels, 13, 29}, {0, 2, 3, 1}, type);
+    }
+  }
+}
+
+TEST_CASE("axes are reversed") {
+  for (const tf::DType type : element_types) {
+    for (std::int64_t n = 1; n <= 140; ++n) {
+      check_reverse({n}, 1, type);
+      check_reverse({3, n}, 2, type);
+      check_reverse({3, n}, 1, type);
+      check_reverse({3, n}, 3, type);
+      check_reverse({2, n, 3}, 2, type);
+      check_reverse({2, n, 3}, 6, type);
+    }
+  }
+  check_reverse({4200000}, 1, tf::DType::float32);  // streamed
+  check_reverse({1023, 4100}, 2, tf::DType::float32);
+  check_reverse({4096, 4111}, 3, tf::DType::uint8);
+}
