@@ -114,6 +114,11 @@ write("csv", "lines", b'"first\nsecond",b\n\n"",""\nlast,line')
 write("csv", "semicolons", b"a;b\n1;2\n")
 write("csv", "gzip", packed(b"x,y\n1,2\n"))
 
+for name, text in (("short", b"-12.5,3,0.1,1e5"), ("long", b"-9223372036854775808,1234567.87654321"),
+                   ("middle", b"16777217,1.00000005960464477539,9007199254740993"),
+                   ("powers", b"6.0221408e+23,1e-22,-0,123456789012345678.5e-3,1.,e")):
+    write("decimal", name, text)
+
 
 # NumPy's files.
 def npy(descr, shape, data, fortran=False, version=1):
