@@ -114,6 +114,11 @@ write("csv", "lines", b'"first\nsecond",b\n\n"",""\nlast,line')
 write("csv", "semicolons", b"a;b\n1;2\n")
 write("csv", "gzip", packed(b"x,y\n1,2\n"))
 
+for name, text in (("short", b"-12.5,3,0.1,1e5"), ("long", b"-9223372036854775808,1234567.87654321"),
+                   ("middle", b"16777217,1.00000005960464477539,9007199254740993"),
+                   ("powers", b"6.0221408e+23,1e-22,-0,123456789012345678.5e-3,1.,e")):
+    write("decimal", name, text)
+
 
 # NumPy's files.
 def npy(descr, shape, data, fortran=False, version=1):
@@ -191,7 +196,10 @@ write("idx", "images", struct.pack(">IIII", 0x803, 2, 1, 2) + b"\1\2\3\4")
 write("idx", "floats", struct.pack(">III", 0xD02, 1, 2) + struct.pack(">2f", 1, -1))
 write("idx", "gzip", packed(struct.pack(">II", 0xB01, 2) + b"\1\0\0\2"))
 
-# JSON of our own.
+# Texts of our own.
+write("training_state", "begun", b"training\nloss\n3\t1\t1\t1\t0\t0.5\t0.25\t0.5\n1\n"
+      b"1\tloss\t0.75\tval_loss\t0.25\n0\n")
+write("training_state", "new", b"training\nloss\n0\t0\t0\t0\t0\t0\tinf\t0\n0\n0\n")
 step = {"name": "net/Relu", "operation": "Relu", "fused": ["Relu", "Add"], "file": "net.cpp", "line": 9,
         "device": 0, "calls": 2, "seconds": 0.5, "least_seconds": 0.2, "most_seconds": 0.3,
         "flops": 100, "bytes": 80, "output_bytes": 40, "inputs": []}

@@ -7,7 +7,8 @@
 //   tf::write_jpeg("small.jpg", photo, {.quality = 80});
 //
 // The rows and columns are those of the file: an orientation that a camera has noted (EXIF) is
-// ignored, and so are colour profiles. Files with four colours, for printing (CMYK), are an error.
+// ignored, and so are colour profiles. Files with four colours, for printing (CMYK), and files of
+// more than 500 scans are an error.
 
 #include <cstdint>
 #include <span>

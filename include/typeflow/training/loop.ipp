@@ -184,6 +184,15 @@ TYPEFLOW_DEFINITION void TrainingLoop::restore(std::string_view state) {
   result.epochs = record.integer();
   const std::int64_t steps_in_epoch = record.integer();
   result.best_epoch = record.integer();
+  constexpr std::int64_t most = std::int64_t{1} << 62;
+  if (result.steps < 0 || result.steps > most || result.epochs < 0 || result.epochs > most ||
+      steps_in_epoch < 0 || steps_in_epoch > result.steps || result.best_epoch < 0 ||
+      result.best_epoch > result.epochs) {
+    throw Error("the state of a training", "numbers of steps and epochs that fit each other",
+                std::to_string(result.steps) + " steps, " + std::to_string(result.epochs) +
+                    " epochs, " + std::to_string(steps_in_epoch) +
+                    " steps in the last one, the best one " + std::to_string(result.best_epoch));
+  }
   result.stopped_early = record.integer() != 0;
   result.loss = record.number();
   result.best_validation = record.number();

@@ -124,7 +124,7 @@ TEST_CASE("a full disk: the old file stays, and no temporary one") {
     const Folder folder;
     const std::string path = (folder / "file").string();
     std::ofstream(path) << "old";
-    for (const ::rlim_t bytes : {0, 100}) {
+    for (const ::rlim_t bytes : {::rlim_t{0}, ::rlim_t{100}}) {
       std::string message;
       {
         const SmallFiles limit(bytes);

@@ -172,6 +172,24 @@ TEST_CASE("a file that was cut short is an error, or its upper part if that is a
   CHECK(std::abs(image.pixels[0] - 200) <= 2);
 }
 
+TEST_CASE("a file of very many scans is refused, each of which would pass over all pixels") {
+  const Bytes file = bytes_of(golden::progressive);
+  std::size_t last = 0;  // scan, from its marker to that of the file's end
+  for (std::size_t i = 0; i + 1 < file.size(); ++i) {
+    if (file[i] == 0xff && file[i + 1] == 0xda) last = i;
+  }
+  const auto with_scans = [&](int count) {
+    Bytes out = file;
+    for (int i = 0; i < count; ++i) {
+      out.insert(out.end() - 2, file.begin() + static_cast<std::ptrdiff_t>(last), file.end() - 2);
+    }
+    return message_of([&] { tf::decode_jpeg(out, {.allow_damage = true}); });
+  };
+  CHECK(with_scans(100) == "");
+  CHECK(with_scans(600) ==
+        "decode_jpeg: is no JPEG image that can be decoded (more than 500 scans)");
+}
+
 TEST_CASE("what can't be encoded is named") {
   const auto message = [](const tf::Image& image, const tf::WriteJpegOptions& options = {}) {
     return message_of([&] { tf::encode_jpeg(image, options); });

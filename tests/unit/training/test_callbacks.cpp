@@ -457,6 +457,18 @@ TEST_CASE("the state of a training is checked") {
     CHECK_FALSE(message_of([&] { third.restore(std::string_view(state).substr(0, i)); }).empty());
     CHECK(third.steps() == 0);
   }
+  // Numbers that don't fit each other: 3 steps, 1 epoch, 1 step in the next one, no best epoch.
+  const std::size_t at = state.find("3\t1\t1\t0");
+  REQUIRE(at != state.npos);
+  for (const std::string numbers : {"-3\t1\t1\t0", "3\t-1\t1\t0", "3\t1\t-1\t0", "3\t1\t1\t-1",
+                                    "3\t1\t4\t0", "3\t1\t1\t2", "9223372036854775807\t1\t1\t0"}) {
+    std::string other_state = state;
+    other_state.replace(at, 7, numbers);
+    tf::TrainingLoop third(options, {"loss\twith\na tab \\"});
+    CHECK(message_of([&] { third.restore(other_state); })
+              .starts_with("the state of a training: expected numbers of steps and epochs that fit "
+                           "each other, got "));
+  }
 }
 
 TEST_CASE("a loop refuses what it can't count") {
