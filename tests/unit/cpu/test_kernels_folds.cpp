@@ -30,6 +30,13 @@ constexpr void columns(tf::Graph& g) {
   (x * sum<0>(x, tf::keep_dims)).named("scaled");
 }
 
+/// A fold of 16-bit numbers is rounded before what follows it in the same kernel.
+constexpr void halves(tf::Graph& g) {
+  auto x = tf::placeholder<tf::bfloat16, tf::batch, 37>(g, "x");
+  (x * sum<0>(x, tf::keep_dims)).named("scaled_by_columns");
+  (x * sum<1>(x, tf::keep_dims)).named("scaled_by_rows");
+}
+
 constexpr void middle(tf::Graph& g) {
   auto x = tf::placeholder<float, 3, tf::batch, 5>(g, "x");
   sum<1>(x).named("sum");
@@ -88,6 +95,7 @@ TEST_CASE("kernels with folds have equal bits, fused or not, for any number of t
     test::check_bits<columns>(batch);
     test::check_bits<classification>(batch);
     test::check_bits<types>(batch);
+    test::check_bits<halves>(batch);
   }
 }
 
