@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -51,9 +52,8 @@ constexpr void windows(tf::Graph& g) {
 
 constexpr void updates(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 300>(g, "x");
-  auto table =
-      tf::variable<tf::bfloat16, 300, 300>(g, "table", tf::fill<300, 300>(g, tf::bfloat16(0.5f)));
-  auto ids = tf::cast<std::int32_t>(tf::select<1>(x, 0)) % 300;
+  auto table = tf::variable<tf::bfloat16, 300, 300>(g, "table", tf::uniform(-2, 2));
+  auto ids = tf::placeholder<std::int32_t, tf::batch>(g, "ids");
   scatter_add(table, ids, tf::cast<tf::bfloat16>(x)).named("update");
   total(x).named("total");
 }
@@ -69,8 +69,9 @@ tf::Array<float, 2> rows(std::int64_t count) {
 constexpr auto fetch = [](auto& session, const auto& x) -> float {
   return session.template run<"total">(tf::feed<"x">(x));
 };
+constexpr std::array<std::int32_t, 9> ids = {5, 299, 5, 0, 1, 5, 2, 299, 7};
 constexpr auto update = [](auto& session, const auto& x) -> float {
-  return session.template run<"total", "update">(tf::feed<"x">(x));
+  return session.template run<"total", "update">(tf::feed<"x">(x), tf::feed<"ids">(ids));
 };
 
 /// The allocations of three runs after two.
