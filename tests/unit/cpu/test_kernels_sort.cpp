@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The kernel of sort and top_k, with rows of every length around those that it treats in different
-// ways, with threads and without. The reference is std::stable_sort: equal elements stay in the
-// order of their positions, and NaN is larger than every number.
+// ways, with threads and without. The reference is std::sort of positions: equal elements stay in
+// the order of their positions, and NaN is larger than every number.
 
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ class Backwards : public Executor {
 
 template <class T>
 void check(const std::vector<T>& x, std::int64_t rows, std::int64_t count, bool ascending) {
-  const auto length = static_cast<std::int64_t>(x.size()) / rows;
+  const auto length = rows == 0 ? count : static_cast<std::int64_t>(x.size()) / rows;
   const std::int64_t in_extents[] = {rows, length};
   const std::int64_t out_extents[] = {rows, count};
   tf::ops::TopK op{};
@@ -62,10 +62,12 @@ void check(const std::vector<T>& x, std::int64_t rows, std::int64_t count, bool 
     for (std::int64_t row = 0; row < rows; ++row) {
       const T* const elements = x.data() + row * length;
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](std::int32_t i, std::int32_t j) {
+      std::sort(order.begin(), order.end(), [&](std::int32_t i, std::int32_t j) {
         const auto a = static_cast<tf::detail::Computed<T>>(elements[ascending ? i : j]);
         const auto b = static_cast<tf::detail::Computed<T>>(elements[ascending ? j : i]);
-        return a < b || (b != b && a == a);
+        const bool less = a < b || (b != b && a == a);
+        const bool more = b < a || (a != a && b == b);
+        return less || (!more && i < j);
       });
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int32_t at = order[static_cast<std::size_t>(i)];
@@ -140,6 +142,11 @@ TEST_CASE("rows of uint8 are sorted") { check_type<std::uint8_t>(); }
 TEST_CASE("rows of int32 are sorted") { check_type<std::int32_t>(); }
 TEST_CASE("rows of int64 are sorted") { check_type<std::int64_t>(); }
 TEST_CASE("rows of uint64 are sorted") { check_type<std::uint64_t>(); }
+
+TEST_CASE("no rows, and rows without elements, are sorted") {
+  check(std::vector<float>{}, 0, 5, true);
+  check(std::vector<float>{}, 3, 0, true);
+}
 
 TEST_CASE("rows whose samples mislead are sorted") {
   // A pivot that is always the least: sorted blocks whose samples are small.
