@@ -41,20 +41,22 @@ struct SmallRows {
   static constexpr unsigned outside = inner_bit - 1u;
   using Layout = ir::OperandLayout<rank>;
 
-  template <int I>
-  static constexpr RowsPlace place = [] {
-    using In = typename M::template Input<I>;
-    const bool along = (In::axes & inner_bit) != 0;
-    if (In::is_index) return along ? RowsPlace::along_row : RowsPlace::along_outside;
-    if (along && (In::axes & outside) == 0) return RowsPlace::shared;
-    const bool in_order = !In::is_strided && (In::axes & outside) == outside;
+  static constexpr RowsPlace place_of(const ir::InputSpec& input) {
+    const bool along = (input.axes & inner_bit) != 0;
+    if (input.is_index) return along ? RowsPlace::along_row : RowsPlace::along_outside;
+    if (along && (input.axes & outside) == 0) return RowsPlace::shared;
+    const bool in_order = !input.is_strided && (input.axes & outside) == outside;
     if (along) return in_order ? RowsPlace::matrix : RowsPlace::scattered;
     return in_order ? RowsPlace::one_each : RowsPlace::one;
-  }();
+  }
+  static constexpr bool is_anywhere(RowsPlace place) {
+    return place == RowsPlace::scattered || place == RowsPlace::one ||
+           place == RowsPlace::along_outside;
+  }
   template <int I>
-  static constexpr bool needs_coordinates =
-      place<I> == RowsPlace::scattered || place<I> == RowsPlace::one ||
-      place<I> == RowsPlace::along_outside;
+  static constexpr RowsPlace place = place_of(M::input_specs[I]);
+  template <int I>
+  static constexpr bool needs_coordinates = is_anywhere(place<I>);
   template <int I>
   using In = element_of<M::template Input<I>::dtype>;
   template <int S>
@@ -68,10 +70,15 @@ struct SmallRows {
     ElementContext at;
   };
 
-  static constexpr bool has_coordinates = []<int... I, int... S>(std::integer_sequence<int, I...>,
-                                                                 std::integer_sequence<int, S...>) {
-    return (needs_coordinates<I> || ...) || (M::template Out<S>::is_strided || ...);
-  }(typename M::InputNumbers{}, typename M::StoreNumbers{});
+  static constexpr bool has_coordinates = [] {
+    for (int i = 0; i < M::inputs; ++i) {
+      if (is_anywhere(place_of(M::input_specs[i]))) return true;
+    }
+    for (int s = 0; s < M::stores; ++s) {
+      if (M::store_specs[s].is_strided) return true;
+    }
+    return false;
+  }();
 
   TYPEFLOW_INLINE static void find_coordinates(const KernelCall& call, Block& b) {
     if constexpr (has_coordinates) {
