@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the programs of this folder share: GROUP [--filter TEXT] [--seconds S]
-// [--threads N]
+// What the programs of this folder share: GROUP [--filter TEXT] [--seconds S] [--threads N]
 // [--results FOLDER] [--bandwidth yes].
 //
-// Each program has the cases of one group: single operations and their
-// gradients. It prints a line a case, `name=... ms=... gb_per_s=...`: the best
-// of the repetitions made in S seconds (default: 0.5). On one thread that is
-// the processor's time, which other programs on the machine disturb less; on
-// more threads it is the clock's. The rate counts the bytes of the operands and
-// of the result. With
-// --bandwidth the first line has the rates of a copy and of a triad. With
-// --results it also writes each result's elements to FOLDER/NAME.TYPE. The
-// script bench/run runs these programs beside their peers, whose cases have the
-// same names and the same operands (peers/cases).
+// Each program has the cases of one group: single operations and their gradients. It prints a line
+// a case, `name=... ms=... gb_per_s=...`: the best of the repetitions made in S seconds (default:
+// 0.5). On one thread that is the processor's time, which other programs on the machine disturb
+// less; on more threads it is the clock's. The rate counts the bytes of the operands and of the
+// result. With --bandwidth the first line has the rate of a copy. With --results it also writes
+// each result's elements to FOLDER/NAME.TYPE. The script bench/run runs these programs beside their
+// peers, whose cases have the same names and the same operands (peers/cases).
 //
-// A case is a program of a session. Its operands are fed from the caller's
-// memory and its result is fetched into such; kernels read and write both in
-// place. So the kernels are measured, and a microsecond for the run. The memory
-// is aligned as PyTorch's and JAX's is.
+// A case is a program of a session. Its operands are fed from the caller's memory and its result is
+// fetched into such; kernels read and write both in place. So the kernels are measured, and a
+// microsecond for the run. The memory is aligned as PyTorch's and JAX's is.
 
 #include <algorithm>
 #include <chrono>
@@ -41,8 +36,8 @@ namespace bench {
 
 namespace tf = typeflow;
 
-/// Element i of operand number `operand` is made of these bits (splitmix64 of
-/// Steele, Lea and Flood, 2014). peers/operands.py has the same.
+/// Element i of operand number `operand` is made of these bits (splitmix64 of Steele, Lea and
+/// Flood, 2014). peers/operands.py has the same.
 constexpr std::uint64_t bits(std::uint64_t operand, std::uint64_t i) {
   std::uint64_t z = ((operand << 40) + i + 1) * 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -53,19 +48,20 @@ constexpr std::uint64_t bits(std::uint64_t operand, std::uint64_t i) {
 // Operands: an element type, a rule for the elements, extents.
 
 /// The sum of three uniform numbers: mean 0, deviation 1, in (-3, 3), never 0.
-template <class T, tf::Extent... D> struct Normal {
+template <class T, tf::Extent... D>
+struct Normal {
   using element = T;
   using shape = tf::Shape<D...>;
   static float number(std::uint64_t z) {
     constexpr std::uint64_t mask = (1u << 21) - 1;
     const std::uint64_t sum = (z & mask) + (z >> 21 & mask) + (z >> 42 & mask);
-    return static_cast<float>(2 * static_cast<std::int64_t>(sum) - 6291453) *
-           0x1p-21f;
+    return static_cast<float>(2 * static_cast<std::int64_t>(sum) - 6291453) * 0x1p-21f;
   }
   static T at(std::uint64_t z) { return static_cast<T>(number(z)); }
 };
 /// In [0.1, 3.1).
-template <class T, tf::Extent... D> struct Positive : Normal<T, D...> {
+template <class T, tf::Extent... D>
+struct Positive : Normal<T, D...> {
   static T at(std::uint64_t z) {
     return static_cast<T>(std::abs(Normal<T, D...>::number(z)) + 0.1f);
   }
@@ -76,8 +72,7 @@ struct Between {
   using element = T;
   using shape = tf::Shape<D...>;
   static T at(std::uint64_t z) {
-    return static_cast<T>(Low +
-                          static_cast<std::int64_t>((z >> 11) % (High - Low)));
+    return static_cast<T>(Low + static_cast<std::int64_t>((z >> 11) % (High - Low)));
   }
 };
 
@@ -96,22 +91,24 @@ inline constexpr tf::Text<2> name = [] {
   return text;
 }();
 
-template <class T, class S> struct ExprOf;
-template <class T, tf::Extent... D> struct ExprOf<T, tf::Shape<D...>> {
+template <class T, class S>
+struct ExprOf;
+template <class T, tf::Extent... D>
+struct ExprOf<T, tf::Shape<D...>> {
   using type = tf::Expr<T, tf::Shape<D...>>;
-  static constexpr type placeholder(tf::Graph &g, tf::Label label) {
+  static constexpr type placeholder(tf::Graph& g, tf::Label label) {
     return tf::placeholder<T, D...>(g, label);
   }
-  static constexpr std::size_t count =
-      (std::size_t{1} * ... * static_cast<std::size_t>(D));
+  static constexpr std::size_t count = (std::size_t{1} * ... * static_cast<std::size_t>(D));
 };
 template <class Operand>
 using expr_of = ExprOf<typename Operand::element, typename Operand::shape>;
 
 /// F's result: F takes the graph if there are no operands.
-template <auto F, class... Operands> auto result_of() {
+template <auto F, class... Operands>
+auto result_of() {
   if constexpr (sizeof...(Operands) == 0) {
-    return decltype(F(std::declval<tf::Graph &>())){};
+    return decltype(F(std::declval<tf::Graph&>())){};
   } else {
     return decltype(F(std::declval<typename expr_of<Operands>::type>()...)){};
   }
@@ -120,20 +117,20 @@ template <auto F, class... Operands>
 using result_t = decltype(result_of<F, Operands...>());
 
 template <auto F, class... Operands, std::size_t... I>
-constexpr auto apply(tf::Graph &g, std::index_sequence<I...>) {
+constexpr auto apply(tf::Graph& g, std::index_sequence<I...>) {
   if constexpr (sizeof...(Operands) == 0) {
     return F(g);
   } else {
     return F(expr_of<Operands>::placeholder(g, name<I>.characters)...);
   }
 }
-template <auto F, class... Operands> constexpr void value(tf::Graph &g) {
-  apply<F, Operands...>(g, std::index_sequence_for<Operands...>{})
-      .named("result");
+template <auto F, class... Operands>
+constexpr void value(tf::Graph& g) {
+  apply<F, Operands...>(g, std::index_sequence_for<Operands...>{}).named("result");
 }
 /// With respect to the first operand; the last one is the result's gradient.
 template <auto F, class First, class... Others>
-constexpr void gradient(tf::Graph &g) {
+constexpr void gradient(tf::Graph& g) {
   const auto trace = [&]<std::size_t... I>(std::index_sequence<I...>) {
     auto x = expr_of<First>::placeholder(g, name<0>.characters);
     auto y = F(x, expr_of<Others>::placeholder(g, name<I + 1>.characters)...);
@@ -144,58 +141,52 @@ constexpr void gradient(tf::Graph &g) {
   };
   trace(std::index_sequence_for<Others...>{});
 }
-template <class Y> struct GradientOf;
+template <class Y>
+struct GradientOf;
 template <class T, tf::Extent... D>
 struct GradientOf<tf::Expr<T, tf::Shape<D...>>> {
   using type = Normal<T, D...>;
 };
 
 /// Elements in memory of their own.
-template <class T> class Elements {
-public:
+template <class T>
+class Elements {
+ public:
   explicit Elements(std::size_t count)
       : bytes_(static_cast<std::int64_t>(count * sizeof(T))), count_(count) {}
-  template <class Operand> static Elements of(std::uint64_t number) {
+  template <class Operand>
+  static Elements of(std::uint64_t number) {
     Elements x(expr_of<Operand>::count);
-    for (std::size_t i = 0; i < x.count_; ++i)
-      x.data()[i] = Operand::at(bits(number, i));
+    for (std::size_t i = 0; i < x.count_; ++i) x.data()[i] = Operand::at(bits(number, i));
     return x;
   }
-  T *data() const { return reinterpret_cast<T *>(bytes_.data()); }
+  T* data() const { return reinterpret_cast<T*>(bytes_.data()); }
   std::span<T> span() const { return {data(), count_}; }
 
-private:
+ private:
   tf::AlignedBytes bytes_;
   std::size_t count_;
 };
 
-template <class T> constexpr const char *type_name() {
-  if constexpr (std::is_same_v<T, bool>)
-    return "bool";
-  if constexpr (std::is_same_v<T, float>)
-    return "float32";
-  if constexpr (std::is_same_v<T, double>)
-    return "float64";
-  if constexpr (std::is_same_v<T, tf::bfloat16>)
-    return "bfloat16";
-  if constexpr (std::is_same_v<T, tf::float16>)
-    return "float16";
-  if constexpr (std::is_same_v<T, std::int8_t>)
-    return "int8";
-  if constexpr (std::is_same_v<T, std::uint8_t>)
-    return "uint8";
-  if constexpr (std::is_same_v<T, std::int32_t>)
-    return "int32";
-  if constexpr (std::is_same_v<T, std::int64_t>)
-    return "int64";
+template <class T>
+constexpr const char* type_name() {
+  if constexpr (std::is_same_v<T, bool>) return "bool";
+  if constexpr (std::is_same_v<T, float>) return "float32";
+  if constexpr (std::is_same_v<T, double>) return "float64";
+  if constexpr (std::is_same_v<T, tf::bfloat16>) return "bfloat16";
+  if constexpr (std::is_same_v<T, tf::float16>) return "float16";
+  if constexpr (std::is_same_v<T, std::int8_t>) return "int8";
+  if constexpr (std::is_same_v<T, std::uint8_t>) return "uint8";
+  if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
+  if constexpr (std::is_same_v<T, std::int64_t>) return "int64";
 }
 
-} // namespace detail
+}  // namespace detail
 
 /// A group's cases, as its main function calls them.
 class Cases {
-public:
-  Cases(int argc, char **argv) {
+ public:
+  Cases(int argc, char** argv) {
     bool bandwidth = false;
     for (int i = 1; i < argc; i += 2) {
       const std::string_view option = argv[i];
@@ -218,23 +209,20 @@ public:
         std::exit(2);
       }
     }
-    if (bandwidth)
-      print_bandwidth();
+    if (bandwidth) print_bandwidth();
   }
 
   /// F of the operands.
-  template <auto F, class... Operands> void value(std::string_view name) {
-    run<detail::value<F, Operands...>, detail::result_t<F, Operands...>,
-        Operands...>(name);
+  template <auto F, class... Operands>
+  void value(std::string_view name) {
+    run<detail::value<F, Operands...>, detail::result_t<F, Operands...>, Operands...>(name);
   }
-  /// The gradient of F for the first operand, of the operands and the result's
-  /// gradient.
+  /// The gradient of F for the first operand, of the operands and the result's gradient.
   template <auto F, class First, class... Others>
   void gradient(std::string_view name) {
     using Y = detail::result_t<F, First, Others...>;
-    run<detail::gradient<F, First, Others...>,
-        typename detail::expr_of<First>::type, First, Others...,
-        typename detail::GradientOf<Y>::type>(std::string(name) + "_gradient");
+    run<detail::gradient<F, First, Others...>, typename detail::expr_of<First>::type, First,
+        Others..., typename detail::GradientOf<Y>::type>(std::string(name) + "_gradient");
   }
   template <auto F, class First, class... Others>
   void both(std::string_view name) {
@@ -242,69 +230,57 @@ public:
     gradient<F, First, Others...>(name);
   }
 
-  bool chosen(std::string_view name) const {
-    return name.find(filter_) != std::string_view::npos;
-  }
+  bool chosen(std::string_view name) const { return name.find(filter_) != std::string_view::npos; }
   int threads() const { return threads_; }
   /// Measures a call that reads and writes so many bytes.
   template <class F>
-  void time(std::string_view name, const F &call, std::size_t bytes) const {
+  void time(std::string_view name, const F& call, std::size_t bytes) const {
     const double seconds = best_seconds(call);
-    std::printf("name=%.*s ms=%.5f gb_per_s=%.2f\n",
-                static_cast<int>(name.size()), name.data(), seconds * 1e3,
-                static_cast<double>(bytes) / seconds * 1e-9);
+    std::printf("name=%.*s ms=%.5f gb_per_s=%.2f\n", static_cast<int>(name.size()), name.data(),
+                seconds * 1e3, static_cast<double>(bytes) / seconds * 1e-9);
     std::fflush(stdout);
   }
 
-private:
+ private:
   template <auto Model, class Y, class... Operands>
   void run(std::string_view name) {
-    if (!chosen(name))
-      return;
+    if (!chosen(name)) return;
     using T = typename Y::element;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       const std::tuple operands(
-          detail::Elements<typename Operands::element>::template of<Operands>(
-              I)...);
-      const detail::Elements<T> result(
-          detail::ExprOf<T, typename Y::shape>::count);
+          detail::Elements<typename Operands::element>::template of<Operands>(I)...);
+      const detail::Elements<T> result(detail::ExprOf<T, typename Y::shape>::count);
       tf::Variables variables;
       tf::Session<Model> session(variables, {.seed = 1, .threads = threads_});
-      const std::size_t bytes = (result.span().size_bytes() + ... +
-                                 std::get<I>(operands).span().size_bytes());
+      const std::size_t bytes =
+          (result.span().size_bytes() + ... + std::get<I>(operands).span().size_bytes());
       time(
           name,
           [&] {
-            session.run(
-                tf::feed<detail::name<I>>(std::get<I>(operands).span())...,
-                tf::into<"result">(result.span()));
+            session.run(tf::feed<detail::name<I>>(std::get<I>(operands).span())...,
+                        tf::into<"result">(result.span()));
           },
           bytes);
-      save(name, detail::type_name<T>(), result.data(),
-           result.span().size_bytes());
+      save(name, detail::type_name<T>(), result.data(), result.span().size_bytes());
     }(std::index_sequence_for<Operands...>{});
   }
 
   double now() const {
     timespec t{};
-    clock_gettime(threads_ == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC,
-                  &t);
-    return static_cast<double>(t.tv_sec) +
-           1e-9 * static_cast<double>(t.tv_nsec);
+    clock_gettime(threads_ == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
   }
-  double seconds_of(void (*call)(const void *), const void *f,
-                    int calls) const {
+  double seconds_of(void (*call)(const void*), const void* f, int calls) const {
     const double start = now();
-    for (int i = 0; i < calls; ++i)
-      call(f);
+    for (int i = 0; i < calls; ++i) call(f);
     return (now() - start) / calls;
   }
-  template <class F> double best_seconds(const F &call) const {
-    return best_seconds([](const void *f) { (*static_cast<const F *>(f))(); },
-                        &call);
+  template <class F>
+  double best_seconds(const F& call) const {
+    return best_seconds([](const void* f) { (*static_cast<const F*>(f))(); }, &call);
   }
   /// Short calls are timed several at once, some 0.2 ms.
-  double best_seconds(void (*call)(const void *), const void *f) const {
+  double best_seconds(void (*call)(const void*), const void* f) const {
     call(f);
     double best = seconds_of(call, f, 1);
     const int calls = static_cast<int>(std::clamp(2e-4 / best, 1.0, 1000.0));
@@ -314,34 +290,19 @@ private:
     }
     return best;
   }
-  /// On one thread: of a copy by memcpy, and of a = b + s * c, of arrays as
-  /// large as a Matrix.
+  /// Of a copy by memcpy, of as many elements as a Matrix has.
   void print_bandwidth() const {
-    constexpr std::size_t count = std::size_t{rows} * columns;
-    const auto b = detail::Elements<float>::of<Matrix>(0);
-    const auto c = detail::Elements<float>::of<Matrix>(1);
-    const detail::Elements<float> a(count);
-    const double copy = best_seconds(
-        [&] { std::memcpy(a.data(), b.data(), count * sizeof(float)); });
-    const double triad = best_seconds([&] {
-      float *const to = a.data();
-      const float *const x = b.data();
-      const float *const y = c.data();
-      for (std::size_t i = 0; i < count; ++i)
-        to[i] = x[i] + 3 * y[i];
-    });
-    constexpr double bytes = 1e-9 * count * sizeof(float);
-    std::printf("copy_gb_per_s=%.2f triad_gb_per_s=%.2f\n", 2 * bytes / copy,
-                3 * bytes / triad);
+    constexpr std::size_t size = std::size_t{rows} * columns * sizeof(float);
+    const auto from = detail::Elements<float>::of<Matrix>(0);
+    const detail::Elements<float> to(from.span().size());
+    const double seconds = best_seconds([&] { std::memcpy(to.data(), from.data(), size); });
+    std::printf("copy_gb_per_s=%.2f\n", 2e-9 * static_cast<double>(size) / seconds);
   }
-  void save(std::string_view name, const char *type, const void *data,
-            std::size_t size) const {
-    if (results_.empty())
-      return;
+  void save(std::string_view name, const char* type, const void* data, std::size_t size) const {
+    if (results_.empty()) return;
     const std::string path = results_ + "/" + std::string(name) + "." + type;
-    std::FILE *file = std::fopen(path.c_str(), "wb");
-    const bool written =
-        file != nullptr && std::fwrite(data, 1, size, file) == size;
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    const bool written = file != nullptr && std::fwrite(data, 1, size, file) == size;
     if (file == nullptr || std::fclose(file) != 0 || !written) {
       std::fprintf(stderr, "%s: cannot be written\n", path.c_str());
       std::exit(1);
@@ -354,4 +315,4 @@ private:
   std::string results_;
 };
 
-} // namespace bench
+}  // namespace bench
