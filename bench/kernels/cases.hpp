@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the programs of this folder share: GROUP [--filter TEXT] [--seconds S]
-// [--threads N]
+// What the programs of this folder share: GROUP [--filter TEXT] [--seconds S] [--threads N]
 // [--results FOLDER] [--bandwidth yes].
 //
-// Each program has the cases of one group: single operations and their
-// gradients. It prints a line a case, `name=... ms=... gb_per_s=...`: the best
-// of the repetitions made in S seconds (default: 0.5). On one thread that is
-// the processor's time, which other programs on the machine disturb less; on
-// more threads it is the clock's. The rate counts the bytes of the operands and
-// of the result. With
-// --bandwidth the first line has the rates of a copy and of a triad. With
-// --results it also writes each result's elements to FOLDER/NAME.TYPE. The
-// script bench/run runs these programs beside their peers, whose cases have the
-// same names and the same operands (peers/cases).
+// Each program has the cases of one group: single operations and their gradients. It prints a line
+// a case, `name=... ms=... gb_per_s=...`: the best of the repetitions made in S seconds (default:
+// 0.5). On one thread that is the processor's time, which other programs on the machine disturb
+// less; on more threads it is the clock's. The rate counts the bytes of the operands and of the
+// result. With --bandwidth the first line has the rate of a copy. With --results it also writes
+// each result's elements to FOLDER/NAME.TYPE. The script bench/run runs these programs beside their
+// peers, whose cases have the same names and the same operands (peers/cases).
 //
-// A case is a program of a session. Its operands are fed from the caller's
-// memory and its result is fetched into such; kernels read and write both in
-// place. So the kernels are measured, and a microsecond for the run. The memory
-// is aligned as PyTorch's and JAX's is.
+// A case is a program of a session. Its operands are fed from the caller's memory and its result is
+// fetched into such; kernels read and write both in place. So the kernels are measured, and a
+// microsecond for the run. The memory is aligned as PyTorch's and JAX's is.
 
 #include <algorithm>
 #include <chrono>
@@ -41,8 +36,8 @@ namespace bench {
 
 namespace tf = typeflow;
 
-/// Element i of operand number `operand` is made of these bits (splitmix64 of
-/// Steele, Lea and Flood, 2014). peers/operands.py has the same.
+/// Element i of operand number `operand` is made of these bits (splitmix64 of Steele, Lea and
+/// Flood, 2014). peers/operands.py has the same.
 constexpr std::uint64_t bits(std::uint64_t operand, std::uint64_t i) {
   std::uint64_t z = ((operand << 40) + i + 1) * 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -222,8 +217,7 @@ class Cases {
   void value(std::string_view name) {
     run<detail::value<F, Operands...>, detail::result_t<F, Operands...>, Operands...>(name);
   }
-  /// The gradient of F for the first operand, of the operands and the result's
-  /// gradient.
+  /// The gradient of F for the first operand, of the operands and the result's gradient.
   template <auto F, class First, class... Others>
   void gradient(std::string_view name) {
     using Y = detail::result_t<F, First, Others...>;
@@ -296,23 +290,13 @@ class Cases {
     }
     return best;
   }
-  /// On one thread: of a copy by memcpy, and of a = b + s * c, of arrays as
-  /// large as a Matrix.
+  /// Of a copy by memcpy, of as many elements as a Matrix has.
   void print_bandwidth() const {
-    constexpr std::size_t count = std::size_t{rows} * columns;
-    const auto b = detail::Elements<float>::of<Matrix>(0);
-    const auto c = detail::Elements<float>::of<Matrix>(1);
-    const detail::Elements<float> a(count);
-    const double copy =
-        best_seconds([&] { std::memcpy(a.data(), b.data(), count * sizeof(float)); });
-    const double triad = best_seconds([&] {
-      float* const to = a.data();
-      const float* const x = b.data();
-      const float* const y = c.data();
-      for (std::size_t i = 0; i < count; ++i) to[i] = x[i] + 3 * y[i];
-    });
-    constexpr double bytes = 1e-9 * count * sizeof(float);
-    std::printf("copy_gb_per_s=%.2f triad_gb_per_s=%.2f\n", 2 * bytes / copy, 3 * bytes / triad);
+    constexpr std::size_t size = std::size_t{rows} * columns * sizeof(float);
+    const auto from = detail::Elements<float>::of<Matrix>(0);
+    const detail::Elements<float> to(from.span().size());
+    const double seconds = best_seconds([&] { std::memcpy(to.data(), from.data(), size); });
+    std::printf("copy_gb_per_s=%.2f\n", 2e-9 * static_cast<double>(size) / seconds);
   }
   void save(std::string_view name, const char* type, const void* data, std::size_t size) const {
     if (results_.empty()) return;
