@@ -3,8 +3,8 @@
 
 // Trigonometric and hyperbolic functions and their inverses, except sin and cos (math.hpp).
 //
-// On SIMD batches tan and atan are ours (cpu/vector_math.hpp). The others are xsimd's, with an error
-// of at most 2.6 units in the last place; asinh of floats, 4.
+// On SIMD batches tan and atan are ours (cpu/vector_math.hpp). The others are xsimd's, with an
+// error of at most 2.6 units in the last place; asinh of floats, 4.
 
 #include <cmath>
 #include <limits>
