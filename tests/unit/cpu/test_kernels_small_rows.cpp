@@ -79,6 +79,15 @@ constexpr void columns(tf::Graph& g) {
   softmax<1>(y).named("softmax");
 }
 
+/// Rows that are not short, whose operands repeat.
+constexpr void longer(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 45>(g, "x");
+  auto row = tf::placeholder<float, 45>(g, "row");
+  auto each = tf::placeholder<float, tf::batch, 1>(g, "each");
+  (x * row + each).named("map");
+  tf::concat<1>(x * row, slice<tf::whole, tf::range(3, 43)>(x)).named("parts");
+}
+
 constexpr void symbols(tf::Graph& g) {
   auto x = tf::placeholder<float, 40, tf::batch>(g, "x");
   sum<1>(x).named("sum");
@@ -111,6 +120,7 @@ TEST_CASE("operands of short rows may lie anywhere") {
     test::check_against_interpreter<places>(batch, 1e-5);
     test::check_against_interpreter<columns>(batch, 1e-5);
     test::check_against_interpreter<random_numbers>(batch, 1e-5);
+    test::check_against_interpreter<longer>(batch, 1e-5);
   }
   test::check_against_interpreter<columns>(5000, 1e-5);
 }
