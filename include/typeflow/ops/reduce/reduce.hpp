@@ -69,12 +69,11 @@ struct Max : reduction<Max> {
     return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                                 : std::numeric_limits<T>::lowest();
   }
-  /// NaN is passed on, from either side. In a fold, a is the state and b the new element: only one
-  /// comparison waits for the step before.
+  /// NaN is passed on, from either side.
   template <class V>
   constexpr V operator()(V a, V b) const {
     using math::select;
-    return select((a < b) || !(b == b), b, a);
+    return select(a >= b, a, select(a == a, b, a));
   }
   static constexpr AnyExpr gradient(Max op, auto x, auto y, auto dy) {
     return extreme_gradient(op.axes, x, y, dy);
@@ -94,7 +93,7 @@ struct Min : reduction<Min> {
   template <class V>
   constexpr V operator()(V a, V b) const {
     using math::select;
-    return select((b < a) || !(b == b), b, a);
+    return select(a <= b, a, select(a == a, b, a));
   }
   static constexpr AnyExpr gradient(Min op, auto x, auto y, auto dy) {
     return extreme_gradient(op.axes, x, y, dy);
