@@ -25,10 +25,11 @@ inline bool check_indices(const KernelCall& call, Indexing indexing, const Tenso
     using T = decltype(zero);
     const T* const index = static_cast<const T*>(indices.data);
     const std::int64_t count = indices.size();
-    bool inside = true;  // negative indices wrap around to large ones
+    std::uint64_t largest = 0;  // negative indices wrap around to large ones
     for (std::int64_t i = 0; i < count; ++i) {
-      inside &= static_cast<std::uint64_t>(index[i]) < static_cast<std::uint64_t>(extent);
+      largest = std::max(largest, static_cast<std::uint64_t>(index[i]));
     }
+    const bool inside = count == 0 || largest < static_cast<std::uint64_t>(extent);
     if (inside && !detail::rule_of(indexing).sorted) return;
     wrong = detail::find_wrong_index(
         indexing, [&](std::int64_t i) { return detail::to_index(index[i]); }, count, extent);
@@ -68,6 +69,49 @@ struct kernel_of<ops::Gather> {
  private:
   using Loops = detail::IndexLoops;
 
+  /// Copies the slices at n indices, and zeros for those out of range.
+  template <class Size>
+  static void copy_slices(const std::byte* from, std::int64_t extent, Size size,
+                          const std::int64_t* index, std::int64_t n, std::byte* to) {
+    std::uint64_t largest = 0;  // negative ones are larger than all extents
+    for (std::int64_t k = 0; k < n; ++k) {
+      largest = std::max(largest, static_cast<std::uint64_t>(index[k]));
+    }
+    if (largest < static_cast<std::uint64_t>(extent)) {
+      constexpr std::int64_t ahead = 8;
+      for (std::int64_t k = 0; k < n; ++k, to += size) {
+        if (size >= 64 && k + ahead < n) fetch(from + index[k + ahead] * size, size);
+        copy_slice(from + index[k] * size, size, to);
+      }
+      return;
+    }
+    for (std::int64_t k = 0; k < n; ++k, to += size) {
+      if (is_inside(index[k], extent)) {
+        std::memcpy(to, from + index[k] * size, static_cast<std::size_t>(size));
+      } else {
+        std::memset(to, 0, static_cast<std::size_t>(size));
+      }
+    }
+  }
+  /// Asks for a slice's first lines. (Those that follow come by themselves.)
+  static void fetch(const std::byte* from, std::int64_t size) {
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(size, 256); i += 64) {
+      __builtin_prefetch(from + i);
+    }
+  }
+  template <class Size>
+  static void copy_slice(const std::byte* from, Size size, std::byte* to) {
+    constexpr std::int64_t lane = 16;
+    if constexpr (std::is_same_v<Size, std::int64_t>) {
+      if (size > lane && size <= 8 * lane) {  // less than the call of memcpy takes
+        for (std::int64_t i = 0; i + lane < size; i += lane) std::memcpy(to + i, from + i, lane);
+        std::memcpy(to + size - lane, from + size - lane, lane);
+        return;
+      }
+    }
+    std::memcpy(to, from, static_cast<std::size_t>(size));
+  }
+
   /// Copies slices of `size` bytes.
   template <class Size>
   static void copy(const Loops& loops, Size size, const Tensor* in, const Tensor* out,
@@ -85,13 +129,13 @@ struct kernel_of<ops::Gather> {
         count = loops.middle == 1 ? block : std::min(block, loops.count - i);
         index.load(in[1], outer / loops.middle * loops.count + i, count);
         const auto* from = static_cast<const std::byte*>(in->data) + outer * loops.extent * size;
-        for (std::int64_t k = 0; k < count; ++k, to += size) {
-          if (is_inside(index.at[k], loops.extent)) {
-            std::memcpy(to, from + index.at[k] * size, static_cast<std::size_t>(size));
-          } else {
-            std::memset(to, 0, static_cast<std::size_t>(size));
-          }
-          if (++i == loops.count) {
+        for (std::int64_t k = 0; k < count;) {
+          const std::int64_t n = std::min(count - k, loops.count - i);
+          copy_slices(from, loops.extent, size, index.at + k, n, to);
+          k += n;
+          i += n;
+          to += n * size;
+          if (i == loops.count) {
             i = 0;
             ++outer;
             from += loops.extent * size;
