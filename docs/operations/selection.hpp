@@ -41,6 +41,10 @@ inline constexpr Row selection_rows[] = {
         "reverse_sequence", "reverse_sequence<sequence_axis, batch_axis>(x, lengths)",
         "(B,T,D) x (B) -> (B,T,D)", "the first lengths[b] elements of sequence b in reverse order",
         {.types = "any; lengths: integers"}),
+    row<ops::Roll>("roll", "roll<0, 1>(x, {2, -1})", "(S) -> (S)",
+                   "elements moved along the axes; those that leave one at its end come back at "
+                   "its start; roll<axis>(x, shift) for one axis",
+                   {.types = "any"}),
     row<ops::Gather, ops::RandomPermutation, ops::ScatterSum>(
         "shuffle", "shuffle(x)", "(N,D) -> (N,D)",
         "the rows of x in an order drawn anew in each run", {.types = "any"}),

@@ -7,6 +7,7 @@
 #include "typeflow/cpu/ops/counting.hpp"
 #include "typeflow/cpu/ops/dynamic_slice.hpp"
 #include "typeflow/cpu/ops/reverse_sequence.hpp"
+#include "typeflow/cpu/ops/roll.hpp"
 #include "typeflow/cpu/ops/scatter_nd.hpp"
 #include "typeflow/cpu/ops/segment_folds.hpp"
 #include "typeflow/cpu/ops/shuffle.hpp"
@@ -20,4 +21,5 @@
 #include "typeflow/ops/index/wide_positions.hpp"
 #include "typeflow/ops/random/shuffle.hpp"
 #include "typeflow/ops/shape/reverse_sequence.hpp"
+#include "typeflow/ops/shape/roll.hpp"
 #include "typeflow/ops/state/assign_slice.hpp"

@@ -173,6 +173,17 @@ void add_reverse_sequence(Builder& b) {
   const AnyExpr lengths = b.positions(Dims{1, {x.dims().extent[other]}}, x.dims().extent[axis] + 1);
   b.keep(tf::reverse_sequence(x, lengths, axis, other), {x});
 }
+void add_roll(Builder& b) {
+  const AnyExpr x = b.pick();
+  if (x.dims().rank == 0) return;
+  int axes[2] = {};
+  int shifts[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    axes[i] = b.random.below(x.dims().rank);
+    shifts[i] = b.random.below(9) - 4;
+  }
+  b.keep(tf::roll_by(x, axes, shifts, 2), {x});
+}
 
 // Order.
 
@@ -275,11 +286,12 @@ const Maker makers[] = {
     {1, true, false, add_segment_fold},  {1, true, true, add_tensor_scatter},
     {1, true, true, add_dynamic_slice},  {1, true, true, add_embedding},
     {1, true, false, add_one_hot},       {1, true, true, add_reverse_sequence},
-    {2, true, false, add_top_k},         {1, true, false, add_sort},
-    {1, true, false, add_in_top_k},      {1, true, false, add_searchsorted},
-    {1, true, true, add_shuffle},        {1, true, false, add_unique},
-    {1, true, false, add_where_index},   {1, true, false, add_mask},
-    {1, true, false, add_stitch},        {1, true, false, add_dense},
+    {1, true, true, add_roll},           {2, true, false, add_top_k},
+    {1, true, false, add_sort},          {1, true, false, add_in_top_k},
+    {1, true, false, add_searchsorted},  {1, true, true, add_shuffle},
+    {1, true, false, add_unique},        {1, true, false, add_where_index},
+    {1, true, false, add_mask},          {1, true, false, add_stitch},
+    {1, true, false, add_dense},
 };
 
 }  // namespace

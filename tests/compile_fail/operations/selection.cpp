@@ -52,6 +52,9 @@ constexpr void model(tf::Graph& g) {
   tf::reverse_sequence<2>(x, n);        // error: reverse_sequence<sequence_axis, batch_axis>(x, lengths): x must have both axes, and they must differ
   tf::reverse_sequence<1>(x, list);     // error: reverse_sequence<sequence_axis, batch_axis>(x, lengths): lengths must be integers
   tf::reverse_sequence<0, 1>(x, n);     // error: reverse_sequence<sequence_axis, batch_axis>(x, lengths): one length is needed for each index of the batch axis
+  tf::roll<2>(x, 1);                    // error: roll<axes...>(x, shift): x has no such axis
+  tf::roll<0, -3>(x, {1, 1});           // error: roll<axes...>(x, shift): x has no such axis
+  tf::roll<>(x, {});                    // error: roll<axes...>(x, shift): one axis at least must be named
   shuffle(flag);                        // error: shuffle(x): x must have an axis
   // clang-format on
 #endif

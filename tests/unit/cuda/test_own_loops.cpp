@@ -46,6 +46,7 @@ constexpr void moves(tf::Graph& g, int i) {
   tf::reverse_sequence<1, 0>(x, lengths).named({"reversed", i});
   auto five = tf::cast<I>(tf::minimum(tf::placeholder<std::int32_t, 5>(g, {"five", i}), 8));
   tf::reverse_sequence<2, 1>(x, five).named({"reversed_inner", i});
+  tf::roll<0, 1, 2>(x, {1, -2, 3}).named({"rolled", i});
 }
 constexpr void moved(tf::Graph& g) {
   moves<bool, std::int8_t>(g, 1);
