@@ -332,3 +332,28 @@ TEST_CASE("types and gradients of rows are those of their records") {
   CHECK(gradient(found) == Gradient::missing);
   CHECK(gradient(row<ops::Variable>("", "", "", "")) == Gradient::no_tensors);
 }
+
+TEST_CASE("no header of the processor's kernels names what allocates") {
+  // In a steady run kernels have the memory of KernelCall::workspace. (Texts of failed checks are
+  // in a .ipp.)
+  constexpr std::string_view words[] = {
+      "std::vector", "std::string",   "std::map",    "std::set",          "std::unordered",
+      "std::deque",  "std::function", "std::stable", "make_unique",       "make_shared",
+      "malloc",      "operator new",  "Pool<",       "std::inplace_merge"};
+  std::vector<File> files;
+  for (const char* folder : {"include/typeflow/cpu", "include/typeflow/cpu/ops"}) {
+    for (File& file : read_all(folder, ".hpp")) files.push_back(std::move(file));
+  }
+  CHECK(files.size() > 40);
+  for (const File& file : files) {
+    std::istringstream lines(file.text);
+    for (std::string line; std::getline(lines, line);) {
+      const std::string code = line.substr(0, line.find("//"));
+      for (const std::string_view word : words) {
+        const std::size_t at = code.find(word);
+        const bool is_view = at != code.npos && code.substr(at).starts_with("std::string_view");
+        CHECK_MESSAGE((at == code.npos || is_view), file.path << ": " << line);
+      }
+    }
+  }
+}

@@ -60,8 +60,10 @@ struct Tensor {
 /// or with template <class Arch, class T>, where T is the element type of the first input; it is
 /// then compiled for this type only. If it needs KernelCall::workspace, it also has
 ///   static std::int64_t workspace(const std::int64_t* extents);
-/// which returns the bytes for these extents (of the inputs, then of the outputs); a larger batch
-/// must not need fewer. It reports wrong data by KernelCall::fail.
+/// which returns the bytes for these extents (of the inputs, then of the outputs), or
+///   static std::int64_t workspace(const Tensor* inputs, const Tensor* outputs);
+/// for tensors without data. A larger batch must not need fewer bytes. It reports wrong data by
+/// KernelCall::fail.
 template <class O>
 struct kernel_of {
   template <class Arch>

@@ -20,6 +20,10 @@ struct CustomCode<K, ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>, A> 
   static std::int64_t workspace(const std::int64_t* extents) {
     if constexpr (requires { K::workspace(extents); }) {
       return K::workspace(extents);
+    } else if constexpr (requires(const Tensor* x) { K::workspace(x, x); }) {
+      Tensor tensors[inputs + outputs + 1];
+      describe_tensors(tensors, extents);
+      return K::workspace(tensors, tensors + inputs);
     } else {
       return 0;
     }
@@ -27,11 +31,8 @@ struct CustomCode<K, ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>, A> 
 
   static void run(const KernelCall& call) {
     Tensor tensors[inputs + outputs + 1];
-    const std::int64_t* extents = call.extents;
-    for (int i = 0; i < inputs + outputs; ++i) {
-      tensors[i] = {call.operands[i], types[i], {extents, static_cast<std::size_t>(ranks[i])}};
-      extents += ranks[i];
-    }
+    describe_tensors(tensors, call.extents);
+    for (int i = 0; i < inputs + outputs; ++i) tensors[i].data = call.operands[i];
     using T = element_of<ir::first_dtype<In..., Out...>>;
     const O op = decode<O>(call.words);
     if constexpr (requires { K::template run<A, T>(op, tensors, tensors, call); }) {
@@ -56,6 +57,13 @@ struct CustomCode<K, ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>, A> 
   static constexpr int outputs = sizeof...(Out);
   static constexpr DType types[] = {In::dtype..., Out::dtype..., DType::boolean};
   static constexpr int ranks[] = {In::rank..., Out::rank..., 0};
+
+  static void describe_tensors(Tensor* tensors, const std::int64_t* extents) {
+    for (int i = 0; i < inputs + outputs; ++i) {
+      tensors[i] = {nullptr, types[i], {extents, static_cast<std::size_t>(ranks[i])}};
+      extents += ranks[i];
+    }
+  }
 };
 
 template <class O, class In, class Out, class A>

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/ops/index/scatter.hpp"
@@ -38,6 +37,10 @@ struct kernel_of<ops::ScatterUpdate> : scatter_kernel<ops::ScatterUpdate> {};
 /// share out the slices.
 template <>
 struct kernel_of<ops::ScatterHalves> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return checked_product(in[1].size(), sizeof(Place));
+  }
+
   template <class A>
   static void run(const ops::ScatterHalves& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -64,22 +67,22 @@ struct kernel_of<ops::ScatterHalves> {
   template <class T>
   static void update(const ops::ScatterHalves& op, const detail::IndexLoops& loops,
                      const Tensor* in, const Tensor* out, const KernelCall& call) {
-    std::vector<Place> places;
+    Place* const places = static_cast<Place*>(call.workspace);
+    std::int64_t count = 0;
     visit_integer(in[1].dtype, [&](auto zero) {
       const auto* const index = static_cast<const decltype(zero)*>(in[1].data);
       for (std::int64_t i = 0; i < loops.count; ++i) {
         if (const std::int64_t at = detail::to_index(index[i]); is_inside(at, loops.extent)) {
-          places.push_back({at, i});
+          places[count++] = {at, i};
         }
       }
     });
-    std::sort(places.begin(), places.end());
+    std::sort(places, places + count);
     const auto* const values = static_cast<const float*>(in[0].data);
     T* const target = static_cast<T*>(out->data);
-    const auto count = static_cast<std::int64_t>(places.size());
     const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / std::max(width, loops.inner));
     parallel(call, count, grain, [&](std::int64_t begin, std::int64_t end) {
-      const auto at = [&](std::int64_t i) { return places[static_cast<std::size_t>(i)]; };
+      const auto at = [&](std::int64_t i) { return places[i]; };
       for (std::int64_t i = begin, next = begin; i < end; i = next) {
         while (next < count && at(next).index == at(i).index) ++next;
         if (i > 0 && at(i - 1).index == at(i).index) continue;  // another thread's

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernel of ops/index/sort.hpp. Elements become keys, unsigned integers in the same order.
-// These are sorted with their positions by their bytes, the last byte first (LSD radix sort), so
-// equal keys stay in the order of positions.
+// The kernel of ops/index/sort.hpp. Elements become keys, unsigned integers in the same order. The
+// upper 32 bits of a key and the element's position are sorted as one number of 64 bits. Elements
+// of 8 bytes whose upper halves are equal are then sorted by the lower ones.
 //
 // If few of many elements are wanted, they are selected first. Groups of elements, lanes of
 // vectors, each have a largest element; elements less than the k-th of these are none of the k
@@ -11,63 +11,61 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/sort_keys.hpp"
 #include "typeflow/ops/index/sort.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
-
-/// Whether position i of a row comes before position j. (A: code of its own for each instruction
-/// set.)
-template <class A, class T, bool Ascending>
-struct Before {
-  const T* row;
-  bool operator()(std::int32_t i, std::int32_t j) const {
-    const auto x = static_cast<Computed<T>>(row[i]);
-    const auto y = static_cast<Computed<T>>(row[j]);
-    return detail::in_order(x, i, y, j, Ascending);
-  }
-};
 
 /// Puts positions of elements of T in order.
 template <class A, class T, bool Ascending>
 class Sorter {
  public:
-  /// The positions [begin, end) of a row, at `order`.
-  void sort(const T* row, std::int64_t begin, std::int64_t end, std::int32_t* order) {
-    items_.clear();
-    for (std::int64_t i = begin; i < end; ++i) add(row, i);
-    write(order, end - begin);
+  /// Bytes of workspace for a row of this length.
+  static std::int64_t bytes(std::int64_t length) {
+    return checked_product(2 * static_cast<std::int64_t>(sizeof(std::uint64_t)), length);
   }
-  /// The first `count` positions of a row of this length.
-  void choose(const T* row, std::int32_t* order, std::int64_t count, std::int64_t length) {
+  /// For rows of this length.
+  Sorter(void* workspace, std::int64_t length)
+      : items_(static_cast<std::uint64_t*>(workspace)), spare_(items_ + length) {}
+
+  /// The first `count` elements of a row of this length, and their positions.
+  void choose(const T* row, T* values, std::int32_t* order, std::int64_t count,
+              std::int64_t length) {
     const std::int64_t vectors = length / N;
     const std::int64_t groups = std::max<std::int64_t>(2, (4 * count + N - 1) / N);  // vectors
+    size_ = 0;
     if (Ascending || groups * 4 > vectors) {
-      items_.clear();
-      for (std::int64_t i = 0; i < length; ++i) add(row, i);
+      add_all(row, 0, length);
+      size_ = length;
     } else {
       filter(row, count, length, groups);
     }
-    write(order, count);
+    KeySorter::sort(items_, spare_, size_);
+    sort_lower_halves(row, count);
+    write(row, values, order, 0, count);
+  }
+
+  /// All elements of a long row, by several threads.
+  void sort(const KernelCall& call, const T* row, T* values, std::int32_t* order,
+            std::int64_t length) {
+    size_ = length;
+    parallel(call, length, chunk_size,
+             [&](std::int64_t begin, std::int64_t end) { add_all(row, begin, end); });
+    KeySorter::sort(call, items_, spare_, length);
+    sort_lower_halves(row, length);
+    parallel(call, length, chunk_size,
+             [&](std::int64_t begin, std::int64_t end) { write(row, values, order, begin, end); });
   }
 
  private:
   using Key = std::conditional_t<(sizeof(T) > 4), std::uint64_t, std::uint32_t>;
-  struct Item {
-    Key key;
-    std::uint32_t position;
-    bool operator<(const Item& other) const {
-      return key != other.key ? key < other.key : position < other.position;
-    }
-  };
-  static constexpr int few = 48;  ///< items that are sorted by comparing
 
   using L = Lanes<(sizeof(T) > 4), A>;
   static constexpr int N = L::size;
@@ -87,49 +85,81 @@ class Sorter {
     }
     return Ascending ? key : static_cast<Key>(~key);
   }
-  void add(const T* row, std::int64_t i) {
-    items_.push_back(Item{key_of(row[i]), static_cast<std::uint32_t>(i)});
+  static std::uint64_t upper_half(Key key) {
+    if constexpr (sizeof(Key) > 4) {
+      return key >> 32;
+    } else {
+      return key;
+    }
+  }
+  static std::uint64_t item(std::uint64_t half, std::int64_t position) {
+    return half << 32 | static_cast<std::uint64_t>(position);
+  }
+  static std::int32_t position(std::uint64_t item) {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(item));
+  }
+  void add_all(const T* row, std::int64_t begin, std::int64_t end) {
+    std::uint64_t* const items = items_;
+    for (std::int64_t i = begin; i < end; ++i) items[i] = item(upper_half(key_of(row[i])), i);
+  }
+  void add(const T* row, std::int64_t i) { items_[size_++] = item(upper_half(key_of(row[i])), i); }
+
+  /// Results [begin, end). Most elements are read off their keys, since they lie anywhere in the
+  /// row.
+  void write(const T* row, T* values, std::int32_t* order, std::int64_t begin,
+             std::int64_t end) const {
+    const std::uint64_t* const items = items_;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int32_t at = position(items[i]);
+      order[i] = at;
+      if constexpr (sizeof(Key) > 4) {
+        values[i] = row[at];
+      } else {
+        const auto key = static_cast<Key>(items[i] >> 32);
+        values[i] = has_one_element(key) ? element_of_key(key) : row[at];
+      }
+    }
+  }
+  /// Keys of zeros and NaN have several elements.
+  static bool has_one_element(Key key) {
+    if constexpr (!is_batch<T>) return true;
+    return key != key_of(T(0)) && key != (Ascending ? static_cast<Key>(~Key(0)) : Key(0));
+  }
+  static T element_of_key(Key key) {
+    constexpr Key sign = static_cast<Key>(Key(1) << (8 * sizeof(Key) - 1));
+    if (!Ascending) key = static_cast<Key>(~key);
+    if constexpr (is_batch<T>) {
+      key ^= (key & sign) != 0 ? sign : static_cast<Key>(~Key(0));
+      return static_cast<T>(std::bit_cast<Computed<T>>(key));
+    } else {
+      return static_cast<T>(key ^ (std::is_signed_v<T> ? sign : Key(0)));
+    }
   }
 
-  /// Sorts the items and writes the first positions.
-  void write(std::int32_t* order, std::int64_t count) {
-    const Item* const sorted = sorted_items();
-    for (std::int64_t i = 0; i < count; ++i) {
-      order[i] = static_cast<std::int32_t>(sorted[i].position);
+  /// Puts sorted items with equal upper halves in order, as far as the first `count` need it.
+  void sort_lower_halves(const T* row, std::int64_t count) {
+    if constexpr (sizeof(Key) > 4) {
+      for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
+        const std::uint64_t half = items_[begin] >> 32;
+        for (end = begin + 1; end < size_ && items_[end] >> 32 == half;) ++end;
+        if (end == begin + 1) continue;
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t at = position(items_[i]);
+          items_[i] = item(static_cast<std::uint32_t>(key_of(row[at])), at);
+        }
+        KeySorter::sort(items_ + begin, spare_, end - begin);
+        for (std::int64_t i = begin; i < end; ++i) items_[i] = item(half, position(items_[i]));
+      }
     }
-  }
-  const Item* sorted_items() {
-    const std::size_t n = items_.size();
-    if (n <= few) {
-      std::sort(items_.begin(), items_.end());
-      return items_.data();
-    }
-    other_.resize(std::max(n, other_.size()));
-    constexpr int digits = sizeof(Key);
-    std::uint32_t counts[digits][256] = {};
-    for (const Item& item : items_) {
-      for (int d = 0; d < digits; ++d) ++counts[d][item.key >> 8 * d & 255u];
-    }
-    Item* from = items_.data();
-    Item* to = other_.data();
-    for (int d = 0; d < digits; ++d) {
-      std::uint32_t* const place = counts[d];
-      if (place[from->key >> 8 * d & 255u] == n) continue;  // all have the same digit
-      std::uint32_t next = 0;
-      for (int i = 0; i < 256; ++i) next += std::exchange(place[i], next);
-      for (std::size_t i = 0; i < n; ++i) to[place[from[i].key >> 8 * d & 255u]++] = from[i];
-      std::swap(from, to);
-    }
-    return from;
   }
 
   /// Makes items of elements that include the `count` largest. Group i is lane i % N of the vectors
   /// i / N, i / N + groups, ...
   void filter(const T* row, std::int64_t count, std::int64_t length, std::int64_t groups) {
     const std::int64_t end = length / N * N;
-    largest_.resize(static_cast<std::size_t>(groups * lanes));
+    C* const largest = reinterpret_cast<C*>(spare_);  // of each group
     for (std::int64_t i = 0, group = 0; i < end; i += N) {
-      C* const at = largest_.data() + group * lanes;
+      C* const at = largest + group * lanes;
       const Values x = comparable(row + i);
       if (i < groups * N) {
         x.store_unaligned(at);
@@ -140,12 +170,10 @@ class Sorter {
       group = group + 1 == groups ? 0 : group + 1;
     }
     for (std::int64_t group = 1; N < lanes && group < groups; ++group) {  // unused lanes out
-      std::copy_n(largest_.data() + group * lanes, N, largest_.data() + group * N);
+      std::copy_n(largest + group * lanes, N, largest + group * N);
     }
-    const auto bound = largest_.begin() + (count - 1);
-    std::nth_element(largest_.begin(), bound, largest_.begin() + groups * N, std::greater<>());
-    const C least = *bound;
-    items_.clear();
+    std::nth_element(largest, largest + (count - 1), largest + groups * N, std::greater<>());
+    const C least = largest[count - 1];
     for (std::int64_t i = 0; i < end; i += N) {
       const Values x = comparable(row + i);
       if (xsimd::all(x < Values(least))) continue;
@@ -169,13 +197,23 @@ class Sorter {
     }
   }
 
-  std::vector<Item> items_;
-  std::vector<Item> other_;
-  std::vector<C> largest_;  // the largest of each group
+  std::uint64_t* items_;
+  std::uint64_t* spare_;
+  std::int64_t size_ = 0;
 };
 
 template <>
 struct kernel_of<ops::TopK> {
+  /// Rows are shared out to so many parts, each with memory of its own.
+  static std::int64_t parts_of(std::int64_t rows) { return std::min<std::int64_t>(rows, 16); }
+
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    const std::int64_t length = in->extents.back();
+    std::int64_t rows = 1;
+    for (const std::int64_t n : in->extents.first(in->extents.size() - 1)) rows *= n;
+    return checked_product(parts_of(rows), Sorter<DefaultArch, float, true>::bytes(length));
+  }
+
   template <class A, class T>
   static void run(const ops::TopK& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -189,65 +227,31 @@ struct kernel_of<ops::TopK> {
  private:
   template <class A, class T, bool Ascending>
   static void rows(const Tensor* in, const Tensor* out, const KernelCall& call) {
+    using S = Sorter<A, T, Ascending>;
     const std::int64_t length = in->extents.back();
     const std::int64_t count = out->extents.back();
     if (count > length) return call.fail({1, {count, length}});
-    if (count == 0) return;
+    if (out->size() == 0) return;
     const std::int64_t rows = out->size() / count;
     const T* const x = static_cast<const T*>(in->data);
     T* const values = static_cast<T*>(out[0].data);
     std::int32_t* const indices = static_cast<std::int32_t*>(out[1].data);
-    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / length);
-    const bool one_by_one = rows < 4 && length == count && length > 2 * chunk_size;
-    for (std::int64_t row = 0; one_by_one && row < rows; ++row) {
-      sort_parts<A, T, Ascending>(x + row * length, indices + row * count, length, call);
+    std::byte* const workspace = static_cast<std::byte*>(call.workspace);
+    if (rows < 4 && length == count && length > 2 * chunk_size) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const std::int64_t first = row * length;
+        S(workspace, length).sort(call, x + first, values + first, indices + first, length);
+      }
+      return;
     }
-    parallel(call, rows, grain, [&](std::int64_t begin, std::int64_t end) {
-      Sorter<A, T, Ascending> sorter;
-      for (std::int64_t row = begin; row < end; ++row) {
-        const T* const elements = x + row * length;
-        std::int32_t* const order = indices + row * count;
-        if (!one_by_one) sorter.choose(elements, order, count, length);
-        for (std::int64_t i = 0; i < count; ++i) values[row * count + i] = elements[order[i]];
+    const std::int64_t parts = parts_of(rows);
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size * parts / (length * rows));
+    parallel(call, parts, grain, [&](std::int64_t begin, std::int64_t end) {
+      S sorter(workspace + begin * S::bytes(length), length);
+      for (std::int64_t row = rows * begin / parts; row < rows * end / parts; ++row) {
+        sorter.choose(x + row * length, values + row * count, indices + row * count, count, length);
       }
     });
-  }
-
-  /// Merges [first, middle) and [middle, last), both sorted. (libstdc++'s std::inplace_merge uses
-  /// deprecated parts of it, which clang reports.)
-  template <class B>
-  static void merge(std::int32_t* first, const std::int32_t* middle, const std::int32_t* last,
-                    const B& before) {
-    const std::vector<std::int32_t> left(static_cast<const std::int32_t*>(first), middle);
-    for (const std::int32_t x : left) {
-      while (middle != last && before(*middle, x)) *first++ = *middle++;
-      *first++ = x;
-    }
-  }
-
-  /// Sorts a long row by several threads: parts are sorted, then merged two by two.
-  template <class A, class T, bool Ascending>
-  static void sort_parts(const T* row, std::int32_t* order, std::int64_t length,
-                         const KernelCall& call) {
-    parallel(call, (length + chunk_size - 1) / chunk_size, 1,
-             [&](std::int64_t begin, std::int64_t end) {
-               Sorter<A, T, Ascending> sorter;
-               for (std::int64_t part = begin; part < end; ++part) {
-                 const std::int64_t first = part * chunk_size;
-                 sorter.sort(row, first, std::min(first + chunk_size, length), order + first);
-               }
-             });
-    const Before<A, T, Ascending> before{row};
-    const auto at = [&](std::int64_t i) { return order + std::min(i, length); };
-    for (std::int64_t half = chunk_size; half < length; half *= 2) {
-      parallel(call, (length + 2 * half - 1) / (2 * half), 1,
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t pair = begin; pair < end; ++pair) {
-                   const std::int64_t first = 2 * half * pair;
-                   merge(at(first), at(first + half), at(first + 2 * half), before);
-                 }
-               });
-    }
   }
 };
 
