@@ -109,10 +109,10 @@ template <class T>
 void check_type() {
   std::mt19937_64 random(11);
   for (int kind = 0; kind < 4; ++kind) {
-    for (const std::size_t size :
+    for (const int size :
          {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 66, 100, 129, 300, 1023, 1024, 5000}) {
-      const std::vector<T> x = random_row<T>(size, random, kind);
-      const auto length = static_cast<std::int64_t>(size);
+      const std::vector<T> x = random_row<T>(static_cast<std::size_t>(size), random, kind);
+      const std::int64_t length = size;
       for (const bool ascending : {false, true}) {
         check(x, 1, length, ascending);
         check(x, 1, (length + 1) / 2, ascending);
@@ -124,9 +124,9 @@ void check_type() {
       check(many, 37, 130, ascending);
       check(many, 130, 5, ascending);
     }
-    for (const std::size_t size : {40000, 300001}) {
-      const std::vector<T> x = random_row<T>(size, random, kind);
-      check(x, 1, static_cast<std::int64_t>(size), kind % 2 == 0);
+    for (const int size : {40000, 300001}) {
+      const std::vector<T> x = random_row<T>(static_cast<std::size_t>(size), random, kind);
+      check(x, 1, size, kind % 2 == 0);
       check(x, 1, 20, kind % 2 == 0);
     }
   }
