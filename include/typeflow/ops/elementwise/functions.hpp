@@ -140,7 +140,7 @@ constexpr V erfc(const V& x) {
 template <class V>
 constexpr V gelu(const V& x) {
   if constexpr (Element<V>) {
-    const V size = x < V(0) ? static_cast<V>(-x) : x;
+    const V size = std::abs(x);
     const V a = size > V(40) ? V(40) : size;  // beyond, y is 0, and infinity times 0 would be NaN
     const V y = static_cast<V>(V(0.5) * a * std::erfc(V(0.707106781186547524) * a));
     return x < V(0) ? static_cast<V>(-y) : static_cast<V>(x - y);
