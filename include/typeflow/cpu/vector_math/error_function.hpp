@@ -109,7 +109,7 @@ struct ErrorFunctions : Exponentials<T, A> {
     const V density = t.a * V(T(0.398942280401432678));
     const V y =
         times_exp(cpu_kernels::fma(V(T(0.5)), t.scaled, Base::neg(density)), t.power, t.rest);
-    return select(x < V(T(0)), y, V(T(1)) - y);
+    return select(x < V(T(0)), y + V(T(0)), V(T(1)) - y);  // 0, not -0, far below
   }
 
  private:

@@ -140,8 +140,10 @@ constexpr V erfc(const V& x) {
 template <class V>
 constexpr V gelu(const V& x) {
   if constexpr (Element<V>) {
-    const V z = x < V(-40) ? V(-40) : x;  // where it is 0, and x times 0 may be NaN
-    return static_cast<V>(V(0.5) * z * std::erfc(V(-0.707106781186547524) * z));
+    const V size = std::abs(x);
+    const V a = size > V(40) ? V(40) : size;  // beyond, y is 0, and infinity times 0 would be NaN
+    const V y = static_cast<V>(V(0.5) * a * std::erfc(V(0.707106781186547524) * a));
+    return x < V(0) ? static_cast<V>(-y) : static_cast<V>(x - y);
   } else {
     return OfBatch<V>::gelu(x);
   }
