@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "builder.hpp"
+#include "typeflow/ops/shape/roll.hpp"
 
 namespace fuzz {
 
