@@ -286,7 +286,12 @@ const Case cases[] = {
     ONE(elu, x > 0 ? x : std::expm1(x)),
     ONE(selu, 1.0507009873554804934 * (x > 0 ? x : 1.6732632423543772848 * std::expm1(x))),
     {"gelu", 1, [](const AnyExpr* x) -> AnyExpr { return tf::gelu(x[0]); },
-     [](const double* x, DType) { return gated(x[0], 0.5 * std::erfc(-x[0] / std::sqrt(2.0))); },
+     [](const double* p, DType) {
+       const double x = p[0];
+       // Above 0 it is more than x / 2, so it does not round to 0 where that is a tie.
+       if (x > 0 && x < 1e-30) return std::nextafter(x / 2, x);
+       return gated(x, 0.5 * std::erfc(-x / std::sqrt(2.0)));
+     },
      60},
     {"gelu", 1, [](const AnyExpr* x) -> AnyExpr { return tf::gelu(x[0], tf::tanh_form); },
      [](const double* p, DType) {
