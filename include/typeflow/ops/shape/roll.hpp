@@ -3,6 +3,7 @@
 
 // roll: elements moved along axes, and back to the start from the end.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <source_location>
@@ -77,7 +78,7 @@ constexpr auto roll(const X& x, const std::array<int, sizeof...(Axes)>& shift,
   static_assert(((normalize_axis(Axes, X::rank) >= 0) && ...),
                 "roll<axes...>(x, shift): x has no such axis");
   detail::mark(at, x);
-  constexpr int axes[] = {normalize_axis(Axes, X::rank)..., 0};
+  constexpr int axes[] = {std::max(normalize_axis(Axes, X::rank), 0)..., 0};
   return detail::same_type(
       x, roll_by(x.any(), axes, shift.data(), static_cast<int>(sizeof...(Axes))).id);
 }
