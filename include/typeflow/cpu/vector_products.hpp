@@ -5,9 +5,9 @@
 // element of the matrix is read once, so the loops are made for reading. Sums are the same chains
 // as those of the register tile (cpu/tile.hpp), so they have its bits.
 //
-// If elements of a step along the depth lie side by side, many vectors of sums go along the depth
-// together, and each reads a long piece of a row. Otherwise a few columns of the depth are
-// transposed at a time, into the first cache.
+// If the elements of a step along the depth lie side by side, many vectors of sums go along the
+// depth together, and each step reads a long piece of a row. Otherwise a few steps at a time are
+// transposed, into a cache.
 
 #include <algorithm>
 #include <cstdint>
