@@ -43,5 +43,5 @@ TEST_CASE("erfc: gradient") {
   test::check_derivatives([](auto x) { return erfc(x); });
 }
 TEST_CASE("erfinv: gradient") {
-  test::check_derivatives([](auto x) { return test::erfinv(x); }, {-0.8, 0.8});
+  test::check_derivatives([](auto x) { return erfinv(x); }, {-0.8, 0.8});
 }
