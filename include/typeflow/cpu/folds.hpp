@@ -134,7 +134,9 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   Positions place;  ///< beginning of the vector; after finish(), or for columns, of the element
 
   TYPEFLOW_INLINE void reset() {
-    best = compared<L, A, T>(L::template broadcast<T>(O::extreme::template identity<T>()));
+    using Number = Computed<T>;
+    best =
+        compared<L, A, T>(L::template broadcast<Number>(O::extreme::template identity<Number>()));
     seen = xsimd::batch_bool<C, A>(false);
     place = Positions(nowhere);
   }
