@@ -58,6 +58,8 @@ constexpr void special_functions(tf::Graph& g, int i) {
   auto y = tf::placeholder<T, 19>(g, {"y", i});
   auto share = sigmoid(x);
   auto positive = 0.1 + square(x);
+  gelu(x).named({"gelu", i});
+  tf::gradients(sum(gelu(x) * y), x).named({"gelu_slope", i});
   erf(x).named({"erf", i});
   erfc(x).named({"erfc", i});
   erfinv(2 * share - 1).named({"erfinv", i});
