@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the programs of this folder share: GROUP [--filter TEXT] [--seconds S] [--threads N]
-// [--results FOLDER] [--bandwidth yes].
+// The command line and the cases of the programs of this folder:
+// GROUP [--filter TEXT] [--seconds S] [--threads N] [--results FOLDER] [--bandwidth yes].
 //
 // Each program has the cases of one group: single operations and their gradients. It prints a line
 // a case, `name=... ms=... gb_per_s=...`: the best of the repetitions made in S seconds (default:
@@ -290,7 +290,7 @@ class Cases {
     }
     return best;
   }
-  /// Of a copy by memcpy, of as many elements as a Matrix has.
+  /// Prints the bandwidth of a copy by memcpy of as many elements as a Matrix has.
   void print_bandwidth() const {
     constexpr std::size_t size = std::size_t{rows} * columns * sizeof(float);
     const auto from = detail::Elements<float>::of<Matrix>(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the script models compiles and runs: the training step of MODEL by gradient descent, one of
+// The program of the script models: the training step of MODEL by gradient descent, which is one of
 // chapter_models.hpp or, with CHAPTER_6, of chapter6_models.hpp. peers/ has the same models.
 //
 //   models THREADS    milliseconds of a step, and what its arithmetic would take at the rate of

@@ -193,7 +193,7 @@ struct Lanes {
     }
     return r;
   }
-  /// Of a 16-bit type they must be values of it.
+  /// The lanes of a 16-bit type must hold values of that type.
   template <class T>
   TYPEFLOW_INLINE static of<T> from_vector(const Vector<Computed<T>, size>& x) {
     if constexpr (is_vector<T>) {

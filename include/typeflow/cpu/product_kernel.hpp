@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/transpose_square.hpp"
 #include "typeflow/cpu/xsimd.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -21,36 +22,8 @@ TYPEFLOW_INLINE void prefetch(const T* at, std::int64_t ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(address));
 }
 
-template <class T>
-inline constexpr bool has_transpose_block =
-    !std::is_void_v<xsimd::make_sized_batch_t<T, 16 / sizeof(T)>>;
-
-/// Copies a block of W x W elements transposed, where W elements are 16 bytes.
-template <class T>
-TYPEFLOW_INLINE void transpose_block(const T* from, std::int64_t pitch, T* to,
-                                     std::int64_t to_pitch) {
-  using B = xsimd::make_sized_batch_t<T, 16 / sizeof(T)>;
-  const B r0 = B::load_unaligned(from);
-  const B r1 = B::load_unaligned(from + pitch);
-  if constexpr (B::size == 2) {
-    xsimd::zip_lo(r0, r1).store_unaligned(to);
-    xsimd::zip_hi(r0, r1).store_unaligned(to + to_pitch);
-  } else {
-    const B r2 = B::load_unaligned(from + 2 * pitch);
-    const B r3 = B::load_unaligned(from + 3 * pitch);
-    const B even_low = xsimd::zip_lo(r0, r2);
-    const B even_high = xsimd::zip_hi(r0, r2);
-    const B odd_low = xsimd::zip_lo(r1, r3);
-    const B odd_high = xsimd::zip_hi(r1, r3);
-    xsimd::zip_lo(even_low, odd_low).store_unaligned(to);
-    xsimd::zip_hi(even_low, odd_low).store_unaligned(to + to_pitch);
-    xsimd::zip_lo(even_high, odd_high).store_unaligned(to + 2 * to_pitch);
-    xsimd::zip_hi(even_high, odd_high).store_unaligned(to + 3 * to_pitch);
-  }
-}
-
 #if defined(__AVX__)
-/// The same for 8 rows of 4 elements.
+/// Copies 8 rows of 4 elements transposed.
 TYPEFLOW_INLINE void transpose_rows(const float* from, std::int64_t pitch, float* to,
                                     std::int64_t to_pitch) {
   const auto pair = [&](int i) {  // rows i and i + 4
@@ -122,9 +95,9 @@ template <class T>
            [&](const T* from, T* to) { transpose_rows(from, pitch, to, width); });
     }
 #endif
-    if constexpr (has_transpose_block<T>) {
+    if constexpr (!std::is_void_v<TransposeBatch<T>>) {
       take(std::integral_constant<int, size>{},
-           [&](const T* from, T* to) { transpose_block(from, pitch, to, width); });
+           [&](const T* from, T* to) { transpose_square(from, pitch, to, width); });
     }
     for (; j < count; ++j) {
       const T* const from = b + (first + j) * pitch;

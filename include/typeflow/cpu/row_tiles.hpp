@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/lanes.hpp"
+#include "typeflow/cpu/transpose_square.hpp"
 #include "typeflow/lower/kernel_spec.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -19,38 +20,6 @@ template <class T, int N>
 struct alignas(64) RowTile {
   T v[ir::small_extent * N];
 };
-
-/// 16 bytes of elements, for transposing blocks in registers; void if there are no such registers.
-template <class T>
-using TransposeBatch =
-    typename std::conditional_t<std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
-                                xsimd::make_sized_batch<T, 16 / sizeof(T)>,
-                                std::type_identity<void>>::type;
-
-/// Copies a block of W x W elements transposed, where W elements are 16 bytes.
-template <class T, class B = TransposeBatch<T>>
-TYPEFLOW_INLINE void transpose_square(const T* from, std::int64_t pitch, T* to,
-                                      std::int64_t to_pitch) {
-  if constexpr (B::size == 2) {
-    const B r0 = B::load_unaligned(from);
-    const B r1 = B::load_unaligned(from + pitch);
-    xsimd::zip_lo(r0, r1).store_unaligned(to);
-    xsimd::zip_hi(r0, r1).store_unaligned(to + to_pitch);
-  } else {
-    const B r0 = B::load_unaligned(from);
-    const B r1 = B::load_unaligned(from + pitch);
-    const B r2 = B::load_unaligned(from + 2 * pitch);
-    const B r3 = B::load_unaligned(from + 3 * pitch);
-    const B even_low = xsimd::zip_lo(r0, r2);
-    const B even_high = xsimd::zip_hi(r0, r2);
-    const B odd_low = xsimd::zip_lo(r1, r3);
-    const B odd_high = xsimd::zip_hi(r1, r3);
-    xsimd::zip_lo(even_low, odd_low).store_unaligned(to);
-    xsimd::zip_hi(even_low, odd_low).store_unaligned(to + to_pitch);
-    xsimd::zip_lo(even_high, odd_high).store_unaligned(to + 2 * to_pitch);
-    xsimd::zip_hi(even_high, odd_high).store_unaligned(to + 3 * to_pitch);
-  }
-}
 
 /// Copies a matrix transposed: to[j * to_pitch + i] = from[i * pitch + j]. Blocks at the ends
 /// overlap the ones before them.

@@ -139,7 +139,7 @@ class TransposeBlocks {
 
   /// Rows and columns that are transposed together.
   static constexpr std::int64_t tile = sizeof(T) == 8 ? 32 : 64;
-  /// Of a matrix with fewer rows or columns than a lane has, the others of a tile.
+  /// If a matrix has fewer rows than a lane, a tile has so many columns, and the other way round.
   static constexpr std::int64_t long_tile = 4096;
 
   /// A part of the matrix. The first `readable` elements from its first one on may be read, whether

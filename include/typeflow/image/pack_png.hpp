@@ -38,7 +38,8 @@ std::uint64_t filter_png_row(const std::uint8_t* row, const std::uint8_t* above,
   return sum;
 }
 
-/// Of the three neighbours that one nearest to left + above - above left.
+/// The neighbour that is nearest to left + above - corner: the left one, the one above, or the
+/// corner, which is above the left one. (The Paeth filter of the PNG specification.)
 inline int paeth_prediction(int left, int above, int corner) {
   const int by_left = std::abs(above - corner);
   const int by_above = std::abs(left - corner);

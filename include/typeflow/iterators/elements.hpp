@@ -69,7 +69,7 @@ struct FeedPart {
   }
 };
 
-/// What the C++ type of a part says about its tensor.
+/// The rank and the number of elements that the C++ type of a part gives to its tensor.
 template <class X>
 struct PartType {
   static constexpr bool is_tensor = is_padded<X> || requires(const X& x) { feed<"part">(x); };

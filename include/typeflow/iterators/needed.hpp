@@ -96,7 +96,8 @@ constexpr auto part_text() {
   return text;
 }
 
-/// What a run of these names has to take from iterators. Main is the model's program, P the run's.
+/// The iterators whose elements a run of these names takes. Main is the model's program, P the
+/// run's.
 template <class Main, class P, class Fetches, class Feeds>
 struct NeededElements;
 template <class Main, class P, class Fetches, class... F>

@@ -95,7 +95,8 @@ class KernelDescriber : protected KernelInputs {
     push_strided(last, axes);
     push_inputs();
   }
-  /// Of a loop whose innermost extent is this one. A kernel without axes outside of it has one row.
+  /// Says whether a loop with this innermost extent has short rows. A kernel without outer axes has
+  /// one row, which counts as long.
   constexpr InnerExtent inner_extent(const StepExtent& extent) const {
     const bool columns = spec_.kind == KernelKind::columns;
     if (spec_.outer == 0 && !columns) return InnerExtent::large;

@@ -23,8 +23,8 @@ enum class KernelKind : std::uint8_t {
   control       ///< none: the engine runs blocks
 };
 
-/// What is known of the extent of a kernel's innermost axis, if there are axes outside of it and
-/// the kernel's loops depend on it.
+/// The extent of a kernel's innermost axis, as far as the kernel's type knows it. It matters if
+/// there are axes outside of that one.
 enum class InnerExtent : std::uint8_t {
   large,  ///< more than small_extent, or of no interest
   small,  ///< at most small_extent
