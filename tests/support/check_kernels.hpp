@@ -15,6 +15,7 @@
 #include <typeflow/interpret/interpret.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "support/allocations.hpp"
 #include "support/host_tensors.hpp"
 #include "support/tested_on_gpu.hpp"
 
@@ -103,45 +104,27 @@ struct Kernels {
 
   /// Runs every step; fetches every named value that has memory, and the variables afterwards.
   Outcome run(const tf::HostTensors& feeds) {
-    const tf::ir::ProgramView& v = Program::view;
-    std::vector<tf::FedTensor> fed;
-    std::vector<std::vector<std::byte>> bytes;
-    bytes.reserve(feeds.size());
-    for (tf::Id i = 0; i < v.placeholders.size; ++i) {
-      tf::Message name{};
-      tf::ir::print_name(name, v, v.placeholders[i].name);
-      const tf::HostTensor& x = feeds.at(std::string(name.view()));
-      bytes.push_back(to_bytes(x));
-      fed.push_back({v.placeholders[i].name, i, bytes.back().data(), x.dtype, x.size(), x.dims.rank,
-                     x.dims.extent});
-    }
-    tf::Engine::Run run(engine, fed);
-    struct Result {
-      std::string name;
-      tf::DType type;
-      tf::Dims dims;
-      std::vector<std::byte> bytes;
-    };
-    std::vector<Result> results;
-    std::vector<tf::FetchBuffer> buffers;
-    for (tf::Id i = 0; i < v.names.size; ++i) {
-      if (v.names[i].name.kind == tf::ir::NameKind::effect || v.names[i].slot == tf::none) continue;
-      tf::Message name{};
-      tf::ir::print_name(name, v, i);
-      const tf::Type& type = v.types[v.names[i].type];
-      const auto size = static_cast<std::size_t>(run.count(type) * tf::size_of(type.dtype));
-      results.push_back({std::string(name.view()), type.dtype, tf::resolve(type.dims, run.sizes()),
-                         std::vector<std::byte>(size)});
-      buffers.push_back({i, nullptr});
-    }
-    for (std::size_t i = 0; i < results.size(); ++i) buffers[i].data = results[i].bytes.data();
-    std::vector<tf::Id> steps;
-    for (tf::Id s = 0; s < main_steps(v); ++s) steps.push_back(s);
-    run.execute(steps, buffers, true);
-    Outcome out;
-    for (const Result& r : results) out[r.name] = from_bytes(r.type, r.dims, r.bytes.data());
+    const Fed fed(feeds);
+    tf::Engine::Run run(engine, fed.tensors);
+    Results results(run);
+    run.execute(all_steps(), results.buffers, true);
+    Outcome out = results.outcome();
     add_variables(out);
     return out;
+  }
+
+  /// Runs every step three times. How often the third time allocates.
+  long allocations_of_third(const tf::HostTensors& feeds) {
+    const Fed fed(feeds);
+    Results results(tf::Engine::Run(engine, fed.tensors));
+    const std::vector<tf::Id> steps = all_steps();
+    long before = 0;
+    for (int i = 0; i < 3; ++i) {
+      before = allocations;
+      tf::Engine::Run run(engine, fed.tensors);
+      run.execute(steps, results.buffers, true);
+    }
+    return allocations - before;
   }
 
   tf::HostTensors values() {
@@ -151,6 +134,62 @@ struct Kernels {
   }
 
  private:
+  /// The placeholders' elements.
+  struct Fed {
+    std::vector<std::vector<std::byte>> bytes;
+    std::vector<tf::FedTensor> tensors;
+
+    explicit Fed(const tf::HostTensors& feeds) {
+      const tf::ir::ProgramView& v = Program::view;
+      for (tf::Id i = 0; i < v.placeholders.size; ++i) {
+        tf::Message name{};
+        tf::ir::print_name(name, v, v.placeholders[i].name);
+        const tf::HostTensor& x = feeds.at(std::string(name.view()));
+        tensors.push_back({v.placeholders[i].name, i, bytes.emplace_back(to_bytes(x)).data(),
+                           x.dtype, x.size(), x.dims.rank, x.dims.extent});
+      }
+    }
+  };
+
+  /// Buffers of all named values that have memory.
+  struct Results {
+    struct Value {
+      std::string name;
+      tf::DType type;
+      tf::Dims dims;
+      std::vector<std::byte> bytes;
+    };
+    std::vector<Value> values;
+    std::vector<tf::FetchBuffer> buffers;
+
+    explicit Results(const tf::Engine::Run& run) {
+      const tf::ir::ProgramView& v = Program::view;
+      for (tf::Id i = 0; i < v.names.size; ++i) {
+        if (v.names[i].name.kind == tf::ir::NameKind::effect || v.names[i].slot == tf::none)
+          continue;
+        tf::Message name{};
+        tf::ir::print_name(name, v, i);
+        const tf::Type& type = v.types[v.names[i].type];
+        const auto size = static_cast<std::size_t>(run.count(type) * tf::size_of(type.dtype));
+        values.push_back({std::string(name.view()), type.dtype, tf::resolve(type.dims, run.sizes()),
+                          std::vector<std::byte>(size)});
+        buffers.push_back({i, values.back().bytes.data()});
+      }
+    }
+
+    Outcome outcome() const {
+      Outcome out;
+      for (const Value& r : values) out[r.name] = from_bytes(r.type, r.dims, r.bytes.data());
+      return out;
+    }
+  };
+
+  static std::vector<tf::Id> all_steps() {
+    std::vector<tf::Id> steps;
+    for (tf::Id s = 0; s < main_steps(Program::view); ++s) steps.push_back(s);
+    return steps;
+  }
+
   void add_variables(Outcome& out) {
     for (tf::Variables* const store : {&variables, &states}) {
       for (const std::string& name : store->names()) {
@@ -162,6 +201,37 @@ struct Kernels {
     }
   }
 };
+
+/// Whether a graph has an operation of linear algebra that calls LAPACK: those may allocate in each
+/// run (docs/guide.md).
+inline bool may_allocate(const tf::ir::Graph& graph) {
+  for (const tf::ir::Node& node : graph.nodes) {
+    for (const std::string_view name :
+         {"Eigvals", "LogDeterminant", "Lu", "MatrixDeterminant", "MatrixInverse", "MatrixSolve",
+          "Qr", "SelfAdjointEig", "Svd"}) {
+      if (node.op->name == name) return true;
+    }
+  }
+  return false;
+}
+
+/// Checks that a model's third run with the same feeds allocates nothing.
+template <auto Model, tf::Mode M = tf::training>
+void check_allocations(const tf::HostTensors& feeds) {
+  if constexpr (!tf::PrefersGpus<KernelTarget>) {
+    tf::Graph graph(M);
+    Model(graph);
+    if (may_allocate(tf::ir::records(graph))) return;
+    Kernels<Model, M> kernels;
+    long count = 0;
+    try {
+      count = kernels.allocations_of_third(feeds);
+    } catch (const tf::Error&) {
+      return;  // its own updates made its indices wrong after the first run
+    }
+    CHECK(count == 0);
+  }
+}
 
 /// The same for the placeholders of a model.
 template <auto Model>
@@ -234,6 +304,7 @@ void check_against_interpreter(std::int64_t batch, double tolerance = 2e-6, int 
     ++compared;
   }
   CHECK(compared > 0);
+  if (threads == 1) check_allocations<Model, M>(feeds);
 }
 
 /// Compares a model with one thread and with several: equal bits.

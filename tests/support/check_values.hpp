@@ -159,6 +159,7 @@ void check_values(const tf::HostTensors& feeds, const Outcome& expected, double 
       check_close(name, got.at(name), value, tolerance);
     }
   }
+  check_allocations<Model>(feeds);
 }
 
 }  // namespace test

@@ -115,7 +115,8 @@ struct CtcLoss : ctc_base {
   static void interpret(InterpretCall& call) {
     const ctc::Rules rules = decode<CtcLoss>(call.graph, call.node).rules();
     each_sequence(call, rules, [&](const ctc::Batch& batch, std::int64_t b, const auto& x) {
-      call.outputs[0].set(b, batch.loss<false>(rules, b, x, [](auto...) {}));
+      std::vector<double> memory(static_cast<std::size_t>(batch.memory(false)));
+      call.outputs[0].set(b, batch.loss<false>(rules, b, x, memory.data(), [](auto...) {}));
     });
   }
 };
@@ -145,7 +146,8 @@ struct CtcLossGradient : ctc_base {
     const ctc::Rules rules = decode<CtcLossGradient>(call.graph, call.node).rules();
     HostTensor& dx = call.outputs[0];
     each_sequence(call, rules, [&](const ctc::Batch& batch, std::int64_t b, const auto& x) {
-      batch.loss<true>(rules, b, x, [&](std::size_t t, std::int64_t k, double d) {
+      std::vector<double> memory(static_cast<std::size_t>(batch.memory(true)));
+      batch.loss<true>(rules, b, x, memory.data(), [&](std::size_t t, std::int64_t k, double d) {
         dx.set((static_cast<std::int64_t>(t) * batch.size + b) * batch.classes + k, d);
       });
     });

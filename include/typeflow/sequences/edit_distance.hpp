@@ -42,22 +42,22 @@ struct EditDistance : custom {
   }
   /// The smallest number of insertions, deletions and substitutions that turn one sequence into the
   /// other, optionally divided by the truth's length. Computes the table of Wagner and Fischer
-  /// (1974), row by row.
+  /// (1974), row by row: `row` has room for n + 1 numbers.
   template <class At>
-  float distance(const At& hypothesis, std::int64_t m, const At& truth, std::int64_t n) const {
-    std::vector<std::int64_t> row;
-    for (std::int64_t j = 0; j <= n; ++j) row.push_back(j);
+  float distance(const At& hypothesis, std::int64_t m, const At& truth, std::int64_t n,
+                 std::int64_t* row) const {
+    for (std::int64_t j = 0; j <= n; ++j) row[j] = j;
     for (std::int64_t i = 1; i <= m; ++i) {
       std::int64_t diagonal = row[0];
       row[0] = i;
-      for (std::size_t j = 1; j < row.size(); ++j) {
-        const bool same = hypothesis(i - 1) == truth(static_cast<std::int64_t>(j) - 1);
+      for (std::int64_t j = 1; j <= n; ++j) {
+        const bool same = hypothesis(i - 1) == truth(j - 1);
         const std::int64_t substituted = diagonal + (same ? 0 : 1);
         diagonal = row[j];
         row[j] = std::min({substituted, diagonal + 1, row[j - 1] + 1});
       }
     }
-    const auto edits = static_cast<float>(row.back());
+    const auto edits = static_cast<float>(row[n]);
     if (normalize == 0 || edits == 0) return edits;
     return n == 0 ? std::numeric_limits<float>::infinity() : edits / static_cast<float>(n);
   }
@@ -93,9 +93,10 @@ struct EditDistance : custom {
         return (*x)[b * x->dims.extent[1] + i].integer;
       };
     };
+    std::vector<std::int64_t> table(static_cast<std::size_t>(call.inputs[2]->dims.extent[1] + 1));
     for (std::int64_t b = 0; b < size; ++b) {
-      call.outputs[0].set(
-          b, static_cast<double>(op.distance(row(0, b), length(1)(b), row(2, b), length(3)(b))));
+      call.outputs[0].set(b, static_cast<double>(op.distance(row(0, b), length(1)(b), row(2, b),
+                                                             length(3)(b), table.data())));
     }
   }
 };

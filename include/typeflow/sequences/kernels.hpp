@@ -24,20 +24,35 @@ inline ctc::Batch batch_of(const Tensor* in) {
   return {in[0].extents[0], in[0].extents[1], in[0].extents[2], in[1].extents[1],
           integers(in[1]),  integers(in[2]),  integers(in[3])};
 }
-/// Calls f(b, logits of b) for all sequences. If one has a mistake, reports it instead.
+/// Sequences are shared out to so many parts, each with memory of its own.
+inline std::int64_t parts_of(std::int64_t size) { return std::min<std::int64_t>(size, 16); }
+/// The bytes of workspace for parts that need so many numbers of 8 bytes each.
+inline std::int64_t workspace_of(std::int64_t size, std::int64_t numbers) {
+  return checked_product(8 * parts_of(size), numbers);
+}
+/// Calls f(b, memory of b's part) for all sequences.
+template <class F>
+void each_part(const KernelCall& call, std::int64_t size, std::int64_t numbers, const F& f) {
+  const std::int64_t parts = parts_of(size);
+  if (parts == 0) return;
+  parallel(call, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    void* const memory = static_cast<double*>(call.workspace) + begin * numbers;
+    for (std::int64_t b = size * begin / parts; b < size * end / parts; ++b) f(b, memory);
+  });
+}
+/// Calls f(b, logits of b, memory) for all sequences. If one has a mistake, reports it instead.
 template <class T, class F>
-void each_sequence(const ctc::Batch& batch, const ctc::Rules& rules, const Tensor& logits,
-                   const KernelCall& call, const F& f) {
+void each_sequence(const ctc::Batch& batch, const ctc::Rules& rules, bool gradient,
+                   const Tensor& logits, const KernelCall& call, const F& f) {
   const Failure wrong = batch.check(rules);
   if (wrong.what != 0) return call.fail(wrong);
   const auto* const data = static_cast<const T*>(logits.data);
-  parallel(call, batch.size, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) {
-      f(b, [&, b](std::size_t t, std::int64_t k) {
-        const std::int64_t row = static_cast<std::int64_t>(t) * batch.size + b;
-        return static_cast<double>(data[row * batch.classes + k]);
-      });
-    }
+  each_part(call, batch.size, batch.memory(gradient), [&](std::int64_t b, void* memory) {
+    const auto logit = [&, b](std::size_t t, std::int64_t k) {
+      const std::int64_t row = static_cast<std::int64_t>(t) * batch.size + b;
+      return static_cast<double>(data[row * batch.classes + k]);
+    };
+    f(b, logit, memory);
   });
 }
 
@@ -45,21 +60,31 @@ void each_sequence(const ctc::Batch& batch, const ctc::Rules& rules, const Tenso
 
 template <>
 struct kernel_of<ops::CtcLoss> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    const ctc::Batch batch = sequences::batch_of(in);
+    return sequences::workspace_of(batch.size, batch.memory(false));
+  }
+
   template <class A, class T>
   static void run(const ops::CtcLoss& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const ctc::Batch batch = sequences::batch_of(in);
     auto* const losses = static_cast<T*>(out->data);
     sequences::each_sequence<T>(
-        batch, op.rules(), *in, call, [&](std::int64_t b, const auto& logit) {
-          losses[b] =
-              static_cast<T>(batch.template loss<false>(op.rules(), b, logit, [](auto...) {}));
+        batch, op.rules(), false, *in, call, [&](std::int64_t b, const auto& logit, void* memory) {
+          losses[b] = static_cast<T>(
+              batch.template loss<false>(op.rules(), b, logit, memory, [](auto...) {}));
         });
   }
 };
 
 template <>
 struct kernel_of<ops::CtcLossGradient> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    const ctc::Batch batch = sequences::batch_of(in);
+    return sequences::workspace_of(batch.size, batch.memory(true));
+  }
+
   template <class A, class T>
   static void run(const ops::CtcLossGradient& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -67,9 +92,9 @@ struct kernel_of<ops::CtcLossGradient> {
     auto* const dx = static_cast<T*>(out->data);
     std::fill_n(dx, out->size(), T(0));
     sequences::each_sequence<T>(
-        batch, op.rules(), *in, call, [&](std::int64_t b, const auto& logit) {
+        batch, op.rules(), true, *in, call, [&](std::int64_t b, const auto& logit, void* memory) {
           batch.template loss<true>(
-              op.rules(), b, logit, [&](std::size_t t, std::int64_t k, double d) {
+              op.rules(), b, logit, memory, [&](std::size_t t, std::int64_t k, double d) {
                 const std::int64_t row = static_cast<std::int64_t>(t) * batch.size + b;
                 dx[row * batch.classes + k] = static_cast<T>(d);
               });
@@ -104,6 +129,10 @@ struct kernel_of<ops::CtcCollapse> {
 
 template <>
 struct kernel_of<ops::EditDistance> {
+  static std::int64_t workspace(const Tensor* in, const Tensor* out) {
+    return sequences::workspace_of(out->size(), numbers(in));
+  }
+
   template <class A>
   static void run(const ops::EditDistance& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -122,12 +151,15 @@ struct kernel_of<ops::EditDistance> {
       };
     };
     auto* const y = static_cast<float*>(out->data);
-    parallel(call, size, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b) {
-        y[b] = op.distance(row(0, b), length(1)(b), row(2, b), length(3)(b));
-      }
+    sequences::each_part(call, size, numbers(in), [&](std::int64_t b, void* memory) {
+      y[b] = op.distance(row(0, b), length(1)(b), row(2, b), length(3)(b),
+                         static_cast<std::int64_t*>(memory));
     });
   }
+
+ private:
+  /// Of a row of the table.
+  static std::int64_t numbers(const Tensor* in) { return checked_sum(in[2].extents[1], 1); }
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

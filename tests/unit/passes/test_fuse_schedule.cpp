@@ -142,6 +142,31 @@ TEST_CASE("what follows a matrix product on its tile joins it") {
   CHECK(text(cluster(g)) == "Exp | MatMul Add Relu");
 }
 
+TEST_CASE("bias, batch norm, residual addition and activation follow a convolution on its tile") {
+  const auto block = [](tf::Graph& g) {
+    auto x = tf::placeholder<float, tf::batch, 8, 8, 16>(g, "x");
+    auto h = relu(tf::batch_norm(g, "norm1", tf::conv2d<16, 3>(g, "conv1", x)));
+    relu(tf::batch_norm(g, "norm2", tf::conv2d<16, 3>(g, "conv2", h)) + x).named("y");
+  };
+  SUBCASE("all, with the averages of inference") {
+    tf::Graph g(tf::inference);
+    block(g);
+    // The factors of 16 channels come first.
+    CHECK(text(cluster(g)) ==
+          "Add Sqrt Div Mul | Conv Add Sub Fma Relu | Add Sqrt Div Mul | "
+          "Conv Add Sub Fma Add Relu");
+  }
+  SUBCASE("in training the batch's mean comes between") {
+    tf::Graph g(tf::training);
+    block(g);
+    const std::string all = text(cluster(g, {}, true, true));
+    CAPTURE(all);
+    CHECK(all.find("Conv Add |") != std::string::npos);
+    CHECK(all.find("Sub Fma Relu") != std::string::npos);
+    CHECK(all.find("Sub Fma Add Relu") != std::string::npos);
+  }
+}
+
 TEST_CASE("what others read is computed by them, if that takes no more memory") {
   tf::Graph g;
   auto x = tf::placeholder<float, 8, 16>(g, "x");
