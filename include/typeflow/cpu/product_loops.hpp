@@ -17,6 +17,7 @@
 #include "typeflow/core/extent.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/small_products.hpp"
 #include "typeflow/cpu/tile.hpp"
 #include "typeflow/cpu/vector_products.hpp"
 
@@ -34,7 +35,9 @@ class ProductLoops {
 
  public:
   static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    if (VectorProduct<T, A>::fits(kernel, extents)) return 0;
+    if (VectorProduct<T, A>::fits(kernel, extents) || SmallProducts<T, A>::fits(kernel, extents)) {
+      return 0;
+    }
     return checked_product(checked_product(slots(kernel, extents), packed_size(kernel, extents)),
                            sizeof(T));
   }
@@ -237,6 +240,10 @@ template <class T, class A>
 void ProductLoops<T, A>::run(const KernelCall& call, const ProductKernel<T>& kernel) {
   if (VectorProduct<T, A>::fits(kernel, call.extents)) {
     VectorProduct<T, A>::run(call, kernel);
+    return;
+  }
+  if (SmallProducts<T, A>::fits(kernel, call.extents)) {
+    SmallProducts<T, A>::run(call, kernel);
     return;
   }
   const std::int64_t at_once = kernel.shared_b ? kernel.count : slots(kernel, call.extents);
