@@ -17,6 +17,7 @@
 #include "typeflow/core/extent.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/small_products.hpp"
 #include "typeflow/cpu/tile.hpp"
 #include "typeflow/cpu/vector_products.hpp"
 
@@ -31,12 +32,17 @@ class ProductLoops {
   static constexpr std::int64_t rows_of_task = tiles_of_task * S::rows;
   static constexpr std::int64_t block_depth = 1024;
   static constexpr std::int64_t strip_depth = 192;  // depth of a block for which a is copied
+  static constexpr std::int64_t ahead_depth = 128;  // depth of a block for which b is read ahead
+  static constexpr std::int64_t ahead_panels = 22;  // of a task: pieces of a page
 
  public:
   static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    if (VectorProduct<T, A>::fits(kernel, extents)) return 0;
-    return checked_product(checked_product(slots(kernel, extents), packed_size(kernel, extents)),
-                           sizeof(T));
+    if (VectorProduct<T, A>::fits(kernel, extents) || SmallProducts<T, A>::fits(kernel, extents)) {
+      return 0;
+    }
+    const std::int64_t copies =
+        checked_product(slots(kernel, extents), packed_size(kernel, extents));
+    return checked_product(checked_sum(copies, sums_size(kernel, extents)), sizeof(T));
   }
 
   static void run(const KernelCall& call, const ProductKernel<T>& kernel);
@@ -53,17 +59,37 @@ class ProductLoops {
            (extents[Extents::rows] >= 2 * rows_of_task &&
             checked_product(extents[Extents::columns], extents[Extents::depth]) > small);
   }
-  /// Elements of the copied panels of one b.
+  /// Elements of the copied panels of one b. More rows never need fewer.
   static std::int64_t packed_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    const std::int64_t all = Panels<S>(extents[Extents::columns]).padded();
     const std::int64_t width =
-        copies_all(kernel, extents) ? Panels<S>(extents[Extents::columns]).padded() : S::width;
+        copies_all(kernel, extents) ? all : std::min<std::int64_t>(all, S::width);
     return checked_product(width, extents[Extents::depth]);
+  }
+  /// Whether b is so large, and used by so few rows, that it is read from memory in place. Then a
+  /// task has long pieces of b's rows, since the first line of each page costs more than the
+  /// others, and asks for them a block ahead. The sums that wait are many, and are in the
+  /// workspace. (Small extents are left out: then copies of b could need less.)
+  static bool reads_ahead(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    constexpr std::int64_t cached = (std::int64_t{1} << 22) / sizeof(T);
+    return kernel.count == 1 && !copies_all(kernel, extents) &&
+           extents[Extents::columns] > 4 * S::width && extents[Extents::depth] >= 2 * ahead_depth &&
+           checked_product(extents[Extents::columns], extents[Extents::depth]) > cached;
+  }
+  static std::int64_t tiles_of(std::int64_t rows) { return (rows + S::rows - 1) / S::rows; }
+  /// Elements of the sums that wait in the workspace.
+  static std::int64_t sums_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    if (!reads_ahead(kernel, extents)) return 0;
+    return checked_product(tiles_of(extents[Extents::rows]) * tile_size,
+                           Panels<S>(extents[Extents::columns]).count);
   }
   /// How many b's are copied at a time: about as many as stay in cache until they are read.
   static std::int64_t slots(const ProductKernel<T>& kernel, const std::int64_t* extents) {
     if (kernel.shared_b) return 1;
     constexpr std::int64_t elements = (std::int64_t{1} << 20) / sizeof(T);
-    const std::int64_t most = elements / std::max<std::int64_t>(packed_size(kernel, extents), 1);
+    const std::int64_t all =
+        checked_product(Panels<S>(extents[Extents::columns]).padded(), extents[Extents::depth]);
+    const std::int64_t most = elements / std::max<std::int64_t>(all, 1);
     return std::max<std::int64_t>(std::min(most, kernel.count), 1);
   }
 
@@ -76,6 +102,7 @@ class ProductLoops {
         panels(columns),
         all_copied(copies_all(k, c.extents)),
         last_copied(all_copied || columns % S::lanes != 0),
+        ahead(reads_ahead(k, c.extents)),
         a_row(k.transposed_a ? 1 : depth),
         a_step(k.transposed_a ? rows : 1),
         packs_a(k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 21)),
@@ -114,11 +141,13 @@ class ProductLoops {
     const bool b_stays = columns * depth <= cached;
     const std::int64_t of_panel = S::width * std::clamp<std::int64_t>(depth, 1, block_depth);
     const std::int64_t most =
-        packs_a ? panels_of_task
-                : std::clamp<std::int64_t>(cached / 2 / of_panel, 1, panels_of_task);
+        ahead     ? ahead_panels
+        : packs_a ? panels_of_task
+                  : std::clamp<std::int64_t>(cached / 2 / of_panel, 1, panels_of_task);
+    const std::int64_t tasks = ahead ? 8 : 12;  // at least, if there are as many panels
     const std::int64_t together =
-        packs_a || (!b_stays && groups > 1)
-            ? std::clamp<std::int64_t>(matrices * groups * panels.count / 12, 1, most)
+        packs_a || ahead || (!b_stays && groups > 1)
+            ? std::clamp<std::int64_t>(matrices * groups * panels.count / tasks, 1, most)
             : 1;
     const std::int64_t bands = (panels.count + together - 1) / together;
     const std::int64_t work = 2 * std::max<std::int64_t>(of_task * together, 1) * (depth + 1);
@@ -158,9 +187,13 @@ class ProductLoops {
       const bool whole = kernel.is_result && panels.first(p) + panels.width(p) <= columns;
       return whole ? (last - first) / S::rows : 0;
     };
-    alignas(64) T tiles[panels_of_task][tiles_of_task * tile_size];
+    const std::int64_t tiles = tiles_of(last - first);  // of a panel
+    alignas(64) T few_sums[panels_of_task * tiles_of_task * tile_size];
+    const std::int64_t sums_pitch = (ahead ? tiles_of(rows) : tiles) * tile_size;
+    T* const waiting =
+        ahead ? packed + packed_pitch + panel * sums_pitch + first * S::width : few_sums;
     alignas(64) T strips[rows_of_task * strip_depth];  // of a, if it is copied
-    const std::int64_t deepest = packs_a ? strip_depth : block_depth;
+    const std::int64_t deepest = ahead ? ahead_depth : packs_a ? strip_depth : block_depth;
     const std::int64_t blocks = std::max<std::int64_t>(1, (depth + deepest - 1) / deepest);
     for (std::int64_t block = 0; block < blocks; ++block) {
       const std::int64_t begin = depth * block / blocks;
@@ -175,7 +208,7 @@ class ProductLoops {
         const std::int64_t to_result = block == blocks - 1 ? direct(p) : 0;
         for (std::int64_t i = 0; first + i * S::rows < last; ++i) {
           const std::int64_t row = i * S::rows;
-          T* const sums = tiles[p - panel] + i * tile_size;
+          T* const sums = waiting + (p - panel) * sums_pitch + i * tile_size;
           T* const tile = i < to_result ? result + row * columns + panels.first(p) : sums;
           const std::int64_t tile_pitch = i < to_result ? columns : S::width;
           const T* const before = block == 0 ? nullptr : sums;
@@ -185,6 +218,15 @@ class ProductLoops {
                 packs_a ? strips + row * length : a + row * a_row + begin * a_step;
             const std::int64_t next_row = packs_a ? 1 : a_row;
             const std::int64_t step = packs_a ? S::rows : a_step;
+            if constexpr (vectors() == S::vectors) {
+              if (ahead && count > S::rows / 2) {
+                product_tile<T, A, S::vectors, S::rows>(
+                    from, next_row, step, count, b, pitch, length, tile, tile_pitch, before,
+                    rows_ahead(b_of(matrix), panel, last_panel, begin + length,
+                               (p - panel) * tiles + i, (last_panel - panel) * tiles));
+                return;
+              }
+            }
             if (count <= S::rows / 2) {  // of the last rows, no more than needed
               product_tile<T, A, vectors(), S::rows / 2>(from, next_row, step, count, b, pitch,
                                                          length, tile, tile_pitch, before);
@@ -199,9 +241,30 @@ class ProductLoops {
     for (std::int64_t p = panel; p < last_panel; ++p) {
       const std::int64_t from = first + direct(p) * S::rows;
       if (from == last) continue;
-      kernel.finish(call, matrix, tiles[p - panel] + (from - first) * S::width, from, last,
-                    panels.first(p), panels.last(p));
+      kernel.finish(call, matrix, waiting + (p - panel) * sums_pitch + (from - first) * S::width,
+                    from, last, panels.first(p), panels.last(p));
     }
+  }
+
+  /// One of `parts` parts of the block of b that begins at depth `begin`, or of the first block of
+  /// the next panels if there is none.
+  PrefetchedRows<T> rows_ahead(const T* b, std::int64_t panel, std::int64_t last_panel,
+                               std::int64_t begin, std::int64_t part, std::int64_t parts) const {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    if (begin == depth) {
+      begin = 0;
+      if (last_panel < panels.count) {
+        const std::int64_t band = last_panel - panel;
+        panel = last_panel;
+        last_panel = std::min(panel + band, panels.count);
+      }
+    }
+    const std::int64_t length = std::min(ahead_depth, depth - begin);
+    const std::int64_t first = panels.first(panel);
+    const std::int64_t lines = (panels.last(last_panel - 1) - first + line - 1) / line;
+    const std::int64_t i = length * lines * part / parts;
+    const std::int64_t j = i % lines;
+    return {b + (begin + i / lines) * columns + first + j * line, lines - j, lines, columns};
   }
 
   /// Copies `count` columns of a from memory where its rows are side by side, to strips for the
@@ -226,6 +289,7 @@ class ProductLoops {
   const Panels<S> panels;
   const bool all_copied;
   const bool last_copied;
+  const bool ahead;  ///< see reads_ahead
   const std::int64_t a_row;
   const std::int64_t a_step;
   const bool packs_a;
@@ -237,6 +301,10 @@ template <class T, class A>
 void ProductLoops<T, A>::run(const KernelCall& call, const ProductKernel<T>& kernel) {
   if (VectorProduct<T, A>::fits(kernel, call.extents)) {
     VectorProduct<T, A>::run(call, kernel);
+    return;
+  }
+  if (SmallProducts<T, A>::fits(kernel, call.extents)) {
+    SmallProducts<T, A>::run(call, kernel);
     return;
   }
   const std::int64_t at_once = kernel.shared_b ? kernel.count : slots(kernel, call.extents);

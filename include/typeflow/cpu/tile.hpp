@@ -70,6 +70,29 @@ void with_vectors(std::int64_t width, const F& f) {
   }
 }
 
+/// Places that are prefetched while a tile is computed, one at each step: pieces of rows.
+template <class T>
+struct PrefetchedRows {
+  const T* at;
+  std::int64_t left;   ///< places of the first piece
+  std::int64_t piece;  ///< places of the others
+  std::int64_t pitch;  ///< elements from a piece to the next one
+
+  TYPEFLOW_INLINE void operator()() {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    prefetch(at, 0);
+    at += line;
+    if (--left == 0) {
+      left = piece;
+      at += pitch - piece * line;
+    }
+  }
+};
+
+struct NoPrefetch {
+  TYPEFLOW_INLINE void operator()() const {}
+};
+
 /// The sums of a tile while they are in registers: R rows of V vectors.
 template <class T, class A, int V, int R = TileShape<T, A>::rows>
 struct TileSums {
@@ -97,15 +120,18 @@ struct TileSums {
     });
   }
   /// Adds at[i][k * step] * b[k * pitch + j] for k < depth. If `ahead` is not 0, prefetches
-  /// elements of a that lie so far behind those that are read.
+  /// elements of a that lie so far behind those that are read. Calls others() at each step.
+  template <class F = NoPrefetch>
   TYPEFLOW_INLINE void add(const T* const (&at)[R], std::int64_t step, const T* b,
-                           std::int64_t pitch, std::int64_t depth, std::int64_t ahead = 0) {
+                           std::int64_t pitch, std::int64_t depth, std::int64_t ahead = 0,
+                           F others = {}) {
     constexpr std::int64_t line = 64 / sizeof(T);
     std::int64_t offset = 0;  // one register; moving the rows' pointers would take many additions
     for (std::int64_t k = 0; k < depth; ++k) {
       B right[V];
       unrolled<V>([&](auto v)
                       TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
+      others();
       if (ahead != 0 && k % line == 0) {
         unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { prefetch(at[i] + offset, ahead); });
       }
@@ -123,13 +149,14 @@ struct TileSums {
 
 /// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for i < R rows and j < V
 /// vectors. Rows of the tile lie tile_pitch apart. Rows from `rows` on repeat the last one. If
-/// there is a tile `before`, whose rows lie side by side, the products are added to it.
-template <class T, class A, int V, int R = TileShape<T, A>::rows>
+/// there is a tile `before`, whose rows lie side by side, the products are added to it. Calls
+/// others() at each step.
+template <class T, class A, int V, int R = TileShape<T, A>::rows, class F = NoPrefetch>
 [[gnu::noinline, gnu::flatten]] void product_tile(const T* a, std::int64_t row, std::int64_t step,
                                                   int rows, const T* b, std::int64_t pitch,
                                                   std::int64_t depth, T* tile,
                                                   std::int64_t tile_pitch = TileShape<T, A>::width,
-                                                  const T* before = nullptr) {
+                                                  const T* before = nullptr, F others = {}) {
   using S = TileShape<T, A>;
   TileSums<T, A, V, R> sums;
   const T* at[R];
@@ -139,7 +166,8 @@ template <class T, class A, int V, int R = TileShape<T, A>::rows>
   } else {
     sums.clear();
   }
-  sums.add(at, step, b, pitch, depth, step == 1 ? S::rows * row : 0);  // the rows of the next tile
+  const std::int64_t ahead = step == 1 ? S::rows * row : 0;  // the rows of the next tile
+  sums.add(at, step, b, pitch, depth, ahead, others);
   sums.store(tile, tile_pitch);
 }
 

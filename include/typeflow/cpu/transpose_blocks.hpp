@@ -165,10 +165,6 @@ class TransposeBlocks {
     }
   }
 
- private:
-  static constexpr std::int64_t line = 64 / sizeof(T);
-  static constexpr std::int64_t pitch = tile + W + line;  // of the buffer: no power of two
-
   template <class R>
   struct Registers {
     R of[N];
@@ -199,6 +195,11 @@ class TransposeBlocks {
         TYPEFLOW_INLINE_LAMBDA { ((x.of[I] = R::load(from + I * row, N * row)), ...); }(Numbers{});
     return unpack<R>(x);
   }
+
+ private:
+  static constexpr std::int64_t line = 64 / sizeof(T);
+  static constexpr std::int64_t pitch = tile + W + line;  // of the buffer: no power of two
+
   /// The first `count` registers.
   template <class R>
   TYPEFLOW_INLINE static void store(const Registers<R>& x, const Matrix<T>& to,

@@ -6,15 +6,18 @@
 // as those of the register tile (cpu/tile.hpp), so they have its bits.
 //
 // If the elements of a step along the depth lie side by side, many vectors of sums go along the
-// depth together, and each step reads a long piece of a row. Otherwise a few steps at a time are
-// transposed, into a cache.
+// depth together, and each step reads a long piece of a row. Otherwise as many rows as a vector has
+// lanes are transposed in registers, a few steps at a time. Where the instruction set has no such
+// registers, and for fewer rows, they are transposed into a cache.
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
+#include "typeflow/cpu/transpose_blocks.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -37,6 +40,8 @@ class VectorProduct {
   static constexpr std::int64_t block = 8 * S::width;  ///< the most sums of a task
   static constexpr int most = S::large ? 24 : 12;      ///< vectors of sums that registers hold
   static constexpr std::int64_t piece = 256;           ///< steps that are transposed at a time
+  /// Whether a vector's rows are transposed in registers.
+  static constexpr bool in_registers = TransposeBlocks<T>::W == S::lanes;
 
  public:
   /// Whether the product is one that run() computes. (If several matrices share a matrix that has
@@ -114,6 +119,15 @@ class VectorProduct {
 
   /// The sums of rows [first, last) of a matrix whose rows are `depth` elements.
   void sum_transposed(const T* x, const T* m, std::int64_t first, std::int64_t last, T* out) const {
+    if constexpr (in_registers) {
+      if (last - first >= S::lanes) {
+        for (std::int64_t i = first; i < last; i += S::lanes) {
+          const std::int64_t row = std::min<std::int64_t>(i, last - S::lanes);
+          sum_rows(x, m + row * depth, out + (row - first));
+        }
+        return;
+      }
+    }
     alignas(64) T panel[piece * S::width];
     alignas(64) T sums[S::width];
     for (std::int64_t i = first; i < last; i += S::width) {
@@ -129,6 +143,31 @@ class VectorProduct {
       tile.store(sums, 0);
       std::copy(sums, sums + (end - i), out + (i - first));
     }
+  }
+
+  /// The sums of as many rows as a vector has lanes.
+  [[gnu::noinline, gnu::flatten]] void sum_rows(const T* x, const T* m, T* out) const {
+    using B = xsimd::batch<T, A>;
+    using Blocks = TransposeBlocks<T>;
+    constexpr std::int64_t line = 64 / sizeof(T);
+    B sum(T(0));
+    std::int64_t k = 0;
+    for (; k + Blocks::N <= depth; k += Blocks::N) {
+      if (k % line == 0) {  // there are more rows than the processor fetches ahead by itself
+        unrolled<S::lanes>([&](auto i)
+                               TYPEFLOW_INLINE_LAMBDA { prefetch(m + i * depth + k, 16 * line); });
+      }
+      const auto steps = Blocks::template load<WideRegister<T>>(m + k, depth);
+      unrolled<Blocks::N>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        sum = cpu_kernels::fma(std::bit_cast<B>(steps.of[i].v), B(x[k + i]), sum);
+      });
+    }
+    for (; k < depth; ++k) {
+      alignas(64) T step[S::lanes];
+      for (int i = 0; i < S::lanes; ++i) step[i] = m[i * depth + k];
+      sum = cpu_kernels::fma(B::load_aligned(step), B(x[k]), sum);
+    }
+    sum.store_unaligned(out);
   }
 
   /// The epilogue of a column of sums: as the first column of tiles.

@@ -117,5 +117,29 @@ TEST_CASE("products with one column are chains of multiplications and additions"
   check<float, 431, 1, 7>();
   check<float, 1000, 1, 300>();
   check<double, 203, 1, 290>();
+  check<float, 17, 1, 1029>();  // a vector of rows, and one that overlaps it
+  check<double, 203, 1, 291>();
+}
+
+constexpr void one_row(tf::Graph& g) {
+  auto a = tf::placeholder<float, 1, 3>(g, "a");
+  auto b = tf::placeholder<float, 3, tf::batch>(g, "b");
+  auto bt = tf::placeholder<float, tf::batch, 3>(g, "bt");
+  matmul(a, b).named("y");
+  relu(tf::matmul<tf::transpose_b>(a, bt) + 1).named("after");
+}
+TEST_CASE("a product with one row may have no columns") {
+  tf::Variables variables;
+  tf::Session<one_row> session(variables, {.threads = 2});
+  const std::vector<float> a = {1, 2, 3};
+  const auto [some, some_after] = session.run<"y", "after">(
+      tf::feed<"a">(a), tf::feed<"b">(std::vector<float>{4, 5, 6, 7, 8, 9}),
+      tf::feed<"bt">(std::vector<float>{4, 6, 8, 5, 7, 9}));
+  CHECK(std::vector<float>(some.begin(), some.end()) == std::vector<float>{40, 46});
+  CHECK(std::vector<float>(some_after.begin(), some_after.end()) == std::vector<float>{41, 47});
+  const auto [none, none_after] = session.run<"y", "after">(
+      tf::feed<"a">(a), tf::feed<"b">(std::vector<float>{}), tf::feed<"bt">(std::vector<float>{}));
+  CHECK(none.begin() == none.end());
+  CHECK(none_after.begin() == none_after.end());
 }
 }  // namespace

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Many products of small matrices, whose columns fit into one vector. A task is a loop over
+// matrices, and reads b in place: copies and calls for each product would cost more than the
+// product. Sums are the same chains as those of the register tile (cpu/tile.hpp).
+
+#include <algorithm>
+#include <cstdint>
+
+#include "typeflow/cpu/product_kernel.hpp"
+#include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/tile.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+template <class T, class A>
+class SmallProducts {
+  using S = TileShape<T, A>;
+  using L = Lanes<sizeof(T) == 8, A>;
+  using B = xsimd::batch<T, A>;
+  using Extents = ir::ContractionExtents;
+  static constexpr std::int64_t most_work = std::int64_t{1} << 16;  ///< products of a matrix
+  static constexpr std::int64_t most_depth = 64;                    ///< of a transposed b
+
+ public:
+  /// Whether the products are some that run() computes.
+  static bool fits(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    const std::int64_t rows = extents[Extents::rows];
+    const std::int64_t columns = extents[Extents::columns];
+    const std::int64_t depth = extents[Extents::depth];
+    return kernel.count > 1 && columns <= S::lanes && rows <= most_work && depth <= most_work &&
+           rows * depth * S::lanes <= most_work && (!kernel.transposed_b || depth <= most_depth);
+  }
+
+  static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
+    const SmallProducts products(call, kernel);
+    const std::int64_t work = 2 * products.rows * S::lanes * (products.depth + 1);
+    const std::int64_t grain =
+        std::max<std::int64_t>(1, 4 * chunk_size / std::max<std::int64_t>(work, 1));
+    parallel(call, kernel.count, grain,
+             [&](std::int64_t begin, std::int64_t end) { products.multiply(begin, end); });
+  }
+
+ private:
+  SmallProducts(const KernelCall& c, const ProductKernel<T>& k)
+      : call(c),
+        kernel(k),
+        rows(c.extents[Extents::rows]),
+        columns(c.extents[Extents::columns]),
+        depth(c.extents[Extents::depth]) {}
+
+  [[gnu::flatten]] void multiply(std::int64_t begin, std::int64_t end) const {
+    alignas(64) T panel[most_depth * S::lanes];
+    for (std::int64_t matrix = begin; matrix < end; ++matrix) {
+      const T* const a =
+          call.operand<const T>(0) + kernel.part_of_a(call.extents, matrix) * rows * depth;
+      const T* b =
+          call.operand<const T>(1) + kernel.part_of_b(call.extents, matrix) * depth * columns;
+      if (kernel.transposed_b) {
+        pack_transposed_panel(b, depth, depth, 0, columns, S::lanes, panel);
+        b = panel;
+      }
+      for (std::int64_t i = 0; i < rows; i += S::rows) {
+        if (rows - i <= S::rows / 2) {  // of the last rows, no more than needed
+          tile<S::rows / 2>(matrix, a, b, i);
+        } else {
+          tile<S::rows>(matrix, a, b, i);
+        }
+      }
+    }
+  }
+
+  /// R rows from `first` on, or those that are left.
+  template <int R>
+  TYPEFLOW_INLINE void tile(std::int64_t matrix, const T* a, const T* b, std::int64_t first) const {
+    const std::int64_t pitch = kernel.transposed_b ? S::lanes : columns;
+    const std::int64_t row = kernel.transposed_a ? 1 : depth;
+    const std::int64_t step = kernel.transposed_a ? rows : 1;
+    const std::int64_t count = std::min<std::int64_t>(R, rows - first);
+    const T* at[R];
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      at[i] = a + (first + std::min<std::int64_t>(i, count - 1)) * row;
+    });
+    B sum[R];
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { sum[i] = B(T(0)); });
+    std::int64_t offset = 0;
+    for (std::int64_t k = 0; k < depth; ++k, offset += step) {
+      const B right = load(b + k * pitch, (depth - k) * pitch);
+      unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        sum[i] = cpu_kernels::fma(B(at[i][offset]), right, sum[i]);
+      });
+    }
+    if (kernel.is_result) {
+      T* const to = call.operand<T>(2) + (matrix * rows + first) * columns;
+      unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        if (i < count) store(to + i * columns, sum[i], (count - i) * columns);
+      });
+    } else {
+      alignas(64) T sums[R * S::width];
+      unrolled<R>([&](auto i)
+                      TYPEFLOW_INLINE_LAMBDA { sum[i].store_aligned(sums + i * S::width); });
+      kernel.finish(call, matrix, sums, first, first + count, 0, columns);
+    }
+  }
+
+  static constexpr bool masked =
+      S::lanes * sizeof(T) >= 32;  ///< whether parts of vectors are cheap
+  // Without masks, a vector may also read and write what follows in the matrix, where there are
+  // `left` elements: the next rows, which are written later.
+
+  TYPEFLOW_INLINE B load(const T* from, std::int64_t left) const {
+    if (masked || left < S::lanes) {
+      return L::load(from, static_cast<int>(columns));
+    }
+    return B::load_unaligned(from);
+  }
+  TYPEFLOW_INLINE void store(T* to, const B& x, std::int64_t left) const {
+    if (masked || left < S::lanes) {
+      L::store(to, x, static_cast<int>(columns));
+    } else {
+      x.store_unaligned(to);
+    }
+  }
+
+  const KernelCall& call;
+  const ProductKernel<T>& kernel;
+  const std::int64_t rows;
+  const std::int64_t columns;
+  const std::int64_t depth;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
