@@ -71,6 +71,9 @@ struct NarrowLanes {
   TYPEFLOW_INLINE static of<T> rounded(const of<T>& x) {
     return x;
   }
+  /// For operations of booleans, which these kernels do not have. (clang wants a declaration.)
+  template <class T, class Mask>
+  static of<T> comparison(const Mask& x);
 };
 
 /// The bytes of all these types if they are narrow integers of one size; otherwise 0.
