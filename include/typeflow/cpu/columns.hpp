@@ -13,7 +13,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <bool Wide, int Outer, ir::InnerExtent Inner, class B, class A>
 struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
-  using L = Lanes<Wide, A>;
+  using L = typename LanesOfBody<Wide, A, B>::type;
   using M = Machine<L, B>;
   using Registers = typename M::Registers;
   using Ops = typename M::Ops;

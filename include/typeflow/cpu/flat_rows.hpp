@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/cpu/repeats.hpp"
 #include "typeflow/cpu/small_rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -26,8 +28,7 @@ struct FlatRows : SmallRows<Outer, L, M> {
   using typename Rows::Registers;
   template <int I>
   using In = typename Rows::template In<I>;
-  static constexpr int tile_elements = 1024;
-  static_assert(tile_elements >= N * ir::small_extent);
+  static constexpr int tile_elements = std::max(1024, N* static_cast<int>(ir::small_extent));
 
   /// Rows of a block: vectors of N elements each.
   static std::int64_t rows_of_block(std::int64_t length) { return tile_elements / length / N * N; }
@@ -37,18 +38,37 @@ struct FlatRows : SmallRows<Outer, L, M> {
   struct alignas(64) Tile {
     T v[tile_elements + N];
   };
-  struct Nothing {};
+  /// Numbers of rows stay in a register where it can be permuted.
+  using Bits = IntegerOf<sizeof(typename L::Carrier)>;
+  template <int I>
+  static constexpr bool in_register = Rows::template place<I> == RowsPlace::one_each &&
+                                      has_permutation<Bits, N> && sizeof(In<I>) <= sizeof(Bits);
+  struct Nothing {
+    TYPEFLOW_INLINE explicit Nothing(std::int64_t = 0) {}
+    TYPEFLOW_INLINE void begin() {}
+    TYPEFLOW_INLINE void advance() {}
+  };
   template <class Numbers>
   struct TilesOf;
   template <int... I>
   struct TilesOf<std::integer_sequence<int, I...>> {
-    using type = FlatTuple<
-        std::conditional_t<Rows::template place<I> == RowsPlace::matrix, Nothing, Tile<In<I>>>...>;
+    static constexpr bool has_registers = (in_register<I> || ...);
+    using Tiles =
+        FlatTuple<std::conditional_t<Rows::template place<I> == RowsPlace::matrix || in_register<I>,
+                                     Nothing, Tile<In<I>>>...>;
+    using OfRows = FlatTuple<std::conditional_t<in_register<I>, Vector<Bits, N>, Nothing>...>;
   };
-  using Tiles = typename TilesOf<typename M::InputNumbers>::type;
+  using Tiles = typename TilesOf<typename M::InputNumbers>::Tiles;
+  static constexpr bool has_registers = TilesOf<typename M::InputNumbers>::has_registers;
   struct Place {
     const void* in[M::inputs + 1];  ///< the operands of a block
+    typename TilesOf<typename M::InputNumbers>::OfRows of_rows;
+    std::conditional_t<has_registers, RowNumbers<Bits, N>, Nothing> rows;
+    std::int64_t vector = 0;  ///< of the N rows in registers
+    std::int64_t length;
     ElementContext at;
+
+    explicit Place(std::int64_t length_) : rows(length_), length(length_) {}
   };
 
   /// Operands that all blocks share, for `rows` rows.
@@ -56,7 +76,7 @@ struct FlatRows : SmallRows<Outer, L, M> {
   TYPEFLOW_INLINE static void share(const KernelCall& call, const Layout* in, std::int64_t length,
                                     std::int64_t rows, Tiles& tiles, Place& p) {
     constexpr RowsPlace place = Rows::template place<I>;
-    if constexpr (place != RowsPlace::matrix) {
+    if constexpr (place != RowsPlace::matrix && !in_register<I>) {
       In<I>* const tile = get<I>(tiles).v;
       p.in[I] = tile;
       if constexpr (place == RowsPlace::shared) {
@@ -77,6 +97,8 @@ struct FlatRows : SmallRows<Outer, L, M> {
     using T = In<I>;
     if constexpr (place == RowsPlace::matrix) {
       p.in[I] = call.operand<const T>(M::template operand<I>) + row * length;
+    } else if constexpr (in_register<I>) {
+      p.in[I] = call.operand<const T>(M::template operand<I>) + row;
     } else if constexpr (place == RowsPlace::one_each) {
       const T* const from = call.operand<const T>(M::template operand<I>) + row;
       T* const tile = get<I>(tiles).v;
@@ -117,11 +139,43 @@ struct FlatRows : SmallRows<Outer, L, M> {
       for (std::int64_t j = 0; j < length; ++j) to[j] = from[j];
     }
   }
-  /// Loads `count` elements of a block, from element i on.
-  TYPEFLOW_INLINE static void load(Registers& r, const Place& p, std::int64_t i, int count) {
-    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      ((get<I>(r) = load(static_cast<const In<I>*>(p.in[I]) + i, count)), ...);
-    }(typename M::InputNumbers{});
+  /// Loads `count` elements of a block of `rows` rows, from element i on. The calls of a block are
+  /// for each vector of elements in turn.
+  TYPEFLOW_INLINE static void load(Registers& r, Place& p, std::int64_t rows, std::int64_t i,
+                                   int count) {
+    if constexpr (has_registers) {
+      if (i == 0 || p.vector == p.length) {
+        p.vector = 0;
+        p.rows.begin();
+        const std::int64_t row = i / p.length;
+        [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+          (load_rows<I>(p, row, rows - row), ...);
+        }(typename M::InputNumbers{});
+      }
+      ++p.vector;
+    }
+    [&]<int... I>(std::integer_sequence<int, I...>)
+        TYPEFLOW_INLINE_LAMBDA { (load_one<I>(r, p, i, count), ...); }(typename M::InputNumbers{});
+    p.rows.advance();
+  }
+  template <int I>
+  TYPEFLOW_INLINE static void load_rows(Place& p, std::int64_t row, std::int64_t count) {
+    if constexpr (in_register<I>) {
+      get<I>(p.of_rows) = load_bits<Bits, N>(static_cast<const In<I>*>(p.in[I]) + row, count);
+    }
+  }
+  template <int I>
+  TYPEFLOW_INLINE static void load_one(Registers& r, const Place& p, std::int64_t i, int count) {
+    using T = In<I>;
+    if constexpr (in_register<I>) {
+      const auto x =
+          resized<IntegerOf<sizeof(T)>>(permuted(get<I>(p.of_rows), p.rows.number >> 16));
+      Array<T, N> all;
+      std::memcpy(all.v, &x.v, sizeof x.v);
+      get<I>(r) = L::load(all.v);
+    } else {
+      get<I>(r) = load(static_cast<const T*>(p.in[I]) + i, count);
+    }
   }
   template <class T>
   TYPEFLOW_INLINE static auto load(const T* at, int count) {
@@ -177,7 +231,7 @@ class SmallMaps : FlatRows<Outer, L, M> {
                                    std::int64_t begin, std::int64_t end) {
     const Ops ops = M::decode(call.words);
     Tiles tiles;
-    Place p;
+    Place p(length);
     p.at.random = call.random;
     const std::int64_t most = Flat::rows_of_block(length);
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
@@ -191,16 +245,17 @@ class SmallMaps : FlatRows<Outer, L, M> {
       const std::int64_t base = row * length;
       const std::int64_t elements = count * length;
       std::int64_t i = 0;
-      for (; i + N <= elements; i += N) step(call, ops, p, base, i, N);
-      if (i < elements) step(call, ops, p, base, i, static_cast<int>(elements - i));
+      for (; i + N <= elements; i += N) step(call, ops, p, count, base, i, N);
+      if (i < elements) step(call, ops, p, count, base, i, static_cast<int>(elements - i));
     }
   }
 
  private:
   TYPEFLOW_INLINE static void step(const KernelCall& call, const Ops& ops, Place& p,
-                                   std::int64_t base, std::int64_t i, int count) {
+                                   std::int64_t rows, std::int64_t base, std::int64_t i,
+                                   int count) {
     Registers r;
-    Flat::load(r, p, i, count);
+    Flat::load(r, p, rows, i, count);
     p.at.index = base + i;
     M::template evaluate<0>(r, ops, p.at);
     Flat::template store<false>(call, r, base + i, count);
@@ -247,7 +302,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
                                    std::int64_t width, std::int64_t begin, std::int64_t end) {
     const Ops ops = M::decode(call.words);
     Tiles tiles;
-    Place p;
+    Place p(width);
     p.at.random = call.random;
     const std::int64_t most = Flat::rows_of_block(width);
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
@@ -280,11 +335,11 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
         std::int64_t i = 0;
         std::int64_t v = 0;
         for (; i + N <= elements; i += N) {
-          step(call, ops, p, row * width, i, N, state[v]);
+          step(call, ops, p, count, row * width, i, N, state[v]);
           v = v + 1 == width ? 0 : v + 1;
         }
         if (i < elements) {
-          step(call, ops, p, row * width, i, static_cast<int>(elements - i), state[v]);
+          step(call, ops, p, count, row * width, i, static_cast<int>(elements - i), state[v]);
         }
       }
       M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
@@ -293,9 +348,10 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
     }
   }
   TYPEFLOW_INLINE static void step(const KernelCall& call, const Ops& ops, Place& p,
-                                   std::int64_t base, std::int64_t i, int count, States& state) {
+                                   std::int64_t rows, std::int64_t base, std::int64_t i, int count,
+                                   States& state) {
     Registers r;
-    Flat::load(r, p, i, count);
+    Flat::load(r, p, rows, i, count);
     p.at.index = base + i;
     M::template evaluate<0>(r, ops, p.at);
     M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {

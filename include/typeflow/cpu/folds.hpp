@@ -6,6 +6,7 @@
 // are folded in float; the result is rounded once.
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -32,7 +33,25 @@ TYPEFLOW_INLINE B shuffled(const B& x, std::integer_sequence<int, Place...>) {
   const T out[] = {all[Place]...};
   return B::load_unaligned(out);
 }
+template <class T, int N, int... Place>
+TYPEFLOW_INLINE Vector<T, N> shuffled(const Vector<T, N>& x, std::integer_sequence<int, Place...>) {
+#if defined(__has_builtin) && !defined(__CUDACC__)
+#if __has_builtin(__builtin_shufflevector)
+  return Vector<T, N>::of(__builtin_shufflevector(x.v, x.v, Place...));
+#endif
+#endif
+  return Vector<T, N>::of(typename Vector<T, N>::V{x.v[Place]...});
+}
 /// Lane i of the result is lane i + Step of x; the others are of no interest.
+template <int Step, class T, int N>
+TYPEFLOW_INLINE Vector<T, N> lanes_from(const Vector<T, N>& x) {
+  constexpr int part = 16 / static_cast<int>(sizeof(T));
+  constexpr int within = Step < part && N > part ? part : N;  // 16 bytes, which are shuffled faster
+  return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+    return shuffled(x,
+                    std::integer_sequence<int, (I / within * within + (I + Step) % within)...>{});
+  }(std::make_integer_sequence<int, N>{});
+}
 template <int Step, class B>
 TYPEFLOW_INLINE B lanes_from(const B& x) {
   constexpr int n = static_cast<int>(B::size);
@@ -69,6 +88,9 @@ struct FoldState {
     if constexpr (is_batch<T>) {
       fold_lanes<L::size / 2>();
       value = L::template rounded<T>(first_lane(value));
+    } else if constexpr (is_vector<T>) {
+      fold_lanes<L::size / 2>();
+      value = V(static_cast<T>(value.v[0]));
     } else {
       auto lanes = L::template elements<C>(value);
       for (int step = L::size / 2; step > 0; step /= 2) {
@@ -117,8 +139,8 @@ TYPEFLOW_INLINE Comparable<L, A, T> compared(const typename L::template of<T>& x
 template <class O>
 concept ArgFold = requires { typename O::better; };
 
-/// argmax and argmin: for each lane the best number so far, and its position. The best number does
-/// not wait for comparisons, so a step takes as long as a maximum.
+/// argmax and argmin: for each lane the best number so far, and its position. A floating-point lane
+/// that had no number is NaN.
 template <bool Wide, class A, ArgFold O, class T>
 struct FoldState<Lanes<Wide, A>, O, T> {
   using L = Lanes<Wide, A>;
@@ -130,25 +152,16 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   /// If nothing was taken: all elements were `worst`, or there were none.
   static constexpr I nowhere = -1;
   Values best;
-  xsimd::batch_bool<C, A> seen;  ///< floating-point: lanes that had a number
   Positions place;  ///< beginning of the vector; after finish(), or for columns, of the element
 
   TYPEFLOW_INLINE void reset() {
-    using Number = Computed<T>;
-    best =
-        compared<L, A, T>(L::template broadcast<Number>(O::extreme::template identity<Number>()));
-    seen = xsimd::batch_bool<C, A>(false);
+    using E = std::conditional_t<is_batch<T>, C, T>;
+    best = compared<L, A, T>(L::template broadcast<E>(worst<E>()));
     place = Positions(nowhere);
   }
   TYPEFLOW_INLINE void step(const V& x, std::int64_t at) {
     const Values v = compared<L, A, T>(x);
-    auto where = typename O::better{}(v, best);
-    if constexpr (is_batch<T>) {
-      const auto number = v == v;
-      where = where | (number & !seen);
-      seen = seen | number;
-    }
-    take(where, v, Positions(static_cast<I>(at)));
+    take(improves(v), v, Positions(static_cast<I>(at)));
   }
   TYPEFLOW_INLINE void step(const V& x, std::int64_t at, int count) {
     using E = std::conditional_t<is_batch<T>, C, T>;
@@ -156,16 +169,8 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   }
   /// The first of equal elements: the positions in one lane are in order.
   TYPEFLOW_INLINE void merge(const FoldState& other) {
-    auto where = typename O::better{}(other.best, best);
-    auto equal = other.best == best;
-    if constexpr (is_batch<T>) {
-      where = where | (other.seen & !seen);
-      equal = equal & other.seen;
-      seen = seen | other.seen;
-    }
-    const auto sooner = condition(equal) & (other.place < place);
-    best = select(where, other.best, best);
-    place = select(condition(where) | sooner, other.place, place);
+    const auto sooner = (other.best == best) & bool_of_values(other.place < place);
+    take(improves(other.best) | sooner, other.best, other.place);
   }
   /// The fold over the lanes, in all of them.
   TYPEFLOW_INLINE void finish() {
@@ -180,13 +185,10 @@ struct FoldState<Lanes<Wide, A>, O, T> {
     place = first_lane(place);
   }
   TYPEFLOW_INLINE Vector<std::int32_t, L::size> result() const {
-    Array<I, static_cast<int>(Positions::size)> position;
-    place.store_unaligned(position.v);
-    Vector<std::int32_t, L::size> r;
-    for (int i = 0; i < L::size; ++i) {
-      r.v[i] = position.v[i] == nowhere ? 0 : static_cast<std::int32_t>(position.v[i]);
-    }
-    return r;
+    const Positions found = select(place == Positions(nowhere), Positions(I(0)), place);
+    Vector<I, L::size> r;  // of floats in 8-byte lanes the lower half
+    std::memcpy(&r.v, &found.data, sizeof r.v);
+    return resized<std::int32_t>(r);
   }
 
  private:
@@ -196,8 +198,6 @@ struct FoldState<Lanes<Wide, A>, O, T> {
       FoldState other;
       other.best = lanes_from<Step>(best);
       other.place = lanes_from<Step>(place);
-      if constexpr (is_batch<T>)
-        other.seen = xsimd::bool_cast(!(other.place == Positions(nowhere)));
       merge(other);
       fold_lanes<Step / 2>();
     }
@@ -211,25 +211,31 @@ struct FoldState<Lanes<Wide, A>, O, T> {
       return O::extreme::template identity<E>();
     }
   }
-  /// A mask for a selection between positions, from one of values.
-  TYPEFLOW_INLINE static auto condition(const xsimd::batch_bool<C, A>& x) {
+  using Where = xsimd::batch_bool<C, A>;
+  /// Where numbers are better than the best, or the first ones.
+  TYPEFLOW_INLINE Where improves(const Values& x) const {
+    if constexpr (!is_batch<T>) {
+      return typename O::better{}(x, best);
+    } else if constexpr (std::is_same_v<typename O::extreme, ops::Max>) {
+      return (x == x) & !(x <= best);
+    } else {
+      return (x == x) & !(x >= best);
+    }
+  }
+  TYPEFLOW_INLINE static Where bool_of_values(const xsimd::batch_bool<I, A>& x) {
     if constexpr (is_batch<T>) {
       return xsimd::bool_cast(x);
     } else {
       return x;
     }
   }
-  /// Takes x at these lanes. x is no better than `best` in others, or NaN.
-  TYPEFLOW_INLINE void take(const xsimd::batch_bool<C, A>& where, const Values& x,
-                            const Positions& at) {
-    if constexpr (!is_x86<A>) {
-      best = select(where, x, best);
-    } else if constexpr (std::is_same_v<typename O::extreme, ops::Max>) {
-      best = xsimd::max(x, best);
+  TYPEFLOW_INLINE void take(const Where& where, const Values& x, const Positions& at) {
+    best = select(where, x, best);
+    if constexpr (is_batch<T>) {
+      place = select(xsimd::bool_cast(where), at, place);
     } else {
-      best = xsimd::min(x, best);
+      place = select(where, at, place);
     }
-    place = select(condition(where), at, place);
   }
 };
 

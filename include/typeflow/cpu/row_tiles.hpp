@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/lanes.hpp"
+#include "typeflow/cpu/transpose_blocks.hpp"
 #include "typeflow/cpu/transpose_square.hpp"
 #include "typeflow/lower/kernel_spec.hpp"
 
@@ -46,27 +47,40 @@ TYPEFLOW_INLINE void transpose_matrix(const T* from, std::int64_t pitch, std::in
   }
 }
 
-/// Fills a tile with `count` rows of `length` elements that lie one after the other. The elements
-/// of missing rows are zero.
+/// load_tile for any rows.
 template <class T, int N>
-[[gnu::noinline]] void load_tile(const T* from, int count, std::int64_t length,
-                                 RowTile<T, N>& tile) {
-  if (count == N) {
-    transpose_matrix(from, length, N, length, tile.v, N);
-    return;
-  }
-  std::fill_n(tile.v, length * N, T(0));
+[[gnu::noinline]] void load_any_tile(const T* from, int count, std::int64_t length,
+                                     RowTile<T, N>& tile) {
+  if (count < N) std::fill_n(tile.v, length * N, T(0));
   transpose_matrix(from, length, count, length, tile.v, N);
+}
+/// Fills a tile with `count` rows of `length` elements that lie one after the other. The elements
+/// of missing rows are zero. The first `readable` elements may be read.
+template <class T, int N>
+[[gnu::noinline, gnu::flatten]] void load_tile(const T* from, int count, std::int64_t length,
+                                               std::int64_t readable, RowTile<T, N>& tile) {
+  if constexpr (sizeof(T) <= 8) {
+    using B = TransposeBlocks<T>;
+    if constexpr (N == B::W) {
+      if (count == N && B::narrow(from, length, readable, {tile.v, N})) return;
+    }
+  }
+  load_any_tile(from, count, length, tile);
 }
 /// The other way round.
 template <class T, int N>
 [[gnu::noinline]] void store_tile(const RowTile<T, N>& tile, int count, std::int64_t length,
                                   T* to) {
-  if (count == N) {
-    transpose_matrix(tile.v, N, length, N, to, length);
-    return;
+  std::int64_t i = 0;
+  if constexpr (!std::is_void_v<TransposeBatch<T>>) {
+    constexpr auto W = static_cast<std::int64_t>(TransposeBatch<T>::size);
+    // Rows shorter than a square: each is written with elements of no column behind it, where the
+    // next one is written then.
+    for (; length < W && (i + W - 1) * length + W <= count * length; i += W) {
+      transpose_square(tile.v + i, N, to + i * length, length);
+    }
   }
-  transpose_matrix(tile.v, N, length, count, to, length);
+  transpose_matrix(tile.v + i, N, length, count - i, to + i * length, length);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -15,6 +15,7 @@
 
 #include "typeflow/cpu/body.hpp"
 #include "typeflow/cpu/flat_rows.hpp"
+#include "typeflow/cpu/narrow_lanes.hpp"
 #include "typeflow/cpu/small_rows.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -28,7 +29,7 @@ inline constexpr std::int64_t chunk_size = 16384;
 
 template <bool Wide, int Outer, bool Folds, ir::InnerExtent Inner, class B, class A>
 struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
-  using L = Lanes<Wide, A>;
+  using L = typename LanesOfBody<Wide, A, B>::type;
   using M = Machine<L, B>;
   using Registers = typename M::Registers;
   using Ops = typename M::Ops;

@@ -4,8 +4,10 @@
 // Copies of many short runs of bytes, as concat and slice make of rows of a few elements.
 //
 // A run is copied by two moves of a fixed size, which may overlap: 12 bytes are bytes 0 to 7, and 4
-// to 11.
+// to 11. If the copies lie side by side, one move is enough: it writes beyond its run, where the
+// next run is written then.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,7 +24,7 @@ struct ShortRuns {
 };
 
 /// Runs of at most so many bytes are short.
-inline constexpr std::int64_t short_run = 128;
+inline constexpr std::int64_t short_run = 512;
 
 /// Copies `count` runs of `Size` to 2 * `Size` bytes.
 template <std::size_t Size>
@@ -44,9 +46,59 @@ inline void copy_pairs(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
   }
 }
 
+/// Copies the first of `count` runs of up to `Size` bytes to runs side by side. Leaves out the last
+/// ones, which have not so many bytes behind their beginnings; returns how many were copied.
+template <std::size_t Size>
+inline std::int64_t copy_overlapping(ShortRuns<const std::byte> from, std::byte* to,
+                                     std::int64_t count, std::int64_t bytes) {
+  const std::int64_t whole = count - (static_cast<std::int64_t>(Size) - 1) / bytes;
+  for (std::int64_t i = 0; i < whole; ++i) {
+    std::byte move[Size];
+    std::memcpy(move, from.first + i * from.pitch, Size);
+    std::memcpy(to + i * bytes, move, Size);
+  }
+  return std::max<std::int64_t>(0, whole);
+}
+
+/// Copies `count` runs of 64 bytes or more.
+inline void copy_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to, std::int64_t count,
+                       std::int64_t bytes) {
+  constexpr std::int64_t line = 64;
+  struct Line {
+    std::byte byte[line];
+  };
+  const auto copy = [](const std::byte* in, std::byte* out) {
+    Line x;
+    std::memcpy(&x, in, line);
+    std::memcpy(out, &x, line);
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t k = 0; k + line < bytes; k += line) copy(from.first + k, to.first + k);
+    copy(from.first + bytes - line, to.first + bytes - line);
+    from.first += from.pitch;
+    to.first += to.pitch;
+  }
+}
+
 /// Copies `count` runs of 1 to `short_run` bytes.
 inline void copy_short_runs(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
                             std::int64_t count, std::int64_t bytes) {
+  if (to.pitch == bytes && from.pitch >= bytes && bytes > 2 && bytes <= 64) {
+    std::int64_t done = 0;
+    if (bytes > 32) {
+      done = copy_overlapping<64>(from, to.first, count, bytes);
+    } else if (bytes > 16) {
+      done = copy_overlapping<32>(from, to.first, count, bytes);
+    } else if (bytes > 8) {
+      done = copy_overlapping<16>(from, to.first, count, bytes);
+    } else {
+      done = copy_overlapping<8>(from, to.first, count, bytes);
+    }
+    from.first += done * from.pitch;
+    to.first += done * to.pitch;
+    count -= done;
+  }
+  if (bytes > 128) return copy_lines(from, to, count, bytes);
   if (bytes > 64) return copy_pairs<64>(from, to, count, bytes);
   if (bytes > 32) return copy_pairs<32>(from, to, count, bytes);
   if (bytes > 16) return copy_pairs<16>(from, to, count, bytes);

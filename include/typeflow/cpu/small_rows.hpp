@@ -66,6 +66,7 @@ struct SmallRows {
   struct Block {
     std::int64_t row;  ///< the first
     int count;
+    std::int64_t end;                   ///< of the kernel's rows, or those of its task
     std::int64_t coordinate[N][Outer];  ///< of the rows, if some operand needs them
     ElementContext at;
   };
@@ -155,6 +156,7 @@ class SmallFolds : SmallRows<Outer, L, M> {
     for (std::int64_t row = begin; row < end; row += N) {
       Block b;
       b.row = row;
+      b.end = end;
       b.count = static_cast<int>(std::min<std::int64_t>(N, end - row));
       b.at.random = call.random;
       Rows::find_coordinates(call, b);
@@ -200,7 +202,7 @@ class SmallFolds : SmallRows<Outer, L, M> {
     using T = In<I>;
     if constexpr (place == RowsPlace::matrix) {
       load_tile(call.operand<const T>(M::template operand<I>) + b.row * length, b.count, length,
-                get<I>(memory.in));
+                (b.end - b.row) * length, get<I>(memory.in));
     } else if constexpr (place == RowsPlace::shared) {
       get<I>(memory.in) = call.operand<const T>(M::template operand<I>) + in[I].begin;
     } else if constexpr (place == RowsPlace::scattered) {

@@ -142,6 +142,19 @@ class TransposeBlocks {
   /// If a matrix has fewer rows than a lane, a tile has so many columns, and the other way round.
   static constexpr std::int64_t long_tile = 4096;
 
+  /// W rows that lie side by side, if the first `readable` elements may be read; otherwise returns
+  /// false. At least N columns are written, whether there are as many or not.
+  static bool narrow(const T* from, std::int64_t columns, std::int64_t readable,
+                     const Matrix<T>& to) {
+    if (columns >= N) {
+      blocks_of<WideRegister<T>>({from, columns}, W, columns, to);
+      return true;
+    }
+    if ((W - 1) * columns + N > readable) return false;
+    store(load<WideRegister<T>>(from, columns), to, N);
+    return true;
+  }
+
   /// A part of the matrix. The first `readable` elements from its first one on may be read, whether
   /// they are of this part or not. With `streams`, end_streams() must follow.
   static void run(const Matrix<const T>& from, std::int64_t rows, std::int64_t columns,

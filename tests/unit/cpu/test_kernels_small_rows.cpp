@@ -62,6 +62,27 @@ constexpr void element_types(tf::Graph& g) {
   all<0>(t).named("all");
 }
 
+/// A number of each row for all elements of the row.
+template <class T, int Length>
+constexpr void repeated(tf::Graph& g) {
+  auto x = tf::placeholder<T, tf::batch, Length>(g, "x");
+  auto each = tf::placeholder<T, tf::batch, 1>(g, "each");
+  auto other = tf::placeholder<T, tf::batch, 1>(g, "other");
+  auto dy = tf::placeholder<T, tf::batch>(g, "dy");
+  (x * each + other).named("map");
+  sum<0>(x * each - other).named("columns");
+  if constexpr (tf::detail::is_real_floating<T>) {
+    gradients(sum<1>(x), tf::grad_ys(dy), x).named("gradient");
+  }
+}
+template <int Length>
+constexpr void repeated_narrow(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, Length>(g, "x");
+  auto byte = tf::placeholder<std::uint8_t, tf::batch, 1>(g, "byte");
+  auto flag = tf::placeholder<bool, tf::batch, 1>(g, "flag");
+  where(flag, x, tf::cast<float>(byte)).named("chosen");
+}
+
 constexpr void columns(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
   auto w = tf::placeholder<float, tf::batch, 1>(g, "w");
@@ -128,6 +149,28 @@ TEST_CASE("operands of short rows may lie anywhere") {
 TEST_CASE("short rows have all element types") {
   for (const std::int64_t batch : {1, 8, 21, 500}) {
     test::check_against_interpreter<element_types>(batch, 1e-5);
+  }
+}
+
+template <class T>
+void check_repeated(std::int64_t batch, double tolerance) {
+  test::check_against_interpreter<repeated<T, 1>>(batch, tolerance);
+  test::check_against_interpreter<repeated<T, 3>>(batch, tolerance);
+  test::check_against_interpreter<repeated<T, 8>>(batch, tolerance);
+  test::check_against_interpreter<repeated<T, 13>>(batch, tolerance);
+  test::check_against_interpreter<repeated<T, 31>>(batch, tolerance);
+  test::check_against_interpreter<repeated<T, 32>>(batch, tolerance);
+}
+TEST_CASE("a number of a short row is the operand of all its elements") {
+  for (const std::int64_t batch : {0, 1, 7, 16, 17, 700}) {
+    check_repeated<float>(batch, 1e-5);
+    check_repeated<double>(batch, 1e-12);
+    check_repeated<tf::bfloat16>(batch, 0.02);
+    check_repeated<std::int32_t>(batch, 0);
+    check_repeated<std::int64_t>(batch, 0);
+    check_repeated<std::int8_t>(batch, 0);
+    test::check_against_interpreter<repeated_narrow<3>>(batch, 0);
+    test::check_against_interpreter<repeated_narrow<30>>(batch, 0);
   }
 }
 

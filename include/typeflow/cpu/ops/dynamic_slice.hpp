@@ -4,7 +4,7 @@
 // Kernels of ops/index/dynamic_slice.hpp: strided copies from and to the place that the starts
 // give.
 
-#include "typeflow/cpu/ops/movement.hpp"
+#include "typeflow/cpu/strided_copy.hpp"
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/index/dynamic_slice.hpp"
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "typeflow/cpu/rows.hpp"
@@ -25,11 +26,12 @@ inline bool check_indices(const KernelCall& call, Indexing indexing, const Tenso
     using T = decltype(zero);
     const T* const index = static_cast<const T*>(indices.data);
     const std::int64_t count = indices.size();
-    std::uint64_t largest = 0;  // negative indices wrap around to large ones
-    for (std::int64_t i = 0; i < count; ++i) {
-      largest = std::max(largest, static_cast<std::uint64_t>(index[i]));
-    }
-    const bool inside = count == 0 || largest < static_cast<std::uint64_t>(extent);
+    using U = typename std::conditional_t<std::is_same_v<T, bool>, std::type_identity<T>,
+                                          std::make_unsigned<T>>::type;
+    U largest = 0;  // negative indices wrap around to large ones
+    for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, static_cast<U>(index[i]));
+    const bool inside = count == 0 || (largest <= static_cast<U>(std::numeric_limits<T>::max()) &&
+                                       largest < static_cast<std::uint64_t>(extent));
     if (inside && !detail::rule_of(indexing).sorted) return;
     wrong = detail::find_wrong_index(
         indexing, [&](std::int64_t i) { return detail::to_index(index[i]); }, count, extent);
@@ -63,11 +65,60 @@ struct kernel_of<ops::Gather> {
     if (!check_indices(call, op.indexing, in[1], loops.extent)) return;
     const std::int64_t size = loops.inner * size_of(in->dtype);
     if (size == 0) return;
-    visit_bytes(size, [&](auto bytes) { copy(loops, bytes, in, out, call); });
+    const auto& rule = detail::rule_of(op.indexing);
+    visit_bytes(size, [&](auto bytes) {
+      if constexpr (!std::is_same_v<decltype(bytes), std::int64_t>) {
+        if (!rule.skips_negative && !rule.skips_large) {
+          if (in[1].dtype == DType::int32) {
+            return copy_elements<bytes, std::int32_t>(loops, in, out, call);
+          }
+          if (in[1].dtype == DType::int64) {
+            return copy_elements<bytes, std::int64_t>(loops, in, out, call);
+          }
+        }
+      }
+      copy(loops, bytes, in, out, call);
+    });
   }
 
  private:
   using Loops = detail::IndexLoops;
+
+  /// Copies slices of a single element at indices of type I, none of which is out of range.
+  template <std::int64_t Size, class I>
+  static void copy_elements(const Loops& loops, const Tensor* in, const Tensor* out,
+                            const KernelCall& call) {
+    const auto* const x = static_cast<const std::byte*>(in->data);
+    const auto* const indices = static_cast<const I*>(in[1].data);
+    const std::int64_t slices = loops.shared * loops.middle * loops.count;
+    parallel(call, slices, 4 * chunk_size / Size, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t count = 0; begin < end; begin += count) {
+        const std::int64_t outer = begin / loops.count;
+        const std::int64_t first = begin % loops.count;
+        count = std::min(end - begin, loops.count - first);
+        gather_elements<Size>(x + outer * loops.extent * Size,
+                              indices + outer / loops.middle * loops.count + first, count,
+                              static_cast<std::byte*>(out->data) + begin * Size);
+      }
+    });
+  }
+  /// As many elements a store as 32 bytes hold: stores to lines that are in no cache wait, and
+  /// there is room for few.
+  template <std::int64_t Size, class I>
+  static void gather_elements(const std::byte* from, const I* index, std::int64_t count,
+                              std::byte* to) {
+    constexpr auto bytes = static_cast<std::size_t>(Size);
+    constexpr std::int64_t together = 32 / Size;
+    std::int64_t k = 0;
+    for (; k + together <= count; k += together, to += 32) {
+      Bytes<32> x;
+      for (std::int64_t i = 0; i < together; ++i) {
+        std::memcpy(x.byte + i * Size, from + index[k + i] * Size, bytes);
+      }
+      std::memcpy(to, &x, sizeof x);
+    }
+    for (; k < count; ++k, to += Size) std::memcpy(to, from + index[k] * Size, bytes);
+  }
 
   /// Copies the slices at n indices, and zeros for those out of range.
   template <class Size>

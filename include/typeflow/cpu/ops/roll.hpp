@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "typeflow/cpu/ops/movement.hpp"
+#include "typeflow/cpu/strided_copy.hpp"
 #include "typeflow/ops/shape/roll.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {

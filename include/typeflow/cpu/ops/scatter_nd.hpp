@@ -5,7 +5,7 @@
 // or of a variable, replaced.
 
 #include "typeflow/cpu/ops/gather.hpp"
-#include "typeflow/cpu/ops/movement.hpp"
+#include "typeflow/cpu/strided_copy.hpp"
 #include "typeflow/ops/index/scatter_nd.hpp"
 #include "typeflow/ops/state/assign_slice.hpp"
 

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The kernel of pad.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/stream.hpp"
+#include "typeflow/cpu/visit.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// Writes the result row by row: the elements before the window, the window's row unless it is
+/// there already, the elements behind it.
+template <>
+struct kernel_of<ops::Pad> {
+  template <class A>
+  static void run(const ops::Pad& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
+    Rows rows{};
+    const std::int64_t* const window = in->extents.data();
+    for (std::size_t i = 0; i < out->extents.size(); ++i) {
+      rows.add_axis(
+          {out->extents[i], window[i], op.offset(static_cast<int>(i), window), op.step[i]});
+    }
+    visit_size(in->dtype, [&]<class T>(T) {
+      fill<A>(call, rows, static_cast<const T*>(in[0].data), *static_cast<const T*>(in[1].data),
+              static_cast<T*>(out->data));
+    });
+  }
+
+ private:
+  struct Axis {
+    std::int64_t extent;
+    std::int64_t window;
+    std::int64_t begin;
+    std::int64_t step;
+
+    bool is_whole() const { return extent == window; }
+    /// The window's position at `index`; -1 if it has none there.
+    std::int64_t inside(std::int64_t index) const {
+      const std::int64_t along = index - begin;
+      return along < 0 || along % step != 0 || along / step >= window ? -1 : along / step;
+    }
+  };
+  struct Rows {
+    Axis axis[max_rank + 1];
+    int rank;
+
+    /// Adds the next inner axis. An axis without padding continues the one around it.
+    void add_axis(const Axis& a) {
+      Axis& outer = axis[rank > 0 ? rank - 1 : 0];
+      if (rank > 0 && a.is_whole() && outer.step == 1) {
+        outer = {outer.extent * a.extent, outer.window * a.extent, outer.begin * a.extent, 1};
+      } else {
+        axis[rank++] = a;
+      }
+    }
+  };
+
+  template <class A, class T>
+  static void fill(const KernelCall& call, const Rows& rows, const T* in, T value, T* out) {
+    std::int64_t size = 1;
+    for (int i = 0; i < rows.rank; ++i) size *= rows.axis[i].extent;
+    if (size == 0) return;
+    const Axis& inner = rows.axis[rows.rank - 1];
+    const bool is_there = in == out;
+    const bool streams = size * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes;
+    parallel(call, size, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      while (begin < end) {
+        const std::int64_t first = begin % inner.extent;
+        const std::int64_t last = std::min(inner.extent, first + end - begin);
+        T* const row = out + (begin - first);
+        const std::int64_t source = row_of_window(rows, begin / inner.extent);
+        if (source < 0) {
+          std::fill(row + first, row + last, value);
+        } else {
+          fill_row<A>(inner, is_there ? nullptr : in + source * inner.window, value, row, first,
+                      last, streams);
+        }
+        begin += last - first;
+      }
+      if (streams) end_streams();
+    });
+  }
+
+  /// The row of the window that lies in this row of the result; -1 for none.
+  static std::int64_t row_of_window(const Rows& rows, std::int64_t row) {
+    std::int64_t source = 0;
+    std::int64_t stride = 1;
+    for (int i = rows.rank - 2; i >= 0; --i) {
+      const std::int64_t at = rows.axis[i].inside(row % rows.axis[i].extent);
+      if (at < 0) return -1;
+      source += at * stride;
+      stride *= rows.axis[i].window;
+      row /= rows.axis[i].extent;
+    }
+    return source;
+  }
+
+  /// Writes elements first .. last - 1 of a row. `in` is null if the window's elements are there
+  /// already.
+  template <class A, class T>
+  static void fill_row(const Axis& axis, const T* in, T value, T* row, std::int64_t first,
+                       std::int64_t last, bool streams) {
+    if (axis.step == 1) {
+      const std::int64_t from = std::clamp(axis.begin, first, last);
+      const std::int64_t to = std::clamp(axis.begin + axis.window, from, last);
+      std::fill(row + first, row + from, value);
+      if (in != nullptr) copy_run(in + (from - axis.begin), to - from, row + from, streams);
+      std::fill(row + to, row + last, value);
+      return;
+    }
+    if (in == nullptr) {
+      for (std::int64_t i = first; i < last; ++i) {
+        if (axis.inside(i) < 0) row[i] = value;
+      }
+      return;
+    }
+    std::fill(row + first, row + last, value);
+    const std::int64_t skipped = std::max<std::int64_t>(0, first - axis.begin);
+    for (std::int64_t i = (skipped + axis.step - 1) / axis.step; i < axis.window; ++i) {
+      const std::int64_t at = axis.begin + i * axis.step;
+      if (at >= last) break;
+      row[at] = in[i];
+    }
+  }
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
