@@ -20,6 +20,12 @@
 namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
+struct Abs;
+struct Relu;
+struct ReluGradient;
+struct IfGreater;
+struct IfGreaterEqual;
+struct Select;
 struct Maximum;
 struct Minimum;
 struct BitwiseAnd;
@@ -124,6 +130,13 @@ inline constexpr bool takes_integers =
               ops::Greater, ops::GreaterEqual, ops::Select, ops::BitwiseAnd, ops::BitwiseOr,
               ops::BitwiseXor, ops::Invert, ops::Sum, ops::Prod, ops::Max, ops::Min>;
 
+/// Whether an operation's results are its operands, their negatives, 0 or NaN. Those of 16-bit
+/// operands need no rounding.
+template <class O>
+inline constexpr bool keeps_values =
+    is_one_of<O, ops::Neg, ops::Abs, ops::Relu, ops::ReluGradient, ops::IfGreater,
+              ops::IfGreaterEqual, ops::Select, ops::Maximum, ops::Minimum, ops::Max, ops::Min>;
+
 // The larger or smaller of two as the operations define them. x86's instructions give their second
 // operand if one is NaN, or if both are zeros.
 
@@ -188,6 +201,8 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
       const auto result = call(op, prepared(std::type_identity<X>{}, x)...);
       if constexpr (std::is_same_v<R, bool>) {
         return L::template mask<Computed<Last>>(result);
+      } else if constexpr (keeps_values<O> && std::is_same_v<R, Last>) {
+        return result;
       } else {
         return L::template rounded<R>(result);
       }

@@ -9,12 +9,18 @@
 // generator's numbers, in order, for any width.
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "typeflow/core/philox.hpp"
+#include "typeflow/cpu/element_blocks.hpp"
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/ops/random/random.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::ops {
+struct RandomTruncatedNormal;
+}
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -197,7 +203,27 @@ TYPEFLOW_INLINE typename L::template of<R> draw_lanes(const O& op, const RandomS
     }
   } else {
     Array<R, L::size> out;
-    for (int i = 0; i < L::size; ++i) out.v[i] = op.template element<R>(random, index + i);
+    using W = Lanes<true, typename L::template of<float>::arch_type>;
+    if constexpr (std::is_same_v<O, ops::RandomInteger>) {
+      if (op.range >> 32 == 0) {
+        const std::uint64_t key = op.key(random.seed);
+        const Vector<std::uint64_t, W::size> low(static_cast<std::uint64_t>(op.low));
+        for (int i = 0; i < L::size; i += W::size) {
+          using Blocks = ElementBlocks<W>;
+          const auto words = Blocks::generate(key, Blocks::elements(index + i), random.draw);
+          const auto x = resized<R>(words.below(op.range) + low);
+          std::memcpy(out.v + i, &x.v, sizeof x.v);
+        }
+        return L::template from<R>(out);
+      }
+    }
+    if constexpr (std::is_same_v<O, ops::RandomTruncatedNormal>) {
+      double x[L::size];
+      truncated_normals<W, L::size>(op.key(random.seed), random.draw, index, x);
+      for (int i = 0; i < L::size; ++i) out.v[i] = static_cast<R>(x[i]);
+    } else {
+      for (int i = 0; i < L::size; ++i) out.v[i] = op.template element<R>(random, index + i);
+    }
     return L::template from<R>(out);
   }
 }

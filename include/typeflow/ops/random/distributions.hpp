@@ -31,10 +31,12 @@ struct RandomTruncatedNormal : random_elements {
   std::uint32_t path_low;
   std::uint32_t path_high;
 
+  constexpr std::uint64_t key(std::uint64_t seed) const {
+    return random_key(seed, std::uint64_t{path_high} << 32 | path_low);
+  }
   template <Element T>
   constexpr T element(const RandomState& random, std::int64_t index) const {
-    const std::uint64_t key = random_key(random.seed, std::uint64_t{path_high} << 32 | path_low);
-    ElementStream stream(key, random.draw, static_cast<std::uint64_t>(index));
+    ElementStream stream(key(random.seed), random.draw, static_cast<std::uint64_t>(index));
     for (;;) {
       const double x = 4 * stream.next() - 2;
       if (stream.next() < std::exp(-0.5 * x * x)) return static_cast<T>(x);

@@ -72,11 +72,13 @@ struct RandomInteger : random_elements {
   std::int64_t low;
   std::uint64_t range;  ///< the number of integers
 
+  constexpr std::uint64_t key(std::uint64_t seed) const {
+    return random_key(seed, std::uint64_t{path_high} << 32 | path_low);
+  }
   template <Element T>
   constexpr T element(const RandomState& random, std::int64_t index) const {
-    const std::uint64_t key = random_key(random.seed, std::uint64_t{path_high} << 32 | path_low);
     const std::uint64_t above =
-        integer_element(key, random.draw, static_cast<std::uint64_t>(index), range);
+        integer_element(key(random.seed), random.draw, static_cast<std::uint64_t>(index), range);
     return static_cast<T>(static_cast<std::uint64_t>(low) + above);
   }
   static constexpr Number evaluate(const ir::EvaluateCall& call) {
