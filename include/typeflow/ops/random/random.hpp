@@ -115,8 +115,10 @@ constexpr AnyExpr integer_node(std::same_as<ir::Graph> auto& graph, std::uint64_
 }  // namespace detail
 
 /// Untyped: uniform in [0, 1), with the given type; without a name if the label is "".
-constexpr AnyExpr random_uniform(std::same_as<ir::Graph> auto& graph, const Label& label,
-                                 const Type& type) {
+template <class G>
+  requires std::convertible_to<G&, ir::Graph&>
+constexpr AnyExpr random_uniform(G& model, const Label& label, const Type& type) {
+  ir::Graph& graph = model;
   const std::uint64_t path = graph.add_random_path("random_uniform", label);
   return detail::labelled(detail::uniform_node(graph, path, type), label);
 }
