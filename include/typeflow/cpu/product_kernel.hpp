@@ -85,7 +85,10 @@ template <class T>
           transpose(from + k, panel + k * width + j);
         }
         for (std::int64_t k = whole; k < end; ++k) {
-          for (int r = 0; r < rows(); ++r) panel[k * width + j + r] = from[r * pitch + k];
+          for (int r = 0; r < rows(); ++r) {
+            TYPEFLOW_FEW_TURNS;
+            panel[k * width + j + r] = from[r * pitch + k];
+          }
         }
       }
     };
@@ -101,7 +104,10 @@ template <class T>
     }
     for (; j < count; ++j) {
       const T* const from = b + (first + j) * pitch;
-      for (std::int64_t k = begin; k < end; ++k) panel[k * width + j] = from[k];
+      for (std::int64_t k = begin; k < end; ++k) {
+        TYPEFLOW_FEW_TURNS;
+        panel[k * width + j] = from[k];
+      }
     }
     for (std::int64_t k = begin; k < end; ++k) {
       std::fill(panel + k * width + count, panel + (k + 1) * width, T(0));

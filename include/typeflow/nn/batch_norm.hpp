@@ -74,8 +74,8 @@ class BatchNorm {
   constexpr auto normalized(const X& x, const std::source_location& at) const {
     Graph& graph = x.graph();
     detail::mark(at, x);
-    AnyExpr mean = moving_mean_.any();
-    AnyExpr variance = moving_variance_.any();
+    auto mean = moving_mean_.any();
+    auto variance = moving_variance_.any();
     if (graph.training()) {
       const auto of_batch = [&]<int... Axis>(std::integer_sequence<int, Axis...>) {
         return moments<Axis...>(x, {}, at);

@@ -45,7 +45,7 @@ struct CheckKeep : custom {
 
 namespace detail {
 
-constexpr AnyExpr check_keep(const AnyExpr& keep) {
+constexpr AnyExpr check_keep(const UntypedExpr auto& keep) {
   return add_node(*keep.graph, ops::CheckKeep{}, &keep.id, 1, keep.graph->values[keep.id].type);
 }
 
@@ -80,11 +80,11 @@ constexpr auto dropout(const X& x, DropoutOptions options = {},
     return detail::same_type(x, detail::labelled(x.any(), options.name).id);
   }
   detail::mark(at, x);
-  const AnyExpr y = detail::in_float(x.any(), [&](const AnyExpr& v) {
+  const AnyExpr y = detail::in_float(x.any(), [&](const auto& v) {
     const AnyExpr keep = options.keep.is_expression()
                              ? detail::check_keep(cast_to(options.keep.expression(), v.dtype()))
                              : detail::literal_node(graph, v.dtype(), options.keep.value());
-    const AnyExpr uniform = detail::uniform_node(graph, path, Type(v.dtype(), v.dims()));
+    const auto uniform = detail::uniform_node(graph, path, Type(v.dtype(), v.dims()));
     const AnyExpr scale = options.keep.is_expression()
                               ? 1 / keep
                               : detail::literal_node(graph, v.dtype(), 1 / options.keep.value());

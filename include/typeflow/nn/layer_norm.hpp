@@ -48,7 +48,7 @@ struct Standardize : composite {
   };
   static constexpr Parts parts(const Standardize& op, const auto& x) {
     const unsigned axes = static_cast<unsigned>(op.axes);
-    const AnyExpr centred = x - reduce<Mean>(x, axes, true);
+    const auto centred = x - reduce<Mean>(x, axes, true);
     return {centred, rsqrt(reduce<Mean>(square(centred), axes, true) + op.epsilon)};
   }
   static constexpr Type infer(const Standardize&, const Type& x) {

@@ -16,7 +16,7 @@ struct GradientDescent {
 
   /// The effect of one step with these gradients; tf::gradients computes them. If a gradient is
   /// sparse, as for an embedding table, only the rows that were read change.
-  constexpr Effect apply(const Gradients& gradients) const {
+  constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
     ir::Graph& graph = *gradients.graph;
     Pool<Id> tokens;
     for (const auto& [variable, gradient] : gradients) {
@@ -33,7 +33,8 @@ struct GradientDescent {
         }
       }
       for (const Slices& s : slices) {
-        tokens.push(sparse_step(variable, {&graph, s.indices}, {&graph, s.values}, s.indexing));
+        tokens.push(sparse_step(variable, AnyExpr{&graph, s.indices}, AnyExpr{&graph, s.values},
+                                s.indexing));
       }
     }
     return detail::with_updates(detail::group_node(*gradients.graph, tokens.data(), tokens.size()),
@@ -62,7 +63,7 @@ struct GradientDescent {
     return detail::assign_node(graph, variable.id(), next.id);
   }
   constexpr Id sparse_step(const AnyVariable& variable, const AnyExpr& indices,
-                           const AnyExpr& slopes, Indexing indexing) const {
+                           const UntypedExpr auto& slopes, Indexing indexing) const {
     const DType type = is_half_precision(slopes.dtype()) ? DType::float32 : slopes.dtype();
     const AnyExpr values = setting(*slopes.graph, rate, type) * cast_to(slopes, type);
     return detail::scatter_node<ops::ScatterSub>(variable.any(), indices, values, indexing);

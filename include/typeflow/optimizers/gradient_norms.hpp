@@ -55,7 +55,7 @@ constexpr AnyExpr distinct_rows(const UntypedExpr auto& gradient) {
 /// The sum of squares of a gradient with distinct rows, computed in this type.
 constexpr AnyExpr sum_of_squares(const UntypedExpr auto& gradient, DType type) {
   const Pool<Slices> slices = slices_of(gradient);
-  const AnyExpr x = slices.empty() ? gradient : AnyExpr{gradient.graph, slices[0].values};
+  const auto x = slices.empty() ? gradient : AnyExpr{gradient.graph, slices[0].values};
   return sum(square(cast_to(x, type)));
 }
 /// The norm of a gradient with distinct rows: double for doubles, otherwise float.
@@ -69,7 +69,7 @@ constexpr AnyExpr norm_of_rows(const std::same_as<Gradients> auto& gradients) {
   for (const auto& [variable, gradient] : gradients) {
     if (variable.dtype() == DType::float64) type = DType::float64;
   }
-  AnyExpr total = literal_node(*gradients.graph, type, 0);
+  auto total = literal_node(*gradients.graph, type, 0);
   for (const auto& [variable, gradient] : gradients) {
     total = total + sum_of_squares(gradient, type);
   }

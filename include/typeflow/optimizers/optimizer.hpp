@@ -53,7 +53,7 @@ constexpr AnyExpr touched_rows(const UntypedExpr auto& gradient, const Pool<Slic
   Dims rows = gradient.dims();
   const Extent extent = rows.extent[0];
   for (int i = 1; i < rows.rank; ++i) rows.extent[i] = 1;
-  AnyExpr count{};
+  std::remove_cvref_t<decltype(gradient)> count{};
   for (const Slices& s : slices) {
     const AnyExpr indices{&graph, s.indices};
     const AnyExpr here = scatter_sum_node(indices, int32_ones(indices), extent, 0, 0, s.indexing);

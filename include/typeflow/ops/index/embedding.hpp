@@ -52,13 +52,14 @@ constexpr AnyExpr per_total(const X& sum, const AnyExpr& total) {
 }
 
 /// Combines the rows of each segment into one; `weights` does not exist if all weights are 1.
-constexpr AnyExpr combine_rows(const AnyExpr& given, const AnyExpr& segment_ids,
-                               const AnyExpr& weights, Extent segments, Combiner combiner) {
-  const auto sum_of = [&](const AnyExpr& values) {
+template <UntypedExpr X>
+constexpr AnyExpr combine_rows(const X& given, const AnyExpr& segment_ids, const AnyExpr& weights,
+                               Extent segments, Combiner combiner) {
+  const auto sum_of = [&](const X& values) {
     return scatter_sum_node(segment_ids, values, segments, 0, 0, Indexing::embedding_segments);
   };
-  AnyExpr rows = given;
-  AnyExpr weight = weights;
+  X rows = given;
+  X weight = weights;
   if (weights.exists()) {
     Dims dims = weights.dims();
     while (dims.rank < rows.dims().rank) dims.append(1);
@@ -66,7 +67,7 @@ constexpr AnyExpr combine_rows(const AnyExpr& given, const AnyExpr& segment_ids,
   } else if (combiner != Combiner::sum) {
     weight = broadcast_to(literal_node(*rows.graph, rows.dtype(), 1), segment_ids.dims());
   }
-  const AnyExpr sum = sum_of(rows);
+  const X sum = sum_of(rows);
   if (combiner == Combiner::sum) return sum;
   return per_total(sum,
                    combiner == Combiner::mean ? sum_of(weight) : sqrt(sum_of(weight * weight)));

@@ -30,10 +30,10 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
-constexpr AnyExpr gather_node(const AnyExpr& x, const AnyExpr& indices, int axis, int batch_dims,
-                              Indexing indexing);
-constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const AnyExpr& values, Extent extent,
-                                   int axis, int batch_dims, Indexing indexing);
+constexpr AnyExpr gather_node(const UntypedExpr auto& x, const AnyExpr& indices, int axis,
+                              int batch_dims, Indexing indexing);
+constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const UntypedExpr auto& values,
+                                   Extent extent, int axis, int batch_dims, Indexing indexing);
 
 }  // namespace detail
 
@@ -174,13 +174,13 @@ constexpr AnyExpr map_values(const AnyExpr& gradient, const F& f);
 
 namespace detail {
 
-constexpr AnyExpr gather_node(const AnyExpr& x, const AnyExpr& indices, int axis, int batch_dims,
-                              Indexing indexing) {
+constexpr AnyExpr gather_node(const UntypedExpr auto& x, const AnyExpr& indices, int axis,
+                              int batch_dims, Indexing indexing) {
   return apply(ops::Gather{{}, axis, batch_dims, indexing}, x, indices);
 }
-constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const AnyExpr& values, Extent extent,
-                                   int axis, int batch_dims, Indexing indexing) {
-  return in_float(values, [&](const AnyExpr& v) {
+constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const UntypedExpr auto& values,
+                                   Extent extent, int axis, int batch_dims, Indexing indexing) {
+  return in_float(values, [&](const auto& v) {
     return apply(ops::ScatterSum{{}, extent, axis, batch_dims, indexing}, v, indices);
   });
 }

@@ -7,6 +7,7 @@
 // order of the model's statements. The variable's handle keeps its value at the start of the run.
 // They touch only the slices at the indices, however large the variable is.
 
+#include <concepts>
 #include <cstdint>
 #include <source_location>
 #include <span>
@@ -262,12 +263,14 @@ constexpr Effect scatter_update(const Variable<T, S>& variable, const I& indices
 }
 
 /// Untyped: variable += the slices of a sparse gradient; see slices_of.
-constexpr Effect scatter_add(const AnyVariable& variable, const Slices& slices) {
-  return detail::scatter<ops::ScatterAdd>(variable, slices);
+template <std::convertible_to<AnyVariable> V>
+constexpr Effect scatter_add(const V& variable, const Slices& slices) {
+  return detail::scatter<ops::ScatterAdd>(AnyVariable(variable), slices);
 }
 /// Untyped: variable -= the slices of a sparse gradient.
-constexpr Effect scatter_sub(const AnyVariable& variable, const Slices& slices) {
-  return detail::scatter<ops::ScatterSub>(variable, slices);
+template <std::convertible_to<AnyVariable> V>
+constexpr Effect scatter_sub(const V& variable, const Slices& slices) {
+  return detail::scatter<ops::ScatterSub>(AnyVariable(variable), slices);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -218,10 +218,10 @@ constexpr AnyExpr in_top_k(const X& predictions, const AnyExpr& targets, int k) 
   const DType type = size_of(targets.dtype()) == 8 ? DType::int64 : DType::int32;
   const AnyExpr target = cast_to(reshape_to(targets, reduced(dims, bit, true)), type);
   const AnyExpr hit = equal(cast_to(index_along(*predictions.graph, classes, axis), type), target);
-  const AnyExpr chosen = reduce<ops::Sum>(where(hit, predictions, 0), bit, true);
-  const AnyExpr larger =
+  const auto chosen = reduce<ops::Sum>(where(hit, predictions, 0), bit, true);
+  const auto larger =
       reduce<ops::Sum>(cast_to(greater(predictions, chosen), DType::int32), bit, true);
-  const AnyExpr finite = reduce<ops::All>(is_finite(predictions), bit, true);
+  const auto finite = reduce<ops::All>(is_finite(predictions), bit, true);
   const AnyExpr found = reduce<ops::Any>(hit, bit, true);
   return reshape_to(logical_and(logical_and(finite, found), less(larger, k)), targets.dims());
 }

@@ -73,8 +73,8 @@ struct GeluGradient : floating {
   }
   /// The second derivative is (2 - x^2) e^(-x^2 / 2) / sqrt(2 pi). x is limited to where that is 0.
   static constexpr std::array<AnyExpr, 2> gradient(GeluGradient, auto dy, auto x, auto, auto ddy) {
-    const AnyExpr below = detail::apply_untyped(Minimum{}, x, 40);
-    const AnyExpr near = detail::apply_untyped(Maximum{}, below, -40);
+    const auto below = detail::apply_untyped(Minimum{}, x, 40);
+    const auto near = detail::apply_untyped(Maximum{}, below, -40);
     const AnyExpr density =
         exp(-0.5 * square(near)) * (0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
     return {detail::apply_untyped(GeluGradient{}, ddy, x),

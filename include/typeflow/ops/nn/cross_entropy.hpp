@@ -80,18 +80,19 @@ struct SparseSoftmaxCrossEntropy : composite {
     AnyExpr hit;    ///< in the shape of logits: whether this is the label's column
     AnyExpr valid;  ///< for each row, with the axis kept
   };
-  static constexpr Labels find(const AnyExpr& logits, const AnyExpr& labels, unsigned axis) {
+  static constexpr Labels find(const UntypedExpr auto& logits, const UntypedExpr auto& labels,
+                               unsigned axis) {
     const Dims dims = logits.dims();
     // In a type that can also hold the number of classes.
     const bool narrow = size_of(labels.dtype()) < 4 || labels.dtype() == DType::int32;
-    const AnyExpr row = cast_to(reshape_to(labels, reduced(dims, 1u << axis, true)),
-                                narrow ? DType::int32 : DType::int64);
+    const auto row = cast_to(reshape_to(labels, reduced(dims, 1u << axis, true)),
+                             narrow ? DType::int32 : DType::int64);
     Dims classes{};
     classes.rank = dims.rank;
     for (int i = 0; i < dims.rank; ++i)
       classes.extent[i] = i == static_cast<int>(axis) ? dims.extent[axis] : 1;
     const AnyExpr column = index_along(*logits.graph, classes, static_cast<int>(axis));
-    const AnyExpr in_range = logical_and(greater_equal(row, 0), less(row, dims.extent[axis]));
+    const auto in_range = logical_and(greater_equal(row, 0), less(row, dims.extent[axis]));
     const AnyExpr one = detail::constant_node(*logits.graph, logits.dtype(), Number{1, 0});
     const AnyExpr nan = detail::constant_node(*logits.graph, logits.dtype(),
                                               Number{std::numeric_limits<double>::quiet_NaN(), 0});
@@ -195,12 +196,12 @@ inline constexpr bool labels_fit =
 
 /// (1 - y) softplus(x) + q y softplus(-x). No term is a difference of large numbers. The gradient
 /// at 0 is that of the formula.
-template <Operand Q>
-constexpr AnyExpr logistic_loss(const AnyExpr& x, const AnyExpr& y, const Q& q) {
-  const AnyExpr positive = greater_equal(x, 0);
-  const AnyExpr tail = softplus(where(positive, -x, x));  // log(1 + exp(-|x|))
-  const AnyExpr of_0 = where(positive, x, 0) + tail;
-  const AnyExpr of_1 = where(positive, 0, -x) + tail;
+template <UntypedExpr X, Operand Q>
+constexpr AnyExpr logistic_loss(const X& x, const X& y, const Q& q) {
+  const X positive = greater_equal(x, 0);
+  const X tail = softplus(where(positive, -x, x));  // log(1 + exp(-|x|))
+  const X of_0 = where(positive, x, 0) + tail;
+  const X of_1 = where(positive, 0, -x) + tail;
   return (1 - y) * of_0 + q * (y * of_1);
 }
 

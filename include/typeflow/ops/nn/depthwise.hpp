@@ -137,8 +137,9 @@ struct DepthwiseFilterGradient : depthwise {
 };
 
 /// The gradient for an image with the shape of x.
-constexpr AnyExpr depthwise_input_gradient(const WindowAttributes& window, const AnyExpr& x,
-                                           const AnyExpr& dy, const AnyExpr& w) {
+constexpr AnyExpr depthwise_input_gradient(const WindowAttributes& window,
+                                           const UntypedExpr auto& x, const UntypedExpr auto& dy,
+                                           const UntypedExpr auto& w) {
   return apply(DepthwiseInputGradient{{},
                                       window,
                                       static_cast<std::int32_t>(x.dims().extent[1]),

@@ -189,7 +189,7 @@ constexpr auto bernoulli(const P& p, Label label = "",
   ir::Graph& graph = p.graph();
   const std::uint64_t path = graph.add_random_path("bernoulli", label);
   const bool half = detail::is_half<typename P::element>;
-  const AnyExpr wide = half ? cast_to(p.any(), DType::float32) : p.any();
+  const auto wide = half ? cast_to(p.any(), DType::float32) : p.any();
   const AnyExpr hit =
       less(detail::uniform_node(graph, path, Type(wide.dtype(), P::type.dims)), wide);
   return Expr<bool, typename P::shape>(p.graph(), detail::labelled(hit, label).id);

@@ -97,7 +97,8 @@ constexpr AnyExpr labelled(const AnyExpr& x, const Label& label) {
 }
 
 /// Uniform numbers in [0, 1) of the given type, drawn from this path.
-constexpr AnyExpr uniform_node(ir::Graph& graph, std::uint64_t path, const Type& type) {
+constexpr AnyExpr uniform_node(std::same_as<ir::Graph> auto& graph, std::uint64_t path,
+                               const Type& type) {
   return add_node(graph,
                   ops::RandomUniform{
                       {}, static_cast<std::uint32_t>(path), static_cast<std::uint32_t>(path >> 32)},
@@ -116,7 +117,10 @@ constexpr AnyExpr integer_node(std::same_as<ir::Graph> auto& graph, std::uint64_
 }  // namespace detail
 
 /// Untyped: uniform in [0, 1), with the given type; without a name if the label is "".
-constexpr AnyExpr random_uniform(ir::Graph& graph, const Label& label, const Type& type) {
+template <class G>
+  requires std::convertible_to<G&, ir::Graph&>
+constexpr AnyExpr random_uniform(G& model, const Label& label, const Type& type) {
+  ir::Graph& graph = model;
   const std::uint64_t path = graph.add_random_path("random_uniform", label);
   return detail::labelled(detail::uniform_node(graph, path, type), label);
 }

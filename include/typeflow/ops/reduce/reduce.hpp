@@ -291,10 +291,10 @@ constexpr AnyExpr Mean::expand(Mean op, auto x) {
   return reduce<Sum>(x, op.axes, op.keep_dims != 0) * reciprocal(op, x);
 }
 constexpr AnyExpr LogSumExp::expand(LogSumExp op, auto x) {
-  const AnyExpr largest = reduce<Max>(x, op.axes, true);
+  const auto largest = reduce<Max>(x, op.axes, true);
   // inf - inf would be NaN. Where the largest is infinite or NaN, x stays as it is.
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const AnyExpr finite = where(less(abs(largest), infinity), largest, 0);
+  const auto finite = where(less(abs(largest), infinity), largest, 0);
   const AnyExpr y = log(reduce<Sum>(exp(x - finite), op.axes, true)) + finite;
   return reshape_to(y, reduced(x.dims(), op.axes, op.keep_dims != 0));
 }

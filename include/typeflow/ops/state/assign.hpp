@@ -9,6 +9,7 @@
 // after(effect, v.read()).
 
 #include <source_location>
+#include <type_traits>
 
 #include "typeflow/front/sources.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
@@ -165,10 +166,11 @@ constexpr Id value_for(const Variable<T, S>& variable, const V& value) {
 template <class T, class S>
 constexpr Assignment<T, S> assignment(const Variable<T, S>& variable, Id value) {
   if constexpr (is_string<T>) {
-    (void)sizeof(BindOp<ops::AssignStrings>);
+    using Op = std::conditional_t<is_string<T>, ops::AssignStrings, T>;
+    (void)sizeof(BindOp<Op>);
     ir::Graph& graph = variable.graph();
     const Id ids[] = {variable.id(), value};
-    return {variable.graph(), graph.add_value(record<ops::AssignStrings>, ids, 2, none), value};
+    return {variable.graph(), graph.add_value(record<Op>, ids, 2, none), value};
   } else {
     return {variable.graph(), assign_node(variable.graph(), variable.id(), value), value};
   }
