@@ -40,6 +40,7 @@ using All = List<                                                               
 
 /// Those that have none: what they are is not a function of numbers of one type.
 using Without = List<ops::Cast, ops::RandomUniform, ops::RandomInteger, ops::RandomTruncatedNormal,
-                     ops::RandomGamma, ops::RandomPoisson, ops::ArgMax, ops::ArgMin>;
+                     ops::RandomGamma, ops::RandomPoisson, ops::RandomBinomial, ops::RandomVonMises,
+                     ops::ArgMax, ops::ArgMin>;
 
 }  // namespace bodies
