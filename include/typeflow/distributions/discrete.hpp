@@ -130,12 +130,12 @@ struct Binomial : Distribution<Binomial<T, C, S>> {
 
   template <Operand N, class X>
   constexpr Binomial(const N& trials, const Probs<X>& p, Options options = {})
-      : Distribution<Binomial>(p.value.graph(), options),
+      : Distribution<Binomial>(detail::graph_of(trials, p.value), options),
         total_count(detail::parameter<T>(this->graph(), trials)),
         odds(p) {}
   template <Operand N, class X>
   constexpr Binomial(const N& trials, const Logits<X>& x, Options options = {})
-      : Distribution<Binomial>(x.value.graph(), options),
+      : Distribution<Binomial>(detail::graph_of(trials, x.value), options),
         total_count(detail::parameter<T>(this->graph(), trials)),
         odds(x) {}
 

@@ -64,30 +64,9 @@ struct FirstElement<P, Rest...> {
   using type = typename P::element;
 };
 
-/// Checks the parameters of a distribution, and finds their element type.
+/// The element type of a distribution with these parameters: that of the first tensor.
 template <class... P>
-struct Parameters {
-  using element = typename FirstElement<P...>::type;
-
-  static constexpr bool have_tensor = (TypedExpr<P> || ...);
-  static constexpr bool same_element =
-      ((!TypedExpr<P> || std::is_same_v<typename FirstElement<P>::type, element>) && ...);
-  static constexpr bool fit = typeflow::detail::broadcasts<Expr<element, ShapeOf<P>>...>;
-  static constexpr bool real = std::is_same_v<element, float> || std::is_same_v<element, double>;
-
-  static_assert(have_tensor,
-                "a distribution needs a tensor among its parameters: write constant<float>(g, 2)");
-  static_assert(same_element,
-                "the element types of a distribution's parameters must be equal; convert with "
-                "cast<T>(x)");
-  static_assert(real,
-                "a distribution's parameters must be float or double; convert with "
-                "cast<float>(x)");
-  static_assert(fit, "the shapes of a distribution's parameters do not broadcast");
-};
-/// The element type of a distribution with these parameters.
-template <class... P>
-using ElementOf = typename Parameters<P...>::element;
+using ElementOf = typename FirstElement<P...>::type;
 
 /// The shape of the sum of tensors of these shapes; Shape<> if they do not broadcast.
 template <class... S>
@@ -134,20 +113,32 @@ inline constexpr Extent last_extent =
 template <Element T, Operand P>
 constexpr auto parameter(Graph& g, const P& p) {
   if constexpr (TypedExpr<P>) {
+    static_assert(std::is_same_v<typename P::element, T>,
+                  "the element types of a distribution's parameters must be equal; convert with "
+                  "cast<T>(x)");
     return Expr<T, typename P::shape>(p.graph(), p.id());
   } else {
     return constant<T>(g, static_cast<T>(p));
   }
 }
 
-/// The graph of the first tensor among the parameters.
 template <class P, class... Rest>
-constexpr Graph& graph_of(const P& p, const Rest&... rest) {
+constexpr Graph& first_graph(const P& p, const Rest&... rest) {
   if constexpr (TypedExpr<P>) {
     return p.graph();
   } else {
-    return graph_of(rest...);
+    return first_graph(rest...);
   }
+}
+/// The graph of the parameters of a distribution; checks that they broadcast. (Its type is deduced
+/// so that the checks run where it is called.)
+template <class... P>
+constexpr auto& graph_of(const P&... p) {
+  static_assert((TypedExpr<P> || ...),
+                "a distribution needs a tensor among its parameters: write constant<float>(g, 2)");
+  static_assert(typeflow::detail::broadcasts<Expr<float, ShapeOf<P>>...>,
+                "the shapes of a distribution's parameters do not broadcast");
+  return first_graph(p...);
 }
 
 template <Extent... D, TypedExpr X>
@@ -202,7 +193,12 @@ inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 template <class Self>
 class Distribution {
  public:
-  constexpr Distribution(Graph& graph, Options options) : graph_(&graph), options_(options) {}
+  constexpr Distribution(Graph& graph, Options options) : graph_(&graph), options_(options) {
+    using T = typename Self::element;
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
+                  "a distribution's parameters must be float or double; convert with "
+                  "cast<float>(x)");
+  }
 
   constexpr Graph& graph() const { return *graph_; }
   constexpr bool allow_nan_stats() const { return options_.allow_nan_stats; }
@@ -244,12 +240,13 @@ class Distribution {
     using T = typename Self::element;
     using S = detail::Join<typename Self::batch_shape, typename Self::event_shape>;
     constexpr bool fits = typeflow::detail::broadcasts<Expr<T, detail::ShapeOf<X>>, Expr<T, S>>;
-    (void)sizeof(typeflow::detail::requirement<
-                 "the shape of x does not broadcast with the distribution's batch and event shape",
-                 fits>);
+    (void)sizeof(
+        typeflow::detail::requirement<
+            "the shape of x does not broadcast with the batch and event shape of the distribution",
+            fits>);
     static_assert(fits,
-                  "the shape of x does not broadcast with the distribution's batch and event "
-                  "shape");
+                  "the shape of x does not broadcast with the batch and event shape of the "
+                  "distribution");
     if constexpr (TypedExpr<X>) {
       return cast<T>(x);
     } else {
