@@ -22,6 +22,7 @@ namespace tf = typeflow;
 namespace tfd = tf::distributions;
 
 constexpr int n = 1'000'000;
+constexpr double root = 1000;  // of n
 
 /// Draws `u` of the distribution function at draws, which are uniform if both are right; and how
 /// far the sample's mean and variance are from the distribution's, in standard errors.
@@ -33,7 +34,7 @@ constexpr void check_of(tf::Graph& g, tf::Label name, const D& d) {
   static_assert(std::is_same_v<typename D::batch_shape, tf::Shape<>>);
   if constexpr (requires { d.mean(); }) {
     const auto deviations = (x - d.mean()) / d.stddev();
-    (mean(deviations) * std::sqrt(static_cast<double>(n))).named("mean");
+    (mean(deviations) * root).named("mean");
     (mean(square(deviations)) - 1).named("variance");
   }
 }
@@ -111,7 +112,7 @@ constexpr void counts(tf::Graph& g) {
   const auto add = [&](tf::Label name, const auto& d) {
     tf::Scope in(g, name);
     const auto x = (cast<double>(d.template sample<n>()) - d.mean()) / d.stddev();
-    (mean(x) * std::sqrt(static_cast<double>(n))).named("mean");
+    (mean(x) * root).named("mean");
     (mean(square(x)) - 1).named("variance");
   };
   const auto p = tf::constant<double>(g, 0.3);
@@ -126,7 +127,7 @@ constexpr void counts(tf::Graph& g) {
   mean<0>(tf::one_hot<3, -1, double>(k.sample<n>())).named("shares");
   const tfd::VonMises angles(3 * p + 2, 2);
   const auto x = angles.sample<n>();
-  (mean(sin(x - angles.loc)) * std::sqrt(static_cast<double>(n))).named("sine");
+  (mean(sin(x - angles.loc)) * root).named("sine");
   (mean(cos(x - angles.loc)) - 1 + angles.variance()).named("cosine");
   max(abs(x)).named("largest_angle");
 }
