@@ -16,7 +16,7 @@ namespace typeflow::inline TYPEFLOW_ISA::distributions {
 /// A distribution whose last N batch axes are event axes: the probabilities along them multiply.
 template <AnyDistribution D, int N>
 struct Independent : Distribution<Independent<D, N>> {
-  static constexpr std::string_view name = "Independent";
+  static constexpr std::string_view class_name = "Independent";
   static constexpr bool is_continuous = D::is_continuous;
   static constexpr bool reparameterized = D::reparameterized;
   static_assert(N >= 0 && N <= D::batch_shape::rank,
@@ -56,7 +56,7 @@ constexpr auto independent(const D& base) {
 /// gradients for the components' parameters if theirs have, and none for the weights.
 template <class C, AnyDistribution D>
 struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
-  static constexpr std::string_view name = "MixtureSameFamily";
+  static constexpr std::string_view class_name = "MixtureSameFamily";
   static constexpr bool is_continuous = D::is_continuous;
   static constexpr bool reparameterized = false;
   static constexpr Extent k = C::classes;
@@ -132,7 +132,7 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
 /// meaningful log_prob: it is NaN for most bijectors.
 template <AnyDistribution D, class F>
 struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
-  static constexpr std::string_view name = "TransformedDistribution";
+  static constexpr std::string_view class_name = "TransformedDistribution";
   static constexpr bool is_continuous = D::is_continuous;
   static constexpr bool reparameterized = D::reparameterized;
   static_assert(D::is_continuous,

@@ -70,7 +70,7 @@ struct LogOdds {
 /// 1 with probability p, otherwise 0. Draws are int32.
 template <Element T, class S>
 struct Bernoulli : Distribution<Bernoulli<T, S>> {
-  static constexpr std::string_view name = "Bernoulli";
+  static constexpr std::string_view class_name = "Bernoulli";
   static constexpr bool is_continuous = false;
   static constexpr bool reparameterized = false;
   using element = T;
@@ -118,7 +118,7 @@ Bernoulli(const Logits<X>&, Options = {}) -> Bernoulli<detail::ElementOf<X>, det
 /// The number of successes in total_count trials of probability p. Draws are of p's element type.
 template <Element T, class C, class S>
 struct Binomial : Distribution<Binomial<T, C, S>> {
-  static constexpr std::string_view name = "Binomial";
+  static constexpr std::string_view class_name = "Binomial";
   static constexpr bool is_continuous = false;
   static constexpr bool reparameterized = false;
   using element = T;
@@ -196,7 +196,7 @@ Binomial(const N&, const Logits<X>&, Options = {})
 /// The number of events with this mean. Draws are of the rate's element type.
 template <Element T, class R>
 struct Poisson : Distribution<Poisson<T, R>> {
-  static constexpr std::string_view name = "Poisson";
+  static constexpr std::string_view class_name = "Poisson";
   static constexpr bool is_continuous = false;
   static constexpr bool reparameterized = false;
   using element = T;
@@ -248,7 +248,7 @@ Poisson(const R&, Options = {}) -> Poisson<detail::ElementOf<R>, detail::ShapeOf
 /// int32. Its classes have an order for cdf, but no mean.
 template <Element T, class S, Extent K>
 struct Categorical : Distribution<Categorical<T, S, K>> {
-  static constexpr std::string_view name = "Categorical";
+  static constexpr std::string_view class_name = "Categorical";
   static constexpr bool is_continuous = false;
   static constexpr bool reparameterized = false;
   using element = T;

@@ -189,7 +189,7 @@ inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 }  // namespace detail
 
 /// Base of the distributions. Self has the types `element`, `batch_shape` and `event_shape`, a
-/// `name`, draw(shape) and log_prob(x), and the statistics that exist.
+/// `class_name`, draw(shape) and log_prob(x), and the statistics that exist.
 template <class Self>
 class Distribution {
  public:
@@ -278,7 +278,7 @@ class Distribution {
     const auto add = [&](std::string_view part) {
       for (const char c : part) text[size++] = c;
     };
-    add(Self::name);
+    add(Self::class_name);
     add(".");
     add(statistic);
     add("() is undefined for these parameters, and allow_nan_stats is false");

@@ -16,7 +16,7 @@ namespace typeflow::inline TYPEFLOW_ISA::distributions {
 /// The uniform distribution on [low, high].
 template <Element T, class A, class B>
 struct Uniform : Distribution<Uniform<T, A, B>> {
-  static constexpr std::string_view name = "Uniform";
+  static constexpr std::string_view class_name = "Uniform";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -68,7 +68,7 @@ Uniform(const A&, const B&, Options = {})
 /// The double exponential distribution: density exp(-|x - loc| / scale) / (2 scale).
 template <Element T, class L, class S>
 struct Laplace : Distribution<Laplace<T, L, S>> {
-  static constexpr std::string_view name = "Laplace";
+  static constexpr std::string_view class_name = "Laplace";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -143,7 +143,7 @@ Laplace(const L&, const S&, Options = {})
 /// The distribution whose distribution function is sigmoid((x - loc) / scale).
 template <Element T, class L, class S>
 struct Logistic : Distribution<Logistic<T, L, S>> {
-  static constexpr std::string_view name = "Logistic";
+  static constexpr std::string_view class_name = "Logistic";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -211,7 +211,7 @@ Logistic(const L&, const S&, Options = {})
 /// z = (x - loc) / scale.
 template <Element T, class L, class S>
 struct Gumbel : Distribution<Gumbel<T, L, S>> {
-  static constexpr std::string_view name = "Gumbel";
+  static constexpr std::string_view class_name = "Gumbel";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -276,7 +276,7 @@ Gumbel(const L&, const S&, Options = {})
 /// The Cauchy distribution. Its mean and variance are undefined.
 template <Element T, class L, class S>
 struct Cauchy : Distribution<Cauchy<T, L, S>> {
-  static constexpr std::string_view name = "Cauchy";
+  static constexpr std::string_view class_name = "Cauchy";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -348,7 +348,7 @@ Cauchy(const L&, const S&, Options = {})
 /// Student's t distribution of df degrees of freedom, moved by loc and stretched by scale.
 template <Element T, class D, class L, class S>
 struct StudentT : Distribution<StudentT<T, D, L, S>> {
-  static constexpr std::string_view name = "StudentT";
+  static constexpr std::string_view class_name = "StudentT";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;

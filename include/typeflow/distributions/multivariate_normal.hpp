@@ -61,7 +61,7 @@ constexpr auto log_det_lower(const M& l) {
 /// A normal vector with independent elements, of standard deviations scale_diag.
 template <Element T, class L, class S>
 struct MultivariateNormalDiag : Distribution<MultivariateNormalDiag<T, L, S>> {
-  static constexpr std::string_view name = "MultivariateNormalDiag";
+  static constexpr std::string_view class_name = "MultivariateNormalDiag";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   static_assert(L::rank > 0 || S::rank > 0,
@@ -101,7 +101,7 @@ MultivariateNormalDiag(const L&, const S&, Options = {})
 /// covariance give cholesky(covariance).
 template <Element T, class L, class M>
 struct MultivariateNormalTriL : Distribution<MultivariateNormalTriL<T, L, M>> {
-  static constexpr std::string_view name = "MultivariateNormalTriL";
+  static constexpr std::string_view class_name = "MultivariateNormalTriL";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   static constexpr Extent k = detail::last_extent<M>;
@@ -163,7 +163,7 @@ MultivariateNormalTriL(const L&, const M&, Options = {})
 /// columns: a log_prob takes O(K R), not O(K^2). By Woodbury's identity.
 template <Element T, class L, class D, class W>
 struct MultivariateNormalLowRank : Distribution<MultivariateNormalLowRank<T, L, D, W>> {
-  static constexpr std::string_view name = "MultivariateNormalLowRank";
+  static constexpr std::string_view class_name = "MultivariateNormalLowRank";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   static constexpr Extent r = detail::last_extent<W>;

@@ -14,7 +14,7 @@ namespace typeflow::inline TYPEFLOW_ISA::distributions {
 /// The normal distribution of mean loc and standard deviation scale.
 template <Element T, class L, class S>
 struct Normal : Distribution<Normal<T, L, S>> {
-  static constexpr std::string_view name = "Normal";
+  static constexpr std::string_view class_name = "Normal";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -79,7 +79,7 @@ Normal(const L&, const S&, Options = {})
 /// exp(x) for normal x: loc and scale are those of the logarithm.
 template <Element T, class L, class S>
 struct LogNormal : Distribution<LogNormal<T, L, S>> {
-  static constexpr std::string_view name = "LogNormal";
+  static constexpr std::string_view class_name = "LogNormal";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -147,7 +147,7 @@ LogNormal(const L&, const S&, Options = {})
 /// |x| for normal x of mean 0 and standard deviation scale.
 template <Element T, class S>
 struct HalfNormal : Distribution<HalfNormal<T, S>> {
-  static constexpr std::string_view name = "HalfNormal";
+  static constexpr std::string_view class_name = "HalfNormal";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -201,7 +201,7 @@ HalfNormal(const S&, Options = {}) -> HalfNormal<detail::ElementOf<S>, detail::S
 /// a tail it has the digits that the difference of two distribution functions has there.
 template <Element T, class L, class S, class A, class B>
 struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
-  static constexpr std::string_view name = "TruncatedNormal";
+  static constexpr std::string_view class_name = "TruncatedNormal";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;

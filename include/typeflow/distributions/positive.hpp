@@ -14,7 +14,7 @@ namespace typeflow::inline TYPEFLOW_ISA::distributions {
 /// The exponential distribution of this rate, of mean 1 / rate.
 template <Element T, class R>
 struct Exponential : Distribution<Exponential<T, R>> {
-  static constexpr std::string_view name = "Exponential";
+  static constexpr std::string_view class_name = "Exponential";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -67,7 +67,7 @@ Exponential(const R&, Options = {}) -> Exponential<detail::ElementOf<R>, detail:
 /// x^(concentration - 1) e^(-rate x). TensorFlow r0.12 calls the two alpha and beta.
 template <Element T, class A, class B>
 struct Gamma : Distribution<Gamma<T, A, B>> {
-  static constexpr std::string_view name = "Gamma";
+  static constexpr std::string_view class_name = "Gamma";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -122,7 +122,7 @@ Gamma(const A&, const B&, Options = {})
 /// The sum of df squares of standard normal numbers: Gamma(df / 2, 1 / 2).
 template <Element T, class D>
 struct Chi2 : Distribution<Chi2<T, D>> {
-  static constexpr std::string_view name = "Chi2";
+  static constexpr std::string_view class_name = "Chi2";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -166,7 +166,7 @@ Chi2(const D&, Options = {}) -> Chi2<detail::ElementOf<D>, detail::ShapeOf<D>>;
 /// 1 / x for a gamma number x of shape `concentration` and rate `scale`.
 template <Element T, class A, class B>
 struct InverseGamma : Distribution<InverseGamma<T, A, B>> {
-  static constexpr std::string_view name = "InverseGamma";
+  static constexpr std::string_view class_name = "InverseGamma";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -239,7 +239,7 @@ InverseGamma(const A&, const B&, Options = {})
 /// TensorFlow calls the two concentration1 and concentration0.
 template <Element T, class A, class B>
 struct Beta : Distribution<Beta<T, A, B>> {
-  static constexpr std::string_view name = "Beta";
+  static constexpr std::string_view class_name = "Beta";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -293,7 +293,7 @@ Beta(const A&, const B&, Options = {})
 /// The Pareto distribution: density proportional to x^(-concentration - 1) from `scale` on.
 template <Element T, class A, class B>
 struct Pareto : Distribution<Pareto<T, A, B>> {
-  static constexpr std::string_view name = "Pareto";
+  static constexpr std::string_view class_name = "Pareto";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;
@@ -364,7 +364,7 @@ Pareto(const A&, const B&, Options = {})
 /// The Weibull distribution: distribution function 1 - exp(-(x / scale)^concentration).
 template <Element T, class K, class S>
 struct Weibull : Distribution<Weibull<T, K, S>> {
-  static constexpr std::string_view name = "Weibull";
+  static constexpr std::string_view class_name = "Weibull";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;

@@ -18,7 +18,7 @@ namespace typeflow::inline TYPEFLOW_ISA::distributions {
 /// x^(concentration - 1). The concentration is (batch...,K).
 template <Element T, class C>
 struct Dirichlet : Distribution<Dirichlet<T, C>> {
-  static constexpr std::string_view name = "Dirichlet";
+  static constexpr std::string_view class_name = "Dirichlet";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   static_assert(C::rank > 0, "Dirichlet: the concentration must have an axis, the classes");
@@ -89,7 +89,7 @@ Dirichlet(const C&, Options = {}) -> Dirichlet<detail::ElementOf<C>, detail::Sha
 /// (batch...,K); draws are of their element type. A draw takes a step for each class.
 template <Element T, class C, class S, Extent K>
 struct Multinomial : Distribution<Multinomial<T, C, S, K>> {
-  static constexpr std::string_view name = "Multinomial";
+  static constexpr std::string_view class_name = "Multinomial";
   static constexpr bool is_continuous = false;
   static constexpr bool reparameterized = false;
   using element = T;

@@ -16,7 +16,7 @@ namespace typeflow::inline TYPEFLOW_ISA::distributions {
 /// Draws are in [-pi, pi]; loc has a gradient through them, the concentration none.
 template <Element T, class L, class K>
 struct VonMises : Distribution<VonMises<T, L, K>> {
-  static constexpr std::string_view name = "VonMises";
+  static constexpr std::string_view class_name = "VonMises";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   using element = T;

@@ -16,7 +16,7 @@ namespace typeflow::inline TYPEFLOW_ISA::distributions {
 /// (batch...,K,K); for a covariance give cholesky(covariance).
 template <Element T, class D, class M>
 struct Wishart : Distribution<Wishart<T, D, M>> {
-  static constexpr std::string_view name = "Wishart";
+  static constexpr std::string_view class_name = "Wishart";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
   static constexpr Extent k = detail::last_extent<M>;
