@@ -117,6 +117,8 @@ inline constexpr Row elementwise_rows[] = {
                         "the n-th derivative of digamma"),
     row<ops::Igamma>("igamma", "igamma(a, x)", "(A) x (B) -> (A+B)",
                      "P(a, x), the regularised lower incomplete gamma function"),
+    row<ops::Igammac>("igammac", "igammac(a, x)", "(A) x (B) -> (A+B)",
+                      "1 - P(a, x), the regularised upper incomplete gamma function"),
     row<ops::Betainc>("betainc", "betainc(a, b, x)", "(A) x (B) x (C) -> (A+B+C)",
                       "I_x(a, b), the regularised incomplete beta function"),
     row<ops::BesselI0, ops::BesselI1>("bessel_i0", "bessel_i0(x)", "(S) -> (S)",

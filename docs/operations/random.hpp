@@ -39,4 +39,13 @@ inline constexpr Row random_rows[] = {
     row<ops::RandomPoisson>("random_poisson", "random_poisson(rate, label)", "(S) -> (S)",
                             "Poisson, as floating-point numbers; in typeflow/random.hpp",
                             {.types = "floating", .gradient = Gradient::nothing}),
+    row<ops::RandomBinomial>(
+        "random_binomial", "random_binomial(n, p, label)", "(S) x (S) -> (S)",
+        "successes in n trials of probability p, as floating-point numbers; in typeflow/random.hpp",
+        {.types = "floating", .gradient = Gradient::nothing}),
+    row<ops::RandomVonMises>(
+        "random_von_mises", "random_von_mises(concentration, label)", "(S) -> (S)",
+        "angles in [-pi, pi], density proportional to exp(concentration cos(x)); in "
+        "typeflow/random.hpp",
+        {.types = "floating", .gradient = Gradient::nothing}),
 };

@@ -73,6 +73,9 @@ constexpr void model(tf::Graph& g) {
   igamma(i, i);  // error: igamma(a, x): a and x must be floating-point; convert with cast<float>(x)
   igamma(x, y);  // error: igamma(a, x): the shapes do not broadcast
   igamma(x, d);  // error: igamma(a, x): the element types must be equal; convert with cast<T>(x)
+  igammac(i, i);  // error: igammac(a, x): a and x must be floating-point; convert with cast<float>(x)
+  igammac(x, y);  // error: igammac(a, x): the shapes do not broadcast
+  igammac(x, d);  // error: igammac(a, x): the element types must be equal; convert with cast<T>(x)
   betainc(i, i, i);  // error: betainc(a, b, x): a, b and x must be floating-point; convert with cast<float>(x)
   betainc(x, x, y);  // error: betainc(a, b, x): the shapes do not broadcast
   betainc(x, x, d);  // error: betainc(a, b, x): the element types must be equal; convert with cast<T>(x)

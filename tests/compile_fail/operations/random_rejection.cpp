@@ -21,6 +21,10 @@ constexpr void model(tf::Graph& g) {
   random_beta(x, wide);                        // error: random_beta(a, b): the element types must be equal; convert with cast<T>(b)
   random_beta(x, y);                           // error: random_beta(a, b): the shapes do not broadcast
   random_poisson(n);                           // error: random_poisson(rate): the rate must be floating-point; convert with cast<float>(rate)
+  random_binomial(n, n);                       // error: random_binomial(n, p): n and p must be floating-point; convert with cast<float>(n)
+  random_binomial(x, wide);                    // error: random_binomial(n, p): the element types must be equal; convert with cast<T>(n)
+  random_binomial(x, y);                       // error: random_binomial(n, p): the shapes do not broadcast
+  random_von_mises(n);                         // error: random_von_mises(concentration): the concentration must be floating-point; convert with cast<float>(concentration)
   // clang-format on
 #endif
 }

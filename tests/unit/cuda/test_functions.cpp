@@ -126,6 +126,8 @@ constexpr void draws(tf::Graph& g, int i) {
   sample.named({"gamma_sample", i});
   tf::gradients(tf::sum(sample), alpha).named({"slope", i});
   tf::random_poisson(alpha, {"poisson", i}).named({"poisson_sample", i});
+  tf::random_binomial(floor(30 * alpha), sigmoid(x), {"binomial", i}).named({"binomial_sample", i});
+  tf::random_von_mises(alpha, {"von_mises", i}).named({"von_mises_sample", i});
   tf::truncated_normal<T, 5, 7>(g, {"truncated", i}).named({"truncated_sample", i});
 }
 constexpr void drawn(tf::Graph& g) {

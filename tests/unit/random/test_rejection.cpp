@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 #include <typeflow/random.hpp>
 
@@ -28,6 +30,13 @@ constexpr void model(tf::Graph& g) {
               tf::constant<double, 3>(g, {3, 0.5, 1e-3}), "beta");
   auto rates = tf::constant<float, 5>(g, {0, 2.5, 10, 300, -1});
   random_poisson(broadcast_to<n, 5>(rates), "poisson");
+  auto trials = tf::constant<float, 7>(g, {0, 7, 1000, 50, 50, 400, 2.5f});
+  auto chances = tf::constant<float, 7>(g, {0.5f, 0, 0.003f, 0.5f, 0.95f, 0.25f, 0.5f});
+  random_binomial(broadcast_to<n, 7>(trials), chances, "binomial");
+  random_binomial(tf::constant<double, 3>(g, {5, 5, -1}), tf::constant<double, 3>(g, {1, 1.5, 0.5}),
+                  "binomial_ends");
+  auto concentrations = tf::constant<double, 7>(g, {0, 1e-6, 0.5, 4, 900, 4e6, -1});
+  random_von_mises(broadcast_to<n, 7>(concentrations), "von_mises");
 }
 
 /// What seed 7 gives in draw 0, which the interpreter must agree with, in columns.
@@ -119,6 +128,70 @@ TEST_CASE("random_poisson: values") {
     }
     CHECK(distance * std::sqrt(n) < 2);
   }
+}
+
+TEST_CASE("random_binomial: values") {
+  const auto x = columns("binomial");
+  const double trials[] = {0, 7, 1000, 50, 50, 400};
+  const double chance[] = {0.5, 0, 0.003f, 0.5, 0.95f, 0.25};
+  for (std::size_t c = 0; c < 6; ++c) {
+    CAPTURE(c);
+    std::vector<double> probability(static_cast<std::size_t>(trials[c]) + 1);
+    for (std::size_t i = 0; i < probability.size(); ++i) {
+      const auto k = static_cast<double>(i);
+      const double rest = trials[c] - k;
+      const double ways = std::lgamma(trials[c] + 1) - std::lgamma(k + 1) - std::lgamma(rest + 1);
+      probability[i] = std::exp(ways) * std::pow(chance[c], k) * std::pow(1 - chance[c], rest);
+    }
+    // Rare numbers together: counts of less than five are not near to normal.
+    std::vector<double> sample = x[c];
+    double rare = 0;
+    for (double& p : probability) {
+      if (p * n < 5) rare += std::exchange(p, 0);
+    }
+    double outside = 0;
+    for (double& e : sample) {
+      REQUIRE((e >= 0 && e <= trials[c] && e == std::floor(e)));
+      if (probability[static_cast<std::size_t>(e)] > 0) continue;
+      ++outside;
+      e = static_cast<double>(probability.size());
+    }
+    probability.push_back(rare);
+    CHECK(std::abs(outside - n * rare) <= 4 * std::sqrt(n * rare) + 2);
+    probability.back() = outside / n;
+    CHECK(test::occur(sample, probability));
+  }
+  for (const double e : x[6]) CHECK(std::isnan(e));  // 2.5 trials
+  const auto ends = columns("binomial_ends")[0];
+  CHECK(ends[0] == 5);
+  CHECK(std::isnan(ends[1]));
+  CHECK(std::isnan(ends[2]));
+}
+
+TEST_CASE("random_von_mises: values") {
+  const auto x = columns("von_mises", 1e-12);
+  const double concentration[] = {0, 1e-6, 0.5, 4, 900, 4e6};
+  for (std::size_t c = 0; c < 6; ++c) {
+    CAPTURE(concentration[c]);
+    // The distribution function by the trapezoid rule, within 12 deviations.
+    const double kappa = concentration[c];
+    const double width = std::fmin(std::numbers::pi, 12 / std::sqrt(kappa + 1e-9));
+    constexpr int steps = 4000;
+    std::vector<double> below(steps + 1);
+    const auto density = [&](double t) { return std::exp(kappa * (std::cos(t) - 1)); };
+    for (int i = 1; i <= steps; ++i) {
+      const double t = width * (2. * i / steps - 1);
+      below[static_cast<std::size_t>(i)] =
+          below[static_cast<std::size_t>(i - 1)] + density(t) + density(t - 2 * width / steps);
+    }
+    CHECK(test::follows(x[c], [&](double t) {
+      const double at = std::fmin(std::fmax((t / width + 1) / 2, 0), 1) * steps;
+      const auto i = std::min(static_cast<std::size_t>(at), std::size_t{steps - 1});
+      const double part = at - static_cast<double>(i);
+      return ((1 - part) * below[i] + part * below[i + 1]) / below[steps];
+    }));
+  }
+  for (const double e : x[6]) CHECK(std::isnan(e));
 }
 
 // By mpmath 1.3 in 40 digits, from its regularised incomplete gamma function.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// erf, lgamma, digamma, trigamma, igamma, betainc: against the C++ library's functions, slowly
-// converging series, finite sums and values of tables.
+// erf, lgamma, digamma, trigamma, igamma, igammac, betainc: against the C++ library's functions,
+// slowly converging series, finite sums and values of tables.
 
 #include <numbers>
 
@@ -29,6 +29,7 @@ constexpr void distributions(tf::Graph& g) {
   auto b = test::input<T, B>(g, "b");
   auto x = test::input<T, X>(g, "x");
   tf::igamma(a, x).named("igamma");
+  tf::igammac(a, x).named("igammac");
   tf::betainc(a, b, x).named("betainc");
 }
 
@@ -124,6 +125,16 @@ long double igamma_reference(long double a, long double x) {
   for (long double k = half ? 0.5L : 1; k < a; ++k) p -= gamma_step(k, x);
   return p;
 }
+/// 1 - P(a, x), as a sum of positive terms.
+long double igammac_reference(long double a, long double x) {
+  if (!(a > 0) || !(x >= 0)) return test::nan;
+  if (x == 0) return 1;
+  if (std::isinf(x)) return 0;
+  const bool half = a != std::floor(a);
+  long double q = half ? std::erfc(std::sqrt(x)) : std::exp(-x);
+  for (long double k = half ? 0.5L : 1; k < a; ++k) q += gamma_step(k, x);
+  return q;
+}
 /// I_x(a, b) for whole a and b: the chance of at least a successes in a + b - 1 trials.
 long double betainc_reference(long double a, long double b, long double x) {
   if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1)) return test::nan;
@@ -137,11 +148,12 @@ long double betainc_reference(long double a, long double b, long double x) {
   return sum;
 }
 
-/// Checks igamma at half-integers (name "igamma") or betainc at integers.
+/// Checks igamma and igammac at half-integers (of these names), or betainc at integers.
 template <class T, class A, class B, class X>
 void check_distribution(const std::string& name, test::Random& random, const tf::Dims& of_a,
                         const tf::Dims& of_b, const tf::Dims& of_x, double absolute) {
   const bool beta = name == "betainc";
+  const bool upper = name == "igammac";
   const auto draw = [&](const tf::Dims& shape, auto number) {
     tf::HostTensor t = tf::host_tensor(tf::dtype_of<T>, shape);
     for (std::int64_t i = 0; i < t.size(); ++i) t.set(i, number());
@@ -158,7 +170,9 @@ void check_distribution(const std::string& name, test::Random& random, const tf:
     const double p = a.value(tf::broadcast_index(i, all, of_a));
     const double q = x.value(tf::broadcast_index(i, all, of_x));
     const double r = beta ? b.value(tf::broadcast_index(i, all, of_b)) : 0;
-    y.set(i, static_cast<double>(beta ? betainc_reference(p, r, q) : igamma_reference(p, q)));
+    y.set(i, static_cast<double>(beta    ? betainc_reference(p, r, q)
+                                 : upper ? igammac_reference(p, q)
+                                         : igamma_reference(p, q)));
   }
   test::check_result<distributions<T, A, B, X>>(name, {{"a", a}, {"b", b}, {"x", x}}, y, 4,
                                                 absolute);
@@ -168,7 +182,10 @@ void check_distribution(const std::string& name, test::Random& random, const tf:
   };
   const tf::AnyExpr p = in("a", of_a);
   const tf::AnyExpr q = in("x", of_x);
-  test::name(beta ? tf::betainc(p, in("b", of_b), q) : tf::igamma(p, q), "y");
+  test::name(beta    ? tf::betainc(p, in("b", of_b), q)
+             : upper ? tf::igammac(p, q)
+                     : tf::igamma(p, q),
+             "y");
   tf::HostTensors feeds{{"a", a}, {"x", x}};
   if (beta) feeds["b"] = b;
   test::check_ulps("y", tf::Interpreter(g).run({"y"}, feeds)[0], y, 4, absolute);
@@ -259,6 +276,25 @@ TEST_CASE("igamma: values") {
   CHECK(p(3, 0) == 0);
   for (const double bad : {0.0, -1.0, test::nan}) CHECK(std::isnan(p(bad, 1)));
   for (const double bad : {-1e-300, -1.0, test::nan}) CHECK(std::isnan(p(1, bad)));
+}
+TEST_CASE("igammac: values") {
+  check_distribution("igammac");
+  const auto q = [](double a, double x) { return tf::math::igammac(a, x); };
+  for (const double x : {0.1, 3.0, 50.0, 700.0}) {  // small results keep their digits
+    CHECK(q(1, x) == doctest::Approx(std::exp(-x)).epsilon(1e-13));
+    CHECK(q(0.5, x) == doctest::Approx(std::erfc(std::sqrt(x))).epsilon(1e-13));
+    CHECK(q(3, x) == doctest::Approx(std::exp(-x) * (1 + x + x * x / 2)).epsilon(1e-13));
+  }
+  for (const double a : {0.3, 5.0, 300.0}) {
+    for (const double x : {0.2, 4.0, 310.0}) {
+      CHECK(std::abs(q(a, x) + tf::math::igamma(a, x) - 1) < 1e-13);
+    }
+  }
+  CHECK(q(2, test::infinity) == 0);
+  CHECK(q(test::infinity, 2) == 1);
+  CHECK(q(3, 0) == 1);
+  for (const double bad : {0.0, -1.0, test::nan}) CHECK(std::isnan(q(bad, 1)));
+  for (const double bad : {-1e-300, -1.0, test::nan}) CHECK(std::isnan(q(1, bad)));
 }
 TEST_CASE("betainc: values") {
   check_distribution("betainc");

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Distributions of whole numbers: Bernoulli, Binomial, Poisson, and Categorical over classes.
+//
+//   tfd::Bernoulli coin(tfd::probs(p));     // p in [0, 1]
+//   tfd::Bernoulli coin(tfd::logits(x));    // p = sigmoid(x)
+//   tfd::Categorical classes(tfd::logits(x));  // p = softmax(x) along the last axis
+
+#include <cstdint>
+#include <numbers>
+#include <string_view>
+
+#include "typeflow/distributions/distribution.hpp"
+#include "typeflow/random.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::distributions {
+
+/// Parameters that are probabilities: what probs(p) returns.
+template <TypedExpr X>
+struct Probs {
+  X value;
+};
+/// Parameters that are logits: what logits(x) returns.
+template <TypedExpr X>
+struct Logits {
+  X value;
+};
+
+/// A distribution's parameter p, as a probability.
+template <TypedExpr X>
+constexpr Probs<X> probs(const X& p) {
+  return {p};
+}
+/// A distribution's parameter x, as log(p / (1 - p)), or as unnormalised log-probabilities of
+/// classes.
+template <TypedExpr X>
+constexpr Logits<X> logits(const X& x) {
+  return {x};
+}
+
+namespace detail {
+
+/// x log_p + y log_q, without NaN where an x is 0 and a log_p is -inf.
+template <TypedExpr X, TypedExpr L>
+constexpr auto times_log(const X& x, const L& log_p) {
+  const auto zero = equal(x, 0);
+  return where(zero, 0, x * where(zero, 0, log_p));
+}
+
+/// log(p) and log(1 - p) of a probability.
+template <Element T, class S>
+struct LogOdds {
+  Expr<T, S> p;
+  Expr<T, S> log_p;
+  Expr<T, S> log_q;
+
+  template <class X>
+  constexpr explicit LogOdds(const Probs<X>& given)
+      : p(given.value), log_p(log(p)), log_q(log1p(-p)) {}
+  template <class X>
+  constexpr explicit LogOdds(const Logits<X>& given)
+      : p(sigmoid(given.value)),
+        log_p(log_sigmoid(given.value)),
+        log_q(log_sigmoid(-given.value)) {}
+};
+
+}  // namespace detail
+
+/// 1 with probability p, otherwise 0. Draws are int32.
+template <Element T, class S>
+struct Bernoulli : Distribution<Bernoulli<T, S>> {
+  static constexpr std::string_view class_name = "Bernoulli";
+  static constexpr bool is_continuous = false;
+  static constexpr bool reparameterized = false;
+  using element = T;
+  using batch_shape = S;
+  using event_shape = Shape<>;
+
+  detail::LogOdds<T, S> odds;
+
+  template <class X>
+  constexpr explicit Bernoulli(const Probs<X>& p, Options options = {})
+      : Distribution<Bernoulli>(p.value.graph(), options), odds(p) {}
+  template <class X>
+  constexpr explicit Bernoulli(const Logits<X>& x, Options options = {})
+      : Distribution<Bernoulli>(x.value.graph(), options), odds(x) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return cast<std::int32_t>(bernoulli(detail::expand(odds.p, shape)));
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside = logical_and(not_equal(x, 0), not_equal(x, 1));
+    return where(is_nan(x), x,
+                 where(outside, -detail::infinity, where(equal(x, 1), odds.log_p, odds.log_q)));
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    const auto x = this->value(v);
+    return where(is_nan(x), x, where(less(x, 0), 0, where(less(x, 1), 1 - odds.p, 1)));
+  }
+  constexpr auto entropy() const {
+    return -detail::times_log(odds.p, odds.log_p) - detail::times_log(1 - odds.p, odds.log_q);
+  }
+  constexpr auto mean() const { return odds.p; }
+  /// The likelier number; 0 if both are as likely.
+  constexpr auto mode() const { return cast<std::int32_t>(greater(odds.p, 0.5)); }
+  constexpr auto variance() const { return odds.p * (1 - odds.p); }
+};
+template <class X>
+Bernoulli(const Probs<X>&, Options = {}) -> Bernoulli<detail::ElementOf<X>, detail::ShapeOf<X>>;
+template <class X>
+Bernoulli(const Logits<X>&, Options = {}) -> Bernoulli<detail::ElementOf<X>, detail::ShapeOf<X>>;
+
+/// The number of successes in total_count trials of probability p. Draws are of p's element type.
+template <Element T, class C, class S>
+struct Binomial : Distribution<Binomial<T, C, S>> {
+  static constexpr std::string_view class_name = "Binomial";
+  static constexpr bool is_continuous = false;
+  static constexpr bool reparameterized = false;
+  using element = T;
+  using batch_shape = detail::Broadcast<C, S>;
+  using event_shape = Shape<>;
+
+  Expr<T, C> total_count;
+  detail::LogOdds<T, S> odds;
+
+  template <Operand N, class X>
+  constexpr Binomial(const N& trials, const Probs<X>& p, Options options = {})
+      : Distribution<Binomial>(detail::graph_of(trials, p.value), options),
+        total_count(detail::parameter<T>(this->graph(), trials)),
+        odds(p) {}
+  template <Operand N, class X>
+  constexpr Binomial(const N& trials, const Logits<X>& x, Options options = {})
+      : Distribution<Binomial>(detail::graph_of(trials, x.value), options),
+        total_count(detail::parameter<T>(this->graph(), trials)),
+        odds(x) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return random_binomial(detail::expand(total_count, shape), odds.p);
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside =
+        logical_or(not_equal(floor(x), x), logical_or(less(x, 0), greater(x, total_count)));
+    const auto k = where(outside, 0, x);
+    const auto rest = total_count - k;
+    const auto ways = lgamma(total_count + 1) - lgamma(k + 1) - lgamma(rest + 1);
+    const auto inside =
+        ways + detail::times_log(k, odds.log_p) + detail::times_log(rest, odds.log_q);
+    return where(is_nan(x), x, where(outside, -detail::infinity, inside));
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    const auto x = this->value(v);
+    return where(
+        is_nan(x), x,
+        where(less(x, 0), 0, where(greater_equal(x, total_count), 1, betainc_of(x, false))));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return where(
+        is_nan(x), x,
+        where(less(x, 0), 1, where(greater_equal(x, total_count), 0, betainc_of(x, true))));
+  }
+  constexpr auto mean() const { return this->per_batch(total_count * odds.p); }
+  /// The likeliest number; the larger of two that are as likely.
+  constexpr auto mode() const {
+    return this->per_batch(minimum(floor((total_count + 1) * odds.p), total_count));
+  }
+  constexpr auto variance() const { return this->per_batch(total_count * odds.p * (1 - odds.p)); }
+
+ private:
+  template <class X>
+  constexpr auto betainc_of(const X& x, bool upper) const {
+    const auto inside = logical_and(greater_equal(x, 0), less(x, total_count));
+    const auto k = where(inside, floor(x), 0);
+    const auto n = where(inside, total_count, 1);
+    const auto p = where(inside, odds.p, 0.5);
+    return upper ? betainc(k + 1, n - k, p) : betainc(n - k, k + 1, 1 - p);
+  }
+};
+template <Operand N, class X>
+Binomial(const N&, const Probs<X>&, Options = {})
+    -> Binomial<detail::ElementOf<N, X>, detail::ShapeOf<N>, detail::ShapeOf<X>>;
+template <Operand N, class X>
+Binomial(const N&, const Logits<X>&, Options = {})
+    -> Binomial<detail::ElementOf<N, X>, detail::ShapeOf<N>, detail::ShapeOf<X>>;
+
+/// The number of events with this mean. Draws are of the rate's element type.
+template <Element T, class R>
+struct Poisson : Distribution<Poisson<T, R>> {
+  static constexpr std::string_view class_name = "Poisson";
+  static constexpr bool is_continuous = false;
+  static constexpr bool reparameterized = false;
+  using element = T;
+  using batch_shape = R;
+  using event_shape = Shape<>;
+
+  Expr<T, R> rate;
+
+  template <TypedExpr P>
+  constexpr explicit Poisson(const P& events, Options options = {})
+      : Distribution<Poisson>(events.graph(), options),
+        rate(detail::parameter<T>(this->graph(), events)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return random_poisson(detail::expand(rate, shape));
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside = logical_or(logical_or(is_inf(x), not_equal(floor(x), x)), less(x, 0));
+    const auto k = where(outside, 0, x);
+    return where(is_nan(x), x,
+                 where(outside, -detail::infinity, xlogy(k, rate) - rate - lgamma(k + 1)));
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    const auto x = this->value(v);
+    return where(is_nan(x), x, detail::in_support(less(x, 0), x, 0, 0, [&](const auto& y) {
+                   return igammac(floor(y) + 1, rate);
+                 }));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return where(is_nan(x), x, detail::in_support(less(x, 0), x, 0, 1, [&](const auto& y) {
+                   return igamma(floor(y) + 1, rate);
+                 }));
+  }
+  constexpr auto mean() const { return rate; }
+  /// The likeliest number; the larger of two that are as likely.
+  constexpr auto mode() const { return floor(rate); }
+  constexpr auto variance() const { return rate; }
+};
+template <TypedExpr R>
+Poisson(const R&, Options = {}) -> Poisson<detail::ElementOf<R>, detail::ShapeOf<R>>;
+
+/// A class, 0 to K - 1, for each row of K probabilities or logits, along the last axis. Draws are
+/// int32. Its classes have an order for cdf, but no mean.
+template <Element T, class S, Extent K>
+struct Categorical : Distribution<Categorical<T, S, K>> {
+  static constexpr std::string_view class_name = "Categorical";
+  static constexpr bool is_continuous = false;
+  static constexpr bool reparameterized = false;
+  using element = T;
+  using batch_shape = S;
+  using event_shape = Shape<>;
+  using parameter_shape = detail::Join<S, Shape<K>>;
+  static constexpr Extent classes = K;
+
+  Expr<T, parameter_shape> log_p;
+
+  template <class X>
+  constexpr explicit Categorical(const Probs<X>& p, Options options = {})
+      : Distribution<Categorical>(p.value.graph(), options), log_p(rows(log(p.value))) {}
+  template <class X>
+  constexpr explicit Categorical(const Logits<X>& x, Options options = {})
+      : Distribution<Categorical>(x.value.graph(), options), log_p(rows(log_softmax(x.value))) {}
+
+  constexpr auto probabilities() const { return exp(log_p); }
+
+  template <class N>
+  constexpr auto draw(N) const {
+    return categorical(detail::expand(log_p, detail::Join<N, Shape<K>>{}));
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside =
+        logical_or(not_equal(floor(x), x), logical_or(less(x, 0), greater_equal(x, K)));
+    const auto k = where(outside, 0, x);
+    const auto found = sum<-1>(where(equal(expand_dims<-1>(k), positions()), log_p, 0));
+    return where(is_nan(x), x, where(outside, -detail::infinity, found));
+  }
+  /// The probability of a class that is at most x.
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    const auto x = this->value(v);
+    const auto below = less_equal(positions(), expand_dims<-1>(x));
+    return where(is_nan(x), x, minimum(sum<-1>(where(below, probabilities(), 0)), 1));
+  }
+  constexpr auto entropy() const { return -sum<-1>(detail::times_log(probabilities(), log_p)); }
+  /// The likeliest class; the first of equals.
+  constexpr auto mode() const { return argmax<-1>(log_p); }
+
+ private:
+  template <class X>
+  static constexpr auto rows(const X& x) {
+    static_assert(!is_symbolic(K), "Categorical: the number of classes must be a number");
+    static_assert(X::rank > 0,
+                  "Categorical: probabilities and logits must have an axis, the classes");
+    return x;
+  }
+  constexpr auto positions() const { return range<T, K>(this->graph(), 0, 1); }
+};
+template <class X>
+Categorical(const Probs<X>&, Options = {})
+    -> Categorical<detail::ElementOf<X>, detail::Drop<detail::ShapeOf<X>, 1>,
+                   detail::last_extent<detail::ShapeOf<X>>>;
+template <class X>
+Categorical(const Logits<X>&, Options = {})
+    -> Categorical<detail::ElementOf<X>, detail::Drop<detail::ShapeOf<X>, 1>,
+                   detail::last_extent<detail::ShapeOf<X>>>;
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::distributions

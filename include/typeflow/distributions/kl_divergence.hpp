@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The Kullback-Leibler divergence of two distributions of one kind: the mean of
+// p.log_prob(x) - q.log_prob(x) for draws x of p. (batch...), of both batches broadcast.
+//
+//   auto loss = sum(kl_divergence(tfd::Normal(mean, deviation), tfd::Normal(zero, 1.0)));
+//
+// Each pair with a closed form is an overload; others do not compile.
+
+#include <numbers>
+
+#include "typeflow/distributions/compound.hpp"
+#include "typeflow/distributions/location_scale.hpp"
+#include "typeflow/distributions/normal.hpp"
+#include "typeflow/distributions/positive.hpp"
+#include "typeflow/distributions/simplex.hpp"
+#include "typeflow/distributions/von_mises.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::distributions {
+
+template <AnyDistribution P, AnyDistribution Q>
+constexpr auto kl_divergence(const P& p, const Q&) {
+  static_assert(
+      typeflow::detail::never<P, Q>,
+      "kl_divergence(p, q): no closed form is known for this pair; estimate it from draws "
+      "x of p as the mean of p.log_prob(x) - q.log_prob(x)");
+  return p.log_prob(p.sample());
+}
+
+template <Element T, class L, class S, class M, class R>
+constexpr auto kl_divergence(const Normal<T, L, S>& p, const Normal<T, M, R>& q) {
+  const auto ratio = square(p.scale / q.scale);
+  return 0.5 * (square((p.loc - q.loc) / q.scale) + (ratio - 1 - log(ratio)));
+}
+/// As that of the logarithms: an invertible function changes nothing.
+template <Element T, class L, class S, class M, class R>
+constexpr auto kl_divergence(const LogNormal<T, L, S>& p, const LogNormal<T, M, R>& q) {
+  return kl_divergence(p.logarithm, q.logarithm);
+}
+template <Element T, class S, class R>
+constexpr auto kl_divergence(const HalfNormal<T, S>& p, const HalfNormal<T, R>& q) {
+  const auto ratio = square(p.scale / q.scale);
+  return 0.5 * (ratio - 1 - log(ratio));
+}
+/// Infinite if q does not cover p.
+template <Element T, class A, class B, class C, class D>
+constexpr auto kl_divergence(const Uniform<T, A, B>& p, const Uniform<T, C, D>& q) {
+  const auto covered = logical_and(less_equal(q.low, p.low), less_equal(p.high, q.high));
+  return where(covered, log((q.high - q.low) / (p.high - p.low)), detail::infinity);
+}
+template <Element T, class L, class S, class M, class R>
+constexpr auto kl_divergence(const Laplace<T, L, S>& p, const Laplace<T, M, R>& q) {
+  const auto distance = abs(p.loc - q.loc);
+  const auto part = p.scale * exp(-distance / p.scale);
+  return log(q.scale / p.scale) + (distance + part) / q.scale - 1;
+}
+template <Element T, class L, class S, class M, class R>
+constexpr auto kl_divergence(const Gumbel<T, L, S>& p, const Gumbel<T, M, R>& q) {
+  const auto ratio = p.scale / q.scale;
+  const auto shift = (p.loc - q.loc) / q.scale;
+  return -log(ratio) + shift + std::numbers::egamma * (ratio - 1) +
+         exp(-shift + lgamma(ratio + 1)) - 1;
+}
+/// Source: Chyzak and Nielsen, "A closed-form formula for the Kullback-Leibler divergence between
+/// Cauchy distributions", 2019.
+template <Element T, class L, class S, class M, class R>
+constexpr auto kl_divergence(const Cauchy<T, L, S>& p, const Cauchy<T, M, R>& q) {
+  return log((square(p.scale + q.scale) + square(p.loc - q.loc)) / (4 * p.scale * q.scale));
+}
+
+template <Element T, class R, class Q>
+constexpr auto kl_divergence(const Exponential<T, R>& p, const Exponential<T, Q>& q) {
+  const auto ratio = q.rate / p.rate;
+  return ratio - 1 - log(ratio);
+}
+template <Element T, class A, class B, class C, class D>
+constexpr auto kl_divergence(const Gamma<T, A, B>& p, const Gamma<T, C, D>& q) {
+  return (p.concentration - q.concentration) * digamma(p.concentration) - lgamma(p.concentration) +
+         lgamma(q.concentration) + q.concentration * log(p.rate / q.rate) +
+         p.concentration * (q.rate / p.rate - 1);
+}
+template <Element T, class D, class E>
+constexpr auto kl_divergence(const Chi2<T, D>& p, const Chi2<T, E>& q) {
+  return kl_divergence(p.gamma, q.gamma);
+}
+/// As that of the reciprocals.
+template <Element T, class A, class B, class C, class D>
+constexpr auto kl_divergence(const InverseGamma<T, A, B>& p, const InverseGamma<T, C, D>& q) {
+  return kl_divergence(Gamma(p.concentration, p.scale), Gamma(q.concentration, q.scale));
+}
+template <Element T, class A, class B, class C, class D>
+constexpr auto kl_divergence(const Beta<T, A, B>& p, const Beta<T, C, D>& q) {
+  return lbeta(q.a, q.b) - lbeta(p.a, p.b) + (p.a - q.a) * digamma(p.a) +
+         (p.b - q.b) * digamma(p.b) + (q.a - p.a + q.b - p.b) * digamma(p.a + p.b);
+}
+/// Infinite if q does not cover p.
+template <Element T, class A, class S, class B, class R>
+constexpr auto kl_divergence(const Pareto<T, A, S>& p, const Pareto<T, B, R>& q) {
+  const auto ratio = q.concentration / p.concentration;
+  const auto inside = q.concentration * log(p.scale / q.scale) - log(ratio) + ratio - 1;
+  return where(greater_equal(p.scale, q.scale), inside, detail::infinity);
+}
+/// Source: Bauckhage, "Computing the Kullback-Leibler divergence between two Weibull
+/// distributions", 2013.
+template <Element T, class A, class S, class B, class R>
+constexpr auto kl_divergence(const Weibull<T, A, S>& p, const Weibull<T, B, R>& q) {
+  const auto ratio = q.concentration / p.concentration;
+  const auto scales = log(p.scale / q.scale);
+  return -log(ratio) - q.concentration * scales + std::numbers::egamma * (ratio - 1) +
+         exp(q.concentration * scales + lgamma(ratio + 1)) - 1;
+}
+template <Element T, class L, class K, class M, class C>
+constexpr auto kl_divergence(const VonMises<T, L, K>& p, const VonMises<T, M, C>& q) {
+  const auto scale = bessel_i0e(p.concentration);
+  const auto ratio = bessel_i1e(p.concentration) / scale;
+  return log(bessel_i0e(q.concentration) / scale) + (q.concentration - p.concentration) +
+         ratio * (p.concentration - q.concentration * cos(p.loc - q.loc));
+}
+
+namespace detail {
+/// p (log p - log q); 0 where p is 0.
+template <TypedExpr P, TypedExpr A, TypedExpr B>
+constexpr auto relative(const P& p, const A& log_p, const B& log_q) {
+  const auto zero = equal(p, 0);
+  return where(zero, 0, p * (where(zero, 0, log_p) - where(zero, 0, log_q)));
+}
+}  // namespace detail
+
+/// Infinite if q excludes a number that p gives.
+template <Element T, class S, class R>
+constexpr auto kl_divergence(const Bernoulli<T, S>& p, const Bernoulli<T, R>& q) {
+  return detail::relative(p.odds.p, p.odds.log_p, q.odds.log_p) +
+         detail::relative(1 - p.odds.p, p.odds.log_q, q.odds.log_q);
+}
+/// NaN where the total counts differ: then there is no closed form.
+template <Element T, class C, class S, class D, class R>
+constexpr auto kl_divergence(const Binomial<T, C, S>& p, const Binomial<T, D, R>& q) {
+  const auto one = detail::relative(p.odds.p, p.odds.log_p, q.odds.log_p) +
+                   detail::relative(1 - p.odds.p, p.odds.log_q, q.odds.log_q);
+  return where(equal(p.total_count, q.total_count), p.total_count * one, detail::not_a_number);
+}
+template <Element T, class R, class Q>
+constexpr auto kl_divergence(const Poisson<T, R>& p, const Poisson<T, Q>& q) {
+  return xlogy(p.rate, p.rate / q.rate) - p.rate + q.rate;
+}
+/// Infinite if q excludes a class that p gives.
+template <Element T, class S, class R, Extent K>
+constexpr auto kl_divergence(const Categorical<T, S, K>& p, const Categorical<T, R, K>& q) {
+  return sum<-1>(detail::relative(p.probabilities(), p.log_p, q.log_p));
+}
+template <Element T, class C, class D>
+constexpr auto kl_divergence(const Dirichlet<T, C>& p, const Dirichlet<T, D>& q) {
+  const auto a = p.concentration;
+  const auto logs = digamma(a) - digamma(sum<-1>(a, keep_dims));
+  return q.log_normalizer() - p.log_normalizer() + sum<-1>((a - q.concentration) * logs);
+}
+
+template <class P, class Q, int N>
+constexpr auto kl_divergence(const Independent<P, N>& p, const Independent<Q, N>& q) {
+  return detail::sum_last<N>(kl_divergence(p.base, q.base));
+}
+
+/// The mean of -q.log_prob(x) for draws x of p.
+template <AnyDistribution P, AnyDistribution Q>
+constexpr auto cross_entropy(const P& p, const Q& q) {
+  return p.entropy() + kl_divergence(p, q);
+}
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::distributions

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Distributions that are moved by loc and stretched by scale: Uniform, Laplace, Logistic, Gumbel,
+// Cauchy, StudentT.
+
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+#include "typeflow/distributions/distribution.hpp"
+#include "typeflow/random.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::distributions {
+
+/// The uniform distribution on [low, high].
+template <Element T, class A, class B>
+struct Uniform : Distribution<Uniform<T, A, B>> {
+  static constexpr std::string_view class_name = "Uniform";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<A, B>;
+  using event_shape = Shape<>;
+
+  Expr<T, A> low;
+  Expr<T, B> high;
+
+  template <Operand PA, Operand PB>
+  constexpr Uniform(const PA& least, const PB& most, Options options = {})
+      : Distribution<Uniform>(detail::graph_of(least, most), options),
+        low(detail::parameter<T>(this->graph(), least)),
+        high(detail::parameter<T>(this->graph(), most)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return low + (high - low) * detail::uniform_numbers<T>(this->graph(), shape);
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside = logical_or(less(x, low), greater(x, high));
+    const auto here = where(is_nan(x), x, 0);  // NaN stays NaN
+    return where(outside, -detail::infinity, here - log(high - low));
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return minimum(maximum((this->value(v) - low) / (high - low), 0), 1);
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return minimum(maximum((high - this->value(v)) / (high - low), 0), 1);
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto q = this->value(p);
+    const auto outside = logical_or(less(q, 0), greater(q, 1));
+    return where(outside, detail::not_a_number, low + (high - low) * q);
+  }
+  constexpr auto entropy() const { return this->per_batch(log(high - low)); }
+  constexpr auto mean() const { return this->per_batch(0.5 * (low + high)); }
+  constexpr auto variance() const { return this->per_batch(square(high - low) / 12); }
+};
+template <Operand A, Operand B>
+Uniform(const A&, const B&, Options = {})
+    -> Uniform<detail::ElementOf<A, B>, detail::ShapeOf<A>, detail::ShapeOf<B>>;
+
+/// The double exponential distribution: density exp(-|x - loc| / scale) / (2 scale).
+template <Element T, class L, class S>
+struct Laplace : Distribution<Laplace<T, L, S>> {
+  static constexpr std::string_view class_name = "Laplace";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<L, S>;
+  using event_shape = Shape<>;
+
+  Expr<T, L> loc;
+  Expr<T, S> scale;
+
+  template <Operand PL, Operand PS>
+  constexpr Laplace(const PL& centre, const PS& width, Options options = {})
+      : Distribution<Laplace>(detail::graph_of(centre, width), options),
+        loc(detail::parameter<T>(this->graph(), centre)),
+        scale(detail::parameter<T>(this->graph(), width)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    const auto u = 2 * detail::uniform_numbers<T>(this->graph(), shape) - 1;
+    return loc - scale * sign(u) * log1p(-abs(u));
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    return -abs(standard(v)) - log(2 * scale);
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return below(standard(v));
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return log_below(standard(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return below(-standard(v));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return log_below(-standard(v));
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto q = this->value(p);
+    const auto tail = minimum(q, 1 - q);  // negative, so NaN, outside of [0, 1]
+    const auto x = log(2 * tail);
+    return loc + scale * where(less(q, 0.5), x, -x);
+  }
+  constexpr auto entropy() const { return this->per_batch(1 + log(2 * scale)); }
+  constexpr auto mean() const { return this->per_batch(loc); }
+  constexpr auto mode() const { return this->per_batch(loc); }
+  constexpr auto variance() const { return this->per_batch(2 * square(scale)); }
+
+ private:
+  template <class V>
+  constexpr auto standard(const V& v) const {
+    return (this->value(v) - loc) / scale;
+  }
+  template <class Z>
+  static constexpr auto below(const Z& z) {
+    const auto tail = 0.5 * exp(-abs(z));
+    return where(less(z, 0), tail, 1 - tail);
+  }
+  template <class Z>
+  static constexpr auto log_below(const Z& z) {
+    return where(less(z, 0), z - std::numbers::ln2, log1p(-0.5 * exp(-abs(z))));
+  }
+};
+template <Operand L, Operand S>
+Laplace(const L&, const S&, Options = {})
+    -> Laplace<detail::ElementOf<L, S>, detail::ShapeOf<L>, detail::ShapeOf<S>>;
+
+/// The distribution whose distribution function is sigmoid((x - loc) / scale).
+template <Element T, class L, class S>
+struct Logistic : Distribution<Logistic<T, L, S>> {
+  static constexpr std::string_view class_name = "Logistic";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<L, S>;
+  using event_shape = Shape<>;
+
+  Expr<T, L> loc;
+  Expr<T, S> scale;
+
+  template <Operand PL, Operand PS>
+  constexpr Logistic(const PL& centre, const PS& width, Options options = {})
+      : Distribution<Logistic>(detail::graph_of(centre, width), options),
+        loc(detail::parameter<T>(this->graph(), centre)),
+        scale(detail::parameter<T>(this->graph(), width)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    const auto u = detail::uniform_numbers<T>(this->graph(), shape);
+    return loc + scale * (log(u) - log1p(-u));
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto z = abs(standard(v));
+    return -z - 2 * softplus(-z) - log(scale);
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return sigmoid(standard(v));
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return log_sigmoid(standard(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return sigmoid(-standard(v));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return log_sigmoid(-standard(v));
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto q = this->value(p);
+    return loc + scale * (log(q) - log1p(-q));
+  }
+  constexpr auto entropy() const { return this->per_batch(2 + log(scale)); }
+  constexpr auto mean() const { return this->per_batch(loc); }
+  constexpr auto mode() const { return this->per_batch(loc); }
+  constexpr auto variance() const {
+    return this->per_batch(square(scale) * (std::numbers::pi * std::numbers::pi / 3));
+  }
+
+ private:
+  template <class V>
+  constexpr auto standard(const V& v) const {
+    return (this->value(v) - loc) / scale;
+  }
+};
+template <Operand L, Operand S>
+Logistic(const L&, const S&, Options = {})
+    -> Logistic<detail::ElementOf<L, S>, detail::ShapeOf<L>, detail::ShapeOf<S>>;
+
+/// The distribution of the largest of many numbers: distribution function exp(-exp(-z)) with
+/// z = (x - loc) / scale.
+template <Element T, class L, class S>
+struct Gumbel : Distribution<Gumbel<T, L, S>> {
+  static constexpr std::string_view class_name = "Gumbel";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<L, S>;
+  using event_shape = Shape<>;
+
+  Expr<T, L> loc;
+  Expr<T, S> scale;
+
+  template <Operand PL, Operand PS>
+  constexpr Gumbel(const PL& centre, const PS& width, Options options = {})
+      : Distribution<Gumbel>(detail::graph_of(centre, width), options),
+        loc(detail::parameter<T>(this->graph(), centre)),
+        scale(detail::parameter<T>(this->graph(), width)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return quantile(detail::uniform_numbers<T>(this->graph(), shape));
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto z = standard(v);
+    const auto ends = is_inf(z);
+    const auto y = where(ends, 0, z);
+    return where(ends, -detail::infinity, -y - exp(-y) - log(scale));
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return exp(log_cdf(v));
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return -exp(-standard(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return -expm1(log_cdf(v));
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    return loc - scale * log(-log(this->value(p)));
+  }
+  constexpr auto entropy() const {
+    return this->per_batch(log(scale) + (1 + std::numbers::egamma));
+  }
+  constexpr auto mean() const { return this->per_batch(loc + std::numbers::egamma * scale); }
+  constexpr auto mode() const { return this->per_batch(loc); }
+  constexpr auto variance() const {
+    return this->per_batch(square(scale) * (std::numbers::pi * std::numbers::pi / 6));
+  }
+
+ private:
+  template <class V>
+  constexpr auto standard(const V& v) const {
+    return (this->value(v) - loc) / scale;
+  }
+};
+template <Operand L, Operand S>
+Gumbel(const L&, const S&, Options = {})
+    -> Gumbel<detail::ElementOf<L, S>, detail::ShapeOf<L>, detail::ShapeOf<S>>;
+
+/// The Cauchy distribution. Its mean and variance are undefined.
+template <Element T, class L, class S>
+struct Cauchy : Distribution<Cauchy<T, L, S>> {
+  static constexpr std::string_view class_name = "Cauchy";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<L, S>;
+  using event_shape = Shape<>;
+
+  Expr<T, L> loc;
+  Expr<T, S> scale;
+
+  template <Operand PL, Operand PS>
+  constexpr Cauchy(const PL& centre, const PS& width, Options options = {})
+      : Distribution<Cauchy>(detail::graph_of(centre, width), options),
+        loc(detail::parameter<T>(this->graph(), centre)),
+        scale(detail::parameter<T>(this->graph(), width)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    const auto u = detail::uniform_numbers<T>(this->graph(), shape);
+    return loc + scale * tan(std::numbers::pi * u - std::numbers::pi / 2);
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    return -log1p(square(standard(v))) - log(scale) - detail::log_pi;
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return below(standard(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return below(-standard(v));
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto q = this->value(p);
+    const auto outside = logical_or(less(q, 0), greater(q, 1));
+    // -1 / tan(pi q), so that small q lose no digits; from the nearer end.
+    const auto upper = greater(q, 0.5);
+    const auto x = -1 / tan(std::numbers::pi * where(upper, 1 - q, q));
+    return where(outside, detail::not_a_number, loc + scale * where(upper, -x, x));
+  }
+  constexpr auto entropy() const {
+    return this->per_batch(log(scale) + (detail::log_pi + 2 * std::numbers::ln2));
+  }
+  constexpr auto mean() const { return undefined("mean"); }
+  constexpr auto mode() const { return this->per_batch(loc); }
+  constexpr auto variance() const { return undefined("variance"); }
+  constexpr auto stddev() const { return undefined("stddev"); }
+
+ private:
+  template <class V>
+  constexpr auto standard(const V& v) const {
+    return (this->value(v) - loc) / scale;
+  }
+  /// The angle of the point (-z, 1), without the cancellation of 1/2 + atan(z) / pi.
+  template <class Z>
+  static constexpr auto below(const Z& z) {
+    return atan2(1.0, -z) * std::numbers::inv_pi;
+  }
+  constexpr auto undefined(std::string_view statistic) const {
+    const auto x = this->per_batch(loc + scale);
+    return this->where_defined(not_equal(x, x), x, statistic);
+  }
+};
+template <Operand L, Operand S>
+Cauchy(const L&, const S&, Options = {})
+    -> Cauchy<detail::ElementOf<L, S>, detail::ShapeOf<L>, detail::ShapeOf<S>>;
+
+/// Student's t distribution of df degrees of freedom, moved by loc and stretched by scale.
+template <Element T, class D, class L, class S>
+struct StudentT : Distribution<StudentT<T, D, L, S>> {
+  static constexpr std::string_view class_name = "StudentT";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<D, L, S>;
+  using event_shape = Shape<>;
+
+  Expr<T, D> df;
+  Expr<T, L> loc;
+  Expr<T, S> scale;
+
+  template <Operand PD, Operand PL, Operand PS>
+  constexpr StudentT(const PD& freedom, const PL& centre, const PS& width, Options options = {})
+      : Distribution<StudentT>(detail::graph_of(freedom, centre, width), options),
+        df(detail::parameter<T>(this->graph(), freedom)),
+        loc(detail::parameter<T>(this->graph(), centre)),
+        scale(detail::parameter<T>(this->graph(), width)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    const auto z = detail::normal_numbers<T>(this->graph(), shape);
+    const auto chi2 = 2 * random_gamma(detail::expand(0.5 * df, shape));
+    return loc + scale * z * sqrt(df / chi2);
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    return -0.5 * (df + 1) * log1p(square(standard(v)) / df) - log(scale) - 0.5 * log(df) -
+           lbeta(0.5 * df, constant<T>(this->graph(), T(0.5)));
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return below(standard(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return below(-standard(v));
+  }
+  constexpr auto entropy() const {
+    const auto a = 0.5 * df;
+    const auto b = 0.5 * (df + 1);
+    return this->per_batch(b * (digamma(b) - digamma(a)) + 0.5 * log(df) + log(scale) +
+                           lbeta(a, constant<T>(this->graph(), T(0.5))));
+  }
+  constexpr auto mean() const {
+    return this->where_defined(this->per_batch(greater(df, 1)), this->per_batch(loc), "mean");
+  }
+  constexpr auto mode() const { return this->per_batch(loc); }
+  constexpr auto variance() const {
+    return spread([](auto x) { return x; }, "variance");
+  }
+  constexpr auto stddev() const {
+    return spread([](auto x) { return sqrt(x); }, "stddev");
+  }
+
+ private:
+  template <class V>
+  constexpr auto standard(const V& v) const {
+    return (this->value(v) - loc) / scale;
+  }
+  template <class Z>
+  constexpr auto below(const Z& z) const {
+    // z^2 / (df + z^2) and its complement; the smaller of the two has all digits.
+    const auto squares = square(z);
+    const auto inner = less(squares, df);
+    const auto half = constant<T>(this->graph(), T(0.5));
+    const auto middle = 0.5 - 0.5 * betainc(half, 0.5 * df, squares / (df + squares));
+    const auto far = 0.5 * betainc(0.5 * df, half, df / (df + squares));
+    const auto tail = where(is_inf(z), 0, where(inner, middle, far));
+    return where(less(z, 0), tail, 1 - tail);
+  }
+  /// The variance is infinite for 1 < df <= 2, and undefined below.
+  template <class F>
+  constexpr auto spread(const F& f, std::string_view statistic) const {
+    const auto heavy = less_equal(df, 2);
+    const auto safe = where(heavy, 3, df);
+    const auto x = where(heavy, detail::infinity, square(scale) * safe / (safe - 2));
+    return this->where_defined(this->per_batch(greater(df, 1)), this->per_batch(f(x)), statistic);
+  }
+};
+template <Operand D, Operand L, Operand S>
+StudentT(const D&, const L&, const S&, Options = {})
+    -> StudentT<detail::ElementOf<D, L, S>, detail::ShapeOf<D>, detail::ShapeOf<L>,
+                detail::ShapeOf<S>>;
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::distributions

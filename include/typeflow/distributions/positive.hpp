@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Distributions of positive numbers: Exponential, Gamma, Chi2, InverseGamma, Beta, Pareto, Weibull.
+
+#include <numbers>
+#include <string_view>
+
+#include "typeflow/distributions/distribution.hpp"
+#include "typeflow/random.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::distributions {
+
+/// The exponential distribution of this rate, of mean 1 / rate.
+template <Element T, class R>
+struct Exponential : Distribution<Exponential<T, R>> {
+  static constexpr std::string_view class_name = "Exponential";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = R;
+  using event_shape = Shape<>;
+
+  Expr<T, R> rate;
+
+  template <TypedExpr P>
+  constexpr explicit Exponential(const P& events, Options options = {})
+      : Distribution<Exponential>(events.graph(), options),
+        rate(detail::parameter<T>(this->graph(), events)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return detail::exponential_numbers<T>(this->graph(), shape) / rate;
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    return where(less(x, 0), -detail::infinity, log(rate) - rate * x);
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return -expm1(log_survival_function(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return exp(log_survival_function(v));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return -rate * maximum(this->value(v), 0);
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto q = this->value(p);
+    return where(less(q, 0), detail::not_a_number, -log1p(-q) / rate);
+  }
+  constexpr auto entropy() const { return 1 - log(rate); }
+  constexpr auto mean() const { return 1 / rate; }
+  constexpr auto mode() const { return 0 * rate; }
+  constexpr auto variance() const { return 1 / square(rate); }
+  constexpr auto stddev() const { return mean(); }
+};
+template <TypedExpr R>
+Exponential(const R&, Options = {}) -> Exponential<detail::ElementOf<R>, detail::ShapeOf<R>>;
+
+/// The gamma distribution of shape `concentration` and scale 1 / rate: density proportional to
+/// x^(concentration - 1) e^(-rate x). TensorFlow r0.12 calls the two alpha and beta.
+template <Element T, class A, class B>
+struct Gamma : Distribution<Gamma<T, A, B>> {
+  static constexpr std::string_view class_name = "Gamma";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<A, B>;
+  using event_shape = Shape<>;
+
+  Expr<T, A> concentration;
+  Expr<T, B> rate;
+
+  template <Operand PA, Operand PB>
+  constexpr Gamma(const PA& shape, const PB& inverse_scale, Options options = {})
+      : Distribution<Gamma>(detail::graph_of(shape, inverse_scale), options),
+        concentration(detail::parameter<T>(this->graph(), shape)),
+        rate(detail::parameter<T>(this->graph(), inverse_scale)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return random_gamma(detail::expand(concentration, shape)) / rate;
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside = logical_or(less(x, 0), is_inf(x));
+    return detail::in_support(outside, x, 1, -detail::infinity, [&](const auto& y) {
+      return xlogy(concentration - 1, y) - rate * y + concentration * log(rate) -
+             lgamma(concentration);
+    });
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return igamma(concentration, rate * maximum(this->value(v), 0));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return igammac(concentration, rate * maximum(this->value(v), 0));
+  }
+  constexpr auto entropy() const {
+    return this->per_batch(concentration - log(rate) + lgamma(concentration) +
+                           (1 - concentration) * digamma(concentration));
+  }
+  constexpr auto mean() const { return this->per_batch(concentration / rate); }
+  constexpr auto mode() const {
+    return this->where_defined(this->per_batch(greater_equal(concentration, 1)),
+                               this->per_batch((concentration - 1) / rate), "mode");
+  }
+  constexpr auto variance() const { return this->per_batch(concentration / square(rate)); }
+};
+template <Operand A, Operand B>
+Gamma(const A&, const B&, Options = {})
+    -> Gamma<detail::ElementOf<A, B>, detail::ShapeOf<A>, detail::ShapeOf<B>>;
+
+/// The sum of df squares of standard normal numbers: Gamma(df / 2, 1 / 2).
+template <Element T, class D>
+struct Chi2 : Distribution<Chi2<T, D>> {
+  static constexpr std::string_view class_name = "Chi2";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = D;
+  using event_shape = Shape<>;
+
+  Expr<T, D> df;
+  Gamma<T, D, Shape<>> gamma;
+
+  template <TypedExpr P>
+  constexpr explicit Chi2(const P& freedom, Options options = {})
+      : Distribution<Chi2>(freedom.graph(), options),
+        df(detail::parameter<T>(this->graph(), freedom)),
+        gamma(0.5 * df, 0.5, options) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return gamma.draw(shape);
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    return gamma.log_prob(this->value(v));
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return gamma.cdf(this->value(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return gamma.survival_function(this->value(v));
+  }
+  constexpr auto entropy() const { return gamma.entropy(); }
+  constexpr auto mean() const { return df; }
+  /// 0 for df < 2, where the density has no maximum inside.
+  constexpr auto mode() const { return maximum(df - 2, 0); }
+  constexpr auto variance() const { return 2 * df; }
+};
+template <TypedExpr D>
+Chi2(const D&, Options = {}) -> Chi2<detail::ElementOf<D>, detail::ShapeOf<D>>;
+
+/// 1 / x for a gamma number x of shape `concentration` and rate `scale`.
+template <Element T, class A, class B>
+struct InverseGamma : Distribution<InverseGamma<T, A, B>> {
+  static constexpr std::string_view class_name = "InverseGamma";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<A, B>;
+  using event_shape = Shape<>;
+
+  Expr<T, A> concentration;
+  Expr<T, B> scale;
+
+  template <Operand PA, Operand PB>
+  constexpr InverseGamma(const PA& shape, const PB& width, Options options = {})
+      : Distribution<InverseGamma>(detail::graph_of(shape, width), options),
+        concentration(detail::parameter<T>(this->graph(), shape)),
+        scale(detail::parameter<T>(this->graph(), width)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return scale / random_gamma(detail::expand(concentration, shape));
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, -detail::infinity, [&](const auto& y) {
+      return concentration * log(scale) - lgamma(concentration) - (concentration + 1) * log(y) -
+             scale / y;
+    });
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, 0,
+                              [&](const auto& y) { return igammac(concentration, scale / y); });
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, 1,
+                              [&](const auto& y) { return igamma(concentration, scale / y); });
+  }
+  constexpr auto entropy() const {
+    return this->per_batch(concentration + log(scale) + lgamma(concentration) -
+                           (1 + concentration) * digamma(concentration));
+  }
+  constexpr auto mean() const {
+    return above(1, [&](auto a) { return scale / (a - 1); }, "mean");
+  }
+  constexpr auto mode() const { return this->per_batch(scale / (concentration + 1)); }
+  constexpr auto variance() const {
+    return above(2, [&](auto a) { return square(scale / (a - 1)) / (a - 2); }, "variance");
+  }
+  constexpr auto stddev() const {
+    return above(2, [&](auto a) { return scale / (a - 1) / sqrt(a - 2); }, "stddev");
+  }
+
+ private:
+  /// f(concentration) where it is above this number.
+  template <class F>
+  constexpr auto above(double least, const F& f, std::string_view statistic) const {
+    const auto exists = greater(concentration, least);
+    return this->where_defined(this->per_batch(exists),
+                               this->per_batch(f(where(exists, concentration, least + 1))),
+                               statistic);
+  }
+};
+template <Operand A, Operand B>
+InverseGamma(const A&, const B&, Options = {})
+    -> InverseGamma<detail::ElementOf<A, B>, detail::ShapeOf<A>, detail::ShapeOf<B>>;
+
+/// The beta distribution on [0, 1]: density proportional to x^(a - 1) (1 - x)^(b - 1).
+/// TensorFlow calls the two concentration1 and concentration0.
+template <Element T, class A, class B>
+struct Beta : Distribution<Beta<T, A, B>> {
+  static constexpr std::string_view class_name = "Beta";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<A, B>;
+  using event_shape = Shape<>;
+
+  Expr<T, A> a;
+  Expr<T, B> b;
+
+  template <Operand PA, Operand PB>
+  constexpr Beta(const PA& above, const PB& below, Options options = {})
+      : Distribution<Beta>(detail::graph_of(above, below), options),
+        a(detail::parameter<T>(this->graph(), above)),
+        b(detail::parameter<T>(this->graph(), below)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return random_beta(detail::expand(a, shape), detail::expand(b, shape));
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside = logical_or(less(x, 0), greater(x, 1));
+    return detail::in_support(outside, x, 0.5, -detail::infinity, [&](const auto& y) {
+      return xlogy(a - 1, y) + xlog1py(b - 1, -y) - lbeta(a, b);
+    });
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return betainc(a, b, minimum(maximum(this->value(v), 0), 1));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return betainc(b, a, minimum(maximum(1 - this->value(v), 0), 1));
+  }
+  constexpr auto entropy() const {
+    return this->per_batch(lbeta(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) +
+                           (a + b - 2) * digamma(a + b));
+  }
+  constexpr auto mean() const { return this->per_batch(a / (a + b)); }
+  constexpr auto mode() const {
+    const auto exists = this->per_batch(logical_and(greater(a, 1), greater(b, 1)));
+    return this->where_defined(exists, (a - 1) / where(exists, a + b - 2, 1), "mode");
+  }
+  constexpr auto variance() const { return this->per_batch(a * b / (square(a + b) * (a + b + 1))); }
+};
+template <Operand A, Operand B>
+Beta(const A&, const B&, Options = {})
+    -> Beta<detail::ElementOf<A, B>, detail::ShapeOf<A>, detail::ShapeOf<B>>;
+
+/// The Pareto distribution: density proportional to x^(-concentration - 1) from `scale` on.
+template <Element T, class A, class B>
+struct Pareto : Distribution<Pareto<T, A, B>> {
+  static constexpr std::string_view class_name = "Pareto";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<A, B>;
+  using event_shape = Shape<>;
+
+  Expr<T, A> concentration;
+  Expr<T, B> scale;
+
+  template <Operand PA, Operand PB>
+  constexpr Pareto(const PA& shape, const PB& least, Options options = {})
+      : Distribution<Pareto>(detail::graph_of(shape, least), options),
+        concentration(detail::parameter<T>(this->graph(), shape)),
+        scale(detail::parameter<T>(this->graph(), least)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return scale * exp(detail::exponential_numbers<T>(this->graph(), shape) / concentration);
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside = less(x, scale);
+    const auto y = where(outside, scale, x);
+    return where(outside, -detail::infinity,
+                 log(concentration) - log(y) - concentration * log(y / scale));
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return -expm1(log_survival_function(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return exp(log_survival_function(v));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return -concentration * log(maximum(this->value(v), scale) / scale);
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto q = this->value(p);
+    return where(less(q, 0), detail::not_a_number, scale * exp(-log1p(-q) / concentration));
+  }
+  constexpr auto entropy() const {
+    return this->per_batch(log(scale / concentration) + 1 + 1 / concentration);
+  }
+  constexpr auto mean() const {
+    return above(1, [&](auto a) { return scale * a / (a - 1); });
+  }
+  constexpr auto mode() const { return this->per_batch(scale); }
+  constexpr auto variance() const {
+    return above(2, [&](auto a) { return square(scale / (a - 1)) * a / (a - 2); });
+  }
+
+ private:
+  /// f(concentration) where it is above this number; infinite elsewhere.
+  template <class F>
+  constexpr auto above(double least, const F& f) const {
+    const auto finite = greater(concentration, least);
+    return where(finite, f(where(finite, concentration, least + 1)), detail::infinity);
+  }
+};
+template <Operand A, Operand B>
+Pareto(const A&, const B&, Options = {})
+    -> Pareto<detail::ElementOf<A, B>, detail::ShapeOf<A>, detail::ShapeOf<B>>;
+
+/// The Weibull distribution: distribution function 1 - exp(-(x / scale)^concentration).
+template <Element T, class K, class S>
+struct Weibull : Distribution<Weibull<T, K, S>> {
+  static constexpr std::string_view class_name = "Weibull";
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<K, S>;
+  using event_shape = Shape<>;
+
+  Expr<T, K> concentration;
+  Expr<T, S> scale;
+
+  template <Operand PK, Operand PS>
+  constexpr Weibull(const PK& shape, const PS& width, Options options = {})
+      : Distribution<Weibull>(detail::graph_of(shape, width), options),
+        concentration(detail::parameter<T>(this->graph(), shape)),
+        scale(detail::parameter<T>(this->graph(), width)) {}
+
+  template <class N>
+  constexpr auto draw(N shape) const {
+    return scale * exp(log(detail::exponential_numbers<T>(this->graph(), shape)) / concentration);
+  }
+  template <class V>
+  constexpr auto log_prob(const V& v) const {
+    const auto x = this->value(v);
+    const auto outside = logical_or(less(x, 0), is_inf(x));
+    return detail::in_support(outside, x, 1, -detail::infinity, [&](const auto& y) {
+      const auto z = y / scale;
+      return log(concentration / scale) + xlogy(concentration - 1, z) - pow(z, concentration);
+    });
+  }
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return -expm1(log_survival_function(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return exp(log_survival_function(v));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return -pow(maximum(this->value(v), 0) / scale, concentration);
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto q = this->value(p);
+    const auto outside = logical_or(less(q, 0), greater(q, 1));
+    return where(outside, detail::not_a_number,
+                 scale * pow(-log1p(-where(outside, 0.5, q)), 1 / concentration));
+  }
+  constexpr auto entropy() const {
+    return this->per_batch(std::numbers::egamma * (1 - 1 / concentration) +
+                           log(scale / concentration) + 1);
+  }
+  constexpr auto mean() const {
+    return this->per_batch(scale * exp(lgamma(1 + 1 / concentration)));
+  }
+  constexpr auto mode() const {
+    const auto inside = greater(concentration, 1);
+    const auto k = where(inside, concentration, 2);
+    return this->per_batch(where(inside, scale * exp(log((k - 1) / k) / k), 0));
+  }
+  constexpr auto variance() const {
+    const auto first = exp(lgamma(1 + 1 / concentration));
+    const auto second = exp(lgamma(1 + 2 / concentration));
+    return this->per_batch(square(scale) * (second - square(first)));
+  }
+};
+template <Operand K, Operand S>
+Weibull(const K&, const S&, Options = {})
+    -> Weibull<detail::ElementOf<K, S>, detail::ShapeOf<K>, detail::ShapeOf<S>>;
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::distributions

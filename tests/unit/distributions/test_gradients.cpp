@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Gradients of log_prob and entropy for points and parameters, against central differences; and
+// gradients through draws, whose mean is the gradient of the distribution's mean.
+
+#include <doctest/doctest.h>
+
+#include "support/check_gradients.hpp"
+#include "typeflow/distributions.hpp"
+#include "typeflow/linalg.hpp"
+
+namespace {
+
+namespace tf = typeflow;
+namespace tfd = tf::distributions;
+using tf::Shape;
+
+constexpr test::Range inside{0.3, 0.9};
+
+/// log_prob(x) of distributions with one parameter.
+template <class Make>
+void check_one(const Make& make, test::Range range = inside) {
+  test::check_gradients<Shape<4, 1>, Shape<3>>([&](auto x, auto a) { return make(a).log_prob(x); },
+                                               range, 1e-6);
+}
+/// The same with two.
+template <class Make>
+void check_two(const Make& make, test::Range range = inside) {
+  test::check_gradients<Shape<4, 1>, Shape<3>, Shape<1>>(
+      [&](auto x, auto a, auto b) { return make(a, b).log_prob(x); }, range, 1e-6);
+}
+
+}  // namespace
+
+TEST_CASE("log_prob: gradients of continuous distributions") {
+  check_two([](auto a, auto b) { return tfd::Normal(a, b); });
+  check_two([](auto a, auto b) { return tfd::LogNormal(a, b); });
+  check_one([](auto a) { return tfd::HalfNormal(a); });
+  check_two([](auto a, auto b) { return tfd::TruncatedNormal(a, b, 0.1, b + 1); });
+  check_two([](auto a, auto b) { return tfd::Uniform(a - 0.9, b + 0.9); });
+  check_two([](auto a, auto b) { return tfd::Laplace(a - 1, b); });
+  check_two([](auto a, auto b) { return tfd::Logistic(a, b); });
+  check_two([](auto a, auto b) { return tfd::Gumbel(a, b); });
+  check_two([](auto a, auto b) { return tfd::Cauchy(a, b); });
+  check_two([](auto a, auto b) { return tfd::StudentT(a + 1, b, a); });
+  check_one([](auto a) { return tfd::Exponential(a); });
+  check_two([](auto a, auto b) { return tfd::Gamma(a, b); });
+  check_one([](auto a) { return tfd::Chi2(a); });
+  check_two([](auto a, auto b) { return tfd::InverseGamma(a, b); });
+  check_two([](auto a, auto b) { return tfd::Beta(a, b); });
+  check_two([](auto a, auto b) { return tfd::Pareto(a, b / 4); });
+  check_two([](auto a, auto b) { return tfd::Weibull(a, b); });
+  check_two([](auto a, auto b) { return tfd::VonMises(a, b); });
+}
+
+TEST_CASE("log_prob: gradients of discrete distributions and of those over classes") {
+  check_one([](auto a) {
+    return tfd::MixtureSameFamily(tfd::Categorical(tfd::logits(a)), tfd::Normal(a, a));
+  });
+  test::check_gradients<Shape<3>>(
+      [](auto p) {
+        auto x = tf::constant<double, 2, 1>(p.graph(), {0, 1});
+        return tfd::Bernoulli(tfd::probs(p)).log_prob(x) +
+               tfd::Bernoulli(tfd::logits(p)).log_prob(x) +
+               tfd::Binomial(1, tfd::probs(p)).log_prob(x) + tfd::Poisson(p).log_prob(x) +
+               tfd::Categorical(tfd::logits(p)).log_prob(x);
+      },
+      inside, 1e-6);
+  test::check_gradients<Shape<2, 3>, Shape<3>>(
+      [](auto x, auto a) { return tfd::Dirichlet(a).log_prob(x); }, inside, 1e-6);
+  test::check_gradients<Shape<3>>(
+      [](auto p) {
+        return tfd::Multinomial(3, tfd::probs(p))
+            .log_prob(tf::constant<double, 2, 3>(p.graph(), {1, 0, 2, 1, 1, 1}));
+      },
+      inside, 1e-6);
+}
+
+TEST_CASE("log_prob: gradients of multivariate distributions") {
+  test::check_gradients<Shape<2, 3>, Shape<3>, Shape<3>>(
+      [](auto x, auto m, auto s) { return tfd::MultivariateNormalDiag(m, s).log_prob(x); }, inside,
+      1e-6);
+  test::check_gradients<Shape<2, 3>, Shape<3>, Shape<3, 3>>(
+      [](auto x, auto m, auto l) { return tfd::MultivariateNormalTriL(m, l).log_prob(x); }, inside,
+      1e-6);
+  test::check_gradients<Shape<2, 3>, Shape<3>, Shape<3>, Shape<3, 2>>(
+      [](auto x, auto m, auto d, auto w) {
+        return tfd::MultivariateNormalLowRank(m, d, w).log_prob(x);
+      },
+      inside, 1e-6);
+  test::check_gradients<Shape<2, 2>, Shape<>, Shape<2, 2>>(
+      [](auto r, auto df, auto l) {
+        auto x = matmul<tf::transpose_b>(r, r) + diag(tf::ones<double, 2>(r.graph()));
+        return tfd::Wishart(df + 3, l).log_prob(x);
+      },
+      inside, 1e-6);
+}
+
+TEST_CASE("log_prob: gradients through bijectors") {
+  namespace tfb = tf::bijectors;
+  test::check_gradients<Shape<4>, Shape<>>(
+      [](auto y, auto a) {
+        const auto of = [&](const auto& f) {
+          return tfd::TransformedDistribution(tfd::Normal(a, 1.5), f).log_prob(y);
+        };
+        return of(tfb::Exp()) + of(tfb::Softplus()) + of(tfb::Sigmoid()) + of(tfb::Tanh()) +
+               of(tfb::Affine(a, -a)) + of(tfb::Chain(tfb::Exp(), tfb::Affine(1.0, a)));
+      },
+      inside, 1e-6);
+}
+
+TEST_CASE("gradients at the edge of a support are those of the inside") {
+  tf::Graph g;
+  auto x = tf::constant<double, 2>(g, {0, -1});
+  auto rate = tf::constant<double>(g, 2) * 1;
+  auto p = tf::constant<double>(g, 0.25) * 1;
+  // log(0) does not reach the gradient, nor does what is computed for -1.
+  gradients(max(tfd::Gamma(1, rate).log_prob(x)), rate).named("rate");
+  gradients(tfd::ndtri(p), p).named("p");
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  CHECK(y.at("rate").value(0) == doctest::Approx(0.5));
+  // 1 over the normal density at the first quartile, -0.6744897501960817
+  CHECK(y.at("p").value(0) == doctest::Approx(1 / 0.31777657268410693).epsilon(1e-9));
+}
+
+namespace {
+
+/// Compares the gradient of a sample's mean with that of the distribution's mean: for draws that
+/// are smooth functions of the parameters the one is an estimate of the other.
+template <class Make>
+void check_draws(const char* name, const Make& make, double tolerance = 0.03) {
+  CAPTURE(name);
+  tf::Graph g;
+  auto a = tf::constant<double>(g, 3) * 1;
+  auto b = tf::constant<double>(g, 0.8) * 1;
+  const auto d = make(a, b);
+  using D = std::remove_cvref_t<decltype(d)>;
+  static_assert(D::reparameterized);
+  const auto first = [](const auto& x) { return mean(tf::slice<tf::ellipsis, 0>(x)); };
+  const auto drawn = gradients_or_zero(
+      [&] {
+        if constexpr (D::event_shape::rank > 0) {
+          return first(d.template sample<20000>());
+        } else {
+          return mean(d.template sample<20000>());
+        }
+      }(),
+      a, b);
+  const auto exact = gradients_or_zero(
+      [&] {
+        if constexpr (D::event_shape::rank > 0) {
+          return first(d.mean());
+        } else {
+          return d.mean();
+        }
+      }(),
+      a, b);
+  std::get<0>(drawn).named("drawn_a");
+  std::get<1>(drawn).named("drawn_b");
+  std::get<0>(exact).named("exact_a");
+  std::get<1>(exact).named("exact_b");
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  CHECK(std::abs(y.at("drawn_a").value(0) - y.at("exact_a").value(0)) < tolerance);
+  CHECK(std::abs(y.at("drawn_b").value(0) - y.at("exact_b").value(0)) < tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("gradients go through draws") {
+  check_draws("normal", [](auto a, auto b) { return tfd::Normal(a, b); });
+  check_draws("log_normal", [](auto a, auto b) { return tfd::LogNormal(a / 3, b / 2); });
+  check_draws("truncated", [](auto a, auto b) { return tfd::TruncatedNormal(a, b, 2.5, a + b); });
+  check_draws("uniform", [](auto a, auto b) { return tfd::Uniform(b, a); });
+  check_draws("laplace", [](auto a, auto b) { return tfd::Laplace(a, b); });
+  check_draws("logistic", [](auto a, auto b) { return tfd::Logistic(a, b); });
+  check_draws("gumbel", [](auto a, auto b) { return tfd::Gumbel(a, b); });
+  check_draws("student_t", [](auto a, auto b) { return tfd::StudentT(a + 3, a, b); });
+  check_draws("exponential", [](auto a, auto) { return tfd::Exponential(a); });
+  check_draws("gamma", [](auto a, auto b) { return tfd::Gamma(a, b); }, 0.06);
+  check_draws("inverse_gamma", [](auto a, auto b) { return tfd::InverseGamma(a + 2, b); });
+  check_draws("beta", [](auto a, auto b) { return tfd::Beta(a, b); });
+  check_draws("pareto", [](auto a, auto b) { return tfd::Pareto(a + 2, b); });
+  check_draws("weibull", [](auto a, auto b) { return tfd::Weibull(a, b); });
+  check_draws("dirichlet", [](auto a, auto b) { return tfd::Dirichlet(tf::stack<0>(a, b)); });
+}
