@@ -3,9 +3,8 @@
 
 // Feature columns: how a model sees the columns of a table, as numbers, buckets, categories,
 // crosses and embeddings. A header of its own, because few models have them. It needs no other
-// library than typeflow.hpp does; feature_columns/parse_examples.hpp and
-// feature_columns/csv_features.hpp read records and tables, and need those of their parts. See
-// docs/feature_columns.md.
+// library than typeflow.hpp does. Columns are read from Examples by records/example_features.hpp,
+// from tables by iterators/csv_features.hpp. See docs/feature_columns.md.
 
 #include "typeflow/feature_columns/categories.hpp"
 #include "typeflow/feature_columns/columns.hpp"

@@ -64,7 +64,9 @@ struct CategoryOf {
   using element = T;
   using raw_feature = typename RawCategory<Key, T, Values>::type;
 
-  constexpr std::tuple<raw_feature> raw_features() const { return {{no_category<T>(), true}}; }
+  constexpr std::tuple<raw_feature> raw_features() const {
+    return {{no_category<T>(), true, true}};
+  }
 };
 
 }  // namespace detail
@@ -102,7 +104,7 @@ struct NumericColumn {
   bool has_default = false;
 
   constexpr std::tuple<RawFeature<Key, T, D...>> raw_features() const {
-    return {{default_value, has_default}};
+    return {{default_value, has_default, false}};
   }
 };
 
@@ -283,7 +285,7 @@ struct WeightedColumn {
 
   template <Text Key, class T, Extent... D>
   static constexpr RawFeature<Weight, float, D...> weights_of(const RawFeature<Key, T, D...>&) {
-    return {0, true};
+    return {0, true, true};
   }
   constexpr auto raw_features() const {
     const auto values = category.raw_features();
@@ -358,7 +360,7 @@ struct CrossedColumn {
 /// `Values` values for each example.
 template <Text Key, Element T = std::string_view, Extent Values = 1>
 constexpr auto raw_feature() {
-  return typename detail::RawCategory<Key, T, Values>::type{detail::no_category<T>(), true};
+  return typename detail::RawCategory<Key, T, Values>::type{detail::no_category<T>(), true, true};
 }
 
 /// crossed_column<10000>(raw_feature<"education">(), ages): pairs, triples... of raw features and

@@ -7,6 +7,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -24,7 +25,6 @@ template <Text Key, Element T, Extent... D>
 struct RawFeature {
   static constexpr Text key = Key;
   static constexpr Text name = Key;
-  static constexpr bool is_sequence = false;
   using element = T;
   /// Of a batch, whatever the number of steps.
   template <Extent Steps>
@@ -33,6 +33,7 @@ struct RawFeature {
   /// What stands for it where an example has none.
   T default_value{};
   bool has_default = false;
+  bool may_have_fewer = false;  ///< an example with fewer values is padded with the default
 
   constexpr std::tuple<RawFeature> raw_features() const { return {*this}; }
 };
@@ -41,10 +42,18 @@ struct RawFeature {
 template <Text Key, Element T, Extent... D>
 struct RawSequence {
   static constexpr Text key = Key;
-  static constexpr bool is_sequence = true;
   using element = T;
   template <Extent Steps>
   using shape = Shape<batch, Steps, D...>;
+};
+
+/// The numbers of steps of a sequence, a feature of each batch.
+template <Text Key>
+struct RawLength {
+  static constexpr Text key = Key;
+  using element = std::int32_t;
+  template <Extent Steps>
+  using shape = Shape<batch>;
 };
 
 /// A tensor and the name of its feature. Made by feature<"age">(x).

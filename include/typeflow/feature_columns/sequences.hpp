@@ -27,8 +27,7 @@ struct SequenceCategory {
   Category category;
 
   constexpr auto raw_features() const {
-    return std::tuple(RawSequence<key, typename Category::element>{},
-                      RawFeature<length_key, std::int32_t>{});
+    return std::tuple(RawSequence<key, typename Category::element>{}, RawLength<length_key>{});
   }
 };
 template <class C>
@@ -73,7 +72,7 @@ struct SequenceNumericColumn {
   Normalizer normalizer{};
 
   constexpr auto raw_features() const {
-    return std::tuple(RawSequence<Key, float, D...>{}, RawFeature<length_key, std::int32_t>{});
+    return std::tuple(RawSequence<Key, float, D...>{}, RawLength<length_key>{});
   }
 };
 /// sequence_numeric_column<"price">(): (batch,time,1). Steps after the last one are 0.
@@ -119,7 +118,7 @@ namespace detail {
 
 /// Whether a step counts: (batch,time) of (batch).
 template <TypedExpr X, TypedExpr L>
-constexpr auto steps_of(Graph& g, const X& x, const L& lengths) {
+constexpr auto steps_of(Graph& g, const X&, const L& lengths) {
   static_assert(X::rank >= 2 && L::rank == 1 && std::is_same_v<typename L::element, std::int32_t>,
                 "a sequence's feature must be (batch,time), its lengths (batch), int32");
   constexpr Extent rows = X::shape::dims.extent[0];
