@@ -112,17 +112,36 @@ struct Features {
     static_assert(has<Key>, "features.get<name>(): there is no feature of this name");
     if constexpr (has<Key>) {
       return std::get<detail::position_of(Key.view(), names)>(tensors).tensor;
+    } else {
+      return std::get<0>(tensors).tensor;
     }
   }
   /// The graph of the tensors.
   constexpr Graph& graph() const { return std::get<0>(tensors).tensor.graph(); }
 };
 
+namespace detail {
 template <class X>
 inline constexpr bool is_features = false;
 template <class... Named>
 inline constexpr bool is_features<Features<Named...>> = true;
+}  // namespace detail
+/// Tensors by names.
 template <class X>
-concept FeatureSet = is_features<X>;
+concept FeatureSet = detail::is_features<X>;
+
+namespace detail {
+
+template <class F, class... Raw>
+constexpr bool has_all(const std::tuple<Raw...>*) {
+  return (F::template has<Raw::key> && ...);
+}
+/// Whether features have all that columns read.
+template <class F, class... Columns>
+inline constexpr bool has_features_of =
+    (has_all<F>(static_cast<decltype(std::declval<const Columns&>().raw_features())*>(nullptr)) &&
+     ...);
+
+}  // namespace detail
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -86,10 +86,18 @@ constexpr auto input_layer(Graph& g, Label name, const F& features,
   static_assert((DenseColumn<Columns> && ...),
                 "input_layer(g, name, features, columns): a categorical column is not dense; use "
                 "indicator_column(column) or embedding_column<n>(column)");
-  const Scope in(g, name);
-  return std::apply(
-      [&](const auto&... column) { return concat<1>(dense_tensor(g, column, features)...); },
-      columns);
+  constexpr bool is_complete = detail::has_features_of<F, Columns...>;
+  static_assert(is_complete,
+                "input_layer(g, name, features, columns): a column reads a feature that is not "
+                "among the features");
+  if constexpr (is_complete && sizeof...(Columns) > 0 && (DenseColumn<Columns> && ...)) {
+    const Scope in(g, name);
+    return std::apply(
+        [&](const auto&... column) { return concat<1>(dense_tensor(g, column, features)...); },
+        columns);
+  } else {
+    return std::get<0>(features.tensors).tensor;
+  }
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "typeflow/feature_columns/categories.hpp"
@@ -64,6 +65,29 @@ inline constexpr bool is_linear_column = CategoricalColumn<C>;
 template <Text Key, class T, class Normalizer, Extent... D>
 inline constexpr bool is_linear_column<NumericColumn<Key, T, Normalizer, D...>> = true;
 
+template <class... Columns>
+inline constexpr bool are_linear = sizeof...(Columns) > 0 && (is_linear_column<Columns> && ...);
+
+template <Extent Units, FeatureSet F, class... Columns>
+constexpr auto linear_sums(Graph& g, const F& features, const std::tuple<Columns...>& columns,
+                           const LinearModelOptions& options) {
+  const auto weights = std::apply(
+      [&](const auto&... column) {
+        return std::tuple<decltype(linear_weights<Units>(g, column, options))...>{
+            linear_weights<Units>(g, column, options)...};
+      },
+      columns);
+  const auto bias = variable<float, Units>(g, "bias_weights", options.bias);
+  const auto sums = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return (
+        weighted_column(g, std::get<I>(columns), std::get<I>(weights), features, options.combiner) +
+        ...);
+  }(std::index_sequence_for<Columns...>{});
+  const auto logits = sums + bias;
+  return WeightedSum<std::remove_const_t<decltype(logits)>, std::remove_const_t<decltype(weights)>,
+                     std::remove_const_t<decltype(bias)>>{logits, weights, bias};
+}
+
 }  // namespace detail
 
 /// The sum of the weights of an example's numbers and categories, and a bias:
@@ -73,25 +97,18 @@ template <Extent Units = 1, FeatureSet F, class... Columns>
 constexpr auto weighted_sum_from_feature_columns(Graph& g, Label name, const F& features,
                                                  const std::tuple<Columns...>& columns,
                                                  const LinearModelOptions& options = {}) {
-  static_assert(sizeof...(Columns) > 0, "linear_model(g, name, features, columns): no columns");
-  static_assert((detail::is_linear_column<Columns> && ...),
-                "linear_model(g, name, features, columns): the columns must be numeric or "
-                "categorical; give the column of an indicator or embedding itself");
+  constexpr bool are_linear = detail::are_linear<Columns...>;
+  constexpr bool is_complete = detail::has_features_of<F, Columns...>;
+  static_assert(are_linear,
+                "weighted_sum_from_feature_columns(g, name, features, columns): the columns must "
+                "be numeric or categorical; give the column of an indicator or embedding itself");
+  static_assert(is_complete,
+                "weighted_sum_from_feature_columns(g, name, features, columns): a column reads a "
+                "feature that is not among the features");
   const Scope in(g, name);
-  const auto weights = std::apply(
-      [&](const auto&... column) {
-        return std::tuple{detail::linear_weights<Units>(g, column, options)...};
-      },
-      columns);
-  const auto bias = variable<float, Units>(g, "bias_weights", options.bias);
-  const auto sums = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return (detail::weighted_column(g, std::get<I>(columns), std::get<I>(weights), features,
-                                    options.combiner) +
-            ...);
-  }(std::index_sequence_for<Columns...>{});
-  const auto logits = sums + bias;
-  return WeightedSum<decltype(sums + bias), std::remove_const_t<decltype(weights)>,
-                     std::remove_const_t<decltype(bias)>>{logits, weights, bias};
+  if constexpr (are_linear && is_complete) {
+    return detail::linear_sums<Units>(g, features, columns, options);
+  }
 }
 
 /// The logits alone: (batch,Units).
@@ -99,7 +116,20 @@ template <Extent Units = 1, FeatureSet F, class... Columns>
 constexpr auto linear_model(Graph& g, Label name, const F& features,
                             const std::tuple<Columns...>& columns,
                             const LinearModelOptions& options = {}) {
-  return weighted_sum_from_feature_columns<Units>(g, name, features, columns, options).logits;
+  constexpr bool are_linear = detail::are_linear<Columns...>;
+  constexpr bool is_complete = detail::has_features_of<F, Columns...>;
+  static_assert(are_linear,
+                "linear_model(g, name, features, columns): the columns must be numeric or "
+                "categorical; give the column of an indicator or embedding itself");
+  static_assert(is_complete,
+                "linear_model(g, name, features, columns): a column reads a feature that is not "
+                "among the features");
+  const Scope in(g, name);
+  if constexpr (are_linear && is_complete) {
+    return detail::linear_sums<Units>(g, features, columns, options).logits;
+  } else {
+    return std::get<0>(features.tensors).tensor;
+  }
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

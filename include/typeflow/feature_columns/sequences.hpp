@@ -176,16 +176,23 @@ constexpr auto sequence_tensor(Graph& g, const SequenceEmbeddingColumn<Dimension
 template <FeatureSet F, class... Columns>
 constexpr auto sequence_input_layer(Graph& g, Label name, const F& features,
                                     const std::tuple<Columns...>& columns) {
-  static_assert(sizeof...(Columns) > 0 && (SequenceColumn<Columns> && ...),
+  constexpr bool are_sequences = sizeof...(Columns) > 0 && (SequenceColumn<Columns> && ...);
+  constexpr bool is_complete = detail::has_features_of<F, Columns...>;
+  static_assert(are_sequences,
                 "sequence_input_layer(g, name, features, columns): the columns must be of "
                 "sequences");
+  static_assert(is_complete,
+                "sequence_input_layer(g, name, features, columns): a column reads a feature that "
+                "is not among the features");
   const Scope in(g, name);
-  using First = std::tuple_element_t<0, std::tuple<Columns...>>;
-  const auto lengths = features.template get<First::length_key>();
-  const auto inputs = std::apply(
-      [&](const auto&... column) { return concat<2>(sequence_tensor(g, column, features)...); },
-      columns);
-  return std::pair(inputs, lengths);
+  if constexpr (are_sequences && is_complete) {
+    using First = std::tuple_element_t<0, std::tuple<Columns...>>;
+    const auto lengths = features.template get<First::length_key>();
+    const auto inputs = std::apply(
+        [&](const auto&... column) { return concat<2>(sequence_tensor(g, column, features)...); },
+        columns);
+    return std::pair(inputs, lengths);
+  }
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
