@@ -34,6 +34,8 @@ inline constexpr Row strings_rows[] = {
     row<ops::StringToHashBucketFast>(
         "string_to_hash_bucket_fast", "string_to_hash_bucket_fast(x, buckets)", "same",
         "FarmHash's Fingerprint64 modulo the buckets, int64", {.types = "strings"}),
+    row<ops::StringFingerprint>("string_fingerprint", "string_fingerprint(x)", "same",
+                                "FarmHash's Fingerprint64, uint64", {.types = "strings"}),
     row<ops::StringToHashBucketStrong>(
         "string_to_hash_bucket_strong", "string_to_hash_bucket_strong(x, buckets, {k0, k1})",
         "same", "SipHash-2-4 with a key, modulo the buckets, int64", {.types = "strings"}),

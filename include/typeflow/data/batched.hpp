@@ -4,6 +4,7 @@
 // What a batch of a dataset's elements is.
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -87,6 +88,23 @@ struct BatchOf<T> {
   type out;
   std::size_t rows = 0;
   std::size_t length = 0;
+};
+
+/// Rows of texts, of one length that their type tells, are one array, too.
+template <std::size_t N>
+struct BatchOf<std::array<std::string, N>> {
+  using type = std::vector<std::string>;
+
+  void begin(std::size_t count) {
+    out.clear();
+    out.reserve(count * N);
+  }
+  void add(std::array<std::string, N>&& x) {
+    for (std::string& text : x) out.push_back(std::move(text));
+  }
+  type take() { return std::move(out); }
+
+  type out;
 };
 
 /// Rows of any length, padded.

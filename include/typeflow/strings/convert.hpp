@@ -42,6 +42,14 @@ struct StringToHashBucketFast : of_strings {
   }
 };
 
+/// Fingerprint64 of each string, as uint64.
+struct StringFingerprint : of_strings {
+  static constexpr std::string_view name = "StringFingerprint";
+  static constexpr Type infer(const StringFingerprint&, const Type& x) {
+    return {DType::uint64, x.dtype == DType::string ? x.dims : no_dims};
+  }
+};
+
 /// SipHash-2-4 of each string modulo the number of buckets, as int64.
 struct StringToHashBucketStrong : of_strings {
   static constexpr std::string_view name = "StringToHashBucketStrong";
@@ -102,8 +110,18 @@ constexpr auto string_to_hash_bucket_fast(
       x.graph(), apply(ops::StringToHashBucketFast{{}, buckets}, x.any()).id);
 }
 
-/// The same with SipHash-2-4 and a secret key: without the key nobody can choose strings that fall
-/// into one bucket.
+/// All 64 bits of the same hash, as uint64: FarmHash's Fingerprint64, to be combined with others.
+template <TypedExpr X>
+constexpr auto string_fingerprint(const X& x,
+                                  std::source_location at = std::source_location::current()) {
+  static_assert(StringExpr<X>, "string_fingerprint(x): x must be a tensor of strings");
+  detail::mark(at, x);
+  return Expr<std::uint64_t, typename X::shape>(x.graph(),
+                                                apply(ops::StringFingerprint{}, x.any()).id);
+}
+
+/// string_to_hash_bucket_fast with SipHash-2-4 and a secret key: without the key nobody can choose
+/// strings that fall into one bucket.
 template <TypedExpr X>
 constexpr auto string_to_hash_bucket_strong(
     const X& x, std::int64_t buckets, const std::uint64_t (&key)[2],

@@ -258,6 +258,17 @@ struct kernel_of<ops::StringToHashBucketFast> {
 };
 
 template <>
+struct kernel_of<ops::StringFingerprint> {
+  template <class A>
+  static void run(const ops::StringFingerprint&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    strings::each<std::uint64_t>(*in, *out, call, [&](std::string_view x, std::uint64_t& y) {
+      y = detail::Fingerprint::of(x);
+    });
+  }
+};
+
+template <>
 struct kernel_of<ops::StringToHashBucketStrong> {
   template <class A>
   static void run(const ops::StringToHashBucketStrong& op, const Tensor* in, const Tensor* out,

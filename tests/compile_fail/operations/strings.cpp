@@ -39,6 +39,7 @@ constexpr void model(tf::Graph& g) {
   lookup(x, keys, n, f);  // error: lookup(x, keys, values, default_value): default_value must be a scalar of the values' type
   string_length(f);  // error: string_length(x): x must be a tensor of strings
   string_to_hash_bucket_fast(n, 3);  // error: string_to_hash_bucket_fast(x, buckets): x must be a tensor of strings
+  string_fingerprint(n);  // error: string_fingerprint(x): x must be a tensor of strings
   string_to_hash_bucket_strong(n, 3, {1, 2});  // error: string_to_hash_bucket_strong(x, buckets, key): x must be a tensor of strings
   less(x, keys);  // error: less(a, b): a and b must be tensors of numbers that have an order
   // clang-format on

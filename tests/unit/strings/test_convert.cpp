@@ -35,6 +35,7 @@ constexpr void numbers(tf::Graph& g) {
 constexpr void hashes(tf::Graph& g) {
   auto x = placeholder<std::string_view, tf::batch>(g, "x");
   string_to_hash_bucket_fast(x, 3).named("fast");
+  string_fingerprint(x).named("fingerprint");
   string_to_hash_bucket_strong(x, 3, {1, 2}).named("strong");
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   string_to_hash_bucket_fast(x, most).named("fast_of_many");
@@ -124,6 +125,7 @@ TEST_CASE("string_to_hash_bucket_fast: values") {
     const std::uint64_t most = std::numeric_limits<std::int64_t>::max();
     CHECK(session.run<"fast_of_many">(tf::feed<"x">(Strings{x}))(0) ==
           static_cast<std::int64_t>(fingerprint % most));
+    CHECK(session.run<"fingerprint">(tf::feed<"x">(Strings{x}))(0) == fingerprint);
   }
 }
 
