@@ -24,4 +24,8 @@ inline constexpr Row convolutions_rows[] = {
         "result; H = H' * stride with same padding, (H' - 1) * stride + the kernel's reach with "
         "valid",
         {.types = "floating"}),
+    row<ops::ConvInputGradient, ops::Conv, ops::ConvFilterGradient>(
+        "conv3d_transpose", "conv3d_transpose<options>(y, w)",
+        "(N,D',H',W',F) x (KD,KH,KW,C/groups,F) -> (N,D,H,W,C)",
+        "the gradient of conv3d for x, as conv2d_transpose", {.types = "floating"}),
 };

@@ -14,6 +14,18 @@ inline constexpr Row elementwise_rows[] = {
     row<ops::FloorMod, ops::FloorDiv>(
         "mod", "mod(a, b)", "(A) x (B) -> (A+B)",
         "a - floordiv(a, b) * b, with the sign of b; mod(a, 0) is a for integers, else NaN"),
+    row<ops::Select, ops::Equal, ops::FloorMod, ops::Abs, ops::Less, ops::Sub, ops::Mul, ops::Div>(
+        "truncatemod", "truncatemod(a, b)", "(A) x (B) -> (A+B)",
+        "the remainder of a / b rounded towards zero, with the sign of a; in "
+        "typeflow/statistics.hpp",
+        {.types = "real"}),
+    row<ops::Select, ops::Equal, ops::Div>("div_no_nan", "div_no_nan(x, y)", "(A) x (B) -> (A+B)",
+                                           "x / y, and 0 where y is 0; in typeflow/statistics.hpp",
+                                           {.types = "inexact"}),
+    row<ops::Less, ops::Abs, ops::Sub>(
+        "approximate_equal", "approximate_equal(a, b, tolerance)", "(A) x (B) -> (A+B)",
+        "|a - b| < tolerance, a boolean; 1e-5 by default; in typeflow/statistics.hpp",
+        {.types = "floating", .gradient = Gradient::nothing}),
     row<ops::Pow, ops::Log, ops::Select, ops::IfGreater>(
         "pow", "pow(a, b)", "(A) x (B) -> (A+B)",
         "a^b; integers wrap around; an integer to a negative power is 1, -1 or 0",
@@ -83,6 +95,10 @@ inline constexpr Row elementwise_rows[] = {
     row<ops::Add, ops::Mul, ops::Relu, ops::Expm1, ops::Minimum>(
         "selu", "selu(x)", "(S) -> (S)",
         "1.0507 x if x > 0, else 1.7581 (e^x - 1), with more digits", {.types = "floating"}),
+    row<ops::Concat, ops::Relu, ops::Neg, ops::Slice, ops::Pad>(
+        "crelu", "crelu<axis>(x)", "(..,C) -> (..,2*C)",
+        "relu(x) and relu(-x) along an axis, the last by default; in typeflow/statistics.hpp",
+        {.types = "real"}),
     row<ops::Gelu, ops::GeluGradient, ops::Maximum, ops::Minimum, ops::Exp>(
         "gelu", "gelu(x)", "(S) -> (S)", "x erfc(-x / sqrt(2)) / 2"),
     row<ops::Mul, ops::Maximum, ops::Minimum, ops::Sigmoid>(
@@ -118,7 +134,13 @@ inline constexpr Row elementwise_rows[] = {
     row<ops::Igamma>("igamma", "igamma(a, x)", "(A) x (B) -> (A+B)",
                      "P(a, x), the regularised lower incomplete gamma function"),
     row<ops::Igammac>("igammac", "igammac(a, x)", "(A) x (B) -> (A+B)",
-                      "1 - P(a, x), the regularised upper incomplete gamma function"),
+                      "Q(a, x) = 1 - igamma(a, x), precise where it is small"),
+    row<ops::Zeta>("zeta", "zeta(x, q)", "(A) x (B) -> (A+B)",
+                   "Hurwitz' zeta function, the sum of (k + q)^-x over k >= 0"),
+    row<ops::Sub, ops::Sum, ops::Lgamma>(
+        "lbeta", "lbeta(x)", "(..,K) -> (..)",
+        "log|beta function| of the numbers along the last axis: sum(lgamma(x)) - lgamma(sum(x))",
+        {.types = "floating"}),
     row<ops::Betainc>("betainc", "betainc(a, b, x)", "(A) x (B) x (C) -> (A+B+C)",
                       "I_x(a, b), the regularised incomplete beta function"),
     row<ops::BesselI0, ops::BesselI1>("bessel_i0", "bessel_i0(x)", "(S) -> (S)",

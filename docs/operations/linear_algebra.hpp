@@ -45,4 +45,11 @@ inline constexpr Row linear_algebra_rows[] = {
                                                             "the diagonal", {.types = "numbers"}),
     row<ops::Sum, ops::Select, ops::Equal, ops::IndexAlong>(
         "trace", "trace(m)", "(..,M,N) -> (..)", "the sum of the diagonal", {.types = "numbers"}),
+    row<ops::Select, ops::Equal, ops::IndexAlong>(
+        "eye", "eye<T, N, M>(g)", "() -> (N,M)",
+        "ones on the diagonal, zeros elsewhere; M is N by default; in typeflow/einsum.hpp",
+        {.types = "numbers", .gradient = Gradient::no_tensors}),
+    row<ops::Select, ops::Equal, ops::IndexAlong, ops::Reshape>(
+        "matrix_set_diag", "matrix_set_diag(m, d)", "(..,M,N) x (..,min(M,N)) -> (..,M,N)",
+        "m with the diagonals d; in typeflow/einsum.hpp", {.types = "any"}),
 };

@@ -42,6 +42,41 @@ inline constexpr Row reductions_rows[] = {
     row<ops::Mul, ops::Sum, ops::Maximum, ops::Div, ops::Sqrt>(
         "l2_normalize", "l2_normalize<axes...>(x, epsilon)", "(S) -> (S)",
         "x / sqrt(max(sum(x^2), epsilon)), with sums over axes; epsilon is 1e-12 by default"),
+    row<ops::Sum, ops::Cast, ops::NotEqual>(
+        "count_nonzero", "count_nonzero<axes...>(x)", "(A,B,C) -> (A,C) for count_nonzero<1>",
+        "the number of elements that are not 0, as int64; in typeflow/statistics.hpp",
+        {.types = "any", .gradient = Gradient::nothing}),
+    row<ops::Div, ops::Cast, ops::Sum, ops::Equal>(
+        "zero_fraction", "zero_fraction(x)", "(S) -> ()",
+        "the share of elements that are 0, a float; in typeflow/statistics.hpp",
+        {.types = "any", .gradient = Gradient::nothing}),
+    row<ops::Div, ops::Sum, ops::Mul, ops::Square, ops::Sub>(
+        "weighted_moments", "weighted_moments<axes...>(x, weights)",
+        "(A,B,C) x (A,B,C) -> (A,C), (A,C) for weighted_moments<1>",
+        "{mean, variance}, where elements count as often as their weights say; weights broadcast; "
+        "in typeflow/statistics.hpp",
+        {.types = "floating"}),
+    row<ops::Sum, ops::Square, ops::Sub>(
+        "sufficient_statistics", "sufficient_statistics<axes...>(x, shift)",
+        "(A,B,C) x () -> (), (A,C), (A,C) for sufficient_statistics<1>",
+        "{count, sum, squares} of x - shift; in typeflow/statistics.hpp",
+        {.types = "float, double"}),
+    row<ops::Sub, ops::Div, ops::Square, ops::Add>(
+        "normalize_moments", "normalize_moments(count, sum, squares, shift)",
+        "() x (S) x (S) -> (S), (S)",
+        "{mean, variance} of such sums, also normalize_moments(sums, shift); in "
+        "typeflow/statistics.hpp",
+        {.types = "floating"}),
+    row<ops::Div, ops::Mul, ops::Maximum, ops::Select, ops::Sqrt, ops::Sum, ops::Square>(
+        "clip_by_norm", "clip_by_norm<axes...>(x, limit)", "(S) x () -> (S)",
+        "x * limit / max(norm<axes...>(x), limit); in typeflow/statistics.hpp",
+        {.types = "floating"}),
+    row<ops::Mul, ops::Select, ops::Minimum, ops::Div, ops::Sqrt, ops::Sum, ops::Square>(
+        "clip_by_global_norm", "clip_by_global_norm(std::tuple{x...}, limit)",
+        "(S)... x () -> (S)..., ()",
+        "{tensors, norm}: all scaled by limit / max(norm, limit), where norm is "
+        "global_norm(x...); NaN if it is infinite; in typeflow/statistics.hpp",
+        {.types = "floating"}),
     row<ops::CumSum>("cumsum", "cumsum<axis>(x, {.exclusive, .reverse})", "(S) -> (S)",
                      "the sum of each element and those before it along the axis"),
     row<ops::CumProd, ops::LinearRecurrence, ops::Shift>(

@@ -17,6 +17,11 @@ inline constexpr Row shape_rows[] = {
                           "repeated along axes of extent 1 and along new leading axes"),
     row<ops::BroadcastTo, ops::Reshape>("tile", "tile<n...>(x)", "(A,B) -> (n*A,m*B)",
                                         "repeated n times along each axis"),
+    row<ops::BroadcastTo, ops::Reshape>(
+        "meshgrid", "meshgrid<order>(std::tuple{x, y...})", "(N), (M) -> (M,N), (M,N)",
+        "the coordinates of a grid's points: x along the columns, y along the rows; with "
+        "tf::GridOrder::ij as (N,M); in typeflow/indexing.hpp",
+        {.types = "any"}),
     row<ops::Reverse>("reverse", "reverse<axes...>(x)", "(S) -> (S)",
                       "in reverse order along the axes", {.types = "any"}),
     row<ops::Transpose, ops::Reshape>("space_to_depth", "space_to_depth<b>(x)",

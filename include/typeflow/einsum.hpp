@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// einsum and cross.
+// einsum, cross, and matrices by their diagonals (eye, matrix_set_diag).
 
 #include "typeflow/ops/linear/cross.hpp"
+#include "typeflow/ops/linear/diagonals.hpp"
 #include "typeflow/ops/linear/einsum.hpp"

@@ -20,6 +20,7 @@
 #include "typeflow/ops/index/stitch.hpp"
 #include "typeflow/ops/index/wide_positions.hpp"
 #include "typeflow/ops/random/shuffle.hpp"
+#include "typeflow/ops/shape/meshgrid.hpp"
 #include "typeflow/ops/shape/reverse_sequence.hpp"
 #include "typeflow/ops/shape/roll.hpp"
 #include "typeflow/ops/state/assign_slice.hpp"

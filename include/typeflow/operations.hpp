@@ -14,3 +14,4 @@
 #include "typeflow/indexing.hpp"
 #include "typeflow/pooling.hpp"
 #include "typeflow/special_functions.hpp"
+#include "typeflow/statistics.hpp"

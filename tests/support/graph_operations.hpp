@@ -16,6 +16,7 @@
 #include "typeflow/ops/elementwise/bitwise.hpp"
 #include "typeflow/ops/elementwise/polygamma.hpp"
 #include "typeflow/ops/elementwise/special_functions.hpp"
+#include "typeflow/ops/elementwise/zeta.hpp"
 #include "typeflow/ops/index/counting.hpp"
 #include "typeflow/ops/index/dynamic_slice.hpp"
 #include "typeflow/ops/index/embedding_tables.hpp"

@@ -161,4 +161,23 @@ constexpr auto matrix_triangular_solve(const A& a, const B& b,
   return linalg::apply_to_matrices(at, op, a, b);
 }
 
+/// X of L L^T X = B for lower triangles L, which cholesky makes: cholesky_solve(cholesky(a), b)
+/// solves A X = B. (...,N,N) x (...,N,K) -> (...,N,K)
+///
+/// A zero on the diagonal is an Error at run time, with the position of the matrix in l.
+template <TypedExpr L, TypedExpr B>
+constexpr auto cholesky_solve(const L& l, const B& b,
+                              std::source_location at = std::source_location::current()) {
+  static_assert(linalg::square_matrices<L>,
+                "cholesky_solve(l, b): the last two axes of l must be square matrices, (...,N,N)");
+  static_assert(!linalg::square_matrices<L> || linalg::can_solve(L::shape::dims, B::shape::dims),
+                "cholesky_solve(l, b): b must have a matrix with as many rows for each matrix of "
+                "l: (...,N,N) and (...,N,K)");
+  static_assert(linalg::lapack_types<L, B>,
+                "cholesky_solve(l, b): the element types must be equal, float or double; convert "
+                "with cast<T>(x)");
+  return matrix_triangular_solve<lower_triangle, transpose_a>(l, matrix_triangular_solve(l, b, at),
+                                                              at);
+}
+
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -75,6 +75,10 @@ constexpr void model(tf::Graph& g) {
   conv3d<ConvOptions<3>{.padding = Padding::valid}>(space, space_large);  // error: conv3d(x, w): the kernel must fit into the padded image
   conv3d<ConvOptions<3>{.dilations = {1, 0, 1}}>(space, space_w);  // error: conv3d(x, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
   conv3d(space_depth, space_w);  // error: conv3d(x, w): depth, height, width and channels must be numbers; only the first axis may be a batch
+  conv3d_transpose(y, w);  // error: conv3d_transpose(y, w): y must have five axes, (N,D,H,W,F), and w five, (KD,KH,KW,C/groups,F)
+  conv3d_transpose(space, space_wide);  // error: conv3d_transpose(y, w): the element types must be equal and floating
+  conv3d_transpose(space_depth, space_w);  // error: conv3d_transpose(y, w): depth, height, width and channels must be numbers; only the first axis may be a batch
+  conv3d_transpose<ConvOptions<3>{.dilations = {1, 0, 1}}>(space, space_w);  // error: conv3d_transpose(y, w): strides and dilations must be 1 or more, pads 0 or more, and 0 unless padding is given
   conv2d_transpose(line, w);  // error: conv2d_transpose(y, w): y must have four axes, (N,H,W,F), and w four, (KH,KW,C/groups,F)
   conv2d_transpose(y, wide);  // error: conv2d_transpose(y, w): the element types must be equal and floating
   conv2d_transpose(y_ints, int_w);  // error: conv2d_transpose(y, w): the element types must be equal and floating

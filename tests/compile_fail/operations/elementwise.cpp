@@ -5,6 +5,7 @@
 #include "typeflow/bits.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/special_functions.hpp"
+#include "typeflow/statistics.hpp"
 
 namespace tf = typeflow;
 
@@ -83,6 +84,22 @@ constexpr void model(tf::Graph& g) {
   floordiv(i, 0.5);  // error: floordiv(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
   floordiv(x, y);  // error: floordiv(a, b): the shapes do not broadcast
   floordiv(t, t);  // error: floordiv(a, b): a and b must be tensors of numbers that have an order
+  zeta(i, i);  // error: zeta(x, q): x and q must be floating-point; convert with cast<float>(x)
+  zeta(x, y);  // error: zeta(x, q): the shapes do not broadcast
+  zeta(x, d);  // error: zeta(x, q): the element types must be equal; convert with cast<T>(x)
+  lbeta(i);  // error: lbeta(x): x must be floating-point; convert with cast<float>(x)
+  div_no_nan(x, d);  // error: div_no_nan(x, y): the element types must be equal; convert with cast<T>(x)
+  div_no_nan(x, y);  // error: div_no_nan(x, y): the shapes do not broadcast
+  div_no_nan(i, i);  // error: div_no_nan(x, y): x and y must be floating-point or complex; integers divided by 0 are 0 anyway
+  truncatemod(x, d);  // error: truncatemod(a, b): the element types must be equal; convert with cast<T>(x)
+  truncatemod(i, 0.5);  // error: truncatemod(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
+  truncatemod(x, y);  // error: truncatemod(a, b): the shapes do not broadcast
+  truncatemod(t, t);  // error: truncatemod(a, b): a and b must be tensors of numbers that have an order
+  approximate_equal(x, d);  // error: approximate_equal(a, b): the element types must be equal; convert with cast<T>(x)
+  approximate_equal(x, y);  // error: approximate_equal(a, b): the shapes do not broadcast
+  approximate_equal(i, i);  // error: approximate_equal(a, b): a and b must be floating-point; compare integers with equal(a, b)
+  crelu(t);  // error: crelu(x): x must be a tensor of numbers that have an order
+  tf::crelu<1>(x);  // error: crelu<axis>(x): x has no such axis
   mod(x, d);  // error: mod(a, b): the element types must be equal; convert with cast<T>(x)
   mod(i, 0.5);  // error: mod(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
   mod(x, y);  // error: mod(a, b): the shapes do not broadcast

@@ -40,6 +40,9 @@ constexpr void model(tf::Graph& g) {
   matrix_triangular_solve(a, other);  // error: matrix_triangular_solve(a, b): b must have a matrix with as many rows for each matrix of a: (...,N,N) and (...,N,K)
   matrix_triangular_solve(a, wide);  // error: matrix_triangular_solve(a, b): the element types must be equal, float or double; convert with cast<T>(x)
   tf::matrix_triangular_solve<tf::upper_triangle, tf::transpose_both>(a, b);  // error: matrix_triangular_solve<triangle, transposed>(a, b): only a can be read transposed
+  cholesky_solve(b, b);  // error: cholesky_solve(l, b): the last two axes of l must be square matrices, (...,N,N)
+  cholesky_solve(a, other);  // error: cholesky_solve(l, b): b must have a matrix with as many rows for each matrix of l: (...,N,N) and (...,N,K)
+  cholesky_solve(a, wide);  // error: cholesky_solve(l, b): the element types must be equal, float or double; convert with cast<T>(x)
   cholesky(b);  // error: cholesky(a): the last two axes of a must be square matrices, (...,N,N)
   cholesky(integers);  // error: cholesky(a): a must be float or double; convert with cast<float>(x)
   self_adjoint_eig(b);  // error: self_adjoint_eig(a): the last two axes of a must be square matrices, (...,N,N)

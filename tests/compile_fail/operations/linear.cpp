@@ -73,6 +73,11 @@ constexpr void model(tf::Graph& g) {
   tf::einsum<"...j->j">(w);  // error: einsum<equation>(x...): the result must have the ellipsis of the operands
   tf::einsum<"...ijk->...i">(w);  // error: einsum<equation>(x...): an operand must have an axis for each label, and no other without an ellipsis
   tf::einsum<"ij->jk">(w);  // error: einsum<equation>(x...): a label of the result must be one of an operand's
+  tf::eye<bool, 3>(g);  // error: eye<T, n, m>(g): T must be a type of numbers
+  matrix_set_diag(v, v);  // error: matrix_set_diag(m, d): m must be a matrix, a tensor of two axes or more
+  matrix_set_diag(rows, v);  // error: matrix_set_diag(m, d): if one of the last two axes of m is tf::batch, the other must be, too
+  matrix_set_diag(w, v);  // error: matrix_set_diag(m, d): d must have the shape of the diagonals, (..., min(M,N))
+  matrix_set_diag(wide, u);  // error: matrix_set_diag(m, d): the element types must be equal, of numbers or booleans
   tf::einsum<"ij->ii">(w);  // error: einsum<equation>(x...): the result must have each label once
   tf::einsum<"ijk->i">(w);  // error: einsum<equation>(x...): an operand must have an axis for each label, and no other without an ellipsis
   tf::einsum<"ij,jk->ik">(w);  // error: einsum<equation>(x...): the equation must have as many operands as the call

@@ -3,8 +3,11 @@
 // Wrong calls of reductions, norms, running sums and orders.
 
 #include <complex>
+#include <string_view>
+#include <tuple>
 
 #include "typeflow/graph.hpp"
+#include "typeflow/statistics.hpp"
 
 namespace tf = typeflow;
 
@@ -14,6 +17,7 @@ constexpr void model(tf::Graph& g) {
   auto n = tf::placeholder<std::int32_t, 4>(g, "n");
   auto b = tf::placeholder<bool, 4>(g, "b");
   auto z = tf::placeholder<std::complex<float>, 4>(g, "z");
+  auto text = tf::placeholder<std::string_view, 4>(g, "text");
   auto scalar = tf::placeholder<float>(g, "scalar");
   auto empty = tf::placeholder<float, 4, 0>(g, "empty");
   sum(x).named("right");
@@ -52,6 +56,23 @@ constexpr void model(tf::Graph& g) {
   global_norm(x, d);             // error: global_norm(x...): the element types must be equal; convert with cast<T>(x)
   tf::l2_normalize<2>(x);        // error: l2_normalize<axes...>(x): x has no such axis
   l2_normalize(n);               // error: l2_normalize(x): x must be floating-point; convert with cast<float>(x)
+  tf::count_nonzero<2>(x);       // error: count_nonzero<axes...>(x): x has no such axis
+  tf::zero_fraction(text);       // error: zero_fraction(x): x must be a tensor of numbers or booleans
+  tf::count_nonzero(text);       // error: count_nonzero(x): x must be a tensor of numbers or booleans
+  tf::weighted_moments<2>(x, 1);  // error: weighted_moments<axes...>(x, weights): x has no such axis
+  weighted_moments(n, 1);        // error: weighted_moments(x, weights): x must be floating-point; convert with cast<float>(x)
+  weighted_moments(x, d);        // error: weighted_moments(x, weights): the weights must have the element type of x and broadcast to its shape
+  tf::sufficient_statistics<2>(x);  // error: sufficient_statistics<axes...>(x): x has no such axis
+  sufficient_statistics(n);      // error: sufficient_statistics(x): x must be float or double; convert with cast<float>(x)
+  sufficient_statistics(x, d);   // error: sufficient_statistics(x, shift): the shift must have the element type of x and broadcast to its shape
+  normalize_moments(n, n, n);    // error: normalize_moments(count, sum, squares): the sums must be floating-point; convert with cast<float>(x)
+  normalize_moments(x, x, x);    // error: normalize_moments(count, sum, squares): the count must be a scalar with the element type of the sums
+  normalize_moments(scalar, x, x, d);  // error: normalize_moments(count, sum, squares, shift): the shift must have the element type of the sums and broadcast to their shape
+  tf::clip_by_norm<2>(x, 1);     // error: clip_by_norm<axes...>(x, limit): x has no such axis
+  clip_by_norm(n, 1);            // error: clip_by_norm(x, limit): x must be floating-point; convert with cast<float>(x)
+  clip_by_norm(x, d);            // error: clip_by_norm(x, limit): the limit must be a number or a scalar with the element type of x
+  clip_by_global_norm(std::tuple{x, d}, 1);  // error: clip_by_global_norm(tensors, limit): the tensors must be floating-point, all of one element type; convert with cast<T>(x)
+  clip_by_global_norm(std::tuple{x, scalar}, x);  // error: clip_by_global_norm(tensors, limit): the limit must be a number or a scalar with the element type of the tensors
   tf::cumsum<2>(x);              // error: cumsum<axis>(x): x has no such axis
   tf::cumsum<0>(b);              // error: cumsum<axis>(x): x must be a tensor of numbers
   tf::cumprod<0>(scalar);        // error: cumprod<axis>(x): x has no such axis

@@ -55,6 +55,8 @@ constexpr void model(tf::Graph& g) {
   tf::roll<2>(x, 1);                    // error: roll<axes...>(x, shift): x has no such axis
   tf::roll<0, -3>(x, {1, 1});           // error: roll<axes...>(x, shift): x has no such axis
   tf::roll<>(x, {});                    // error: roll<axes...>(x, shift): one axis at least must be named
+  meshgrid(std::tuple{list, x});        // error: meshgrid(x): each tensor must have one axis
+  tf::meshgrid(std::tuple{});           // error: meshgrid(x): there must be a list, and no more than tf::max_rank
   shuffle(flag);                        // error: shuffle(x): x must have an axis
   // clang-format on
 #endif

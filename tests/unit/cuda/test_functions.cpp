@@ -68,6 +68,8 @@ constexpr void special_functions(tf::Graph& g, int i) {
   trigamma(positive).named({"trigamma", i});
   tf::polygamma<2>(positive).named({"polygamma", i});
   igamma(positive, exp(y)).named({"igamma", i});
+  igammac(positive, exp(y)).named({"igammac", i});
+  zeta(1.5 + square(x), exp(y)).named({"zeta", i});
   betainc(positive, exp(y), share).named({"betainc", i});
   bessel_i0(x).named({"bessel_i0", i});
   bessel_i1(x).named({"bessel_i1", i});

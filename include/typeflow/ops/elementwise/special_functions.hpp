@@ -111,14 +111,15 @@ constexpr int most_terms(T n) {
   return 200 + static_cast<int>(std::fmin(20 * std::sqrt(n), 1e6));
 }
 
-/// The lower incomplete gamma function P(a, x) = integral of t^(a-1) e^-t over [0, x] / gamma(a), or
-/// the upper one, 1 - P(a, x): Press et al., Numerical Recipes, 3rd edition, 6.2.
-template <std::same_as<double> T>
-constexpr T incomplete_gamma(T a, T x, bool upper) {
+/// The lower incomplete gamma function P(a, x) = integral of t^(a-1) e^-t over [0, x] / gamma(a),
+/// or the upper one, 1 - P(a, x): Press et al., Numerical Recipes, 3rd edition, 6.2.
+template <bool Upper, std::same_as<double> T>
+constexpr T incomplete_gamma(T a, T x) {
+  const double none = Upper ? 1 : 0;  // of P = 0
   if (!(a > 0) || !(x >= 0)) return nan;
-  if (x == 0) return upper ? 1 : 0;
-  if (a == infinity) return x == infinity ? nan : upper ? 1 : 0;
-  if (x == infinity) return upper ? 0 : 1;
+  if (x == 0) return none;
+  if (a == infinity) return x == infinity ? nan : none;
+  if (x == infinity) return 1 - none;
   // x^a e^-x / gamma(a + 1), by Stirling's series where its logarithm would cancel
   const double mu = (x - a) / a;
   const double front = a < 20 ? std::exp(a * std::log(x) - x - log_gamma(a + 1))
@@ -133,7 +134,7 @@ constexpr T incomplete_gamma(T a, T x, bool upper) {
       term *= x / (a + n);
       sum += term;
     }
-    return upper ? 1 - front * sum : front * sum;
+    return Upper ? 1 - front * sum : front * sum;
   }
   // Of 1 - P, the continued fraction by Lentz's method
   const double tiny = 1e-300;
@@ -152,15 +153,15 @@ constexpr T incomplete_gamma(T a, T x, bool upper) {
     h *= d * c;
     if (std::abs(d * c - 1) < epsilon) break;
   }
-  return upper ? front * a * h : 1 - front * a * h;
+  return Upper ? front * a * h : 1 - front * a * h;
 }
 template <std::same_as<double> T>
 constexpr T igamma(T a, T x) {
-  return incomplete_gamma(a, x, false);
+  return incomplete_gamma<false>(a, x);
 }
 template <std::same_as<double> T>
 constexpr T igammac(T a, T x) {
-  return incomplete_gamma(a, x, true);
+  return incomplete_gamma<true>(a, x);
 }
 
 /// The continued fraction of the incomplete beta function.
@@ -344,12 +345,12 @@ constexpr auto igamma(const A& a, const X& x,
   return detail::apply_at(at, ops::Igamma{}, a, x);
 }
 
-/// The upper incomplete gamma function 1 - P(a, x), elementwise, precise where it is small. NaN
-/// unless a > 0 and x >= 0. It has no gradient.
+/// The upper incomplete gamma function Q(a, x) = 1 - P(a, x), elementwise, precise where it is
+/// small, too. NaN unless a > 0 and x >= 0. It has no gradient.
 template <class A, class X>
   requires Operands<A, X>
 constexpr auto igammac(const A& a, const X& x,
-                      std::source_location at = std::source_location::current()) {
+                       std::source_location at = std::source_location::current()) {
   static_assert(detail::same_elements<A, X>,
                 "igammac(a, x): the element types must be equal; convert with cast<T>(x)");
   static_assert(detail::broadcasts<A, X>, "igammac(a, x): the shapes do not broadcast");

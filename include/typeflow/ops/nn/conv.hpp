@@ -162,20 +162,23 @@ constexpr auto conv3d(const X& x, const W& w,
 }
 
 namespace detail {
-/// The shapes of conv2d's result y and of its image x.
+/// The shapes of a convolution's result y and of its image x.
 template <auto Options, class Y, class W>
 struct ConvTransposeRule : ConvRule<Options, Y, W> {
   using Base = ConvRule<Options, Y, W>;
+  static constexpr int first = max_window_rank - Base::rank;  // of the window's axes
   static constexpr bool group = [] {
     if (!Base::usable) return Options.groups >= 1;
-    return W::shape::dims.extent[2] > 0 && Base::filters > 0 && Base::filters % Options.groups == 0;
+    return W::shape::dims.extent[Base::rank] > 0 && Base::filters > 0 &&
+           Base::filters % Options.groups == 0;
   }();
-  static constexpr bool filters_fit = !Base::usable || Y::shape::dims.extent[3] == Base::filters;
+  static constexpr bool filters_fit =
+      !Base::usable || Y::shape::dims.extent[Base::rank + 1] == Base::filters;
   static constexpr ops::ConvAttributes attributes = [] {
     ops::ConvAttributes a{ops::one_element, {1, 1, 1}, Options.groups, Base::rank};
     if (!Base::usable) return a;
     Dims x{1, {Y::shape::dims.extent[0]}};
-    for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t i = 0; i < Options.strides.size(); ++i) {
       const int axis = static_cast<int>(i);
       const std::int64_t places = Y::shape::dims.extent[1 + axis];
       const WindowAxis along{W::shape::dims.extent[axis], Options.strides[i], Options.dilations[i],
@@ -186,23 +189,35 @@ struct ConvTransposeRule : ConvRule<Options, Y, W> {
                                                 : reach - along.before - along.after);
     }
     a.window = conv_window(Options, x, W::shape::dims);
-    for (int i = 1; i < max_window_rank; ++i) {
-      a.image[i] = static_cast<std::int32_t>(x.extent[i]);
+    for (int i = first; i < max_window_rank; ++i) {
+      a.image[i] = static_cast<std::int32_t>(x.extent[1 + i - first]);
     }
     return a;
   }();
   static constexpr bool room = !Base::usable || [] {
-    for (int i = 1; i < max_window_rank; ++i) {
+    for (int i = first; i < max_window_rank; ++i) {
       if (attributes.window.size[i] < 1 || attributes.image[i] < 0) return false;
-      if (attributes.places(i) != Y::shape::dims.extent[i]) return false;
+      if (attributes.places(i) != Y::shape::dims.extent[1 + i - first]) return false;
     }
     return true;
   }();
   static constexpr Dims value = [] {
     if (!Base::usable || !group || !filters_fit || !room) return no_dims;
-    return attributes.x(Y::shape::dims.extent[0], W::shape::dims.extent[2] * Options.groups);
+    return attributes.x(Y::shape::dims.extent[0],
+                        W::shape::dims.extent[Base::rank] * Options.groups);
   }();
 };
+
+/// conv2d_transpose and conv3d_transpose after their checks.
+template <class Rule, class Y, class W>
+constexpr auto conv_transpose(const Y& y, const W& w, const std::source_location& at) {
+  mark(at, y);
+  using E = Expr<typename Y::element, shape_of_t<Rule>>;
+  return E(y.graph(), in_float(y.any(), [&](const AnyExpr& of_y) {
+                        return apply(ops::ConvInputGradient{{}, Rule::attributes}, of_y,
+                                     cast_to(w.any(), of_y.dtype()));
+                      }).id);
+}
 }  // namespace detail
 
 /// The transposed convolution: every element of y adds w, weighted by the element, to the window at
@@ -228,12 +243,31 @@ constexpr auto conv2d_transpose(const Y& y, const W& w,
   static_assert(Rule::filters_fit, "conv2d_transpose(y, w): the last axis of y must be that of w");
   static_assert(Rule::room,
                 "conv2d_transpose(y, w): the pads must be smaller than the enlarged image");
-  detail::mark(at, y);
-  using E = Expr<typename Y::element, shape_of_t<Rule>>;
-  return E(y.graph(), detail::in_float(y.any(), [&](const AnyExpr& of_y) {
-                        return apply(ops::ConvInputGradient{{}, Rule::attributes}, of_y,
-                                     cast_to(w.any(), of_y.dtype()));
-                      }).id);
+  return detail::conv_transpose<Rule>(y, w, at);
+}
+
+/// The same for volumes, conv3d's gradient for x. (N,D',H',W',F) x (KD,KH,KW,C/groups,F) ->
+/// (N,D,H,W,C)
+template <ConvOptions<3> Options = ConvOptions<3>{}, TypedExpr Y, TypedExpr W>
+constexpr auto conv3d_transpose(const Y& y, const W& w,
+                                std::source_location at = std::source_location::current()) {
+  using Rule = detail::ConvTransposeRule<Options, Y, W>;
+  static_assert(Rule::axes,
+                "conv3d_transpose(y, w): y must have five axes, (N,D,H,W,F), and w five, "
+                "(KD,KH,KW,C/groups,F)");
+  static_assert(Rule::elements,
+                "conv3d_transpose(y, w): the element types must be equal and floating");
+  static_assert(Rule::numbers,
+                "conv3d_transpose(y, w): depth, height, width and channels must be numbers; only "
+                "the first axis may be a batch");
+  static_assert(Rule::settings,
+                "conv3d_transpose(y, w): strides and dilations must be 1 or more, pads 0 or more, "
+                "and 0 unless padding is given");
+  static_assert(Rule::group, "conv3d_transpose(y, w): groups must divide the filters of w");
+  static_assert(Rule::filters_fit, "conv3d_transpose(y, w): the last axis of y must be that of w");
+  static_assert(Rule::room,
+                "conv3d_transpose(y, w): the pads must be smaller than the enlarged image");
+  return detail::conv_transpose<Rule>(y, w, at);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
