@@ -18,10 +18,60 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
+/// What becomes of the products of a kernel: an epilogue for each tile. If nothing follows them,
+/// they are written to `result` directly, whose rows have `columns` elements.
+template <class T>
+struct Output {
+  FinishTile<T> finish;
+  T* result;
+  std::int64_t columns;
+};
+template <class E>
+Output<typename E::T> output_of(const KernelCall& call) {
+  return {&finish_tile<E>, E::is_product ? E::result(call, {}, 0, 0) : nullptr,
+          call.extents[ir::ContractionExtents::columns]};
+}
+
+/// The sums of a register tile's products, to rows of V vectors. While runs.more(), runs.next(at,
+/// b) sets the beginnings of the rows of a and of b, and returns the number of products. Of
+/// `padded` rows, returns whether all sums are finite.
+template <class T, class A, int V, class Runs>
+[[gnu::noinline, gnu::flatten]] bool window_tile(Runs runs, bool padded,
+                                                 T* const (&to)[TileShape<T, A>::rows]) {
+  using S = TileShape<T, A>;
+  TileSums<T, A, V> sums;
+  sums.clear();
+  unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {  // brings the lines while it computes
+    unrolled<V>([&](auto v)
+                    TYPEFLOW_INLINE_LAMBDA { __builtin_prefetch(to[i] + v * S::lanes, 1); });
+  });
+  while (runs.more()) {
+    const T* at[S::rows];
+    const T* b = nullptr;
+    const std::int64_t length = runs.next(at, b);
+    sums.add(at, 1, b, runs.pitch, length, runs.ahead);
+  }
+  unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+    unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+      sums.sum[i][v].store_unaligned(to[i] + v * S::lanes);
+    });
+  });
+  if (!padded) return true;
+  using B = xsimd::batch<T, A>;
+  B zero(T(0));  // NaN where a sum is not finite
+  unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+    B of_row(T(0));
+    unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA { of_row += sums.sum[i][v] * B(T(0)); });
+    zero += of_row;
+  });
+  return xsimd::all(zero == zero);
+}
+
 /// The loops of Conv and, with Backward, of ConvInputGradient.
 template <class T, class A, bool Backward>
 class WindowProduct {
   using S = TileShape<T, A>;
+  using L = Lanes<sizeof(T) == 8, A>;
   static constexpr int row_group = 8;               ///< row blocks of a task
   static constexpr std::int64_t most_copied = 512;  ///< elements of a copied window
 
@@ -34,7 +84,7 @@ class WindowProduct {
     return checked_product(checked_sum(weights, zeros), sizeof(T));
   }
 
-  static void run(const KernelCall& call, const ops::ConvAttributes& op, FinishTile<T> finish);
+  static void run(const KernelCall& call, const ops::ConvAttributes& op, const Output<T>& output);
 
  private:
   /// Numbers of elements. `depth` and `columns` are those of one group and one tap.
@@ -105,21 +155,10 @@ class WindowProduct {
   /// Columns [first, last) of one tap's weights as rows of `width`.
   static void copy(const T* from, const Sizes& z, std::int64_t first, std::int64_t last,
                    std::int64_t width, T* rows) {
-    const std::int64_t count = last - first;
-    if constexpr (!Backward) {
-      for (std::int64_t d = 0; d < z.depth; ++d) {
-        std::copy_n(from + d * z.filters + first, count, rows + d * width);
-        std::fill(rows + d * width + count, rows + (d + 1) * width, T(0));
-      }
-    } else {  // transposed; some rows at a time, so that what is read stays in cache
-      constexpr std::int64_t block = 16;
-      for (std::int64_t d0 = 0; d0 < z.depth; d0 += block) {
-        const std::int64_t d1 = std::min(d0 + block, z.depth);
-        for (std::int64_t j = 0; j < width; ++j) {
-          const T* const column = from + (first + j) * z.filters;
-          for (std::int64_t d = d0; d < d1; ++d) rows[d * width + j] = j < count ? column[d] : T(0);
-        }
-      }
+    if constexpr (Backward) {
+      pack_transposed_panel(from, z.filters, z.depth, first, last, width, rows);
+    } else {
+      pack_panel(from, z.depth, z.filters, first, last, width, rows);
     }
   }
 
@@ -128,75 +167,166 @@ class WindowProduct {
     std::int64_t pixel[S::rows];  ///< the first tap's pixel, possibly outside
     std::int64_t at[S::rows][max_window_rank];
     std::int64_t result[S::rows];
+    int count;
     bool inside;         ///< whether all taps of all rows are inside
     bool inside_widths;  ///< whether all are inside along the width
+    const T* copies;     ///< the rows' windows, if they are copied; otherwise null
   };
 
-  static void multiply(const KernelCall& call, FinishTile<T> finish, const Sizes& z,
-                       const GatherAxis* axes, std::int64_t group, const T* weights,
-                       const T* zeros) {
-    const Panels<S> panels(z.columns);
-    const std::int64_t rows = z.samples * axes[0].places * axes[1].places * axes[2].places;
-    const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
-    const std::int64_t depth = taps * z.depth;
-    const std::int64_t of_task = row_group * S::rows;
-    const std::int64_t tasks = (rows + of_task - 1) / of_task;
-    const std::int64_t work = 2 * of_task * S::width * (depth + 1);
-    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
-    // All panels for some rows, if the panels stay in cache; otherwise all rows for one panel.
+  /// The product of one group in one phase.
+  struct Product {
+    const KernelCall& call;
+    const Output<T>& output;
+    const Sizes& z;
+    const GatherAxis* axes;
+    const T* image;
+    const T* weights;
+    const T* zeros;
+    std::int64_t column;  ///< the group's first column in the result
+    std::int64_t taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
+    std::int64_t channels() const { return z.depth * z.groups; }
+  };
+
+  static void multiply(const Product& product) {
+    const GatherAxis* const axes = product.axes;
+    const Panels<S> panels(product.z.columns);
+    const std::int64_t rows = product.z.samples * axes[0].places * axes[1].places * axes[2].places;
+    const std::int64_t depth = product.taps() * product.z.depth;
+    // Of few channels, so many rows that their windows can be copied.
+    const bool few = product.z.depth < 16 && depth > 0 && depth <= most_copied;
+    const std::int64_t blocks =
+        few ? std::min<std::int64_t>(row_group, most_copied / depth) : std::int64_t{row_group};
+    const std::int64_t of_task = blocks * S::rows;
+    const std::int64_t groups = (rows + of_task - 1) / of_task;
+    // All panels for some rows, if the panels stay in cache; otherwise all rows for one panel. One
+    // task has several panels, if there are many tasks.
     constexpr std::int64_t cached = (std::int64_t{1} << 19) / sizeof(T);
+    constexpr std::int64_t tasks_wanted = 64;
     const bool rows_first = depth * panels.padded() <= cached;
-    parallel(call, panels.count * tasks, grain, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t together =
+        rows_first ? std::clamp<std::int64_t>(groups * panels.count / tasks_wanted, 1, panels.count)
+                   : 1;
+    const std::int64_t bands = (panels.count + together - 1) / together;
+    const std::int64_t work = 2 * of_task * S::width * together * (depth + 1);
+    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    parallel(product.call, bands * groups, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t p = rows_first ? task % panels.count : task / tasks;
-        const std::int64_t first = (rows_first ? task / panels.count : task % tasks) * of_task;
-        const std::int64_t width = panels.width(p);
-        const T* const panel = weights + panels.first(p) * depth;
-        for (std::int64_t i = first; i < std::min(first + of_task, rows); i += S::rows) {
-          const int count = static_cast<int>(std::min<std::int64_t>(S::rows, rows - i));
-          Block block;
-          place(axes, i, count, block);
-          alignas(64) T tile[S::rows * S::width];
-          const T* const image = call.operand<const T>(0) + group * z.depth;
-          with_vectors<S>(width, [&](auto vectors) {
-            tile_of<vectors()>(z, axes, block, image, zeros, panel, width, tile);
-          });
-          const std::int64_t column = group * z.columns;
-          finish(call, tile, block.result, count, column + panels.first(p),
-                 column + panels.last(p));
-        }
+        const std::int64_t band = rows_first ? task % bands : task / groups;
+        const std::int64_t first = (rows_first ? task / bands : task % groups) * of_task;
+        multiply(product, panels, first, std::min(first + of_task, rows), band * together,
+                 std::min((band + 1) * together, panels.count), few);
       }
     });
   }
 
-  static void place(const GatherAxis* axes, std::int64_t first, int count, Block& block) {
+  /// A task: rows [first, last) by panels [panel, last_panel).
+  static void multiply(const Product& product, const Panels<S>& panels, std::int64_t first,
+                       std::int64_t last, std::int64_t panel, std::int64_t last_panel, bool few) {
+    Block blocks[row_group];
+    alignas(64) T copies[S::rows * most_copied];
+    const std::int64_t depth = product.taps() * product.z.depth;
+    const int count = static_cast<int>((last - first + S::rows - 1) / S::rows);
+    place(product.axes, first, last, blocks);
+    for (int i = 0; i < count && few; ++i) {
+      if (blocks[i].inside) continue;
+      T* const to = copies + i * S::rows * depth;
+      for (int r = 0; r < S::rows; ++r) {
+        copy_window(product, blocks[i].at[r], blocks[i].pixel[r], to + r * depth);
+      }
+      blocks[i].copies = to;
+    }
+    // All panels for a block, which then stays in the first cache, if the panels come from the
+    // second one; otherwise all blocks for a panel.
+    constexpr std::int64_t second_cache = (std::int64_t{1} << 17) / sizeof(T);
+    const std::int64_t of_panels =
+        (panels.first(last_panel - 1) + panels.width(last_panel - 1) - panels.first(panel)) * depth;
+    if (of_panels <= second_cache) {
+      for (int i = 0; i < count; ++i) {
+        for (std::int64_t p = panel; p < last_panel; ++p) compute(product, panels, blocks[i], p);
+      }
+    } else {
+      for (std::int64_t p = panel; p < last_panel; ++p) {
+        for (int i = 0; i < count; ++i) compute(product, panels, blocks[i], p);
+      }
+    }
+  }
+
+  /// A block of rows by a panel.
+  static void compute(const Product& product, const Panels<S>& panels, const Block& block,
+                      std::int64_t p) {
+    alignas(64) T tile[S::rows * S::width];
+    const Output<T>& output = product.output;
+    const std::int64_t width = panels.width(p);
+    const std::int64_t column = product.column + panels.first(p);
+    const std::int64_t last_column = product.column + panels.last(p);
+    const bool whole = output.result != nullptr && last_column - column == width;
+    const auto row = [&](int r) {
+      return output.result + block.result[r] * output.columns + column;
+    };
+    T* to[S::rows];
+    for (int r = 0; r < S::rows; ++r) to[r] = whole ? row(r) : tile + r * S::width;
+    const T* const weights = product.weights + panels.first(p) * product.taps() * product.z.depth;
+    with_vectors<S>(width,
+                    [&](auto vectors) { tile_of<vectors()>(product, block, weights, width, to); });
+    if (whole) return;
+    output.finish(product.call, tile, block.result, block.count, column, last_column);
+  }
+
+  /// The blocks of rows [first, last).
+  static void place(const GatherAxis* axes, std::int64_t first, std::int64_t last, Block* blocks) {
     std::int64_t place[max_window_rank];
     std::int64_t sample = first;
     for (int a = max_window_rank - 1; a >= 0; --a) {
       place[a] = sample % axes[a].places;
       sample /= axes[a].places;
     }
-    block.inside = true;
-    block.inside_widths = true;
-    for (int i = 0; i < S::rows; ++i) {
-      block.pixel[i] = sample;
-      block.result[i] = sample;
-      for (int a = 0; a < max_window_rank; ++a) {
+    constexpr int width = max_window_rank - 1;
+    // Of a line of places: where it is, and its first pixel and place.
+    std::int64_t line[width] = {};
+    std::int64_t pixel = 0;
+    std::int64_t result = 0;
+    bool line_fits = true;
+    const auto fits = [](const GatherAxis& axis, std::int64_t at) {
+      return at >= 0 && at + (axis.taps - 1) * axis.tap_step < axis.extent;
+    };
+    const auto begin_line = [&] {
+      pixel = result = sample;
+      line_fits = true;
+      for (int a = 0; a < width; ++a) {
         const GatherAxis& axis = axes[a];
-        const std::int64_t at = place[a] * axis.step + axis.offset;
-        block.at[i][a] = at;
-        block.pixel[i] = block.pixel[i] * axis.extent + at;
-        block.result[i] =
-            block.result[i] * axis.result + axis.first_place + place[a] * axis.place_step;
-        const bool fits = at >= 0 && at + (axis.taps - 1) * axis.tap_step < axis.extent;
-        block.inside = block.inside && fits;
-        if (a == max_window_rank - 1) block.inside_widths = block.inside_widths && fits;
+        line[a] = place[a] * axis.step + axis.offset;
+        pixel = pixel * axis.extent + line[a];
+        result = result * axis.result + axis.first_place + place[a] * axis.place_step;
+        line_fits = line_fits && fits(axis, line[a]);
       }
-      if (i + 1 >= count) continue;  // rows from `count` on repeat the last
-      for (int a = max_window_rank - 1; a >= 0 && ++place[a] == axes[a].places; --a) {
-        place[a] = 0;
-        if (a == 0) ++sample;
+      pixel *= axes[width].extent;
+      result = result * axes[width].result + axes[width].first_place;
+    };
+    begin_line();
+    for (; first < last; first += S::rows, ++blocks) {
+      Block& block = *blocks;
+      block.count = static_cast<int>(std::min<std::int64_t>(S::rows, last - first));
+      block.inside = true;
+      block.inside_widths = true;
+      block.copies = nullptr;
+      for (int i = 0; i < S::rows; ++i) {
+        for (int a = 0; a < width; ++a) block.at[i][a] = line[a];
+        const std::int64_t at = place[width] * axes[width].step + axes[width].offset;
+        block.at[i][width] = at;
+        block.pixel[i] = pixel + at;
+        block.result[i] = result + place[width] * axes[width].place_step;
+        block.inside_widths = block.inside_widths && fits(axes[width], at);
+        block.inside = block.inside && line_fits;
+        if (i + 1 >= block.count && first + S::rows >= last) continue;  // the last row is repeated
+        if (++place[width] < axes[width].places) continue;
+        place[width] = 0;
+        for (int a = width - 1; a >= 0 && ++place[a] == axes[a].places; --a) {
+          place[a] = 0;
+          if (a == 0) ++sample;
+        }
+        begin_line();
       }
+      block.inside = block.inside && block.inside_widths;
     }
   }
 
@@ -212,11 +342,17 @@ class WindowProduct {
     std::int64_t piece;  ///< products of a run
     bool whole;          ///< whether a run has all taps along the width
     std::int64_t count;
+    std::int64_t ahead;  ///< distance of the next block's pixels, if they are read in order; or 0
     std::int64_t k[max_window_rank] = {};
-    static constexpr std::int64_t step = 1;
 
     TYPEFLOW_INLINE bool more() { return count-- > 0; }
     TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
+      if (block->copies != nullptr) {
+        unrolled<S::rows>([&](auto i)
+                              TYPEFLOW_INLINE_LAMBDA { at[i] = block->copies + i * piece; });
+        right = b;
+        return piece;
+      }
       const std::int64_t z = k[0] * axes[0].tap_step;
       const std::int64_t y = k[1] * axes[1].tap_step;
       const std::int64_t x = k[2] * axes[2].tap_step;
@@ -226,13 +362,7 @@ class WindowProduct {
           at[i] = image + (block->pixel[i] + shift) * channels;
         });
       } else {
-        for (int i = 0; i < S::rows; ++i) {
-          const std::int64_t* const from = block->at[i];
-          const bool inside = is_in(from[0] + z, axes[0].extent) &&
-                              is_in(from[1] + y, axes[1].extent) &&
-                              (whole || is_in(from[2] + x, axes[2].extent));
-          at[i] = inside ? image + (block->pixel[i] + shift) * channels : zeros;
-        }
+        for (int i = 0; i < S::rows; ++i) at[i] = pixel(i, z, y, x, zeros);
       }
       right = b;
       b += piece * pitch;
@@ -245,14 +375,34 @@ class WindowProduct {
       }
       return piece;
     }
+    /// What a row reads at a tap: `padding` outside of the image.
+    const T* pixel(int row, std::int64_t z, std::int64_t y, std::int64_t x,
+                   const T* padding) const {
+      const std::int64_t* const from = block->at[row];
+      const bool inside = is_in(from[0] + z, axes[0].extent) &&
+                          is_in(from[1] + y, axes[1].extent) &&
+                          (whole || is_in(from[2] + x, axes[2].extent));
+      const std::int64_t shift = (z * axes[1].extent + y) * axes[2].extent + x;
+      return inside ? image + (block->pixel[row] + shift) * channels : padding;
+    }
     static bool is_in(std::int64_t at, std::int64_t extent) { return at >= 0 && at < extent; }
   };
 
+  /// Copies a few elements, and returns the end of the copy.
+  static T* copy_elements(const T* from, std::int64_t count, T* to) {
+    for (std::int64_t c = 0; c < count; c += S::lanes) {
+      const int width = static_cast<int>(std::min<std::int64_t>(S::lanes, count - c));
+      L::store(to + c, L::load(from + c, width), width);
+    }
+    return to + count;
+  }
+
   /// Copies a row's window, with zeros in the padding. Otherwise the runs of few channels would be
   /// too short.
-  static void copy_window(const Sizes& z, const GatherAxis* axes, const std::int64_t* from,
-                          std::int64_t pixel, const T* image, T* to) {
-    const std::int64_t channels = z.depth * z.groups;
+  static void copy_window(const Product& product, const std::int64_t* from, std::int64_t pixel,
+                          T* to) {
+    const GatherAxis* const axes = product.axes;
+    const std::int64_t channels = product.channels();
     for (std::int64_t k0 = 0; k0 < axes[0].taps; ++k0) {
       const std::int64_t i0 = k0 * axes[0].tap_step;
       for (std::int64_t k1 = 0; k1 < axes[1].taps; ++k1) {
@@ -260,15 +410,18 @@ class WindowProduct {
         const bool line =
             Runs::is_in(from[0] + i0, axes[0].extent) && Runs::is_in(from[1] + i1, axes[1].extent);
         const std::int64_t first = pixel + (i0 * axes[1].extent + i1) * axes[2].extent;
-        if (z.groups == 1 && axes[2].tap_step == 1) {  // the taps lie side by side
+        if (product.z.groups == 1 && axes[2].tap_step == 1) {  // the taps lie side by side
+          if (line && from[2] >= 0 && from[2] + axes[2].taps <= axes[2].extent) {
+            to = copy_elements(product.image + first * channels, axes[2].taps * channels, to);
+            continue;
+          }
           const std::int64_t begin =
               line ? std::clamp<std::int64_t>(-from[2], 0, axes[2].taps) : axes[2].taps;
           const std::int64_t end =
               std::clamp<std::int64_t>(axes[2].extent - from[2], begin, axes[2].taps);
           to = std::fill_n(to, begin * channels, T(0));
-          for (std::int64_t c = begin * channels; c < end * channels; ++c) {
-            *to++ = image[first * channels + c];
-          }
+          to = copy_elements(product.image + (first + begin) * channels, (end - begin) * channels,
+                             to);
           to = std::fill_n(to, (axes[2].taps - end) * channels, T(0));
           continue;
         }
@@ -276,36 +429,72 @@ class WindowProduct {
           const std::int64_t i2 = k2 * axes[2].tap_step;
           const bool inside = line && Runs::is_in(from[2] + i2, axes[2].extent);
           const std::int64_t at = (first + i2) * channels;
-          for (std::int64_t c = 0; c < z.depth; ++c) *to++ = inside ? image[at + c] : T(0);
+          for (std::int64_t c = 0; c < product.z.depth; ++c) {
+            *to++ = inside ? product.image[at + c] : T(0);
+          }
         }
       }
     }
   }
 
+  /// Computes the block's sums to rows of V vectors.
   template <int V>
-  static void tile_of(const Sizes& z, const GatherAxis* axes, const Block& block, const T* image,
-                      const T* zeros, const T* panel, std::int64_t width, T* tile) {
-    const bool whole = z.groups == 1 && axes[2].tap_step == 1 && block.inside_widths;
-    const std::int64_t piece = whole ? axes[2].taps * z.depth : z.depth;
-    const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
-    const std::int64_t runs = whole ? axes[0].taps * axes[1].taps : taps;
-    if (!block.inside && z.depth < 16 && taps > 0 && taps * z.depth <= most_copied) {
-      alignas(64) T copies[S::rows * most_copied];
-      for (int i = 0; i < S::rows; ++i) {
-        copy_window(z, axes, block.at[i], block.pixel[i], image, copies + i * taps * z.depth);
+  static void tile_of(const Product& product, const Block& block, const T* panel,
+                      std::int64_t width, T* const (&to)[S::rows]) {
+    const GatherAxis* const axes = product.axes;
+    const std::int64_t depth = product.z.depth;
+    const bool copied = block.copies != nullptr;
+    const bool whole = product.z.groups == 1 && axes[2].tap_step == 1 && block.inside_widths;
+    const std::int64_t taps = product.taps();
+    const Runs runs{axes,
+                    &block,
+                    product.image,
+                    product.zeros,
+                    panel,
+                    product.channels(),
+                    width,
+                    copied  ? taps * depth
+                    : whole ? axes[2].taps * depth
+                            : depth,
+                    whole,
+                    copied      ? 1
+                    : taps == 0 ? 0
+                    : whole     ? axes[0].taps * axes[1].taps
+                                : taps,
+                    taps == 1 && !copied ? S::rows * axes[2].step * product.channels() : 0};
+    if (window_tile<T, A, V>(runs, !block.inside, to)) return;
+    for (int i = 0; i < block.count; ++i) sum_inside(product, block, i, panel, width, to[i]);
+  }
+
+  /// The sums of one row, with the padding left out: there, zero times an infinite weight is zero.
+  static void sum_inside(const Product& product, const Block& block, int row, const T* panel,
+                         std::int64_t width, T* to) {
+    const GatherAxis* const axes = product.axes;
+    const std::int64_t depth = product.z.depth;
+    const Runs runs{axes,  &block, product.image, nullptr, panel, product.channels(),
+                    width, depth,  false,         0,       0};
+    using B = xsimd::batch<T, A>;
+    for (std::int64_t j = 0; j < width; j += S::lanes) {
+      const T* b = panel + j;
+      B sum(T(0));
+      for (std::int64_t tap = 0; tap < product.taps(); ++tap) {
+        const T* const from =
+            runs.pixel(row, tap / (axes[1].taps * axes[2].taps) * axes[0].tap_step,
+                       tap / axes[2].taps % axes[1].taps * axes[1].tap_step,
+                       tap % axes[2].taps * axes[2].tap_step, nullptr);
+        for (std::int64_t c = 0; c < depth; ++c, b += width) {
+          if (from == nullptr) continue;
+          sum = cpu_kernels::fma(B(from[c]), B::load_unaligned(b), sum);
+        }
       }
-      product_tile<T, A, V>(copies, taps * z.depth, 1, S::rows, panel, width, taps * z.depth, tile);
-      return;
+      sum.store_unaligned(to + j);
     }
-    gathered_tile<T, A, V>(Runs{axes, &block, image, zeros, panel, z.depth * z.groups, width, piece,
-                                whole, taps == 0 ? 0 : runs},
-                           tile, S::width, false);
   }
 };
 
 template <class T, class A, bool Backward>
 void WindowProduct<T, A, Backward>::run(const KernelCall& call, const ops::ConvAttributes& op,
-                                        FinishTile<T> finish) {
+                                        const Output<T>& output) {
   const Sizes z(call.extents);
   const Panels<S> panels(z.columns);
   T* const packed = static_cast<T*>(call.workspace);
@@ -317,7 +506,8 @@ void WindowProduct<T, A, Backward>::run(const KernelCall& call, const ops::ConvA
     each_phase(op, [&](const GatherAxis* axes) {
       const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
       pack(call, op, z, axes, g, weights);
-      multiply(call, finish, z, axes, g, weights, zeros);
+      multiply({call, output, z, axes, call.operand<const T>(0) + g * z.depth, weights, zeros,
+                g * z.columns});
       weights += taps * z.depth * panels.padded();
     });
   }
@@ -339,7 +529,7 @@ struct contraction_of<ops::Conv> {
   template <class E>
   static void run(const KernelCall& call) {
     WindowProduct<typename E::T, typename E::Arch, false>::run(call, E::operation(call),
-                                                               &finish_tile<E>);
+                                                               output_of<E>(call));
   }
 };
 template <>
@@ -351,7 +541,7 @@ struct contraction_of<ops::ConvInputGradient> {
   template <class E>
   static void run(const KernelCall& call) {
     WindowProduct<typename E::T, typename E::Arch, true>::run(call, E::operation(call),
-                                                              &finish_tile<E>);
+                                                              output_of<E>(call));
   }
 };
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/ops/conv_runs.hpp"
@@ -23,6 +24,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 template <class T, class A>
 class FilterProduct {
   using S = TileShape<T, A>;
+  using L = Lanes<sizeof(T) == 8, A>;
   static constexpr std::int64_t of_tile = std::int64_t{S::rows} * S::width;
 
  public:
@@ -45,9 +47,13 @@ class FilterProduct {
     std::int64_t of_y;   ///< filters of a group
     bool copies_x;       ///< windows are copied, because few channels do not fill a tile's rows
     std::int64_t rows;   ///< rows of a unit
-    std::int64_t parts;
-    std::int64_t chunk;  ///< places that are read for one tile before the next
     Panels<S> panels;
+    std::int64_t together;  ///< units of a task, which read the same places of x
+    std::int64_t parts;
+    std::int64_t bands;  ///< tasks that share the panels of a unit
+    std::int64_t chunk;  ///< places that are read for one tile before the next
+    bool packs_x;        ///< whether rows of a chunk are copied, side by side for a tile
+    bool packs_y;        ///< whether all panels of a chunk are copied
     static constexpr int further = ir::ContractionExtents::outer;  // no axes lie outside
 
     explicit Sizes(const std::int64_t* extents)
@@ -64,62 +70,169 @@ class FilterProduct {
           panels(of_y) {
       constexpr std::int64_t tasks_wanted = 32;
       constexpr std::int64_t places_of_part = 1024;
-      const std::int64_t wanted = (tasks_wanted + units() - 1) / units();
+      constexpr std::int64_t cached = (std::int64_t{1} << 18) / sizeof(T);
+      constexpr std::int64_t panels_of_band = 6;  // at least
+      constexpr std::int64_t longest = 512;       // chunk
+      const std::int64_t sums = tiles_of_unit() * of_tile;
+      together = copies_x || groups > 1 || sums == 0
+                     ? 1
+                     : std::clamp<std::int64_t>(cached / sums, 1, taps);
+      const std::int64_t wanted =
+          (tasks_wanted + ranges() - 1) / std::max<std::int64_t>(ranges(), 1);
       parts = std::clamp<std::int64_t>(std::min(wanted, depth / places_of_part), 1, 16);
-      constexpr std::int64_t elements = (std::int64_t{3} << 18) / sizeof(T);
-      chunk = std::clamp<std::int64_t>(elements / (rows + of_y), 64, 512);
+      bands = copies_x ? 1
+                       : std::clamp<std::int64_t>(
+                             std::min(wanted / parts, panels.count / panels_of_band), 1,
+                             std::max<std::int64_t>(panels.count, 1));
+      const bool small = together * sums <= 2 * cached;
+      chunk = parts == 1 && depth <= longest ? std::max<std::int64_t>(depth, 1)
+              : copies_x                     ? longest
+              : small                        ? longest / 4
+                                             : longest / 2;
+      // Copies pay if several tiles read them. There is one for each task. Of short rows, the
+      // places of a chunk lie in few cache lines as they are.
+      constexpr std::int64_t short_row = 1024 / sizeof(T);
+      const bool few = tasks() <= 2 * tasks_wanted;
+      packs_x = !copies_x && few && panels.count / bands >= 3 && channels >= short_row;
+      packs_y = !copies_x && few && together * blocks() >= 16 && filters > S::width;
     }
+    /// Whether a tile's sums are finished at once.
+    bool in_one_go() const { return parts == 1 && depth <= chunk; }
+    std::int64_t ranges() const { return (units() + together - 1) / together; }
+    std::int64_t band_panels() const { return (panels.count + bands - 1) / bands; }
+    /// Distance of the copies for a tile's rows from the next, so that they begin in different sets
+    /// of a cache.
+    std::int64_t strip() const { return (chunk + 2) * S::rows; }
     std::int64_t units() const { return copies_x ? groups : groups * taps; }
     std::int64_t blocks() const { return (rows + S::rows - 1) / S::rows; }
     std::int64_t tiles_of_unit() const { return blocks() * panels.count; }
     std::int64_t tiles() const { return units() * tiles_of_unit(); }
-    std::int64_t tasks() const { return parts * units(); }
+    std::int64_t tasks() const { return parts * ranges() * bands; }
     bool copies_y() const { return panels.padded() != of_y; }
     std::int64_t x_pitch() const { return blocks() * S::rows; }
-    /// The elements of a task's copies of x and of the last panel of dy.
-    std::int64_t copy_size() const {
-      return chunk * ((copies_x ? x_pitch() : 0) + (copies_y() ? S::width : 0));
+    /// The elements of a task's copies of x, and of panels of dy.
+    std::int64_t x_size() const {
+      return copies_x ? chunk * x_pitch() : packs_x ? blocks() * strip() : 0;
     }
+    std::int64_t copy_size() const {
+      const std::int64_t width = packs_y ? band_panels() * S::width : copies_y() ? S::width : 0;
+      return x_size() + chunk * width;
+    }
+    bool copied(std::int64_t p) const { return packs_y || (copies_y() && p == panels.count - 1); }
   };
 
-  /// Adds the products of a part's places to a unit's tiles.
+  /// What a task computes: the sums of a part's places for some units and panels.
+  struct Task {
+    std::int64_t begin, end;  ///< places
+    std::int64_t unit, last_unit;
+    std::int64_t panel, last_panel;
+    T* sums;  ///< tiles of the part
+    T* copies;
+  };
+
+  /// Computes a task's sums. If there is one part, they are finished, too.
   static void sum_part(const KernelCall& call, const ops::ConvAttributes& op, const Sizes& z,
-                       std::int64_t part, std::int64_t unit, T* tiles, T* copies) {
-    const std::int64_t group = z.copies_x ? unit : unit / z.taps;
-    const std::int64_t tap = z.copies_x ? 0 : unit % z.taps;
-    const T* const x = call.operand<const T>(0) + group * z.of_x;
-    const T* const y = call.operand<const T>(1) + group * z.of_y;
-    T* const copy_of_y = copies + (z.copies_x ? z.chunk * z.x_pitch() : 0);
-    // All parts but the last have equally many places.
-    const std::int64_t of_part = (z.depth + z.parts - 1) / z.parts;
-    const std::int64_t begin = std::min(z.depth, part * of_part);
-    const std::int64_t end = std::min(z.depth, begin + of_part);
+                       FinishTile<T> finish, const Task& task) {
+    T* const copy_of_y = task.copies + z.x_size();
+    alignas(64) T own[of_tile];
     bool go_on = false;
-    for (std::int64_t first = begin; first < end || !go_on; first += z.chunk) {
-      const std::int64_t last = std::min(end, first + z.chunk);
-      if (z.copies_x) copy_windows(op, z, x, first, last, copies);
-      if (z.copies_y()) copy_panel(z, y, first, last, copy_of_y);
-      for (std::int64_t block = 0; block < z.blocks(); ++block) {
-        for (std::int64_t p = 0; p < z.panels.count; ++p) {
-          T* const tile = tiles + (block * z.panels.count + p) * of_tile;
-          const bool copied = z.copies_y() && p == z.panels.count - 1;
+    for (std::int64_t first = task.begin; first < task.end || !go_on; first += z.chunk) {
+      const std::int64_t last = std::min(task.end, first + z.chunk);
+      const bool is_last = last >= task.end;
+      std::int64_t copied_group = -1;  // whose panels of dy are copied
+      for (std::int64_t unit = task.unit; unit < task.last_unit; ++unit) {
+        const std::int64_t group = z.copies_x ? unit : unit / z.taps;
+        const std::int64_t tap = z.copies_x ? 0 : unit % z.taps;
+        const T* const x = call.operand<const T>(0) + group * z.of_x;
+        const T* const y = call.operand<const T>(1) + group * z.of_y;
+        if (z.copies_x) copy_windows(op, z, x, first, last, task.copies);
+        if (z.packs_x) pack_strips(op, z, x, tap, first, last, task.copies);
+        T* to = copy_of_y;
+        for (std::int64_t p = task.panel; p < task.last_panel; ++p) {
           const std::int64_t width = z.panels.width(p);
+          const bool copied = z.copied(p);
+          if (copied && group != copied_group) copy_panel(z, y, p, first, last, to);
           // A pointer as if the copy began at place 0.
-          const PanelRows<T> right = copied ? PanelRows<T>{copy_of_y, S::width, first}
+          const PanelRows<T> right = copied ? PanelRows<T>{to, width, first}
                                             : PanelRows<T>{y + z.panels.first(p), z.filters, 0};
-          with_vectors<S>(width, [&](auto vectors) {
-            if (z.copies_x) {
-              gathered_tile<T, A, vectors()>(
-                  WindowRuns<T, S>(op, z, x, copies, block, right, first, last), tile, S::width,
-                  go_on);
-            } else {
-              gathered_tile<T, A, vectors()>(
-                  PlaceRuns<T, S>(op, z, x, tap, block, right, first, last), tile, S::width, go_on);
-            }
-          });
+          if (copied) to += z.chunk * width;
+          for (std::int64_t block = 0; block < z.blocks(); ++block) {
+            const std::int64_t number = unit * z.tiles_of_unit() + block * z.panels.count + p;
+            T* const tile = z.in_one_go() ? own : task.sums + number * of_tile;
+            with_vectors<S>(width, [&](auto vectors) {
+              if (z.copies_x) {
+                gathered_tile<T, A, vectors()>(
+                    WindowRuns<T, S>(op, z, x, task.copies, block, right, first, last), tile,
+                    S::width, go_on);
+              } else {
+                PlaceRuns<T, S> runs(op, z, x, tap, block, right, first, last);
+                if (z.packs_x) runs.read_strip(task.copies + block * z.strip(), first);
+                gathered_tile<T, A, vectors()>(runs, tile, S::width, go_on);
+              }
+            });
+            if (!is_last) continue;
+            if (z.copies_x)
+              repair(op, z, x, block, z.panels.last(p) - z.panels.first(p), y + z.panels.first(p),
+                     task, tile);
+            if (z.parts == 1) finish_tile_number(call, finish, z, number, tile);
+          }
         }
+        copied_group = group;
       }
       go_on = true;
+    }
+  }
+
+  /// Copies the rows of x that a tap sees from places [first, last): a strip for each block.
+  static void pack_strips(const ops::ConvAttributes& op, const Sizes& z, const T* x,
+                          std::int64_t tap, std::int64_t first, std::int64_t last, T* to) {
+    PlaceRuns<T, S> runs(op, z, x, tap, 0, PanelRows<T>{nullptr, 0, 0}, first, last);
+    const std::int64_t whole = z.of_x / S::rows;
+    const std::int64_t rest = z.of_x - whole * S::rows;
+    while (runs.more()) {
+      const T* at[S::rows];
+      std::int64_t place = 0;
+      const std::int64_t length = runs.next(at, place);
+      const T* from = at[0];
+      for (std::int64_t k = place; k < place + length; ++k, from += runs.step) {
+        T* strip = to + (k - first) * S::rows;
+        for (std::int64_t block = 0; block < whole; ++block, strip += z.strip()) {
+          std::memcpy(strip, from + block * S::rows, S::rows * sizeof(T));
+        }
+        if (rest == 0) continue;
+        std::copy_n(from + whole * S::rows, rest, strip);
+        std::fill(strip + rest, strip + S::rows, T(0));
+      }
+    }
+  }
+
+  /// Computes those rows of a tile again whose sums are not finite, with the padding left out: zero
+  /// times an infinite element of dy is zero there.
+  static void repair(const ops::ConvAttributes& op, const Sizes& z, const T* x, std::int64_t block,
+                     std::int64_t columns, const T* y, const Task& task, T* tile) {
+    using B = xsimd::batch<T, A>;
+    for (std::int64_t i = 0; i < S::rows && block * S::rows + i < z.rows; ++i) {
+      T* const sums = tile + i * S::width;
+      if (std::all_of(sums, sums + columns, [](T e) { return e * T(0) == T(0); })) continue;
+      const std::int64_t row = block * S::rows + i;
+      std::fill(sums, sums + columns, T(0));
+      PlaceRuns<T, S> runs(op, z, x + row % z.of_x, row / z.of_x, 0, PanelRows<T>{nullptr, 0, 0},
+                           task.begin, task.end);
+      while (runs.more()) {
+        const T* at[S::rows];
+        std::int64_t place = 0;
+        const std::int64_t length = runs.next(at, place);
+        for (std::int64_t k = 0; k < length; ++k) {
+          const B left(at[0][k * runs.step]);
+          const T* const right = y + (place + k) * z.filters;
+          for (std::int64_t j = 0; j < columns; j += S::lanes) {
+            const int width = static_cast<int>(std::min<std::int64_t>(S::lanes, columns - j));
+            const B sum =
+                cpu_kernels::fma(left, L::load(right + j, width), B::load_unaligned(sums + j));
+            sum.store_unaligned(sums + j);
+          }
+        }
+      }
     }
   }
 
@@ -176,14 +289,24 @@ class FilterProduct {
       advance(op, p);
     }
   }
-  /// Copies the last panel of dy at these places, with zeros behind its columns.
-  static void copy_panel(const Sizes& z, const T* y, std::int64_t first, std::int64_t last, T* to) {
-    const std::int64_t column = z.panels.first(z.panels.count - 1);
-    const std::int64_t count = z.of_y - column;
-    for (std::int64_t place = first; place < last; ++place, to += S::width) {
-      std::copy_n(y + place * z.filters + column, count, to);
-      std::fill(to + count, to + S::width, T(0));
+  /// Copies a panel of dy at these places, with zeros behind its columns.
+  static void copy_panel(const Sizes& z, const T* y, std::int64_t p, std::int64_t first,
+                         std::int64_t last, T* to) {
+    if (first >= last) return;
+    const std::int64_t width = z.panels.width(p);
+    const T* from = y + first * z.filters + z.panels.first(p);
+    if (z.panels.last(p) - z.panels.first(p) < width) {
+      pack_panel(y + first * z.filters, last - first, z.filters, z.panels.first(p),
+                 z.panels.last(p), width, to);
+      return;
     }
+    with_vectors<S>(width, [&](auto vectors) {
+      for (std::int64_t place = first; place < last; ++place, from += z.filters, to += width) {
+        unrolled<vectors()>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+          L::store(to + v * S::lanes, L::load(from + v * S::lanes));
+        });
+      }
+    });
   }
 
   static void finish_tile_number(const KernelCall& call, FinishTile<T> finish, const Sizes& z,
@@ -207,15 +330,23 @@ void FilterProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes&
   const Sizes z(call.extents);
   T* const sums = static_cast<T*>(call.workspace);
   T* const copies = sums + z.parts * z.tiles() * of_tile;
+  // All parts but the last have equally many places.
+  const std::int64_t of_part = (z.depth + z.parts - 1) / z.parts;
+  const std::int64_t of_band = z.band_panels();
   parallel(call, z.tasks(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t part = task / z.units();
-      const std::int64_t unit = task % z.units();
-      sum_part(call, op, z, part, unit,
-               sums + (part * z.tiles() + unit * z.tiles_of_unit()) * of_tile,
-               copies + task * z.copy_size());
+      const std::int64_t part = task / (z.ranges() * z.bands);
+      const std::int64_t unit = task / z.bands % z.ranges() * z.together;
+      const std::int64_t panel = task % z.bands * of_band;
+      const std::int64_t place = std::min(z.depth, part * of_part);
+      sum_part(
+          call, op, z, finish,
+          {place, std::min(z.depth, place + of_part), unit, std::min(unit + z.together, z.units()),
+           panel, std::min(panel + of_band, z.panels.count), sums + part * z.tiles() * of_tile,
+           copies + task * z.copy_size()});
     }
   });
+  if (z.parts == 1) return;
   const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (of_tile * z.parts));
   parallel(call, z.tiles(), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {

@@ -178,16 +178,18 @@ struct PlaceRuns {
   std::int64_t stride[max_window_rank];
   std::int64_t shift[max_window_rank];  ///< distance of the tap from a place's first pixel
   std::int64_t row[S::rows];
+  const T* strip = nullptr;  ///< copies of the rows; null: read from x
+  std::int64_t first = 0;    ///< the place of the first copy
 
   template <class O, class Sizes>
   PlaceRuns(const O& op, const Sizes& z, const T* from, std::int64_t tap, std::int64_t block,
-            const PanelRows<T>& right, std::int64_t first, std::int64_t end)
+            const PanelRows<T>& right, std::int64_t begin, std::int64_t end)
       : x(from),
         channels(z.channels),
         step(op.window.stride[2] * z.channels),
         pitch(right.pitch),
         b(right),
-        place(first),
+        place(begin),
         last(end),
         line(0),
         position{} {
@@ -205,19 +207,32 @@ struct PlaceRuns {
     for (int i = 0; i < S::rows; ++i) {
       row[i] = std::min<std::int64_t>(block * S::rows + i, z.of_x - 1);
     }
-    if (first >= end) return;
+    if (begin >= end) return;
     if (plain) {  // the places are one long line
       places[2] = image[2] = z.depth;
       places[0] = places[1] = image[0] = image[1] = 1;
-      position.at[2] = first;
+      position.at[2] = begin;
     } else {
-      position = image_position(op, first);
+      position = image_position(op, begin);
     }
     line = places[2];
   }
 
   TYPEFLOW_INLINE bool more() const { return place < last; }
+  /// Reads copies of the rows instead, from place `first` on: S::rows elements for each place.
+  void read_strip(const T* copies, std::int64_t first_copied) {
+    strip = copies;
+    first = first_copied;
+    step = S::rows;
+  }
   TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
+    std::int64_t begin = 0;
+    const std::int64_t length = next(at, begin);
+    right = b.row(begin);
+    return length;
+  }
+  /// The same, with the run's first place instead of its row of dy.
+  TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], std::int64_t& run) {
     const std::int64_t from = position.at[2];
     const std::int64_t size = std::min(line - from, last - place);
     const std::int64_t z = position.at[0] * stride[0] + shift[0];
@@ -234,9 +249,14 @@ struct PlaceRuns {
                                    ? ((position.sample * image[0] + z) * image[1] + y) * image[2] +
                                          begin * stride[2] + shift[2]
                                    : 0;
-    unrolled<S::rows>([&](auto i)
-                          TYPEFLOW_INLINE_LAMBDA { at[i] = x + pixel * channels + row[i]; });
-    right = b.row(place + (begin - from));
+    run = place + (begin - from);
+    if (strip != nullptr) {
+      unrolled<S::rows>(
+          [&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = strip + (run - first) * S::rows + i; });
+    } else {
+      unrolled<S::rows>([&](auto i)
+                            TYPEFLOW_INLINE_LAMBDA { at[i] = x + pixel * channels + row[i]; });
+    }
     place += size;
     position.at[2] = 0;
     if (++position.at[1] == places[1]) {

@@ -5,7 +5,9 @@
 // Numbers are whole and small, so that nothing but the right bits will do.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "support/check_conv.hpp"
@@ -147,9 +149,20 @@ Drawn draw_large(std::uint64_t seed) {
   }
 }
 
+/// Makes a few elements infinite, and one a NaN. Where they meet padding, the product is left out.
+void set_not_finite(Random& random, tf::HostTensor& x) {
+  for (int i = 0; i < 4 && x.size() > 0; ++i) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    x.set(random.below(static_cast<int>(x.size())), i == 3
+                                                        ? std::numeric_limits<double>::quiet_NaN()
+                                                    : i == 2 ? -infinity
+                                                             : infinity);
+  }
+}
+
 template <class T>
-void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
-           tf::Stream* stream) {
+void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels, tf::Stream* stream,
+           bool finite = true) {
   const std::string text = d.text();
   INFO("seed ", seed, ", ", tf::name_of(tf::dtype_of<T>), ", ", text);
   constexpr tf::DType type = tf::dtype_of<T>;
@@ -167,6 +180,7 @@ void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
   for (const char* name : {"x", "w", "dy"}) {
     const tf::Dims shape = *name == 'x' ? d.x() : *name == 'w' ? d.w() : d.y();
     feeds[name] = test::whole_numbers(random, type, shape);
+    if (!finite && *name != 'x') set_not_finite(random, feeds[name]);
   }
   const test::Outcome expected{
       {"y", test::convolve(d.numbers, d.y(), feeds["x"], feeds["w"])},
@@ -190,14 +204,19 @@ void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
   if (seed % 4 == 0 && cost(d) < 200'000) test::check_interpreter(g, feeds, expected);
 }
 
-}  // namespace
-
-TEST_CASE("convolutions drawn by chance") {
+test::KernelTable all_kernels() {
   test::KernelTable kernels;
   kernels.add<&kernels_of<float, 1>>();
   kernels.add<&kernels_of<float, 2>>();
   kernels.add<&kernels_of<double, 1>>();
   kernels.add<&kernels_of<double, 2>>();
+  return kernels;
+}
+
+}  // namespace
+
+TEST_CASE("convolutions drawn by chance") {
+  const test::KernelTable kernels = all_kernels();
   tf::ThreadPool threads(2);
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     tf::Stream* const stream = seed % 2 == 0 ? nullptr : threads.executor();
@@ -210,5 +229,45 @@ TEST_CASE("convolutions drawn by chance") {
     check<float>(d, seed, kernels, nullptr);
     if (seed % 2 == 0) check<float>(d, seed, kernels, threads.executor());
     if (seed % 3 == 0) check<double>(d, seed, kernels, threads.executor());
+  }
+}
+
+TEST_CASE("convolutions leave padding out, whatever it meets: infinities and NaN") {
+  const test::KernelTable kernels = all_kernels();
+  tf::ThreadPool threads(2);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Drawn d = draw(seed);
+    check<float>(d, seed, kernels, seed % 2 == 0 ? nullptr : threads.executor(), false);
+    if (seed % 3 == 0) check<double>(d, seed, kernels, nullptr, false);
+  }
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    check<float>(draw_large(seed), seed, kernels, threads.executor(), false);
+  }
+}
+
+TEST_CASE("convolutions of many channels, whose rows and panels kernels copy") {
+  const test::KernelTable kernels = all_kernels();
+  tf::ThreadPool threads(3);
+  std::uint64_t seed = 0;
+  for (const auto& [channels, filters] : {std::array{260, 600}, std::array{513, 130}}) {
+    for (const int size : {1, 3}) {
+      for (const int stride : {1, 2}) {
+        Drawn d{2, {}};
+        d.numbers.batch = 3;
+        d.numbers.channels = channels;
+        d.numbers.filters = filters;
+        for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+          ConvAxis& axis = d.numbers.axes[i];
+          axis.in = size == 1 ? 15 + static_cast<int>(i) : 3 + static_cast<int>(i);
+          axis.size = size;
+          axis.stride = stride;
+          test::set_padding(axis, tf::Padding::same, 0, 0);
+        }
+        for (const bool finite : {true, false}) {
+          check<float>(d, ++seed, kernels, threads.executor(), finite);
+          check<double>(d, seed, kernels, nullptr, finite);
+        }
+      }
+    }
   }
 }
