@@ -9,6 +9,7 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/elementwise/arithmetic.hpp"
+#include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 

@@ -117,7 +117,7 @@ bool concatenates(std::int64_t rows, const Extents& widths, tf::DType type) {
       }
     }
   }
-  const tf::ops::Concat op{.axis = 1};
+  const tf::ops::Concat op{{}, 1};
   return writes(expected, {rows, width}, type, [&](const Tensor* y, const tf::KernelCall& call) {
     kernel_of<tf::ops::Concat>::run<DefaultArch>(op, in.data(), y, call);
   });
@@ -138,7 +138,7 @@ bool gathers(std::int64_t rows, std::int64_t width, std::int64_t count, tf::DTyp
       expected.push_back(in.bytes.data() + (r * width + at) * tf::size_of(type));
     }
   }
-  const tf::ops::Gather op{.axis = 1, .batch_dims = 1, .indexing = indexing};
+  const tf::ops::Gather op{{}, 1, 1, indexing};
   const Extents indices{rows, count};
   const Tensor operands[] = {{in.bytes.data(), type, in.extents},
                              {index.data(), tf::dtype_of<I>, indices}};
