@@ -240,6 +240,9 @@ const Case cases[] = {
     TWO(greater, a > b),
     TWO(greater_equal, a >= b),
     {"igamma", 2, [](const AnyExpr* x) -> AnyExpr { return tf::igamma(x[0], x[1]); }, nullptr},
+    {"igammac", 2, [](const AnyExpr* x) -> AnyExpr { return tf::igammac(x[0], x[1]); }, nullptr},
+    {"zeta", 2, [](const AnyExpr* x) -> AnyExpr { return apply(tf::ops::Zeta{}, x[0], x[1]); },
+     nullptr},
     {"betainc", 3, [](const AnyExpr* x) -> AnyExpr { return tf::betainc(x[0], x[1], x[2]); },
      nullptr},
     {"clip_by_value", 3,
@@ -333,10 +336,11 @@ const Case logical_cases[] = {
 
 /// Rows of elementwise functions that have no numbers to test here.
 constexpr std::string_view others[] = {
-    "check_numerics", "bitcast",        // own kernels
-    "identity",       "stop_gradient",  // no code
-    "bitwise_and",    "bitwise_or",    "bitwise_xor", "invert", "left_shift", "right_shift",
-};
+    "check_numerics", "bitcast",  // own kernels
+    "identity", "stop_gradient",  // no code
+    "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
+    // composed of functions that are tested here; their own tests have such numbers
+    "truncatemod", "div_no_nan", "approximate_equal", "crelu", "lbeta"};
 
 // Numbers.
 

@@ -105,6 +105,11 @@ TEST_CASE("string_to_hash_bucket_fast: values") {
   tf::Session<hashes> session(variables);
   CHECK(flat(session.run<"fast">(tf::feed<"x">(Strings{"Hello", "TensorFlow", "2.x"}))) ==
         std::vector<std::int64_t>{0, 2, 2});
+}
+
+TEST_CASE("string_fingerprint: values") {
+  tf::Variables variables;
+  tf::Session<hashes> session(variables);
   // By farmhash.fingerprint64 of PyPI's pyfarmhash 0.4.0, of bytes (7 i + n) mod 251.
   struct Known {
     int size;
