@@ -18,7 +18,6 @@
 #include <fstream>
 #include <random>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,6 +31,7 @@
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "common/census.hpp"
 #include "common/program.hpp"
 
 namespace tf = typeflow;
@@ -95,49 +95,21 @@ Lines read_lines(const std::filesystem::path& file) {
   std::ifstream in(file);
   Lines lines;
   for (std::string line; std::getline(in, line);) {
-    if (line.ends_with("50K") || line.ends_with("50K.")) lines.push_back(line);
+    if (examples::is_person(line)) lines.push_back(line);
   }
   if (lines.empty()) throw std::runtime_error(file.string() + ": no lines of a census");
   return lines;
 }
 
-/// People whose income follows from their age, education and occupation, except for one in ten.
-Lines made_lines(std::size_t count, std::mt19937_64& random) {
-  constexpr std::array occupations = {"Baker", "Smith", "Judge", "Doctor", "Clerk"};
-  Lines lines;
-  while (lines.size() < count) {
-    const auto age = 20 + random() % 50;
-    const auto school = 4 + random() % 12;
-    const auto occupation = random() % occupations.size();
-    bool rich = age + 4 * school + (occupation == 2 || occupation == 3 ? 30 : 0) > 100;
-    if (random() % 10 == 0) rich = !rich;
-    std::ostringstream line;
-    line << age << ", Private, 0, School, " << school << ", Single, " << occupations[occupation]
-         << ", Alone, Any, " << (random() % 2 == 0 ? "Male" : "Female") << ", 0, 0, 40, Nowhere, "
-         << (rich ? ">50K" : "<=50K");
-    lines.push_back(line.str());
-  }
-  return lines;
-}
-
-/// The folder with the census, or its subfolder; empty if it is in neither.
-std::filesystem::path census_file(const std::filesystem::path& folder, const char* name) {
-  const std::string below = std::string("uci/") + name;
-  return examples::find_file(folder, {name, below.c_str()});
-}
-bool has_census(const std::string& folder) {
-  return !census_file(folder, "adult.data").empty() && !census_file(folder, "adult.test").empty();
-}
-
 void train(const examples::Options& options) {
   std::mt19937_64 random(options.seed);
   const std::filesystem::path folder = tf::data_folder(options.data);
-  const bool made = !has_census(folder);
+  const bool made = !examples::has_census(folder);
   if (made) std::printf("No data: training on people who are MADE up.\n");
-  const Lines people =
-      made ? made_lines(20000, random) : read_lines(census_file(folder, "adult.data"));
-  const Lines others =
-      made ? made_lines(5000, random) : read_lines(census_file(folder, "adult.test"));
+  const Lines people = made ? examples::made_people(20000, random)
+                            : read_lines(examples::census_file(folder, "adult.data"));
+  const Lines others = made ? examples::made_people(5000, random)
+                            : read_lines(examples::census_file(folder, "adult.test"));
   std::printf("%zu people for training, %zu for the test\n", people.size(), others.size());
 
   tf::Variables variables;
@@ -167,11 +139,7 @@ void train(const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run_program(argc, argv,
-                               "Incomes of a census by a wide and deep model of lines of text.",
-                               {.data_set = {"a census: adult.data, adult.test", has_census},
-                                .steps = 4000,
-                                .batch = 100,
-                                .rate = 0.1f},
-                               train);
+  return examples::run_program(
+      argc, argv, "Incomes of a census by a wide and deep model of lines of text.",
+      {.data_set = examples::census, .steps = 4000, .batch = 100, .rate = 0.1f}, train);
 }

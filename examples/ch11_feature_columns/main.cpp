@@ -27,6 +27,7 @@
 #include <typeflow/training.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "common/census.hpp"
 #include "common/program.hpp"
 
 namespace tf = typeflow;
@@ -57,7 +58,7 @@ constexpr auto deep = tf::feature_columns(
     tf::embedding_column<8>(work), tf::embedding_column<8>(education), tf::embedding_column<8>(sex),
     tf::embedding_column<8>(relationship), tf::embedding_column<8>(country),
     tf::embedding_column<8>(occupation), age, years, gain, loss_of_capital, hours);
-/// What a line of the file gives the model, the answer included, in the order of Person.
+/// The columns that a line of the file gives the model, the answer included.
 constexpr auto all = tf::feature_columns(wide, deep, tf::numeric_column<"label">());
 
 constexpr void census(tf::Graph& g) {
@@ -97,49 +98,21 @@ Person person_of(const std::string& line) {
           number(0), number(4), number(10), number(11), number(12), field[14][0] == '>' ? 1.0f : 0};
 }
 tf::Dataset<Person> read_people(const std::filesystem::path& file) {
-  return tf::text_lines(file.string())
-      .filter(
-          [](const std::string& line) { return line.ends_with("50K") || line.ends_with("50K."); })
-      .map(person_of)
-      .cache();
+  return tf::text_lines(file.string()).filter(examples::is_person).map(person_of).cache();
 }
-
-/// People whose income follows from their age, education and occupation, except for one in ten.
-tf::Dataset<Person> made_people(int count, std::mt19937_64& random) {
-  constexpr std::array occupations = {"Baker", "Smith", "Judge", "Doctor", "Clerk"};
-  std::vector<Person> people;
-  for (int i = 0; i < count; ++i) {
-    const auto age_of = 20 + random() % 50;
-    const auto school = 4 + random() % 12;
-    const auto job = random() % occupations.size();
-    bool rich = age_of + 4 * school + (job == 2 || job == 3 ? 30 : 0) > 100;
-    if (random() % 10 == 0) rich = !rich;
-    people.emplace_back(random() % 2 == 0 ? "Male" : "Female", "Nowhere",
-                        "School " + std::to_string(school), occupations[job], "Private", "Alone",
-                        static_cast<float>(age_of), static_cast<float>(school), 0.0f, 0.0f, 40.0f,
-                        rich ? 1.0f : 0.0f);
-  }
-  return tf::from_elements(people);
-}
-
-/// The census, from the folder or its subfolder; empty if it is in neither.
-std::filesystem::path census_file(const std::filesystem::path& folder, const char* name) {
-  const std::string below = std::string("uci/") + name;
-  return examples::find_file(folder, {name, below.c_str()});
-}
-bool has_census(const std::string& folder) {
-  return !census_file(folder, "adult.data").empty() && !census_file(folder, "adult.test").empty();
+tf::Dataset<Person> made_people(std::size_t count, std::mt19937_64& random) {
+  return tf::from_elements(examples::made_people(count, random)).map(person_of).cache();
 }
 
 void train(const examples::Options& options) {
   std::mt19937_64 random(options.seed);
   const std::filesystem::path folder = tf::data_folder(options.data);
-  const bool made = !has_census(folder);
+  const bool made = !examples::has_census(folder);
   if (made) std::printf("No data: training on people who are MADE up.\n");
   const auto people =
-      made ? made_people(20000, random) : read_people(census_file(folder, "adult.data"));
+      made ? made_people(20000, random) : read_people(examples::census_file(folder, "adult.data"));
   const auto others =
-      made ? made_people(5000, random) : read_people(census_file(folder, "adult.test"));
+      made ? made_people(5000, random) : read_people(examples::census_file(folder, "adult.test"));
 
   tf::Variables variables;
   tf::DataSession<census> session(variables, {.seed = options.seed});
@@ -164,11 +137,7 @@ void train(const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run_program(argc, argv,
-                               "Incomes of a census by a wide and deep model of feature columns.",
-                               {.data_set = {"a census: adult.data, adult.test", has_census},
-                                .steps = 2000,
-                                .batch = 200,
-                                .rate = 0},
-                               train);
+  return examples::run_program(
+      argc, argv, "Incomes of a census by a wide and deep model of feature columns.",
+      {.data_set = examples::census, .steps = 2000, .batch = 200, .rate = 0}, train);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a run's memory is needed for.
+// A text that says which tensors a run's memory is for.
 //
 //   std::puts(tf::explain_memory<"train">(session, 128).c_str());
 //
@@ -191,11 +191,11 @@ class MemoryExplainer {
 
 }  // namespace exec
 
-/// What the temporaries of a session's run of these names need, for these sizes of the symbols: for
-/// each device that has some, the bytes that are planned, the bytes that are in use at one time
-/// (no layout of this plan takes less), and what is in use when the most is, the largest first: the
-/// steps that compute it, with types, and branches and loops with all that is in them. Workspaces
-/// of kernels are not counted.
+/// Explains the memory of the temporaries of a session's run of these names, for these sizes of the
+/// symbols: for each device that has some, the bytes that are planned, the bytes that are in use at
+/// one time (no layout of this plan takes less), and what is in use when the most is, the largest
+/// first: the steps that compute it, with types, and branches and loops with all that is in them.
+/// Workspaces of kernels are not counted.
 template <Text... N, class S>
 std::string explain_memory(const S& session, const SymbolSizes& sizes = {}) {
   return session.template with_plan<N...>(

@@ -284,13 +284,39 @@ class Distribution {
     add("() is undefined for these parameters, and allow_nan_stats is false");
     CheckText message("");
     message.text = std::string_view(text.data(), size);
-    // Of the type that where(...) has: the condition's axes are the batch's, too.
+    // where(...) has the type of the result: the condition's axes are the batch's, too.
     return after(check(condition, message), where(condition, x, detail::not_a_number));
   }
 
  private:
   Graph* graph_;
   Options options_;
+};
+
+/// Base of the continuous distributions of numbers that loc moves and scale stretches.
+template <class Self, Element T, class L, class S>
+struct LocationScale : Distribution<Self> {
+  static constexpr bool is_continuous = true;
+  static constexpr bool reparameterized = true;
+  using element = T;
+  using batch_shape = detail::Broadcast<L, S>;
+  using event_shape = Shape<>;
+
+  Expr<T, L> loc;
+  Expr<T, S> scale;
+
+  template <Operand A, Operand B>
+  constexpr LocationScale(const A& centre, const B& width, Options options = {})
+      : Distribution<Self>(detail::graph_of(centre, width), options),
+        loc(detail::parameter<T>(this->graph(), centre)),
+        scale(detail::parameter<T>(this->graph(), width)) {}
+
+ protected:
+  /// (x - loc) / scale
+  template <class X>
+  constexpr auto standard(const X& x) const {
+    return (this->value(x) - loc) / scale;
+  }
 };
 
 /// A distribution of this library.

@@ -67,22 +67,12 @@ Uniform(const A&, const B&, Options = {})
 
 /// The double exponential distribution: density exp(-|x - loc| / scale) / (2 scale).
 template <Element T, class L, class S>
-struct Laplace : Distribution<Laplace<T, L, S>> {
+struct Laplace : LocationScale<Laplace<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Laplace";
-  static constexpr bool is_continuous = true;
-  static constexpr bool reparameterized = true;
-  using element = T;
-  using batch_shape = detail::Broadcast<L, S>;
-  using event_shape = Shape<>;
-
-  Expr<T, L> loc;
-  Expr<T, S> scale;
-
-  template <Operand PL, Operand PS>
-  constexpr Laplace(const PL& centre, const PS& width, Options options = {})
-      : Distribution<Laplace>(detail::graph_of(centre, width), options),
-        loc(detail::parameter<T>(this->graph(), centre)),
-        scale(detail::parameter<T>(this->graph(), width)) {}
+  using Base = LocationScale<Laplace, T, L, S>;
+  using Base::Base;
+  using Base::loc;
+  using Base::scale;
 
   template <class N>
   constexpr auto draw(N shape) const {
@@ -91,23 +81,23 @@ struct Laplace : Distribution<Laplace<T, L, S>> {
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
-    return -abs(standard(v)) - log(2 * scale);
+    return -abs(this->standard(v)) - log(2 * scale);
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
-    return below(standard(v));
+    return below(this->standard(v));
   }
   template <class V>
   constexpr auto log_cdf(const V& v) const {
-    return log_below(standard(v));
+    return log_below(this->standard(v));
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    return below(-standard(v));
+    return below(-this->standard(v));
   }
   template <class V>
   constexpr auto log_survival_function(const V& v) const {
-    return log_below(-standard(v));
+    return log_below(-this->standard(v));
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -122,10 +112,6 @@ struct Laplace : Distribution<Laplace<T, L, S>> {
   constexpr auto variance() const { return this->per_batch(2 * square(scale)); }
 
  private:
-  template <class V>
-  constexpr auto standard(const V& v) const {
-    return (this->value(v) - loc) / scale;
-  }
   template <class Z>
   static constexpr auto below(const Z& z) {
     const auto tail = 0.5 * exp(-abs(z));
@@ -142,22 +128,12 @@ Laplace(const L&, const S&, Options = {})
 
 /// The distribution whose distribution function is sigmoid((x - loc) / scale).
 template <Element T, class L, class S>
-struct Logistic : Distribution<Logistic<T, L, S>> {
+struct Logistic : LocationScale<Logistic<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Logistic";
-  static constexpr bool is_continuous = true;
-  static constexpr bool reparameterized = true;
-  using element = T;
-  using batch_shape = detail::Broadcast<L, S>;
-  using event_shape = Shape<>;
-
-  Expr<T, L> loc;
-  Expr<T, S> scale;
-
-  template <Operand PL, Operand PS>
-  constexpr Logistic(const PL& centre, const PS& width, Options options = {})
-      : Distribution<Logistic>(detail::graph_of(centre, width), options),
-        loc(detail::parameter<T>(this->graph(), centre)),
-        scale(detail::parameter<T>(this->graph(), width)) {}
+  using Base = LocationScale<Logistic, T, L, S>;
+  using Base::Base;
+  using Base::loc;
+  using Base::scale;
 
   template <class N>
   constexpr auto draw(N shape) const {
@@ -166,24 +142,24 @@ struct Logistic : Distribution<Logistic<T, L, S>> {
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
-    const auto z = abs(standard(v));
+    const auto z = abs(this->standard(v));
     return -z - 2 * softplus(-z) - log(scale);
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
-    return sigmoid(standard(v));
+    return sigmoid(this->standard(v));
   }
   template <class V>
   constexpr auto log_cdf(const V& v) const {
-    return log_sigmoid(standard(v));
+    return log_sigmoid(this->standard(v));
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    return sigmoid(-standard(v));
+    return sigmoid(-this->standard(v));
   }
   template <class V>
   constexpr auto log_survival_function(const V& v) const {
-    return log_sigmoid(-standard(v));
+    return log_sigmoid(-this->standard(v));
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -196,12 +172,6 @@ struct Logistic : Distribution<Logistic<T, L, S>> {
   constexpr auto variance() const {
     return this->per_batch(square(scale) * (std::numbers::pi * std::numbers::pi / 3));
   }
-
- private:
-  template <class V>
-  constexpr auto standard(const V& v) const {
-    return (this->value(v) - loc) / scale;
-  }
 };
 template <Operand L, Operand S>
 Logistic(const L&, const S&, Options = {})
@@ -210,22 +180,12 @@ Logistic(const L&, const S&, Options = {})
 /// The distribution of the largest of many numbers: distribution function exp(-exp(-z)) with
 /// z = (x - loc) / scale.
 template <Element T, class L, class S>
-struct Gumbel : Distribution<Gumbel<T, L, S>> {
+struct Gumbel : LocationScale<Gumbel<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Gumbel";
-  static constexpr bool is_continuous = true;
-  static constexpr bool reparameterized = true;
-  using element = T;
-  using batch_shape = detail::Broadcast<L, S>;
-  using event_shape = Shape<>;
-
-  Expr<T, L> loc;
-  Expr<T, S> scale;
-
-  template <Operand PL, Operand PS>
-  constexpr Gumbel(const PL& centre, const PS& width, Options options = {})
-      : Distribution<Gumbel>(detail::graph_of(centre, width), options),
-        loc(detail::parameter<T>(this->graph(), centre)),
-        scale(detail::parameter<T>(this->graph(), width)) {}
+  using Base = LocationScale<Gumbel, T, L, S>;
+  using Base::Base;
+  using Base::loc;
+  using Base::scale;
 
   template <class N>
   constexpr auto draw(N shape) const {
@@ -233,7 +193,7 @@ struct Gumbel : Distribution<Gumbel<T, L, S>> {
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
-    const auto z = standard(v);
+    const auto z = this->standard(v);
     const auto ends = is_inf(z);
     const auto y = where(ends, 0, z);
     return where(ends, -detail::infinity, -y - exp(-y) - log(scale));
@@ -244,7 +204,7 @@ struct Gumbel : Distribution<Gumbel<T, L, S>> {
   }
   template <class V>
   constexpr auto log_cdf(const V& v) const {
-    return -exp(-standard(v));
+    return -exp(-this->standard(v));
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
@@ -262,12 +222,6 @@ struct Gumbel : Distribution<Gumbel<T, L, S>> {
   constexpr auto variance() const {
     return this->per_batch(square(scale) * (std::numbers::pi * std::numbers::pi / 6));
   }
-
- private:
-  template <class V>
-  constexpr auto standard(const V& v) const {
-    return (this->value(v) - loc) / scale;
-  }
 };
 template <Operand L, Operand S>
 Gumbel(const L&, const S&, Options = {})
@@ -275,22 +229,12 @@ Gumbel(const L&, const S&, Options = {})
 
 /// The Cauchy distribution. Its mean and variance are undefined.
 template <Element T, class L, class S>
-struct Cauchy : Distribution<Cauchy<T, L, S>> {
+struct Cauchy : LocationScale<Cauchy<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Cauchy";
-  static constexpr bool is_continuous = true;
-  static constexpr bool reparameterized = true;
-  using element = T;
-  using batch_shape = detail::Broadcast<L, S>;
-  using event_shape = Shape<>;
-
-  Expr<T, L> loc;
-  Expr<T, S> scale;
-
-  template <Operand PL, Operand PS>
-  constexpr Cauchy(const PL& centre, const PS& width, Options options = {})
-      : Distribution<Cauchy>(detail::graph_of(centre, width), options),
-        loc(detail::parameter<T>(this->graph(), centre)),
-        scale(detail::parameter<T>(this->graph(), width)) {}
+  using Base = LocationScale<Cauchy, T, L, S>;
+  using Base::Base;
+  using Base::loc;
+  using Base::scale;
 
   template <class N>
   constexpr auto draw(N shape) const {
@@ -299,15 +243,15 @@ struct Cauchy : Distribution<Cauchy<T, L, S>> {
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
-    return -log1p(square(standard(v))) - log(scale) - detail::log_pi;
+    return -log1p(square(this->standard(v))) - log(scale) - detail::log_pi;
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
-    return below(standard(v));
+    return below(this->standard(v));
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    return below(-standard(v));
+    return below(-this->standard(v));
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -327,10 +271,6 @@ struct Cauchy : Distribution<Cauchy<T, L, S>> {
   constexpr auto stddev() const { return undefined("stddev"); }
 
  private:
-  template <class V>
-  constexpr auto standard(const V& v) const {
-    return (this->value(v) - loc) / scale;
-  }
   /// The angle of the point (-z, 1), without the cancellation of 1/2 + atan(z) / pi.
   template <class Z>
   static constexpr auto below(const Z& z) {

@@ -13,22 +13,12 @@ namespace typeflow::inline TYPEFLOW_ISA::distributions {
 
 /// The normal distribution of mean loc and standard deviation scale.
 template <Element T, class L, class S>
-struct Normal : Distribution<Normal<T, L, S>> {
+struct Normal : LocationScale<Normal<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Normal";
-  static constexpr bool is_continuous = true;
-  static constexpr bool reparameterized = true;
-  using element = T;
-  using batch_shape = detail::Broadcast<L, S>;
-  using event_shape = Shape<>;
-
-  Expr<T, L> loc;
-  Expr<T, S> scale;
-
-  template <Operand A, Operand B>
-  constexpr Normal(const A& mean, const B& deviation, Options options = {})
-      : Distribution<Normal>(detail::graph_of(mean, deviation), options),
-        loc(detail::parameter<T>(this->graph(), mean)),
-        scale(detail::parameter<T>(this->graph(), deviation)) {}
+  using Base = LocationScale<Normal, T, L, S>;
+  using Base::Base;
+  using Base::loc;
+  using Base::scale;
 
   template <class N>
   constexpr auto draw(N shape) const {
@@ -36,23 +26,23 @@ struct Normal : Distribution<Normal<T, L, S>> {
   }
   template <class X>
   constexpr auto log_prob(const X& x) const {
-    return -0.5 * square(standard(x)) - log(scale) - detail::half_log_2_pi;
+    return -0.5 * square(this->standard(x)) - log(scale) - detail::half_log_2_pi;
   }
   template <class X>
   constexpr auto cdf(const X& x) const {
-    return ndtr(standard(x));
+    return ndtr(this->standard(x));
   }
   template <class X>
   constexpr auto log_cdf(const X& x) const {
-    return log_ndtr(standard(x));
+    return log_ndtr(this->standard(x));
   }
   template <class X>
   constexpr auto survival_function(const X& x) const {
-    return ndtr(-standard(x));
+    return ndtr(-this->standard(x));
   }
   template <class X>
   constexpr auto log_survival_function(const X& x) const {
-    return log_ndtr(-standard(x));
+    return log_ndtr(-this->standard(x));
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -65,12 +55,6 @@ struct Normal : Distribution<Normal<T, L, S>> {
   constexpr auto mode() const { return mean(); }
   constexpr auto variance() const { return this->per_batch(square(scale)); }
   constexpr auto stddev() const { return this->per_batch(scale); }
-
- private:
-  template <class X>
-  constexpr auto standard(const X& x) const {
-    return (this->value(x) - loc) / scale;
-  }
 };
 template <Operand L, Operand S>
 Normal(const L&, const S&, Options = {})

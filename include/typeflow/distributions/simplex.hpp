@@ -44,7 +44,7 @@ struct Dirichlet : Distribution<Dirichlet<T, C>> {
     const auto e = detail::exponential_numbers<T>(this->graph(), S{});
     return softmax(log(random_gamma(a + 1)) - e / a);
   }
-  /// Of an x whose elements sum to 1: that is not checked.
+  /// The elements of x must sum to 1, which is not checked.
   template <class V>
   constexpr auto log_prob(const V& v) const {
     const auto x = this->value(v);

@@ -69,7 +69,7 @@ struct VonMises : Distribution<VonMises<T, L, K>> {
  private:
   static constexpr double two_pi = 2 * std::numbers::pi;
 
-  /// Of the Fourier series, by backward recurrence.
+  /// Sums the Fourier series by backward recurrence.
   template <class X, class C>
   static constexpr auto series(const X& x, const C& kappa) {
     auto r = 0 * (x + kappa);

@@ -396,7 +396,8 @@ constexpr auto indicator_column(const Category& category) {
 
 struct EmbeddingColumnOptions {
   Combiner combiner = Combiner::mean;
-  /// Of the table. Without one, the scope's, or truncated_normal(0, 1 / sqrt(dimension)).
+  /// How the table is initialized. By default as its scope says, or by truncated_normal(0, 1 /
+  /// sqrt(dimension)).
   Initializer initializer{};
   double max_norm = std::numeric_limits<double>::infinity();  ///< rows are scaled down to it
 };

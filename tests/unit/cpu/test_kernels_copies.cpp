@@ -15,23 +15,15 @@
 #include "typeflow/indexing.hpp"
 #include "typeflow/typeflow.hpp"
 
+#include "support/moving_kernels.hpp"
+
 namespace tf = typeflow;
 using namespace typeflow::cpu_kernels;
 
 namespace {
 
-constexpr tf::DType element_types[] = {tf::DType::uint8, tf::DType::float16, tf::DType::float32,
-                                       tf::DType::float64, tf::DType::complex128};
-
-/// Runs parts of `grain` elements, the last one first.
-class Backwards : public Executor {
- public:
-  void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
-    for (std::int64_t i = (count - 1) / grain; i >= 0; --i) {
-      task(context, i * grain, std::min(count, (i + 1) * grain));
-    }
-  }
-};
+constexpr auto& element_types = test::type_of_each_size;
+using test::Backwards;
 
 using Extents = std::vector<std::int64_t>;
 

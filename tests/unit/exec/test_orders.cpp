@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,18 @@ void check_orders() {
   CHECK(static_cast<double>(ours) <= 1.05 * static_cast<double>(best));
 }
 
+/// The bytes that explain_memory lists for /cpu:0, and those that it says are in use at one time.
+std::pair<std::int64_t, std::int64_t> listed_and_in_use(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  const std::size_t at = line.find("; ") + 2;
+  std::pair<std::int64_t, std::int64_t> out{0, std::stoll(line.substr(at))};
+  std::getline(lines, line);  // the step
+  while (std::getline(lines, line) && line.starts_with("  ")) out.first += std::stoll(line);
+  return out;
+}
+
 constexpr void two_products(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 16>(g, "x");
   auto w = tf::variable<float, 16, 32>(g, "w");
@@ -124,4 +137,15 @@ TEST_CASE("explain_memory says what a run's memory is for") {
   CHECK(has("float [100, 16]\n"));
   CHECK(text.find("12800") < text.find(" 6400"));
   CHECK(tf::explain_memory<"y">(session, 0) == "");
+}
+
+TEST_CASE("explain_memory lists all that is in use, also where results take operands' memory") {
+  tf::Variables variables;
+  const tf::Session<mlp::model> session(variables);
+  for (const std::int64_t batch : {1, 7, 100}) {
+    CAPTURE(batch);
+    const auto [listed, in_use] = listed_and_in_use(tf::explain_memory<"train">(session, batch));
+    CHECK(in_use > 0);
+    CHECK(listed == in_use);
+  }
 }

@@ -76,7 +76,7 @@ class FilterProduct {
       const std::int64_t sums = tiles_of_unit() * of_tile;
       together = copies_x || groups > 1 || sums == 0
                      ? 1
-                     : std::clamp<std::int64_t>(cached / sums, 1, taps);
+                     : std::max<std::int64_t>(1, std::min(cached / sums, taps));
       const std::int64_t wanted =
           (tasks_wanted + ranges() - 1) / std::max<std::int64_t>(ranges(), 1);
       parts = std::clamp<std::int64_t>(std::min(wanted, depth / places_of_part), 1, 16);
@@ -121,7 +121,7 @@ class FilterProduct {
     bool copied(std::int64_t p) const { return packs_y || (copies_y() && p == panels.count - 1); }
   };
 
-  /// What a task computes: the sums of a part's places for some units and panels.
+  /// A task computes the sums of a part's places for some units and panels.
   struct Task {
     std::int64_t begin, end;  ///< places
     std::int64_t unit, last_unit;
