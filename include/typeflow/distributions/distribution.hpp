@@ -305,9 +305,11 @@ struct LocationScale : Distribution<Self> {
   Expr<T, L> loc;
   Expr<T, S> scale;
 
+  /// `graph` is graph_of(centre, width), called by the class itself: so g++ names the line of the
+  /// user when the parameters do not fit.
   template <Operand A, Operand B>
-  constexpr LocationScale(const A& centre, const B& width, Options options = {})
-      : Distribution<Self>(detail::graph_of(centre, width), options),
+  constexpr LocationScale(Graph& graph, const A& centre, const B& width, Options options)
+      : Distribution<Self>(graph, options),
         loc(detail::parameter<T>(this->graph(), centre)),
         scale(detail::parameter<T>(this->graph(), width)) {}
 

@@ -70,9 +70,12 @@ template <Element T, class L, class S>
 struct Laplace : LocationScale<Laplace<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Laplace";
   using Base = LocationScale<Laplace, T, L, S>;
-  using Base::Base;
   using Base::loc;
   using Base::scale;
+
+  template <Operand A, Operand B>
+  constexpr Laplace(const A& centre, const B& width, Options options = {})
+      : Base(detail::graph_of(centre, width), centre, width, options) {}
 
   template <class N>
   constexpr auto draw(N shape) const {
@@ -131,9 +134,12 @@ template <Element T, class L, class S>
 struct Logistic : LocationScale<Logistic<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Logistic";
   using Base = LocationScale<Logistic, T, L, S>;
-  using Base::Base;
   using Base::loc;
   using Base::scale;
+
+  template <Operand A, Operand B>
+  constexpr Logistic(const A& centre, const B& width, Options options = {})
+      : Base(detail::graph_of(centre, width), centre, width, options) {}
 
   template <class N>
   constexpr auto draw(N shape) const {
@@ -183,9 +189,12 @@ template <Element T, class L, class S>
 struct Gumbel : LocationScale<Gumbel<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Gumbel";
   using Base = LocationScale<Gumbel, T, L, S>;
-  using Base::Base;
   using Base::loc;
   using Base::scale;
+
+  template <Operand A, Operand B>
+  constexpr Gumbel(const A& centre, const B& width, Options options = {})
+      : Base(detail::graph_of(centre, width), centre, width, options) {}
 
   template <class N>
   constexpr auto draw(N shape) const {
@@ -232,9 +241,12 @@ template <Element T, class L, class S>
 struct Cauchy : LocationScale<Cauchy<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Cauchy";
   using Base = LocationScale<Cauchy, T, L, S>;
-  using Base::Base;
   using Base::loc;
   using Base::scale;
+
+  template <Operand A, Operand B>
+  constexpr Cauchy(const A& centre, const B& width, Options options = {})
+      : Base(detail::graph_of(centre, width), centre, width, options) {}
 
   template <class N>
   constexpr auto draw(N shape) const {

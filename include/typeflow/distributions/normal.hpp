@@ -16,9 +16,12 @@ template <Element T, class L, class S>
 struct Normal : LocationScale<Normal<T, L, S>, T, L, S> {
   static constexpr std::string_view class_name = "Normal";
   using Base = LocationScale<Normal, T, L, S>;
-  using Base::Base;
   using Base::loc;
   using Base::scale;
+
+  template <Operand A, Operand B>
+  constexpr Normal(const A& centre, const B& width, Options options = {})
+      : Base(detail::graph_of(centre, width), centre, width, options) {}
 
   template <class N>
   constexpr auto draw(N shape) const {
