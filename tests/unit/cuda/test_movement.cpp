@@ -13,61 +13,62 @@ namespace {
 
 namespace tf = typeflow;
 
-template <class T>
-constexpr void transposes(tf::Graph& g, int i) {
-  auto x = tf::placeholder<T, tf::batch, 33, 9>(g, {"x", i});
-  transpose<2, 1, 0>(x).named({"reversed", i});
-  transpose<0, 2, 1>(x).named({"last_two", i});
-  transpose<1, 0, 2>(x).named({"first_two", i});
-  transpose<1, 2, 0>(x).named({"batch_last", i});
-  auto small = tf::placeholder<T, tf::batch, 2, 3>(g, {"small", i});
-  transpose<2, 0, 1>(small).named({"small_last_first", i});
-  transpose<1, 0>(tf::placeholder<T, 40, 70>(g, {"fixed", i})).named({"fixed_transposed", i});
-}
-template <class T>
-constexpr void windows(tf::Graph& g, int i) {
-  auto x = tf::placeholder<T, tf::batch, 10, 16>(g, {"whole", i});
-  tf::slice<tf::whole, tf::range(1, 5), tf::range(3, 12)>(x).named({"part", i});
-  tf::slice<tf::whole, tf::range(0, 10, 3), tf::range(1, 16, 5)>(x).named({"steps", i});
-  tf::slice<tf::whole, 3>(x).named({"one", i});
-  tf::slice<tf::whole, tf::every(-1), tf::every(-1)>(x).named({"backwards", i});
-  tf::slice<tf::whole, tf::whole, tf::range(4, 12)>(x).named({"aligned", i});
-  tf::reverse<0>(x).named({"reversed_batch", i});
-  tf::reverse<1, 2>(x).named({"reversed_rows", i});
-  tf::reverse<0>(tf::placeholder<T, 7>(g, {"fixed", i})).named({"fixed_reversed", i});
-}
-template <class T>
-constexpr void joins(tf::Graph& g, int i) {
-  auto x = tf::placeholder<T, tf::batch, 3, 4>(g, {"left", i});
-  auto y = tf::placeholder<T, tf::batch, 3, 7>(g, {"right", i});
-  auto empty = tf::placeholder<T, tf::batch, 3, 0>(g, {"empty", i});
-  tf::concat<2>(x, y).named({"last", i});
-  tf::concat<0>(x, x).named({"batches", i});
-  tf::concat<1>(x, x, x).named({"middle", i});
-  tf::concat<2>(empty, y, empty, x).named({"with_empty_ones", i});
-  tf::stack<1>(x, x).named({"stack", i});
-  tf::pad<0, 0, 1, 2, 0, 3>(x, 1).named({"pad", i});
-  auto one = tf::placeholder<T, 1>(g, {"scalar", i});
-  tf::pad<2, 1>(one).named({"pad_one", i});
-  tf::pad<tf::batch, 0, 0, 0, 0, 0>(y).named({"pad_batch", i});
-}
+struct Transposes {
+  template <class T>
+  static constexpr void of(tf::Graph& g, int i) {
+    auto x = tf::placeholder<T, tf::batch, 33, 9>(g, {"x", i});
+    transpose<2, 1, 0>(x).named({"reversed", i});
+    transpose<0, 2, 1>(x).named({"last_two", i});
+    transpose<1, 0, 2>(x).named({"first_two", i});
+    transpose<1, 2, 0>(x).named({"batch_last", i});
+    auto small = tf::placeholder<T, tf::batch, 2, 3>(g, {"small", i});
+    transpose<2, 0, 1>(small).named({"small_last_first", i});
+    transpose<1, 0>(tf::placeholder<T, 40, 70>(g, {"fixed", i})).named({"fixed_transposed", i});
+  }
+};
+struct Windows {
+  template <class T>
+  static constexpr void of(tf::Graph& g, int i) {
+    auto x = tf::placeholder<T, tf::batch, 10, 16>(g, {"whole", i});
+    tf::slice<tf::whole, tf::range(1, 5), tf::range(3, 12)>(x).named({"part", i});
+    tf::slice<tf::whole, tf::range(0, 10, 3), tf::range(1, 16, 5)>(x).named({"steps", i});
+    tf::slice<tf::whole, 3>(x).named({"one", i});
+    tf::slice<tf::whole, tf::every(-1), tf::every(-1)>(x).named({"backwards", i});
+    tf::slice<tf::whole, tf::whole, tf::range(4, 12)>(x).named({"aligned", i});
+    tf::reverse<0>(x).named({"reversed_batch", i});
+    tf::reverse<1, 2>(x).named({"reversed_rows", i});
+    tf::reverse<0>(tf::placeholder<T, 7>(g, {"fixed", i})).named({"fixed_reversed", i});
+  }
+};
+struct Joins {
+  template <class T>
+  static constexpr void of(tf::Graph& g, int i) {
+    auto x = tf::placeholder<T, tf::batch, 3, 4>(g, {"left", i});
+    auto y = tf::placeholder<T, tf::batch, 3, 7>(g, {"right", i});
+    auto empty = tf::placeholder<T, tf::batch, 3, 0>(g, {"empty", i});
+    tf::concat<2>(x, y).named({"last", i});
+    tf::concat<0>(x, x).named({"batches", i});
+    tf::concat<1>(x, x, x).named({"middle", i});
+    tf::concat<2>(empty, y, empty, x).named({"with_empty_ones", i});
+    tf::stack<1>(x, x).named({"stack", i});
+    tf::pad<0, 0, 1, 2, 0, 3>(x, 1).named({"pad", i});
+    auto one = tf::placeholder<T, 1>(g, {"scalar", i});
+    tf::pad<2, 1>(one).named({"pad_one", i});
+    tf::pad<tf::batch, 0, 0, 0, 0, 0>(y).named({"pad_batch", i});
+  }
+};
 
-template <auto Part>
+/// Calls Part::of<T>(g, the size of T) for a T of each size.
+template <class Part>
 constexpr void of_all_sizes(tf::Graph& g) {
-  Part(g, false, 1);
-  Part(g, tf::float16{}, 2);
-  Part(g, 0.0f, 4);
-  Part(g, std::int64_t{}, 8);
+  Part::template of<bool>(g, 1);
+  Part::template of<tf::float16>(g, 2);
+  Part::template of<float>(g, 4);
+  Part::template of<std::int64_t>(g, 8);
 }
-constexpr void transposed(tf::Graph& g) {
-  of_all_sizes<[](tf::Graph& graph, auto x, int i) { transposes<decltype(x)>(graph, i); }>(g);
-}
-constexpr void sliced(tf::Graph& g) {
-  of_all_sizes<[](tf::Graph& graph, auto x, int i) { windows<decltype(x)>(graph, i); }>(g);
-}
-constexpr void joined(tf::Graph& g) {
-  of_all_sizes<[](tf::Graph& graph, auto x, int i) { joins<decltype(x)>(graph, i); }>(g);
-}
+constexpr void transposed(tf::Graph& g) { of_all_sizes<Transposes>(g); }
+constexpr void sliced(tf::Graph& g) { of_all_sizes<Windows>(g); }
+constexpr void joined(tf::Graph& g) { of_all_sizes<Joins>(g); }
 
 /// Gradients of slices are pads with steps; they add up in place.
 constexpr void slice_gradients(tf::Graph& g) {

@@ -264,7 +264,7 @@ void check_error(const std::vector<std::int32_t>& i, std::int64_t j, const std::
   tf::Graph graph;
   mistakes(graph);
   check([&] {
-    tf::Interpreter(graph).run({Name.characters},
+    tf::Interpreter(graph).run(std::vector<std::string>(1, Name.characters),
                                {{"x", test::floats({5, 2}, std::vector<double>(10, 1))},
                                 {"i", test::ints({2, 3}, std::vector<double>(i.begin(), i.end()))},
                                 {"j", test::tensor(tf::DType::int64, {}, {static_cast<double>(j)})},

@@ -158,7 +158,7 @@ void check_error(const std::vector<std::int32_t>& i, const std::string& sentence
   tf::Graph graph;
   mistakes(graph);
   check([&] {
-    tf::Interpreter(graph).run({Name.characters},
+    tf::Interpreter(graph).run(std::vector<std::string>(1, Name.characters),
                                {{"x", test::floats({4}, {1, 1, 1, 1})},
                                 {"i", test::ints({4}, std::vector<double>(i.begin(), i.end()))}});
   });
