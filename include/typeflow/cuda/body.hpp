@@ -162,6 +162,11 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
   template <int I>
   using Out = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<St...>>;
 
+  /// The elements that a thread of a fold loads before it computes with the first, so that more
+  /// accesses are under way. (Results may be stored where inputs are, so the compiler does not move
+  /// loads before stores.) Fewer if they take many registers.
+  static constexpr int at_once = inputs <= 4 ? 4 : 2;
+
   using InputNumbers = std::make_integer_sequence<int, inputs>;
   using ItemNumbers = std::make_integer_sequence<int, items>;
   using StoreNumbers = std::make_integer_sequence<int, stores>;

@@ -5,8 +5,8 @@
 // over an outer axis.
 //
 // A block has neighbouring columns side by side, and below one another threads that share out the
-// rows. If there are few columns, a column consists of chunks, as a row does in rows.hpp: if
-// nothing but its folds is wanted, one kernel folds the chunks at the same time, and a second one
+// rows. If there are few columns, a column consists of chunks, as a row does in rows.hpp: if no
+// element waits for the folds, one kernel folds the chunks at the same time, and a second one
 // merges them.
 
 #include <algorithm>
@@ -123,8 +123,18 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
     M::template evaluate_rows<0>(r, a.ops, at);
     States states;
     reset<M, 0>(states);
-    for (std::int64_t c = 0; c < shape.chunks; ++c) {
-      merge<M, 0>(states, partial[(outer * shape.chunks + c) * width(a) + column]);
+    constexpr int loads = 8;  // at once
+    for (std::int64_t c = 0; c < shape.chunks; c += loads) {
+      States of_chunk[loads];
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < loads; ++j) {
+        if (c + j >= shape.chunks) continue;
+        of_chunk[j] = partial[(outer * shape.chunks + c + j) * width(a) + column];
+      }
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < loads; ++j) {
+        if (c + j < shape.chunks) merge<M, 0>(states, of_chunk[j]);
+      }
     }
     finish<M, 0>(states, r);
     M::template evaluate_rows<1>(r, a.ops, at);
@@ -146,13 +156,10 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
   template <int I>
   static constexpr bool folded = (axes<I> & space.folded) != 0;
 
-  static constexpr bool is_fold_alone = [] {
-    bool alone = M::passes == 1;
-    for (int s = 0; s < M::stores; ++s) alone = alone && M::store_specs[s].is_row;
-    return alone;
-  }();
+  /// Whether nothing but what follows a column waits for its folds.
+  static constexpr bool may_split = M::passes == 1;
   /// Rows of a chunk, and up to how many blocks rows are divided.
-  static constexpr std::int64_t chunk_length = 512;
+  static constexpr std::int64_t chunk_length = 256;
   static constexpr std::int64_t few_blocks = 256;
 
   static constexpr ColumnsShape shape_of(const std::int64_t* extents) {
@@ -164,7 +171,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
     if (shape.outer * shape.blocks <= few_blocks) {
       shape.chunks = std::clamp<std::int64_t>(extents[Outer] / chunk_length, 1, 256);
     }
-    shape.is_split = is_fold_alone && shape.chunks > 1;
+    shape.is_split = may_split && shape.chunks > 1;
     return shape;
   }
   TYPEFLOW_DEVICE static std::int64_t index_of_column(const Arguments& a, const Task& task) {
@@ -213,15 +220,24 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
     States states;
     reset<M, P>(states);
     const int below = threads / shape.across;
-    TYPEFLOW_UNROLL_BY(4)
-    for (std::int64_t k = begin + task.down; k < end && is_inside; k += below) {
-      Registers r = of_column;
-      load_all<P>(a, task, k, r, typename M::InputNumbers{});
-      const std::int64_t index = (task.outer * a.extent[Outer] + k) * width(a) + task.column;
-      M::template evaluate<P>(r, a.ops, {a.random, index});
-      step<M, P>(states, r, k);
-      if constexpr (P == M::passes - 1) {
-        store_all<false>(a, task, k, r, typename M::StoreNumbers{});
+    for (std::int64_t k = begin + task.down; k < end && is_inside; k += M::at_once * below) {
+      Registers r[M::at_once];
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < M::at_once; ++j) {
+        r[j] = of_column;
+        const std::int64_t at = k + j * below;
+        if (at < end) load_all<P>(a, task, at, r[j], typename M::InputNumbers{});
+      }
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < M::at_once; ++j) {
+        const std::int64_t at = k + j * below;
+        if (at >= end) continue;
+        const std::int64_t index = (task.outer * a.extent[Outer] + at) * width(a) + task.column;
+        M::template evaluate<P>(r[j], a.ops, {a.random, index});
+        step<M, P>(states, r[j], at);
+        if constexpr (P == M::passes - 1) {
+          store_all<false>(a, task, at, r[j], typename M::StoreNumbers{});
+        }
       }
     }
     if constexpr (M::template has_folds<P>) {

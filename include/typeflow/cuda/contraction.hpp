@@ -54,8 +54,9 @@ struct ProductPlan {
   bool big;            ///< tiles of 128 x 128
   std::int64_t parts;  ///< parts of the depth
 
-  static constexpr std::int64_t enough_blocks = 128;  ///< about a GPU's multiprocessors
-  static constexpr std::int64_t most_parts = 64;
+  /// About as many as a GPU has. Each runs two big tiles, or four small ones, at the same time.
+  static constexpr std::int64_t multiprocessors = 128;
+  static constexpr std::int64_t most_parts = 256;
   static constexpr std::int64_t shortest_part = 128;
   static constexpr std::int64_t longest_part = std::int64_t{1} << 30;
 
@@ -66,10 +67,10 @@ struct ProductPlan {
       return matrices * z.groups * ((z.rows + side - 1) / side) * ((z.columns + side - 1) / side);
     };
     const std::int64_t fewest_parts = z.depth / longest_part + 1;
-    if (Big && z.rows > 64 && z.columns > 64 && tiles(128) >= enough_blocks) {
+    if (Big && z.rows > 64 && z.columns > 64 && tiles(128) >= 2 * multiprocessors) {
       return {true, fewest_parts};
     }
-    const std::int64_t wanted = 2 * enough_blocks / std::max<std::int64_t>(1, tiles(64));
+    const std::int64_t wanted = 4 * multiprocessors / std::max<std::int64_t>(1, tiles(64));
     const std::int64_t possible = std::min(most_parts, z.depth / shortest_part);
     return {false, std::max(fewest_parts, std::min(wanted, possible))};
   }
@@ -267,8 +268,17 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     find_coordinates<Outer>(coordinate, matrix, result.loop.extent);
     Elements<1> e{
         {row - matrix * result.rows}, index - row * result.columns, {result.sums[index]}, {true}};
-    for (std::int64_t part = 1; part < result.parts; ++part) {
-      e.product[0] += result.sums[part * elements + index];
+    constexpr int loads = 8;  // at once
+    for (std::int64_t part = 1; part < result.parts; part += loads) {
+      T of_part[loads];
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < loads; ++j) {
+        if (part + j < result.parts) of_part[j] = result.sums[(part + j) * elements + index];
+      }
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < loads; ++j) {
+        if (part + j < result.parts) e.product[0] += of_part[j];
+      }
     }
     follow(result, coordinate, matrix, e);
   }

@@ -4,8 +4,8 @@
 // Folds over the innermost axis with what follows them: sums, softmax, norms.
 //
 // A warp goes over a short row, a block over a long one, in as many passes as the folds need. If
-// there are few long rows, a row consists of chunks that are folded one by one, then merged. If
-// nothing but its folds is wanted, one kernel folds the chunks at the same time, and a second one
+// there are few long rows, a row consists of chunks that are folded one by one, then merged. If no
+// element waits for the folds, one kernel folds the chunks at the same time, and a second one
 // merges them. Extents alone decide the order, so a sum has the same bits in each run, and whatever
 // is fused with it.
 
@@ -72,7 +72,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     const std::int64_t chunks = chunks_of(call.extents);
     constexpr std::int64_t warps = threads / warp_size;
     const std::int64_t for_warps = std::min((rows + warps - 1) / warps, most_blocks);
-    if (is_fold_alone && chunks > 1) {
+    if (may_split && chunks > 1) {
       auto* const partial = static_cast<States*>(call.workspace);
       launch(call, &row_chunk_kernel<Code>, std::min(rows * chunks, most_blocks), threads, a, rows,
              chunks, partial);
@@ -144,10 +144,12 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
   template <int I>
   static constexpr bool along_row = (M::template Input<I>::axes & inner_bit) != 0;
 
-  static constexpr bool is_fold_alone = [] {
-    bool alone = M::passes == 1;
-    for (int s = 0; s < M::stores; ++s) alone = alone && M::store_specs[s].is_row;
-    return alone;
+  /// Whether nothing but what follows a row waits for its folds.
+  static constexpr bool may_split = M::passes == 1;
+  static constexpr bool stores_elements = [] {
+    bool found = false;
+    for (int s = 0; s < M::stores; ++s) found = found || !M::store_specs[s].is_row;
+    return found;
   }();
   static constexpr std::int64_t rows_of(const std::int64_t* extents) {
     std::int64_t rows = 1;
@@ -208,15 +210,28 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
                                        const std::int64_t (&coordinate)[Outer + 1],
                                        std::int64_t row, const Registers& of_row, States& states,
                                        std::int64_t begin, std::int64_t end) {
-    TYPEFLOW_UNROLL_BY(4)
+    // Without stores the compiler joins the loads of several steps on its own.
+    constexpr int at_once = P == M::passes - 1 && stores_elements ? M::at_once : 1;
+    constexpr int unrolled = 4 / at_once;
+    TYPEFLOW_UNROLL_BY(unrolled)
     for (std::int64_t i = begin + static_cast<std::int64_t>(threadIdx.x % Threads); i < end;
-         i += Threads) {
-      Registers r = of_row;
-      load_element<P>(a, coordinate, i, r, typename M::InputNumbers{});
-      M::template evaluate<P>(r, a.ops, {a.random, row * a.extent[Outer] + i});
-      step<M, P>(states, r, i);
-      if constexpr (P == M::passes - 1) {
-        store_element(a, coordinate, i, r, typename M::StoreNumbers{});
+         i += at_once * Threads) {
+      Registers r[at_once];
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        r[j] = of_row;
+        const std::int64_t at = i + j * Threads;
+        if (at < end) load_element<P>(a, coordinate, at, r[j], typename M::InputNumbers{});
+      }
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        const std::int64_t at = i + j * Threads;
+        if (at >= end) continue;
+        M::template evaluate<P>(r[j], a.ops, {a.random, row * a.extent[Outer] + at});
+        step<M, P>(states, r[j], at);
+        if constexpr (P == M::passes - 1) {
+          store_element(a, coordinate, at, r[j], typename M::StoreNumbers{});
+        }
       }
     }
   }

@@ -64,7 +64,8 @@ struct GatherUnit {
     const std::int64_t unit = next_digit(rest, units);
     const std::int64_t i = next_digit(rest, loops.count);
     const auto outer = static_cast<std::int64_t>(rest);
-    const std::int64_t index = indices[outer / loops.middle * loops.count + i];
+    const auto shared = static_cast<std::int64_t>(rest / static_cast<Index>(loops.middle));
+    const std::int64_t index = indices[shared * loops.count + i];
     out[at] = is_inside(index, loops.extent) ? in[(outer * loops.extent + index) * units + unit]
                                              : Unit<N>{};
   }

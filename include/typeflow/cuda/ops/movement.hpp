@@ -83,13 +83,17 @@ __global__ void tile_copy_kernel(TileCopy<N> copy) {
       from += at * copy.planes.axis[k].from;
       to += at * copy.planes.axis[k].to;
     }
-    for (int k = y; k < size; k += step) {
+    TYPEFLOW_UNROLL
+    for (int j = 0; j < size / step; ++j) {
+      const int k = y + j * step;
       if (first + k < copy.inner.extent && band + x < copy.across.extent) {
         tile[k][x] = copy.in[from + (first + k) * copy.inner.from + band + x];
       }
     }
     __syncthreads();
-    for (int k = y; k < size; k += step) {
+    TYPEFLOW_UNROLL
+    for (int j = 0; j < size / step; ++j) {
+      const int k = y + j * step;
       if (band + k < copy.across.extent && first + x < copy.inner.extent) {
         copy.out[to + (band + k) * copy.across.to + first + x] = tile[x][k];
       }
