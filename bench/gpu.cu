@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Times on a GPU, one line each: case, value, unit, ratio to the ceiling.
+// gpu [CASE]: times on a GPU, one line each: case, value, unit, ratio to the ceiling.
 //
-// The ceiling of kernels that are bound by memory is a copy of 1 GiB by CUDA; of a float product,
-// the multiply-adds that the GPU's cores can do at its highest clock. Training steps have none.
+// The ceiling of kernels that are bound by memory is a copy of 1 GiB by CUDA; of products and
+// convolutions, the float multiply-adds that the GPU's cores can do at its highest clock, which
+// tensor cores exceed. Training steps have none.
 // The times are means over runs whose kernels are queued, without fetches.
 
 #include <typeflow/cuda.hpp>
+#include <typeflow/cuda/indexing.hpp>
+#include <typeflow/cuda/pooling.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 #include <vector>
 
 namespace tf = typeflow;
@@ -32,9 +36,35 @@ constexpr void fold(tf::Graph& g) {
   auto total = tf::variable<float>(g, "total", tf::zeros());
   assign(total, sum(x)).named("run");
 }
+constexpr void fold_columns(tf::Graph& g) {
+  auto x = tf::variable<float, rows, 1024>(g, "x", tf::ones());
+  auto total = tf::variable<float, 1024>(g, "total", tf::zeros());
+  assign(total, sum<0>(x)).named("run");
+}
 constexpr void softmax_rows(tf::Graph& g) {
   auto x = tf::variable<float, rows, 1024>(g, "x", tf::ones());
   assign(x, softmax(x)).named("run");
+}
+constexpr void layer_norm_rows(tf::Graph& g) {
+  auto x = tf::variable<float, rows, 1024>(g, "x", tf::ones());
+  assign(x, tf::layer_norm(g, "norm", x)).named("run");
+}
+constexpr void transposed(tf::Graph& g) {
+  auto x = tf::variable<float, 16384, 8192>(g, "x", tf::ones());
+  auto y = tf::variable<float, 8192, 16384>(g, "y", tf::ones());
+  assign(y, transpose<1, 0>(x)).named("run");
+}
+constexpr void gathered(tf::Graph& g) {
+  auto x = tf::variable<float, rows, 256>(g, "x", tf::ones());
+  auto y = tf::variable<float, rows, 256>(g, "y", tf::ones());
+  // Each row once, in an order without pattern: 7919 has no factor of `rows`.
+  auto places = mod(tf::range<std::int32_t, rows>(g, 0, 7919), rows);
+  assign(y, gather<0>(x, places)).named("run");
+}
+constexpr void sorted(tf::Graph& g) {
+  auto x = tf::variable<float, 1 << 22>(g, "x", tf::uniform(0, 1));
+  auto y = tf::variable<float, 1 << 22>(g, "y", tf::ones());
+  assign(y, sort(x)).named("run");
 }
 constexpr void optimizer(tf::Graph& g) {
   auto x = tf::variable<float, rows / 4, 1024>(g, "x", tf::ones());
@@ -45,6 +75,14 @@ constexpr void product(tf::Graph& g) {
   auto b = tf::variable<float, side, side>(g, "b", tf::ones());
   auto c = tf::variable<float, side, side>(g, "c", tf::zeros());
   assign(c, matmul(a, b)).named("run");
+}
+
+/// A layer of VGG-16: 32 images of 56 x 56, 256 channels in and out.
+constexpr void convolution(tf::Graph& g) {
+  auto x = tf::variable<float, 32, 56, 56, 256>(g, "x", tf::ones());
+  auto filters = tf::variable<float, 3, 3, 256, 256>(g, "filters", tf::ones());
+  auto y = tf::variable<float, 32, 56, 56, 256>(g, "y", tf::zeros());
+  assign(y, conv2d(x, filters)).named("run");
 }
 
 constexpr void train(const auto& logits, const auto& label) {
@@ -71,6 +109,17 @@ constexpr void cnn(tf::Graph& g) {
       tf::max_pool<2, 2>(relu(tf::conv2d<32, 5>(g, "first", reshape<tf::batch, 28, 28, 1>(x))));
   auto last = tf::max_pool<2, 2>(relu(tf::conv2d<64, 5>(g, "second", h)));
   train(tf::dense<10>(g, "output", relu(tf::dense<1024>(g, "full", flatten(last)))), label);
+}
+
+/// Chapter 5's second, without regularization.
+constexpr void cifar(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 1728>(g, "x");
+  auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
+  auto h =
+      tf::max_pool<3, 2>(relu(tf::conv2d<64, 5>(g, "first", reshape<tf::batch, 24, 24, 3>(x))));
+  auto last = tf::max_pool<3, 2>(lrn(relu(tf::conv2d<64, 5>(g, "second", lrn(h)))));
+  auto full = relu(tf::dense<192>(g, "fourth", relu(tf::dense<384>(g, "third", flatten(last)))));
+  train(tf::dense<10>(g, "output", full), label);
 }
 
 /// Seconds of a run: the mean of as many as take half a second, after some to warm up. `wait`
@@ -118,25 +167,39 @@ double float_rate() {
   return 2e3 * kilohertz * cores * properties.multiProcessorCount;
 }
 
-template <auto Model>
+/// The case that is wanted; all of them if it is empty.
+std::string_view wanted;
+bool is_wanted(std::string_view name) { return wanted.empty() || wanted == name; }
+
+template <auto Model, class Target = tf::CudaTarget>
 double seconds_of_model() {
   tf::Variables variables;
-  tf::Session<Model, tf::training, tf::CudaTarget> session(variables, {.seed = 1});
+  tf::Session<Model, tf::training, Target> session(variables, {.seed = 1});
   return seconds_of([&] { session.template run<"run">(); }, wait);
 }
 
 template <auto Model>
 void memory_bound(const char* name, double bytes, double ceiling) {
+  if (!is_wanted(name)) return;
   const double rate = bytes / seconds_of_model<Model>();
   std::printf("%s %.1f GB/s %.3f\n", name, rate / 1e9, rate / ceiling);
 }
 
+template <auto Model, class Target = tf::CudaTarget>
+void compute_bound(const char* name, double operations, double ceiling) {
+  if (!is_wanted(name)) return;
+  const double rate = operations / seconds_of_model<Model, Target>();
+  std::printf("%s %.2f TFLOP/s %.3f\n", name, rate / 1e12, rate / ceiling);
+}
+
 /// A training step with feeds from the host.
-template <auto Model>
-void training_step(const char* name, int batch) {
+template <auto Model, class Target = tf::CudaTarget>
+void training_step(const char* name, int batch, int inputs = 784) {
+  if (!is_wanted(name)) return;
   tf::Variables variables;
-  tf::Session<Model, tf::training, tf::CudaTarget> session(variables, {.seed = 1});
-  const std::vector<float> x(static_cast<std::size_t>(batch) * 784, 0.5f);
+  tf::Session<Model, tf::training, Target> session(variables, {.seed = 1});
+  const std::vector<float> x(static_cast<std::size_t>(batch) * static_cast<std::size_t>(inputs),
+                             0.5f);
   const std::vector<std::int32_t> label(static_cast<std::size_t>(batch), 3);
   const double seconds = seconds_of(
       [&] { session.template run<"run">(tf::feed<"x">(x), tf::feed<"label">(label)); }, wait);
@@ -145,7 +208,8 @@ void training_step(const char* name, int batch) {
 
 }  // namespace
 
-int main() try {
+int main(int argc, char** argv) try {
+  if (argc > 1) wanted = argv[1];
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
     std::fprintf(stderr, "gpu: this machine has no GPU that CUDA can use\n");
@@ -155,13 +219,29 @@ int main() try {
   std::printf("copy %.1f GB/s 1.000\n", copy / 1e9);
   memory_bound<map>("map", 2.0 * gib, copy);
   memory_bound<fold>("fold", 1.0 * gib, copy);
-  memory_bound<softmax_rows>("softmax", 2.0 * gib, copy);
+  memory_bound<fold_columns>("fold_columns", 1.0 * gib, copy);
+  // A copy assigns the result of these.
+  memory_bound<softmax_rows>("softmax", 4.0 * gib, copy);
+  memory_bound<layer_norm_rows>("layer_norm", 4.0 * gib, copy);
+  memory_bound<transposed>("transpose", 2.0 * gib, copy);
+  memory_bound<gathered>("gather", 1.0 * gib, copy);
+  memory_bound<sorted>("sort", 32.0 * (1 << 20), copy);  // as if each element moved once
   memory_bound<optimizer>("adam", 6.0 * gib / 4, copy);  // x and two moments, read and written
-  const double flops = 2.0 * side * side * side / seconds_of_model<product>();
-  std::printf("product %.2f TFLOP/s %.3f\n", flops / 1e12, flops / float_rate());
+  const double peak = float_rate();
+  using Tf32 = tf::BasicCudaTarget<tf::Precision::tf32>;
+  using Bfloat16 = tf::BasicCudaTarget<tf::Precision::bfloat16>;
+  const double product_operations = 2.0 * side * side * side;
+  compute_bound<product>("product", product_operations, peak);
+  compute_bound<product, Tf32>("product_tf32", product_operations, peak);
+  compute_bound<product, Bfloat16>("product_bfloat16", product_operations, peak);
+  const double convolution_operations = 2.0 * 32 * 56 * 56 * 256 * 256 * 9;
+  compute_bound<convolution>("convolution", convolution_operations, peak);
+  compute_bound<convolution, Tf32>("convolution_tf32", convolution_operations, peak);
   training_step<softmax_regression>("softmax_regression", 100);
   training_step<mlp>("mlp", 100);
   training_step<cnn>("cnn", 50);
+  training_step<cifar>("cifar", 128, 1728);
+  training_step<cifar, Tf32>("cifar_tf32", 128, 1728);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "gpu: %s\n", error.what());
   return 1;
