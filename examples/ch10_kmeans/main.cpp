@@ -59,13 +59,13 @@ Points make_points(const std::vector<float>& centers, std::mt19937_64& random) {
   return points;
 }
 
-/// Every tenth point, coloured by its nearest centre, and the centres, all in one further colour.
+/// Every twentieth point, coloured by its nearest centre, and the centres, all in one further colour.
 void draw(const Points& points, tf::KMeans<clusters, 2>& means, const std::string& path) {
   const auto nearest = means.predict(points.x);
   const auto centers = means.clusters();
   std::vector<float> places;
   std::vector<std::int32_t> classes;
-  for (std::size_t i = 0; i < count; i += 10) {
+  for (std::size_t i = 0; i < count; i += 20) {
     places.insert(places.end(), {points.x[2 * i], points.x[2 * i + 1]});
     classes.push_back(nearest[i]);
   }

@@ -10,6 +10,7 @@
 // it, and sums over equal centres. Points and centres are shifted by the mean of the points, so
 // that the product loses no digits of points that are far from 0.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -308,7 +309,7 @@ class KMeans {
       return drawn;
     }
     std::vector<double> places(std::size_t{candidates});
-    for (double& place : places) place = detail::uniform(random_) * total;
+    for (double& place : places) place = detail::uniform_number(random_) * total;
     std::sort(places.begin(), places.end());
     double sum = 0;
     std::int64_t row = -1;

@@ -48,14 +48,14 @@ std::int64_t checked_rows(const char* call, std::span<const T> table, std::size_
 }
 
 /// Uniform in [0, 1). (std::uniform_real_distribution differs between libraries.)
-inline double uniform(std::mt19937_64& random) {
+inline double uniform_number(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11) * 0x1p-53;
 }
 
 /// Uniform in 0...count-1.
 inline std::int64_t uniform_row(std::mt19937_64& random, std::int64_t count) {
   return std::min(count - 1,
-                  static_cast<std::int64_t>(uniform(random) * static_cast<double>(count)));
+                  static_cast<std::int64_t>(uniform_number(random) * static_cast<double>(count)));
 }
 
 /// `count` different rows of `rows`, in ascending order, all sets equally likely (Knuth, The Art of
@@ -64,7 +64,7 @@ inline std::vector<std::int64_t> different_rows(std::mt19937_64& random, std::in
                                                 std::int64_t count) {
   std::vector<std::int64_t> chosen;
   for (std::int64_t row = 0; count > 0; ++row) {
-    if (uniform(random) * static_cast<double>(rows - row) < static_cast<double>(count)) {
+    if (uniform_number(random) * static_cast<double>(rows - row) < static_cast<double>(count)) {
       chosen.push_back(row);
       --count;
     }

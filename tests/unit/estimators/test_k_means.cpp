@@ -6,14 +6,15 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include <typeflow/estimators/k_means.hpp>
+#include <typeflow/saving.hpp>
 
 #include "support/message_of.hpp"
 #include "unit/estimators/numbers.hpp"
@@ -277,19 +278,19 @@ TEST_CASE("one centre, one feature, doubles") {
   CHECK(means.fit(std::vector<double>{5}).score == 0);
 }
 
-TEST_CASE("copied variables go on in another object") {
+TEST_CASE("saved variables go on in another object") {
   const std::vector<float> x = cube(100);
+  const auto path = std::filesystem::temp_directory_path() / "typeflow-test-k-means.safetensors";
   Means first({.seed = 4});
   first.fit(x);
+  save(first.variables(), path.string());
   Means second;
   CHECK(!second.is_trained());
-  for (const char* const name : {"centers", "shift"}) {
-    second.variables().set<float>(name, std::as_const(first.variables()).get<float>(name));
-  }
-  second.variables().set<double>("counts", std::as_const(first.variables()).get<double>("counts"));
-  second.variables().set<std::int64_t>("steps",
-                                       std::as_const(first.variables()).get<std::int64_t>("steps"));
+  load(second.variables(), path.string());
+  std::filesystem::remove(path);
+  CHECK(second.is_trained());
   CHECK(second.clusters() == first.clusters());
+  CHECK(second.predict(x) == first.predict(x));
   first.partial_fit(x);
   second.partial_fit(x);
   CHECK(second.clusters() == first.clusters());
