@@ -24,12 +24,13 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// Where the centres start.
+/// Where the centres of k-means start.
 enum class KMeansStart {
   plus_plus,  ///< k-means++: points far from the centres so far are more likely
   random,     ///< at different points, all equally likely
 };
 
+/// Settings of a k-means clustering.
 struct KMeansOptions {
   KMeansStart start = KMeansStart::plus_plus;
   std::int64_t starts = 1;   ///< trainings from other starts; that with the lowest score is kept
@@ -42,6 +43,7 @@ struct KMeansOptions {
   int threads = 0;  ///< of the session; 0: all of the machine. The results have the same bits
 };
 
+/// What a training of k-means came to.
 struct KMeansResult {
   std::int64_t steps = 0;  ///< of the training that was kept
   double score = 0;        ///< sum of the squared distances to the nearest centres
@@ -201,8 +203,10 @@ class KMeans {
     return session_.template run<"distances">(feed<"x">(points));
   }
 
+  /// Whether there are centres, by a fit or by loaded variables.
   bool is_trained() const { return variables_.template get<std::int64_t>("steps")[0] > 0; }
   const KMeansOptions& options() const { return options_; }
+  /// The state, for save() and load().
   Variables& variables() { return variables_; }
 
  private:

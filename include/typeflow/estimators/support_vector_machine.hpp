@@ -36,6 +36,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+/// Settings of a linear support vector machine. P is the objective at the top of this file.
 struct SvmOptions {
   double l1 = 0;
   /// scikit-learn's and LIBLINEAR's C is 1 / l2. The dual needs a positive number: 0 means 1, as in
@@ -49,7 +50,8 @@ struct SvmOptions {
   int threads = 0;  ///< of the session; 0: all of the machine. The results have the same bits
 };
 
-/// Examples: x is row-major, (N,features). The spans must live until the call returns.
+/// Examples for a support vector machine. x is row-major, (N,features). The spans must live until
+/// the call returns.
 template <class T>
 struct SvmExamples {
   std::span<const T> x{};
@@ -58,6 +60,7 @@ struct SvmExamples {
   std::span<const std::string> ids{};      ///< all different; none: 0, 1, 2...
 };
 
+/// What a training of a support vector machine came to.
 struct SvmResult {
   std::int64_t steps = 0;
   double loss = 0;         ///< weighted mean of the hinge losses, without l1 and l2
@@ -67,6 +70,7 @@ struct SvmResult {
   double gap() const { return primal - dual; }
 };
 
+/// How well a support vector machine does on examples.
 struct SvmEvaluation {
   double loss = 0;      ///< weighted mean of the hinge losses
   double accuracy = 0;  ///< weighted share of correct predictions
@@ -209,8 +213,10 @@ class SvmClassifier {
   /// For a partial_fit() that goes on with loaded variables: what duals() was when they were saved.
   void set_duals(Duals duals) { duals_ = std::move(duals); }
 
+  /// Whether there are weights, by a fit or by loaded variables.
   bool is_trained() const { return variables_.template get<std::int64_t>("steps")[0] > 0; }
   const SvmOptions& options() const { return options_; }
+  /// The state but for the dual variables, for save() and load().
   Variables& variables() { return variables_; }
 
  private:
