@@ -35,6 +35,20 @@ constexpr auto kernel(auto x, auto z, auto gamma) {
   return exp(-gamma * maximum(squares, 0.0)) + 1.0;
 }
 
+/// The dual variables of a point that are best with all others given.
+/// (outputs) x (outputs) x (outputs) -> (outputs)
+template <bool is_regression>
+constexpr auto best_dual(auto before, auto wanted, auto answer) {
+  const double own = 2;  // k(x, x) + 1
+  const auto error = wanted - answer;
+  if constexpr (is_regression) {
+    const auto best = error + own * before;
+    return clip_by_value(sign(best) * maximum(abs(best) - tube, 0.0) / own, -bound, bound);
+  } else {
+    return wanted * clip_by_value(wanted * (before + error / own), 0.0, bound);
+  }
+}
+
 /// Targets are -1 and 1 for classes, a column for each; numbers for regression.
 template <int outputs, bool is_regression>
 constexpr void machine(tf::Graph& g) {
@@ -43,20 +57,11 @@ constexpr void machine(tf::Graph& g) {
   const auto gamma = placeholder<double>(g, "gamma");
   auto a = variable<double, points, outputs>(g, "a", tf::zeros());  // signed dual variables
 
-  // The best a_i with all others given. The state is K a, of which a point changes a multiple of
-  // its row of K.
+  // One point after the other. The state is K a, of which a point changes a multiple of its row of
+  // K.
   const auto step = [](auto sums, auto point) {
     const auto [i, similar, wanted, before] = point;
-    const double own = 2;                         // k(x, x) + 1
-    const auto error = wanted - gather(sums, i);  // (outputs)
-    const auto after = [&] {
-      if constexpr (is_regression) {
-        const auto best = error + own * before;
-        return clip_by_value(sign(best) * maximum(abs(best) - tube, 0.0) / own, -bound, bound);
-      } else {
-        return wanted * clip_by_value(wanted * (before + error / own), 0.0, bound);
-      }
-    }();
+    const auto after = best_dual<is_regression>(before, wanted, gather(sums, i));
     return std::pair(sums + expand_dims<1>(similar) * (after - before), after);
   };
   const auto similarities = kernel(x, x, gamma);  // (points,points)
