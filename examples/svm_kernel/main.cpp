@@ -25,7 +25,7 @@
 namespace tf = typeflow;
 
 constexpr int points = 300;   // of a training
-constexpr double bound = 10;  // of dual variables: scikit-learn's C
+constexpr double bound = 1;   // of dual variables: scikit-learn's C
 constexpr double tube = 0.1;  // errors below are none, in regression
 
 /// (N,2) x (M,2) x () -> (N,M)
@@ -187,5 +187,5 @@ void train(const examples::Options& options) {
 
 int main(int argc, char** argv) {
   return examples::run_program(argc, argv, "Support vector machines with a Gaussian kernel.",
-                               {.steps = 100, .batch = 0, .rate = 0}, train);
+                               {.steps = 1000, .batch = 0, .rate = 0}, train);
 }
