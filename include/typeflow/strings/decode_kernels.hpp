@@ -56,13 +56,15 @@ struct kernel_of<ops::SplitCsv> {
     }
     const std::size_t begin = ++at;
     std::size_t doubled = 0;
-    for (;; ++at) {
+    for (bool inside = true; inside;) {
       at = row.find('"', at);
       if (at == row.npos) throw wrong("a quoted field has no end");
-      if (at + 1 == row.size() || row[at + 1] == delimiter) break;
-      if (row[at + 1] != '"') throw wrong("a quote inside of a quoted field is not doubled");
-      ++doubled;
-      ++at;
+      inside = at + 1 < row.size() && row[at + 1] != delimiter;
+      if (inside && row[at + 1] != '"') {
+        throw wrong("a quote inside of a quoted field is not doubled");
+      }
+      if (inside) at += 2;
+      doubled += inside;
     }
     const std::string_view inside = row.substr(begin, at - begin);
     ++at;

@@ -478,13 +478,13 @@ class RegexProgram {
     constexpr bool escaped_class() {
       if (at_ + 1 >= pattern_.size()) return false;
       constexpr std::string_view names = "dsw";
-      constexpr std::string_view ranges[] = {"09", "\t\n\f\r  ", "09AZ__az"};
+      constexpr std::string_view spans[] = {"09", "\t\n\f\r  ", "09AZ__az"};
       const char c = pattern_[at_ + 1];
       const bool negated = c >= 'A' && c <= 'Z';
       const std::size_t i = names.find(negated ? static_cast<char>(c - 'A' + 'a') : c);
       if (i == names.npos) return false;
       at_ += 2;
-      append(ranges[i], negated);
+      append(spans[i], negated);
       return true;
     }
     /// [:alpha:] and the like.
@@ -503,10 +503,10 @@ class RegexProgram {
           {"space", "\t\r  "},      {"upper", "AZ"},
           {"word", "09AZ__az"},     {"xdigit", "09AFaf"},
           {"ascii", {"\0\x7f", 2}}, {"cntrl", {"\0\x1f\x7f\x7f", 4}}};
-      for (const auto& [k, ranges] : known) {
+      for (const auto& [k, spans] : known) {
         if (k != name) continue;
         at_ = end + 2;
-        append(ranges, negated);
+        append(spans, negated);
         return true;
       }
       fail("invalid name of a class of characters");
