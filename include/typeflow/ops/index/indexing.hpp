@@ -56,6 +56,7 @@ enum class Indexing : std::uint64_t {
   confusion_matrix,
   unravel_index,
   to_dense,
+  sparse_coordinates,  ///< of other functions of sparse tensors
   embedding_lookup,
   embedding_ids,       ///< of embedding_lookup_sparse
   embedding_segments,  ///< the same
@@ -108,6 +109,7 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"confusion_matrix", "label", false, false, false},
     {"unravel_index", "index", false, false, false},
     {"to_dense", "index", false, false, false},
+    {"sparse tensor", "index", false, false, false},
     {"embedding_lookup", "id", false, false, false},
     {"embedding_lookup_sparse", "id", false, false, false},
     {"embedding_lookup_sparse", "segment id", true, false, false},
