@@ -53,7 +53,7 @@ inline constexpr Row strings_rows[] = {
                        "the fields of rows of comma-separated values; {.delimiter = ';', .quotes = "
                        "false} are settings",
                        {.types = "strings"}),
-    row<ops::StringToNumber, ops::SplitCsv, ops::Slice, ops::Select>(
+    row<ops::StringToNumber, ops::SplitCsv>(
         "decode_csv", "decode_csv<T...>(x, {.defaults = {...}})", "(I...) -> (I...)...",
         "the columns of such rows, each as numbers or strings of a type",
         {.types = "strings", .gradient = Gradient::nothing}),
