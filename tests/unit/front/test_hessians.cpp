@@ -32,7 +32,7 @@ TEST_CASE("hessians: values") {
         {"s", test::doubles({}, {0.75})}};
     tf::HostTensor of_batch = tf::host_tensor(tf::DType::float64, test::dims({batch, batch}));
     for (std::int64_t i = 0; i < batch; ++i) of_batch.set(i * batch + i, 2 * 0.75);
-    // TensorFlow 2.16: tf.compat.v1.hessians.
+    // TensorFlow 2.21: tf.compat.v1.hessians.
     test::check_values<model>(
         feeds,
         {{"of_matrix",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Metrics at given thresholds, and areas over them, after two batches with weights. Values: Keras
-// (AUC(thresholds=...)) and tf.compat.v1.metrics of TensorFlow 2.16.
+// (AUC(thresholds=...)) and tf.compat.v1.metrics of TensorFlow 2.21.
 
 #include <doctest/doctest.h>
 

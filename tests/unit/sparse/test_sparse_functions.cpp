@@ -16,7 +16,7 @@ constexpr void name(const X& x, tf::Label indices, tf::Label values) {
   x.values.named(values);
 }
 
-// TensorFlow 2.16 has computed the values of this model.
+// TensorFlow 2.21 has computed the values of this model.
 constexpr void fixed(tf::Graph& g) {
   auto i = tf::constant<std::int64_t, 4, 2>(g, {0, 1, 1, 0, 1, 3, 2, 2});
   auto j = tf::constant<std::int64_t, 3, 2>(g, {0, 1, 1, 2, 2, 2});

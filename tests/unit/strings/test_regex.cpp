@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// regex_replace, regex_full_match: against the values of TensorFlow 2.16, whose engine is RE2.
+// regex_replace, regex_full_match: against the values of TensorFlow 2.21, whose engine is RE2.
 
 #include <doctest/doctest.h>
 

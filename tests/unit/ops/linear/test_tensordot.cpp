@@ -81,7 +81,7 @@ TEST_CASE("tensordot: values") {
                                {"none", dot(f.at("m"), f.at("n"), {{1, 0}})}},
                               1e-6);
   }
-  // TensorFlow 2.16: tensordot(range(24), the rows of range(24) in reverse, [[2, 0], [0, 1]]).
+  // TensorFlow 2.21: tensordot(range(24), the rows of range(24) in reverse, [[2, 0], [0, 1]]).
   tf::HostTensors f = test::random_feeds<model>(1, 5);
   for (std::int64_t i = 0; i < 24; ++i) {
     f.at("a").set(i, static_cast<double>(i));

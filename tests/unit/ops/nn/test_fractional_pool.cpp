@@ -85,7 +85,7 @@ void check_given(bool is_max) {
   std::vector<double> x;
   for (int i = 0; i < 42; ++i) x.push_back(i * 37 % 41);
   const auto y = [](const std::vector<double>& e) { return test::floats({1, 4, 3, 1}, e); };
-  // TensorFlow 2.16: tf.nn.fractional_max_pool(x, [1, 1.6, 1.8, 1], ...).
+  // TensorFlow 2.21: tf.nn.fractional_max_pool(x, [1, 1.6, 1.8, 1], ...).
   const test::Outcome of_max = {{"max", y({37, 33, 25, 34, 26, 38, 27, 39, 35, 40, 36, 28})},
                                 {"max_over", y({37, 33, 38, 34, 39, 38, 40, 39, 35, 40, 36, 28})}};
   const test::Outcome of_avg = {
