@@ -107,6 +107,15 @@ inline constexpr Row indexing_rows[] = {
     row<ops::ScatterSum, ops::Gather>(
         "bincount", "bincount<n>(x, weights)", "(S...) x (S...) -> (n)",
         "for each of 0 ... n-1 the sum of the weights at its occurrences", {.types = "numbers"}),
+    row<ops::InvertPermutation>("invert_permutation", "invert_permutation(x)", "(N) -> (N)",
+                                "y[x[i]] = i for a permutation x of 0 ... N-1; in "
+                                "typeflow/indexing.hpp",
+                                {.types = "int32, int64"}),
+    row<ops::UnravelIndex>("unravel_index", "unravel_index<D...>(indices)",
+                           "(I...) -> (number of D, I...)",
+                           "the coordinates of row-major positions in a tensor of shape (D...); in "
+                           "typeflow/indexing.hpp",
+                           {.types = "integers"}),
     row<ops::SearchSorted>("searchsorted", "searchsorted(sorted, values)", "(N) x (S...) -> (S...)",
                            "the int32 position of each value in a sorted row, before equal "
                            "elements; after them with {.right = true}"),
@@ -172,6 +181,15 @@ inline constexpr Row indexing_rows[] = {
     row<ops::ScatterMul, ops::ScatterHalves>("scatter_mul", "scatter_mul(v, i, values)",
                                              "(N,R...) x (I...) x (I...,R...) -> effect",
                                              "v[i] *= values in place"),
+    row<ops::ScatterDiv, ops::ScatterHalves>("scatter_div", "scatter_div(v, i, values)",
+                                             "(N,R...) x (I...) x (I...,R...) -> effect",
+                                             "v[i] /= values in place; in typeflow/indexing.hpp"),
+    row<ops::ScatterUpdateMax>(
+        "scatter_max", "scatter_max(v, i, values)", "(N,R...) x (I...) x (I...,R...) -> effect",
+        "v[i] := the larger of v[i] and values in place; in typeflow/indexing.hpp"),
+    row<ops::ScatterUpdateMin>(
+        "scatter_min", "scatter_min(v, i, values)", "(N,R...) x (I...) x (I...,R...) -> effect",
+        "v[i] := the smaller of v[i] and values in place; in typeflow/indexing.hpp"),
     row<ops::ScatterUpdate>("scatter_update", "scatter_update(v, i, values)",
                             "(N,R...) x (I...) x (I...,R...) -> effect",
                             "v[i] := values in place; the last duplicate stays"),

@@ -17,6 +17,12 @@ inline constexpr Row linear_algebra_rows[] = {
         "order with the fewest multiplications; \"...\" stands for the other axes; \"ii->i\" is a "
         "diagonal; without \"->\" the result has the labels that occur once",
         {.types = "numbers"}),
+    row<ops::MatMul, ops::Transpose, ops::Reshape>(
+        "tensordot", "tensordot<n>(a, b)", "(S...,K) x (K,R...) -> (S...,R...)",
+        "products, summed over the last n axes of a and the first n of b; "
+        "tensordot<tf::Axes<2, 0>, tf::Axes<0, 1>>(a, b) names pairs of axes; in "
+        "typeflow/einsum.hpp",
+        {.types = "numbers"}),
     row<ops::Mul, ops::Reshape>("outer", "outer(a, b)", "(..,M) x (..,N) -> (..,M,N)",
                                 "the product of each element of a with each element of b"),
     row<ops::Concat, ops::Sub, ops::Mul, ops::Slice>(

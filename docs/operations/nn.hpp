@@ -40,6 +40,19 @@ inline constexpr Row nn_rows[] = {
         "max_pool(x), and the int64 positions of its elements in the flattened image, or in all of "
         "x with {.include_batch_in_index = true}",
         {.types = "real", .gradient = Gradient::any_order}),
+    row<ops::ScatterMax, ops::SearchSorted, ops::Gather, ops::Maximum, ops::PoolingSequence,
+        ops::Transpose>(
+        "fractional_max_pool", "fractional_max_pool<h, w>(x)",
+        "(N,H,W,C) -> (N,h,w,C), (h+1), (w+1)",
+        "{values, rows, columns}: the largest elements of h x w regions that each run draws, and "
+        "where they begin; {.pseudo_random = true, .overlapping = true} are settings; in "
+        "typeflow/pooling.hpp",
+        {.types = "real", .gradient = Gradient::any_order}),
+    row<ops::ScatterSum, ops::SearchSorted, ops::Gather, ops::Div, ops::PoolingSequence,
+        ops::Transpose>("fractional_avg_pool", "fractional_avg_pool<h, w>(x)",
+                        "(N,H,W,C) -> (N,h,w,C), (h+1), (w+1)",
+                        "the same with the means of the regions; in typeflow/pooling.hpp",
+                        {.types = "floating", .gradient = Gradient::any_order}),
     row<ops::AvgPool, ops::AvgPoolGradient>(
         "avg_pool", "avg_pool<size, stride>(x)", "(N,H,W,C) -> (N,H',W',C)",
         "the mean of each window, without padding; also avg_pool<tf::PoolOptions<2>{...}>(x), and "

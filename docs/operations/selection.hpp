@@ -21,6 +21,16 @@ inline constexpr Row selection_rows[] = {
         "{values, index, count}: distinct elements in the order of their first occurrence, and the "
         "position of each element of x among them; unique<Bound>(x) gives (Bound) values",
         {.types = "any"}),
+    row<ops::Unique, ops::ScatterSum>(
+        "unique_with_counts", "unique_with_counts(x)", "(N) -> (N), (N), (N), ()",
+        "{values, index, counts, count}: the same, and how often each value occurs; "
+        "unique_with_counts<Bound>(x) gives (Bound) values and counts; in typeflow/indexing.hpp",
+        {.types = "any", .gradient = Gradient::missing}),
+    row<ops::Gather, ops::Partition, ops::SearchSorted, ops::TopK, ops::ScatterSum>(
+        "setdiff1d", "setdiff1d(x, y)", "(N) x (M) -> (N), (N), ()",
+        "{values, index, count}: the elements of x that are not in y, and their positions in x; in "
+        "typeflow/indexing.hpp",
+        {.types = "real"}),
     row<ops::Gather, ops::Partition, ops::ScatterSum>(
         "dynamic_partition", "dynamic_partition<n>(x, partitions)",
         "(S,B) x (S) -> n times (size of S, B), ()",

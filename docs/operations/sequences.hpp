@@ -18,6 +18,12 @@ inline constexpr Row sequences_rows[] = {
         "the labels read from each step's best class, padded with -1; their number; and minus the "
         "sum of the best logits",
         {.types = "floating; lengths: integers", .gradient = Gradient::any_order}),
+    row<ops::CtcBeamSearch>(
+        "ctc_beam_search_decoder", "ctc_beam_search_decoder<n>(logits, logit_lengths)",
+        "(T,B,C) x (B) -> (B,n,T), (B,n), (B,n)",
+        "the n most probable label sequences, padded with -1; their number; and their "
+        "log-probabilities; {.beam_width = 100} is a setting",
+        {.types = "floating; lengths: integers"}),
     row<ops::EditDistance>("edit_distance",
                            "edit_distance(hypotheses, lengths, truths, truth_lengths)",
                            "(B,M) x (B) x (B,N) x (B) -> (B)",

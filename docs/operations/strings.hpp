@@ -3,6 +3,7 @@
 
 #include "rows.hpp"
 
+#include "typeflow/regex.hpp"
 #include "typeflow/strings.hpp"
 
 inline constexpr Row strings_rows[] = {
@@ -48,4 +49,24 @@ inline constexpr Row strings_rows[] = {
         "lookup", "lookup(x, keys, values, default[, index])", "(I...) x (K) x (K) x () -> (I...)",
         "the value of each string's key; the default if it is not among the keys",
         {.types = "strings; values: any"}),
+    row<ops::SplitCsv>("split_csv", "split_csv<n>(x)", "(I...) -> (I...,n)",
+                       "the fields of rows of comma-separated values; {.delimiter = ';', .quotes = "
+                       "false} are settings",
+                       {.types = "strings"}),
+    row<ops::StringToNumber, ops::SplitCsv>(
+        "decode_csv", "decode_csv<T...>(x, {.defaults = {...}})", "(I...) -> (I...)...",
+        "the columns of such rows, each as numbers or strings of a type",
+        {.types = "strings", .gradient = Gradient::nothing}),
+    row<ops::DecodeRaw>("decode_raw", "decode_raw<T, n>(x)", "(I...) -> (I...,n)",
+                        "the bytes of each string as n numbers; {.big_endian = true} for the other "
+                        "order of bytes",
+                        {.types = "strings"}),
+    row<ops::RegexReplace>("regex_replace", "regex_replace(x, pattern, rewrite)", "same",
+                           "the strings with the matches of a pattern, in RE2's syntax, replaced; "
+                           "{.all = false} replaces the first; in typeflow/regex.hpp",
+                           {.types = "strings"}),
+    row<ops::RegexFullMatch>("regex_full_match", "regex_full_match(x, pattern)", "same",
+                             "whether a pattern matches the whole string, a boolean; in "
+                             "typeflow/regex.hpp",
+                             {.types = "strings"}),
 };

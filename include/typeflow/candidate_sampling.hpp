@@ -8,3 +8,4 @@
 #include "typeflow/candidate_sampling/kernels.hpp"
 #include "typeflow/candidate_sampling/losses.hpp"
 #include "typeflow/candidate_sampling/samplers.hpp"
+#include "typeflow/candidate_sampling/unigram.hpp"

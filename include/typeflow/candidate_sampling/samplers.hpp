@@ -96,8 +96,15 @@ struct CandidateSampler : custom {
 
 namespace detail {
 
-/// Expected counts of classes in a sample. For unique classes 1 - (1 - p)^draws, computed so that
-/// small p keep their accuracy.
+/// Expected counts of classes with probabilities p in a sample. For unique classes
+/// 1 - (1 - p)^draws, computed so that small p keep their accuracy.
+constexpr AnyExpr expected_count_of(const AnyExpr& p, bool unique, const AnyExpr& draws,
+                                    Extent samples) {
+  if (!unique) return p * static_cast<double>(samples);
+  return -expm1(cast_to(draws, p.dtype()) * log1p(-p));
+}
+
+/// The same of classes that `op` draws.
 constexpr AnyExpr expected_count(const AnyExpr& classes, DType type,
                                  const ops::CandidateSampler& op, const AnyExpr& draws,
                                  Extent samples) {
@@ -110,8 +117,7 @@ constexpr AnyExpr expected_count(const AnyExpr& classes, DType type,
   } else {
     p = broadcast_to(literal_node(*classes.graph, type, 1 / range), classes.dims());
   }
-  if (op.unique == 0) return p * static_cast<double>(samples);
-  return -expm1(cast_to(draws, type) * log1p(-p));
+  return expected_count_of(p, op.unique != 0, draws, samples);
 }
 
 template <Extent S, Element T, TypedExpr L>

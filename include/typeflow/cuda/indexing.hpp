@@ -8,6 +8,7 @@
 #include "typeflow/cuda/ops/dynamic_slice.hpp"
 #include "typeflow/cuda/ops/reverse_sequence.hpp"
 #include "typeflow/cuda/ops/roll.hpp"
+#include "typeflow/cuda/ops/scatter_folds.hpp"
 #include "typeflow/cuda/ops/scatter_nd.hpp"
 #include "typeflow/cuda/ops/segment_folds.hpp"
 #include "typeflow/cuda/ops/shuffle.hpp"

@@ -11,8 +11,11 @@
 //
 // Predictions come before labels, as in losses. See metrics/streaming.hpp for how a metric is used.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <string_view>
 
 #include "typeflow/metrics/counts.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
@@ -54,11 +57,29 @@ inline constexpr bool probabilities_fit =
     in_domain<Domain::floating, P> && P::shape::dims == L::shape::dims &&
     !is_string<typename L::element> && extent_of(count_of(P::shape::dims)) != no_extent;
 
+/// N thresholds in ascending order, the first below 0 and the last above 1.
+template <int N>
+struct Thresholds {
+  double at[N];
+};
+inline constexpr double below_zero = -1e-7;  // as in TensorFlow
+inline constexpr double above_one = 1 + 1e-7;
+
+template <int N>
+constexpr Thresholds<N> even_thresholds() {
+  static_assert(N >= 2, "metrics with thresholds: there must be two at least");
+  Thresholds<N> t{};
+  for (int i = 0; i < N; ++i) t.at[i] = i / (N - 1.0);
+  t.at[0] = below_zero;
+  t.at[N - 1] = above_one;
+  return t;
+}
+
 template <int N, TypedExpr P, TypedExpr L, Operand W>
 constexpr ThresholdCounts counts_at_thresholds(Graph& g, Effect& update, const P& predictions,
                                                const L& labels, const W& weights,
+                                               const Thresholds<N>& at_thresholds,
                                                const std::source_location& at) {
-  static_assert(N >= 2, "metrics with thresholds: there must be two at least");
   check_metric_weights<typename P::shape, W>();
   using T = MetricElement<typename P::element>;
   const AnyExpr hits = running_sum<N>(g, "true_positives", at);
@@ -66,9 +87,7 @@ constexpr ThresholdCounts counts_at_thresholds(Graph& g, Effect& update, const P
   const AnyExpr positives = running_sum<>(g, "positives", at);
   const AnyExpr negatives = running_sum<>(g, "negatives", at);
   T thresholds[N] = {};
-  for (int i = 0; i < N; ++i) thresholds[i] = static_cast<T>(i / (N - 1.0));
-  thresholds[0] = static_cast<T>(-1e-7);
-  thresholds[N - 1] = static_cast<T>(1 + 1e-7);
+  for (int i = 0; i < N; ++i) thresholds[i] = static_cast<T>(at_thresholds.at[i]);
   const AnyExpr threshold = constant<T, N, 1>(g, thresholds, at).any();
 
   mark(at, predictions);
@@ -87,6 +106,20 @@ constexpr ThresholdCounts counts_at_thresholds(Graph& g, Effect& update, const P
   add_to(update, g, negatives, sum(negative));
   // Sums of fractional weights are rounded, so this keeps counts from falling below 0.
   return {hits, alarms, maximum(negatives - alarms, 0), maximum(positives - hits, 0)};
+}
+
+/// Reports a mistake of the model if a threshold is outside of [0, 1].
+template <std::size_t K>
+constexpr void check_thresholds(Graph& g, std::string_view function, const double (&thresholds)[K],
+                                const std::source_location& at) {
+  ir::Graph& graph = g;
+  for (const double t : thresholds) {
+    if (t >= 0 && t <= 1) continue;
+    graph.source = source_line(at);
+    Message message{};
+    graph.fail(message << function << ": the thresholds must be in [0, 1]");
+    return;
+  }
 }
 
 /// All elements but the last, and all but the first.
@@ -169,8 +202,31 @@ constexpr auto auc(Graph& g, Label name, const P& predictions, const L& labels,
                 "floating-point, and the labels booleans or numbers of their shape");
   const Scope in(g, name);
   Effect update;
+  const detail::ThresholdCounts counts = detail::counts_at_thresholds(
+      g, update, predictions, labels, weights, detail::even_thresholds<N>(), at);
+  return detail::metric_of<float>(g, detail::area_under(counts, options), update, at);
+}
+
+/// The same area with the thresholds given: auc(g, name, predictions, labels, {0.2, 0.5, 0.8}).
+/// They are numbers in [0, 1], in any order; one below 0 and one above 1 are added, as by Keras. So
+/// K thresholds make K + 1 strips of area. (S) x (S) -> ()
+template <std::size_t K, TypedExpr P, TypedExpr L, Operand W = int>
+constexpr auto auc(Graph& g, Label name, const P& predictions, const L& labels,
+                   const double (&thresholds)[K], const W& weights = 1, AucOptions options = {},
+                   std::source_location at = std::source_location::current()) {
+  static_assert(detail::probabilities_fit<P, L>,
+                "metrics::auc(g, name, predictions, labels): the predictions must be "
+                "floating-point, and the labels booleans or numbers of their shape");
+  const Scope in(g, name);
+  detail::check_thresholds(g, "metrics::auc", thresholds, at);
+  detail::Thresholds<static_cast<int>(K) + 2> all{};
+  all.at[0] = detail::below_zero;
+  for (std::size_t i = 0; i < K; ++i) all.at[i + 1] = thresholds[i];
+  all.at[K + 1] = detail::above_one;
+  std::sort(all.at + 1, all.at + K + 1);
+  Effect update;
   const detail::ThresholdCounts counts =
-      detail::counts_at_thresholds<N>(g, update, predictions, labels, weights, at);
+      detail::counts_at_thresholds(g, update, predictions, labels, weights, all, at);
   return detail::metric_of<float>(g, detail::area_under(counts, options), update, at);
 }
 
@@ -187,8 +243,8 @@ constexpr auto specificity_at_sensitivity(
                 "their shape");
   const Scope in(g, name);
   Effect update;
-  const detail::ThresholdCounts c =
-      detail::counts_at_thresholds<N>(g, update, predictions, labels, weights, at);
+  const detail::ThresholdCounts c = detail::counts_at_thresholds(
+      g, update, predictions, labels, weights, detail::even_thresholds<N>(), at);
   constexpr double epsilon = 1e-7;  // as in TensorFlow
   const AnyExpr found = c.true_positives / (c.true_positives + c.false_negatives + epsilon);
   const AnyExpr refused = c.true_negatives / (c.true_negatives + c.false_positives + epsilon);
@@ -209,8 +265,8 @@ constexpr auto sensitivity_at_specificity(
                 "their shape");
   const Scope in(g, name);
   Effect update;
-  const detail::ThresholdCounts c =
-      detail::counts_at_thresholds<N>(g, update, predictions, labels, weights, at);
+  const detail::ThresholdCounts c = detail::counts_at_thresholds(
+      g, update, predictions, labels, weights, detail::even_thresholds<N>(), at);
   constexpr double epsilon = 1e-7;  // as in TensorFlow
   const AnyExpr found = c.true_positives / (c.true_positives + c.false_negatives + epsilon);
   const AnyExpr refused = c.true_negatives / (c.true_negatives + c.false_positives + epsilon);

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/sequences/ctc.hpp"
+#include "typeflow/sequences/ctc_beam_search_decoder.hpp"
 #include "typeflow/sequences/ctc_greedy_decoder.hpp"
 #include "typeflow/sequences/edit_distance.hpp"
 
@@ -124,6 +126,53 @@ struct kernel_of<ops::CtcCollapse> {
             labels[b * time + i] = static_cast<std::int32_t>(k);
           }));
     }
+  }
+};
+
+template <>
+struct kernel_of<ops::CtcBeamSearch> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    const std::int64_t nodes = checked_product(in[0].extents[0], in[2].extents[0]);
+    const std::int64_t largest = checked_sum(checked_product(nodes, 16), in[0].extents[2]);
+    checked_product(largest, 16);  // of more than this there is no memory
+    return sequences::workspace_of(in[0].extents[1], numbers(in));
+  }
+
+  template <class A>
+  static void run(const ops::CtcBeamSearch& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    const std::int64_t time = in[0].extents[0];
+    const std::int64_t size = in[0].extents[1];
+    const std::int64_t classes = in[0].extents[2];
+    const auto* const logits = static_cast<const double*>(in[0].data);
+    const std::int64_t* const lengths = sequences::integers(in[1]);
+    auto* const labels = static_cast<std::int32_t*>(out[0].data);
+    auto* const counts = static_cast<std::int32_t*>(out[1].data);
+    auto* const logs = static_cast<double*>(out[2].data);
+    const Failure wrong =
+        ops::CtcBeamSearch::find_wrong([&](std::int64_t b) { return lengths[b]; }, size, time);
+    if (wrong.what != 0) return call.fail(wrong);
+    std::fill_n(labels, out[0].size(), -1);
+    sequences::each_part(call, size, numbers(in), [&](std::int64_t b, void* memory) {
+      ctc::BeamSearch search(memory, time, in[2].extents[0], classes, op.blank);
+      search.run(lengths[b], [&](std::int64_t t, std::int64_t k) {
+        return logits[(t * size + b) * classes + k];
+      });
+      for (std::int64_t p = 0; p < op.paths; ++p) {
+        const std::int64_t row = b * op.paths + p;
+        const bool found = p < search.count();
+        counts[row] = found ? static_cast<std::int32_t>(search.length(p)) : 0;
+        logs[row] = found ? search.log_probability(p) : -std::numeric_limits<double>::infinity();
+        if (!found) continue;
+        search.each_label(
+            p, [&](std::int64_t t, std::int32_t label) { labels[row * time + t] = label; });
+      }
+    });
+  }
+
+ private:
+  static std::int64_t numbers(const Tensor* in) {
+    return ctc::BeamSearch::memory(in[0].extents[0], in[2].extents[0], in[0].extents[2]);
   }
 };
 

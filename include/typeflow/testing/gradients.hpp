@@ -105,6 +105,7 @@ inline GradientCheck check_traced(const ir::Graph& g, std::size_t inputs,
   Pool<Id> roots;
   std::uint64_t key = random_key(options.seed, 0);
   for (const ir::Name& name : g.names) {
+    if (name.value == none) continue;  // an unnamed random operation counts by its name
     roots.push(name.value);
     if (name.kind != ir::NameKind::placeholder) continue;
     const std::string text(g.text_of(name).view());

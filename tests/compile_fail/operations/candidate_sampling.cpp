@@ -3,6 +3,7 @@
 // What candidate samplers and the losses over them refuse.
 
 #include "typeflow/candidate_sampling/losses.hpp"
+#include "typeflow/candidate_sampling/unigram.hpp"
 #include "typeflow/graph.hpp"
 
 namespace tf = typeflow;
@@ -40,6 +41,13 @@ constexpr void model(tf::Graph& g) {
   sampled_softmax_loss(W, short_b, labels, x, samples);                       // error: sampled_softmax_loss(weights, biases, labels, inputs, samples): the shapes must be (V,D), (V), (B,T) or (B), and (B,D), V and T numbers
   sampled_softmax_loss(W, b, labels, x, wide);                                // error: sampled_softmax_loss(weights, biases, labels, inputs, samples): weights, biases, inputs and expected counts must be float, or all double
   sampled_softmax_loss(W, b, others, x, samples);                             // error: sampled_softmax_loss(weights, biases, labels, inputs, samples): the labels must be the integers that the samples were drawn for
+  tf::fixed_unigram_candidate_sampler<0>(labels, b);                          // error: fixed_unigram_candidate_sampler<S>(true_classes, weights): S must be a number from 1 on
+  tf::fixed_unigram_candidate_sampler<5, std::int32_t>(labels, b);            // error: fixed_unigram_candidate_sampler<S, T>(true_classes, weights): T must be float or double
+  tf::fixed_unigram_candidate_sampler<5>(x, b);                               // error: fixed_unigram_candidate_sampler<S>(true_classes, weights): the classes must be integers
+  tf::fixed_unigram_candidate_sampler<5>(labels, W);                          // error: fixed_unigram_candidate_sampler<S>(true_classes, weights): the weights must be real numbers, one for each class
+  tf::all_candidate_sampler<0>(labels);                                       // error: all_candidate_sampler<S>(true_classes): S must be a number from 1 on
+  tf::all_candidate_sampler<5, std::int32_t>(labels);                         // error: all_candidate_sampler<S, T>(true_classes): T must be float or double
+  tf::all_candidate_sampler<5>(x);                                            // error: all_candidate_sampler<S>(true_classes): the classes must be integers
   // clang-format on
 #endif
 }

@@ -84,6 +84,18 @@ constexpr void model(tf::Graph& g) {
   scatter_update(single, i, 1.0f);  // error: scatter_update(variable, indices, values): the variable must have an axis
   scatter_update(v, tf::cast<float>(i), x);  // error: scatter_update(variable, indices, values): the indices must be integers
   scatter_update(v, j, x);  // error: scatter_update(variable, indices, values): the values must have the variable's element type and broadcast to the shape of the slices that the indices name
+  scatter_div(flags, i, t);  // error: scatter_div(variable, indices, values): the variable must hold numbers and have an axis
+  scatter_div(v, tf::cast<float>(i), x);  // error: scatter_div(variable, indices, values): the indices must be integers
+  scatter_div(v, j, x);  // error: scatter_div(variable, indices, values): the values must have the variable's element type and broadcast to the shape of the slices that the indices name
+  scatter_max(flags, i, t);  // error: scatter_max(variable, indices, values): the variable must hold real numbers and have an axis
+  scatter_max(v, tf::cast<float>(i), x);  // error: scatter_max(variable, indices, values): the indices must be integers
+  scatter_max(v, j, x);  // error: scatter_max(variable, indices, values): the values must have the variable's element type and broadcast to the shape of the slices that the indices name
+  scatter_min(flags, i, t);  // error: scatter_min(variable, indices, values): the variable must hold real numbers and have an axis
+  scatter_min(v, tf::cast<float>(i), x);  // error: scatter_min(variable, indices, values): the indices must be integers
+  scatter_min(v, j, x);  // error: scatter_min(variable, indices, values): the values must have the variable's element type and broadcast to the shape of the slices that the indices name
+  invert_permutation(x);  // error: invert_permutation(x): x must be int32 or int64, with one axis
+  tf::unravel_index<3, 4>(x);  // error: unravel_index<D...>(indices): the indices must be integers
+  tf::unravel_index<>(i);  // error: unravel_index<D...>(indices): the shape must have 1 to 7 axes, and the indices fewer axes than tf::max_rank
   // clang-format on
 #endif
 }

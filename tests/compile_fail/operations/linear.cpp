@@ -87,6 +87,12 @@ constexpr void model(tf::Graph& g) {
   tf::einsum<"ij,ij">(w, wide);  // error: einsum<equation>(x...): the element types must be equal, those of numbers; convert with cast<T>(x)
   tf::einsum<"ij->ji">(truth);  // error: einsum<equation>(x...): the element types must be equal, those of numbers; convert with cast<T>(x)
   tf::einsum<"abcdefgh,fi->abcdeghi">(deep, tf::reshape<2, 10>(w));  // error: einsum<equation>(x...): two operands, or what is made of them on the way, must have no more labels than tf::max_rank
+  tf::tensordot<2>(u, w);  // error: tensordot<n>(a, b): n must be from 0 to the number of axes of a and of b
+  tf::tensordot<tf::Axes<0, 0>, tf::Axes<0, 1>>(a, b);  // error: tensordot<axes>(a, b): as many axes of a as of b must be given, which exist, each once
+  tf::tensordot<tf::Axes<3>, tf::Axes<0>>(a, b);  // error: tensordot<axes>(a, b): as many axes of a as of b must be given, which exist, each once
+  tf::tensordot<tf::Axes<1>, tf::Axes<1>>(a, b);  // error: tensordot<axes>(a, b): the axes of a and b must be equally long
+  tf::tensordot<0>(deep, w);  // error: tensordot<axes>(a, b): the product and its sums must have no more axes than tf::max_rank
+  tf::tensordot<1>(u, wide);  // error: tensordot<axes>(a, b): the element types must be equal, those of numbers; convert with cast<T>(x)
   // clang-format on
 #endif
 }

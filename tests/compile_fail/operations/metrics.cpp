@@ -42,6 +42,13 @@ constexpr void model(tf::Graph& g) {
   metrics::auc<1>(g, "auc_1", one, k);                           // error: metrics with thresholds: there must be two at least
   metrics::specificity_at_sensitivity(g, "specificity", k, k, 0.5);  // error: metrics::specificity_at_sensitivity(g, name, predictions, labels, sensitivity): the predictions must be floating-point
   metrics::sensitivity_at_specificity(g, "sensitivity", x, k, 0.5);  // error: metrics::sensitivity_at_specificity(g, name, predictions, labels, specificity): the predictions must be floating-point
+  metrics::auc(g, "auc_given", x, k, {0.5});                     // error: metrics::auc(g, name, predictions, labels): the predictions must be floating-point, and the labels booleans or numbers of their shape
+  metrics::precision_at_thresholds(g, "precision_at", n, n, {0.5});  // error: metrics::precision_at_thresholds(g, name, predictions, labels, thresholds): the predictions must be floating-point, and the labels booleans or numbers of their shape
+  metrics::recall_at_thresholds(g, "recall_at", n, n, {0.5});  // error: metrics::recall_at_thresholds(g, name, predictions, labels, thresholds): the predictions must be floating-point, and the labels booleans or numbers of their shape
+  metrics::true_positives_at_thresholds(g, "true_positives_at", n, n, {0.5});  // error: metrics::true_positives_at_thresholds(g, name, predictions, labels, thresholds): the predictions must be floating-point, and the labels booleans or numbers of their shape
+  metrics::false_positives_at_thresholds(g, "false_positives_at", n, n, {0.5});  // error: metrics::false_positives_at_thresholds(g, name, predictions, labels, thresholds): the predictions must be floating-point, and the labels booleans or numbers of their shape
+  metrics::true_negatives_at_thresholds(g, "true_negatives_at", n, n, {0.5});  // error: metrics::true_negatives_at_thresholds(g, name, predictions, labels, thresholds): the predictions must be floating-point, and the labels booleans or numbers of their shape
+  metrics::false_negatives_at_thresholds(g, "false_negatives_at", n, n, {0.5});  // error: metrics::false_negatives_at_thresholds(g, name, predictions, labels, thresholds): the predictions must be floating-point, and the labels booleans or numbers of their shape
   // clang-format on
 #endif
 }

@@ -21,6 +21,9 @@ constexpr void model(tf::Graph& g) {
   auto scalar = tf::placeholder<float>(g, "scalar");
   lrn(depthwise_conv2d<tf::ConvOptions<2>{.strides = {2, 2}}>(x, w)).named("also_right");
   max_pool<2>(avg_pool<tf::PoolOptions<2>{.window = {3, 3}, .strides = {2, 2}}>(x)).named("right");
+  auto small_images = tf::placeholder<float, tf::batch, 8, 7, 3>(g, "small_images");
+  auto small_flags = tf::placeholder<bool, tf::batch, 8, 7, 3>(g, "small_flags");
+  auto small_counts = tf::placeholder<std::int32_t, tf::batch, 8, 7, 3>(g, "small_counts");
 #ifndef CORRECTED
   // clang-format off
   max_pool<2>(mask);                             // error: max_pool(x): x must be a tensor of real numbers
@@ -52,6 +55,10 @@ constexpr void model(tf::Graph& g) {
   tf::batch_norm(g, "c", rows);                  // error: batch_norm(g, name, x): the last axis of x must be a number, not tf::batch
   tf::BatchNorm<4>(g, "d")(x);                   // error: batch_norm: the last axis of x must have the layer's channels
   tf::BatchNorm<3, double>(g, "e")(x);           // error: batch_norm: the variables must have the element type of x, or float for 16 bits
+  tf::fractional_max_pool<3, 3>(small_flags);  // error: fractional_max_pool<H, W>(x): x must be a tensor of real numbers
+  tf::fractional_max_pool<9, 3>(small_images);  // error: fractional_max_pool<H, W>(x): x must be images (N,H0,W0,C), with numbers of rows and columns that are not smaller than H and W
+  tf::fractional_avg_pool<3, 3>(small_counts);  // error: fractional_avg_pool<H, W>(x): x must be floating-point; convert with cast<float>(x)
+  tf::fractional_avg_pool<3, 0>(small_images);  // error: fractional_avg_pool<H, W>(x): x must be images (N,H0,W0,C), with numbers of rows and columns that are not smaller than H and W
   // clang-format on
 #endif
 }

@@ -58,6 +58,9 @@ constexpr void model(tf::Graph& g) {
   meshgrid(std::tuple{list, x});        // error: meshgrid(x): each tensor must have one axis
   tf::meshgrid(std::tuple{});           // error: meshgrid(x): there must be a list, and no more than tf::max_rank
   shuffle(flag);                        // error: shuffle(x): x must have an axis
+  unique_with_counts(x);                       // error: unique_with_counts(x): x must have one axis
+  setdiff1d(list, n);                          // error: setdiff1d(x, y): both must have one element type, of real numbers; convert with cast<T>(x)
+  setdiff1d(list, x);                          // error: setdiff1d(x, y): x and y must have one axis each
   // clang-format on
 #endif
 }

@@ -29,6 +29,10 @@ constexpr void model(tf::Graph& g) {
   tf::ctc_greedy_decoder(logits, real);             // error: ctc_greedy_decoder(logits, logit_lengths): the lengths must be integers, (B)
   tf::edit_distance(labels, real, labels, lengths);     // error: edit_distance(hypotheses, lengths, truths, truth_lengths): sequences and lengths must be integers
   tf::edit_distance(labels, lengths, others, lengths);  // error: edit_distance(hypotheses, lengths, truths, truth_lengths): the sequences must be (B,M) and (B,N), and both lengths (B)
+  tf::ctc_beam_search_decoder(matrix, lengths);     // error: ctc_beam_search_decoder<Paths>(logits, logit_lengths): the logits must be floating-point, (T,B,C)
+  tf::ctc_beam_search_decoder<0>(logits, lengths);  // error: ctc_beam_search_decoder<Paths>(logits, logit_lengths): Paths must be a number from 1 on
+  tf::ctc_beam_search_decoder(open, lengths);       // error: ctc_beam_search_decoder<Paths>(logits, logit_lengths): the classes must be a number, 1 or more
+  tf::ctc_beam_search_decoder(logits, real);        // error: ctc_beam_search_decoder<Paths>(logits, logit_lengths): the lengths must be integers, (B)
   // clang-format on
 #endif
 }

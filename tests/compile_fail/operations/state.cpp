@@ -4,6 +4,7 @@
 
 #include "typeflow/derivatives.hpp"
 #include "typeflow/graph.hpp"
+#include "typeflow/hessians.hpp"
 
 namespace tf = typeflow;
 
@@ -12,6 +13,7 @@ constexpr void model(tf::Graph& g) {
   auto n = tf::variable<std::int32_t, 3>(g, "n", tf::zeros());
   auto pair = tf::placeholder<float, 2>(g, "pair");
   auto wide = tf::placeholder<double, 3>(g, "wide");
+  auto deep = tf::placeholder<float, 1, 1, 1, 1, 2>(g, "deep");
   auto loss = sum(v);
   [[maybe_unused]] const double rate = 2;
   assign(v, 1).named("right");
@@ -46,6 +48,9 @@ constexpr void model(tf::Graph& g) {
   hvp(v, v, v);                                     // error: hvp(y, x, v): y must be a scalar
   hvp(loss, v, pair);                               // error: hvp(y, x, v): v must have the element type and shape of x
   tf::custom_gradient([](auto x) { return exp(x); }, [&](auto, auto, auto dy) { return rate * dy; }, v);  // error: custom_gradient(f, rule, x...): the rule must not capture; give it what it needs as an x
+  hessians(v, v);                                   // error: hessians(y, x...): y must be a scalar
+  hessians(sum(n), n);                              // error: hessians(y, x...): y and x must be floating-point
+  hessians(sum(deep), deep);                        // error: hessians(y, x...): x must have at most half of tf::max_rank axes, and tf::batch in one of them at most
   // clang-format on
 #endif
 }

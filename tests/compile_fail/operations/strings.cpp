@@ -6,8 +6,10 @@
 
 #include "typeflow/graph.hpp"
 #include "typeflow/strings/convert.hpp"
+#include "typeflow/strings/decode.hpp"
 #include "typeflow/strings/lookup.hpp"
 #include "typeflow/strings/pieces.hpp"
+#include "typeflow/strings/regex.hpp"
 
 namespace tf = typeflow;
 
@@ -42,6 +44,12 @@ constexpr void model(tf::Graph& g) {
   string_fingerprint(n);  // error: string_fingerprint(x): x must be a tensor of strings
   string_to_hash_bucket_strong(n, 3, {1, 2});  // error: string_to_hash_bucket_strong(x, buckets, key): x must be a tensor of strings
   less(x, keys);  // error: less(a, b): a and b must be tensors of numbers that have an order
+  tf::split_csv<0>(x);  // error: split_csv<Columns>(x): Columns must be a number from 1 on
+  tf::decode_csv<bool>(x);  // error: decode_csv<T...>(x): each T must be an integer or floating type, or std::string_view
+  tf::decode_raw<bool, 2>(x);  // error: decode_raw<T, Count>(x): T must be a type of numbers
+  tf::decode_raw<float, tf::batch>(x);  // error: decode_raw<T, Count>(x): Count must be a number from 0 on
+  regex_replace(f, "a", "b");  // error: regex_replace(x, pattern, rewrite): x must be a tensor of strings
+  regex_full_match(f, "a");  // error: regex_full_match(x, pattern): x must be a tensor of strings
   // clang-format on
 #endif
   none.named("nothing");

@@ -74,6 +74,12 @@ constexpr void updates(tf::Graph& g, int i) {
       .named({"step_sub", i});
   scatter_mul(tf::variable<T, 12, 2>(g, {"mul", i}, tf::ones(), false), ids, x)
       .named({"step_mul", i});
+  scatter_div(tf::variable<T, 12, 2>(g, {"div", i}, tf::ones(), false), ids, x + 1)
+      .named({"step_div", i});
+  scatter_max(tf::variable<T, 12, 2>(g, {"largest", i}, tf::ones(), false), ids, x)
+      .named({"step_max", i});
+  scatter_min(tf::variable<T, 12, 2>(g, {"smallest", i}, tf::ones(), false), ids, x)
+      .named({"step_min", i});
   scatter_update(tf::variable<T, 13, 2>(g, {"update", i}, tf::ones(), false), ids, x)
       .named({"step_update", i});
   auto part = tf::variable<T, 5, 6>(g, {"part", i}, tf::ones(), false);

@@ -104,7 +104,7 @@ struct ScatterUpdate : scatter_update_base<ScatterUpdate> {
 /// and is rounded once.
 struct ScatterHalves : scatter_update_base<ScatterHalves> {
   static constexpr std::string_view name = "ScatterHalves";
-  enum class Step : std::int64_t { add, subtract, multiply };
+  enum class Step : std::int64_t { add, subtract, multiply, divide };
   Indexing indexing;
   std::int64_t axes;
   Step step;
@@ -115,8 +115,10 @@ struct ScatterHalves : scatter_update_base<ScatterHalves> {
         return old + value;
       case Step::subtract:
         return old - value;
-      default:
+      case Step::multiply:
         return old * value;
+      default:
+        return old / value;
     }
   }
   static void interpret(InterpretCall& call) {
