@@ -189,8 +189,9 @@ class Forest {
   }
 
   /// Saves trees and counts. Growth goes on from them as if it had not stopped.
-  void save(const std::string& path, const std::string& kind) const {
+  void save(const std::string& path) const {
     const std::shared_lock lock(mutex_);
+    if (trees_.empty()) throw Error(path, "a forest with trees", "one without");
     const RandomForestOptions& o = plan_.options;
     detail::StateWriter w;
     w.put<std::int64_t>(
@@ -203,12 +204,12 @@ class Forest {
     detail::put_trees(w, trees_.size(),
                       [&](std::size_t i) -> const DecisionTree& { return trees_[i].tree(); });
     put_growth(w);
-    w.save(path, kind);
+    w.save(path, kind_of(plan_.is_regression));
   }
   /// Replaces this forest by that of a file. Error, and no change, if the file is damaged or of
   /// another kind.
-  void load(const std::string& path, const std::string& kind, bool is_regression, int threads) {
-    const detail::StateReader r(path, kind);
+  void load(const std::string& path, bool is_regression, int threads = 0) {
+    const detail::StateReader r(path, kind_of(is_regression));
     const auto o = r.take<std::int64_t>("options", 12);
     const auto fractions = r.take<double>("fractions", 3);
     const auto number = [&](std::size_t i) {
@@ -252,6 +253,9 @@ class Forest {
   }
 
  private:
+  static std::string kind_of(bool is_regression) {
+    return is_regression ? "RandomForestRegressor" : "RandomForestClassifier";
+  }
   void make(const detail::ForestPlan& plan) {
     plan_ = plan;
     threads_ = std::make_unique<detail::TreeThreads>(plan.options.threads);

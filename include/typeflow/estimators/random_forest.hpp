@@ -110,7 +110,7 @@ class RandomForestClassifier {
   }
 
   /// Saves trees and counts as a safetensors file, which is replaced as a whole.
-  void save(const std::string& path) const { forest_.save(path, name); }
+  void save(const std::string& path) const { forest_.save(path); }
   /// Goes on from a file of save(), if it exists: growth then gives the same bits as without the
   /// interruption. Error if it is damaged, or of other features or classes.
   bool resume(const std::string& path) {
@@ -122,7 +122,7 @@ class RandomForestClassifier {
           std::to_string(features()) + " features and " + std::to_string(classes()) + " classes",
           std::to_string(saved.features()) + " and " + std::to_string(saved.classes()));
     }
-    forest_.load(path, name, false, forest_.options().threads);
+    forest_.load(path, false, forest_.options().threads);
     return true;
   }
 
@@ -132,7 +132,7 @@ class RandomForestClassifier {
 
  private:
   RandomForestClassifier(const std::string& path, int threads) {
-    forest_.load(path, name, false, threads);
+    forest_.load(path, false, threads);
   }
   std::int64_t check(std::span<const float> x, std::span<const std::int32_t> labels,
                      const char* call) const {
@@ -191,7 +191,7 @@ class RandomForestRegressor {
     return detail::score_targets(predict(x), targets, outputs());
   }
 
-  void save(const std::string& path) const { forest_.save(path, name); }
+  void save(const std::string& path) const { forest_.save(path); }
   bool resume(const std::string& path) {
     if (!std::filesystem::exists(path)) return false;
     const auto saved = from_file(path, forest_.options().threads);
@@ -201,7 +201,7 @@ class RandomForestRegressor {
           std::to_string(features()) + " features and " + std::to_string(outputs()) + " outputs",
           std::to_string(saved.features()) + " and " + std::to_string(saved.outputs()));
     }
-    forest_.load(path, name, true, forest_.options().threads);
+    forest_.load(path, true, forest_.options().threads);
     return true;
   }
 
@@ -210,9 +210,7 @@ class RandomForestRegressor {
   const Forest& forest() const { return forest_; }
 
  private:
-  RandomForestRegressor(const std::string& path, int threads) {
-    forest_.load(path, name, true, threads);
-  }
+  RandomForestRegressor(const std::string& path, int threads) { forest_.load(path, true, threads); }
   std::int64_t check(std::span<const float> x, std::span<const float> targets,
                      const char* call) const {
     const std::int64_t rows = detail::rows_of(x, features(), name + "." + call);

@@ -196,7 +196,8 @@ class SplitStatistics {
     }
   }
 
-  /// The candidates of the largest and second largest gains. Equal ones: the first.
+  /// The candidates of the largest and second largest gains, of equal gains the first. Two draws of
+  /// one test count as one candidate.
   struct Best {
     int first = -1;  ///< -1: no candidate gains anything
     int second = -1;
@@ -210,6 +211,7 @@ class SplitStatistics {
     for (int c = 0; c < candidates(); ++c) {
       left_columns(static_cast<std::size_t>(c), columns.data());
       const double gain = split_gain(criterion, total_, columns);
+      if (found.first >= 0 && is_same_test(c, found.first)) continue;
       if (gain > found.gain) {
         found.second = found.first;
         found.second_gain = found.gain;
@@ -258,6 +260,10 @@ class SplitStatistics {
     for (std::size_t k = 0; k < total_.size(); ++k) {
       columns[k] = is_regression_ ? sums_[k * count + c] : counts_[k * count + c];
     }
+  }
+  bool is_same_test(int a, int b) const {
+    return candidate(a).feature == candidate(b).feature &&
+           candidate(a).threshold == candidate(b).threshold;
   }
   void keep(const float* row) {
     for (const Candidate& candidate : candidates_) {
