@@ -17,7 +17,8 @@
 #include <vector>
 
 #include <typeflow/data.hpp>
-#include <typeflow/forests.hpp>
+#include <typeflow/estimators/gradient_boosting.hpp>
+#include <typeflow/estimators/random_forest.hpp>
 
 namespace tf = typeflow;
 

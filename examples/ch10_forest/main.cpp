@@ -20,7 +20,8 @@
 #include <string>
 #include <vector>
 
-#include <typeflow/forests.hpp>
+#include <typeflow/estimators/forest_operations.hpp>
+#include <typeflow/estimators/random_forest.hpp>
 #include <typeflow/typeflow.hpp>
 
 #include "common/digits.hpp"
