@@ -309,6 +309,7 @@ class Forest {
     for (const detail::GrowingTree& growing : trees_) {
       const DecisionTree& tree = growing.tree();
       tree.leaves_of(x, plan_.features, count, leaves);
+      for (int i = 0; i < count; ++i) __builtin_prefetch(tree.value(leaves[i]).data());
       for (int i = 0; i < count; ++i) {
         const double* value = tree.value(leaves[i]).data();
         double total = 0;
