@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// forests mnist FOLDER NODES THREADS | houses FILE THREADS newton|variance: what random forests
-// and gradient boosting take. Prints `fit SECONDS predict SECONDS score SCORE`, on one thread the
-// processor's seconds. The script bench/forests compares with scikit-learn.
+// forests mnist FOLDER NODES STEPS THREADS | houses FILE THREADS newton|variance: what random
+// forests and gradient boosting take. Prints `fit SECONDS predict SECONDS score SCORE`, on one
+// thread the processor's seconds. The script bench/forests compares with scikit-learn.
 
 #include <chrono>
 #include <cstddef>
@@ -39,7 +39,7 @@ int measure(int threads, const Fit& fit, const Score& score) {
   return 0;
 }
 
-int mnist(const std::string& folder, int nodes, int threads) {
+int mnist(const std::string& folder, int nodes, int steps, int threads) {
   const tf::Datasets digits = tf::read_mnist(folder);
   tf::RandomForestClassifier forest(784, 10,
                                     {.trees = 100,
@@ -49,7 +49,9 @@ int mnist(const std::string& folder, int nodes, int threads) {
                                      .threads = threads});
   return measure(
       threads,
-      [&] { forest.fit(digits.train.images, digits.train.labels, {.steps = 165, .batch = 1000}); },
+      [&] {
+        forest.fit(digits.train.images, digits.train.labels, {.steps = steps, .batch = 1000});
+      },
       [&] { return forest.evaluate(digits.test.images, digits.test.labels).accuracy; });
 }
 
@@ -81,13 +83,14 @@ int houses(const std::string& path, int threads, bool newton) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() == 4 && words[0] == "mnist") {
-    return mnist(words[1], std::stoi(words[2]), std::stoi(words[3]));
+  if (words.size() == 5 && words[0] == "mnist") {
+    return mnist(words[1], std::stoi(words[2]), std::stoi(words[3]), std::stoi(words[4]));
   }
   if (words.size() == 4 && words[0] == "houses") {
     return houses(words[1], std::stoi(words[2]), words[3] == "newton");
   }
-  std::fputs("usage: forests mnist FOLDER NODES THREADS | houses FILE THREADS newton|variance\n",
-             stderr);
+  std::fputs(
+      "usage: forests mnist FOLDER NODES STEPS THREADS | houses FILE THREADS newton|variance\n",
+      stderr);
   return 2;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What scikit-learn's forests and boosted trees take: `forests.py mnist FOLDER NODES THREADS`,
+"""What scikit-learn's forests and boosted trees take: `forests.py mnist FOLDER LEAVES THREADS`,
 `forests.py houses FILE THREADS newton|variance`. Prints the line that bench/forests.cpp prints."""
 
 import gzip
@@ -15,7 +15,7 @@ def read_idx(path, header):
     return numpy.frombuffer(gzip.decompress(path.read_bytes())[header:], numpy.uint8)
 
 
-def mnist(folder, nodes, threads):
+def mnist(folder, leaves, threads):
     from sklearn.ensemble import RandomForestClassifier
     folder = pathlib.Path(folder)
     folder = folder / "mnist" if (folder / "mnist").is_dir() else folder
@@ -25,7 +25,7 @@ def mnist(folder, nodes, threads):
         return (images.astype(numpy.float32) / 255,
                 read_idx(folder / f"{stem}-labels-idx1-ubyte.gz", 8)[first:])
 
-    model = RandomForestClassifier(100, max_leaf_nodes=(int(nodes) + 1) // 2, n_jobs=int(threads),
+    model = RandomForestClassifier(100, max_leaf_nodes=int(leaves), n_jobs=int(threads),
                                    random_state=1)
     return model, part("train", 5000), part("t10k", 0), int(threads)
 
