@@ -68,7 +68,7 @@ class RandomForestClassifier {
  public:
   /// Error if a size or an option is out of range.
   RandomForestClassifier(int features, int classes, const RandomForestOptions& options = {}) {
-    forest_.configure(features, classes, false, options, name);
+    forest_.configure(features, classes, false, options, "RandomForestClassifier");
   }
   /// The forest of a file of save(). Error if it can't be read, is damaged or is of another kind.
   static RandomForestClassifier from_file(const std::string& path, int threads = 0) {
@@ -79,7 +79,7 @@ class RandomForestClassifier {
   RandomForestClassifier& fit(std::span<const float> x, std::span<const std::int32_t> labels,
                               const ForestFitOptions& options = {}) {
     detail::fit_forest(
-        forest_, check(x, labels, "fit"), options, name + ".fit",
+        forest_, check(x, labels, "fit"), options, title("fit"),
         [&](std::span<const std::int64_t> order) { forest_.grow(x.data(), labels.data(), order); });
     return *this;
   }
@@ -93,7 +93,7 @@ class RandomForestClassifier {
 
   /// The mean of the trees' shares of the classes. (N,features) -> (N,classes)
   std::vector<float> predict_proba(std::span<const float> x) const {
-    const std::int64_t rows = detail::rows_of(x, features(), name + ".predict");
+    const std::int64_t rows = detail::rows_of(x, features(), title("predict"));
     check_trained("predict");
     std::vector<float> out(static_cast<std::size_t>(rows * classes()));
     forest_.infer(x.data(), rows, out.data());
@@ -136,16 +136,19 @@ class RandomForestClassifier {
   }
   std::int64_t check(std::span<const float> x, std::span<const std::int32_t> labels,
                      const char* call) const {
-    const std::int64_t rows = detail::rows_of(x, features(), name + "." + call);
-    detail::check_labels(labels, rows, classes(), name + "." + call);
+    const std::int64_t rows = detail::rows_of(x, features(), title(call));
+    detail::check_labels(labels, rows, classes(), title(call));
     return rows;
   }
   void check_trained(const char* call) const {
     if (forest_.samples_seen() > 0) return;
-    throw Error(name + "." + call, "a forest that has seen rows", "a new one; call fit() first");
+    throw Error(title(call), "a forest that has seen rows", "a new one; call fit() first");
   }
 
-  static inline const std::string name = "RandomForestClassifier";
+  static std::string title(const char* call) {
+    return std::string("RandomForestClassifier.") + call;
+  }
+
   Forest forest_;
 };
 
@@ -155,7 +158,7 @@ class RandomForestRegressor {
  public:
   explicit RandomForestRegressor(int features, const RandomForestOptions& options = {},
                                  int outputs = 1) {
-    forest_.configure(features, outputs, true, options, name);
+    forest_.configure(features, outputs, true, options, "RandomForestRegressor");
   }
   static RandomForestRegressor from_file(const std::string& path, int threads = 0) {
     return RandomForestRegressor(path, threads);
@@ -164,7 +167,7 @@ class RandomForestRegressor {
   /// (N,features), (N,outputs) finite targets
   RandomForestRegressor& fit(std::span<const float> x, std::span<const float> targets,
                              const ForestFitOptions& options = {}) {
-    detail::fit_forest(forest_, check(x, targets, "fit"), options, name + ".fit",
+    detail::fit_forest(forest_, check(x, targets, "fit"), options, title("fit"),
                        [&](std::span<const std::int64_t> order) {
                          forest_.grow(x.data(), targets.data(), order);
                        });
@@ -178,9 +181,9 @@ class RandomForestRegressor {
 
   /// (N,features) -> (N,outputs)
   std::vector<float> predict(std::span<const float> x) const {
-    const std::int64_t rows = detail::rows_of(x, features(), name + ".predict");
+    const std::int64_t rows = detail::rows_of(x, features(), title("predict"));
     if (forest_.samples_seen() == 0) {
-      throw Error(name + ".predict", "a forest that has seen rows", "a new one; call fit() first");
+      throw Error(title("predict"), "a forest that has seen rows", "a new one; call fit() first");
     }
     std::vector<float> out(static_cast<std::size_t>(rows * outputs()));
     forest_.infer(x.data(), rows, out.data());
@@ -213,12 +216,15 @@ class RandomForestRegressor {
   RandomForestRegressor(const std::string& path, int threads) { forest_.load(path, true, threads); }
   std::int64_t check(std::span<const float> x, std::span<const float> targets,
                      const char* call) const {
-    const std::int64_t rows = detail::rows_of(x, features(), name + "." + call);
-    detail::check_targets(targets, rows, outputs(), name + "." + call);
+    const std::int64_t rows = detail::rows_of(x, features(), title(call));
+    detail::check_targets(targets, rows, outputs(), title(call));
     return rows;
   }
 
-  static inline const std::string name = "RandomForestRegressor";
+  static std::string title(const char* call) {
+    return std::string("RandomForestRegressor.") + call;
+  }
+
   Forest forest_;
 };
 
