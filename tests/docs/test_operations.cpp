@@ -90,9 +90,11 @@ Sources the_library() {
   in.headers = read_all("include/typeflow", ".hpp");
   // Metrics and recurrent nets are parts of models made of operations: docs/metrics.md and
   // docs/rnn.md have their tables. docs/queues.md and docs/resources.md have those of resources,
-  // docs/parallel_training.md has that of towers and pipelines. docs/data.md has iterators.
+  // docs/parallel_training.md has that of towers and pipelines. docs/data.md has iterators,
+  // docs/forests.md has forests.
   std::erase_if(in.headers, [](const File& header) {
-    return header.path.starts_with("include/typeflow/iterators/") ||
+    return header.path.starts_with("include/typeflow/estimators/") ||
+           header.path.starts_with("include/typeflow/iterators/") ||
            header.path.starts_with("include/typeflow/metrics/") ||
            header.path.starts_with("include/typeflow/parallel/") ||
            header.path.starts_with("include/typeflow/queues/") ||
