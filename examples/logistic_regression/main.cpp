@@ -121,7 +121,7 @@ void train(const examples::Options& options) {
   const float of_points = fit_line(options.output, random);
 
   const std::filesystem::path file = iris_file(tf::data_folder(options.data));
-  const Rows all = file.empty() ? make_points(150, measures, 3, 1, random) : read_flowers(file);
+  const Rows all = file.empty() ? make_points(150, measures, 3, 0.7f, random) : read_flowers(file);
   Rows parts[2];  // for the training, for the test
   for (std::size_t i = 0; i < all.y.size(); ++i) {
     Rows& part = parts[i / 3 % 2];
