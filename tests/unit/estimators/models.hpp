@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A model of the tests: a line with dropout, so that its steps draw random numbers, and Adam, so
+// that it has slots.
+
+#include <cstdint>
+#include <vector>
+
+#include <typeflow/estimators.hpp>
+#include <typeflow/metrics.hpp>
+#include <typeflow/optimizers.hpp>
+#include <typeflow/typeflow.hpp>
+
+namespace estimators {
+
+namespace tf = typeflow;
+
+constexpr void line(tf::Graph& g, tf::ModeKeys mode) {
+  auto x = placeholder<float, tf::batch, 2>(g, "x");
+  auto w = variable<float, 2, 1>(g, "w", tf::normal());
+  auto b = variable<float>(g, "b", tf::zeros());
+  auto y = (reshape<tf::batch>(matmul(dropout(x, {.keep = 0.9f}), w)) + b).named("y");
+  greater(y, 0).named("is_positive");
+  if (mode == tf::ModeKeys::infer) return;
+  auto label = placeholder<float, tf::batch>(g, "label");
+  auto loss = mean(square(y - label)).named("loss");
+  tf::metrics::accuracy(g, "accuracy", greater(y, 0), greater(label, 0));
+  max(abs(y - label)).named("worst");
+  if (mode == tf::ModeKeys::train) tf::Adam{.rate = 0.05f}.minimize(loss).named("train");
+}
+
+/// y = 2 x0 - x1 + 0.5 of points of a grid.
+struct Points {
+  std::vector<float> x;
+  std::vector<float> label;
+
+  explicit Points(int count, int from = 0) {
+    for (int i = from; i < from + count; ++i) {
+      const auto a = static_cast<float>(i % 7 - 3), b = static_cast<float>(i % 5 - 2);
+      x.push_back(a);
+      x.push_back(b);
+      label.push_back(2 * a - b + 0.5f);
+    }
+  }
+  auto inputs(const tf::RowOptions& options) const {
+    return tf::rows<"x", "label">(options, tf::matrix(x, 2), label);
+  }
+};
+
+}  // namespace estimators
