@@ -33,6 +33,7 @@
 #include "typeflow/estimators/model_state.hpp"
 #include "typeflow/estimators/predictions.hpp"
 #include "typeflow/estimators/run_config.hpp"
+#include "typeflow/front/variables.hpp"
 #include "typeflow/records/callbacks.hpp"
 #include "typeflow/records/event_writer.hpp"
 #include "typeflow/records/summary.hpp"
@@ -136,7 +137,6 @@ class Estimator {
     callbacks.push_back(&saver);
 
     TrainingLoop loop(loop_options(), {"loss"}, std::move(callbacks));
-    is_trained_ = true;
     while (loop.goes_on()) {
       const std::optional<T> next = reader.next();
       if (!next) {
@@ -154,6 +154,8 @@ class Estimator {
         loop.stop();
         break;
       }
+      state_.step = loop.steps() + 1;  // for hooks that evaluate
+      is_trained_ = true;
       loop.step(loss);
     }
     return loop.finish();
@@ -183,7 +185,7 @@ class Estimator {
       if (!next) break;
       const auto values =
           detail::with_feeds<EvalSession, false>(inputs, *next, [&](const auto&... feeds) {
-            return detail::numbers_of(
+            return detail::numbers_of_run(
                 session.template run<"loss", detail::metric_fetch<EvalSession, Metrics>()...>(
                     feeds...));
           });
@@ -247,6 +249,14 @@ class Estimator {
   /// The number of steps of all trainings, TensorFlow's global_step.
   std::int64_t step() const { return state_.step; }
   const Variables& variables() const { return variables_; }
+  /// The names of the variables that a training changes by gradients.
+  std::vector<std::string> trainable_names() const {
+    std::vector<std::string> names;
+    Graph g;
+    detail::model_in_mode<Function, ModeKeys::train>(g);
+    for (const AnyVariable& v : g.trainable()) names.emplace_back(v.name().view());
+    return names;
+  }
   const RunConfig& config() const { return config_; }
 
  private:
