@@ -113,8 +113,8 @@ class Estimator {
   FitResult fit(const Inputs<T, Names...>& inputs, const TrainOptions& options = {},
                 Hooks&&... hooks) {
     check(options);
+    if (is_done(options)) return done();
     const bool resumes = std::exchange(may_resume_, false) && options.resume;
-    if (is_done(options, resumes)) return done();
     begin(options, inputs.names(), resumes);
     TrainSession& session = train_session();
     if (!resumes) session.reset();
@@ -305,11 +305,11 @@ class Estimator {
                 "none");
   }
 
-  /// Whether the steps that are asked for have been done.
-  bool is_done(const TrainOptions& options, bool resumes) const {
-    if (options.max_steps == 0 || resumes) return false;
-    return state_.step >= options.max_steps ||
-           (state_.was_stopped && state_.last_step == options.max_steps);
+  /// Whether the model has the steps that are asked for, or a hook has stopped this training.
+  bool is_done(const TrainOptions& options) const {
+    if (options.max_steps == 0) return false;
+    const bool stays_stopped = state_.was_stopped && state_.last_step == options.max_steps;
+    return state_.step >= options.max_steps || stays_stopped;
   }
   FitResult done() const {
     FitResult result;
