@@ -33,6 +33,7 @@
 #include "typeflow/estimators/model_state.hpp"
 #include "typeflow/estimators/predictions.hpp"
 #include "typeflow/estimators/run_config.hpp"
+#include "typeflow/front/variables.hpp"
 #include "typeflow/records/callbacks.hpp"
 #include "typeflow/records/event_writer.hpp"
 #include "typeflow/records/summary.hpp"
@@ -112,8 +113,8 @@ class Estimator {
   FitResult fit(const Inputs<T, Names...>& inputs, const TrainOptions& options = {},
                 Hooks&&... hooks) {
     check(options);
+    if (is_done(options)) return done();
     const bool resumes = std::exchange(may_resume_, false) && options.resume;
-    if (is_done(options, resumes)) return done();
     begin(options, inputs.names(), resumes);
     TrainSession& session = train_session();
     if (!resumes) session.reset();
@@ -136,7 +137,6 @@ class Estimator {
     callbacks.push_back(&saver);
 
     TrainingLoop loop(loop_options(), {"loss"}, std::move(callbacks));
-    is_trained_ = true;
     while (loop.goes_on()) {
       const std::optional<T> next = reader.next();
       if (!next) {
@@ -154,6 +154,8 @@ class Estimator {
         loop.stop();
         break;
       }
+      state_.step = loop.steps() + 1;  // for hooks that evaluate
+      is_trained_ = true;
       loop.step(loss);
     }
     return loop.finish();
@@ -183,7 +185,7 @@ class Estimator {
       if (!next) break;
       const auto values =
           detail::with_feeds<EvalSession, false>(inputs, *next, [&](const auto&... feeds) {
-            return detail::numbers_of(
+            return detail::numbers_of_run(
                 session.template run<"loss", detail::metric_fetch<EvalSession, Metrics>()...>(
                     feeds...));
           });
@@ -247,6 +249,14 @@ class Estimator {
   /// The number of steps of all trainings, TensorFlow's global_step.
   std::int64_t step() const { return state_.step; }
   const Variables& variables() const { return variables_; }
+  /// The names of the variables that a training changes by gradients.
+  std::vector<std::string> trainable_names() const {
+    std::vector<std::string> names;
+    Graph g;
+    detail::model_in_mode<Function, ModeKeys::train>(g);
+    for (const AnyVariable& v : g.trainable()) names.emplace_back(v.name().view());
+    return names;
+  }
   const RunConfig& config() const { return config_; }
 
  private:
@@ -295,11 +305,11 @@ class Estimator {
                 "none");
   }
 
-  /// Whether the steps that are asked for have been done.
-  bool is_done(const TrainOptions& options, bool resumes) const {
-    if (options.max_steps == 0 || resumes) return false;
-    return state_.step >= options.max_steps ||
-           (state_.was_stopped && state_.last_step == options.max_steps);
+  /// Whether the model has the steps that are asked for, or a hook has stopped this training.
+  bool is_done(const TrainOptions& options) const {
+    if (options.max_steps == 0) return false;
+    const bool stays_stopped = state_.was_stopped && state_.last_step == options.max_steps;
+    return state_.step >= options.max_steps || stays_stopped;
   }
   FitResult done() const {
     FitResult result;

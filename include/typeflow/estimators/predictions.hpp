@@ -17,7 +17,7 @@ namespace typeflow::inline TYPEFLOW_ISA::detail {
 
 /// A run's numbers: that of one fetch, or of several.
 template <class R>
-auto numbers_of(const R& results) {
+auto numbers_of_run(const R& results) {
   if constexpr (requires { std::tuple_size<R>::value; }) {
     return std::apply([](const auto&... x) { return std::array{static_cast<double>(x)...}; },
                       results);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A model of the tests: a line with dropout, so that its steps draw random numbers, and Adam, so
-// that it has slots.
+// A model of the tests: a line with all that a training has to keep. Dropout draws random numbers,
+// Adam has slots, and the session has a state.
 
 #include <cstdint>
 #include <vector>
@@ -24,10 +24,16 @@ constexpr void line(tf::Graph& g, tf::ModeKeys mode) {
   greater(y, 0).named("is_positive");
   if (mode == tf::ModeKeys::infer) return;
   auto label = placeholder<float, tf::batch>(g, "label");
-  auto loss = mean(square(y - label)).named("loss");
+  auto loss = mean(square(y - label));
   tf::metrics::accuracy(g, "accuracy", greater(y, 0), greater(label, 0));
   max(abs(y - label)).named("worst");
-  if (mode == tf::ModeKeys::train) tf::Adam{.rate = 0.05f}.minimize(loss).named("train");
+  if (mode == tf::ModeKeys::eval) {
+    loss.named("loss");
+  } else {
+    auto steps = state<float>(g, "steps");
+    auto growing = ((1 + 0.01f * steps) * loss).named("loss");
+    (tf::Adam{.rate = 0.05f}.minimize(growing) + assign(steps, steps + 1)).named("train");
+  }
 }
 
 /// y = 2 x0 - x1 + 0.5 of points of a grid.
