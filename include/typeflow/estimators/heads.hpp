@@ -147,7 +147,7 @@ struct ClassHead {
     if constexpr (is_binary) {
       return sigmoid_cross_entropy(reshape<batch>(logits), cast<float>(label));
     } else {
-      return sparse_softmax_cross_entropy(logits, label);
+      return softmax_cross_entropy(logits, label);
     }
   }
 };
