@@ -212,15 +212,15 @@ auto rows(const RowOptions& options, const Arrays&... arrays) {
   using Kept = std::tuple<decltype(detail::kept_rows(arrays))...>;
   auto kept = std::make_shared<const Kept>(detail::kept_rows(arrays)...);
   const std::int64_t count = std::get<0>(*kept).rows;
-  const auto check = [&](std::string_view name, std::int64_t found) {
-    if (found == count && count > 0) return;
-    throw Error("rows: array \"" + std::string(name) + "\"",
+  const std::array<std::string_view, sizeof...(Names)> names{Names.view()...};
+  const auto found =
+      std::apply([](const auto&... array) { return std::array{array.rows...}; }, *kept);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (found[i] == count && count > 0) continue;
+    throw Error("rows: array \"" + std::string(names[i]) + "\"",
                 count == 0 ? "a row at least" : std::to_string(count) + " rows, as the first array",
-                std::to_string(found));
-  };
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (check(Names.view(), std::get<I>(*kept).rows), ...);
-  }(std::index_sequence_for<Arrays...>());
+                std::to_string(found[i]));
+  }
   detail::check_count("rows", "a batch", 0, options.batch);
   detail::check_count("rows", "a number of epochs", 0, options.epochs);
   const std::int64_t size = options.batch == 0 ? count : std::min(options.batch, count);
