@@ -170,20 +170,18 @@ struct KeptRows {
 
   std::vector<T> batch(std::span<const std::int64_t> which) const {
     std::vector<T> out;
-    if constexpr (std::is_same_v<T, bool>) {
-      for (const std::int64_t row : which) out.push_back(values[static_cast<std::size_t>(row)]);
-    } else {
-      out.reserve(which.size() * columns);
-      copy_rows<T>(values, columns, which, out);
+    out.reserve(which.size() * columns);
+    for (const std::int64_t row : which) {
+      const auto first = values.begin() + row * static_cast<std::int64_t>(columns);
+      out.insert(out.end(), first, first + static_cast<std::int64_t>(columns));
     }
     return out;
   }
 };
 template <class T>
 KeptRows<T> kept_rows(const Matrix<T>& from) {
-  return {{from.values, from.values + from.rows * from.columns},
-          from.rows,
-          static_cast<std::size_t>(from.columns)};
+  std::vector<T> values(from.values, from.values + from.rows * from.columns);
+  return {std::move(values), from.rows, static_cast<std::size_t>(from.columns)};
 }
 template <class R>
 auto kept_rows(const R& values) {
