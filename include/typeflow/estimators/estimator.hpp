@@ -194,8 +194,8 @@ class Estimator {
     }
     if (batches == 0) no_batches("evaluate", inputs.names());
     Figures figures{{"loss", sums[0] / static_cast<double>(batches)}};
-    std::size_t mean = 1;
-    const auto add = [&]<Text Metric>() {
+    [[maybe_unused]] std::size_t mean = 1;
+    [[maybe_unused]] const auto add = [&]<Text Metric>() {
       double value = 0;
       if constexpr (detail::is_streaming<EvalSession, Metric>) {
         value =

@@ -170,20 +170,18 @@ struct KeptRows {
 
   std::vector<T> batch(std::span<const std::int64_t> which) const {
     std::vector<T> out;
-    if constexpr (std::is_same_v<T, bool>) {
-      for (const std::int64_t row : which) out.push_back(values[static_cast<std::size_t>(row)]);
-    } else {
-      out.reserve(which.size() * columns);
-      copy_rows<T>(values, columns, which, out);
+    out.reserve(which.size() * columns);
+    for (const std::int64_t row : which) {
+      const auto first = values.begin() + row * static_cast<std::int64_t>(columns);
+      out.insert(out.end(), first, first + static_cast<std::int64_t>(columns));
     }
     return out;
   }
 };
 template <class T>
 KeptRows<T> kept_rows(const Matrix<T>& from) {
-  return {{from.values, from.values + from.rows * from.columns},
-          from.rows,
-          static_cast<std::size_t>(from.columns)};
+  std::vector<T> values(from.values, from.values + from.rows * from.columns);
+  return {std::move(values), from.rows, static_cast<std::size_t>(from.columns)};
 }
 template <class R>
 auto kept_rows(const R& values) {
@@ -212,15 +210,15 @@ auto rows(const RowOptions& options, const Arrays&... arrays) {
   using Kept = std::tuple<decltype(detail::kept_rows(arrays))...>;
   auto kept = std::make_shared<const Kept>(detail::kept_rows(arrays)...);
   const std::int64_t count = std::get<0>(*kept).rows;
-  const auto check = [&](std::string_view name, std::int64_t found) {
-    if (found == count && count > 0) return;
-    throw Error("rows: array \"" + std::string(name) + "\"",
+  const std::array<std::string_view, sizeof...(Names)> names{Names.view()...};
+  const auto found =
+      std::apply([](const auto&... array) { return std::array{array.rows...}; }, *kept);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (found[i] == count && count > 0) continue;
+    throw Error("rows: array \"" + std::string(names[i]) + "\"",
                 count == 0 ? "a row at least" : std::to_string(count) + " rows, as the first array",
-                std::to_string(found));
-  };
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (check(Names.view(), std::get<I>(*kept).rows), ...);
-  }(std::index_sequence_for<Arrays...>());
+                std::to_string(found[i]));
+  }
   detail::check_count("rows", "a batch", 0, options.batch);
   detail::check_count("rows", "a number of epochs", 0, options.epochs);
   const std::int64_t size = options.batch == 0 ? count : std::min(options.batch, count);
