@@ -112,6 +112,9 @@ class Estimator {
     requires(std::derived_from<std::remove_reference_t<Hooks>, Callback> && ...)
   FitResult fit(const Inputs<T, Names...>& inputs, const TrainOptions& options = {},
                 Hooks&&... hooks) {
+    static_assert((TrainSession::template has_name<Names>() && ...),
+                  "fit(inputs): a part of the inputs has a name that the model lacks; features of "
+                  "columns have the columns' names");
     check(options);
     if (is_done(options)) return done();
     const bool resumes = std::exchange(may_resume_, false) && options.resume;
