@@ -55,22 +55,22 @@ int mnist(const std::string& folder, int threads) {
         std::vector<std::int64_t>(part.labels.begin(), part.labels.end()));
   };
   return measure<tf::LinearClassifier<pixels, digit, adagrad>>(
-      threads, 3000, rows(digits.train, {.batch = 100, .shuffle = true}),
+      threads, 15000, rows(digits.train, {.batch = 100, .shuffle = true}),
       rows(digits.test, {.batch = 1000, .epochs = 1}));
 }
 
 constexpr auto ages =
     tf::bucketized_column(tf::numeric_column<"age">(), {18, 25, 30, 35, 40, 45, 50, 55, 60, 65});
 constexpr auto people =
-    tf::feature_columns(tf::categorical_column_with_hash_bucket<"workclass", 100>(),
-                        tf::categorical_column_with_hash_bucket<"education", 1000>(),
-                        tf::categorical_column_with_hash_bucket<"marriage", 100>(),
-                        tf::categorical_column_with_hash_bucket<"occupation", 1000>(),
-                        tf::categorical_column_with_hash_bucket<"relationship", 100>(),
-                        tf::categorical_column_with_hash_bucket<"sex", 10>(),
-                        tf::categorical_column_with_hash_bucket<"country", 1000>(), ages);
+    tf::feature_columns(tf::categorical_column_with_hash_bucket<"workclass", 10'000>(),
+                        tf::categorical_column_with_hash_bucket<"education", 10'000>(),
+                        tf::categorical_column_with_hash_bucket<"marriage", 10'000>(),
+                        tf::categorical_column_with_hash_bucket<"occupation", 10'000>(),
+                        tf::categorical_column_with_hash_bucket<"relationship", 10'000>(),
+                        tf::categorical_column_with_hash_bucket<"sex", 10'000>(),
+                        tf::categorical_column_with_hash_bucket<"country", 10'000>(), ages);
 constexpr auto income = tf::categorical_column_with_vocabulary_list<"income">({"<=50K", ">50K"});
-constexpr tf::Ftrl ftrl{.rate = 0.1f};
+constexpr tf::Ftrl ftrl{.rate = 1.0};
 
 /// Eight columns of words, the last one is the income, and the age.
 struct Census {
