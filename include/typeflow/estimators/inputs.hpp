@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -143,20 +144,27 @@ struct Matrix {
   std::int64_t rows = 0;
   std::int64_t columns = 1;
 };
-/// Error unless the values are whole rows.
+namespace detail {
+
+/// An array whose elements lie in memory.
 template <class R>
-  requires requires(const R& values) {
-    values.data();
-    values.size();
-  }
+concept ElementsInMemory = requires(const R& values) {
+  std::data(values);
+  std::size(values);
+};
+
+}  // namespace detail
+
+/// Error unless the values are whole rows.
+template <detail::ElementsInMemory R>
 auto matrix(const R& values, std::int64_t columns) {
-  const auto size = static_cast<std::int64_t>(values.size());
+  const auto size = static_cast<std::int64_t>(std::size(values));
   if (columns < 1 || size % columns != 0) {
     throw Error("matrix(values, columns)", "whole rows of " + std::to_string(columns) + " columns",
                 std::to_string(size) + " values");
   }
-  return Matrix<std::remove_cvref_t<decltype(*values.data())>>{values.data(), size / columns,
-                                                               columns};
+  return Matrix<std::remove_cvref_t<decltype(*std::data(values))>>{std::data(values),
+                                                                   size / columns, columns};
 }
 
 namespace detail {
@@ -185,6 +193,9 @@ KeptRows<T> kept_rows(const Matrix<T>& from) {
 }
 template <class R>
 auto kept_rows(const R& values) {
+  static_assert(ElementsInMemory<R>,
+                "rows<names...>(options, arrays...): an array is a matrix(values, columns), a "
+                "tensor, a vector or a span; a std::vector<bool> has no elements in memory");
   if constexpr (requires { values.shape(); }) {  // (N,...)
     const auto& shape = values.shape();
     const auto rows = static_cast<std::int64_t>(*shape.begin());
