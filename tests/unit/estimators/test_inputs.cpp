@@ -27,7 +27,7 @@ namespace tf = typeflow;
 namespace {
 
 /// All batches of inputs.
-template <class T, tf::Text... N>
+template <class T, class... N>
 std::vector<T> batches_of(const tf::Inputs<T, N...>& inputs, int most = 100) {
   std::vector<T> batches;
   tf::DatasetIterator<T> reader(inputs.batches());
