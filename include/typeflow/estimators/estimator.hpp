@@ -260,10 +260,12 @@ class Estimator {
   const RunConfig& config() const { return config_; }
 
  private:
+  /// Trainings alone make variables: others that lack one say so.
   template <class S>
   S& session(std::optional<S>& made) {
     if (!made) {
       made.emplace(variables_, SessionOptions{.seed = config_.seed,
+                                              .initialize = std::is_same_v<S, TrainSession>,
                                               .threads = config_.threads,
                                               .devices = config_.devices});
     }
