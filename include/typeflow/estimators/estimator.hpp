@@ -108,7 +108,7 @@ class Estimator {
   ///
   /// Hooks are callbacks (training/callback.hpp), which see the training as one epoch, and those of
   /// hooks.hpp. Error if the inputs have no batch, and if the loss of a step is not finite.
-  template <class T, Text... Names, class... Hooks>
+  template <class T, class... Names, class... Hooks>
     requires(std::derived_from<std::remove_reference_t<Hooks>, Callback> && ...)
   FitResult fit(const Inputs<T, Names...>& inputs, const TrainOptions& options = {},
                 Hooks&&... hooks) {
@@ -165,14 +165,14 @@ class Estimator {
   }
   /// Trains with all batches of the inputs once: a part of the data that has come since the last
   /// call, for example.
-  template <class T, Text... Names, class... Hooks>
+  template <class T, class... Names, class... Hooks>
   FitResult partial_fit(const Inputs<T, Names...>& inputs, Hooks&&... hooks) {
     return fit(inputs, {}, std::forward<Hooks>(hooks)...);
   }
 
   /// The mean of the batches' losses, and the metrics. With a model folder, they are also written
   /// to its folder "eval". Error if the model is not trained, or if the inputs have no batch.
-  template <class T, Text... Names>
+  template <class T, class... Names>
   Evaluation evaluate(const Inputs<T, Names...>& inputs, const EvaluateOptions& options = {}) {
     check_trained("evaluate");
     detail::check_count("Estimator::evaluate", "a number of steps", 0, options.steps);
@@ -217,7 +217,7 @@ class Estimator {
   /// The named tensors for all rows of the inputs: an Array for one name, a tuple of them for
   /// several. Parts of the inputs that the model does not read when it predicts, such as labels,
   /// are left out. Error if the model is not trained, or if the inputs have no batch.
-  template <Text... Outputs, class T, Text... Names>
+  template <Text... Outputs, class T, class... Names>
     requires(sizeof...(Outputs) > 0)
   auto predict(const Inputs<T, Names...>& inputs) {
     check_trained("predict");
@@ -263,10 +263,12 @@ class Estimator {
   const RunConfig& config() const { return config_; }
 
  private:
+  /// Trainings alone make variables: others that lack one say so.
   template <class S>
   S& session(std::optional<S>& made) {
     if (!made) {
       made.emplace(variables_, SessionOptions{.seed = config_.seed,
+                                              .initialize = std::is_same_v<S, TrainSession>,
                                               .threads = config_.threads,
                                               .devices = config_.devices});
     }

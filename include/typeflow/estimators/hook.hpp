@@ -13,13 +13,19 @@
 #include <utility>
 
 #include "typeflow/core/text.hpp"
+#include "typeflow/estimators/inputs.hpp"
 #include "typeflow/training/loop.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+namespace detail {
+template <class... N>
+struct NameList {};
+}  // namespace detail
+
 /// Names of tensors, as a type.
 template <Text... N>
-struct TensorNames {};
+using TensorNames = detail::NameList<detail::Named<N>...>;
 
 /// A callback that fetches tensors of some steps: its type `tensors` is a TensorNames, due(step)
 /// says whether it needs those of a step, and on_tensors(loop, values...) gets them, after the
@@ -47,8 +53,8 @@ template <TensorHook H>
 struct TensorsOf<H> {
   using type = typename H::tensors;
 };
-template <Text... A, Text... B>
-constexpr TensorNames<A..., B...> operator+(TensorNames<A...>, TensorNames<B...>) {
+template <class... A, class... B>
+constexpr NameList<A..., B...> operator+(NameList<A...>, NameList<B...>) {
   return {};
 }
 
@@ -64,8 +70,8 @@ auto run_as_tuple(S& session, const Feeds&... feeds) {
 }
 
 /// Gives a hook its values, those from number First on.
-template <std::size_t First, class H, class Values, Text... N>
-void give_tensors(TrainingLoop& loop, H& hook, const Values& values, TensorNames<N...>) {
+template <std::size_t First, class H, class Values, class... N>
+void give_tensors(TrainingLoop& loop, H& hook, const Values& values, NameList<N...>) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     hook.on_tensors(loop, std::get<First + I>(values)...);
   }(std::make_index_sequence<sizeof...(N)>());
@@ -73,7 +79,7 @@ void give_tensors(TrainingLoop& loop, H& hook, const Values& values, TensorNames
 template <class... N>
 constexpr std::size_t count_before(std::size_t hook) {
   constexpr std::size_t counts[] = {
-      []<Text... T>(TensorNames<T...>) { return sizeof...(T); }(N())...};
+      []<class... T>(NameList<T...>) { return sizeof...(T); }(N())...};
   std::size_t before = 0;
   for (std::size_t i = 0; i < hook; ++i) before += counts[i];
   return before;
@@ -96,10 +102,10 @@ double run_with_hooks(TrainingLoop& loop, S& session, const std::tuple<const Fee
     };
     const std::array<bool, sizeof...(Hooks)> due{is_due(hooks)...};
     if (std::ranges::find(due, true) == due.end()) return std::apply(plain, feeds);
-    const auto values = [&]<Text... N>(TensorNames<N...>) {
+    const auto values = [&]<class... N>(NameList<N...>) {
       return std::apply(
           [&](const auto&... feed) {
-            return run_as_tuple<"loss", "train", N...>(session, feed...);
+            return run_as_tuple<"loss", "train", N::text...>(session, feed...);
           },
           feeds);
     }((typename TensorsOf<Hooks>::type() + ... + TensorNames<>()));

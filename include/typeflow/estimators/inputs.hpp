@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,10 +33,20 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+namespace detail {
+
+/// A literal as a type, for lists of names that every compiler can take apart.
+template <Text N>
+struct Named {
+  static constexpr auto text = N;
+};
+
+}  // namespace detail
+
 /// The batches of a dataset, with a name for each part of an element. Made by inputs(), rows() and
 /// feature_inputs(). It is a recipe, as a dataset is: each fit, evaluate or predict reads it from
 /// its first batch on.
-template <class T, Text... Names>
+template <class T, class... Names>
 class Inputs {
  public:
   explicit Inputs(Dataset<T> batches) : batches_(std::move(batches)) {}
@@ -44,7 +55,7 @@ class Inputs {
   /// "x", "label"
   static std::string names() {
     std::string list;
-    ((list += (list.empty() ? "\"" : ", \"") + std::string(Names.view()) + "\""), ...);
+    ((list += (list.empty() ? "\"" : ", \"") + std::string(Names::text.view()) + "\""), ...);
     return list;
   }
 
@@ -90,11 +101,11 @@ auto feed_of_part(const X& part) {
 
 /// f(feeds...) with the parts of a batch. If not all are `Needed`, a part is left out whose name
 /// the model lacks, such as a label where the model predicts.
-template <class S, bool Needed, class T, Text... Names, class F>
+template <class S, bool Needed, class T, class... Names, class F>
 auto with_feeds(const Inputs<T, Names...>&, const T& from, const F& f) {
   return std::apply(
       [&](const auto&... part) {
-        return std::apply(f, std::tuple_cat(feed_of_part<S, Names, Needed>(part)...));
+        return std::apply(f, std::tuple_cat(feed_of_part<S, Names::text, Needed>(part)...));
       },
       parts_of_batch(from));
 }
@@ -104,10 +115,10 @@ auto with_feeds(const Inputs<T, Names...>&, const T& from, const F& f) {
 /// Names the parts of a dataset's batches: a tuple has several, and a PaddedBatch two, the values
 /// and the lengths.
 template <Text... Names, class T>
-Inputs<T, Names...> inputs(const Dataset<T>& batches) {
+Inputs<T, detail::Named<Names>...> inputs(const Dataset<T>& batches) {
   static_assert(sizeof...(Names) == detail::part_count<T>,
                 "inputs<names...>(batches): a name for each part of the dataset's elements");
-  return Inputs<T, Names...>(batches);
+  return Inputs<T, detail::Named<Names>...>(batches);
 }
 
 namespace detail {
@@ -143,20 +154,27 @@ struct Matrix {
   std::int64_t rows = 0;
   std::int64_t columns = 1;
 };
-/// Error unless the values are whole rows.
+namespace detail {
+
+/// An array whose elements lie in memory.
 template <class R>
-  requires requires(const R& values) {
-    values.data();
-    values.size();
-  }
+concept ElementsInMemory = requires(const R& values) {
+  std::data(values);
+  std::size(values);
+};
+
+}  // namespace detail
+
+/// Error unless the values are whole rows.
+template <detail::ElementsInMemory R>
 auto matrix(const R& values, std::int64_t columns) {
-  const auto size = static_cast<std::int64_t>(values.size());
+  const auto size = static_cast<std::int64_t>(std::size(values));
   if (columns < 1 || size % columns != 0) {
     throw Error("matrix(values, columns)", "whole rows of " + std::to_string(columns) + " columns",
                 std::to_string(size) + " values");
   }
-  return Matrix<std::remove_cvref_t<decltype(*values.data())>>{values.data(), size / columns,
-                                                               columns};
+  return Matrix<std::remove_cvref_t<decltype(*std::data(values))>>{std::data(values),
+                                                                   size / columns, columns};
 }
 
 namespace detail {
@@ -185,6 +203,9 @@ KeptRows<T> kept_rows(const Matrix<T>& from) {
 }
 template <class R>
 auto kept_rows(const R& values) {
+  static_assert(ElementsInMemory<R>,
+                "rows<names...>(options, arrays...): an array is a matrix(values, columns), a "
+                "tensor, a vector or a span; a std::vector<bool> has no elements in memory");
   if constexpr (requires { values.shape(); }) {  // (N,...)
     const auto& shape = values.shape();
     const auto rows = static_cast<std::int64_t>(*shape.begin());

@@ -10,6 +10,7 @@
 #include <typeflow/estimators.hpp>
 #include <typeflow/metrics.hpp>
 #include <typeflow/optimizers.hpp>
+#include <typeflow/summaries.hpp>
 #include <typeflow/typeflow.hpp>
 
 namespace estimators {
@@ -30,6 +31,9 @@ constexpr void line(tf::Graph& g, tf::ModeKeys mode) {
   if (mode == tf::ModeKeys::eval) {
     loss.named("loss");
   } else {
+    tf::Summaries summaries(g);
+    summaries.scalar("batch/label", mean(label));
+    summaries.merge().named("summaries");
     auto steps = state<float>(g, "steps");
     auto growing = ((1 + 0.01f * steps) * loss).named("loss");
     (tf::Adam{.rate = 0.05f}.minimize(growing) + assign(steps, steps + 1)).named("train");

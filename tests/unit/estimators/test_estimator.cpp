@@ -71,6 +71,20 @@ std::string program(const std::filesystem::path& folder, int kill_after) {
          std::to_string(monitor.best_value());
 }
 
+/// Predicts by a variable that no training makes.
+constexpr void other_variable(tf::Graph& g, tf::ModeKeys mode) {
+  auto x = placeholder<float, tf::batch>(g, "x");
+  auto w = variable<float>(g, "w", tf::zeros());
+  if (mode == tf::ModeKeys::infer) {
+    (variable<float>(g, "scale", tf::ones()) * w * x).named("y");
+  } else {
+    auto loss = mean(square(w * x - 1)).named("loss");
+    tf::GradientDescent{.rate = 0.1f}.minimize(loss).named("train");
+  }
+}
+static_assert(tf::Estimator<other_variable>::InferSession::has_name<"y">());
+static_assert(!tf::Estimator<other_variable>::InferSession::has_name<"loss">());
+
 /// Whether a process of the program was killed.
 bool is_killed(const std::filesystem::path& folder, int after) {
   const ::pid_t child = ::fork();
@@ -322,6 +336,14 @@ TEST_CASE("Estimators name what is missing or wrong, what was expected and what 
   });
   CHECK_THROWS_WITH(in_memory.evaluate(tf::inputs<"x", "label">(rows.batch(2))),
                     doctest::Contains("labels"));
+}
+
+TEST_CASE("A variable that was not trained is an error, and is not made up") {
+  tf::Estimator<other_variable> estimator({.progress = nullptr});
+  const auto inputs = tf::rows<"x">({.epochs = 1}, std::vector<float>{1, 2});
+  estimator.fit(inputs);
+  CHECK_THROWS_WITH(estimator.predict<"y">(inputs), doctest::Contains("'scale'"));
+  CHECK_FALSE(estimator.variables().contains("scale"));
 }
 
 TEST_CASE("A loss that is not finite is an error that names the step, or ends the training") {

@@ -14,6 +14,8 @@
 
 #include <doctest/doctest.h>
 
+#include <typeflow/records/tf_record.hpp>
+
 #include "support/folder.hpp"
 #include "unit/estimators/models.hpp"
 
@@ -142,6 +144,29 @@ TEST_CASE("Hooks print, keep and write what a training has at their steps") {
   CHECK(lines[1].starts_with("step 10: w mean "));
   CHECK(lines[2].starts_with("step 10: b mean "));
   CHECK(estimator.trainable_names() == std::vector<std::string>{"w", "b"});
+}
+
+TEST_CASE("The model's summaries and the steps a second are written at their steps") {
+  const Folder folder;
+  const Points points(40);
+  Line estimator({.progress = nullptr});
+  const std::filesystem::path in = folder.path() / "events";
+  {
+    tf::EventWriter writer(in);
+    estimator.fit(points.inputs({.batch = 8}), {.steps = 9},
+                  tf::SaveSummaries(writer, {.steps = 4, .first = 1}),
+                  tf::StepCounter({.steps = 9, .first = 0}, &writer));
+  }
+  int labels = 0, counts = 0;
+  for (const auto& file : std::filesystem::directory_iterator(in)) {
+    tf::TfRecordReader records(file.path());
+    while (const auto record = records.next()) {
+      labels += std::string(*record).find("batch/label") != std::string::npos;
+      counts += std::string(*record).find("global_step/sec") != std::string::npos;
+    }
+  }
+  CHECK(labels == 3);  // steps 1, 4, 8
+  CHECK(counts == 1);
 }
 
 TEST_CASE("A dump names the tensors that differ from another training's") {

@@ -27,7 +27,7 @@ namespace tf = typeflow;
 namespace {
 
 /// All batches of inputs.
-template <class T, tf::Text... N>
+template <class T, class... N>
 std::vector<T> batches_of(const tf::Inputs<T, N...>& inputs, int most = 100) {
   std::vector<T> batches;
   tf::DatasetIterator<T> reader(inputs.batches());
@@ -67,7 +67,7 @@ constexpr void sequences(tf::Graph& g) {
 
 TEST_CASE("Rows of arrays come in batches, in their order, as often as is asked for") {
   const std::vector<float> x{0, 1, 10, 11, 20, 21, 30, 31, 40, 41};
-  const std::array<std::int32_t, 5> label{0, 1, 2, 3, 4};
+  const std::int32_t label[] = {0, 1, 2, 3, 4};
   const auto once =
       batches_of(tf::rows<"x", "label">({.batch = 2, .epochs = 1}, tf::matrix(x, 2), label));
   REQUIRE(once.size() == 3);
