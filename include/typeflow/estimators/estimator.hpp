@@ -112,7 +112,7 @@ class Estimator {
     requires(std::derived_from<std::remove_reference_t<Hooks>, Callback> && ...)
   FitResult fit(const Inputs<T, Names...>& inputs, const TrainOptions& options = {},
                 Hooks&&... hooks) {
-    static_assert((TrainSession::template has_name<Names>() && ...),
+    static_assert((TrainSession::template has_name<Names::text>() && ...),
                   "fit(inputs): a part of the inputs has a name that the model lacks; features of "
                   "columns have the columns' names");
     check(options);
