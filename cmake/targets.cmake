@@ -4,6 +4,8 @@
 # typeflow::serial       the same without oneTBB: sessions run on one thread
 # typeflow::data         the same and zlib, for typeflow/data.hpp, typeflow/iterators.hpp, typeflow/data/
 #                        and typeflow/iterators/
+# typeflow::estimators   typeflow::data, typeflow::records and typeflow::saving, for typeflow/estimators.hpp and
+#                        typeflow/estimators/
 # typeflow::image        the same, stb and zlib, for typeflow/image.hpp and typeflow/image/
 # typeflow::jpeg         typeflow::image and libjpeg-turbo, for typeflow/jpeg.hpp and typeflow/jpeg/
 # typeflow::linalg       the same and LAPACK, for typeflow/linalg.hpp and typeflow/linalg/
@@ -58,7 +60,7 @@ function(typeflow_compiled_wing target part)
 endfunction()
 
 # CUDA's wing needs a CUDA compiler, so it is no part of the file sets that a C++ compiler checks.
-typeflow_headers(headers ".*" data iterators image jpeg linalg npz profiler records summaries saving cuda)
+typeflow_headers(headers ".*" data estimators iterators image jpeg linalg npz profiler records summaries saving cuda)
 typeflow_library(typeflow typeflow ${headers} "${PROJECT_SOURCE_DIR}/include/typeflow/runner.h")
 
 target_compile_features(typeflow INTERFACE cxx_std_20)
@@ -121,6 +123,10 @@ target_link_libraries(typeflow_records INTERFACE typeflow_data protozero::protoz
 typeflow_headers(headers "saving[./]")
 typeflow_library(typeflow_saving saving ${headers})
 target_link_libraries(typeflow_saving INTERFACE typeflow nlohmann_json::nlohmann_json ZLIB::ZLIB)
+
+typeflow_headers(headers "estimators[./]")
+typeflow_library(typeflow_estimators estimators ${headers})
+target_link_libraries(typeflow_estimators INTERFACE typeflow_data typeflow_records typeflow_saving)
 
 typeflow_headers(headers "profiler[./]")
 typeflow_library(typeflow_profiler profiler ${headers})

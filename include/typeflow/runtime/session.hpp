@@ -180,6 +180,12 @@ class Session {
     }
   }
 
+  /// Whether the model has a tensor or an effect of this name.
+  template <Text N>
+  static constexpr bool has_name() {
+    return detail::name_id<Main, NameOf<N>> != none;
+  }
+
   /// Sets the session's states back to their initial values.
   void reset() { main_->reset_states(); }
 

@@ -119,7 +119,7 @@ TYPEFLOW_DEFINITION void ReduceOnPlateau::on_epoch(TrainingLoop& loop) {
 }
 
 TYPEFLOW_DEFINITION std::string ReduceOnPlateau::state() const {
-  return detail::StateWriter("ReduceOnPlateau")
+  return StateWriter("ReduceOnPlateau")
       .text(best_.state("BestFigure"))
       .number(waited_)
       .number(cooling_)
@@ -128,7 +128,7 @@ TYPEFLOW_DEFINITION std::string ReduceOnPlateau::state() const {
 }
 
 TYPEFLOW_DEFINITION void ReduceOnPlateau::restore(std::string_view state) {
-  detail::StateReader reader(state, "ReduceOnPlateau", "the state of a ReduceOnPlateau");
+  StateReader reader(state, "ReduceOnPlateau", "the state of a ReduceOnPlateau");
   const std::string best = reader.text();
   const std::int64_t waited = reader.integer();
   const std::int64_t cooling = reader.integer();

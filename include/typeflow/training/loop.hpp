@@ -35,6 +35,8 @@ struct FitOptions {
   /// Steps of training in an epoch. 0: an epoch ends where the data does.
   std::int64_t steps_per_epoch = 0;
   std::int64_t batch_size = 0;  ///< samples in a step, for the progress line
+  /// Steps of earlier trainings of the same variables: the first step is number first_step + 1.
+  std::int64_t first_step = 0;
 
   /// Called after each step, with the number of steps done and the loss of the last one. Return
   /// false to stop the training. The progress line on a terminal is not ended before the call; it
@@ -60,7 +62,7 @@ void check_fit(const FitOptions& options, std::int64_t least_steps);
 
 /// The result of a training. If it was resumed, with its earlier parts.
 struct FitResult {
-  std::int64_t steps = 0;                                            ///< steps done
+  std::int64_t steps = 0;                                            ///< number of the last step
   std::int64_t epochs = 0;                                           ///< epochs completed
   double loss = std::numeric_limits<double>::quiet_NaN();            ///< of the last step
   double best_validation = std::numeric_limits<double>::infinity();  ///< the lowest first figure
@@ -103,7 +105,7 @@ class TrainingLoop {
   // For callbacks.
 
   const FitOptions& options() const { return options_; }
-  std::int64_t steps() const { return result_.steps; }             ///< done
+  std::int64_t steps() const { return result_.steps; }             ///< number of the last one
   std::int64_t epochs() const { return result_.epochs; }           ///< completed
   std::int64_t steps_in_epoch() const { return steps_in_epoch_; }  ///< of the one that goes on
   const History& history() const { return result_.history; }

@@ -29,6 +29,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void check_fit(const FitOptions& options,
     throw Error("fit: steps_per_epoch", std::to_string(least_steps) + " or more",
                 std::to_string(options.steps_per_epoch));
   }
+  if (options.first_step < 0) {
+    throw Error("fit: first_step", "0 or more", std::to_string(options.first_step));
+  }
 }
 
 /// Error for a name that a state can't keep, or that is given twice.
@@ -49,13 +52,17 @@ TYPEFLOW_DEFINITION TrainingLoop::TrainingLoop(FitOptions options, std::vector<s
     : options_(std::move(options)),
       names_(std::move(names)),
       callbacks_(std::move(callbacks)),
-      progress_({.steps = options_.epochs * options_.steps_per_epoch,
+      progress_({.steps = options_.steps_per_epoch == 0
+                              ? 0
+                              : options_.first_step + options_.epochs * options_.steps_per_epoch,
                  .batch_size = options_.batch_size,
                  .out = options_.progress,
                  .every = options_.progress_every}),
       sums_(names_.size()) {
   detail::check_fit(options_, 0);
   detail::check_figure_names(names_);
+  result_.steps = options_.first_step;
+  progress_.start_at(options_.first_step);
   for (const std::string& name : names_) figures_.push_back({name, 0});
   for (Callback* const callback : callbacks_) callback->on_begin(*this);
   for (Callback* const callback : callbacks_) callback->on_resume(*this);
@@ -150,7 +157,7 @@ TYPEFLOW_DEFINITION std::string TrainingLoop::epoch_line() const {
 }
 
 TYPEFLOW_DEFINITION std::string TrainingLoop::state() const {
-  detail::StateWriter record("training");
+  StateWriter record("training");
   for (const std::string& name : names_) record.text(name);
   record.end();
   const bool is_stopped = result_.stopped_early && !is_interrupted_;
@@ -171,7 +178,7 @@ TYPEFLOW_DEFINITION std::string TrainingLoop::state() const {
 }
 
 TYPEFLOW_DEFINITION void TrainingLoop::restore(std::string_view state) {
-  detail::StateReader record(state, "training", "the state of a training");
+  StateReader record(state, "training", "the state of a training");
   std::vector<std::string> names;
   while (!record.at_end_of_line()) names.push_back(record.text());
   record.end();

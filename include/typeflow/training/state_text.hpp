@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// States of trainings as texts, which keep numbers exactly: fields with tabs between them, in
-// lines. Tabs, line ends and backslashes of texts are written as \t, \n, \r and \\.
+// States of trainings and callbacks as texts, which keep numbers exactly: fields with tabs between
+// them, in lines. Tabs, line ends and backslashes of texts are written as \t, \n, \r and \\.
+//
+//   std::string state() const override {
+//     return tf::StateWriter("my callback").number(best_).text(name_).end().finish();
+//   }
+//   void restore(std::string_view state) override {
+//     tf::StateReader reader(state, "my callback", "the state of my callback");
+//     const double best = reader.number();
+//     ...
+//   }
 
 #include <charconv>
 #include <cstddef>
@@ -14,7 +23,9 @@
 
 #include "typeflow/core/error.hpp"
 
-namespace typeflow::inline TYPEFLOW_ISA::detail {
+namespace typeflow::inline TYPEFLOW_ISA {
+
+namespace detail {
 
 /// The shortest text that is read as the same number.
 template <class T>
@@ -22,6 +33,8 @@ std::string exact_text(T value) {
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
+
+}  // namespace detail
 
 /// Writes a state, whose first line is its kind.
 class StateWriter {
@@ -53,7 +66,7 @@ class StateWriter {
   template <class T>
   StateWriter& number(T value) {
     separate();
-    out_ += exact_text(value);
+    out_ += detail::exact_text(value);
     return *this;
   }
   StateWriter& end() {
@@ -137,4 +150,4 @@ class StateReader {
   bool begun_ = false;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_ISA::detail
+}  // namespace typeflow::inline TYPEFLOW_ISA

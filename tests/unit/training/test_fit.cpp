@@ -355,6 +355,15 @@ TEST_CASE("the time of validations is no time of training") {
   CHECK(text.find("   0:") != text.npos);      // left of the first line
 }
 
+TEST_CASE("steps count on from those of earlier trainings") {
+  tf::TrainingLoop loop({.steps_per_epoch = 3, .first_step = 40, .progress = nullptr});
+  CHECK(loop.steps() == 40);
+  while (loop.goes_on()) loop.step(0.5);
+  CHECK(loop.finish().steps == 43);
+  CHECK_THROWS_WITH(tf::TrainingLoop({.steps_per_epoch = 3, .first_step = -1}),
+                    doctest::Contains("first_step"));
+}
+
 TEST_CASE("the line of progress") {
   using tf::detail::clock_text;
   using tf::detail::progress_text;
