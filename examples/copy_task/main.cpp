@@ -40,7 +40,7 @@ constexpr int units = 64;
 constexpr void copier(tf::Graph& g) {
   auto read = placeholder<std::int32_t, steps, batch>(g, "read");
   auto right = placeholder<std::int32_t, length, batch>(g, "right");
-  auto rate = placeholder<float>(g, "rate", 0.01f);
+  auto rate = placeholder<float>(g, "rate", 0.007f);
   const tf::BasicLSTM<words, units> lstm(g, "lstm", {.forget_bias = 1});
   auto outputs = dynamic_rnn<tf::time_major>(lstm, tf::one_hot<words>(read)).outputs;
   auto last = tf::slice<tf::range(steps - length, steps)>(outputs);  // (length,batch,units)
@@ -132,5 +132,5 @@ void train(const examples::Options& options) {
 int main(int argc, char** argv) {
   return examples::run_program(
       argc, argv, "An LSTM that copies sequences, and gradients that vanish.",
-      {.steps = 1000, .batch = 0, .rate = 0.01f, .output = "gradients.svg"}, train);
+      {.steps = 1500, .batch = 0, .rate = 0.007f, .output = "gradients.svg"}, train);
 }

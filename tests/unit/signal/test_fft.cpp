@@ -309,7 +309,7 @@ TEST_CASE("the interpreter transforms as the definition says") {
 
 TEST_CASE("lines have the same bits beside any others, for any number of threads") {
   tf::Variables variables;
-  for (const std::size_t n : {5, 12, 64, 74, 1000}) {
+  for (const std::size_t n : {5u, 12u, 64u, 74u, 1000u}) {
     CAPTURE(n);
     const auto extent = static_cast<std::int64_t>(n);
     const Numbers<float> z = drawn<float>(70 * n);
