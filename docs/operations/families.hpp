@@ -25,6 +25,7 @@
 #include "selection.hpp"
 #include "sequences.hpp"
 #include "shape.hpp"
+#include "signal.hpp"
 #include "sparse.hpp"
 #include "state.hpp"
 #include "strings.hpp"
@@ -72,6 +73,9 @@ inline constexpr Family families[] = {
      "reduction, which divides by the number of nonzero weights.",
      losses_rows},
     {"Sequences", "In `typeflow/sequences.hpp`; see [sequences.md](sequences.md).", sequences_rows},
+    {"Signals",
+     "In `typeflow/signal.hpp`; see [signal.md](signal.md). Transforms go over the last axes.",
+     signal_rows},
     {"Strings", "In `typeflow/strings.hpp`; see [strings.md](strings.md).", strings_rows},
     {"Images",
      "In `typeflow/images.hpp`; see [images.md](images.md). Images are (N,H,W,C) or (H,W,C): "

@@ -30,6 +30,7 @@ class Backward {
         within_(within),
         needed_(graph.values.size(), 0),
         adjoint_(graph.values.size(), none) {
+    for (const Type& type : graph.types) has_complex_ = has_complex_ || is_complex(type.dtype);
     for (const Id x : xs) needed_.items[graph.present(x)] = 1;
     const ir::Node* const nodes = graph.nodes.data();
     const ir::Value* const values = graph.values.data();
@@ -45,7 +46,7 @@ class Backward {
       for (Id k = node.outputs.first; k < node.outputs.first + node.outputs.count; ++k) {
         const bool carries = values[k].type == none
                                  ? node.op->kind == Kind::control
-                                 : is_floating(graph.types.items[values[k].type].dtype);
+                                 : is_differentiable(graph.types.items[values[k].type].dtype);
         if (carries) needed[k] = 1;
       }
     }
@@ -100,6 +101,10 @@ class Backward {
         graph_.fail(message);
         break;
       }
+      if (has_complex_ && !op.complex_gradient && has_complex(*node)) {
+        fail_of_complex(*node);
+        break;
+      }
       for (Id k = 0; k < input_count; ++k) dx.items[k] = none;
       if (graph_.swaps.count == 0) {
         op.gradient(graph_, i, adjoint + outputs, dx.data());  // may move the graph's pools
@@ -120,6 +125,29 @@ class Backward {
   constexpr Id gradient(Id value) const { return adjoint_.items[value]; }
 
  private:
+  static constexpr bool is_differentiable(DType type) {
+    return is_floating(type) || is_complex(type);
+  }
+  constexpr bool is_complex_value(Id value) const {
+    const Id type = graph_.values.items[value].type;
+    return type != none && is_complex(graph_.types.items[type].dtype);
+  }
+  /// Whether a node has complex inputs or results. (A condition's first operand may be neither.)
+  constexpr bool has_complex(const ir::Node& node) const {
+    for (Id k = 0; k < node.inputs.count; ++k) {
+      if (is_complex_value(graph_.input(node, k))) return true;
+    }
+    for (Id k = 0; k < node.outputs.count; ++k) {
+      if (is_complex_value(node.outputs.first + k)) return true;
+    }
+    return false;
+  }
+  TYPEFLOW_COLD constexpr void fail_of_complex(const ir::Node& node) {
+    Message message{};
+    message << "no gradient of complex numbers is defined for " << node.op->name << ", used at ";
+    print_place(message, node.source);
+    graph_.fail(message);
+  }
   constexpr bool is_given(const ir::Node& node) const {
     return within_ != none && node.region != within_;
   }
@@ -141,6 +169,13 @@ class Backward {
       arrived = true;
     }
     if (!arrived) return;
+    for (Id k = 0; has_complex_ && k < node.inputs.count; ++k) {
+      const Id input = graph_.input(node, k);
+      if (is_complex_value(input) && needed_.items[input] != 0) return fail_of_complex(node);
+    }
+    for (Id k = 0; has_complex_ && k < dy.size(); ++k) {
+      if (dy[k] != none && is_complex_value(dy[k])) return fail_of_complex(node);
+    }
     Pool<char> wanted;
     for (Id k = 0; k < node.inputs.count; ++k) wanted.push(needed_.items[graph_.input(node, k)]);
     graph_.source = node.source;
@@ -164,7 +199,8 @@ class Backward {
   Pool<char> needed_;
   Pool<Id> adjoint_;
   ir::SwappedTensors swapped_;
-  Id last_ = none;  // the last node that a gradient has arrived at
+  bool has_complex_ = false;  // the graph has tensors of complex numbers
+  Id last_ = none;            // the last node that a gradient has arrived at
 };
 
 /// The gradients, for each of xs, of the sum of ys, each weighted by its dy (none: ones). Only

@@ -186,6 +186,10 @@ template <class... Y, class... DY>
 inline constexpr bool like<Ys<Y...>, GradYs<DY...>> = ((Y::type == DY::type) && ...);
 template <class... X>
 inline constexpr bool all_floating = (is_real_floating<typename X::element> && ...);
+/// What gradients can be taken for.
+template <class... X>
+inline constexpr bool all_differentiable =
+    ((is_real_floating<typename X::element> || is_complex_number<typename X::element>) && ...);
 
 }  // namespace detail
 
@@ -200,7 +204,8 @@ constexpr auto gradients(const Y& y, const X&... x) {
   static_assert(Y::rank == 0,
                 "gradients(y, x): y must be a scalar; for other shapes give its gradient, "
                 "gradients(y, grad_ys(dy), x)");
-  static_assert(detail::all_floating<Y, X...>, "gradients(y, x): y and x must be floating-point");
+  static_assert(detail::all_floating<Y> && detail::all_differentiable<X...>,
+                "gradients(y, x): y and x must be floating-point");
   return detail::gradients_typed<false>(ys(y), grad_ys(), x...);
 }
 /// The same for the sum of several scalars.

@@ -136,8 +136,9 @@ struct Op {
   Builtin builtin;
   SideEffect effect;
   Derivative derivative;
-  bool inferable;  ///< `infer` gives the output types
-  bool foldable;   ///< `evaluate` is a constant expression for constant inputs
+  bool complex_gradient;  ///< `gradient` holds for complex numbers
+  bool inferable;         ///< `infer` gives the output types
+  bool foldable;          ///< `evaluate` is a constant expression for constant inputs
   /// `simplify` exists. (A flag, because with its sanitizer of undefined behaviour g++ 12 cannot
   /// compare a pointer to a function with null in constant evaluation.)
   bool simplifies;

@@ -141,8 +141,7 @@ struct Eigvals : custom {
 /// The eigenvalues of each matrix, as complex numbers, in no particular order. For symmetric
 /// matrices self_adjoint_eig(a) gives them ascending. (...,N,N) -> (...,N)
 ///
-/// A matrix with NaN or infinity gives NaN. Like all operations with complex results it has no
-/// gradient.
+/// A matrix with NaN or infinity gives NaN. It has no gradient.
 template <Tensor A>
 constexpr auto eigvals(const A& a, std::source_location at = std::source_location::current()) {
   static_assert(linalg::square_matrices<A>,

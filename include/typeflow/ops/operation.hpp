@@ -101,6 +101,10 @@ struct operation_base {
   static constexpr bool scalar_body = false;
   /// operator() is a constant expression for numbers (so constants can be folded).
   static constexpr bool foldable = false;
+  /// The gradient rule holds for complex numbers, too; otherwise a gradient through complex inputs
+  /// or results is an error. For a complex z the gradient of a real y is dy/dRe(z) + i dy/dIm(z),
+  /// as in TensorFlow, so rules multiply by conjugates: conjugate_of(x).
+  static constexpr bool complex_gradient = false;
   /// Elements may be strings: it moves or compares them (or has a kernel for them).
   static constexpr bool takes_strings = false;
   /// Its kernel needs the host: it prints, calls the user's functions, reads files... All

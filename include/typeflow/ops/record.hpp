@@ -311,6 +311,7 @@ constexpr ir::Op make_op() {
                   O::builtin,
                   O::effect,
                   detail::derivative_of<O>(),
+                  O::complex_gradient,
                   Rules::inferable,
                   O::foldable,
                   detail::Simplifies<O>,

@@ -14,11 +14,14 @@ namespace typeflow::inline TYPEFLOW_ISA {
 /// The simplified sum y of two pads (ops/shape/concat.hpp). Declared here for clang and nvcc, which
 /// instantiate rules where they meet them.
 constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y);
+/// The conjugate of a complex tensor, x itself for others (ops/elementwise/complex.hpp).
+constexpr AnyExpr conjugate_of(const AnyExpr& x);
 
 namespace ops {
 
 struct Add : elementwise {
   static constexpr std::string_view name = "Add";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -41,6 +44,7 @@ struct Add : elementwise {
 
 struct Sub : elementwise {
   static constexpr std::string_view name = "Sub";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -61,6 +65,7 @@ struct Sub : elementwise {
 
 struct Mul : elementwise {
   static constexpr std::string_view name = "Mul";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>
@@ -72,7 +77,7 @@ struct Mul : elementwise {
     }
   }
   static constexpr std::array<AnyExpr, 2> gradient(Mul, auto a, auto b, auto, auto dy) {
-    return {dy * b, dy * a};
+    return {dy * conjugate_of(b), dy * conjugate_of(a)};
   }
   static constexpr AnyExpr simplify(Mul, AnyExpr a, AnyExpr b, AnyExpr y) {
     if (is_constant(b, 1) && alike(a, y)) return a;
@@ -83,6 +88,7 @@ struct Mul : elementwise {
 /// Division. Integers divide towards zero; an integer divided by 0 is 0.
 struct Div : elementwise {
   static constexpr std::string_view name = "Div";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::numbers;
   template <class V>
   constexpr V operator()(V a, V b) const {
@@ -95,8 +101,8 @@ struct Div : elementwise {
     return static_cast<V>(a / b);
   }
   static constexpr std::array<AnyExpr, 2> gradient(Div, auto, auto b, auto y, auto dy) {
-    const AnyExpr da = dy / b;
-    return {da, -(da * y)};
+    const AnyExpr da = dy / conjugate_of(b);
+    return {da, -(da * conjugate_of(y))};
   }
   static constexpr AnyExpr simplify(Div, AnyExpr a, AnyExpr b, AnyExpr y) {
     return is_constant(b, 1) && alike(a, y) ? a : y;
@@ -105,6 +111,7 @@ struct Div : elementwise {
 
 struct Neg : elementwise {
   static constexpr std::string_view name = "Neg";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::numbers;
   static constexpr bool foldable = true;
   template <class V>

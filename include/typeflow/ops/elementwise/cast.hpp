@@ -14,6 +14,7 @@ namespace ops {
 /// Converts the element type, by detail::convert_element.
 struct Cast : elementwise {
   static constexpr std::string_view name = "Cast";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::any;
   static constexpr bool foldable = true;
   std::uint32_t to;  ///< a DType
@@ -37,7 +38,11 @@ struct Cast : elementwise {
     });
   }
   static constexpr AnyExpr gradient(Cast, auto x, auto, auto dy) {
-    if (!is_floating(x.dtype()) || !is_floating(dy.dtype())) return AnyExpr{};
+    const DType from = x.dtype();
+    const DType to = dy.dtype();
+    if (!(is_floating(from) || is_complex(from)) || !(is_floating(to) || is_complex(to))) {
+      return AnyExpr{};
+    }
     return cast_to(dy, x.dtype());
   }
   static constexpr AnyExpr simplify(Cast, AnyExpr x, AnyExpr y) { return alike(x, y) ? x : y; }

@@ -2,7 +2,7 @@
 #pragma once
 
 // Complex numbers from their parts, and their parts. Arithmetic, sums, == and != take complex
-// tensors like others. Complex tensors have no gradients.
+// tensors like others.
 
 #include <cmath>
 #include <complex>
@@ -13,11 +13,18 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+/// Declared here for clang and nvcc, which instantiate rules where they meet them.
+constexpr AnyExpr complex_from(const AnyExpr& re, const AnyExpr& im);
+constexpr AnyExpr real_part(const AnyExpr& z);
+constexpr AnyExpr imaginary_part(const AnyExpr& z);
+constexpr AnyExpr zero_if_zero(const AnyExpr& a, const AnyExpr& b);
+
 namespace ops {
 
 /// re + i im
 struct Complex : elementwise {
   static constexpr std::string_view name = "Complex";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::floating;
   static constexpr DType result(DType element) {
     return element == DType::float64 ? DType::complex128 : DType::complex64;
@@ -25,6 +32,9 @@ struct Complex : elementwise {
   template <class V>
   constexpr std::complex<V> operator()(V re, V im) const {
     return {re, im};
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(Complex, auto, auto, auto, auto dy) {
+    return {real_part(dy), imaginary_part(dy)};
   }
 };
 
@@ -37,44 +47,81 @@ struct of_complex : elementwise {
 };
 struct Real : of_complex {
   static constexpr std::string_view name = "Real";
+  static constexpr bool complex_gradient = true;
   template <class V>
   constexpr auto operator()(const V& z) const {
     return z.real();
   }
+  static constexpr AnyExpr gradient(Real, auto, auto, auto dy) {
+    return complex_from(dy, detail::constant_node(*dy.graph, dy.dtype(), Number{}));
+  }
 };
 struct Imag : of_complex {
   static constexpr std::string_view name = "Imag";
+  static constexpr bool complex_gradient = true;
   template <class V>
   constexpr auto operator()(const V& z) const {
     return z.imag();
   }
-};
-struct Angle : of_complex {
-  static constexpr std::string_view name = "Angle";
-  static constexpr int flops = 20;
-  template <class V>
-  constexpr auto operator()(const V& z) const {
-    return std::atan2(z.imag(), z.real());
+  static constexpr AnyExpr gradient(Imag, auto, auto, auto dy) {
+    return complex_from(detail::constant_node(*dy.graph, dy.dtype(), Number{}), dy);
   }
 };
 struct ComplexAbs : of_complex {
   static constexpr std::string_view name = "ComplexAbs";
+  static constexpr bool complex_gradient = true;
   static constexpr int flops = 6;
   template <class V>
   constexpr auto operator()(const V& z) const {
     return std::hypot(z.real(), z.imag());
   }
+  /// z / |z|, and 0 at 0, as in TensorFlow.
+  static constexpr AnyExpr gradient(ComplexAbs, auto z, auto y, auto dy) {
+    return complex_from(zero_if_zero(real_part(z), y) * dy,
+                        zero_if_zero(imaginary_part(z), y) * dy);
+  }
+};
+struct Angle : of_complex {
+  static constexpr std::string_view name = "Angle";
+  static constexpr bool complex_gradient = true;
+  static constexpr int flops = 20;
+  template <class V>
+  constexpr auto operator()(const V& z) const {
+    return std::atan2(z.imag(), z.real());
+  }
+  /// i z / |z|^2, by two divisions by |z|, whose square may not be a finite number.
+  static constexpr AnyExpr gradient(Angle, auto z, auto, auto dy) {
+    const AnyExpr size = detail::apply_untyped(ComplexAbs{}, z);
+    return complex_from(-(imaginary_part(z) / size * (dy / size)),
+                        real_part(z) / size * (dy / size));
+  }
 };
 struct Conj : elementwise {
   static constexpr std::string_view name = "Conj";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::complex;
   template <class V>
   constexpr V operator()(const V& z) const {
     return {z.real(), -z.imag()};
   }
+  static constexpr AnyExpr gradient(Conj, auto, auto, auto dy) { return conjugate_of(dy); }
 };
 
 }  // namespace ops
+
+constexpr AnyExpr conjugate_of(const AnyExpr& x) {
+  return is_complex(x.dtype()) ? detail::apply_untyped(ops::Conj{}, x) : x;
+}
+constexpr AnyExpr complex_from(const AnyExpr& re, const AnyExpr& im) {
+  return detail::apply_untyped(ops::Complex{}, re, im);
+}
+constexpr AnyExpr real_part(const AnyExpr& z) { return detail::apply_untyped(ops::Real{}, z); }
+constexpr AnyExpr imaginary_part(const AnyExpr& z) { return detail::apply_untyped(ops::Imag{}, z); }
+/// a / b, but 0 where b is 0.
+constexpr AnyExpr zero_if_zero(const AnyExpr& a, const AnyExpr& b) {
+  const AnyExpr zero = detail::constant_node(*a.graph, a.dtype(), Number{});
+  return where(equal(b, zero), zero, a / b);
+}
 
 /// re + i im, elementwise, for float or double: a tensor of std::complex.
 template <class A, class B>

@@ -19,6 +19,7 @@ namespace ops {
 
 struct Sum : reduction<Sum> {
   static constexpr std::string_view name = "Sum";
+  static constexpr bool complex_gradient = true;
   static constexpr Domain domain = Domain::numbers;
   std::uint32_t axes;
   std::uint32_t keep_dims;

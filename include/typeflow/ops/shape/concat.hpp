@@ -37,6 +37,7 @@ namespace ops {
 /// The inputs one after another along an axis.
 struct Concat : custom {
   static constexpr std::string_view name = "Concat";
+  static constexpr bool complex_gradient = true;
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   static constexpr bool variadic = true;

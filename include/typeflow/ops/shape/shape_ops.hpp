@@ -18,6 +18,7 @@ namespace ops {
 /// The same elements in row-major order with another shape; no copy.
 struct Reshape : view {
   static constexpr std::string_view name = "Reshape";
+  static constexpr bool complex_gradient = true;
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   static constexpr AnyExpr gradient(Reshape, auto x, auto, auto dy) {
@@ -29,6 +30,7 @@ struct Reshape : view {
 struct BroadcastTo : elementwise {
   static constexpr Builtin builtin = Builtin::broadcast_to;
   static constexpr std::string_view name = "BroadcastTo";
+  static constexpr bool complex_gradient = true;
   static constexpr bool takes_strings = true;
   static constexpr Domain domain = Domain::any;
   static constexpr bool own_type = true;
@@ -47,6 +49,7 @@ struct BroadcastTo : elementwise {
 struct Transpose : custom {
   static constexpr Builtin builtin = Builtin::transpose;
   static constexpr std::string_view name = "Transpose";
+  static constexpr bool complex_gradient = true;
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   std::int32_t permutation[max_rank];

@@ -39,6 +39,7 @@ namespace ops {
 /// A window of x; its size is the result's type.
 struct Slice : custom, SliceWindow {
   static constexpr std::string_view name = "Slice";
+  static constexpr bool complex_gradient = true;
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
 
@@ -96,6 +97,7 @@ struct Slice : custom, SliceWindow {
 /// A tensor with x as a window, and a scalar, the second input, everywhere else.
 struct Pad : custom, SliceWindow {
   static constexpr std::string_view name = "Pad";
+  static constexpr bool complex_gradient = true;
   static constexpr int flops = 0;
 
   static constexpr std::array<AnyExpr, 2> gradient(Pad op, auto x, auto value, auto, auto dy) {
@@ -126,6 +128,7 @@ struct Pad : custom, SliceWindow {
 /// The elements in reverse order along the axes in these bits.
 struct Reverse : custom {
   static constexpr std::string_view name = "Reverse";
+  static constexpr bool complex_gradient = true;
   static constexpr bool takes_strings = true;
   static constexpr int flops = 0;
   std::uint32_t axes;
