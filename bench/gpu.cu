@@ -162,6 +162,7 @@ int main() try {
   training_step<softmax_regression>("softmax_regression", 100);
   training_step<mlp>("mlp", 100);
   training_step<cnn>("cnn", 50);
+  return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "gpu: %s\n", error.what());
   return 1;
