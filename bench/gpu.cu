@@ -242,6 +242,7 @@ int main(int argc, char** argv) try {
   training_step<cnn>("cnn", 50);
   training_step<cifar>("cifar", 128, 1728);
   training_step<cifar, Tf32>("cifar_tf32", 128, 1728);
+  return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "gpu: %s\n", error.what());
   return 1;

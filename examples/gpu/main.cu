@@ -65,6 +65,7 @@ int main() try {
   const bool has_gpu = session.devices().size() > 1;
   std::printf("accuracy %.4f on %s\n", static_cast<double>(session.run<"accuracy">(x, label)),
               has_gpu ? "/gpu:0" : "the processor");
+  return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

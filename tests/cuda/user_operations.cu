@@ -20,4 +20,5 @@ int main() {
     if (i == 0) first = last;
   }
   std::printf("%s\n", last < first ? "the loss falls" : "the loss does not fall");
+  return last < first ? 0 : 1;
 }

@@ -25,10 +25,11 @@ class SimulatedMemory {
                     const VectorClock& clock, bool is_part) {
     if (begin == end) return {};
     std::vector<Record> kept;
+    kept.reserve(records_.size() + 2);
     std::string wrong;
-    for (const Record& r : records_) {
+    for (Record& r : records_) {
       if (r.end <= begin || end <= r.begin) {
-        kept.push_back(r);
+        kept.push_back(std::move(r));
         continue;
       }
       const bool beside = is_part && r.root == root;
