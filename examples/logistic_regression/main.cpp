@@ -101,8 +101,8 @@ float fit_line(const std::string& path, std::mt19937_64& random) {
   for (int step = 0; step < 8; ++step) {
     session.run<"newton">(tf::feed<"x">(known.x), tf::feed<"y">(y));
   }
-  const float loss = session.run<"loss">(tf::feed<"x">(known.x), tf::feed<"y">(y));
-  const float accuracy = session.run<"accuracy">(tf::feed<"x">(others.x), tf::feed<"y">(y));
+  const auto [loss, accuracy] =
+      session.run<"loss", "accuracy">(tf::feed<"x">(others.x), tf::feed<"y">(y));
   const auto w = variables.get<float>("w");
   std::printf("two classes: w %.3f %.3f %.3f, loss %.4f, accuracy %.4f\n", w[0], w[1], w[2], loss,
               accuracy);
