@@ -55,7 +55,7 @@ class Inputs {
   /// "x", "label"
   static std::string names() {
     std::string list;
-    ((list += (list.empty() ? "\"" : ", \"") + std::string(Names::text.view()) + "\""), ...);
+    (list.append(list.empty() ? "\"" : ", \"").append(Names::text.view()).append("\""), ...);
     return list;
   }
 
