@@ -99,9 +99,9 @@ void estimate(const examples::Options& options) {
     all[2].add(option);
     all[3].add(antithetic);
     const auto [mean, error] = all[0].of(n);
-    errors.x.push_back(n);
+    errors.x.push_back(n / 1e6);
     errors.y.push_back(std::abs(mean - pi));
-    expected.x.push_back(n);
+    expected.x.push_back(n / 1e6);
     expected.y.push_back(error);
   }
 
@@ -113,9 +113,9 @@ void estimate(const examples::Options& options) {
     worst = std::max(worst, away);
   }
   const std::vector<tf::Curve> curves{errors, expected};
-  tf::write_plot(options.output,
-                 tf::plot_curves(
-                     curves, {.title = "pi by random points", .x_label = "points", .log_y = true}));
+  tf::write_plot(options.output, tf::plot_curves(curves, {.title = "pi by random points",
+                                                          .x_label = "million points",
+                                                          .log_y = true}));
   std::printf("%.0f draws: formulas within %.1f standard errors\n", n, worst);
 }
 
