@@ -212,7 +212,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
                                        std::int64_t begin, std::int64_t end) {
     // Without stores the compiler joins the loads of several steps on its own.
     constexpr int at_once = P == M::passes - 1 && stores_elements ? M::at_once : 1;
-    constexpr int unrolled = 4 / at_once;
+    [[maybe_unused]] constexpr int unrolled = 4 / at_once;  // in the pragma
     TYPEFLOW_UNROLL_BY(unrolled)
     for (std::int64_t i = begin + static_cast<std::int64_t>(threadIdx.x % Threads); i < end;
          i += at_once * Threads) {

@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "typeflow/core/config.hpp"
+
 namespace typeflow::inline TYPEFLOW_ISA {
 
 /// How fit() gives rows to a forest.

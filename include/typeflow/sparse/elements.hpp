@@ -89,8 +89,8 @@ template <class X, class S, Extent N>
 using SparseOf = SparseTensor<S, Expr<typename SparseTypes<X>::index, Shape<N, S::rank>>,
                               Expr<typename SparseTypes<X>::element, Shape<N>>>;
 template <class X, class S, Extent N>
-using ElementsOf = SparseElements<S, Expr<typename SparseTypes<X>::index, Shape<N, S::rank>>,
-                                  Expr<typename SparseTypes<X>::element, Shape<N>>>;
+using ElementsLike = SparseElements<S, Expr<typename SparseTypes<X>::index, Shape<N, S::rank>>,
+                                    Expr<typename SparseTypes<X>::element, Shape<N>>>;
 
 /// The typed sparse tensor of these coordinates and values.
 template <class R>
@@ -141,7 +141,7 @@ constexpr auto rebuilt(const X& x, const AnyExpr& indices, const AnyExpr& values
   Graph& g = graph_of_sparse(x);
   const auto tensor = sparse_from<SparseOf<X, typename T::shape, T::size>>(g, indices, values);
   if constexpr (T::has_count) {
-    return ElementsOf<X, typename T::shape, T::size>{tensor, x.count};
+    return ElementsLike<X, typename T::shape, T::size>{tensor, x.count};
   } else {
     return tensor;
   }
@@ -164,7 +164,7 @@ constexpr auto sparse_retain(const X& x, const K& keep,
   const auto [indices, values, count] = detail::retained(detail::parts_of(x), keep.any());
   Graph& g = keep.graph();
   using R = detail::SparseOf<X, typename T::shape, T::size>;
-  return detail::ElementsOf<X, typename T::shape, T::size>{
+  return detail::ElementsLike<X, typename T::shape, T::size>{
       detail::sparse_from<R>(g, indices, values), {g, count.id}};
 }
 
@@ -235,10 +235,10 @@ constexpr auto sparse_slice(const X& x, std::source_location at = std::source_lo
                                     parts.valid};
     const auto [indices, values, count] = detail::retained(moved, keep);
     using R = detail::SparseOf<X, shape_of_t<Rule>, T::size>;
-    return detail::ElementsOf<X, shape_of_t<Rule>, T::size>{
+    return detail::ElementsLike<X, shape_of_t<Rule>, T::size>{
         detail::sparse_from<R>(g, indices, values), {g, count.id}};
   } else {
-    return detail::ElementsOf<X, S, T::size>{};
+    return detail::ElementsLike<X, S, T::size>{};
   }
 }
 

@@ -281,9 +281,9 @@ TEST_CASE("blocks share a product on tensor cores with a long depth") {
 }
 
 TEST_CASE("big tiles on tensor cores") {
-  static_assert(tf::cuda_kernels::ProductPlan::of<true>({68, 80, 20, 1}, 128).big);
+  static_assert(tf::cuda_kernels::ProductPlan::of<true>({68, 80, 20, 1}, 256).big);
   for_all_precisions([]<Precision P>() {
-    check_batched<P, 68, 20, 80>(128);
+    check_batched<P, 68, 20, 80>(256);
     check_batched<P, 5, 9, 20>(3);
   });
 }

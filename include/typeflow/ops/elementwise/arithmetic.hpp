@@ -14,7 +14,7 @@ namespace typeflow::inline TYPEFLOW_ISA {
 /// The simplified sum y of two pads (ops/shape/concat.hpp). Declared here for clang and nvcc, which
 /// instantiate rules where they meet them.
 constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y);
-/// The conjugate of a complex tensor, x itself for others (ops/elementwise/complex.hpp).
+/// The conjugate of a complex tensor, x itself for others.
 constexpr AnyExpr conjugate_of(const AnyExpr& x);
 
 namespace ops {
@@ -61,6 +61,17 @@ struct Sub : elementwise {
   static constexpr AnyExpr simplify(Sub, AnyExpr a, AnyExpr b, AnyExpr y) {
     return is_constant(b, 0) && alike(a, y) ? a : y;
   }
+};
+
+struct Conj : elementwise {
+  static constexpr std::string_view name = "Conj";
+  static constexpr bool complex_gradient = true;
+  static constexpr Domain domain = Domain::complex;
+  template <class V>
+  constexpr V operator()(const V& z) const {
+    return {z.real(), -z.imag()};
+  }
+  static constexpr AnyExpr gradient(Conj, auto, auto, auto dy) { return conjugate_of(dy); }
 };
 
 struct Mul : elementwise {
@@ -165,6 +176,10 @@ struct Fnma : multiply_add {
 };
 
 }  // namespace ops
+
+constexpr AnyExpr conjugate_of(const AnyExpr& x) {
+  return is_complex(x.dtype()) ? detail::apply_untyped(ops::Conj{}, x) : x;
+}
 
 /// a + b, elementwise. (S) + (S') -> broadcast(S, S').
 template <class A, class B>

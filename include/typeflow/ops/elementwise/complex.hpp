@@ -96,22 +96,9 @@ struct Angle : of_complex {
                         real_part(z) / size * (dy / size));
   }
 };
-struct Conj : elementwise {
-  static constexpr std::string_view name = "Conj";
-  static constexpr bool complex_gradient = true;
-  static constexpr Domain domain = Domain::complex;
-  template <class V>
-  constexpr V operator()(const V& z) const {
-    return {z.real(), -z.imag()};
-  }
-  static constexpr AnyExpr gradient(Conj, auto, auto, auto dy) { return conjugate_of(dy); }
-};
 
 }  // namespace ops
 
-constexpr AnyExpr conjugate_of(const AnyExpr& x) {
-  return is_complex(x.dtype()) ? detail::apply_untyped(ops::Conj{}, x) : x;
-}
 constexpr AnyExpr complex_from(const AnyExpr& re, const AnyExpr& im) {
   return detail::apply_untyped(ops::Complex{}, re, im);
 }
