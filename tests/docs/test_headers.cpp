@@ -55,6 +55,8 @@ bool declares(const Files& files, const std::string& name) {
       const std::size_t end = at + 1 + name.size();
       if (at == line.npos || (end < line.size() && in_name(line[end]))) continue;
       if (line.starts_with("class ") || line.starts_with("struct ")) return true;
+      const bool is_type = std::isupper(static_cast<unsigned char>(name[0])) != 0;
+      if (is_type && line.starts_with("using ")) return true;
       if (line.starts_with("inline constexpr ") || line.find('(') == end) return true;
     }
   }

@@ -4,6 +4,7 @@
 
 #include "typeflow/graph.hpp"
 #include "typeflow/sequences/ctc.hpp"
+#include "typeflow/sequences/ctc_beam_search_decoder.hpp"
 #include "typeflow/sequences/ctc_greedy_decoder.hpp"
 #include "typeflow/sequences/edit_distance.hpp"
 

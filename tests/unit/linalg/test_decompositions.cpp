@@ -412,11 +412,11 @@ TEST_CASE("slogdet: gradient") {
   test::check_gradients<Shape<2, 2, 2>>(f);
   test::check_gradients<Shape<2, 2>>([&](const auto& x) { return gradients(sum(f(x)), x); });
 }
-TEST_CASE("eigvals: gradient") {  // none, as for all complex numbers
+TEST_CASE("eigvals: gradient") {  // none
   tf::Graph g;
   auto x = tf::placeholder<double, 3, 3>(g, "x");
   const auto loss = sum(real(eigvals(x)));
-  CHECK_THROWS_WITH_AS(gradients(loss, x), doctest::Contains("no differentiable path leads from"),
+  CHECK_THROWS_WITH_AS(gradients(loss, x), doctest::Contains("no gradient is defined for Eigvals"),
                        tf::Error);
 }
 TEST_CASE("lstsq: errors") {
