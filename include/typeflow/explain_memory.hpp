@@ -15,8 +15,8 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "typeflow/core/extent.hpp"
 #include "typeflow/core/text.hpp"
@@ -72,8 +72,9 @@ class MemoryExplainer {
     const int time = fullest(blocks);
     text_ += "  at " + step_at(time) + '\n';
     std::erase_if(blocks, [&](const Block& b) { return time < b.first || b.last < time; });
-    std::stable_sort(blocks.begin(), blocks.end(),
-                     [](const Block& a, const Block& b) { return a.bytes > b.bytes; });
+    std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
+      return std::tuple(b.bytes, a.first, a.what) < std::tuple(a.bytes, b.first, b.what);
+    });
     for (const Block& b : blocks) {
       const std::string bytes = std::to_string(b.bytes);
       text_ += std::string(bytes.size() < 16 ? 16 - bytes.size() : 0, ' ') + bytes + "  " + b.what +
@@ -117,8 +118,9 @@ class MemoryExplainer {
         out.push_back(p);
       }
     }
-    std::stable_sort(out.begin(), out.end(),
-                     [&](int a, int b) { return plan_.places[a].first < plan_.places[b].first; });
+    std::sort(out.begin(), out.end(), [&](int a, int b) {
+      return std::pair(plan_.places[a].first, a) < std::pair(plan_.places[b].first, b);
+    });
     return out;
   }
   /// Whether a result is written where an operand was that dies with the step.
