@@ -17,6 +17,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "typeflow/core/extent.hpp"
 #include "typeflow/core/text.hpp"
