@@ -59,7 +59,8 @@ Points make_points(const std::vector<float>& centers, std::mt19937_64& random) {
   return points;
 }
 
-/// Every twentieth point, coloured by its nearest centre, and the centres, all in one further colour.
+/// Every twentieth point, coloured by its nearest centre, and the centres, all in one further
+/// colour.
 void draw(const Points& points, tf::KMeans<clusters, 2>& means, const std::string& path) {
   const auto nearest = means.predict(points.x);
   const auto centers = means.clusters();

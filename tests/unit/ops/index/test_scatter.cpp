@@ -331,7 +331,8 @@ void check_error(const std::string& sentence) {
   interpreter.variables = {{"v", test::floats({5, 2}, std::vector<double>(10, 1))}};
   what.clear();
   try {
-    interpreter.run(std::vector<std::string>(1, Name.characters), {{"i", test::ints({2, 2}, {0, 1, 2, 5})}});
+    interpreter.run(std::vector<std::string>(1, Name.characters),
+                    {{"i", test::ints({2, 2}, {0, 1, 2, 5})}});
   } catch (const tf::Error& e) {
     what = e.what();
   }
