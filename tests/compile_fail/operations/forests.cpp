@@ -19,16 +19,13 @@ constexpr void mistakes(tf::Graph& g) {
   grow(numbers, x, targets);
   infer(forest, x);
 #ifndef CORRECTED
-  tf::random_forest<1>(
-      g, "one");  // error: random_forest<classes>(g, name): there must be at least 2 classes
-  tf::regression_forest<0>(
-      g, "none");  // error: regression_forest<outputs>(g, name): there must be at least 1 output
-  grow(forest, labels,
-       labels);  // error: grow(forest, x, y): x must be a matrix of floats, (N,features)
-  grow(forest, x,
-       targets);  // error: grow(forest, x, labels): labels must be N std::int32_t for N rows of x
-  grow(numbers, x, labels);  // error: grow(forest, x, targets): targets must be floats, (N,outputs)
-                             // for N rows of x
-  infer(forest, labels);     // error: infer(forest, x): x must be a matrix of floats, (N,features)
+  // clang-format off
+  tf::random_forest<1>(g, "one");  // error: random_forest<classes>(g, name): there must be at least 2 classes
+  tf::regression_forest<0>(g, "none");  // error: regression_forest<outputs>(g, name): there must be at least 1 output
+  grow(forest, labels, labels);  // error: grow(forest, x, y): x must be a matrix of floats, (N,features)
+  grow(forest, x, targets);  // error: grow(forest, x, labels): labels must be N std::int32_t for N rows of x
+  grow(numbers, x, labels);  // error: grow(forest, x, targets): targets must be floats, (N,outputs) for N rows of x
+  infer(forest, labels);  // error: infer(forest, x): x must be a matrix of floats, (N,features)
+  // clang-format on
 #endif
 }
