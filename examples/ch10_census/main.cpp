@@ -67,7 +67,7 @@ constexpr std::array<std::string_view, 15> fields = {
     "age",      "workclass",    "weight",       "education", "years",
     "marriage", "occupation",   "relationship", "race",      "sex",
     "gain",     "capital_loss", "hours",        "country",   "income"};
-/// What a line gives for a feature.
+/// The value of a feature in a line of the file.
 template <class Feature>
 auto value_of(const std::array<std::string, 15>& line) {
   constexpr auto found = std::ranges::find(fields, Feature::key.view());

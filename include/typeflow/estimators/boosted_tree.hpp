@@ -19,7 +19,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// What a split of gradient boosting should gain.
+/// The gain by which gradient boosting chooses a split.
 enum class SplitGain : std::uint8_t {
   variance,  ///< of the gradients: Friedman's, and scikit-learn's GradientBoosting
   newton,    ///< of the loss, to second order: XGBoost, scikit-learn's HistGradientBoosting

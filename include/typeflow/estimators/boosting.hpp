@@ -53,7 +53,7 @@ enum class BoostingLoss : std::uint8_t {
   softmax,   ///< a tree for each class
 };
 
-/// What the boosted classifier and regressor share.
+/// Base of the boosted classifier and regressor: the trees of all rounds.
 class Boosting {
  public:
   Boosting(int features, int outputs, BoostingLoss loss, const GradientBoostingOptions& options,
@@ -191,7 +191,7 @@ class Boosting {
     put_trees(w, trees_.size(), [&](std::size_t i) -> const DecisionTree& { return trees_[i]; });
     w.save(path, kind);
   }
-  /// What a file has: options and trees.
+  /// Reads the options and trees of a file.
   static Boosting from_file(const std::string& path, const std::string& kind, bool is_regression,
                             int threads) {
     const StateReader r(path, kind);

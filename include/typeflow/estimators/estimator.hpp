@@ -54,10 +54,11 @@ constexpr auto joined_text() {
   for (const char c : B.view()) out.characters[n++] = c;
   return out;
 }
-/// What a run of a batch fetches for a metric: a streaming metric's update, which has no value, or
-/// the metric of the batch.
+/// Whether a metric is a streaming one, which has an update.
 template <class S, Text Metric>
 inline constexpr bool is_streaming = S::template has_name<joined_text<Metric, "/update">()>();
+/// The name that a run of a batch fetches for a metric: a streaming metric's update, which has no
+/// value, or the metric of the batch.
 template <class S, Text Metric>
 constexpr auto metric_fetch() {
   if constexpr (is_streaming<S, Metric>) {

@@ -146,7 +146,7 @@ struct ForestGrow : resource_operation<Forest> {
   }
 };
 
-/// What a forest says of rows. (N,features) -> (N,Outputs)
+/// Predicts rows by a forest. (N,features) -> (N,Outputs)
 template <int Outputs, bool IsRegression>
 struct ForestInfer : resource_operation<Forest> {
   static constexpr auto text = detail::ForestName<Outputs>::with_number(

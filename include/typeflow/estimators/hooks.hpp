@@ -332,7 +332,7 @@ class StepCounter : public Callback {
     detail::print_hook_line(at_, loop, "step " + std::to_string(loop.steps()) + text);
   }
 
-  /// Of the last interval; 0 before its end.
+  /// The rate of the last whole interval; 0 before the first one ends.
   double steps_per_second() const { return steps_per_second_; }
 
  private:

@@ -43,7 +43,7 @@ struct KMeansOptions {
   int threads = 0;  ///< of the session; 0: all of the machine. The results have the same bits
 };
 
-/// What a training of k-means came to.
+/// The result of a training of k-means.
 struct KMeansResult {
   std::int64_t steps = 0;  ///< of the training that was kept
   double score = 0;        ///< sum of the squared distances to the nearest centres
@@ -210,7 +210,7 @@ class KMeans {
   Variables& variables() { return variables_; }
 
  private:
-  /// What a training changes.
+  /// The centres, and how many points each has had: a training changes these alone.
   struct State {
     std::vector<T> centers;
     std::vector<double> counts;

@@ -22,7 +22,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// What a model function builds its graph for.
+/// The purpose for which a model function builds its graph.
 enum class ModeKeys : std::uint8_t {
   train,  ///< steps of training: the effect "train" and the number "loss"; g.training() is true
   eval,   ///< evaluation: the number "loss", and metrics
