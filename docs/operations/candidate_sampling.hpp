@@ -22,6 +22,13 @@ inline constexpr Row candidate_sampling_rows[] = {
         "(L) x (V) -> (S), (L), (S), ()",
         "the same, with classes drawn in proportion to weight^distortion",
         {.types = "integers; weights: real", .gradient = Gradient::nothing}),
+    row<ops::UnigramSampler, ops::CumSum, ops::Gather, ops::ScatterAdd>(
+        "learned_unigram_candidate_sampler",
+        "learned_unigram_candidate_sampler<S, V>(g, name, true_classes, options)",
+        "(L) -> (S), (L), (S), ()",
+        "the same, with classes drawn in proportion to how often each was a true class, by a new "
+        "variable name/counts, to which training steps add",
+        {.types = "integers", .gradient = Gradient::nothing}),
     row<ops::BroadcastTo>("all_candidate_sampler", "all_candidate_sampler<S>(true_classes)",
                           "(L) -> (S), (L), (S), ()",
                           "the classes 0 ... S-1, each with the expected count 1",

@@ -45,8 +45,9 @@ inline constexpr Row nn_rows[] = {
         "fractional_max_pool", "fractional_max_pool<h, w>(x)",
         "(N,H,W,C) -> (N,h,w,C), (h+1), (w+1)",
         "{values, rows, columns}: the largest elements of h x w regions that each run draws, and "
-        "where they begin; {.pseudo_random = true, .overlapping = true} are settings; in "
-        "typeflow/pooling.hpp",
+        "where they begin; fractional_max_pool<tf::PoolingRatio(1.44, 1.73)>(x) has ratios instead "
+        "of extents; {.pseudo_random = true, .overlapping = true, .deterministic = true} are "
+        "settings; in typeflow/pooling.hpp",
         {.types = "real", .gradient = Gradient::any_order}),
     row<ops::ScatterSum, ops::SearchSorted, ops::Gather, ops::Div, ops::PoolingSequence,
         ops::Transpose>("fractional_avg_pool", "fractional_avg_pool<h, w>(x)",

@@ -22,7 +22,7 @@ inline constexpr Row sequences_rows[] = {
         "ctc_beam_search_decoder", "ctc_beam_search_decoder<n>(logits, logit_lengths)",
         "(T,B,C) x (B) -> (B,n,T), (B,n), (B,n)",
         "the n most probable label sequences, padded with -1; their number; and their "
-        "log-probabilities; {.beam_width = 100} is a setting",
+        "log-probabilities; {.beam_width = 100, .merge_repeated = false} are settings",
         {.types = "floating; lengths: integers"}),
     row<ops::EditDistance>("edit_distance",
                            "edit_distance(hypotheses, lengths, truths, truth_lengths)",

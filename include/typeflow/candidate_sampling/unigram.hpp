@@ -17,9 +17,11 @@
 
 #include "typeflow/candidate_sampling/samplers.hpp"
 #include "typeflow/core/error.hpp"
+#include "typeflow/front/scope.hpp"
 #include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/elementwise/math.hpp"
 #include "typeflow/ops/index/gather.hpp"
+#include "typeflow/ops/index/scatter.hpp"
 #include "typeflow/ops/reduce/cumsum.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -126,6 +128,40 @@ struct UnigramSampler : custom {
 
 }  // namespace ops
 
+namespace detail {
+
+/// Samples in proportion to weight^distortion, for checked arguments. (L) x (V)
+template <Extent S, Element T, TypedExpr L>
+constexpr auto sample_by_weights(const Label& kind, const L& true_classes, const AnyExpr& weights,
+                                 const UnigramSamplerOptions& options) {
+  ir::Graph& graph = true_classes.graph();
+  const std::uint64_t path = graph.add_random_path(kind, options.name);
+  const ops::UnigramSampler op{{},
+                               static_cast<std::uint32_t>(path),
+                               static_cast<std::uint32_t>(path >> 32),
+                               S,
+                               options.unique ? 1u : 0u};
+  const AnyExpr wide = cast_to(weights, DType::float64);
+  const AnyExpr share = options.distortion == 1 ? wide : pow(wide, options.distortion);
+  const std::array<AnyExpr, 2> drawn = apply(op, cumsum_along(share, 0));
+  const AnyExpr ids = labelled(drawn[0], options.name);
+  const AnyExpr total = reduce<ops::Sum>(share, 1u, false);
+  const auto expected = [&](const AnyExpr& classes) {
+    const AnyExpr p = gather_node(share, classes, 0, 0, Indexing::candidates) / total;
+    return cast_to(expected_count_of(p, options.unique, drawn[1], S), dtype_of<T>);
+  };
+  using Ids = Expr<std::int32_t, Shape<S>>;
+  using TrueCount = Expr<T, typename L::shape>;
+  using Sampled = Expr<T, Shape<S>>;
+  Graph& g = true_classes.graph();
+  return CandidateSamples<Ids, TrueCount, Sampled>{Ids(g, ids.id),
+                                                   TrueCount(g, expected(true_classes.any()).id),
+                                                   Sampled(g, expected(ids).id),
+                                                   {g, drawn[1].id}};
+}
+
+}  // namespace detail
+
 /// S classes, drawn anew in each run in proportion to weight^distortion, one sample for the whole
 /// batch: fixed_unigram_candidate_sampler<64>(labels, counts, {.distortion = 0.75}). The weights
 /// are counts of words, or other numbers from 0 on; a class of weight 0 is never drawn. (L) x (V)
@@ -133,8 +169,7 @@ struct UnigramSampler : custom {
 ///
 /// Expected counts have element type T: S p, or 1 - (1 - p)^draws for unique classes. These are
 /// Errors of the run: a weight that is negative or not finite, fewer classes with a weight than a
-/// unique sample needs, a true class outside of [0, V). With a state of counts to which scatter_add
-/// adds each batch's labels it is TensorFlow's learned_unigram_candidate_sampler.
+/// unique sample needs, a true class outside of [0, V).
 template <Extent S, Element T = float, TypedExpr L, TypedExpr W>
 constexpr auto fixed_unigram_candidate_sampler(
     const L& true_classes, const W& weights, UnigramSamplerOptions options = {},
@@ -152,30 +187,40 @@ constexpr auto fixed_unigram_candidate_sampler(
                 "fixed_unigram_candidate_sampler<S>(true_classes, weights): the weights must be "
                 "real numbers, one for each class");
   detail::mark(at, true_classes);
-  ir::Graph& graph = true_classes.graph();
-  const std::uint64_t path = graph.add_random_path("fixed_unigram_candidate_sampler", options.name);
-  const ops::UnigramSampler op{{},
-                               static_cast<std::uint32_t>(path),
-                               static_cast<std::uint32_t>(path >> 32),
-                               S,
-                               options.unique ? 1u : 0u};
-  const AnyExpr wide = cast_to(weights.any(), DType::float64);
-  const AnyExpr share = options.distortion == 1 ? wide : pow(wide, options.distortion);
-  const std::array<AnyExpr, 2> drawn = apply(op, cumsum_along(share, 0));
-  const AnyExpr ids = detail::labelled(drawn[0], options.name);
-  const AnyExpr total = reduce<ops::Sum>(share, 1u, false);
-  const auto expected = [&](const AnyExpr& classes) {
-    const AnyExpr p = detail::gather_node(share, classes, 0, 0, Indexing::candidates) / total;
-    return cast_to(detail::expected_count_of(p, options.unique, drawn[1], S), dtype_of<T>);
-  };
-  using Ids = Expr<std::int32_t, Shape<S>>;
-  using TrueCount = Expr<T, typename L::shape>;
-  using Sampled = Expr<T, Shape<S>>;
-  Graph& g = true_classes.graph();
-  return CandidateSamples<Ids, TrueCount, Sampled>{Ids(g, ids.id),
-                                                   TrueCount(g, expected(true_classes.any()).id),
-                                                   Sampled(g, expected(ids).id),
-                                                   {g, drawn[1].id}};
+  return detail::sample_by_weights<S, T>("fixed_unigram_candidate_sampler", true_classes,
+                                         weights.any(), options);
+}
+
+/// S of V classes, drawn by how often each one was a true class so far:
+/// learned_unigram_candidate_sampler<64, 50000>(g, "sampler", labels).
+/// (L) -> ids (S), true_expected_count (L), expected_count (S)
+///
+/// It makes the variable NAME/counts, int64 (V), which is not trainable and begins with ones. A
+/// class is drawn in proportion to count^distortion, where a run's counts are those before its own
+/// true classes. In training each call registers an update that adds 1 for each true class, which
+/// optimisers' effects include; in inference the counts stay. (TensorFlow counts in each run of the
+/// operation.) Otherwise as fixed_unigram_candidate_sampler. A
+/// run costs a pass over the V counts.
+template <Extent S, Extent V, Element T = float, TypedExpr L>
+constexpr auto learned_unigram_candidate_sampler(
+    Graph& graph, Label name, const L& true_classes, UnigramSamplerOptions options = {},
+    std::source_location at = std::source_location::current()) {
+  static_assert(S > 0 && !is_symbolic(S) && V > 0 && !is_symbolic(V),
+                "learned_unigram_candidate_sampler<S, V>(g, name, true_classes): S and V must be "
+                "numbers from 1 on");
+  static_assert(std::is_floating_point_v<T>,
+                "learned_unigram_candidate_sampler<S, V, T>(g, name, true_classes): T must be "
+                "float or double");
+  static_assert(detail::are_indices<L>,
+                "learned_unigram_candidate_sampler<S, V>(g, name, true_classes): the classes must "
+                "be integers");
+  const Scope in(graph, name);
+  const auto counts = variable<std::int64_t, V>(graph, "counts", ones(), false, at);
+  detail::mark(at, true_classes);
+  const auto samples = detail::sample_by_weights<S, T>("learned_unigram_candidate_sampler",
+                                                       true_classes, counts.any(), options);
+  if (graph.training()) graph.add_update(scatter_add(counts, true_classes, 1, at));
+  return samples;
 }
 
 /// All classes 0 ... S-1 as a sample, each expected once. It shows what a loss over samples of them

@@ -27,6 +27,7 @@ struct CtcBeamSearch : custom {
   static constexpr Derivative derivative = Derivative::zero;
   Extent paths;
   std::int64_t blank;
+  std::int64_t merge;  ///< equal neighbours among the labels are written once
 
   static constexpr std::array<Type, 3> infer(const CtcBeamSearch& op, const Type& logits,
                                              const Type& lengths, const Type& beam) {
@@ -78,11 +79,11 @@ struct CtcBeamSearch : custom {
         const std::int64_t row = b * op.paths + p;
         const bool found = p < search.count();
         for (std::int64_t t = 0; t < time; ++t) call.outputs[0][row * time + t].integer = -1;
-        call.outputs[1][row].integer = found ? search.length(p) : 0;
+        call.outputs[1][row].integer = found ? search.length(p, op.merge != 0) : 0;
         call.outputs[2][row].real =
             found ? search.log_probability(p) : -std::numeric_limits<double>::infinity();
         if (!found) continue;
-        search.each_label(p, [&](std::int64_t t, std::int64_t label) {
+        search.each_label(p, op.merge != 0, [&](std::int64_t t, std::int64_t label) {
           call.outputs[0][row * time + t].integer = label;
         });
       }
@@ -103,6 +104,9 @@ struct CtcBeams {
 struct CtcBeamOptions {
   int beam_width = 100;  ///< label sequences that are followed at a time
   int blank = -1;        ///< the class for "no label"; negative: from the end
+  /// Equal neighbours among the labels of a result are written once: A A B becomes A B. Results may
+  /// then be equal. The default of TensorFlow 1.x is true; TensorFlow 2 has no such setting.
+  bool merge_repeated = false;
 };
 
 namespace detail {
@@ -119,7 +123,7 @@ struct BeamsRule {
 /// int32. (T,B,C) x (B) -> (B,Paths,T), (B,Paths), (B,Paths)
 ///
 /// Where there are fewer sequences the rest has no labels and the log-probability -inf. A length
-/// outside of [0, T] is an Error of the run. As TensorFlow's without merge_repeated.
+/// outside of [0, T] is an Error of the run.
 template <Extent Paths = 1, TypedExpr X, TypedExpr N>
 constexpr auto ctc_beam_search_decoder(const X& logits, const N& logit_lengths,
                                        CtcBeamOptions options = {},
@@ -153,9 +157,9 @@ constexpr auto ctc_beam_search_decoder(const X& logits, const N& logit_lengths,
   }
   const AnyExpr beam = broadcast_to(detail::constant_node(graph, DType::boolean, Number{}),
                                     Dims{2, {options.beam_width > 0 ? options.beam_width : 1, 0}});
-  const std::array<AnyExpr, 3> y =
-      apply(ops::CtcBeamSearch{{}, Paths, blank}, cast_to(logits.any(), DType::float64),
-            cast_to(logit_lengths.any(), DType::int64), beam);
+  const std::array<AnyExpr, 3> y = apply(
+      ops::CtcBeamSearch{{}, Paths, blank, options.merge_repeated ? 1 : 0},
+      cast_to(logits.any(), DType::float64), cast_to(logit_lengths.any(), DType::int64), beam);
   using D = Expr<std::int32_t, shape_of_t<detail::BeamsRule<x.extent[1], Paths, x.extent[0]>>>;
   using L = Expr<std::int32_t, Shape<x.extent[1], Paths>>;
   using P = Expr<typename X::element, Shape<x.extent[1], Paths>>;

@@ -62,12 +62,20 @@ class BeamSearch {
   }
   std::int64_t count() const { return beam_count_; }
   double log_probability(std::int64_t i) const { return beams_[i].total; }
-  std::int64_t length(std::int64_t i) const { return nodes_[beams_[i].node].depth; }
-  /// Calls put(position, label) for all labels of a beam.
-  template <class Put>
-  void each_label(std::int64_t i, const Put& put) const {
+  /// The number of labels of a beam. With `merge` equal neighbours among them count once.
+  std::int64_t length(std::int64_t i, bool merge = false) const {
+    std::int64_t labels = 0;
     for (std::int32_t node = beams_[i].node; node != 0; node = nodes_[node].parent) {
-      put(nodes_[node].depth - 1, nodes_[node].label);
+      labels += !merge || !repeats(node);
+    }
+    return labels;
+  }
+  /// Calls put(position, label) for all labels of a beam, the last one first.
+  template <class Put>
+  void each_label(std::int64_t i, bool merge, const Put& put) const {
+    std::int64_t position = length(i, merge);
+    for (std::int32_t node = beams_[i].node; node != 0; node = nodes_[node].parent) {
+      if (!merge || !repeats(node)) put(--position, nodes_[node].label);
     }
   }
 
@@ -94,6 +102,11 @@ class BeamSearch {
     std::int32_t node;   ///< of the prefix, or of the prefix that `added` extends
     std::int32_t added;  ///< a label, or -1
   };
+  /// Whether the label before that of a node is the same.
+  bool repeats(std::int32_t node) const {
+    const std::int32_t parent = nodes_[node].parent;
+    return parent != 0 && nodes_[parent].label == nodes_[node].label;
+  }
   static bool is_better(const Beam& a, const Beam& b) {
     return a.total != b.total ? a.total > b.total : a.order < b.order;
   }

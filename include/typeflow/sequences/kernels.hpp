@@ -161,11 +161,12 @@ struct kernel_of<ops::CtcBeamSearch> {
       for (std::int64_t p = 0; p < op.paths; ++p) {
         const std::int64_t row = b * op.paths + p;
         const bool found = p < search.count();
-        counts[row] = found ? static_cast<std::int32_t>(search.length(p)) : 0;
+        counts[row] = found ? static_cast<std::int32_t>(search.length(p, op.merge != 0)) : 0;
         logs[row] = found ? search.log_probability(p) : -std::numeric_limits<double>::infinity();
         if (!found) continue;
-        search.each_label(
-            p, [&](std::int64_t t, std::int32_t label) { labels[row * time + t] = label; });
+        search.each_label(p, op.merge != 0, [&](std::int64_t t, std::int32_t label) {
+          labels[row * time + t] = label;
+        });
       }
     });
   }

@@ -45,6 +45,9 @@ constexpr void model(tf::Graph& g) {
   tf::fixed_unigram_candidate_sampler<5, std::int32_t>(labels, b);            // error: fixed_unigram_candidate_sampler<S, T>(true_classes, weights): T must be float or double
   tf::fixed_unigram_candidate_sampler<5>(x, b);                               // error: fixed_unigram_candidate_sampler<S>(true_classes, weights): the classes must be integers
   tf::fixed_unigram_candidate_sampler<5>(labels, W);                          // error: fixed_unigram_candidate_sampler<S>(true_classes, weights): the weights must be real numbers, one for each class
+  tf::learned_unigram_candidate_sampler<0, 9>(g, "a", labels);                // error: learned_unigram_candidate_sampler<S, V>(g, name, true_classes): S and V must be numbers from 1 on
+  tf::learned_unigram_candidate_sampler<5, 9, std::int32_t>(g, "b", labels);  // error: learned_unigram_candidate_sampler<S, V, T>(g, name, true_classes): T must be float or double
+  tf::learned_unigram_candidate_sampler<5, 9>(g, "c", x);                     // error: learned_unigram_candidate_sampler<S, V>(g, name, true_classes): the classes must be integers
   tf::all_candidate_sampler<0>(labels);                                       // error: all_candidate_sampler<S>(true_classes): S must be a number from 1 on
   tf::all_candidate_sampler<5, std::int32_t>(labels);                         // error: all_candidate_sampler<S, T>(true_classes): T must be float or double
   tf::all_candidate_sampler<5>(x);                                            // error: all_candidate_sampler<S>(true_classes): the classes must be integers

@@ -59,6 +59,11 @@ constexpr void model(tf::Graph& g) {
   tf::fractional_max_pool<9, 3>(small_images);  // error: fractional_max_pool<H, W>(x): x must be images (N,H0,W0,C), with numbers of rows and columns that are not smaller than H and W
   tf::fractional_avg_pool<3, 3>(small_counts);  // error: fractional_avg_pool<H, W>(x): x must be floating-point; convert with cast<float>(x)
   tf::fractional_avg_pool<3, 0>(small_images);  // error: fractional_avg_pool<H, W>(x): x must be images (N,H0,W0,C), with numbers of rows and columns that are not smaller than H and W
+  tf::fractional_max_pool<tf::PoolingRatio(1.5, 1.5)>(small_flags);  // error: fractional_max_pool<ratio>(x): x must be a tensor of real numbers
+  tf::fractional_max_pool<tf::PoolingRatio(0.5, 1.5)>(small_images);  // error: fractional_max_pool<ratio>(x): x must be images (N,H0,W0,C) with numbers of rows and columns, and the ratios from 1 on to these
+  tf::fractional_max_pool<tf::PoolingRatio(1.5, 1.5)>(flat);  // error: fractional_max_pool<ratio>(x): x must be images (N,H0,W0,C) with numbers of rows and columns, and the ratios from 1 on to these
+  tf::fractional_avg_pool<tf::PoolingRatio(1.5, 1.5)>(small_counts);  // error: fractional_avg_pool<ratio>(x): x must be floating-point; convert with cast<float>(x)
+  tf::fractional_avg_pool<tf::PoolingRatio(1.5, 7.5)>(small_images);  // error: fractional_avg_pool<ratio>(x): x must be images (N,H0,W0,C) with numbers of rows and columns, and the ratios from 1 on to these
   // clang-format on
 #endif
 }

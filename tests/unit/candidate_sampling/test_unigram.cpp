@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// fixed_unigram_candidate_sampler and all_candidate_sampler: frequencies and expected counts.
+// fixed_unigram_candidate_sampler, learned_unigram_candidate_sampler and all_candidate_sampler:
+// frequencies and expected counts.
 
 #include <doctest/doctest.h>
 
@@ -9,6 +10,8 @@
 #include <set>
 
 #include <typeflow/candidate_sampling.hpp>
+#include <typeflow/optimizers.hpp>
+#include <typeflow/typeflow.hpp>
 
 #include "support/check_random.hpp"
 #include "support/check_values.hpp"
@@ -67,6 +70,24 @@ void check_error(const std::vector<double>& counts, const char* text) {
   CHECK_THROWS_WITH_AS(tf::interpret(g, wrong, {}, {7, 0}), doctest::Contains(text), tf::Error);
 }
 
+constexpr void learning(tf::Graph& g) {
+  auto labels = tf::placeholder<std::int64_t, tf::batch, 2>(g, "labels");
+  auto samples = tf::learned_unigram_candidate_sampler<8, 5>(g, "sampler", labels,
+                                                             {.unique = false, .name = "ids"});
+  samples.true_expected_count.named("true_count");
+  samples.expected_count.named("count");
+  auto once =
+      tf::learned_unigram_candidate_sampler<2, 5, double>(g, "once", labels, {.distortion = 0.5});
+  once.ids.named("once_ids");
+  once.true_expected_count.named("once_true");
+  once.draws.named("once_draws");
+  auto w = variable<float, 5, 3>(g, "W", tf::zeros());
+  auto b = variable<float, 5>(g, "b", tf::zeros());
+  auto inputs = tf::placeholder<float, tf::batch, 3>(g, "x");
+  auto loss = sum(nce_loss(w, b, labels, inputs, samples)).named("loss");
+  tf::GradientDescent{.rate = 0.1f}.minimize(loss).named("train");
+}
+
 }  // namespace
 
 TEST_CASE("fixed_unigram_candidate_sampler: values") {
@@ -118,6 +139,70 @@ TEST_CASE("fixed_unigram_candidate_sampler: errors") {
   check_error({8, 0, 0, 4, 2, 1},
               "fixed_unigram_candidate_sampler: 5 classes to draw, but 4 have "
               "a weight above 0");
+}
+
+TEST_CASE("learned_unigram_candidate_sampler: values") {
+  const std::vector<std::vector<std::int64_t>> labels = {
+      {0, 1, 1, 1, 4, 0}, {2, 1, 1, 0, 3, 3}, {1, 1, 1, 1, 1, 2}, {0, 1, 2, 3, 4, 4}};
+  // true_expected_count of tf.random.learned_unigram_candidate_sampler(labels, 2, 8, False, 5) of
+  // TensorFlow 2.21
+  const std::vector<std::vector<double>> meant = {
+      {1.6, 1.6, 1.6, 1.6, 1.6, 1.6},
+      {0.7272727489, 2.909090996, 2.909090996, 2.181818247, 0.7272727489, 0.7272727489},
+      {2.823529482, 2.823529482, 2.823529482, 2.823529482, 2.823529482, 0.9411764741},
+      {1.391304374, 3.826086998, 1.043478251, 1.043478251, 0.6956521869, 0.6956521869}};
+  const std::vector<float> x(9, 1.f);
+  tf::Variables variables;
+  tf::Session<learning> session(variables, {.seed = 3});
+  std::vector<double> counts(5, 1);
+  for (std::size_t step = 0; step < labels.size(); ++step) {
+    CAPTURE(step);
+    const auto got =
+        session.run<"true_count", "count", "sampler/ids", "once_ids", "once_true", "once_draws",
+                    "train">(tf::feed<"labels">(labels[step]), tf::feed<"x">(x));
+    double total = 0;
+    double root_total = 0;
+    for (const double c : counts) total += c;
+    for (const double c : counts) root_total += std::sqrt(c);
+    for (std::size_t i = 0; i < 6; ++i) {
+      CHECK(std::get<0>(got).data()[i] == doctest::Approx(meant[step][i]).epsilon(1e-6));
+      const double p = std::sqrt(counts[static_cast<std::size_t>(labels[step][i])]) / root_total;
+      const double draws = static_cast<double>(std::get<5>(got));
+      CHECK(std::get<4>(got).data()[i] ==
+            doctest::Approx(1 - std::pow(1 - p, draws)).epsilon(1e-12));
+    }
+    for (std::size_t i = 0; i < 8; ++i) {
+      const double p = counts[static_cast<std::size_t>(std::get<2>(got)[i])] / total;
+      CHECK(std::get<1>(got)[i] == doctest::Approx(8 * p).epsilon(1e-6));
+    }
+    CHECK(std::get<3>(got)[0] != std::get<3>(got)[1]);
+    for (const std::int64_t label : labels[step]) ++counts[static_cast<std::size_t>(label)];
+  }
+  const auto counted = variables.get<std::int64_t>("sampler/counts");
+  CHECK(std::vector<double>(counted.begin(), counted.end()) == counts);
+
+  // Neither a run without a training step counts, nor one of inference. A wrong class is an error.
+  tf::Session<learning, tf::inference> inference(variables);
+  (void)session.run<"loss">(tf::feed<"labels">(labels[0]), tf::feed<"x">(x));
+  (void)inference.run<"loss">(tf::feed<"labels">(labels[0]), tf::feed<"x">(x));
+  const auto after = variables.get<std::int64_t>("sampler/counts");
+  CHECK(std::vector<double>(after.begin(), after.end()) == counts);
+  const std::vector<std::int64_t> wrong = {0, 1, 5, 1, 4, 0};
+  CHECK_THROWS_AS(session.run<"train">(tf::feed<"labels">(wrong), tf::feed<"x">(x)), tf::Error);
+  CHECK(variables.get<std::int64_t>("sampler/counts")[0] == counted[0]);
+
+  // What is drawn follows the counts.
+  variables.set<std::int64_t>("sampler/counts", std::vector<std::int64_t>{700, 1, 100, 199, 0});
+  std::vector<double> drawn(5, 0);
+  for (int run = 0; run < 500; ++run) {
+    for (const std::int32_t id : session.run<"sampler/ids">(tf::feed<"labels">(labels[0]))) {
+      ++drawn[static_cast<std::size_t>(id)];
+    }
+  }
+  CHECK(drawn[0] == doctest::Approx(2800).epsilon(0.05));
+  CHECK(drawn[2] == doctest::Approx(400).epsilon(0.2));
+  CHECK(drawn[3] == doctest::Approx(796).epsilon(0.15));
+  CHECK(drawn[4] == 0);
 }
 
 TEST_CASE("all_candidate_sampler: values") {

@@ -110,6 +110,20 @@ constexpr void narrower(tf::Graph& g) {
   best.log_probabilities.named("logs");
 }
 
+constexpr void merging(tf::Graph& g) {
+  auto logits = tf::placeholder<float, 9, 2, 3>(g, "logits");
+  auto lengths = tf::constant<std::int32_t, 2>(g, {9, 7});
+  const auto merged =
+      tf::ctc_beam_search_decoder<3>(logits, lengths, {.beam_width = 10, .merge_repeated = true});
+  merged.decoded.named("merged");
+  merged.lengths.named("merged_counts");
+  merged.log_probabilities.named("merged_logs");
+  const auto apart = tf::ctc_beam_search_decoder<3>(logits, lengths, {.beam_width = 10});
+  apart.decoded.named("apart");
+  apart.lengths.named("apart_counts");
+  apart.log_probabilities.named("apart_logs");
+}
+
 }  // namespace
 
 TEST_CASE("ctc_beam_search_decoder: values") {
@@ -151,6 +165,33 @@ TEST_CASE("ctc_beam_search_decoder is TensorFlow's where the beam is narrow") {
       {{"logits", test::floats({6, 1, 3}, y)}},
       {{"decoded", test::ints({1, 2, 6}, {0, 1, 0, 1, -1, -1, 0, 1, 0, -1, -1, -1})},
        {"logs", test::floats({1, 2}, {-1.3419206143, -1.5648031235})}},
+      1e-6);
+}
+
+TEST_CASE("merge_repeated is that of TensorFlow 1.x: it changes the labels alone") {
+  const std::vector<double> x = {1.72,  -0.63, -1.29, -0.58, 1.99,  -0.89, -0.73, -0.98, 1.8,
+                                 -1.31, 1.58,  -0.76, 1.94,  -1.34, -0.62, -1.23, -1.09, 1.8,
+                                 -0.87, -0.92, 2.1,   -1.23, 1.78,  -1.25, 1.83,  -1.36, -1.33,
+                                 -0.54, -0.54, 1.69,  -1.48, 1.7,   -0.8,  -0.72, 1.52,  -0.92,
+                                 -1.5,  -0.98, 2.14,  2.49,  -1.24, -0.7,  -0.63, 2.42,  -1.5,
+                                 -1.03, -0.52, 1.9,   -0.69, -0.95, 2.27,  1.98,  -1.47, -1.41};
+  // tf.compat.v1.nn.ctc_beam_search_decoder(x, [9, 7], 10, 3, merge_repeated) of TensorFlow 2.21
+  const tf::HostTensor logs = test::floats({2, 3}, {-0.8496178985, -1.8536443710, -2.4745416641,
+                                                    -0.7461204529, -1.5407156944, -2.9761204720});
+  test::check_values<merging>(
+      {{"logits", test::floats({9, 2, 3}, x)}},
+      {{"merged", test::ints({2, 3, 9},
+                             {0, 1, -1, -1, -1, -1, -1, -1, -1, 0, 1, -1, -1, -1, -1, -1, -1, -1,
+                              0, 1, -1, -1, -1, -1, -1, -1, -1, 1, 0, -1, -1, -1, -1, -1, -1, -1,
+                              1, 0, -1, -1, -1, -1, -1, -1, -1, 1, 0, 1,  0,  -1, -1, -1, -1, -1})},
+       {"merged_counts", test::ints({2, 3}, {2, 2, 2, 2, 2, 4})},
+       {"merged_logs", logs},
+       {"apart",
+        test::ints({2, 3, 9}, {0, 0, 0, 1,  1,  -1, -1, -1, -1, 0, 0, 1, 1, -1, -1, -1, -1, -1,
+                               0, 0, 0, 1,  -1, -1, -1, -1, -1, 1, 1, 1, 0, -1, -1, -1, -1, -1,
+                               1, 1, 0, -1, -1, -1, -1, -1, -1, 1, 1, 0, 1, 0,  -1, -1, -1, -1})},
+       {"apart_counts", test::ints({2, 3}, {5, 4, 4, 4, 3, 5})},
+       {"apart_logs", logs}},
       1e-6);
 }
 

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <source_location>
 #include <string_view>
 
@@ -25,7 +27,23 @@ namespace typeflow::inline TYPEFLOW_ISA {
 struct FractionalPoolOptions {
   bool pseudo_random = false;  ///< the sizes alternate evenly, from a random start on
   bool overlapping = false;    ///< a region also has the next one's first row and column
+  bool deterministic = false;  ///< all runs have the same regions, drawn by the session's seed
   Label name = "";             ///< of the result; operations without one draw by their number
+};
+
+/// How many times smaller a fractional pool makes images: a template argument,
+/// fractional_max_pool<tf::PoolingRatio(1.44, 1.73)>(x). (It has the bits of the ratios, because
+/// not all compilers take floating-point members there.)
+struct PoolingRatio {
+  std::uint32_t rows_bits;
+  std::uint32_t columns_bits;
+
+  constexpr PoolingRatio(double rows, double columns)
+      : rows_bits(std::bit_cast<std::uint32_t>(static_cast<float>(rows))),
+        columns_bits(std::bit_cast<std::uint32_t>(static_cast<float>(columns))) {}
+
+  constexpr float rows() const { return std::bit_cast<float>(rows_bits); }
+  constexpr float columns() const { return std::bit_cast<float>(columns_bits); }
 };
 
 /// The results of a fractional pool.
@@ -47,14 +65,16 @@ struct PoolingSequence : custom {
   std::uint32_t path_low;  ///< hash of the operation's path
   std::uint32_t path_high;
   std::int64_t length;
-  std::uint64_t pseudo_random;
+  std::uint32_t pseudo_random;
+  std::uint32_t deterministic;
 
   /// Calls put(i, border) for all borders.
   template <class Put>
   void draw(const RandomState& random, std::int64_t regions, const Put& put) const {
     const std::uint64_t key = random_key(random.seed, std::uint64_t{path_high} << 32 | path_low);
     const auto uniform = [&](std::int64_t i) {
-      return uniform_element<double>(key, random.draw, static_cast<std::uint64_t>(i));
+      return uniform_element<double>(key, deterministic != 0 ? 0 : random.draw,
+                                     static_cast<std::uint64_t>(i));
     };
     const std::int64_t size = length / regions;
     std::int64_t larger = length % regions;  // the regions that are larger by one
@@ -154,6 +174,24 @@ struct FractionalPoolRule {
   }();
 };
 
+/// floor(extent / ratio), in float as TensorFlow computes it; 0 if there is no such extent.
+constexpr Extent pooled_extent(Extent extent, float ratio) {
+  if (is_symbolic(extent) || !(ratio >= 1 && ratio < std::numeric_limits<float>::infinity())) {
+    return 0;
+  }
+  return static_cast<Extent>(static_cast<float>(extent) / ratio);
+}
+/// The extents of a pool with a ratio: rows and columns, 0 if x has none.
+template <class X>
+constexpr std::array<Extent, 2> pooled_extents(const PoolingRatio& ratio) {
+  if constexpr (X::rank != 4) {
+    return {0, 0};
+  } else {
+    return {pooled_extent(X::shape::dims.extent[1], ratio.rows()),
+            pooled_extent(X::shape::dims.extent[2], ratio.columns())};
+  }
+}
+
 template <Extent H, Extent W, TypedExpr X>
 constexpr auto fractional_pool_typed(const X& x, bool is_max, const Label& kind,
                                      const FractionalPoolOptions& options,
@@ -168,7 +206,8 @@ constexpr auto fractional_pool_typed(const X& x, bool is_max, const Label& kind,
                                   static_cast<std::uint32_t>(key),
                                   static_cast<std::uint32_t>(key >> 32),
                                   X::shape::dims.extent[axis],
-                                  options.pseudo_random ? 1u : 0u};
+                                  options.pseudo_random ? 1u : 0u,
+                                  options.deterministic ? 1u : 0u};
     return AnyExpr(add_node(graph, op, nullptr, 0, Type(DType::int64, Dims{1, {regions + 1}})));
   };
   const AnyExpr rows = borders(1, H, 0);
@@ -193,7 +232,7 @@ constexpr auto fractional_pool_typed(const X& x, bool is_max, const Label& kind,
 ///
 /// Regions have H0 / H rows, rounded down or up, at random; `rows` says where they begin. With
 /// .pseudo_random the sizes alternate evenly. NaN is passed on. Gradients go to the largest
-/// elements. TensorFlow's pooling ratio is H0 / H.
+/// elements.
 template <Extent H, Extent W, TypedExpr X>
 constexpr auto fractional_max_pool(const X& x, FractionalPoolOptions options = {},
                                    std::source_location at = std::source_location::current()) {
@@ -205,6 +244,23 @@ constexpr auto fractional_max_pool(const X& x, FractionalPoolOptions options = {
                 "and columns that are not smaller than H and W");
   if constexpr (Rule::fits) {
     return detail::fractional_pool_typed<H, W>(x, true, "fractional_max_pool", options, at);
+  }
+}
+/// The same with ratios instead of extents, as TensorFlow's pooling_ratio:
+/// fractional_max_pool<tf::PoolingRatio(1.44, 1.73)>(x). H is H0 / 1.44 and W is W0 / 1.73, rounded
+/// down. Ratios are 1 or more. (N,H0,W0,C) -> {values (N,H,W,C), rows (H+1), columns (W+1)}
+template <PoolingRatio Ratio, TypedExpr X>
+constexpr auto fractional_max_pool(const X& x, FractionalPoolOptions options = {},
+                                   std::source_location at = std::source_location::current()) {
+  constexpr std::array<Extent, 2> extents = detail::pooled_extents<X>(Ratio);
+  static_assert(detail::in_domain<Domain::real, X>,
+                "fractional_max_pool<ratio>(x): x must be a tensor of real numbers");
+  static_assert(extents[0] > 0 && extents[1] > 0,
+                "fractional_max_pool<ratio>(x): x must be images (N,H0,W0,C) with numbers of rows "
+                "and columns, and the ratios from 1 on to these");
+  if constexpr (extents[0] > 0 && extents[1] > 0) {
+    return detail::fractional_pool_typed<extents[0], extents[1]>(x, true, "fractional_max_pool",
+                                                                 options, at);
   }
 }
 
@@ -222,6 +278,23 @@ constexpr auto fractional_avg_pool(const X& x, FractionalPoolOptions options = {
                 "and columns that are not smaller than H and W");
   if constexpr (Rule::fits) {
     return detail::fractional_pool_typed<H, W>(x, false, "fractional_avg_pool", options, at);
+  }
+}
+/// The same with ratios instead of extents; see fractional_max_pool.
+/// (N,H0,W0,C) -> {values (N,H,W,C), rows (H+1), columns (W+1)}
+template <PoolingRatio Ratio, TypedExpr X>
+constexpr auto fractional_avg_pool(const X& x, FractionalPoolOptions options = {},
+                                   std::source_location at = std::source_location::current()) {
+  constexpr std::array<Extent, 2> extents = detail::pooled_extents<X>(Ratio);
+  static_assert(detail::in_domain<Domain::floating, X>,
+                "fractional_avg_pool<ratio>(x): x must be floating-point; convert with "
+                "cast<float>(x)");
+  static_assert(extents[0] > 0 && extents[1] > 0,
+                "fractional_avg_pool<ratio>(x): x must be images (N,H0,W0,C) with numbers of rows "
+                "and columns, and the ratios from 1 on to these");
+  if constexpr (extents[0] > 0 && extents[1] > 0) {
+    return detail::fractional_pool_typed<extents[0], extents[1]>(x, false, "fractional_avg_pool",
+                                                                 options, at);
   }
 }
 

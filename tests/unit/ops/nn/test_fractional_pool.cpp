@@ -43,6 +43,22 @@ constexpr void drawn(tf::Graph& g) {
        "even_columns");
 }
 
+/// Pools by ratio, and those that draw once.
+constexpr void by_ratio(tf::Graph& g) {
+  auto x = tf::placeholder<float, 2, 25, 36, 3>(g, "x");
+  const auto name = [](const auto& p, tf::Label values, tf::Label rows, tf::Label columns) {
+    using Values = decltype(p.values);
+    static_assert(Values::type.dims == tf::Dims{4, {2, 17, 20, 3}});
+    p.values.named(values);
+    p.rows.named(rows);
+    p.columns.named(columns);
+  };
+  name(tf::fractional_max_pool<tf::PoolingRatio(1.44, 1.73)>(x), "max", "max_rows", "max_columns");
+  name(tf::fractional_avg_pool<tf::PoolingRatio(1.44, 1.8)>(
+           x, {.pseudo_random = true, .overlapping = true, .deterministic = true}),
+       "avg", "avg_rows", "avg_columns");
+}
+
 tf::HostTensor pooled(const tf::HostTensor& x, const tf::HostTensor& rows,
                       const tf::HostTensor& columns, bool is_max, bool overlapping) {
   const std::int64_t heights = rows.size() - 1;
@@ -129,10 +145,10 @@ TEST_CASE("fractional_avg_pool: values") {
 }
 
 TEST_CASE("the borders of fractional pools are valid for all sizes, and change from run to run") {
-  for (const std::uint64_t pseudo_random : {0u, 1u}) {
+  for (const std::uint32_t pseudo_random : {0u, 1u}) {
     for (std::int64_t length = 1; length < 40; ++length) {
       for (std::int64_t regions = 1; regions <= length; ++regions) {
-        const tf::ops::PoolingSequence op{{}, 3, 5, length, pseudo_random};
+        const tf::ops::PoolingSequence op{{}, 3, 5, length, pseudo_random, 0};
         for (std::uint64_t draw = 0; draw < 20; ++draw) {
           tf::HostTensor y = tf::host_tensor(tf::DType::int64, test::dims({regions + 1}));
           op.draw({1, draw}, regions,
@@ -148,13 +164,64 @@ TEST_CASE("the borders of fractional pools are valid for all sizes, and change f
   int larger[3] = {};
   for (std::uint64_t draw = 0; draw < 3000; ++draw) {
     std::int64_t last = 0;
-    const tf::ops::PoolingSequence op{{}, 3, 5, 4, 0};
+    const tf::ops::PoolingSequence op{{}, 3, 5, 4, 0, 0};
     op.draw({1, draw}, 3, [&](std::int64_t i, std::int64_t border) {
       if (i > 0) larger[i - 1] += border - last == 2;
       last = border;
     });
   }
   for (const int times : larger) CHECK(std::abs(times - 1000) < 120);  // more than four deviations
+}
+
+TEST_CASE("the extents of pools by ratio are TensorFlow's") {
+  // tf.nn.fractional_max_pool(zeros([1, n, n, 1]), [1, ratio, ratio, 1]) of TensorFlow 2.21
+  const float ratios[] = {1, 1.2f, 1.25f, 1.44f, 1.73f, 1.8f, 2, 1.0001f, 1.3f};
+  const tf::Extent sizes[][10] = {
+      {2, 2, 1, 1, 1, 1, 1, 1, 1, 1},           {3, 3, 2, 2, 2, 1, 1, 1, 2, 2},
+      {6, 6, 5, 4, 4, 3, 3, 3, 5, 4},           {7, 7, 5, 5, 4, 4, 3, 3, 6, 5},
+      {10, 10, 8, 8, 6, 5, 5, 5, 9, 7},         {25, 25, 20, 20, 17, 14, 13, 12, 24, 19},
+      {28, 28, 23, 22, 19, 16, 15, 14, 27, 21}, {36, 36, 29, 28, 24, 20, 20, 18, 35, 27}};
+  for (const auto& row : sizes) {
+    for (int i = 0; i < 9; ++i) {
+      CHECK(tf::detail::pooled_extent(row[0], ratios[i]) == row[i + 1]);
+    }
+  }
+}
+
+TEST_CASE("fractional pools by ratio, and deterministic ones") {
+  const tf::HostTensors feeds = test::random_feeds<by_ratio>(2);
+  test::Kernels<by_ratio> kernels(3);
+  test::Outcome first;
+  bool same = true;
+  for (int run = 0; run < 5; ++run) {
+    const test::Outcome got = kernels.run(feeds);
+    const auto check = [&](const std::string& name, bool is_max, bool overlapping) {
+      const tf::HostTensor& rows = got.at(name + "_rows");
+      const tf::HostTensor& columns = got.at(name + "_columns");
+      CHECK(are_borders(rows, 25));
+      CHECK(are_borders(columns, 36));
+      test::check_close(name, got.at(name),
+                        pooled(feeds.at("x"), rows, columns, is_max, overlapping), 1e-6);
+    };
+    check("max", true, false);
+    check("avg", false, true);
+    if (run == 0) first = got;
+    for (const char* part : {"avg_rows", "avg_columns"}) {
+      CHECK(test::elements(got.at(part)) == test::elements(first.at(part)));
+    }
+    same = same && test::elements(got.at("max_rows")) == test::elements(first.at("max_rows"));
+  }
+  CHECK(!same);  // the others draw in each run
+  tf::Graph g;
+  by_ratio(g);
+  const tf::HostTensors meant = tf::interpret(g, feeds, {}, {7, 0});
+  for (const auto& [name, x] : first) {
+    CAPTURE(name);
+    if (!feeds.contains(name)) test::check_close(name, x, meant.at(name), 1e-6);
+  }
+  // Another seed has other regions.
+  const tf::HostTensors other = tf::interpret(g, feeds, {}, {8, 0});
+  CHECK(test::elements(other.at("avg_rows")) != test::elements(first.at("avg_rows")));
 }
 
 TEST_CASE("fractional_max_pool: gradient") {
