@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// convolution [--filter TEXT] [--seconds S] [--quick]
-// convolution --list
+// convolution [--filter TEXT] [--batch N] [--seconds S] [--quick]
+// convolution --list [--batch N]
 //
 // conv2d and its two gradients on one thread, in float, beside oneDNN's direct convolutions in the
 // same run, over layers of well-known nets. A line a case, `case ours peer ratio`: milliseconds,
 // the best of repetitions in turns, and how many times as fast as the peer we are. The last line is
 // the ratios' geometric mean. Both results are compared; if they differ, the program fails.
 //
-// --filter: only cases whose names contain TEXT. --seconds: repetitions for S seconds a case, 1 by
-// default; at least three. --quick: 0.2. --list prints the cases instead, for peers/convolution.py:
-// name, direction, batch, size, channels, kernel, filters, stride, padding before and behind.
+// --filter: only cases whose names contain TEXT. --batch: images, 8 by default. --seconds:
+// repetitions for S seconds a case, 1 by default; at least three. --quick: 0.2. --list prints the
+// cases instead, for peers/convolution.py: name, direction, batch, size, channels, kernel's height
+// and width, filters, stride, padding above, below, on the left and on the right.
 //
 // We read and write NHWC images and HWIO kernels. oneDNN chooses the formats of all its operands;
 // bringing them into these, and results back, is not counted.
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -24,9 +24,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <initializer_list>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "convolution_layer.hpp"
@@ -41,8 +41,7 @@ namespace {
 namespace tf = typeflow;
 using bench::Direction;
 using bench::Layer;
-
-constexpr int batch = 8;
+using bench::LayerAxis;
 
 constexpr Layer layers[] = {
     {"mnist conv1", 28, 1, 5, 32},
@@ -87,6 +86,25 @@ constexpr Layer layers[] = {
     {"resnet 7 3x3", 7, 512, 3, 512},
     {"resnet 7 512-2048", 7, 512, 1, 2048},
     {"resnet 7 2048-512", 7, 2048, 1, 512},
+    // Szegedy et al., "Rethinking the Inception architecture" (2015), version 3.
+    {"inception conv1", 299, 3, 3, 32, 2, 0},
+    {"inception conv2", 149, 32, 3, 32, 1, 0},
+    {"inception conv3", 147, 32, 3, 64},
+    {"inception conv4", 73, 64, 1, 80, 1, 0},
+    {"inception conv5", 73, 80, 3, 192, 1, 0},
+    {"inception 35 192-64", 35, 192, 1, 64},
+    {"inception 35 288-48", 35, 288, 1, 48},
+    {"inception 35 5x5", 35, 48, 5, 64},
+    {"inception 35 3x3", 35, 64, 3, 96},
+    {"inception 35/2 3x3", 35, 288, 3, 384, 2, 0},
+    {"inception 17 768-192", 17, 768, 1, 192},
+    {"inception 17 1x7", 17, 128, 1, 192, 1, LayerAxis::same, 7},
+    {"inception 17 7x1", 17, 128, 7, 192, 1, LayerAxis::same, 1},
+    {"inception 17/2 3x3", 17, 192, 3, 320, 2, 0},
+    {"inception 8 1280-384", 8, 1280, 1, 384},
+    {"inception 8 1x3", 8, 384, 1, 384, 1, LayerAxis::same, 3},
+    {"inception 8 3x1", 8, 384, 3, 384, 1, LayerAxis::same, 1},
+    {"inception 8 3x3", 8, 448, 3, 384},
 };
 
 constexpr Direction directions[] = {Direction::forward, Direction::input_gradient,
@@ -96,35 +114,6 @@ constexpr const char* name_of(Direction direction) {
   return names[static_cast<int>(direction)];
 }
 
-constexpr tf::ConvOptions<2> options_of(const Layer& l) {
-  tf::ConvOptions<2> options{.strides = {l.stride, l.stride}};
-  if (l.pad < 0) return options;
-  options.padding = tf::Padding::given;
-  options.pads = {{{l.pad, l.pad}, {l.pad, l.pad}}};
-  return options;
-}
-
-/// One of a layer's three as a graph, "result", of what it reads of "x", "w" and "dy".
-template <std::size_t I, Direction D>
-constexpr void trace(tf::Graph& g) {
-  constexpr Layer l = layers[I];
-  constexpr tf::ConvOptions<2> options = options_of(l);
-  auto x = tf::placeholder<float, batch, l.size, l.size, l.channels>(g, "x");
-  auto w = tf::placeholder<float, l.kernel, l.kernel, l.channels, l.filters>(g, "w");
-  auto y = conv2d<options>(x, w);
-  if constexpr (D == Direction::forward) {
-    y.named("result");
-  } else {
-    auto dy = tf::placeholder<float, batch, l.out(), l.out(), l.filters>(g, "dy");
-    auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
-    if constexpr (D == Direction::input_gradient) {
-      dx.named("result");
-    } else {
-      dw.named("result");
-    }
-  }
-}
-
 /// One word.
 std::string name_of(const Layer& layer, Direction direction) {
   std::string name = std::string(layer.name) + " " + name_of(direction);
@@ -132,26 +121,51 @@ std::string name_of(const Layer& layer, Direction direction) {
   return name;
 }
 
-/// A layer with what makes its graphs.
-struct Case {
-  const Layer* layer;
-  std::array<void (*)(tf::Graph&), 3> traces;
-};
-template <std::size_t... I>
-constexpr auto make_cases(std::index_sequence<I...>) {
-  return std::array{Case{&layers[I],
-                         {&trace<I, Direction::forward>, &trace<I, Direction::input_gradient>,
-                          &trace<I, Direction::filter_gradient>}}...};
+/// A convolution and both gradients. Their kernels are those of all layers, since kernels have no
+/// extents.
+constexpr void any_layer(tf::Graph& g) {
+  auto x = tf::placeholder<float, 2, 5, 5, 4>(g, "x");
+  auto w = tf::placeholder<float, 3, 3, 4, 6>(g, "w");
+  auto dy = tf::placeholder<float, 2, 5, 5, 6>(g, "dy");
+  auto y = conv2d(x, w).named("y");
+  auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
+  dx.named("dx");
+  dw.named("dw");
 }
-constexpr auto cases = make_cases(std::make_index_sequence<std::size(layers)>{});
 
-/// The kernels of all layers: they have no extents, so that those of one layer are enough.
-test::KernelTable all_kernels() {
-  test::KernelTable kernels;
-  kernels.add<&trace<1, Direction::forward>>();
-  kernels.add<&trace<1, Direction::input_gradient>>();
-  kernels.add<&trace<1, Direction::filter_gradient>>();
-  return kernels;
+/// One of a layer's three as a graph, "result", of what it reads of "x", "w" and "dy".
+tf::Graph graph_of(const Layer& l, int batch, Direction direction) {
+  const auto dims = [](std::initializer_list<int> extents) {
+    tf::Dims d{};
+    for (const int e : extents) d.append(e);
+    return d;
+  };
+  tf::ops::ConvAttributes op{tf::ops::one_element, {1, l.size, l.size}, 1, 2};
+  int axis = 1;
+  for (const bench::LayerAxis a : {l.height(), l.width()}) {
+    op.window.set(axis++, {a.kernel, a.stride, 1, a.before(), a.after()});
+  }
+  tf::Graph g;
+  const auto input = [&](tf::Label name, std::initializer_list<int> extents) {
+    const tf::AnyExpr tensor = add_node(g, tf::ops::Placeholder{{}, 0, 0, 0}, nullptr, 0,
+                                        tf::Type(tf::DType::float32, dims(extents)));
+    tf::ir::records(g).add_name(name, tf::ir::NameKind::placeholder, tensor.id);
+    return tensor;
+  };
+  const auto x = [&] { return input("x", {batch, l.size, l.size, l.channels}); };
+  const auto w = [&] {
+    return input("w", {l.height().kernel, l.width().kernel, l.channels, l.filters});
+  };
+  const auto dy = [&] {
+    return input("dy", {batch, l.height().out(), l.width().out(), l.filters});
+  };
+  const tf::AnyExpr result = direction == Direction::forward
+                                 ? apply(tf::ops::Conv{{}, op}, x(), w())
+                             : direction == Direction::input_gradient
+                                 ? apply(tf::ops::ConvInputGradient{{}, op}, dy(), w())
+                                 : apply(tf::ops::ConvFilterGradient{{}, op}, x(), dy());
+  tf::ir::records(g).add_name("result", tf::ir::NameKind::value, result.id);
+  return g;
 }
 
 std::vector<float> uniform(std::int64_t count, std::uint32_t seed) {
@@ -187,22 +201,21 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
 #endif
 
 /// Runs one case; true if both results agree. `logs` is the sum of the ratios' logarithms.
-bool run_case(const Case& c, Direction direction, const test::KernelTable& kernels, double seconds,
-              double& logs) {
-  const Layer& l = *c.layer;
+bool run_case(const Layer& l, int batch, Direction direction, const test::KernelTable& kernels,
+              double seconds, double& logs) {
   const auto x = uniform(std::int64_t{batch} * l.size * l.size * l.channels, 1);
-  const auto w = uniform(std::int64_t{l.kernel} * l.kernel * l.channels * l.filters, 2);
-  const auto dy = uniform(std::int64_t{batch} * l.out() * l.out() * l.filters, 3);
-  std::map<std::string, const void*> feeds{{"x", x.data()}, {"w", w.data()}};
+  const auto w = uniform(std::int64_t{l.taps()} * l.channels * l.filters, 2);
+  const auto dy = uniform(std::int64_t{batch} * l.places() * l.filters, 3);
+  std::map<std::string, const void*> feeds;
+  if (direction != Direction::input_gradient) feeds["x"] = x.data();
+  if (direction != Direction::filter_gradient) feeds["w"] = w.data();
   if (direction != Direction::forward) feeds["dy"] = dy.data();
   std::vector<float> ours((direction == Direction::forward          ? dy
                            : direction == Direction::input_gradient ? x
                                                                     : w)
                               .size());
   const std::map<std::string, void*> results{{"result", ours.data()}};
-  tf::Graph graph;
-  c.traces[static_cast<std::size_t>(direction)](graph);
-  test::RunTimeProgram program(graph, kernels);
+  test::RunTimeProgram program(graph_of(l, batch, direction), kernels);
   const auto our_call = [&] { program.run(feeds, results); };
   our_call();
   double our_best = 1e30;
@@ -241,12 +254,14 @@ bool run_case(const Case& c, Direction direction, const test::KernelTable& kerne
 #endif
 }
 
-void list() {
+void list(int batch) {
   for (const Layer& l : layers) {
     for (const Direction direction : directions) {
-      std::printf("%s %s %d %d %d %d %d %d %d %d\n", name_of(l, direction).c_str(),
-                  name_of(direction), batch, l.size, l.channels, l.kernel, l.filters, l.stride,
-                  l.before(), l.after());
+      const bench::LayerAxis h = l.height();
+      const bench::LayerAxis w = l.width();
+      std::printf("%s %s %d %d %d %d %d %d %d %d %d %d %d\n", name_of(l, direction).c_str(),
+                  name_of(direction), batch, l.size, l.channels, h.kernel, w.kernel, l.filters,
+                  l.stride, h.before(), h.after(), w.before(), w.after());
     }
   }
 }
@@ -256,34 +271,48 @@ void list() {
 int main(int argc, char** argv) {
   std::string filter;
   double seconds = 1;
+  int batch = 8;
+  bool lists = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) {
       seconds = 0.2;
     } else if (std::strcmp(argv[i], "--list") == 0) {
-      list();
-      return 0;
+      lists = true;
+    } else if (std::strcmp(argv[i], "--batch") == 0 && i + 1 < argc) {
+      batch = std::atoi(argv[++i]);
     } else if (std::strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
       seconds = std::atof(argv[++i]);
     } else if (std::strcmp(argv[i], "--filter") == 0 && i + 1 < argc) {
       filter = argv[++i];
     } else {
-      std::fprintf(stderr, "usage: convolution [--filter TEXT] [--seconds S] [--quick] [--list]\n");
+      std::fprintf(stderr,
+                   "usage: convolution [--filter TEXT] [--batch N] [--seconds S] [--quick] "
+                   "[--list]\n");
       return 2;
     }
+  }
+  if (batch < 1) {
+    std::fprintf(stderr, "--batch must be 1 or more\n");
+    return 2;
+  }
+  if (lists) {
+    list(batch);
+    return 0;
   }
 #ifdef TYPEFLOW_HAS_DNNL
   bench::use_one_thread();
 #else
   std::printf("built without oneDNN: there is no peer\n");
 #endif
-  const test::KernelTable kernels = all_kernels();
+  test::KernelTable kernels;
+  kernels.add<&any_layer>();
   double logs = 0;
   int count = 0;
   bool agree = true;
-  for (const Case& c : cases) {
+  for (const Layer& layer : layers) {
     for (const Direction direction : directions) {
-      if (name_of(*c.layer, direction).find(filter) == std::string::npos) continue;
-      agree = run_case(c, direction, kernels, seconds, logs) && agree;
+      if (name_of(layer, direction).find(filter) == std::string::npos) continue;
+      agree = run_case(layer, batch, direction, kernels, seconds, logs) && agree;
       ++count;
     }
   }

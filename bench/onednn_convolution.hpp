@@ -25,11 +25,13 @@ class OneDnnConvolution {
   OneDnnConvolution(const Layer& layer, int batch, Direction direction, const std::vector<float>& x,
                     const std::vector<float>& w, const std::vector<float>& dy)
       : image_({batch, layer.channels, layer.size, layer.size}, type, Tag::nhwc),
-        kernel_({layer.filters, layer.channels, layer.kernel, layer.kernel}, type, Tag::hwio),
-        places_({batch, layer.filters, layer.out(), layer.out()}, type, Tag::nhwc) {
+        kernel_({layer.filters, layer.channels, layer.height().kernel, layer.width().kernel}, type,
+                Tag::hwio),
+        places_({batch, layer.filters, layer.height().out(), layer.width().out()}, type,
+                Tag::nhwc) {
     const Memory::dims strides{layer.stride, layer.stride};
-    const Memory::dims before{layer.before(), layer.before()};
-    const Memory::dims after{layer.after(), layer.after()};
+    const Memory::dims before{layer.height().before(), layer.width().before()};
+    const Memory::dims after{layer.height().after(), layer.width().after()};
     constexpr auto direct = dnnl::algorithm::convolution_direct;
     const dnnl::convolution_forward::primitive_desc forward(
         {dnnl::prop_kind::forward_training, direct, any(image_), any(kernel_), any(places_),
