@@ -334,12 +334,3 @@ TEST_CASE("trigamma: gradient") {
   check_derivatives([](auto x) { return tf::trigamma(x); }, {0.4, 5}, 1e-6);
   check_second_derivative([](auto x) { return tf::trigamma(x); }, {0.6, 5}, 1e-5);
 }
-
-TEST_CASE("igamma and betainc have no gradient, and say so") {
-  CHECK(message_of_gradient([](auto x) {
-          return tf::igamma(x, 1);
-        }).find("no gradient is defined for Igamma") == 0);
-  CHECK(message_of_gradient([](auto x) {
-          return tf::betainc(x, x, 0.5);
-        }).find("no gradient is defined for Betainc") == 0);
-}
