@@ -5,6 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <string>
+
 #include "support/check_gradients.hpp"
 #include "typeflow/distributions.hpp"
 #include "typeflow/linalg.hpp"
@@ -199,6 +202,32 @@ void check_draws(const char* name, const Make& make, double tolerance = 0.03) {
 }
 
 }  // namespace
+
+TEST_CASE("gradients of the mean square of draws are those of the second moment") {
+  const auto check = [](const char* name, const auto& make, double tolerance) {
+    CAPTURE(name);
+    tf::Graph g;
+    auto a = tf::constant<double>(g, 3) * 1;
+    auto b = tf::constant<double>(g, 0.8) * 1;
+    const auto d = make(a, b);
+    const auto drawn = gradients(mean(square(d.template sample<20000>())), a, b);
+    const auto exact = gradients(square(d.mean()) + d.variance(), a, b);
+    std::get<0>(drawn).named("drawn_a");
+    std::get<1>(drawn).named("drawn_b");
+    std::get<0>(exact).named("exact_a");
+    std::get<1>(exact).named("exact_b");
+    const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+    for (const std::string part : {"_a", "_b"}) {
+      CHECK(y.at("drawn" + part).value(0) ==
+            doctest::Approx(y.at("exact" + part).value(0)).epsilon(tolerance));
+    }
+  };
+  check("gamma", [](auto a, auto b) { return tfd::Gamma(a, b); }, 0.04);
+  check("chi2", [](auto a, auto b) { return tfd::Chi2(a * b); }, 0.04);
+  check("inverse_gamma", [](auto a, auto b) { return tfd::InverseGamma(a + 6, b); }, 0.04);
+  check("beta", [](auto a, auto b) { return tfd::Beta(a, b); }, 0.04);
+  check("student_t", [](auto a, auto b) { return tfd::StudentT(a + 9, b, a); }, 0.04);
+}
 
 TEST_CASE("gradients go through draws") {
   check_draws("normal", [](auto a, auto b) { return tfd::Normal(a, b); });
