@@ -112,6 +112,7 @@ put("von_mises/variance", [1 - special.ive(1, k) / special.ive(0, k) for k in (0
 
 p3 = np.array([0.2, 0.65, 0.9])
 discrete("bernoulli", [stats.bernoulli(p) for p in p3], [-1, 0, 1, 2])
+put("bernoulli/quantile", [[stats.bernoulli(p).ppf(level) for p in p3] for level in levels])
 put("bernoulli/entropy", [stats.bernoulli(p).entropy() for p in p3])
 discrete("binomial", [stats.binom(n, p) for n, p in zip([5, 20, 300], p3)], [-1, 0, 3, 5, 18, 280])
 discrete("poisson", [stats.poisson(r) for r in (0.5, 4.2, 60.5)], [-1, 0, 1, 6, 55])
@@ -120,6 +121,9 @@ weights = np.array([[0.5, 0.2, 0.3], [0.1, 0.0, 0.9]])
 put("categorical/log_prob", [[-np.inf if p[k] == 0 else math.log(p[k]) for p in weights]
                              for k in range(3)])
 put("categorical/cdf", [[p[: k + 1].sum() for p in weights] for k in range(3)])
+put("categorical/quantile",
+    [[stats.rv_discrete(values=(range(3), p)).ppf(level) for p in weights]
+     for level in (1e-9, 0.03, 0.45, 0.8, 0.999)])
 put("categorical/entropy", [stats.entropy(p) for p in weights])
 
 concentration = np.array([1.5, 2.0, 4.0])
