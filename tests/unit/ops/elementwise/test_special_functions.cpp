@@ -207,18 +207,6 @@ void check_distribution(const std::string& name) {
   }
 }
 
-template <class F>
-std::string message_of_gradient(const F& f) {
-  tf::Graph g;
-  auto x = tf::placeholder<double, 3>(g, "x");
-  try {
-    gradients(sum(f(x)), x).named("dx");
-  } catch (const tf::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 }  // namespace
 
 TEST_CASE("erf: values") {
