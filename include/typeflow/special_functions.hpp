@@ -5,8 +5,8 @@
 // and the inverses of these.
 
 #include "typeflow/ops/elementwise/bessel.hpp"
-#include "typeflow/ops/elementwise/polygamma.hpp"
 #include "typeflow/ops/elementwise/incomplete_functions.hpp"
 #include "typeflow/ops/elementwise/incomplete_inverses.hpp"
+#include "typeflow/ops/elementwise/polygamma.hpp"
 #include "typeflow/ops/elementwise/special_functions.hpp"
 #include "typeflow/ops/elementwise/zeta.hpp"
