@@ -131,18 +131,30 @@ inline constexpr Row elementwise_rows[] = {
                                        "the derivative of digamma"),
     row<ops::Polygamma>("polygamma", "polygamma<n>(x)", "(S) -> (S)",
                         "the n-th derivative of digamma"),
-    row<ops::Igamma>("igamma", "igamma(a, x)", "(A) x (B) -> (A+B)",
-                     "P(a, x), the regularised lower incomplete gamma function"),
-    row<ops::Igammac>("igammac", "igammac(a, x)", "(A) x (B) -> (A+B)",
-                      "Q(a, x) = 1 - igamma(a, x), precise where it is small"),
+    row<ops::Igamma, ops::IgammaGradA, ops::GammaDensity>(
+        "igamma", "igamma(a, x)", "(A) x (B) -> (A+B)",
+        "P(a, x), the regularised lower incomplete gamma function"),
+    row<ops::Igammac, ops::IgammaGradA, ops::GammaDensity>(
+        "igammac", "igammac(a, x)", "(A) x (B) -> (A+B)",
+        "Q(a, x) = 1 - igamma(a, x), precise where it is small"),
     row<ops::Zeta>("zeta", "zeta(x, q)", "(A) x (B) -> (A+B)",
                    "Hurwitz' zeta function, the sum of (k + q)^-x over k >= 0"),
     row<ops::Sub, ops::Sum, ops::Lgamma>(
         "lbeta", "lbeta(x)", "(..,K) -> (..)",
         "log|beta function| of the numbers along the last axis: sum(lgamma(x)) - lgamma(sum(x))",
         {.types = "floating"}),
-    row<ops::Betainc>("betainc", "betainc(a, b, x)", "(A) x (B) x (C) -> (A+B+C)",
-                      "I_x(a, b), the regularised incomplete beta function"),
+    row<ops::Betainc, ops::BetaincGrad, ops::BetaDensity>(
+        "betainc", "betainc(a, b, x)", "(A) x (B) x (C) -> (A+B+C)",
+        "I_x(a, b), the regularised incomplete beta function"),
+    row<ops::Igammainv, ops::IgammaGradA, ops::GammaDensity>(
+        "igammainv", "igammainv(a, p)", "(A) x (B) -> (A+B)",
+        "the x with igamma(a, x) = p; in typeflow/special_functions.hpp"),
+    row<ops::Igammacinv, ops::IgammaGradA, ops::GammaDensity>(
+        "igammacinv", "igammacinv(a, q)", "(A) x (B) -> (A+B)",
+        "the x with igammac(a, x) = q; in typeflow/special_functions.hpp"),
+    row<ops::Betaincinv, ops::BetaincGrad, ops::BetaDensity>(
+        "betaincinv", "betaincinv(a, b, p)", "(A) x (B) x (C) -> (A+B+C)",
+        "the x with betainc(a, b, x) = p; in typeflow/special_functions.hpp"),
     row<ops::BesselI0, ops::BesselI1>("bessel_i0", "bessel_i0(x)", "(S) -> (S)",
                                       "the modified Bessel function I_0"),
     row<ops::BesselI1, ops::BesselI0>("bessel_i1", "bessel_i1(x)", "(S) -> (S)",

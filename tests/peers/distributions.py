@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes distributions.hpp beside it: what SciPy (pip install scipy) says of the distributions of
+"""Writes distributions.hpp beside it: what SciPy (pip install scipy mpmath) says of the distributions of
 typeflow/distributions.hpp, as the tests name them. Modes are maxima of the density, found by search;
 divergences are integrals and sums. Then run scripts/format.
 """
@@ -9,6 +9,7 @@ divergences are integrals and sums. Then run scripts/format.
 import math
 import pathlib
 
+import mpmath
 import numpy as np
 from scipy import integrate, linalg, optimize, special, stats
 
@@ -90,16 +91,15 @@ continuous("gumbel", moved(stats.gumbel_r), [-3, -1.5, 0.0, 0.7, 3.0, 60], modes
 continuous("cauchy", moved(stats.cauchy), [-1e6, -1.5, 0.0, 0.7, 3.0, 60], moments=False,
            modes=(-9, 9))
 continuous("student_t", [stats.t(d, l, s) for d, l, s in zip([2.5, 5, 30], l3, s3)],
-           [-40, -1.5, 0.3000001, 0.7, 3.0, 60], quantiles=False, modes=(-9, 9))
+           [-40, -1.5, 0.3000001, 0.7, 3.0, 60], modes=(-9, 9))
 continuous("exponential", [stats.expon(scale=1 / s) for s in s3])
-continuous("gamma", zip2(lambda a, s: stats.gamma(a, scale=1 / s)), quantiles=False)
+continuous("gamma", zip2(lambda a, s: stats.gamma(a, scale=1 / s)))
 put("gamma/mode", [math.nan, 0.5 / 2, 3 / 1.25])
-continuous("chi2", [stats.chi2(d) for d in (1, 3, 8)], quantiles=False)
+continuous("chi2", [stats.chi2(d) for d in (1, 3, 8)])
 put("chi2/mode", [0, 1, 6])
 continuous("inverse_gamma", [stats.invgamma(a, scale=s) for a, s in zip([2.5, 3, 8], s3)],
-           quantiles=False, modes=(1e-3, 3))
-continuous("beta", zip2(lambda a, s: stats.beta(a, s)), [0, 0.1, 0.5, 0.95, 1, 1.5],
-           quantiles=False)
+           modes=(1e-3, 3))
+continuous("beta", zip2(lambda a, s: stats.beta(a, s)), [0, 0.1, 0.5, 0.95, 1, 1.5])
 put("beta/mode", [math.nan, 0.5 / 1.5, 3 / 3.25])
 continuous("pareto", [stats.pareto(a, scale=s) for a, s in zip([2.5, 3, 8], s3)])
 put("pareto/mode", s3)
@@ -112,6 +112,7 @@ put("von_mises/variance", [1 - special.ive(1, k) / special.ive(0, k) for k in (0
 
 p3 = np.array([0.2, 0.65, 0.9])
 discrete("bernoulli", [stats.bernoulli(p) for p in p3], [-1, 0, 1, 2])
+put("bernoulli/quantile", [[stats.bernoulli(p).ppf(level) for p in p3] for level in levels])
 put("bernoulli/entropy", [stats.bernoulli(p).entropy() for p in p3])
 discrete("binomial", [stats.binom(n, p) for n, p in zip([5, 20, 300], p3)], [-1, 0, 3, 5, 18, 280])
 discrete("poisson", [stats.poisson(r) for r in (0.5, 4.2, 60.5)], [-1, 0, 1, 6, 55])
@@ -120,6 +121,9 @@ weights = np.array([[0.5, 0.2, 0.3], [0.1, 0.0, 0.9]])
 put("categorical/log_prob", [[-np.inf if p[k] == 0 else math.log(p[k]) for p in weights]
                              for k in range(3)])
 put("categorical/cdf", [[p[: k + 1].sum() for p in weights] for k in range(3)])
+put("categorical/quantile",
+    [[stats.rv_discrete(values=(range(3), p)).ppf(level) for p in weights]
+     for level in (1e-9, 0.03, 0.45, 0.8, 0.999)])
 put("categorical/entropy", [stats.entropy(p) for p in weights])
 
 concentration = np.array([1.5, 2.0, 4.0])
@@ -170,6 +174,8 @@ mixed = lambda x, what: sum(w * getattr(stats.norm(l, s), what)(x)
 put("mixture/log_prob", np.log(mixed(points, "pdf")))
 put("mixture/cdf", mixed(points, "cdf"))
 put("mixture/mean", weights[0] @ l3)
+put("mixture/entropy_lower_bound", sum(w * stats.norm(l, s).entropy()
+                                       for w, l, s in zip(weights[0], l3, s3)))
 put("mixture/variance", weights[0] @ (s3**2 + (l3 - weights[0] @ l3) ** 2))
 normals = [stats.multivariate_normal(m, np.diag(s3**2)) for m in (l3, -l3)]
 put("vector_mixture/log_prob",
@@ -250,6 +256,37 @@ shift = l3 - 0.5
 put("kl/tril", 0.5 * (np.trace(inverse @ scale) + shift @ inverse @ shift - 3
                       + np.linalg.slogdet(second @ second.T)[1] - np.linalg.slogdet(scale)[1]))
 put("kl/diag", np.sum(np.log(2 / s3) + (s3**2 + (l3 - 0.5) ** 2) / 8 - 0.5))
+
+shapes = [0.01, 0.3, 1, 2.5, 30, 1e4]
+probabilities = [1e-10, 0.01, 0.5, 0.99, 1 - 1e-10]
+put("inverses/igammainv", [[special.gammaincinv(a, p) for p in probabilities] for a in shapes])
+put("inverses/igammacinv", [[special.gammainccinv(a, p) for p in probabilities] for a in shapes])
+
+
+put("inverses/betaincinv",
+    [[[special.betaincinv(a, b, p) for p in probabilities] for b in shapes] for a in shapes])
+# Derivatives for the parameters: differences of 40 digits.
+mpmath.mp.dps = 40
+step = mpmath.mpf(10) ** -12
+
+
+def slope(f, x):
+    return float((f(x + step) - f(x - step)) / (2 * step))
+
+
+gammas = [[a, a * f] for a in (0.05, 1, 2.5, 40) for f in (0.01, 0.5, 0.95, 1.2, 3)]
+gammas += [[2000, 1900], [2000, 2100]]
+put("slopes/gamma_points", gammas)
+put("slopes/igamma", [slope(lambda t: mpmath.gammainc(t, 0, mpmath.mpf(x), regularized=True),
+                            mpmath.mpf(a)) for a, x in gammas])
+betas = [[a, b, min(f * a / (a + b), 0.99)] for a in (0.05, 0.5, 3, 40) for b in (0.05, 0.7, 5, 60)
+         for f in (1e-3, 0.3, 0.9, 1.05)]
+beta = lambda a, b, x: mpmath.betainc(a, b, 0, mpmath.mpf(x), regularized=True)
+put("slopes/beta_points", betas)
+put("slopes/betainc_a", [slope(lambda t: beta(t, mpmath.mpf(b), x), mpmath.mpf(a))
+                         for a, b, x in betas])
+put("slopes/betainc_b", [slope(lambda t: beta(mpmath.mpf(a), t, x), mpmath.mpf(b))
+                         for a, b, x in betas])
 
 
 def number(x):

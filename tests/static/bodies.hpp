@@ -30,13 +30,13 @@ using All = List<                                                               
     ops::RightShift,                               //
     ops::Sign, ops::Floor, ops::Ceil, ops::Round,  //
     ops::Erf, ops::Lgamma, ops::Digamma, ops::Trigamma, ops::Igamma, ops::Igammac, ops::Zeta,
-    ops::Betainc,                                                                //
-    ops::Polygamma, ops::GammaSlope,                                             //
-    ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                //
-    ops::Erfc, ops::Erfinv,                                                      //
-    ops::Softsign, ops::LeakyRelu, ops::Gelu, ops::GeluGradient,                 //
-    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,  //
-    ops::BroadcastTo, ops::Read, ops::After,                                     //
+    ops::Betainc, ops::GammaDensity, ops::IgammaGradA, ops::BetaDensity, ops::BetaincGrad,
+    ops::Igammainv, ops::Igammacinv, ops::Betaincinv, ops::Polygamma, ops::GammaSlope,  //
+    ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                       //
+    ops::Erfc, ops::Erfinv,                                                             //
+    ops::Softsign, ops::LeakyRelu, ops::Gelu, ops::GeluGradient,                        //
+    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,         //
+    ops::BroadcastTo, ops::Read, ops::After,                                            //
     ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;
 
 /// Those that have none: what they are is not a function of numbers of one type.

@@ -14,6 +14,8 @@
 #include "typeflow/ops/elementwise/bessel.hpp"
 #include "typeflow/ops/elementwise/bitcast.hpp"
 #include "typeflow/ops/elementwise/bitwise.hpp"
+#include "typeflow/ops/elementwise/incomplete_functions.hpp"
+#include "typeflow/ops/elementwise/incomplete_inverses.hpp"
 #include "typeflow/ops/elementwise/polygamma.hpp"
 #include "typeflow/ops/elementwise/special_functions.hpp"
 #include "typeflow/ops/elementwise/zeta.hpp"

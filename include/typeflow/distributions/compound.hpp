@@ -100,6 +100,19 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
                   "one");
     return sum<-1>(components.cdf(expand_dims<-1>(this->value(x))) * mixture.probabilities());
   }
+  /// Not known in closed form: does not compile.
+  template <class Self = MixtureSameFamily>
+  constexpr auto entropy() const {
+    static_assert(typeflow::detail::never<Self>,
+                  "MixtureSameFamily.entropy(): no closed form is known; entropy_lower_bound() is "
+                  "at most as large, and the mean of -log_prob(x) over draws x estimates it");
+    return entropy_lower_bound();
+  }
+  /// The components' entropies, weighted. The mixture's is at least that, since it is concave, and
+  /// at most that of the weights more.
+  constexpr auto entropy_lower_bound() const {
+    return sum<-1>(components.entropy() * mixture.probabilities());
+  }
   constexpr auto mean() const { return weighted(components.mean()); }
   /// Of each element of an event.
   constexpr auto variance() const {

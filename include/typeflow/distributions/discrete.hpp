@@ -102,6 +102,14 @@ struct Bernoulli : Distribution<Bernoulli<T, S>> {
     const auto x = this->value(v);
     return where(is_nan(x), x, where(less(x, 0), 0, where(less(x, 1), 1 - odds.p, 1)));
   }
+  /// The smallest number whose cdf is at least p.
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto level = this->value(p);
+    const auto outside = logical_not(logical_and(greater_equal(level, 0), less_equal(level, 1)));
+    return where(outside, detail::not_a_number,
+                 where(less_equal(level, 1 - odds.p), 0, level * 0 + 1));
+  }
   constexpr auto entropy() const {
     return -detail::times_log(odds.p, odds.log_p) - detail::times_log(1 - odds.p, odds.log_q);
   }
@@ -287,6 +295,16 @@ struct Categorical : Distribution<Categorical<T, S, K>> {
     const auto x = this->value(v);
     const auto below = less_equal(positions(), expand_dims<-1>(x));
     return where(is_nan(x), x, minimum(sum<-1>(where(below, probabilities(), 0)), 1));
+  }
+  /// The smallest class whose cdf is at least p, up to rounding, as a number of the parameters'
+  /// element type.
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto level = this->value(p);
+    const auto outside = logical_not(logical_and(greater_equal(level, 0), less_equal(level, 1)));
+    const auto below = less(cumsum<-1>(probabilities()), expand_dims<-1>(level));
+    const auto count = sum<-1>(cast<T>(below));
+    return where(outside, detail::not_a_number, minimum(count, static_cast<T>(K - 1)));
   }
   constexpr auto entropy() const { return -sum<-1>(detail::times_log(probabilities(), log_p)); }
   /// The likeliest class; the first of equals.

@@ -337,6 +337,21 @@ struct StudentT : Distribution<StudentT<T, D, L, S>> {
   constexpr auto survival_function(const V& v) const {
     return below(-standard(v));
   }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    const auto q = this->value(p);
+    const auto upper = greater(q, 0.5);
+    const auto tail = where(upper, 1 - q, q);
+    const auto centre = equal(tail, 0.5);  // where the slope of betaincinv is 0
+    // z^2 / (df + z^2), or its complement in the tails.
+    const auto inner = greater(tail, 0.25);
+    const auto share = betaincinv(half(), 0.5 * df,
+                                  1 - 2 * where(logical_or(centre, logical_not(inner)), 0.3, tail));
+    const auto rest = betaincinv(0.5 * df, half(), 2 * where(inner, 0.2, tail));
+    const auto odds = where(inner, share / (1 - share), (1 - rest) / rest);
+    const auto z = sqrt(df * odds);
+    return loc + scale * where(centre, (q - 0.5) / peak(), where(upper, z, -z));
+  }
   constexpr auto entropy() const {
     const auto a = 0.5 * df;
     const auto b = 0.5 * (df + 1);
@@ -364,12 +379,18 @@ struct StudentT : Distribution<StudentT<T, D, L, S>> {
     // z^2 / (df + z^2) and its complement; the smaller of the two has all digits.
     const auto squares = square(z);
     const auto inner = less(squares, df);
-    const auto half = constant<T>(this->graph(), T(0.5));
-    const auto middle = 0.5 - 0.5 * betainc(half, 0.5 * df, squares / (df + squares));
-    const auto far = 0.5 * betainc(0.5 * df, half, df / (df + squares));
-    const auto tail = where(is_inf(z), 0, where(inner, middle, far));
-    return where(less(z, 0), tail, 1 - tail);
+    const auto far_out = is_inf(z);
+    const auto centre = equal(z, 0);  // where the slope of betainc is infinite
+    const auto share = where(logical_or(centre, logical_not(inner)), 0.5, squares / (df + squares));
+    const auto rest = where(logical_or(far_out, inner), 0.5, df / (df + squares));
+    const auto middle = 0.5 - 0.5 * betainc(half(), 0.5 * df, share);
+    const auto far = 0.5 * betainc(0.5 * df, half(), rest);
+    const auto tail = where(far_out, 0, where(inner, middle, far));
+    return where(centre, 0.5 + z * peak(), where(less(z, 0), tail, 1 - tail));
   }
+  constexpr auto half() const { return constant<T>(this->graph(), T(0.5)); }
+  /// The density of the standard distribution at 0.
+  constexpr auto peak() const { return exp(-lbeta(0.5 * df, half())) / sqrt(df); }
   /// The variance is infinite for 1 < df <= 2, and undefined below.
   template <class F>
   constexpr auto spread(const F& f, std::string_view statistic) const {

@@ -98,11 +98,19 @@ struct Gamma : Distribution<Gamma<T, A, B>> {
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
-    return igamma(concentration, rate * maximum(this->value(v), 0));
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, 0,
+                              [&](const auto& y) { return igamma(concentration, rate * y); });
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    return igammac(concentration, rate * maximum(this->value(v), 0));
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, 1,
+                              [&](const auto& y) { return igammac(concentration, rate * y); });
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    return igammainv(concentration, this->value(p)) / rate;
   }
   constexpr auto entropy() const {
     return this->per_batch(concentration - log(rate) + lgamma(concentration) +
@@ -153,6 +161,10 @@ struct Chi2 : Distribution<Chi2<T, D>> {
   template <class V>
   constexpr auto survival_function(const V& v) const {
     return gamma.survival_function(this->value(v));
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    return gamma.quantile(this->value(p));
   }
   constexpr auto entropy() const { return gamma.entropy(); }
   constexpr auto mean() const { return df; }
@@ -205,6 +217,10 @@ struct InverseGamma : Distribution<InverseGamma<T, A, B>> {
     const auto x = this->value(v);
     return detail::in_support(less_equal(x, 0), x, 1, 1,
                               [&](const auto& y) { return igamma(concentration, scale / y); });
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    return scale / igammacinv(concentration, this->value(p));
   }
   constexpr auto entropy() const {
     return this->per_batch(concentration + log(scale) + lgamma(concentration) -
@@ -269,11 +285,15 @@ struct Beta : Distribution<Beta<T, A, B>> {
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
-    return betainc(a, b, minimum(maximum(this->value(v), 0), 1));
+    return inside(this->value(v), 0, 1, [&](const auto& y) { return betainc(a, b, y); });
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    return betainc(b, a, minimum(maximum(1 - this->value(v), 0), 1));
+    return inside(this->value(v), 1, 0, [&](const auto& y) { return betainc(b, a, 1 - y); });
+  }
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    return betaincinv(a, b, this->value(p));
   }
   constexpr auto entropy() const {
     return this->per_batch(lbeta(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) +
@@ -285,6 +305,16 @@ struct Beta : Distribution<Beta<T, A, B>> {
     return this->where_defined(exists, (a - 1) / where(exists, a + b - 2, 1), "mode");
   }
   constexpr auto variance() const { return this->per_batch(a * b / (square(a + b) * (a + b + 1))); }
+
+ private:
+  /// f(x) in (0, 1), `below` and `above` beside it.
+  template <class X, class F>
+  static constexpr auto inside(const X& x, double below, double above, const F& f) {
+    const auto under = less_equal(x, 0);
+    const auto over = greater_equal(x, 1);
+    const auto y = f(where(logical_or(under, over), 0.5, x));
+    return where(under, below, where(over, above, y));
+  }
 };
 template <Operand A, Operand B>
 Beta(const A&, const B&, Options = {})

@@ -27,6 +27,7 @@ constexpr void model(tf::Graph& g) {
   kl_divergence(d, classes);          // error: kl_divergence(p, q): no closed form is known for this pair; estimate it from draws x of p as the mean of p.log_prob(x) - q.log_prob(x)
   tfd::independent<2>(d);             // error: independent<n>(distribution): the distribution has fewer batch axes
   tfd::MixtureSameFamily(classes, tfd::Normal(y, 1));  // error: MixtureSameFamily(mixture, components): the last batch axis of the components must have as many elements as the mixture has classes
+  tfd::MixtureSameFamily(classes, tfd::Normal(x, 1)).entropy();  // error: MixtureSameFamily.entropy(): no closed form is known; entropy_lower_bound() is at most as large, and the mean of -log_prob(x) over draws x estimates it
   // clang-format on
 #endif
 }

@@ -80,6 +80,15 @@ constexpr void model(tf::Graph& g) {
   betainc(i, i, i);  // error: betainc(a, b, x): a, b and x must be floating-point; convert with cast<float>(x)
   betainc(x, x, y);  // error: betainc(a, b, x): the shapes do not broadcast
   betainc(x, x, d);  // error: betainc(a, b, x): the element types must be equal; convert with cast<T>(x)
+  igammainv(i, i);  // error: igammainv(a, p): a and p must be floating-point; convert with cast<float>(p)
+  igammainv(x, y);  // error: igammainv(a, p): the shapes do not broadcast
+  igammainv(x, d);  // error: igammainv(a, p): the element types must be equal; convert with cast<T>(p)
+  igammacinv(i, i);  // error: igammacinv(a, q): a and q must be floating-point; convert with cast<float>(q)
+  igammacinv(x, y);  // error: igammacinv(a, q): the shapes do not broadcast
+  igammacinv(x, d);  // error: igammacinv(a, q): the element types must be equal; convert with cast<T>(q)
+  betaincinv(i, i, i);  // error: betaincinv(a, b, p): a, b and p must be floating-point; convert with cast<float>(p)
+  betaincinv(x, x, y);  // error: betaincinv(a, b, p): the shapes do not broadcast
+  betaincinv(x, x, d);  // error: betaincinv(a, b, p): the element types must be equal; convert with cast<T>(p)
   floordiv(x, d);  // error: floordiv(a, b): the element types must be equal; convert with cast<T>(x)
   floordiv(i, 0.5);  // error: floordiv(a, b): a floating-point number does not fit an integer tensor; use cast<T>(x)
   floordiv(x, y);  // error: floordiv(a, b): the shapes do not broadcast

@@ -71,6 +71,18 @@ constexpr void special_functions(tf::Graph& g, int i) {
   igammac(positive, exp(y)).named({"igammac", i});
   zeta(1.5 + square(x), exp(y)).named({"zeta", i});
   betainc(positive, exp(y), share).named({"betainc", i});
+  const auto half = 0.5 * share + 0.25;
+  igammainv(positive, half).named({"igammainv", i});
+  igammacinv(positive, half).named({"igammacinv", i});
+  betaincinv(positive, exp(y), half).named({"betaincinv", i});
+  const auto [gamma_a, gamma_x] = tf::gradients(sum(igamma(positive, exp(y))), positive, y);
+  gamma_a.named({"igamma_slope", i});
+  gamma_x.named({"gamma_density", i});
+  const auto [beta_a, beta_b, beta_x] =
+      tf::gradients(sum(betainc(positive, exp(y), share)), positive, y, share);
+  beta_a.named({"betainc_slope_a", i});
+  beta_b.named({"betainc_slope_b", i});
+  beta_x.named({"beta_density", i});
   bessel_i0(x).named({"bessel_i0", i});
   bessel_i1(x).named({"bessel_i1", i});
   bessel_i0e(x).named({"bessel_i0e", i});

@@ -47,6 +47,7 @@ void classes(tf::Graph& g) {
     auto k = tf::constant<std::int32_t, 3, 1>(g, {0, 1, 2});
     d.log_prob(k).named("log_prob");
     d.cdf(k).named("cdf");
+    d.quantile(column(g, {1e-9, 0.03, 0.45, 0.8, 0.999})).named("quantile");
     d.entropy().named("entropy");
   }
   tf::Scope in(g, "multinomial");
@@ -85,6 +86,9 @@ void edges(tf::Graph& g) {
   sure.log_prob(x).named("bernoulli");
   sure.log_prob(column(g, {0, 1})).named("sure");
   sure.entropy().named("sure_entropy");
+  auto levels = column(g, {0, 1, -0.1, nan});
+  tfd::Bernoulli(tfd::probs(0.5 * ends + 0.25)).quantile(levels).named("bernoulli_quantile");
+  tfd::Categorical(tfd::probs(0.5 * ends + 0.25)).quantile(levels).named("categorical_quantile");
   tfd::Binomial(4, tfd::probs(ends)).log_prob(column(g, {0, 4, 2})).named("sure_binomial");
   tfd::Binomial(4, tfd::probs(ends)).cdf(column(g, {0, 4, 2})).named("sure_binomial_cdf");
   tfd::Binomial(4, tfd::probs(ends)).log_prob(x).named("binomial");
@@ -126,6 +130,8 @@ TEST_CASE("impossible values have probability 0, sure ones 1, and NaN stays NaN"
   check("bernoulli", {-inf, -inf, -inf, -inf, nan, nan});
   check("sure", {0, -inf, -inf, 0});
   check("sure_entropy", {0, 0});
+  check("bernoulli_quantile", {0, 0, 1, 1, nan, nan, nan, nan});
+  check("categorical_quantile", {0, 1, nan, nan});
   check("sure_binomial", {0, -inf, -inf, 0, -inf, -inf});
   check("sure_binomial_cdf", {1, 0, 1, 1, 1, 0});
   check("binomial", {-inf, -inf, -inf, -inf, nan, nan});

@@ -5,6 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <string>
+
 #include "support/check_gradients.hpp"
 #include "typeflow/distributions.hpp"
 #include "typeflow/linalg.hpp"
@@ -51,6 +54,40 @@ TEST_CASE("log_prob: gradients of continuous distributions") {
   check_two([](auto a, auto b) { return tfd::Pareto(a, b / 4); });
   check_two([](auto a, auto b) { return tfd::Weibull(a, b); });
   check_two([](auto a, auto b) { return tfd::VonMises(a, b); });
+}
+
+TEST_CASE("cdf and quantile: gradients for points and parameters") {
+  const auto check = [](const auto& make) {
+    test::check_gradients<Shape<4, 1>, Shape<3>, Shape<1>>(
+        [&](auto x, auto a, auto b) { return make(a, b).cdf(x) - make(a, b).survival_function(x); },
+        inside, 1e-6);
+    test::check_gradients<Shape<4, 1>, Shape<3>, Shape<1>>(
+        [&](auto p, auto a, auto b) { return make(a, b).quantile(p); }, inside, 1e-6);
+  };
+  check([](auto a, auto b) { return tfd::Gamma(2 * a, b); });
+  check([](auto a, auto b) { return tfd::Chi2(3 * a * b); });
+  check([](auto a, auto b) { return tfd::InverseGamma(2 * a, b); });
+  check([](auto a, auto b) { return tfd::Beta(2 * a, b); });
+  check([](auto a, auto b) { return tfd::StudentT(5 * a, b, a); });
+  // Outside, and where the formulas have a pole.
+  tf::Graph g;
+  auto x = tf::constant<double, 3>(g, {-1, 0, 2}) * 1;
+  gradients(sum(tfd::Gamma(0.5 + square(x), 2).cdf(x - 5)), x).named("gamma");
+  gradients(sum(tfd::StudentT(3, 0, x + 3).cdf(0 * x)), x).named("centre");
+  gradients(sum(tfd::StudentT(1, x, 2).cdf(x * 0)), x).named("cauchy");
+  gradients(sum(tfd::StudentT(1, 0, 1 + 0 * x).quantile(0.5 + x / 8)), x).named("quantile");
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  const double pi = 3.14159265358979323846;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(y.at("gamma").value(i) == 0);
+    CHECK(y.at("centre").value(i) == 0);
+  }
+  for (int i = 0; i < 3; ++i) {  // the Cauchy distribution's: -density at -x / 2, slopes of tan
+    const double t = i == 0 ? -1 : i == 1 ? 0 : 2;
+    CHECK(y.at("cauchy").value(i) == doctest::Approx(-1 / (2 * pi * (1 + t * t / 4))));
+    const double cosine = std::cos(pi * t / 8);
+    CHECK(y.at("quantile").value(i) == doctest::Approx(pi / 8 / (cosine * cosine)));
+  }
 }
 
 TEST_CASE("log_prob: gradients of discrete distributions and of those over classes") {
@@ -166,6 +203,32 @@ void check_draws(const char* name, const Make& make, double tolerance = 0.03) {
 
 }  // namespace
 
+TEST_CASE("gradients of the mean square of draws are those of the second moment") {
+  const auto check = [](const char* name, const auto& make, double tolerance) {
+    CAPTURE(name);
+    tf::Graph g;
+    auto a = tf::constant<double>(g, 3) * 1;
+    auto b = tf::constant<double>(g, 0.8) * 1;
+    const auto d = make(a, b);
+    const auto drawn = gradients(mean(square(d.template sample<20000>())), a, b);
+    const auto exact = gradients(square(d.mean()) + d.variance(), a, b);
+    std::get<0>(drawn).named("drawn_a");
+    std::get<1>(drawn).named("drawn_b");
+    std::get<0>(exact).named("exact_a");
+    std::get<1>(exact).named("exact_b");
+    const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+    for (const std::string part : {"_a", "_b"}) {
+      CHECK(y.at("drawn" + part).value(0) ==
+            doctest::Approx(y.at("exact" + part).value(0)).epsilon(tolerance));
+    }
+  };
+  check("gamma", [](auto a, auto b) { return tfd::Gamma(a, b); }, 0.04);
+  check("chi2", [](auto a, auto b) { return tfd::Chi2(a * b); }, 0.04);
+  check("inverse_gamma", [](auto a, auto b) { return tfd::InverseGamma(a + 6, b); }, 0.04);
+  check("beta", [](auto a, auto b) { return tfd::Beta(a, b); }, 0.04);
+  check("student_t", [](auto a, auto b) { return tfd::StudentT(a + 9, b, a); }, 0.04);
+}
+
 TEST_CASE("gradients go through draws") {
   check_draws("normal", [](auto a, auto b) { return tfd::Normal(a, b); });
   check_draws("log_normal", [](auto a, auto b) { return tfd::LogNormal(a / 3, b / 2); });
@@ -179,6 +242,7 @@ TEST_CASE("gradients go through draws") {
   check_draws("gamma", [](auto a, auto b) { return tfd::Gamma(a, b); }, 0.06);
   check_draws("inverse_gamma", [](auto a, auto b) { return tfd::InverseGamma(a + 2, b); });
   check_draws("beta", [](auto a, auto b) { return tfd::Beta(a, b); });
+  check_draws("chi2", [](auto a, auto b) { return tfd::Chi2(a * b); }, 0.06);
   check_draws("pareto", [](auto a, auto b) { return tfd::Pareto(a + 2, b); });
   check_draws("weibull", [](auto a, auto b) { return tfd::Weibull(a, b); });
   check_draws("dirichlet", [](auto a, auto b) { return tfd::Dirichlet(tf::stack<0>(a, b)); });

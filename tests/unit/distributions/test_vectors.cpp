@@ -68,6 +68,7 @@ void compounds(tf::Graph& g) {
     d.cdf(x).named("cdf");
     d.mean().named("mean");
     d.variance().named("variance");
+    d.entropy_lower_bound().named("entropy_lower_bound");
   }
   tf::Scope in(g, "vector_mixture");
   tfd::Categorical two(tfd::probs(tf::constant<double, 2>(g, {0.3, 0.7})));
