@@ -91,10 +91,10 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
 
   /// Costly values of a row's first elements.
   static constexpr std::int64_t kept_elements = chunk_size;
-  /// Short rows take each pass together where elements are costly: while the lanes of one's fold are
-  /// folded, which takes instructions that wait for one another, the next one begins.
-  static constexpr bool takes_several =
-      M::passes > 1 && M::flops_of(typename M::Kept{}) >= M::costly;
+  /// Short rows take each pass together where elements are costly: while the lanes of one's fold
+  /// are folded, which takes instructions that wait for one another, the next one begins.
+  static constexpr bool takes_several = M::passes > 1 &&
+                                        M::flops_of(typename M::Kept{}) >= M::costly;
   static constexpr std::int64_t length_of_several = takes_several ? 512 : 0;
   static constexpr int most_together = takes_several ? 4 : 1;
   using Kept = typename M::template KeptOf<static_cast<int>(kept_elements / N)>::type;
@@ -152,8 +152,8 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     }
   }
 
-  TYPEFLOW_INLINE static void begin_row(const KernelCall& call, const Geometry& g,
-                                        std::int64_t row, Row& p, Registers& r) {
+  TYPEFLOW_INLINE static void begin_row(const KernelCall& call, const Geometry& g, std::int64_t row,
+                                        Row& p, Registers& r) {
     std::int64_t coordinate[Outer + 1];
     if constexpr (Outer > 0) {
       std::int64_t rest = row;
