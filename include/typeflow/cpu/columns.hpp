@@ -25,6 +25,9 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   /// is read in one long piece. Several passes find a narrow block in the cache again.
   static constexpr int most = M::passes > 1 ? many : 4 * many;
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
+  /// Rows that a vector of columns folds before the next one does, so that its states stay in
+  /// registers.
+  static constexpr std::int64_t rows_together = 8;
   static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::columns, Outer, true);
   static constexpr unsigned inner_bit = 2u << Outer;
 
@@ -171,7 +174,19 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     for (std::int64_t begin = 0; begin < g.length; begin += chunk) {
       for (int u = 0; u < vectors; ++u) reset<P>(state[u]);
       const std::int64_t end = std::min(begin + chunk, g.length);
-      for (std::int64_t k = begin; k < end; ++k) {
+      std::int64_t k = begin;
+      if (M::passes == 1 && vectors == few && rest == N) {
+        // All states stay in registers.
+        States s[few];
+        for (int u = 0; u < few; ++u) s[u] = state[u];
+        for (; k < end; ++k) {
+          [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
+            (step<P>(call, g, r[U], ops, p, s[U], k, j + U * N, N), ...);
+          }(std::make_integer_sequence<int, few>{});
+        }
+        for (int u = 0; u < few; ++u) state[u] = s[u];
+      }
+      for (; k < end; ++k) {
         for (int u = 0; u + 1 < vectors; ++u) {
           step<P>(call, g, r[u], ops, p, state[u], k, j + u * N, N);
         }

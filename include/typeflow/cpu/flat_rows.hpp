@@ -268,6 +268,7 @@ class SmallMaps : FlatRows<Outer, L, M> {
 template <int Outer, class L, class M>
 class SmallColumns : FlatRows<Outer + 1, L, M> {
   using Flat = FlatRows<Outer + 1, L, M>;
+  using Outside = SmallRows<Outer, L, M>;
   using Flat::N;
   using typename Flat::Layout;
   using typename Flat::Ops;
@@ -408,8 +409,8 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
     using T = In<I>;
     if constexpr ((Input::axes & folded) == 0) {
       constexpr bool inner = (Input::axes & Flat::inner_bit) != 0;
-      std::int64_t coordinate[Outer + 1];
-      Flat::first_coordinates(call, outer * call.extents[Outer], coordinate);
+      std::int64_t coordinate[Outer + 1] = {};
+      if constexpr (Outer > 0) Outside::first_coordinates(call, outer, coordinate);
       if constexpr (Input::is_index && inner) {
         get<I>(r) = L::positions(j);
       } else if constexpr (Input::is_index) {

@@ -143,6 +143,15 @@ struct Lanes {
       return from<T>(r);
     }
   }
+  /// Stores the first lane.
+  template <class T>
+  TYPEFLOW_INLINE static void store_first(T* p, const of<T>& x) {
+    if constexpr (fills<T>) {
+      std::memcpy(p, &x.data, sizeof(T));
+    } else {
+      store(p, x, 1);
+    }
+  }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
     if constexpr (is_masked<T> && is_vector<T>) {

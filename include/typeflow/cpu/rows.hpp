@@ -91,6 +91,12 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
 
   /// Costly values of a row's first elements.
   static constexpr std::int64_t kept_elements = chunk_size;
+  /// Short rows take each pass together where elements are costly: while the lanes of one's fold
+  /// are folded, which takes instructions that wait for one another, the next one begins.
+  static constexpr bool takes_several = M::passes > 1 &&
+                                        M::flops_of(typename M::Kept{}) >= M::costly;
+  static constexpr std::int64_t length_of_several = takes_several ? 512 : 0;
+  static constexpr int most_together = takes_several ? 4 : 1;
   using Kept = typename M::template KeptOf<static_cast<int>(kept_elements / N)>::type;
 
   struct Geometry {
@@ -104,6 +110,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     std::int64_t position[M::inputs + 1];  // positions along outer axes
     void* out[M::stores + 1];
     Kept* kept;
+    std::int64_t first_kept;  ///< vector of the row's first element
     ElementContext at;
   };
 
@@ -120,34 +127,78 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
                                     std::int64_t end, std::int64_t first, std::int64_t last) {
     const Ops ops = M::decode(call.words);
     Kept kept;
-    for (std::int64_t row = begin; row < end; ++row) {
-      Row p;
-      p.kept = &kept;
-      p.at.random = call.random;
-      std::int64_t coordinate[Outer + 1];
-      if constexpr (Outer > 0) {
-        std::int64_t rest = row;
-        for (int k = Outer - 1; k > 0; --k) {
-          coordinate[k] = rest % call.extents[k];
-          rest /= call.extents[k];
-        }
-        coordinate[0] = rest;
+    const std::int64_t together = g.length <= length_of_several ? most_together : 1;
+    for (std::int64_t row = begin; row < end; row += together) {
+      const int count = static_cast<int>(std::min(together, end - row));
+      Row p[most_together];
+      Registers r[most_together];
+      for (int i = 0; i < count; ++i) {
+        TYPEFLOW_FEW_TURNS;
+        p[i].kept = &kept;
+        p[i].first_kept = i * ((g.length + N - 1) / N);
+        p[i].at.random = call.random;
+        begin_row(call, g, row + i, p[i], r[i]);
+        p[i].at.index = row + i;
+        M::template evaluate_rows<0>(r[i], ops, p[i].at);
       }
-      Registers r;
-      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-        (enter<I>(call, g, coordinate, p, r), ...);
-      }(typename M::InputNumbers{});
-      [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
-        (enter_store<S>(call, g, coordinate, row, p), ...);
-      }(typename M::StoreNumbers{});
-      p.at.index = row;
-      M::template evaluate_rows<0>(r, ops, p.at);
       [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
-        (pass<P>(r, ops, p, row, g.length, first, last), ...);
+        (passes<P>(r, ops, p, count, row, g.length, first, last), ...);
       }(std::make_integer_sequence<int, M::passes>{});
-      [&]<int... S>(std::integer_sequence<int, S...>)
-          TYPEFLOW_INLINE_LAMBDA { (store_row<S>(r, p), ...); }(typename M::StoreNumbers{});
+      for (int i = 0; i < count; ++i) {
+        TYPEFLOW_FEW_TURNS;
+        [&]<int... S>(std::integer_sequence<int, S...>)
+            TYPEFLOW_INLINE_LAMBDA { (store_row<S>(r[i], p[i]), ...); }(typename M::StoreNumbers{});
+      }
     }
+  }
+
+  TYPEFLOW_INLINE static void begin_row(const KernelCall& call, const Geometry& g, std::int64_t row,
+                                        Row& p, Registers& r) {
+    std::int64_t coordinate[Outer + 1];
+    if constexpr (Outer > 0) {
+      std::int64_t rest = row;
+      for (int k = Outer - 1; k > 0; --k) {
+        coordinate[k] = rest % call.extents[k];
+        rest /= call.extents[k];
+      }
+      coordinate[0] = rest;
+    }
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (enter<I>(call, g, coordinate, p, r), ...);
+    }(typename M::InputNumbers{});
+    [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
+      (enter_store<S>(call, g, coordinate, row, p), ...);
+    }(typename M::StoreNumbers{});
+  }
+  template <int P>
+  TYPEFLOW_INLINE static void passes(Registers* r, const Ops& ops, Row* p, int count,
+                                     std::int64_t row, std::int64_t length, std::int64_t first,
+                                     std::int64_t last) {
+    for (int i = 0; i < count; ++i) {
+      TYPEFLOW_FEW_TURNS;
+      Registers of_row;
+      copy_row_values(r[i], of_row);
+      Row place = p[i];
+      pass<P>(of_row, ops, place, row + i, length, first, last);
+      copy_row_values(of_row, r[i]);
+    }
+  }
+  /// Copies the values that a row has one of.
+  TYPEFLOW_INLINE static void copy_row_values(const Registers& from, Registers& to) {
+    [&]<int... V>(std::integer_sequence<int, V...>) TYPEFLOW_INLINE_LAMBDA {
+      (copy_row_value<V>(from, to), ...);
+    }(std::make_integer_sequence<int, M::values>{});
+  }
+  template <int V>
+  TYPEFLOW_INLINE static void copy_row_value(const Registers& from, Registers& to) {
+    constexpr bool is_of_row = [] {
+      if constexpr (V < M::inputs) {
+        return !along_row<V>;
+      } else {
+        return !is_element_value(M::item_specs[V - M::inputs]);
+      }
+    }();
+    if constexpr (is_of_row) get<V>(to) = get<V>(from);
   }
 
   template <int I>
@@ -192,7 +243,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     using Out = typename M::template Out<S>;
     using T = element_of<Out::dtype>;
     if constexpr (Out::is_row) {
-      L::template store<T>(static_cast<T*>(p.out[S]), get<Out::value>(r), 1);
+      L::template store_first<T>(static_cast<T*>(p.out[S]), get<Out::value>(r));
     }
   }
 
@@ -318,12 +369,12 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
   TYPEFLOW_INLINE static void evaluate(Registers& r, const Ops& ops, Row& p, std::int64_t base,
                                        std::int64_t i) {
     M::template each_kept<P, true>([&]<int K, int V>() TYPEFLOW_INLINE_LAMBDA {
-      if constexpr (Reload) get<V>(r) = get<K>(*p.kept)[i / N];
+      if constexpr (Reload) get<V>(r) = get<K>(*p.kept)[p.first_kept + i / N];
     });
     p.at.index = base + i;
     M::template evaluate<P, Reload>(r, ops, p.at);
     M::template each_kept<P, false>([&]<int K, int V>() TYPEFLOW_INLINE_LAMBDA {
-      if (i < kept_elements) get<K>(*p.kept)[i / N] = get<V>(r);
+      if (i < kept_elements) get<K>(*p.kept)[p.first_kept + i / N] = get<V>(r);
     });
   }
 

@@ -37,6 +37,18 @@ constexpr void halves(tf::Graph& g) {
   (x * sum<1>(x, tf::keep_dims)).named("scaled_by_rows");
 }
 
+/// Blocks of whole vectors: 64 floats are four of them with AVX-512, 32 with AVX, 16 with SSE.
+constexpr void blocks(tf::Graph& g) {
+  const auto reduce = [](auto x, tf::Label total, tf::Label largest, tf::Label place) {
+    sum<1>(x).named(total);
+    max<1>(x * 2).named(largest);
+    tf::argmax<1>(x).named(place);
+  };
+  reduce(tf::placeholder<float, 2, tf::batch, 64>(g, "x64"), "sum64", "max64", "argmax64");
+  reduce(tf::placeholder<float, 2, tf::batch, 32>(g, "x32"), "sum32", "max32", "argmax32");
+  reduce(tf::placeholder<double, 2, tf::batch, 32>(g, "d32"), "sum_d", "max_d", "argmax_d");
+}
+
 constexpr void middle(tf::Graph& g) {
   auto x = tf::placeholder<float, 3, tf::batch, 5>(g, "x");
   sum<1>(x).named("sum");
@@ -84,6 +96,13 @@ TEST_CASE("kernels with folds agree with the interpreter") {
     test::check_against_interpreter<middle>(batch, 1e-5);
     test::check_against_interpreter<classification>(batch, 1e-5);
     test::check_against_interpreter<types>(batch, 1e-6);
+  }
+}
+
+TEST_CASE("folds of blocks of whole vectors of columns agree with the interpreter") {
+  for (const std::int64_t batch : {0, 1, 255, 256, 257, 600}) {
+    test::check_against_interpreter<blocks>(batch, 1e-5);
+    test::check_bits<blocks>(batch);
   }
 }
 

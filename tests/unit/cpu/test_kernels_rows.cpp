@@ -206,11 +206,13 @@ TEST_CASE("sort, argsort and top_k order rows as a stable sort does") {
 
 namespace {
 
+constexpr int several = 7;  // rows: four that take each pass together, and others
+
 /// Softmax, its gradient, and two costly functions that three passes need.
 template <class T>
 constexpr void shared(tf::Graph& g) {
-  auto x = tf::placeholder<T, rows, tf::batch>(g, "x");
-  auto w = tf::placeholder<T, rows, tf::batch>(g, "w");
+  auto x = tf::placeholder<T, several, tf::batch>(g, "x");
+  auto w = tf::placeholder<T, several, tf::batch>(g, "w");
   auto y = tf::softmax(x);
   y.named("softmax");
   tf::gradients(sum(y * w), x).named("gradient");
@@ -226,10 +228,11 @@ void check_shared(double tolerance) {
   std::mt19937 random(3);
   std::uniform_real_distribution<T> number(-2, 2);
   std::vector<std::int64_t> counts(std::begin(lengths), std::end(lengths));
-  counts.insert(counts.end(), {16384, 16385, 33000});  // rows that are kept as a whole and in part
+  // Lengths up to which rows go together, and rows that are kept as a whole and in part.
+  counts.insert(counts.end(), {33, 100, 511, 512, 513, 16384, 16385, 33000});
   for (const std::int64_t n : counts) {
     INFO(n);
-    std::vector<T> x(static_cast<std::size_t>(rows * n));
+    std::vector<T> x(static_cast<std::size_t>(several * n));
     std::vector<T> w(x.size());
     for (T& e : x) e = number(random);
     for (T& e : w) e = number(random);
@@ -239,7 +242,7 @@ void check_shared(double tolerance) {
         two.template run<"softmax", "gradient", "scaled">(tf::feed<"x">(x), tf::feed<"w">(w));
     double error = 0;
     int different = 0;
-    for (int r = 0; r < rows; ++r) {
+    for (int r = 0; r < several; ++r) {
       double total = 0, dot = 0, mean = 0, squares = 0;
       const auto in = [&](const std::vector<T>& v, std::int64_t i) {
         return static_cast<double>(v[static_cast<std::size_t>(r * n + i)]);
