@@ -212,3 +212,19 @@ TEST_CASE("products of bfloat16 keep infinities and NaN in their rows and column
     }
   }
 }
+
+TEST_CASE("large products of bfloat16 take denormal operands for zeros only with the instruction") {
+  constexpr int n = 35;
+  const std::vector<bfloat16> a(n * n, bfloat16(std::ldexp(1.0f, -130)));
+  const std::vector<bfloat16> b(n * n, bfloat16(std::ldexp(1.0f, 100)));
+  tf::Variables variables;
+  tf::Session<products<1, n, n, n>> session(variables);
+#if defined(__AVX512BF16__)
+  const float expected = 0;
+#else
+  const float expected = std::ldexp(35.0f, -30);
+#endif
+  for (const float x : values(session.run<"nn">(tf::feed<"a">(a), tf::feed<"b">(b)))) {
+    CHECK(x == expected);
+  }
+}

@@ -51,8 +51,8 @@ struct MatMul : contraction {
     // Its products are of bfloat16, too, if that is what the gradient comes from.
     const bool narrow = (op.transposed & of_bfloat16) != 0 && made_by<Cast>(dy) &&
                         input_of(dy, 0).dtype() == DType::bfloat16;
-    const auto multiply = [&](const auto& x, const auto& y, bool tx, bool ty) {
-      return narrow ? product_of_bfloat16(x, y, tx, ty) : matmul(x, y, tx, ty);
+    const auto multiply = [&](const AnyExpr& x, const AnyExpr& other, bool tx, bool ty) {
+      return product(x, other, tx, ty, narrow);
     };
     const auto da = ta ? multiply(b, dy, tb, true) : multiply(dy, b, false, !tb);
     if (!ta && dy.dims().rank > 2 && squeezed(without_last(b.dims(), 2)).rank == 0) {
@@ -121,9 +121,7 @@ struct MatMul : contraction {
       changed = true;
     }
     if (!changed) return y;
-    return (op.transposed & of_bfloat16) != 0
-               ? product_of_bfloat16(sides[0], sides[1], op.a(), op.b())
-               : matmul(sides[0], sides[1], op.a(), op.b());
+    return product(sides[0], sides[1], op.a(), op.b(), (op.transposed & of_bfloat16) != 0);
   }
   static void interpret(InterpretCall& call) {
     const MatMul op = decode<MatMul>(call.graph, call.node);
@@ -150,10 +148,10 @@ struct MatMul : contraction {
     }
   }
 
-  /// matmul of operands of float whose elements are numbers of bfloat16.
-  static constexpr AnyExpr product_of_bfloat16(const AnyExpr& a, const AnyExpr& b, bool ta,
-                                               bool tb) {
-    const MatMul op{{}, (ta ? 1u : 0u) | (tb ? 2u : 0u) | of_bfloat16};
+  /// matmul; `narrow` if all elements of both operands are numbers of bfloat16.
+  static constexpr AnyExpr product(const AnyExpr& a, const AnyExpr& b, bool ta, bool tb,
+                                   bool narrow) {
+    const MatMul op{{}, (ta ? 1u : 0u) | (tb ? 2u : 0u) | (narrow ? of_bfloat16 : 0u)};
     const Id ids[] = {a.id, b.id};
     return add_node(*a.graph, op, ids, 2,
                     Type(a.dtype(), matrix_product(a.dims(), ta, b.dims(), tb)));
@@ -210,11 +208,9 @@ constexpr AnyExpr matmul(const X& a, const X& b, bool ta, bool tb) {
     return add_node(*a.graph, op, ids, 2, Type(type, matrix_product(a.dims(), ta, b.dims(), tb)));
   }
   if (is_floating(type)) {  // 16-bit numbers: multiplied and added up as float, rounded once
-    const AnyExpr x = cast_to(a, DType::float32);
-    const AnyExpr y = cast_to(b, DType::float32);
-    return cast_to(type == DType::bfloat16 ? ops::MatMul::product_of_bfloat16(x, y, ta, tb)
-                                           : matmul(x, y, ta, tb),
-                   type);
+    const AnyExpr y = ops::MatMul::product(cast_to(a, DType::float32), cast_to(b, DType::float32),
+                                           ta, tb, type == DType::bfloat16);
+    return cast_to(y, type);
   }
   return detail::sum_of_products(a, b, ta, tb);
 }
@@ -245,7 +241,8 @@ struct MatMulRule {
 /// (..., M,N). matmul<transpose_a> reads a as (..., K,M), matmul<transpose_b> reads b as (...,
 /// N,K).
 ///
-/// float and double have kernels of their own; 16-bit numbers are multiplied in float. Products of
+/// float and double have kernels of their own; 16-bit numbers are added up in float (large
+/// products of bfloat16 take denormal operands for zeros on AVX512-BF16). Products of
 /// other numbers are plain sums, without blocking for the cache.
 template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
 constexpr auto matmul(const A& a, const B& b,
