@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
+#include "typeflow/cpu/bfloat16_products.hpp"
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/product_loops.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
@@ -17,14 +19,36 @@ template <>
 struct contraction_of<ops::MatMul> {
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
-    return ProductLoops<typename E::T, typename E::Arch>::workspace(kernel<E>(extents), extents);
+#ifdef __AVX512BF16__
+    if constexpr (has_pairs<E>) {
+      // Extents that do not fit may be others of the same kernel.
+      return std::max(Loops<E>::workspace(kernel<E>(extents), extents),
+                      BFloat16Products<typename E::Arch>::workspace(kernel<E>(extents), extents));
+    }
+#endif
+    return Loops<E>::workspace(kernel<E>(extents), extents);
   }
   template <class E>
   static void run(const KernelCall& call) {
-    ProductLoops<typename E::T, typename E::Arch>::run(call, kernel<E>(call.extents));
+#ifdef __AVX512BF16__
+    if constexpr (has_pairs<E>) {
+      using Products = BFloat16Products<typename E::Arch>;
+      if (Products::fits(call.extents)) {
+        Products::run(call, kernel<E>(call.extents));
+        return;
+      }
+    }
+#endif
+    Loops<E>::run(call, kernel<E>(call.extents));
   }
 
  private:
+  template <class E>
+  using Loops = ProductLoops<typename E::T, typename E::Arch>;
+  /// Whether the processor multiplies pairs of the operands' elements.
+  template <class E>
+  static constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&
+                                    std::is_same_v<typename E::T, float> && E::Tile::lanes == 16;
   template <class E>
   static ProductKernel<typename E::T> kernel(const std::int64_t* extents) {
     return {.transposed_a = (E::variant & 1u) != 0,

@@ -30,7 +30,9 @@ namespace ops {
 struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
   static constexpr bool whole_rows = false;
-  std::uint32_t transposed;  ///< a Transposed
+  std::uint32_t transposed;  ///< a Transposed, and perhaps of_bfloat16
+  /// All elements of both operands are numbers of bfloat16.
+  static constexpr std::uint32_t of_bfloat16 = 4;
 
   constexpr bool a() const { return (transposed & 1u) != 0; }
   constexpr bool b() const { return (transposed & 2u) != 0; }
@@ -46,7 +48,13 @@ struct MatMul : contraction {
   static constexpr std::array<AnyExpr, 2> gradient(MatMul op, auto a, auto b, auto, auto dy) {
     const bool ta = op.a();
     const bool tb = op.b();
-    const auto da = ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb);
+    // Its products are of bfloat16, too, if that is what the gradient comes from.
+    const bool narrow = (op.transposed & of_bfloat16) != 0 && made_by<Cast>(dy) &&
+                        input_of(dy, 0).dtype() == DType::bfloat16;
+    const auto multiply = [&](const AnyExpr& x, const AnyExpr& other, bool tx, bool ty) {
+      return product(x, other, tx, ty, narrow);
+    };
+    const auto da = ta ? multiply(b, dy, tb, true) : multiply(dy, b, false, !tb);
     if (!ta && dy.dims().rank > 2 && squeezed(without_last(b.dims(), 2)).rank == 0) {
       // With one b for all matrices: one product over the rows of all a's, instead of a sum of
       // products.
@@ -55,11 +63,11 @@ struct MatMul : contraction {
       if (of_a.valid() && of_y.valid()) {
         const auto x = reshape_to(a, of_a);
         const auto dx = reshape_to(dy, of_y);
-        return {da,
-                reshape_to(tb ? matmul(dx, x, true, false) : matmul(x, dx, true, false), b.dims())};
+        return {da, reshape_to(tb ? multiply(dx, x, true, false) : multiply(x, dx, true, false),
+                               b.dims())};
       }
     }
-    return {da, tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false)};
+    return {da, tb ? multiply(dy, a, true, ta) : multiply(a, dy, !ta, false)};
   }
   /// Axes in front of the matrices are outside of them. There is a kernel for each way in which the
   /// operands are read.
@@ -112,7 +120,8 @@ struct MatMul : contraction {
       }
       changed = true;
     }
-    return changed ? matmul(sides[0], sides[1], op.a(), op.b()) : y;
+    if (!changed) return y;
+    return product(sides[0], sides[1], op.a(), op.b(), (op.transposed & of_bfloat16) != 0);
   }
   static void interpret(InterpretCall& call) {
     const MatMul op = decode<MatMul>(call.graph, call.node);
@@ -137,6 +146,15 @@ struct MatMul : contraction {
         }
       }
     }
+  }
+
+  /// matmul; `narrow` if all elements of both operands are numbers of bfloat16.
+  static constexpr AnyExpr product(const AnyExpr& a, const AnyExpr& b, bool ta, bool tb,
+                                   bool narrow) {
+    const MatMul op{{}, (ta ? 1u : 0u) | (tb ? 2u : 0u) | (narrow ? of_bfloat16 : 0u)};
+    const Id ids[] = {a.id, b.id};
+    return add_node(*a.graph, op, ids, 2,
+                    Type(a.dtype(), matrix_product(a.dims(), ta, b.dims(), tb)));
   }
 
   /// (..., M,N) as (...*M, N); none if the product is no extent.
@@ -190,7 +208,8 @@ constexpr AnyExpr matmul(const X& a, const X& b, bool ta, bool tb) {
     return add_node(*a.graph, op, ids, 2, Type(type, matrix_product(a.dims(), ta, b.dims(), tb)));
   }
   if (is_floating(type)) {  // 16-bit numbers: multiplied and added up as float, rounded once
-    const AnyExpr y = matmul(cast_to(a, DType::float32), cast_to(b, DType::float32), ta, tb);
+    const AnyExpr y = ops::MatMul::product(cast_to(a, DType::float32), cast_to(b, DType::float32),
+                                           ta, tb, type == DType::bfloat16);
     return cast_to(y, type);
   }
   return detail::sum_of_products(a, b, ta, tb);
@@ -222,7 +241,8 @@ struct MatMulRule {
 /// (..., M,N). matmul<transpose_a> reads a as (..., K,M), matmul<transpose_b> reads b as (...,
 /// N,K).
 ///
-/// float and double have kernels of their own; 16-bit numbers are multiplied in float. Products of
+/// float and double have kernels of their own; 16-bit numbers are added up in float (large
+/// products of bfloat16 take denormal operands for zeros on AVX512-BF16). Products of
 /// other numbers are plain sums, without blocking for the cache.
 template <Transposed T = Transposed::neither, TypedExpr A, TypedExpr B>
 constexpr auto matmul(const A& a, const B& b,
