@@ -51,7 +51,7 @@ class Net {
   using Word = tf::Expr<std::int32_t, tf::Shape<rows>>;
 
   constexpr explicit Net(tf::Graph& g)
-      : vectors_(variable<float, words + 1, width>(g, "vectors", tf::normal(0.3))),
+      : vectors_(variable<float, words + 1, width>(g, "vectors", tf::normal(0, 0.3))),
         attention_(attention(g)),
         speaker_(g, "speaker", tf::GRU<width + units, units>(g, "speaker/gru"), attention_),
         weights_(variable<float, units, words>(g, "say/W")),
