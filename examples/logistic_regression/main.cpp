@@ -3,8 +3,8 @@
 // Logistic regression of two classes and of three. Two: points of the plane about two centres, by
 // Newton's method, which takes a few steps. Three: Fisher's irises by four measures, every second
 // flower for the test, by gradient descent on the softmax cross-entropy. Draws the two classes, and
-// the line between them, as classes.svg. Expected: accuracies of at least 0.95 on new points and
-// flowers. No line can have more than 0.9772 of such points right, but for chance.
+// the line between them, as classes.svg. Expected: accuracies of at least 0.95 on new points and on
+// Fisher's flowers. No line can have more than 0.9772 of such points right, but for chance.
 //
 //   logistic_regression --data DIR    DIR, or DIR/uci, has iris.data of the UC Irvine repository
 //   logistic_regression               takes TYPEFLOW_DATA, otherwise makes up flowers
@@ -23,6 +23,7 @@
 #include <typeflow/plots.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "common/iris.hpp"
 #include "common/program.hpp"
 
 namespace tf = typeflow;
@@ -59,32 +60,14 @@ struct Rows {
   std::vector<std::int32_t> y;
 };
 
-std::filesystem::path iris_file(const std::filesystem::path& folder) {
-  return examples::find_file(folder, {"iris.data", "uci/iris.data"});
-}
-bool has_iris(const std::string& folder) { return !iris_file(folder).empty(); }
-
-Rows read_flowers(const std::filesystem::path& path) {
-  Rows all;
-  tf::DatasetIterator rows(tf::csv_rows<float, float, float, float, std::string>(path.string()));
-  while (const auto row = rows.next()) {
-    const auto& [a, b, c, d, kind] = *row;
-    all.x.insert(all.x.end(), {a, b, c, d});
-    all.y.push_back(kind == "Iris-setosa" ? 0 : kind == "Iris-versicolor" ? 1 : 2);
-  }
-  return all;
-}
-
-/// Points about centres, in turns: of each coordinate 2 * class, with noise of deviation `noise`.
-Rows make_points(std::size_t count, std::size_t axes, int classes, float noise,
-                 std::mt19937_64& random) {
+/// Points of two classes in turns: both coordinates are 2 * class, with noise.
+Rows make_points(float noise, std::mt19937_64& random) {
   std::normal_distribution<float> normal(0, noise);
   Rows all;
-  for (std::size_t i = 0; i < count; ++i) {
-    all.y.push_back(static_cast<std::int32_t>(i) % classes);
-    for (std::size_t k = 0; k < axes; ++k) {
-      all.x.push_back(2 * static_cast<float>(all.y.back()) + normal(random));
-    }
+  for (std::int32_t i = 0; i < points; ++i) {
+    const auto centre = 2 * static_cast<float>(i % 2);
+    all.y.push_back(i % 2);
+    all.x.insert(all.x.end(), {centre + normal(random), centre + normal(random)});
   }
   return all;
 }
@@ -93,8 +76,8 @@ Rows make_points(std::size_t count, std::size_t axes, int classes, float noise,
 float fit_line(const std::string& path, std::mt19937_64& random) {
   // The centres are two deviations of the noise from the line: 0.9772 lie on their side of it.
   constexpr float noise = 0.70710678f;
-  const Rows known = make_points(points, 2, 2, noise, random);
-  const Rows others = make_points(points, 2, 2, noise, random);
+  const Rows known = make_points(noise, random);
+  const Rows others = make_points(noise, random);
   const std::vector<float> y(known.y.begin(), known.y.end());
   tf::Variables variables;
   tf::Session<two_classes> session(variables);
@@ -120,13 +103,15 @@ void train(const examples::Options& options) {
   std::mt19937_64 random(options.seed);
   const float of_points = fit_line(options.output, random);
 
-  const std::filesystem::path file = iris_file(tf::data_folder(options.data));
-  const Rows all = file.empty() ? make_points(150, measures, 3, 0.7f, random) : read_flowers(file);
+  const std::filesystem::path file = examples::iris_file(tf::data_folder(options.data));
+  tf::DatasetIterator flowers(file.empty() ? examples::made_irises(options.seed)
+                                           : examples::read_irises(file));
   Rows parts[2];  // for the training, for the test
-  for (std::size_t i = 0; i < all.y.size(); ++i) {
+  for (int i = 0; const auto flower = flowers.next(); ++i) {
+    const auto& [x, species] = *flower;
     Rows& part = parts[i / 3 % 2];
-    part.x.insert(part.x.end(), &all.x[measures * i], &all.x[measures * i] + measures);
-    part.y.push_back(all.y[i]);
+    part.x.insert(part.x.end(), x.begin(), x.end());
+    part.y.push_back(species);
   }
   tf::Variables variables;
   tf::Session<three_classes> session(variables);
@@ -141,11 +126,8 @@ void train(const examples::Options& options) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run_program(argc, argv, "Logistic regression of two classes and of three.",
-                               {.data_set = {"iris.data", has_iris},
-                                .steps = 2000,
-                                .batch = 0,
-                                .rate = 0,
-                                .output = "classes.svg"},
-                               train);
+  return examples::run_program(
+      argc, argv, "Logistic regression of two classes and of three.",
+      {.data_set = examples::iris, .steps = 2000, .batch = 0, .rate = 0, .output = "classes.svg"},
+      train);
 }
