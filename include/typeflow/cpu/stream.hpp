@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "typeflow/cpu/xsimd.hpp"
 
@@ -59,6 +60,32 @@ inline void stream_copy(void* to, const void* from, std::size_t bytes) {
   std::size_t i = head;
   for (; i + width <= bytes; i += width) Streamed::copy(out + i, in + i);
   std::memcpy(out + i, in + i, bytes - i);
+}
+
+/// Whether registers can be streamed to the beginnings of rows of `pitch` elements, and behind
+/// them.
+template <class T>
+bool is_streamable(const T* rows, std::int64_t pitch) {
+  constexpr std::size_t width = Streamed::width;
+  return width > 1 && reinterpret_cast<std::uintptr_t>(rows) % width == 0 &&
+         static_cast<std::size_t>(pitch) * sizeof(T) % width == 0;
+}
+
+/// Streams a register's elements, if it is as wide as streams are; `to` must be aligned.
+template <class T, class A>
+TYPEFLOW_INLINE void stream_register(T* to, const xsimd::batch<T, A>& x) {
+  constexpr bool wide = sizeof x == Streamed::width;
+#if defined(__AVX512F__)
+  if constexpr (wide && std::is_same_v<T, float>) return _mm512_stream_ps(to, x);
+  if constexpr (wide && std::is_same_v<T, double>) return _mm512_stream_pd(to, x);
+#elif defined(__AVX__)
+  if constexpr (wide && std::is_same_v<T, float>) return _mm256_stream_ps(to, x);
+  if constexpr (wide && std::is_same_v<T, double>) return _mm256_stream_pd(to, x);
+#elif defined(__SSE2__)
+  if constexpr (wide && std::is_same_v<T, float>) return _mm_stream_ps(to, x);
+  if constexpr (wide && std::is_same_v<T, double>) return _mm_stream_pd(to, x);
+#endif
+  if constexpr (!wide) x.store_unaligned(to);
 }
 
 /// Ends the streaming of a thread: its later stores are seen after the streamed ones.

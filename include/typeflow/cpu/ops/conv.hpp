@@ -2,8 +2,8 @@
 #pragma once
 
 // The loops of Conv and ConvInputGradient (ops/nn/conv_operations.hpp): implicit matrix products. A
-// register tile reads the pixels of its rows in place, and zeros in the padding. Windows are only
-// copied if few channels meet padding.
+// register tile reads the pixels of its rows in place, and zeros in the padding. Images of few
+// channels are copied in blocks, with their padding (few_channels.hpp).
 //
 // A row is a place of the result, a column one of its channels. The gradient for x is a convolution
 // of dy for each phase of the strides, with a part of the taps. Taps that lie side by side along
@@ -13,19 +13,12 @@
 #include <cstdint>
 
 #include "typeflow/cpu/contraction.hpp"
+#include "typeflow/cpu/ops/few_channels.hpp"
 #include "typeflow/cpu/ops/window_rows.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-/// What becomes of the products of a kernel: an epilogue for each tile. If nothing follows them,
-/// they are written to `result` directly, whose rows have `columns` elements.
-template <class T>
-struct Output {
-  FinishTile<T> finish;
-  T* result;
-  std::int64_t columns;
-};
 template <class E>
 Output<typename E::T> output_of(const KernelCall& call) {
   return {&finish_tile<E>, E::is_product ? E::result(call, {}, 0, 0) : nullptr,
@@ -74,8 +67,8 @@ class WindowProduct {
   using L = Lanes<sizeof(T) == 8, A>;
   using Block = WindowBlock<T, S>;
   using Runs = BlockRuns<T, S>;
-  static constexpr int row_group = 8;               ///< row blocks of a task
-  static constexpr std::int64_t most_copied = 512;  ///< elements of a copied window
+  static constexpr int row_group = 8;                ///< row blocks of a task
+  static constexpr std::int64_t most_offsets = 512;  ///< elements of a window of few channels
 
  public:
   static std::int64_t workspace(const std::int64_t* extents) {
@@ -183,11 +176,8 @@ class WindowProduct {
     const Panels<S> panels(product.z.columns);
     const std::int64_t rows = product.z.samples * axes[0].places * axes[1].places * axes[2].places;
     const std::int64_t depth = product.taps() * product.z.depth;
-    // Of few channels, so many rows that their windows can be copied.
-    const bool few = product.z.depth < 16 && depth > 0 && depth <= most_copied;
-    const std::int64_t blocks =
-        few ? std::min<std::int64_t>(row_group, most_copied / depth) : std::int64_t{row_group};
-    const std::int64_t of_task = blocks * S::rows;
+    if (multiply_few_channels(product, panels, depth)) return;
+    constexpr std::int64_t of_task = std::int64_t{row_group} * S::rows;
     const std::int64_t groups = (rows + of_task - 1) / of_task;
     // All panels for some rows, if the panels stay in cache; otherwise all rows for one panel. One
     // task has several panels, if there are many tasks.
@@ -206,27 +196,38 @@ class WindowProduct {
         const std::int64_t band = rows_first ? task % bands : task / groups;
         const std::int64_t first = (rows_first ? task / bands : task % groups) * of_task;
         multiply(product, panels, first, std::min(first + of_task, rows), band * together,
-                 std::min((band + 1) * together, panels.count), few);
+                 std::min((band + 1) * together, panels.count));
       }
     });
   }
 
+  /// Computes the product in padded blocks of the image, if that pays and all weights are finite;
+  /// returns whether it has.
+  static bool multiply_few_channels(const Product& product, const Panels<S>& panels,
+                                    std::int64_t depth) {
+    if (product.z.depth >= 16 || depth == 0 || depth > most_offsets) return false;
+    const PaddedBlocks blocks(product.axes, product.z.depth, FewChannels<T, A>::room, S::rows);
+    bool finite = blocks.width > 0;
+    for (std::int64_t i = 0; i < depth * panels.padded(); ++i) {
+      finite = finite & (product.weights[i] * T(0) == T(0));
+    }
+    if (!finite) return false;
+    std::int64_t offsets[most_offsets];
+    blocks.offsets(offsets);
+    FewChannels<T, A>{
+        product.call, product.output, blocks,          product.image, product.channels(),
+        offsets,      depth,          product.weights, panels,        product.column}
+        .run(product.z.samples);
+    return true;
+  }
+
   /// A task: rows [first, last) by panels [panel, last_panel).
   static void multiply(const Product& product, const Panels<S>& panels, std::int64_t first,
-                       std::int64_t last, std::int64_t panel, std::int64_t last_panel, bool few) {
+                       std::int64_t last, std::int64_t panel, std::int64_t last_panel) {
     Block blocks[row_group];
-    alignas(64) T copies[S::rows * most_copied];
     const std::int64_t depth = product.taps() * product.z.depth;
     const int count = static_cast<int>((last - first + S::rows - 1) / S::rows);
     place_windows(product.axes, first, last, blocks);
-    for (int i = 0; i < count && few; ++i) {
-      if (blocks[i].inside) continue;
-      T* const to = copies + i * S::rows * depth;
-      for (int r = 0; r < S::rows; ++r) {
-        copy_window(product, blocks[i].at[r], blocks[i].pixel[r], to + r * depth);
-      }
-      blocks[i].copies = to;
-    }
     // All panels for a block, which then stays in the first cache, if the panels come from the
     // second one; otherwise all blocks for a panel.
     constexpr std::int64_t second_cache = (std::int64_t{1} << 17) / sizeof(T);
@@ -264,62 +265,12 @@ class WindowProduct {
     output.finish(product.call, tile, block.result, block.count, column, last_column);
   }
 
-  /// Copies a few elements, and returns the end of the copy.
-  static T* copy_elements(const T* from, std::int64_t count, T* to) {
-    for (std::int64_t c = 0; c < count; c += S::lanes) {
-      const int width = static_cast<int>(std::min<std::int64_t>(S::lanes, count - c));
-      L::store(to + c, L::load(from + c, width), width);
-    }
-    return to + count;
-  }
-
-  /// Copies a row's window, with zeros in the padding. Otherwise the runs of few channels would be
-  /// too short.
-  static void copy_window(const Product& product, const std::int64_t* from, std::int64_t pixel,
-                          T* to) {
-    const GatherAxis* const axes = product.axes;
-    const std::int64_t channels = product.channels();
-    for (std::int64_t k0 = 0; k0 < axes[0].taps; ++k0) {
-      const std::int64_t i0 = k0 * axes[0].tap_step;
-      for (std::int64_t k1 = 0; k1 < axes[1].taps; ++k1) {
-        const std::int64_t i1 = k1 * axes[1].tap_step;
-        const bool line =
-            Runs::is_in(from[0] + i0, axes[0].extent) && Runs::is_in(from[1] + i1, axes[1].extent);
-        const std::int64_t first = pixel + (i0 * axes[1].extent + i1) * axes[2].extent;
-        if (product.z.groups == 1 && axes[2].tap_step == 1) {  // the taps lie side by side
-          if (line && from[2] >= 0 && from[2] + axes[2].taps <= axes[2].extent) {
-            to = copy_elements(product.image + first * channels, axes[2].taps * channels, to);
-            continue;
-          }
-          const std::int64_t begin =
-              line ? std::clamp<std::int64_t>(-from[2], 0, axes[2].taps) : axes[2].taps;
-          const std::int64_t end =
-              std::clamp<std::int64_t>(axes[2].extent - from[2], begin, axes[2].taps);
-          to = std::fill_n(to, begin * channels, T(0));
-          to = copy_elements(product.image + (first + begin) * channels, (end - begin) * channels,
-                             to);
-          to = std::fill_n(to, (axes[2].taps - end) * channels, T(0));
-          continue;
-        }
-        for (std::int64_t k2 = 0; k2 < axes[2].taps; ++k2) {
-          const std::int64_t i2 = k2 * axes[2].tap_step;
-          const bool inside = line && Runs::is_in(from[2] + i2, axes[2].extent);
-          const std::int64_t at = (first + i2) * channels;
-          for (std::int64_t c = 0; c < product.z.depth; ++c) {
-            *to++ = inside ? product.image[at + c] : T(0);
-          }
-        }
-      }
-    }
-  }
-
   /// Computes the block's sums to rows of V vectors.
   template <int V>
   static void tile_of(const Product& product, const Block& block, const T* panel,
                       std::int64_t width, T* const (&to)[S::rows]) {
     const GatherAxis* const axes = product.axes;
     const std::int64_t depth = product.z.depth;
-    const bool copied = block.copies != nullptr;
     const bool whole = product.z.groups == 1 && axes[2].tap_step == 1 && block.inside_widths;
     const std::int64_t taps = product.taps();
     const Runs runs{axes,
@@ -329,15 +280,12 @@ class WindowProduct {
                     panel,
                     product.channels(),
                     width,
-                    copied  ? taps * depth
-                    : whole ? axes[2].taps * depth
-                            : depth,
+                    whole ? axes[2].taps * depth : depth,
                     whole,
-                    copied      ? 1
-                    : taps == 0 ? 0
-                    : whole     ? axes[0].taps * axes[1].taps
-                                : taps,
-                    taps == 1 && !copied ? S::rows * axes[2].step * product.channels() : 0};
+                    taps == 0 ? 0
+                    : whole   ? axes[0].taps * axes[1].taps
+                              : taps,
+                    taps == 1 ? S::rows * axes[2].step * product.channels() : 0};
     if (window_tile<T, A, V>(runs, !block.inside, to)) return;
     for (int i = 0; i < block.count; ++i) sum_inside(product, block, i, panel, width, to[i]);
   }

@@ -21,7 +21,6 @@ struct WindowBlock {
   int count;
   bool inside;         ///< whether all taps of all rows are inside
   bool inside_widths;  ///< whether all are inside along the width
-  const T* copies;     ///< the rows' windows, if they are copied; otherwise null
 };
 
 /// Finds the blocks of rows [first, last).
@@ -62,7 +61,6 @@ void place_windows(const GatherAxis* axes, std::int64_t first, std::int64_t last
     block.count = static_cast<int>(std::min<std::int64_t>(S::rows, last - first));
     block.inside = true;
     block.inside_widths = true;
-    block.copies = nullptr;
     for (int i = 0; i < S::rows; ++i) {
       for (int a = 0; a < width; ++a) block.at[i][a] = line[a];
       const std::int64_t at = place[width] * axes[width].step + axes[width].offset;
@@ -102,11 +100,6 @@ struct BlockRuns {
 
   TYPEFLOW_INLINE bool more() { return count-- > 0; }
   TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
-    if (block->copies != nullptr) {
-      unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = block->copies + i * piece; });
-      right = b;
-      return piece;
-    }
     const std::int64_t z = k[0] * axes[0].tap_step;
     const std::int64_t y = k[1] * axes[1].tap_step;
     const std::int64_t x = k[2] * axes[2].tap_step;
