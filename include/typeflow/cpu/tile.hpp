@@ -174,18 +174,17 @@ template <class T, class A, int V, int R = TileShape<T, A>::rows, class F = NoPr
 /// The same for operands in pieces. While runs.more(), runs.next(at, b) sets the beginnings of the
 /// rows of a and of b, and returns the number of products. Their elements lie runs.step and
 /// runs.pitch apart.
-template <class T, class A, int V, class Runs>
+template <class T, class A, int V, class Runs, int R = TileShape<T, A>::rows>
 [[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
                                                    bool go_on) {
-  using S = TileShape<T, A>;
-  TileSums<T, A, V> sums;
+  TileSums<T, A, V, R> sums;
   if (go_on) {
     sums.load(tile, tile_pitch);
   } else {
     sums.clear();
   }
   while (runs.more()) {
-    const T* at[S::rows];
+    const T* at[R];
     const T* b = nullptr;
     const std::int64_t length = runs.next(at, b);
     sums.add(at, runs.step, b, runs.pitch, length);

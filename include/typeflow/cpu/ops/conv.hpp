@@ -15,6 +15,7 @@
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/ops/few_channels.hpp"
 #include "typeflow/cpu/ops/window_rows.hpp"
+#include "typeflow/cpu/ops/window_scatter.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -327,6 +328,23 @@ void WindowProduct<T, A, Backward>::run(const KernelCall& call, const ops::ConvA
   std::fill(zeros, zeros + z.taps * z.depth, T(0));
   for (std::int64_t g = 0; g < z.groups; ++g) {
     T* weights = packed + g * of_group;
+    if constexpr (Backward) {
+      const WindowScatter<T, A> scatter{call,
+                                        op,
+                                        output,
+                                        call.operand<const T>(0) + g * z.depth,
+                                        call.operand<const T>(1) + g * z.depth,
+                                        weights,
+                                        z.samples,
+                                        z.filters,
+                                        z.depth,
+                                        z.columns,
+                                        g * z.columns};
+      if (scatter.pays()) {
+        scatter.run();
+        continue;
+      }
+    }
     each_phase(op, [&](const GatherAxis* axes) {
       const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
       pack(call, op, z, axes, g, weights);

@@ -6,9 +6,9 @@
 // it into parts, whose sums are added in order. So threads share it, and bits are equal for any
 // number of them.
 //
-// Rows are read in place from x. If there are at least as many channels as a tile has rows, a tile
-// belongs to one tap, and places where that tap sees padding are left out. Otherwise a tile has
-// rows of several taps. Windows that see padding are then copied, with zeros.
+// If there are at least as many channels as a tile has rows, a tile belongs to one tap. Its rows
+// are read in place from x, and places where that tap sees padding are left out. Otherwise a tile
+// has rows of several taps, and blocks of x are copied with their padding (padded_blocks.hpp).
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/ops/conv_runs.hpp"
+#include "typeflow/cpu/ops/padded_blocks.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -26,13 +27,19 @@ class FilterProduct {
   using S = TileShape<T, A>;
   using L = Lanes<sizeof(T) == 8, A>;
   static constexpr std::int64_t of_tile = std::int64_t{S::rows} * S::width;
+  static constexpr std::int64_t most_offsets = 512;  ///< elements of a window of few channels
+  static constexpr std::int64_t room = PaddedBlocks::most_bytes / sizeof(T);
 
  public:
   static std::int64_t workspace(const std::int64_t* extents) {
-    const Sizes z(extents);
-    const std::int64_t sums = checked_product(checked_product(z.parts, z.tiles()), of_tile);
-    const std::int64_t copies = checked_product(z.tasks(), z.copy_size());
-    return checked_product(checked_sum(sums, copies), sizeof(T));
+    std::int64_t most = 0;
+    for (const bool few : {false, true}) {  // blocks may be too large, for large dilations
+      const Sizes z(extents, few);
+      const std::int64_t sums = checked_product(checked_product(z.parts, z.tiles()), of_tile);
+      const std::int64_t copies = checked_product(z.tasks(), z.copy_size());
+      most = std::max(most, checked_product(checked_sum(sums, copies), sizeof(T)));
+    }
+    return most;
   }
 
   static void run(const KernelCall& call, const ops::ConvAttributes& op, FinishTile<T> finish);
@@ -45,7 +52,7 @@ class FilterProduct {
     std::int64_t depth;  ///< places of all samples
     std::int64_t of_x;   ///< channels of x in a group
     std::int64_t of_y;   ///< filters of a group
-    bool copies_x;       ///< windows are copied, because few channels do not fill a tile's rows
+    bool copies_x;       ///< blocks are copied, because few channels do not fill a tile's rows
     std::int64_t rows;   ///< rows of a unit
     Panels<S> panels;
     std::int64_t together;  ///< units of a task, which read the same places of x
@@ -56,7 +63,7 @@ class FilterProduct {
     bool packs_y;        ///< whether all panels of a chunk are copied
     static constexpr int further = ir::ContractionExtents::outer;  // no axes lie outside
 
-    explicit Sizes(const std::int64_t* extents)
+    Sizes(const std::int64_t* extents, bool may_copy)
         : samples(extents[further]),
           channels(extents[further + 1]),
           filters(extents[further + 2]),
@@ -65,7 +72,7 @@ class FilterProduct {
           depth(extents[ir::ContractionExtents::depth]),
           of_x(channels / groups),
           of_y(filters / groups),
-          copies_x(of_x % S::rows != 0 && of_x < 64 && taps * of_x <= 512),
+          copies_x(may_copy && of_x % S::rows != 0 && of_x < 64 && taps * of_x <= most_offsets),
           rows(copies_x ? taps * of_x : of_x),
           panels(of_y) {
       constexpr std::int64_t tasks_wanted = 32;
@@ -85,10 +92,10 @@ class FilterProduct {
                              std::min(wanted / parts, panels.count / panels_of_band), 1,
                              std::max<std::int64_t>(panels.count, 1));
       const bool small = together * sums <= 2 * cached;
-      chunk = parts == 1 && depth <= longest ? std::max<std::int64_t>(depth, 1)
-              : copies_x                     ? longest
-              : small                        ? longest / 4
-                                             : longest / 2;
+      chunk = parts == 1 && depth <= longest && !copies_x ? std::max<std::int64_t>(depth, 1)
+              : copies_x                                  ? PaddedBlocks::most_places
+              : small                                     ? longest / 4
+                                                          : longest / 2;
       // Copies pay if several tiles read them. There is one for each task. Of short rows, the
       // places of a chunk lie in few cache lines as they are.
       constexpr std::int64_t short_row = 1024 / sizeof(T);
@@ -109,11 +116,8 @@ class FilterProduct {
     std::int64_t tiles() const { return units() * tiles_of_unit(); }
     std::int64_t tasks() const { return parts * ranges() * bands; }
     bool copies_y() const { return panels.padded() != of_y; }
-    std::int64_t x_pitch() const { return blocks() * S::rows; }
     /// The elements of a task's copies of x, and of panels of dy.
-    std::int64_t x_size() const {
-      return copies_x ? chunk * x_pitch() : packs_x ? blocks() * strip() : 0;
-    }
+    std::int64_t x_size() const { return copies_x ? room : packs_x ? blocks() * strip() : 0; }
     std::int64_t copy_size() const {
       const std::int64_t width = packs_y ? band_panels() * S::width : copies_y() ? S::width : 0;
       return x_size() + chunk * width;
@@ -121,9 +125,10 @@ class FilterProduct {
     bool copied(std::int64_t p) const { return packs_y || (copies_y() && p == panels.count - 1); }
   };
 
-  /// A task computes the sums of a part's places for some units and panels.
+  /// A task computes the sums of a part's places for some units and panels. Of few channels, it has
+  /// a part's blocks and all panels of a group.
   struct Task {
-    std::int64_t begin, end;  ///< places
+    std::int64_t begin, end;  ///< places, or blocks
     std::int64_t unit, last_unit;
     std::int64_t panel, last_panel;
     T* sums;  ///< tiles of the part
@@ -141,11 +146,10 @@ class FilterProduct {
       const bool is_last = last >= task.end;
       std::int64_t copied_group = -1;  // whose panels of dy are copied
       for (std::int64_t unit = task.unit; unit < task.last_unit; ++unit) {
-        const std::int64_t group = z.copies_x ? unit : unit / z.taps;
-        const std::int64_t tap = z.copies_x ? 0 : unit % z.taps;
+        const std::int64_t group = unit / z.taps;
+        const std::int64_t tap = unit % z.taps;
         const T* const x = call.operand<const T>(0) + group * z.of_x;
         const T* const y = call.operand<const T>(1) + group * z.of_y;
-        if (z.copies_x) copy_windows(op, z, x, first, last, task.copies);
         if (z.packs_x) pack_strips(op, z, x, tap, first, last, task.copies);
         T* to = copy_of_y;
         for (std::int64_t p = task.panel; p < task.last_panel; ++p) {
@@ -160,20 +164,11 @@ class FilterProduct {
             const std::int64_t number = unit * z.tiles_of_unit() + block * z.panels.count + p;
             T* const tile = z.in_one_go() ? own : task.sums + number * of_tile;
             with_vectors<S>(width, [&](auto vectors) {
-              if (z.copies_x) {
-                gathered_tile<T, A, vectors()>(
-                    WindowRuns<T, S>(op, z, x, task.copies, block, right, first, last), tile,
-                    S::width, go_on);
-              } else {
-                PlaceRuns<T, S> runs(op, z, x, tap, block, right, first, last);
-                if (z.packs_x) runs.read_strip(task.copies + block * z.strip(), first);
-                gathered_tile<T, A, vectors()>(runs, tile, S::width, go_on);
-              }
+              PlaceRuns<T, S> runs(op, z, x, tap, block, right, first, last);
+              if (z.packs_x) runs.read_strip(task.copies + block * z.strip(), first);
+              gathered_tile<T, A, vectors()>(runs, tile, S::width, go_on);
             });
             if (!is_last) continue;
-            if (z.copies_x)
-              repair(op, z, x, block, z.panels.last(p) - z.panels.first(p), y + z.panels.first(p),
-                     task, tile);
             if (z.parts == 1) finish_tile_number(call, finish, z, number, tile);
           }
         }
@@ -206,89 +201,98 @@ class FilterProduct {
     }
   }
 
-  /// Computes those rows of a tile again whose sums are not finite, with the padding left out: zero
+  /// Computes the sums of the blocks [begin, end) of a group, of few channels.
+  static void sum_blocks(const KernelCall& call, const ops::ConvAttributes& op, const Sizes& z,
+                         const PaddedBlocks& blocks, const std::int64_t* offsets,
+                         std::int64_t group, const Task& task) {
+    const T* const x = call.operand<const T>(0) + group * z.of_x;
+    const T* const y = call.operand<const T>(1) + group * z.of_y;
+    T* const copy_of_y = task.copies + z.x_size();
+    T* const tiles = task.sums + group * z.tiles_of_unit() * of_tile;
+    if (task.begin == task.end) std::fill_n(tiles, z.tiles_of_unit() * of_tile, T(0));
+    for (std::int64_t number = task.begin; number < task.end; ++number) {
+      const PaddedBlocks::Block b = blocks.block(number);
+      const std::int64_t place = blocks.number(b);
+      const std::int64_t of_line = op.places(2);
+      blocks.copy(b, x, z.channels, task.copies);
+      for (std::int64_t p = 0; p < z.panels.count; ++p) {
+        const std::int64_t width = z.panels.width(p);
+        const bool copied = z.copied(p);
+        for (std::int64_t l = 0; copied && l < b.lines; ++l) {
+          copy_panel(z, y, p, place + l * of_line, place + l * of_line + b.width,
+                     copy_of_y + l * b.width * width);
+        }
+        const T* const right = copied ? copy_of_y : y + place * z.filters + z.panels.first(p);
+        const std::int64_t pitch = copied ? width : z.filters;
+        for (std::int64_t block = 0; block < z.blocks(); ++block) {
+          T* const tile = tiles + (block * z.panels.count + p) * of_tile;
+          const std::int64_t row = block * S::rows;
+          const int count = static_cast<int>(std::min<std::int64_t>(S::rows, z.rows - row));
+          const LineRuns<T> runs{task.copies,
+                                 offsets + row,
+                                 count,
+                                 blocks.place(0, 1),
+                                 blocks.place(1, 0),
+                                 right,
+                                 pitch,
+                                 (copied ? b.width : of_line) * pitch,
+                                 b.width,
+                                 b.lines};
+          with_vectors<S>(width, [&](auto vectors) {
+            if (count <= S::rows / 2) {
+              gathered_tile<T, A, vectors(), LineRuns<T>, S::rows / 2>(runs, tile, S::width,
+                                                                       number > task.begin);
+            } else {
+              gathered_tile<T, A, vectors()>(runs, tile, S::width, number > task.begin);
+            }
+          });
+        }
+      }
+    }
+    for (std::int64_t t = 0; t < z.tiles_of_unit(); ++t) {
+      repair(op, z, blocks, x, y, t, task, tiles + t * of_tile);
+    }
+  }
+
+  /// Computes those rows of tile t again whose sums are not finite, with the padding left out: zero
   /// times an infinite element of dy is zero there.
-  static void repair(const ops::ConvAttributes& op, const Sizes& z, const T* x, std::int64_t block,
-                     std::int64_t columns, const T* y, const Task& task, T* tile) {
+  static void repair(const ops::ConvAttributes& op, const Sizes& z, const PaddedBlocks& blocks,
+                     const T* x, const T* y, std::int64_t t, const Task& task, T* tile) {
     using B = xsimd::batch<T, A>;
+    const std::int64_t block = t / z.panels.count;
+    const std::int64_t first = z.panels.first(t % z.panels.count);
+    const std::int64_t columns = z.panels.last(t % z.panels.count) - first;
     for (std::int64_t i = 0; i < S::rows && block * S::rows + i < z.rows; ++i) {
       T* const sums = tile + i * S::width;
       if (std::all_of(sums, sums + columns, [](T e) { return e * T(0) == T(0); })) continue;
       const std::int64_t row = block * S::rows + i;
       std::fill(sums, sums + columns, T(0));
-      PlaceRuns<T, S> runs(op, z, x + row % z.of_x, row / z.of_x, 0, PanelRows<T>{nullptr, 0, 0},
-                           task.begin, task.end);
-      while (runs.more()) {
-        const T* at[S::rows];
-        std::int64_t place = 0;
-        const std::int64_t length = runs.next(at, place);
-        for (std::int64_t k = 0; k < length; ++k) {
-          const B left(at[0][k * runs.step]);
-          const T* const right = y + (place + k) * z.filters;
-          for (std::int64_t j = 0; j < columns; j += S::lanes) {
-            const int width = static_cast<int>(std::min<std::int64_t>(S::lanes, columns - j));
-            const B sum =
-                cpu_kernels::fma(left, L::load(right + j, width), B::load_unaligned(sums + j));
-            sum.store_unaligned(sums + j);
+      for (std::int64_t number = task.begin; number < task.end; ++number) {
+        const PaddedBlocks::Block b = blocks.block(number);
+        for (std::int64_t l = 0; l < b.lines; ++l) {
+          const std::int64_t begin = blocks.number(b) + l * op.places(2);
+          PlaceRuns<T, S> runs(op, z, x + row % z.of_x, row / z.of_x, 0,
+                               PanelRows<T>{nullptr, 0, 0}, begin, begin + b.width);
+          while (runs.more()) {
+            const T* at[S::rows];
+            std::int64_t place = 0;
+            const std::int64_t length = runs.next(at, place);
+            for (std::int64_t k = 0; k < length; ++k) {
+              const B left(at[0][k * runs.step]);
+              const T* const right = y + (place + k) * z.filters + first;
+              for (std::int64_t j = 0; j < columns; j += S::lanes) {
+                const int width = static_cast<int>(std::min<std::int64_t>(S::lanes, columns - j));
+                const B sum =
+                    cpu_kernels::fma(left, L::load(right + j, width), B::load_unaligned(sums + j));
+                sum.store_unaligned(sums + j);
+              }
+            }
           }
         }
       }
     }
   }
 
-  /// Copies those windows of places [first, last) that see padding, with zeros there: a row of
-  /// x_pitch() elements for each place.
-  static void copy_windows(const ops::ConvAttributes& op, const Sizes& z, const T* x,
-                           std::int64_t first, std::int64_t last, T* to) {
-    if (first >= last) return;
-    ImagePosition p = image_position(op, first);
-    const InnerPlaces inner[] = {{op.window.axis(0), op.image[0], op.places(0)},
-                                 {op.window.axis(1), op.image[1], op.places(1)},
-                                 {op.window.axis(2), op.image[2], op.places(2)}};
-    const bool merged = z.groups == 1 && op.window.dilation[2] == 1;  // taps lie side by side
-    for (std::int64_t place = first; place < last; ++place, to += z.x_pitch()) {
-      if (inner[0].has(p.at[0]) && inner[1].has(p.at[1]) && inner[2].has(p.at[2])) {
-        advance(op, p);
-        continue;
-      }
-      T* at = to;
-      const WindowAxis w[] = {op.window.axis(0), op.window.axis(1), op.window.axis(2)};
-      for (std::int64_t k0 = 0; k0 < w[0].size; ++k0) {
-        const std::int64_t i0 = p.at[0] * w[0].stride + k0 * w[0].dilation - w[0].before;
-        for (std::int64_t k1 = 0; k1 < w[1].size; ++k1) {
-          const std::int64_t i1 = p.at[1] * w[1].stride + k1 * w[1].dilation - w[1].before;
-          const bool line = i0 >= 0 && i0 < op.image[0] && i1 >= 0 && i1 < op.image[1];
-          if (merged) {
-            const std::int64_t i2 = p.at[2] * w[2].stride - w[2].before;
-            const std::int64_t begin = line ? std::clamp<std::int64_t>(-i2, 0, w[2].size) : 0;
-            const std::int64_t end =
-                line ? std::clamp<std::int64_t>(op.image[2] - i2, begin, w[2].size) : 0;
-            const std::int64_t pixel =
-                ((p.sample * op.image[0] + i0) * op.image[1] + i1) * op.image[2] + i2;
-            for (std::int64_t c = 0; c < begin * z.of_x; ++c) at[c] = T(0);
-            for (std::int64_t c = begin * z.of_x; c < end * z.of_x; ++c) {
-              at[c] = x[pixel * z.channels + c];
-            }
-            for (std::int64_t c = end * z.of_x; c < w[2].size * z.of_x; ++c) at[c] = T(0);
-            at += w[2].size * z.of_x;
-            continue;
-          }
-          for (std::int64_t k2 = 0; k2 < w[2].size; ++k2, at += z.of_x) {
-            const std::int64_t i2 = p.at[2] * w[2].stride + k2 * w[2].dilation - w[2].before;
-            if (line && i2 >= 0 && i2 < op.image[2]) {
-              const std::int64_t pixel =
-                  ((p.sample * op.image[0] + i0) * op.image[1] + i1) * op.image[2] + i2;
-              for (std::int64_t c = 0; c < z.of_x; ++c) at[c] = x[pixel * z.channels + c];
-            } else {
-              for (std::int64_t c = 0; c < z.of_x; ++c) at[c] = T(0);
-            }
-          }
-        }
-      }
-      std::fill(at, to + z.x_pitch(), T(0));
-      advance(op, p);
-    }
-  }
   /// Copies a panel of dy at these places, with zeros behind its columns.
   static void copy_panel(const Sizes& z, const T* y, std::int64_t p, std::int64_t first,
                          std::int64_t last, T* to) {
@@ -327,7 +331,15 @@ class FilterProduct {
 template <class T, class A>
 void FilterProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes& op,
                               FinishTile<T> finish) {
-  const Sizes z(call.extents);
+  GatherAxis axes[max_window_rank];
+  for (int a = 0; a < max_window_rank; ++a) {
+    axes[a] = forward_axis(op.window.axis(a), op.image[a]);
+  }
+  const std::int64_t of_pixel = call.extents[Sizes::further + 1] / op.groups;
+  const PaddedBlocks blocks(axes, of_pixel, room, S::rows);
+  const Sizes z(call.extents, blocks.width > 0);
+  std::int64_t offsets[most_offsets];
+  if (z.copies_x) blocks.offsets(offsets);
   T* const sums = static_cast<T*>(call.workspace);
   T* const copies = sums + z.parts * z.tiles() * of_tile;
   // All parts but the last have equally many places.
@@ -336,6 +348,13 @@ void FilterProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes&
   parallel(call, z.tasks(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t part = task / (z.ranges() * z.bands);
+      if (z.copies_x) {
+        const std::int64_t count = blocks.count(z.samples);
+        sum_blocks(call, op, z, blocks, offsets, task % z.ranges(),
+                   {part * count / z.parts, (part + 1) * count / z.parts, 0, 0, 0, 0,
+                    sums + part * z.tiles() * of_tile, copies + task * z.copy_size()});
+        continue;
+      }
       const std::int64_t unit = task / z.bands % z.ranges() * z.together;
       const std::int64_t panel = task % z.bands * of_band;
       const std::int64_t place = std::min(z.depth, part * of_part);
@@ -346,7 +365,7 @@ void FilterProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes&
            copies + task * z.copy_size()});
     }
   });
-  if (z.parts == 1) return;
+  if (z.parts == 1 && !z.copies_x) return;
   const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (of_tile * z.parts));
   parallel(call, z.tiles(), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {

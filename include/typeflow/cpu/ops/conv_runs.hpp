@@ -47,116 +47,31 @@ struct PanelRows {
   TYPEFLOW_INLINE const T* row(std::int64_t place) const { return data + (place - first) * pitch; }
 };
 
-/// The places along an axis that see no padding: [first, last).
-struct InnerPlaces {
-  std::int64_t first;
-  std::int64_t last;
-
-  InnerPlaces(const WindowAxis& axis, std::int64_t image, std::int64_t places)
-      : first((axis.before + axis.stride - 1) / axis.stride) {
-    const std::int64_t room = image + axis.before - axis.span();
-    last = std::max(first, std::min(places, room < 0 ? 0 : room / axis.stride + 1));
-  }
-  bool has(std::int64_t place) const { return place >= first && place < last; }
-};
-
-/// For all taps of some rows: the pixels in place, or the copies of windows that see padding. A run
-/// is a part of a line of places.
-template <class T, class S>
-struct WindowRuns {
+/// Lines of places of a padded block: a run for each line. The first `count` rows of a tile have
+/// their pixels at `offsets`; the others repeat the last one.
+template <class T>
+struct LineRuns {
   const T* x;
-  const T* copies;
-  std::int64_t x_step;
-  std::int64_t copy_step;
-  std::int64_t first;  ///< the place of the first copy
+  const std::int64_t* offsets;
+  int count;
+  std::int64_t step;
+  std::int64_t x_line;  ///< elements of x from a line to the next
+  const T* b;
   std::int64_t pitch;
-  PanelRows<T> b;
-  std::int64_t place;
-  std::int64_t last;
-  ImagePosition position;
-  std::int64_t channels;
-  std::int64_t places[max_window_rank];
-  std::int64_t image[max_window_rank];
-  std::int64_t stride[max_window_rank];
-  std::int64_t before[max_window_rank];
-  InnerPlaces inner[max_window_rank];
-  std::int64_t row[S::rows];  ///< distance of a pixel from the first one of its window
-  std::int64_t step = 0;
+  std::int64_t b_line;
+  std::int64_t length;
+  std::int64_t lines;
 
-  template <class O, class Sizes>
-  WindowRuns(const O& op, const Sizes& z, const T* from, const T* copied, std::int64_t block,
-             const PanelRows<T>& right, std::int64_t begin, std::int64_t end)
-      : x(from),
-        copies(copied + block * S::rows),
-        x_step(op.window.stride[2] * z.channels),
-        copy_step(z.x_pitch()),
-        first(begin),
-        pitch(right.pitch),
-        b(right),
-        place(begin),
-        last(end),
-        position(begin < end ? image_position(op, begin) : ImagePosition{}),
-        channels(z.channels),
-        inner{{op.window.axis(0), op.image[0], op.places(0)},
-              {op.window.axis(1), op.image[1], op.places(1)},
-              {op.window.axis(2), op.image[2], op.places(2)}} {
-    for (int a = 0; a < max_window_rank; ++a) {
-      places[a] = op.places(a);
-      image[a] = op.image[a];
-      stride[a] = op.window.stride[a];
-      before[a] = op.window.before[a];
-    }
-    for (int i = 0; i < S::rows; ++i) {
-      const std::int64_t number = std::min<std::int64_t>(block * S::rows + i, z.rows - 1);
-      const std::int64_t tap = number / z.of_x;
-      const std::int64_t k[] = {tap / (op.window.size[1] * op.window.size[2]),
-                                tap / op.window.size[2] % op.window.size[1],
-                                tap % op.window.size[2]};
-      std::int64_t pixel = 0;
-      for (int a = 0; a < max_window_rank; ++a) {
-        pixel = pixel * op.image[a] + k[a] * op.window.dilation[a];
-      }
-      row[i] = pixel * channels + number % z.of_x;
-    }
-  }
-
-  TYPEFLOW_INLINE bool more() const { return place < last; }
-  TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
-    const std::int64_t from = position.at[2];
-    const bool line = inner[0].has(position.at[0]) && inner[1].has(position.at[1]);
-    const bool direct = line && inner[2].has(from);
-    std::int64_t end = places[2];
-    if (direct) {
-      end = inner[2].last;
-    } else if (line && from < inner[2].first && inner[2].first < inner[2].last) {
-      end = inner[2].first;
-    }
-    const std::int64_t size = std::min(end - from, last - place);
-    if (direct) {
-      std::int64_t pixel = position.sample;
-      for (int a = 0; a < max_window_rank; ++a) {
-        pixel = pixel * image[a] + position.at[a] * stride[a] - before[a];
-      }
-      unrolled<S::rows>([&](auto i)
-                            TYPEFLOW_INLINE_LAMBDA { at[i] = x + pixel * channels + row[i]; });
-      step = x_step;
-    } else {
-      unrolled<S::rows>(
-          [&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = copies + (place - first) * copy_step + i; });
-      step = copy_step;
-    }
-    right = b.row(place);
-    place += size;
-    position.at[2] += size;
-    for (int a = max_window_rank - 1; a >= 0 && position.at[a] == places[a]; --a) {
-      position.at[a] = 0;
-      if (a > 0) {
-        ++position.at[a - 1];
-      } else {
-        ++position.sample;
-      }
-    }
-    return size;
+  TYPEFLOW_INLINE bool more() const { return lines > 0; }
+  template <int R>
+  TYPEFLOW_INLINE std::int64_t next(const T* (&at)[R], const T*& right) {
+    unrolled<R>([&](auto i)
+                    TYPEFLOW_INLINE_LAMBDA { at[i] = x + offsets[std::min<int>(i, count - 1)]; });
+    right = b;
+    x += x_line;
+    b += b_line;
+    --lines;
+    return length;
   }
 };
 

@@ -15,7 +15,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 /// How the places of an image are cut into blocks. Lines are places side by side along the width.
 /// A block has lines of one sample and one depth.
 struct PaddedBlocks {
-  static constexpr std::int64_t most_places = 512;
+  static constexpr std::int64_t most_places = 256;
   static constexpr std::int64_t most_bytes = std::int64_t{1} << 15;  ///< of a block's copy
 
   const GatherAxis* axes;
@@ -58,7 +58,6 @@ struct PaddedBlocks {
   std::int64_t count(std::int64_t samples) const {
     return samples * axes[0].places * line_blocks * width_blocks;
   }
-  /// Blocks follow each other as their places do, if lines are not cut.
   Block block(std::int64_t number) const {
     Block b{};
     b.first = number % width_blocks * width;
@@ -70,6 +69,11 @@ struct PaddedBlocks {
     b.plane = number % axes[0].places;
     b.sample = number / axes[0].places;
     return b;
+  }
+  /// The number of a block's first place.
+  std::int64_t number(const Block& b) const {
+    const std::int64_t plane = b.sample * axes[0].places + b.plane;
+    return (plane * axes[1].places + b.line) * axes[2].places + b.first;
   }
   /// Distance of a place's window in the copy from the block's first one.
   std::int64_t place(std::int64_t line, std::int64_t at) const {
