@@ -173,7 +173,7 @@ template <class T, class A, int V, int R = TileShape<T, A>::rows, class F = NoPr
 
 /// The same for operands in pieces. While runs.more(), runs.next(at, b) sets the beginnings of the
 /// rows of a and of b, and returns the number of products. Their elements lie runs.step and
-/// runs.pitch apart.
+/// runs.pitch apart. At each step of a run, calls a copy of runs.others().
 template <class T, class A, int V, class Runs, int R = TileShape<T, A>::rows>
 [[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
                                                    bool go_on) {
@@ -187,7 +187,7 @@ template <class T, class A, int V, class Runs, int R = TileShape<T, A>::rows>
     const T* at[R];
     const T* b = nullptr;
     const std::int64_t length = runs.next(at, b);
-    sums.add(at, runs.step, b, runs.pitch, length);
+    sums.add(at, runs.step, b, runs.pitch, length, 0, runs.others());
   }
   sums.store(tile, tile_pitch);
 }

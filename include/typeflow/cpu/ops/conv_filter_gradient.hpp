@@ -215,6 +215,11 @@ class FilterProduct {
       const std::int64_t place = blocks.number(b);
       const std::int64_t of_line = op.places(2);
       blocks.copy(b, x, z.channels, task.copies);
+      // Each tile brings a part of the next block's rows of dy.
+      const std::int64_t row_bytes = z.filters * std::int64_t{sizeof(T)};
+      const std::int64_t of_step = row_bytes / z.tiles_of_unit();
+      std::uintptr_t next = reinterpret_cast<std::uintptr_t>(y + place * z.filters) +
+                            static_cast<std::uintptr_t>(b.lines * b.width * row_bytes);
       for (std::int64_t p = 0; p < z.panels.count; ++p) {
         const std::int64_t width = z.panels.width(p);
         const bool copied = z.copied(p);
@@ -230,14 +235,15 @@ class FilterProduct {
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, z.rows - row));
           const LineRuns<T> runs{task.copies,
                                  offsets + row,
-                                 count,
                                  blocks.place(0, 1),
                                  blocks.place(1, 0),
                                  right,
                                  pitch,
                                  (copied ? b.width : of_line) * pitch,
                                  b.width,
-                                 b.lines};
+                                 b.lines,
+                                 {next, static_cast<std::uintptr_t>(of_step)}};
+          next += static_cast<std::uintptr_t>(b.lines * b.width * of_step);
           with_vectors<S>(width, [&](auto vectors) {
             if (count <= S::rows / 2) {
               gathered_tile<T, A, vectors(), LineRuns<T>, S::rows / 2>(runs, tile, S::width,
@@ -338,8 +344,11 @@ void FilterProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes&
   const std::int64_t of_pixel = call.extents[Sizes::further + 1] / op.groups;
   const PaddedBlocks blocks(axes, of_pixel, room, S::rows);
   const Sizes z(call.extents, blocks.width > 0);
-  std::int64_t offsets[most_offsets];
-  if (z.copies_x) blocks.offsets(offsets);
+  std::int64_t offsets[most_offsets + S::rows];
+  if (z.copies_x) {  // the last row is repeated
+    blocks.offsets(offsets);
+    std::fill_n(offsets + z.rows, S::rows, offsets[z.rows - 1]);
+  }
   T* const sums = static_cast<T*>(call.workspace);
   T* const copies = sums + z.parts * z.tiles() * of_tile;
   // All parts but the last have equally many places.

@@ -29,15 +29,6 @@ ImagePosition image_position(const O& op, std::int64_t place) {
   return p;
 }
 
-/// Goes on to the next place.
-template <class O>
-void advance(const O& op, ImagePosition& p) {
-  for (int a = max_window_rank - 1; a >= 0 && ++p.at[a] == op.places(a); --a) {
-    p.at[a] = 0;
-    if (a == 0) ++p.sample;
-  }
-}
-
 /// Rows of dy, or of a copy of one of its panels.
 template <class T>
 struct PanelRows {
@@ -47,13 +38,22 @@ struct PanelRows {
   TYPEFLOW_INLINE const T* row(std::int64_t place) const { return data + (place - first) * pitch; }
 };
 
-/// Lines of places of a padded block: a run for each line. The first `count` rows of a tile have
-/// their pixels at `offsets`; the others repeat the last one.
+/// Brings memory that is read later: `step` bytes at each call.
+struct SteadyPrefetch {
+  std::uintptr_t at;
+  std::uintptr_t step;
+  TYPEFLOW_INLINE void operator()() {
+    __builtin_prefetch(reinterpret_cast<const void*>(at));
+    at += step;
+  }
+};
+
+/// Lines of places of a padded block: a run for each line. The rows of a tile have their pixels at
+/// `offsets`.
 template <class T>
 struct LineRuns {
   const T* x;
   const std::int64_t* offsets;
-  int count;
   std::int64_t step;
   std::int64_t x_line;  ///< elements of x from a line to the next
   const T* b;
@@ -61,12 +61,17 @@ struct LineRuns {
   std::int64_t b_line;
   std::int64_t length;
   std::int64_t lines;
+  SteadyPrefetch ahead;
 
   TYPEFLOW_INLINE bool more() const { return lines > 0; }
+  TYPEFLOW_INLINE SteadyPrefetch others() {
+    const SteadyPrefetch now = ahead;
+    ahead.at += static_cast<std::uintptr_t>(length) * ahead.step;
+    return now;
+  }
   template <int R>
   TYPEFLOW_INLINE std::int64_t next(const T* (&at)[R], const T*& right) {
-    unrolled<R>([&](auto i)
-                    TYPEFLOW_INLINE_LAMBDA { at[i] = x + offsets[std::min<int>(i, count - 1)]; });
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = x + offsets[i]; });
     right = b;
     x += x_line;
     b += b_line;
@@ -134,6 +139,7 @@ struct PlaceRuns {
   }
 
   TYPEFLOW_INLINE bool more() const { return place < last; }
+  TYPEFLOW_INLINE NoPrefetch others() const { return {}; }
   /// Reads copies of the rows instead, from place `first` on: S::rows elements for each place.
   void read_strip(const T* copies, std::int64_t first_copied) {
     strip = copies;

@@ -15,7 +15,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 /// How the places of an image are cut into blocks. Lines are places side by side along the width.
 /// A block has lines of one sample and one depth.
 struct PaddedBlocks {
-  static constexpr std::int64_t most_places = 256;
+  static constexpr std::int64_t most_places = 1024;
   static constexpr std::int64_t most_bytes = std::int64_t{1} << 15;  ///< of a block's copy
 
   const GatherAxis* axes;

@@ -160,6 +160,39 @@ void set_not_finite(Random& random, tf::HostTensor& x) {
   }
 }
 
+/// Runs y, dx and dw of these feeds. Elements of the results have first all bits of 0x7f.
+template <class T>
+test::Outcome run_all(const Drawn& d, const tf::HostTensors& feeds,
+                      const test::KernelTable& kernels, tf::Stream* stream) {
+  constexpr tf::DType type = tf::dtype_of<T>;
+  tf::Graph g;
+  const tf::AnyExpr x = test::input(g, "x", type, d.x());
+  const tf::AnyExpr w = test::input(g, "w", type, d.w());
+  const tf::AnyExpr dy = test::input(g, "dy", type, d.y());
+  test::name(apply(tf::ops::Conv{{}, d.attributes()}, x, w), "y");
+  test::name(apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w), "dx");
+  test::name(apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy), "dw");
+  test::RunTimeProgram program(g, kernels, stream);
+  std::map<std::string, std::vector<std::byte>> bytes;
+  std::map<std::string, const void*> fed;
+  std::map<std::string, void*> results;
+  for (const auto& [name, tensor] : feeds) {
+    fed[name] = (bytes[name] = test::to_bytes(tensor)).data();
+  }
+  const std::map<std::string, tf::Dims> shapes{{"y", d.y()}, {"dx", d.x()}, {"dw", d.w()}};
+  for (const auto& [name, shape] : shapes) {
+    bytes[name] = test::to_bytes(tf::host_tensor(type, shape));
+    std::fill(bytes[name].begin(), bytes[name].end(), std::byte{0x7f});
+    results[name] = bytes[name].data();
+  }
+  program.run(fed, results);
+  test::Outcome out;
+  for (const auto& [name, shape] : shapes) {
+    out[name] = test::from_bytes(type, shape, results[name]);
+  }
+  return out;
+}
+
 template <class T>
 void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels, tf::Stream* stream,
            bool finite = true) {
@@ -186,20 +219,9 @@ void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
       {"y", test::convolve(d.numbers, d.y(), feeds["x"], feeds["w"])},
       {"dx", test::input_gradient(d.numbers, d.x(), feeds["w"], feeds["dy"])},
       {"dw", test::filter_gradient(d.numbers, feeds["x"], d.w(), feeds["dy"])}};
-  test::RunTimeProgram program(g, kernels, stream);
-  std::map<std::string, std::vector<std::byte>> bytes;
-  std::map<std::string, const void*> fed;
-  std::map<std::string, void*> results;
-  for (const auto& [name, tensor] : feeds) {
-    fed[name] = (bytes[name] = test::to_bytes(tensor)).data();
-  }
+  const test::Outcome results = run_all<T>(d, feeds, kernels, stream);
   for (const auto& [name, tensor] : expected) {
-    results[name] = (bytes[name] = test::to_bytes(tensor)).data();
-    std::fill(bytes[name].begin(), bytes[name].end(), std::byte{0x7f});
-  }
-  program.run(fed, results);
-  for (const auto& [name, tensor] : expected) {
-    test::check_close(name, test::from_bytes(type, tensor.dims, results[name]), tensor, 0);
+    test::check_close(name, results.at(name), tensor, 0);
   }
   if (seed % 4 == 0 && cost(d) < 200'000) test::check_interpreter(g, feeds, expected);
 }
@@ -268,6 +290,85 @@ TEST_CASE("convolutions of many channels, whose rows and panels kernels copy") {
           check<double>(d, seed, kernels, nullptr, finite);
         }
       }
+    }
+  }
+}
+
+namespace {
+
+/// A square image of few channels.
+Drawn few(int batch, int size, int channels, int kernel, int filters, int stride, int dilation,
+          tf::Padding padding) {
+  Drawn d{2, {}};
+  d.numbers.batch = batch;
+  d.numbers.channels = channels;
+  d.numbers.filters = filters;
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    ConvAxis& axis = d.numbers.axes[i];
+    axis.in = size + static_cast<int>(i);
+    axis.size = kernel;
+    axis.stride = stride;
+    axis.dilation = dilation;
+    test::set_padding(axis, padding, 2, 1);
+    axis.in = std::max(axis.in, axis.span() - axis.before - axis.after);
+  }
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("convolutions of images of few channels") {
+  const test::KernelTable kernels = all_kernels();
+  tf::ThreadPool threads(3);
+  std::uint64_t seed = 1;
+  constexpr int filters[] = {1, 3, 16, 32, 64, 96};
+  constexpr int kernel_sizes[] = {1, 2, 3, 4, 5, 6, 7, 11};
+  for (const int channels : {1, 2, 3, 4, 5}) {
+    for (const int kernel : kernel_sizes) {
+      for (const int count : filters) {
+        const int stride = kernel == 11 ? 4 : 1 + static_cast<int>(seed % 3);
+        const int dilation = kernel < 4 && seed % 5 == 0 ? 2 : 1;
+        const auto padding = static_cast<tf::Padding>(seed % 3);
+        const Drawn d = few(static_cast<int>(seed % 4), 9 + static_cast<int>(seed % 11), channels,
+                            kernel, count, stride, dilation, padding);
+        tf::Stream* const stream = seed % 2 == 0 ? nullptr : threads.executor();
+        check<float>(d, seed, kernels, stream, seed % 7 != 0);
+        if (seed % 5 == 0) check<double>(d, seed, kernels, stream, seed % 7 != 0);
+        ++seed;
+      }
+    }
+  }
+  // Lines that are cut; windows too far apart to be copied; results that go past the caches.
+  check<float>(few(1, 1030, 4, 3, 3, 1, 1, tf::Padding::same), ++seed, kernels, nullptr);
+  check<float>(few(1, 300, 3, 3, 3, 1, 128, tf::Padding::same), ++seed, kernels, nullptr);
+  check<float>(few(1, 256, 1, 1, 64, 1, 1, tf::Padding::same), ++seed, kernels, nullptr);
+  check<float>(few(2, 185, 1, 2, 64, 1, 1, tf::Padding::valid), ++seed, kernels,
+               threads.executor());
+}
+
+TEST_CASE("convolutions have equal bits for any number of threads") {
+  const test::KernelTable kernels = all_kernels();
+  tf::ThreadPool two(2);
+  tf::ThreadPool three(3);
+  tf::ThreadPool eight(8);
+  std::uint64_t seed = 0;
+  for (const Drawn& d : {few(1, 70, 1, 5, 32, 1, 1, tf::Padding::same),
+                         few(3, 40, 3, 3, 70, 2, 1, tf::Padding::same),
+                         few(5, 31, 5, 4, 16, 1, 1, tf::Padding::given),
+                         few(2, 60, 3, 11, 24, 4, 1, tf::Padding::same),
+                         few(9, 9, 32, 5, 17, 1, 1, tf::Padding::same),
+                         few(8, 13, 33, 1, 40, 2, 1, tf::Padding::same)}) {
+    Random random(++seed);
+    tf::HostTensors feeds;
+    for (const char* name : {"x", "w", "dy"}) {
+      const tf::Dims shape = *name == 'x' ? d.x() : *name == 'w' ? d.w() : d.y();
+      tf::HostTensor& feed = feeds[name] = tf::host_tensor(tf::DType::float32, shape);
+      for (std::int64_t i = 0; i < feed.size(); ++i) feed.set(i, random.uniform(-1, 1));
+    }
+    const test::Outcome one = run_all<float>(d, feeds, kernels, nullptr);
+    for (tf::ThreadPool* const pool : {&two, &three, &eight}) {
+      const test::Outcome other = run_all<float>(d, feeds, kernels, pool->executor());
+      for (const auto& [name, value] : one) test::check_equal_bits(name, other.at(name), value);
     }
   }
 }
