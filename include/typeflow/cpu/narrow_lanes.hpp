@@ -49,6 +49,11 @@ struct NarrowLanes {
     const Array<T, size> all = elements<T>(x);
     std::memcpy(p, all.v, static_cast<std::size_t>(count) * sizeof(T));
   }
+  /// Stores the first lane.
+  template <class T>
+  TYPEFLOW_INLINE static void store_first(T* p, const of<T>& x) {
+    store(p, x, 1);
+  }
   template <class T>
   TYPEFLOW_INLINE static Array<T, size> elements(const of<T>& x) {
     Array<T, size> all;
