@@ -199,8 +199,7 @@ constexpr auto fixed_unigram_candidate_sampler(
 /// class is drawn in proportion to count^distortion, where a run's counts are those before its own
 /// true classes. In training each call registers an update that adds 1 for each true class, which
 /// optimisers' effects include; in inference the counts stay. (TensorFlow counts in each run of the
-/// operation.) Otherwise as fixed_unigram_candidate_sampler. A
-/// run costs a pass over the V counts.
+/// operation.) Otherwise as fixed_unigram_candidate_sampler. A run reads all V counts.
 template <Extent S, Extent V, Element T = float, TypedExpr L>
 constexpr auto learned_unigram_candidate_sampler(
     Graph& graph, Label name, const L& true_classes, UnigramSamplerOptions options = {},

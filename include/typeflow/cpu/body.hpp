@@ -200,6 +200,16 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     return best;
   }();
 
+  /// Whether there is one value V for all elements along these axes.
+  template <int V, unsigned Axes>
+  static constexpr bool is_one_along = [] {
+    if constexpr (V < inputs) {
+      return (Input<V>::axes & Axes) == 0;
+    } else {
+      return !is_element_value(item_specs[V - inputs]);
+    }
+  }();
+
   template <int P, bool Reload>
   static constexpr Needs needed = needs_of(P, Reload ? kept : Kept{});
   template <int P, int V, bool Reload = false>

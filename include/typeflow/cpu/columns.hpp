@@ -25,9 +25,6 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   /// is read in one long piece. Several passes find a narrow block in the cache again.
   static constexpr int most = M::passes > 1 ? many : 4 * many;
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
-  /// Rows that a vector of columns folds before the next one does, so that its states stay in
-  /// registers.
-  static constexpr std::int64_t rows_together = 8;
   static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::columns, Outer, true);
   static constexpr unsigned inner_bit = 2u << Outer;
 
@@ -175,16 +172,17 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
       for (int u = 0; u < vectors; ++u) reset<P>(state[u]);
       const std::int64_t end = std::min(begin + chunk, g.length);
       std::int64_t k = begin;
-      if (M::passes == 1 && vectors == few && rest == N) {
-        // All states stay in registers.
-        States s[few];
-        for (int u = 0; u < few; ++u) s[u] = state[u];
-        for (; k < end; ++k) {
-          [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
-            (step<P>(call, g, r[U], ops, p, s[U], k, j + U * N, N), ...);
-          }(std::make_integer_sequence<int, few>{});
+      if constexpr (M::passes == 1) {
+        if (vectors == few && rest == N) {  // few enough for registers
+          States s[few];
+          for (States& of_columns : s) reset<P>(of_columns);
+          for (; k < end; ++k) {
+            [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
+              (step<P>(call, g, r[U], ops, p, s[U], k, j + U * N, N), ...);
+            }(std::make_integer_sequence<int, few>{});
+          }
+          std::copy_n(s, few, state);
         }
-        for (int u = 0; u < few; ++u) state[u] = s[u];
       }
       for (; k < end; ++k) {
         for (int u = 0; u + 1 < vectors; ++u) {
@@ -243,13 +241,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   template <int P, int V>
   TYPEFLOW_INLINE static void take(Registers& r, const Registers& of_columns) {
     if constexpr (M::template needs<P, V>) {
-      constexpr bool per_column = [] {
-        if constexpr (V < M::inputs) {
-          return !folded<V>;
-        } else {
-          return !is_element_value(M::item_specs[V - M::inputs]);
-        }
-      }();
+      constexpr bool per_column = M::template is_one_along<V, space.folded>;
       if constexpr (per_column) get<V>(r) = get<V>(of_columns);
     }
   }

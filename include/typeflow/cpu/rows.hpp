@@ -191,14 +191,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
   }
   template <int V>
   TYPEFLOW_INLINE static void copy_row_value(const Registers& from, Registers& to) {
-    constexpr bool is_of_row = [] {
-      if constexpr (V < M::inputs) {
-        return !along_row<V>;
-      } else {
-        return !is_element_value(M::item_specs[V - M::inputs]);
-      }
-    }();
-    if constexpr (is_of_row) get<V>(to) = get<V>(from);
+    if constexpr (M::template is_one_along<V, inner_bit>) get<V>(to) = get<V>(from);
   }
 
   template <int I>

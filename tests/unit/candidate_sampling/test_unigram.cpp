@@ -191,7 +191,7 @@ TEST_CASE("learned_unigram_candidate_sampler: values") {
   CHECK_THROWS_AS(session.run<"train">(tf::feed<"labels">(wrong), tf::feed<"x">(x)), tf::Error);
   CHECK(variables.get<std::int64_t>("sampler/counts")[0] == counted[0]);
 
-  // What is drawn follows the counts.
+  // The draws follow the counts.
   variables.set<std::int64_t>("sampler/counts", std::vector<std::int64_t>{700, 1, 100, 199, 0});
   std::vector<double> drawn(5, 0);
   for (int run = 0; run < 500; ++run) {

@@ -376,8 +376,7 @@ struct Betainc : special {
 }  // namespace ops
 
 /// The lower incomplete gamma function P(a, x), elementwise: the distribution function of a gamma
-/// variable of shape a. NaN unless a > 0 and x >= 0. Its gradient for a
-/// has no gradient.
+/// variable of shape a. NaN unless a > 0 and x >= 0. Its gradient for a has no gradient.
 template <class A, class X>
   requires Operands<A, X>
 constexpr auto igamma(const A& a, const X& x,
@@ -391,8 +390,7 @@ constexpr auto igamma(const A& a, const X& x,
 }
 
 /// The upper incomplete gamma function Q(a, x) = 1 - P(a, x), elementwise, precise where it is
-/// small, too. NaN unless a > 0 and x >= 0. Its gradient for a
-/// has no gradient.
+/// small, too. NaN unless a > 0 and x >= 0. Its gradient for a has no gradient.
 template <class A, class X>
   requires Operands<A, X>
 constexpr auto igammac(const A& a, const X& x,

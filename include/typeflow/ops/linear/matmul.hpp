@@ -202,11 +202,7 @@ constexpr AnyExpr sum_of_products(AnyExpr a, AnyExpr b, bool ta, bool tb) {
 template <UntypedExpr X>
 constexpr AnyExpr matmul(const X& a, const X& b, bool ta, bool tb) {
   const DType type = a.dtype();
-  if (ops::MatMul::takes(type)) {
-    const ops::MatMul op{{}, (ta ? 1u : 0u) | (tb ? 2u : 0u)};
-    const Id ids[] = {a.id, b.id};
-    return add_node(*a.graph, op, ids, 2, Type(type, matrix_product(a.dims(), ta, b.dims(), tb)));
-  }
+  if (ops::MatMul::takes(type)) return ops::MatMul::product(a, b, ta, tb, false);
   if (is_floating(type)) {  // 16-bit numbers: multiplied and added up as float, rounded once
     const AnyExpr y = ops::MatMul::product(cast_to(a, DType::float32), cast_to(b, DType::float32),
                                            ta, tb, type == DType::bfloat16);

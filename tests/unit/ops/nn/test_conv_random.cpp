@@ -160,11 +160,8 @@ void set_not_finite(Random& random, tf::HostTensor& x) {
   }
 }
 
-/// Runs y, dx and dw of these feeds. Elements of the results have first all bits of 0x7f.
-template <class T>
-test::Outcome run_all(const Drawn& d, const tf::HostTensors& feeds,
-                      const test::KernelTable& kernels, tf::Stream* stream) {
-  constexpr tf::DType type = tf::dtype_of<T>;
+/// y, dx and dw of x, w and dy.
+tf::Graph graph_of(const Drawn& d, tf::DType type) {
   tf::Graph g;
   const tf::AnyExpr x = test::input(g, "x", type, d.x());
   const tf::AnyExpr w = test::input(g, "w", type, d.w());
@@ -172,6 +169,15 @@ test::Outcome run_all(const Drawn& d, const tf::HostTensors& feeds,
   test::name(apply(tf::ops::Conv{{}, d.attributes()}, x, w), "y");
   test::name(apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w), "dx");
   test::name(apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy), "dw");
+  return g;
+}
+
+/// Runs y, dx and dw of these feeds. Elements of the results have first all bits of 0x7f.
+template <class T>
+test::Outcome run_all(const Drawn& d, const tf::HostTensors& feeds,
+                      const test::KernelTable& kernels, tf::Stream* stream) {
+  constexpr tf::DType type = tf::dtype_of<T>;
+  const tf::Graph g = graph_of(d, type);
   test::RunTimeProgram program(g, kernels, stream);
   std::map<std::string, std::vector<std::byte>> bytes;
   std::map<std::string, const void*> fed;
@@ -199,13 +205,7 @@ void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
   const std::string text = d.text();
   INFO("seed ", seed, ", ", tf::name_of(tf::dtype_of<T>), ", ", text);
   constexpr tf::DType type = tf::dtype_of<T>;
-  tf::Graph g;
-  const tf::AnyExpr x = test::input(g, "x", type, d.x());
-  const tf::AnyExpr w = test::input(g, "w", type, d.w());
-  const tf::AnyExpr dy = test::input(g, "dy", type, d.y());
-  test::name(apply(tf::ops::Conv{{}, d.attributes()}, x, w), "y");
-  test::name(apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w), "dx");
-  test::name(apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy), "dw");
+  const tf::Graph g = graph_of(d, type);
   REQUIRE(tf::ir::verify(g).view() == "");
 
   Random random(seed);
