@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <typeflow/random.hpp>
+#include <typeflow/special_functions.hpp>
 
 #include "support/check_random.hpp"
 #include "support/check_values.hpp"
