@@ -4,12 +4,15 @@
 // Distributions made of others: Independent, MixtureSameFamily, TransformedDistribution.
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "typeflow/distributions/bijectors.hpp"
 #include "typeflow/distributions/discrete.hpp"
 #include "typeflow/distributions/distribution.hpp"
+#include "typeflow/ops/control/loop.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::distributions {
 
@@ -39,11 +42,30 @@ struct Independent : Distribution<Independent<D, N>> {
   constexpr auto log_prob(const X& x) const {
     return detail::sum_last<N>(base.log_prob(this->value(x)));
   }
+  /// The probability that each element of a draw is at most that of x.
+  template <class X>
+  constexpr auto cdf(const X& x) const {
+    static_assert(D::event_shape::rank == 0,
+                  "Independent.cdf(x): only distributions of numbers have one");
+    return detail::prod_last<N>(base.cdf(this->value(x)));
+  }
+  template <class X>
+  constexpr auto log_cdf(const X& x) const {
+    static_assert(D::event_shape::rank == 0,
+                  "Independent.log_cdf(x): only distributions of numbers have one");
+    return detail::sum_last<N>(base.log_cdf(this->value(x)));
+  }
   constexpr auto entropy() const { return detail::sum_last<N>(base.entropy()); }
   constexpr auto mean() const { return base.mean(); }
   constexpr auto mode() const { return base.mode(); }
   constexpr auto variance() const { return base.variance(); }
   constexpr auto stddev() const { return base.stddev(); }
+  /// Of vectors: (batch...,K,K), zero beside the diagonal.
+  constexpr auto covariance() const
+    requires(event_shape::rank == 1 && N == 1)
+  {
+    return diag(base.variance());
+  }
 };
 /// independent<1>(Normal(loc, scale)): with loc and scale of (B,K), B normal vectors of K elements.
 template <int N, AnyDistribution D>
@@ -100,6 +122,51 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
                   "one");
     return sum<-1>(components.cdf(expand_dims<-1>(this->value(x))) * mixture.probabilities());
   }
+  template <class X>
+  constexpr auto log_cdf(const X& x) const {
+    static_assert(event_rank == 0,
+                  "MixtureSameFamily.log_cdf(x): only distributions of numbers have one");
+    return logsumexp<-1>(components.log_cdf(expand_dims<-1>(this->value(x))) + mixture.log_p);
+  }
+  template <class X>
+  constexpr auto survival_function(const X& x) const {
+    static_assert(event_rank == 0,
+                  "MixtureSameFamily.survival_function(x): only distributions of numbers have one");
+    return sum<-1>(components.survival_function(expand_dims<-1>(this->value(x))) *
+                   mixture.probabilities());
+  }
+  template <class X>
+  constexpr auto log_survival_function(const X& x) const {
+    static_assert(
+        event_rank == 0,
+        "MixtureSameFamily.log_survival_function(x): only distributions of numbers have one");
+    return logsumexp<-1>(components.log_survival_function(expand_dims<-1>(this->value(x))) +
+                         mixture.log_p);
+  }
+  /// By bisection between the least and the largest of the components' quantiles, in a loop: a
+  /// session needs typeflow/control_flow.hpp. Of continuous mixtures it has a gradient, that of the
+  /// implicit function; there is no second one.
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    static_assert(event_rank == 0,
+                  "MixtureSameFamily.quantile(p): only distributions of numbers have one");
+    const auto level = this->value(p);
+    const auto each = stop_gradient(components.quantile(expand_dims<-1>(level)));
+    const auto most = max<-1>(each);
+    const auto least = min<-1>(each);
+    const auto found = stop_gradient(where(equal(least, most), most, bisect(least, most, level)));
+    if constexpr (is_continuous) {
+      // Its value is 0, and its gradient -(dF/dparameters) / (dF/dx).
+      const auto density = stop_gradient(this->prob(found));
+      const auto positive = logical_and(greater(density, 0), logical_not(is_inf(found)));
+      const auto x = where(positive, found, most);
+      const auto step =
+          where(positive, (level - cdf(stop_gradient(x))) / where(positive, density, 1), 0);
+      return found + (step - stop_gradient(step));
+    } else {
+      return found;
+    }
+  }
   /// Not known in closed form: does not compile.
   template <class Self = MixtureSameFamily>
   constexpr auto entropy() const {
@@ -120,6 +187,14 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
     const auto centre = expand_dims<-1 - event_rank>(mean());
     return weighted(components.variance() + square(m - centre));
   }
+  /// Of vectors: (batch...,D,D).
+  constexpr auto covariance() const
+    requires(event_shape::rank == 1)
+  {
+    const auto off = components.mean() - expand_dims<-2>(mean());
+    const auto each = components.covariance() + expand_dims<-1>(off) * expand_dims<-2>(off);
+    return sum<-3>(each * expand_dims<-1>(expand_dims<-1>(mixture.probabilities())));
+  }
 
  private:
   static constexpr int event_rank = event_shape::rank;
@@ -135,6 +210,21 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
       return expand_dims<-1>(expand_dims<-1>(x));
     }
   }
+  /// The least x in [low, high] with cdf(x) >= p. For whole numbers `low` lies below all that
+  /// count.
+  template <class L, class H, class P>
+  constexpr auto bisect(const L& least, const H& most, const P& p) const {
+    const auto low = is_continuous ? least + 0 : least - 1;
+    const auto step = [&](auto, auto from, auto to) {
+      const auto half = 0.5 * (from + to);
+      const auto middle = is_continuous ? half : floor(half);
+      const auto enough = greater_equal(cdf(middle), p);
+      return std::tuple{where(enough, from, middle), where(enough, middle, to)};
+    };
+    // So many that the rest of the interval is below the rounding error of its length.
+    constexpr int steps = std::numeric_limits<element>::digits + 8;
+    return std::get<1>(fori_loop(0, steps, step, std::tuple{low, most + 0}));
+  }
   template <class X>
   constexpr auto weighted(const X& x) const {
     return sum<-1 - event_rank>(x * with_event_axes(mixture.probabilities()));
@@ -142,7 +232,8 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
 };
 
 /// f(x) for draws x of the base, with a bijector f of numbers. A value that f does not give has no
-/// meaningful log_prob: it is NaN for most bijectors.
+/// meaningful log_prob: it is NaN for most bijectors. Moments and entropy are known where f is
+/// affine.
 template <AnyDistribution D, class F>
 struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
   static constexpr std::string_view class_name = "TransformedDistribution";
@@ -158,7 +249,12 @@ struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
   F bijector;
 
   constexpr TransformedDistribution(const D& of, const F& by)
-      : Distribution<TransformedDistribution>(of.graph(), of.options()), base(of), bijector(by) {}
+      : Distribution<TransformedDistribution>(of.graph(), of.options()), base(of), bijector(by) {
+    using S = detail::Join<batch_shape, event_shape>;
+    static_assert(std::is_same_v<typename decltype(by.forward(zeros()))::shape, S>,
+                  "TransformedDistribution(base, bijector): the bijector's parameters must "
+                  "broadcast to the base's batch and event shape");
+  }
 
   template <class S>
   constexpr auto draw(S shape) const {
@@ -187,8 +283,40 @@ struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
     const auto grows = bijector.increasing(q);
     return bijector.forward(base.quantile(where(grows, q, 1 - q)));
   }
+  constexpr auto entropy() const
+    requires(bijectors::is_affine<F>)
+  {
+    const auto each = detail::expand(bijector.forward_log_det_jacobian(zeros()),
+                                     detail::Join<batch_shape, event_shape>{});
+    return base.entropy() + detail::sum_last<event_shape::rank>(each);
+  }
+  constexpr auto mean() const
+    requires(bijectors::is_affine<F>)
+  {
+    return bijector.forward(base.mean());
+  }
+  constexpr auto mode() const
+    requires(bijectors::is_affine<F>)
+  {
+    return bijector.forward(base.mode());
+  }
+  constexpr auto variance() const
+    requires(bijectors::is_affine<F>)
+  {
+    return base.variance() * square(bijector.slope(zeros()));
+  }
+  constexpr auto stddev() const
+    requires(bijectors::is_affine<F>)
+  {
+    return base.stddev() * abs(bijector.slope(zeros()));
+  }
 
  private:
+  /// A draw's shape, to ask the bijector at.
+  constexpr auto zeros() const {
+    return detail::expand(constant<element>(this->graph(), element(0)),
+                          detail::Join<batch_shape, event_shape>{});
+  }
   template <class Y>
   constexpr auto below(const Y& y, bool lower) const {
     const auto x = bijector.inverse(this->value(y));
