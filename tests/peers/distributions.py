@@ -324,6 +324,13 @@ put("inverses/igammacinv", [[special.gammainccinv(a, p) for p in probabilities] 
 
 put("inverses/betaincinv",
     [[[special.betaincinv(a, b, p) for p in probabilities] for b in shapes] for a in shapes])
+# The same of floats: what rounding an argument changes is no error.
+floats = [float(np.float32(p)) for p in (1e-30, 1e-10, 0.01, 0.3, 0.5, 0.99, 1 - 2**-23)]
+narrow = [float(np.float32(a)) for a in (0.03, 0.3, 1, 2.5, 30, 1e4)]
+put("inverses/float_igammainv", [[special.gammaincinv(a, p) for p in floats] for a in narrow])
+put("inverses/float_igammacinv", [[special.gammainccinv(a, p) for p in floats] for a in narrow])
+put("inverses/float_betaincinv",
+    [[[special.betaincinv(a, b, p) for p in floats] for b in narrow] for a in narrow])
 # Derivatives for the parameters: differences of 40 digits.
 mpmath.mp.dps = 40
 step = mpmath.mpf(10) ** -12
