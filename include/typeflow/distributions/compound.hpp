@@ -4,15 +4,12 @@
 // Distributions made of others: Independent, MixtureSameFamily, TransformedDistribution.
 
 #include <cstdint>
-#include <limits>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 
 #include "typeflow/distributions/bijectors.hpp"
 #include "typeflow/distributions/discrete.hpp"
 #include "typeflow/distributions/distribution.hpp"
-#include "typeflow/ops/control/loop.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::distributions {
 
@@ -143,28 +140,17 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
     return logsumexp<-1>(components.log_survival_function(expand_dims<-1>(this->value(x))) +
                          mixture.log_p);
   }
-  /// By bisection between the least and the largest of the components' quantiles, in a loop: a
-  /// session needs typeflow/control_flow.hpp. Of continuous mixtures it has a gradient, that of the
-  /// implicit function; there is no second one.
+  /// By bisection between the components' quantiles: see mixture_quantile.hpp, which it needs.
   template <class P>
   constexpr auto quantile(const P& p) const {
-    static_assert(event_rank == 0,
-                  "MixtureSameFamily.quantile(p): only distributions of numbers have one");
-    const auto level = this->value(p);
-    const auto each = stop_gradient(components.quantile(expand_dims<-1>(level)));
-    const auto most = max<-1>(each);
-    const auto least = min<-1>(each);
-    const auto found = stop_gradient(where(equal(least, most), most, bisect(least, most, level)));
-    if constexpr (is_continuous) {
-      // Its value is 0, and its gradient -(dF/dparameters) / (dF/dx).
-      const auto density = stop_gradient(this->prob(found));
-      const auto positive = logical_and(greater(density, 0), logical_not(is_inf(found)));
-      const auto x = where(positive, found, most);
-      const auto step =
-          where(positive, (level - cdf(stop_gradient(x))) / where(positive, density, 1), 0);
-      return found + (step - stop_gradient(step));
+    constexpr bool known = requires { mixture_quantile(*this, p); };
+    static_assert(known,
+                  "MixtureSameFamily.quantile(p) is a loop: include "
+                  "<typeflow/distributions/mixture_quantile.hpp>");
+    if constexpr (known) {
+      return mixture_quantile(*this, p);
     } else {
-      return found;
+      return this->value(p);
     }
   }
   /// Not known in closed form: does not compile.
@@ -209,21 +195,6 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
       static_assert(event_rank == 2, "MixtureSameFamily: events have two axes at most");
       return expand_dims<-1>(expand_dims<-1>(x));
     }
-  }
-  /// The least x in [low, high] with cdf(x) >= p. For whole numbers `low` lies below all that
-  /// count.
-  template <class L, class H, class P>
-  constexpr auto bisect(const L& least, const H& most, const P& p) const {
-    const auto low = is_continuous ? least + 0 : least - 1;
-    const auto step = [&](auto, auto from, auto to) {
-      const auto half = 0.5 * (from + to);
-      const auto middle = is_continuous ? half : floor(half);
-      const auto enough = greater_equal(cdf(middle), p);
-      return std::tuple{where(enough, from, middle), where(enough, middle, to)};
-    };
-    // So many that the rest of the interval is below the rounding error of its length.
-    constexpr int steps = std::numeric_limits<element>::digits + 8;
-    return std::get<1>(fori_loop(0, steps, step, std::tuple{low, most + 0}));
   }
   template <class X>
   constexpr auto weighted(const X& x) const {

@@ -10,6 +10,7 @@
 
 #include "support/check_gradients.hpp"
 #include "typeflow/distributions.hpp"
+#include "typeflow/distributions/mixture_quantile.hpp"
 #include "typeflow/linalg.hpp"
 
 namespace {

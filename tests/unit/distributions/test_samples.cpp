@@ -12,8 +12,8 @@
 
 #include "support/check_random.hpp"
 #include "support/check_values.hpp"
-#include "typeflow/control_flow.hpp"
 #include "typeflow/distributions.hpp"
+#include "typeflow/distributions/mixture_quantile.hpp"
 #include "typeflow/linalg.hpp"
 #include "typeflow/typeflow.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "typeflow/distributions/mixture_quantile.hpp"
 #include "typeflow/linalg.hpp"
 #include "unit/distributions/expected.hpp"
 
@@ -198,6 +199,47 @@ TEST_CASE("mixtures have the values of SciPy's densities, weighted") {
   CHECK(tf::interpret(g, {}, {}, {7, 0}).at("vector_mixture/difference").value(0) < 1e-12);
   CHECK(tf::interpret(g, {}, {}, {7, 0}).at("vector_mixture/covariance_difference").value(0) <
         1e-12);
+}
+
+TEST_CASE("quantiles of mixtures at the ends of the range, outside of it, and of one component") {
+  tf::Graph g;
+  auto levels =
+      tf::constant<double, 5>(g, {0, 1, -0.1, 1.1, std::numeric_limits<double>::quiet_NaN()});
+  auto ends = tf::constant<double, 2>(g, {0, 1});
+  tfd::Categorical half(tfd::probs(0.5 + 0 * ends));
+  tfd::MixtureSameFamily(half, tfd::Normal(ends, 2)).quantile(levels).named("normal");
+  tfd::MixtureSameFamily(half, tfd::Uniform(3 * ends, 1 + 3 * ends)).quantile(levels).named("gap");
+  tfd::MixtureSameFamily(half, tfd::Poisson(ends + 1)).quantile(levels).named("counts");
+  // The first component alone; in the gap between both, the left end.
+  tfd::MixtureSameFamily(tfd::Categorical(tfd::probs(1 - ends)), tfd::Normal(ends, 2))
+      .quantile(0.25)
+      .named("first");
+  auto at = tf::constant<double>(g, 0.5) * 1;
+  auto median = tfd::MixtureSameFamily(half, tfd::Uniform(3 * ends, 1 + 3 * ends))
+                    .quantile(at)
+                    .named("median");
+  gradients(median, at).named("slope");
+  auto moved = tf::constant<double>(g, 1) * 1;
+  gradients(tfd::MixtureSameFamily(half, tfd::Normal(moved * ends, 2)).quantile(at), moved)
+      .named("moved");
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  const auto check = [&](const char* name, const std::vector<double>& expected) {
+    CAPTURE(name);
+    REQUIRE(y.at(name).size() == static_cast<std::int64_t>(expected.size()));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CAPTURE(i);
+      CHECK(test::near(y.at(name).value(static_cast<std::int64_t>(i)), expected[i], 1e-12));
+    }
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  check("normal", {-inf, inf, nan, nan, nan});
+  check("gap", {0, 4, nan, nan, nan});
+  check("counts", {0, inf, nan, nan, nan});
+  check("first", {-1.3489795003921634});  // -2 times scipy.stats.norm.ppf(0.75)
+  check("median", {1});
+  check("slope", {2});    // the density there is 1/2
+  check("moved", {0.5});  // the median lies between both
 }
 
 TEST_CASE("vectors of independent numbers have the product of the distribution functions") {
