@@ -133,10 +133,10 @@ inline constexpr Row elementwise_rows[] = {
                         "the n-th derivative of digamma"),
     row<ops::Igamma, ops::IgammaGradA, ops::GammaDensity>(
         "igamma", "igamma(a, x)", "(A) x (B) -> (A+B)",
-        "P(a, x), the regularised lower incomplete gamma function"),
+        "P(a, x), the regularised lower incomplete gamma function; in typeflow/special_functions.hpp"),
     row<ops::Igammac, ops::IgammaGradA, ops::GammaDensity>(
         "igammac", "igammac(a, x)", "(A) x (B) -> (A+B)",
-        "Q(a, x) = 1 - igamma(a, x), precise where it is small"),
+        "Q(a, x) = 1 - igamma(a, x), precise where it is small; in typeflow/special_functions.hpp"),
     row<ops::Zeta>("zeta", "zeta(x, q)", "(A) x (B) -> (A+B)",
                    "Hurwitz' zeta function, the sum of (k + q)^-x over k >= 0"),
     row<ops::Sub, ops::Sum, ops::Lgamma>(
@@ -145,7 +145,7 @@ inline constexpr Row elementwise_rows[] = {
         {.types = "floating"}),
     row<ops::Betainc, ops::BetaincGrad, ops::BetaDensity>(
         "betainc", "betainc(a, b, x)", "(A) x (B) x (C) -> (A+B+C)",
-        "I_x(a, b), the regularised incomplete beta function"),
+        "I_x(a, b), the regularised incomplete beta function; in typeflow/special_functions.hpp"),
     row<ops::Igammainv, ops::IgammaGradA, ops::GammaDensity>(
         "igammainv", "igammainv(a, p)", "(A) x (B) -> (A+B)",
         "the x with igamma(a, x) = p; in typeflow/special_functions.hpp"),

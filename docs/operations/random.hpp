@@ -43,9 +43,9 @@ inline constexpr Row random_rows[] = {
         "random_binomial", "random_binomial(n, p, label)", "(S) x (S) -> (S)",
         "successes in n trials of probability p, as floating-point numbers; in typeflow/random.hpp",
         {.types = "floating", .gradient = Gradient::nothing}),
-    row<ops::RandomVonMises>(
+    row<ops::RandomVonMises, ops::VonMisesSlope>(
         "random_von_mises", "random_von_mises(concentration, label)", "(S) -> (S)",
         "angles in [-pi, pi], density proportional to exp(concentration cos(x)); in "
         "typeflow/random.hpp",
-        {.types = "floating", .gradient = Gradient::nothing}),
+        {.types = "floating", .gradient = Gradient::once}),
 };

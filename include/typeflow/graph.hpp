@@ -51,7 +51,6 @@
 #include "typeflow/front/gradients.hpp"
 #include "typeflow/ops/elementwise/trigonometry.hpp"
 #include "typeflow/ops/elementwise/error_functions.hpp"
-#include "typeflow/ops/elementwise/incomplete_functions.hpp"
 #include "typeflow/ops/nn/activations.hpp"
 #include "typeflow/ops/nn/pool.hpp"
 #include "typeflow/ops/nn/depthwise.hpp"

@@ -91,9 +91,10 @@ Sources the_library() {
   // Metrics and recurrent nets are parts of models made of operations: docs/metrics.md and
   // docs/rnn.md have their tables. docs/queues.md and docs/resources.md have those of resources,
   // docs/parallel_training.md has that of towers and pipelines. docs/data.md has iterators,
-  // docs/forests.md has forests.
+  // docs/forests.md has forests, docs/distributions.md has distributions.
   std::erase_if(in.headers, [](const File& header) {
-    return header.path.starts_with("include/typeflow/estimators/") ||
+    return header.path.starts_with("include/typeflow/distributions/") ||
+           header.path.starts_with("include/typeflow/estimators/") ||
            header.path.starts_with("include/typeflow/iterators/") ||
            header.path.starts_with("include/typeflow/metrics/") ||
            header.path.starts_with("include/typeflow/parallel/") ||

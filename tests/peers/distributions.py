@@ -60,7 +60,9 @@ def discrete(name, each, x):
     put(f"{name}/mean", [d.mean() for d in each])
     put(f"{name}/variance", [d.var() for d in each])
     put(f"{name}/stddev", [d.std() for d in each])
+    put(f"{name}/quantile", [[max(d.ppf(p), 0) for d in each] for p in levels])
     ks = np.arange(0, 400)
+    put(f"{name}/entropy", [np.sum(special.entr(d.pmf(ks))) for d in each])
     put(f"{name}/mode", [int(np.argmax(d.pmf(ks))) for d in each])
 
 
@@ -112,8 +114,6 @@ put("von_mises/variance", [1 - special.ive(1, k) / special.ive(0, k) for k in (0
 
 p3 = np.array([0.2, 0.65, 0.9])
 discrete("bernoulli", [stats.bernoulli(p) for p in p3], [-1, 0, 1, 2])
-put("bernoulli/quantile", [[stats.bernoulli(p).ppf(level) for p in p3] for level in levels])
-put("bernoulli/entropy", [stats.bernoulli(p).entropy() for p in p3])
 discrete("binomial", [stats.binom(n, p) for n, p in zip([5, 20, 300], p3)], [-1, 0, 3, 5, 18, 280])
 discrete("poisson", [stats.poisson(r) for r in (0.5, 4.2, 60.5)], [-1, 0, 1, 6, 55])
 
@@ -139,8 +139,43 @@ counts = np.array([[2, 1, 3], [6, 0, 0], [1, 1, 1]])
 d = stats.multinomial(6, weights[0])
 put("multinomial/log_prob", [d.logpmf(x) for x in counts])
 put("multinomial/covariance", d.cov())
+put("multinomial/entropy", d.entropy())
 put("multinomial/mean", 6 * weights[0])
 put("multinomial/variance", np.diag(d.cov()))
+
+# Entropies as sums over all counts that matter, and quantiles, of few and many counts.
+rates = [1e-6, 0.01, 2.5, 999, 9999, 20000]
+
+
+def entropy_of(d, mean, deviation):
+    k = np.arange(max(0, math.floor(mean - 40 * deviation)), math.ceil(mean + 40 * deviation) + 60)
+    log_p = d.logpmf(k)
+    log_p = log_p[log_p > -700]
+    return -np.sum(np.exp(log_p) * log_p)
+
+
+put("counts/poisson_entropy", [entropy_of(stats.poisson(r), r, math.sqrt(r)) for r in rates])
+trials = [1, 7, 300, 39000, 50000]
+chances = [1e-6, 0.02, 0.5, 0.75, 0.9999]
+put("counts/binomial_entropy",
+    [[entropy_of(stats.binom(n, p), n * p, math.sqrt(n * p * (1 - p))) for p in chances]
+     for n in trials])
+shares = np.array([[0.5, 0.2, 0.3], [1, 0, 0], [0.001, 0.998, 0.001], [1 / 3, 1 / 3, 1 / 3]])
+
+
+def share_of(n, p):  # the mean of log(k!)
+    k = np.arange(n + 1)
+    return np.sum(stats.binom(n, p).pmf(k) * special.gammaln(k + 1))
+
+
+put("counts/multinomial_entropy",
+    [[-special.gammaln(n + 1) - n * np.sum(special.xlogy(p, p)) + sum(share_of(n, x) for x in p)
+      for p in shares] for n in (0, 1, 2, 40, 1000, 30000)])
+tails = [1e-15, 1e-12, 0.1, 0.25, 0.5, 0.9, 0.99999, 1 - 1e-12]
+put("counts/poisson_quantile",
+    [[max(stats.poisson(r).ppf(p), 0) for p in tails] for r in rates])
+put("counts/binomial_quantile",
+    [[[max(stats.binom(n, c).ppf(p), 0) for p in tails] for c in chances] for n in trials])
 
 lower = np.array([[1.2, 0, 0], [-0.3, 0.7, 0], [0.5, 0.1, 1.6]])
 factor = np.array([[0.5, -0.2], [1.0, 0.3], [-0.7, 0.4]])
@@ -173,6 +208,19 @@ mixed = lambda x, what: sum(w * getattr(stats.norm(l, s), what)(x)
                             for w, l, s in zip(weights[0], l3, s3))
 put("mixture/log_prob", np.log(mixed(points, "pdf")))
 put("mixture/cdf", mixed(points, "cdf"))
+put("mixture/log_cdf", np.log(mixed(points, "cdf")))
+put("mixture/survival_function", mixed(points, "sf"))
+put("mixture/log_survival_function", np.log(mixed(points, "sf")))
+put("mixture/quantile", [optimize.brentq(lambda t: mixed(t, "cdf") - p, -40, 40, xtol=1e-13)
+                         for p in levels])
+mixed_counts = lambda x: 0.3 * stats.poisson(2.5).cdf(x) + 0.7 * stats.poisson(40).cdf(x)
+put("count_mixture/quantile",
+    [int(np.argmax(mixed_counts(np.arange(200)) >= p)) for p in levels])
+put("count_mixture/cdf", mixed_counts(np.array([2, 30, 50])))
+independent = [stats.norm(l, s) for l, s in zip(l3, s3)]
+put("independent/cdf", [np.prod([d.cdf(t) for d, t in zip(independent, x)]) for x in places])
+put("independent/log_cdf", [sum(d.logcdf(t) for d, t in zip(independent, x)) for x in places])
+put("independent/covariance", np.diag(s3**2))
 put("mixture/mean", weights[0] @ l3)
 put("mixture/entropy_lower_bound", sum(w * stats.norm(l, s).entropy()
                                        for w, l, s in zip(weights[0], l3, s3)))
@@ -181,6 +229,7 @@ normals = [stats.multivariate_normal(m, np.diag(s3**2)) for m in (l3, -l3)]
 put("vector_mixture/log_prob",
     np.log(0.3 * normals[0].pdf(places) + 0.7 * normals[1].pdf(places)))
 put("vector_mixture/mean", 0.3 * l3 - 0.7 * l3)
+put("vector_mixture/covariance", np.diag(s3**2) + np.outer(l3, l3) - 0.16 * np.outer(l3, l3))
 put("vector_mixture/variance", s3**2 + l3**2 - (0.3 * l3 - 0.7 * l3) ** 2)
 
 # Functions of normal numbers, by integration and by a derivative's difference.
@@ -201,6 +250,15 @@ for name, (forward, inverse) in maps.items():
     put(f"{name}/cdf", below)
     put(f"{name}/survival_function", 1 - below)
     put(f"{name}/quantile", forward(base.ppf(1 - inner if name == "affine" else inner)))
+
+
+for name, shift, steep in (("affine", 1, -2), ("affine_chain", -1.5, 6)):
+    d = stats.norm(shift + steep * 0.3, abs(steep) * 1.5)
+    put(f"{name}/mean", d.mean())
+    put(f"{name}/mode", d.mean())
+    put(f"{name}/variance", d.var())
+    put(f"{name}/stddev", d.std())
+    put(f"{name}/entropy", d.entropy())
 
 
 def divergence(name, p, q, low, high):
@@ -239,6 +297,7 @@ summed("binomial", stats.binom(7, 0.3), stats.binom(7, 0.6), 8)
 summed("poisson", stats.poisson(1.5), stats.poisson(4), 80)
 other = np.array([0.2, 0.5, 0.3])
 put("kl/categorical", np.sum(weights[0] * np.log(weights[0] / other)))
+put("kl/multinomial", 6 * values["kl/categorical"])
 # The Dirichlet distribution's by nested integration.
 p, q = stats.dirichlet([1.5, 2, 4]), stats.dirichlet([2, 3, 2.5])
 
@@ -265,6 +324,13 @@ put("inverses/igammacinv", [[special.gammainccinv(a, p) for p in probabilities] 
 
 put("inverses/betaincinv",
     [[[special.betaincinv(a, b, p) for p in probabilities] for b in shapes] for a in shapes])
+# The same of floats: what rounding an argument changes is no error.
+floats = [float(np.float32(p)) for p in (1e-30, 1e-10, 0.01, 0.3, 0.5, 0.99, 1 - 2**-23)]
+narrow = [float(np.float32(a)) for a in (0.03, 0.3, 1, 2.5, 30, 1e4)]
+put("inverses/float_igammainv", [[special.gammaincinv(a, p) for p in floats] for a in narrow])
+put("inverses/float_igammacinv", [[special.gammainccinv(a, p) for p in floats] for a in narrow])
+put("inverses/float_betaincinv",
+    [[[special.betaincinv(a, b, p) for p in floats] for b in narrow] for a in narrow])
 # Derivatives for the parameters: differences of 40 digits.
 mpmath.mp.dps = 40
 step = mpmath.mpf(10) ** -12
@@ -287,6 +353,30 @@ put("slopes/betainc_a", [slope(lambda t: beta(t, mpmath.mpf(b), x), mpmath.mpf(a
                          for a, b, x in betas])
 put("slopes/betainc_b", [slope(lambda t: beta(mpmath.mpf(a), t, x), mpmath.mpf(b))
                          for a, b, x in betas])
+
+
+# The von Mises distribution function and how its quantiles move, by integration with 30 digits.
+mpmath.mp.dps = 30
+angles = [[k, x] for k in (0, 1e-3, 0.5, 3, 25, 200) for x in (-3.1, -2, -0.6, -0.05, 0.3, 2.5)]
+
+
+def von_mises(k, x):
+    k, x = mpmath.mpf(k), mpmath.mpf(x)
+    mean = mpmath.besseli(1, k) / mpmath.besseli(0, k)
+    f = lambda t: mpmath.exp(k * (mpmath.cos(t) - mpmath.cos(x)))
+    left = -abs(x)
+    ends = [-mpmath.pi] + [left - (mpmath.pi + left) / mpmath.mpf(2) ** i for i in range(1, 12)] + [left]
+    share = mpmath.quad(f, ends) * mpmath.exp(k * mpmath.cos(x)) / (2 * mpmath.pi * mpmath.besseli(0, k))
+    slope = -mpmath.quad(lambda t: (mpmath.cos(t) - mean) * f(t), ends)
+    return (share, slope) if x <= 0 else (1 - share, -slope)
+
+
+put("von_mises/quantile",  # SciPy's has few digits far out
+    [[0.3 + optimize.brentq(lambda x: float(mpmath.log(von_mises(k, x)[0] / p)), -math.pi, math.pi,
+                            xtol=1e-13) for k in (0.5, 3, 25)] for p in levels])
+put("angles/points", angles)
+put("angles/cdf", [float(von_mises(k, x)[0]) for k, x in angles])
+put("angles/slope", [float(von_mises(k, x)[1]) for k, x in angles])
 
 
 def number(x):

@@ -4,6 +4,8 @@
 // The operations with a body that a GPU must take as it stands: all elementwise ones and all
 // reductions. tests/docs compares the list with the rows of docs/operations/.
 
+#include <typeflow/distributions/count_functions.hpp>
+#include <typeflow/distributions/von_mises_functions.hpp>
 #include <typeflow/random.hpp>
 #include "../support/graph_operations.hpp"
 
@@ -32,11 +34,14 @@ using All = List<                                                               
     ops::Erf, ops::Lgamma, ops::Digamma, ops::Trigamma, ops::Igamma, ops::Igammac, ops::Zeta,
     ops::Betainc, ops::GammaDensity, ops::IgammaGradA, ops::BetaDensity, ops::BetaincGrad,
     ops::Igammainv, ops::Igammacinv, ops::Betaincinv, ops::Polygamma, ops::GammaSlope,  //
-    ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                       //
-    ops::Erfc, ops::Erfinv,                                                             //
-    ops::Softsign, ops::LeakyRelu, ops::Gelu, ops::GeluGradient,                        //
-    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,         //
-    ops::BroadcastTo, ops::Read, ops::After,                                            //
+    ops::PoissonEntropy, ops::PoissonEntropyGrad, ops::BinomialEntropy, ops::BinomialEntropyGrad,
+    ops::MultinomialShare, ops::MultinomialShareGrad, ops::PoissonQuantile, ops::BinomialQuantile,
+    ops::VonMisesCdf, ops::VonMisesQuantile, ops::VonMisesSlope,                 //
+    ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                //
+    ops::Erfc, ops::Erfinv,                                                      //
+    ops::Softsign, ops::LeakyRelu, ops::Gelu, ops::GeluGradient,                 //
+    ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,  //
+    ops::BroadcastTo, ops::Read, ops::After,                                     //
     ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Any, ops::All>;
 
 /// Those that have none: what they are is not a function of numbers of one type.

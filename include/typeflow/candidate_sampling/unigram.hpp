@@ -44,7 +44,8 @@ struct UnigramSampler : custom {
   std::uint32_t path_low;  ///< hash of the operation's path
   std::uint32_t path_high;
   Extent samples;
-  std::uint64_t unique;
+  std::uint32_t unique;
+  std::uint32_t learned;  ///< the weights are counts of learned_unigram_candidate_sampler
 
   static constexpr std::array<Type, 2> infer(const UnigramSampler& op, const Type& sums) {
     const bool fits = sums.dtype == DType::float64 && sums.dims.rank == 1;
@@ -97,16 +98,18 @@ struct UnigramSampler : custom {
     }
     return draws;
   }
-  TYPEFLOW_COLD static Error explain(const UnigramSampler&, const Failure& wrong,
+  TYPEFLOW_COLD static Error explain(const UnigramSampler& op, const Failure& wrong,
                                      std::span<const Dims>) {
+    const bool counts = op.learned != 0;
+    const char* const sampler =
+        counts ? "learned_unigram_candidate_sampler" : "fixed_unigram_candidate_sampler";
+    const std::string weight = counts ? "count" : "weight";
     const std::string first = std::to_string(wrong.number[0]);
     if (wrong.what == 1) {
-      return Error("fixed_unigram_candidate_sampler",
-                   "the weight of class " + first + " is negative or not finite");
+      return Error(sampler, "the " + weight + " of class " + first + " is negative or not finite");
     }
-    return Error("fixed_unigram_candidate_sampler", std::to_string(wrong.number[1]) +
-                                                        " classes to draw, but " + first +
-                                                        " have a weight above 0");
+    return Error(sampler, std::to_string(wrong.number[1]) + " classes to draw, but " + first +
+                              " have a " + weight + " above 0");
   }
   static void interpret(InterpretCall& call) {
     const UnigramSampler op = decode<UnigramSampler>(call.graph, call.node);
@@ -132,15 +135,16 @@ namespace detail {
 
 /// Samples in proportion to weight^distortion, for checked arguments. (L) x (V)
 template <Extent S, Element T, TypedExpr L>
-constexpr auto sample_by_weights(const Label& kind, const L& true_classes, const AnyExpr& weights,
+constexpr auto sample_by_weights(bool learned, const L& true_classes, const AnyExpr& weights,
                                  const UnigramSamplerOptions& options) {
   ir::Graph& graph = true_classes.graph();
-  const std::uint64_t path = graph.add_random_path(kind, options.name);
-  const ops::UnigramSampler op{{},
-                               static_cast<std::uint32_t>(path),
-                               static_cast<std::uint32_t>(path >> 32),
-                               S,
-                               options.unique ? 1u : 0u};
+  const std::uint64_t path =
+      graph.add_random_path(learned ? Label("learned_unigram_candidate_sampler")
+                                    : Label("fixed_unigram_candidate_sampler"),
+                            options.name);
+  const ops::UnigramSampler op{
+      {}, static_cast<std::uint32_t>(path), static_cast<std::uint32_t>(path >> 32),
+      S,  options.unique ? 1u : 0u,         learned ? 1u : 0u};
   const AnyExpr wide = cast_to(weights, DType::float64);
   const AnyExpr share = options.distortion == 1 ? wide : pow(wide, options.distortion);
   const std::array<AnyExpr, 2> drawn = apply(op, cumsum_along(share, 0));
@@ -187,8 +191,7 @@ constexpr auto fixed_unigram_candidate_sampler(
                 "fixed_unigram_candidate_sampler<S>(true_classes, weights): the weights must be "
                 "real numbers, one for each class");
   detail::mark(at, true_classes);
-  return detail::sample_by_weights<S, T>("fixed_unigram_candidate_sampler", true_classes,
-                                         weights.any(), options);
+  return detail::sample_by_weights<S, T>(false, true_classes, weights.any(), options);
 }
 
 /// S of V classes, drawn by how often each one was a true class so far:
@@ -216,8 +219,7 @@ constexpr auto learned_unigram_candidate_sampler(
   const Scope in(graph, name);
   const auto counts = variable<std::int64_t, V>(graph, "counts", ones(), false, at);
   detail::mark(at, true_classes);
-  const auto samples = detail::sample_by_weights<S, T>("learned_unigram_candidate_sampler",
-                                                       true_classes, counts.any(), options);
+  const auto samples = detail::sample_by_weights<S, T>(true, true_classes, counts.any(), options);
   if (graph.training()) graph.add_update(scatter_add(counts, true_classes, 1, at));
   return samples;
 }

@@ -3,7 +3,8 @@
 
 // Invertible functions of numbers, for distributions::TransformedDistribution. Each has forward(x),
 // inverse(y), forward_log_det_jacobian(x), the logarithm of |dy/dx|, and increasing(x), whether y
-// grows with x.
+// grows with x. One whose slope dy/dx does not depend on x has is_affine = true and slope(x), so
+// that transformed distributions know their moments and entropy.
 
 #include <cstddef>
 #include <numbers>
@@ -14,9 +15,20 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::bijectors {
 
+/// Whether F says that its slope is the same everywhere.
+template <class F>
+inline constexpr bool is_affine = [] {
+  if constexpr (requires { F::is_affine; }) {
+    return F::is_affine;
+  } else {
+    return false;
+  }
+}();
+
 /// x scale + shift. Each is a tensor or a number; scale is not 0.
 template <Operand A, Operand B>
 struct Affine {
+  static constexpr bool is_affine = true;
   A shift;
   B scale;
 
@@ -38,8 +50,6 @@ struct Affine {
   constexpr auto increasing(const X& x) const {
     return greater(slope(x), 0);
   }
-
- private:
   template <TypedExpr X>
   constexpr auto slope(const X& x) const {
     if constexpr (TypedExpr<B>) {
@@ -129,6 +139,7 @@ struct Tanh : Increasing {
 /// in TensorFlow.
 template <class... F>
 struct Chain {
+  static constexpr bool is_affine = (bijectors::is_affine<F> && ...);
   std::tuple<F...> functions;
 
   constexpr explicit Chain(const F&... f) : functions(f...) {}
@@ -148,6 +159,13 @@ struct Chain {
   template <TypedExpr X>
   constexpr auto increasing(const X& x) const {
     return increasing_from<sizeof...(F)>(x);
+  }
+  template <TypedExpr X>
+    requires(is_affine)
+  constexpr auto slope(const X& x) const {
+    return std::apply([&](const auto& first,
+                          const auto&... rest) { return (first.slope(x) * ... * rest.slope(x)); },
+                      functions);
   }
 
  private:

@@ -39,11 +39,30 @@ struct Independent : Distribution<Independent<D, N>> {
   constexpr auto log_prob(const X& x) const {
     return detail::sum_last<N>(base.log_prob(this->value(x)));
   }
+  /// The probability that each element of a draw is at most that of x.
+  template <class X>
+  constexpr auto cdf(const X& x) const {
+    static_assert(D::event_shape::rank == 0,
+                  "Independent.cdf(x): only distributions of numbers have one");
+    return detail::prod_last<N>(base.cdf(this->value(x)));
+  }
+  template <class X>
+  constexpr auto log_cdf(const X& x) const {
+    static_assert(D::event_shape::rank == 0,
+                  "Independent.log_cdf(x): only distributions of numbers have one");
+    return detail::sum_last<N>(base.log_cdf(this->value(x)));
+  }
   constexpr auto entropy() const { return detail::sum_last<N>(base.entropy()); }
   constexpr auto mean() const { return base.mean(); }
   constexpr auto mode() const { return base.mode(); }
   constexpr auto variance() const { return base.variance(); }
   constexpr auto stddev() const { return base.stddev(); }
+  /// Of vectors: (batch...,K,K), zero beside the diagonal.
+  constexpr auto covariance() const
+    requires(event_shape::rank == 1 && N == 1)
+  {
+    return diag(base.variance());
+  }
 };
 /// independent<1>(Normal(loc, scale)): with loc and scale of (B,K), B normal vectors of K elements.
 template <int N, AnyDistribution D>
@@ -100,6 +119,40 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
                   "one");
     return sum<-1>(components.cdf(expand_dims<-1>(this->value(x))) * mixture.probabilities());
   }
+  template <class X>
+  constexpr auto log_cdf(const X& x) const {
+    static_assert(event_rank == 0,
+                  "MixtureSameFamily.log_cdf(x): only distributions of numbers have one");
+    return logsumexp<-1>(components.log_cdf(expand_dims<-1>(this->value(x))) + mixture.log_p);
+  }
+  template <class X>
+  constexpr auto survival_function(const X& x) const {
+    static_assert(event_rank == 0,
+                  "MixtureSameFamily.survival_function(x): only distributions of numbers have one");
+    return sum<-1>(components.survival_function(expand_dims<-1>(this->value(x))) *
+                   mixture.probabilities());
+  }
+  template <class X>
+  constexpr auto log_survival_function(const X& x) const {
+    static_assert(
+        event_rank == 0,
+        "MixtureSameFamily.log_survival_function(x): only distributions of numbers have one");
+    return logsumexp<-1>(components.log_survival_function(expand_dims<-1>(this->value(x))) +
+                         mixture.log_p);
+  }
+  /// By bisection between the components' quantiles: see mixture_quantile.hpp, which it needs.
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    constexpr bool known = requires { mixture_quantile(*this, p); };
+    static_assert(known,
+                  "MixtureSameFamily.quantile(p) is a loop: include "
+                  "<typeflow/distributions/mixture_quantile.hpp>");
+    if constexpr (known) {
+      return mixture_quantile(*this, p);
+    } else {
+      return this->value(p);
+    }
+  }
   /// Not known in closed form: does not compile.
   template <class Self = MixtureSameFamily>
   constexpr auto entropy() const {
@@ -119,6 +172,14 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
     const auto m = components.mean();
     const auto centre = expand_dims<-1 - event_rank>(mean());
     return weighted(components.variance() + square(m - centre));
+  }
+  /// Of vectors: (batch...,D,D).
+  constexpr auto covariance() const
+    requires(event_shape::rank == 1)
+  {
+    const auto off = components.mean() - expand_dims<-2>(mean());
+    const auto each = components.covariance() + expand_dims<-1>(off) * expand_dims<-2>(off);
+    return sum<-3>(each * expand_dims<-1>(expand_dims<-1>(mixture.probabilities())));
   }
 
  private:
@@ -142,7 +203,8 @@ struct MixtureSameFamily : Distribution<MixtureSameFamily<C, D>> {
 };
 
 /// f(x) for draws x of the base, with a bijector f of numbers. A value that f does not give has no
-/// meaningful log_prob: it is NaN for most bijectors.
+/// meaningful log_prob: it is NaN for most bijectors. Moments and entropy are known where f is
+/// affine.
 template <AnyDistribution D, class F>
 struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
   static constexpr std::string_view class_name = "TransformedDistribution";
@@ -158,7 +220,12 @@ struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
   F bijector;
 
   constexpr TransformedDistribution(const D& of, const F& by)
-      : Distribution<TransformedDistribution>(of.graph(), of.options()), base(of), bijector(by) {}
+      : Distribution<TransformedDistribution>(of.graph(), of.options()), base(of), bijector(by) {
+    using S = detail::Join<batch_shape, event_shape>;
+    static_assert(std::is_same_v<typename decltype(by.forward(zeros()))::shape, S>,
+                  "TransformedDistribution(base, bijector): the bijector's parameters must "
+                  "broadcast to the base's batch and event shape");
+  }
 
   template <class S>
   constexpr auto draw(S shape) const {
@@ -187,8 +254,40 @@ struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
     const auto grows = bijector.increasing(q);
     return bijector.forward(base.quantile(where(grows, q, 1 - q)));
   }
+  constexpr auto entropy() const
+    requires(bijectors::is_affine<F>)
+  {
+    const auto each = detail::expand(bijector.forward_log_det_jacobian(zeros()),
+                                     detail::Join<batch_shape, event_shape>{});
+    return base.entropy() + detail::sum_last<event_shape::rank>(each);
+  }
+  constexpr auto mean() const
+    requires(bijectors::is_affine<F>)
+  {
+    return bijector.forward(base.mean());
+  }
+  constexpr auto mode() const
+    requires(bijectors::is_affine<F>)
+  {
+    return bijector.forward(base.mode());
+  }
+  constexpr auto variance() const
+    requires(bijectors::is_affine<F>)
+  {
+    return base.variance() * square(bijector.slope(zeros()));
+  }
+  constexpr auto stddev() const
+    requires(bijectors::is_affine<F>)
+  {
+    return base.stddev() * abs(bijector.slope(zeros()));
+  }
 
  private:
+  /// A draw's shape, to ask the bijector at.
+  constexpr auto zeros() const {
+    return detail::expand(constant<element>(this->graph(), element(0)),
+                          detail::Join<batch_shape, event_shape>{});
+  }
   template <class Y>
   constexpr auto below(const Y& y, bool lower) const {
     const auto x = bijector.inverse(this->value(y));

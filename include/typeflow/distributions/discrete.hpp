@@ -11,6 +11,7 @@
 #include <numbers>
 #include <string_view>
 
+#include "typeflow/distributions/count_functions.hpp"
 #include "typeflow/distributions/distribution.hpp"
 #include "typeflow/random.hpp"
 
@@ -177,6 +178,15 @@ struct Binomial : Distribution<Binomial<T, C, S>> {
         is_nan(x), x,
         where(less(x, 0), 1, where(greater_equal(x, total_count), 0, betainc_of(x, true))));
   }
+  /// The smallest number whose cdf is at least p. It has no gradient.
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    return apply(ops::BinomialQuantile{}, total_count, 1 - odds.p, this->value(p));
+  }
+  /// NaN unless total_count is a whole number. Its gradient for p has no gradient.
+  constexpr auto entropy() const {
+    return apply(ops::BinomialEntropy{}, total_count, odds.log_p - odds.log_q);
+  }
   constexpr auto mean() const { return this->per_batch(total_count * odds.p); }
   /// The likeliest number; the larger of two that are as likely.
   constexpr auto mode() const {
@@ -244,6 +254,13 @@ struct Poisson : Distribution<Poisson<T, R>> {
                    return igamma(floor(y) + 1, rate);
                  }));
   }
+  /// The smallest number whose cdf is at least p. It has no gradient.
+  template <class P>
+  constexpr auto quantile(const P& p) const {
+    return apply(ops::PoissonQuantile{}, rate, this->value(p));
+  }
+  /// Its gradient has no gradient.
+  constexpr auto entropy() const { return apply(ops::PoissonEntropy{}, rate); }
   constexpr auto mean() const { return rate; }
   /// The likeliest number; the larger of two that are as likely.
   constexpr auto mode() const { return floor(rate); }

@@ -176,6 +176,18 @@ constexpr auto sum_last(const X& x) {
   }
 }
 
+/// The product over the last N axes.
+template <int N, TypedExpr X>
+constexpr auto prod_last(const X& x) {
+  if constexpr (N == 0) {
+    return x;
+  } else {
+    return [&]<int... I>(std::integer_sequence<int, I...>) {
+      return prod<(X::rank - N + I)...>(x);
+    }(std::make_integer_sequence<int, N>{});
+  }
+}
+
 /// f(x) in the support, `other` outside. f sees `safe` in place of an x outside, so that it
 /// computes no NaN, not even in the gradient.
 template <TypedExpr C, TypedExpr X, class F>

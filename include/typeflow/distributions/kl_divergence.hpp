@@ -149,6 +149,12 @@ template <Element T, class S, class R, Extent K>
 constexpr auto kl_divergence(const Categorical<T, S, K>& p, const Categorical<T, R, K>& q) {
   return sum<-1>(detail::relative(p.probabilities(), p.log_p, q.log_p));
 }
+/// NaN where the total counts differ: then there is no closed form.
+template <Element T, class C, class S, class D, class R, Extent K>
+constexpr auto kl_divergence(const Multinomial<T, C, S, K>& p, const Multinomial<T, D, R, K>& q) {
+  return where(equal(p.total_count, q.total_count),
+               p.total_count * kl_divergence(p.classes, q.classes), detail::not_a_number);
+}
 template <Element T, class C, class D>
 constexpr auto kl_divergence(const Dirichlet<T, C>& p, const Dirichlet<T, D>& q) {
   const auto a = p.concentration;

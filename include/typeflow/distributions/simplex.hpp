@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "typeflow/distributions/count_functions.hpp"
 #include "typeflow/distributions/discrete.hpp"
 #include "typeflow/distributions/distribution.hpp"
 #include "typeflow/random.hpp"
@@ -136,6 +137,12 @@ struct Multinomial : Distribution<Multinomial<T, C, S, K>> {
     const auto possible =
         logical_and(logical_not(any<-1>(outside)), equal(sum<-1>(k), total_count));
     return where(any<-1>(is_nan(x)), detail::not_a_number, where(possible, lp, -detail::infinity));
+  }
+  /// NaN unless total_count is a whole number. Its gradient for the probabilities has no gradient.
+  constexpr auto entropy() const {
+    const auto n = total_count;
+    return sum<-1>(apply(ops::MultinomialShare{}, count(), minimum(classes.probabilities(), 1))) -
+           apply(ops::MultinomialShare{}, n, 1);
   }
   constexpr auto mean() const { return this->per_event(count() * classes.probabilities()); }
   constexpr auto variance() const {

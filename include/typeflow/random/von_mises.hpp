@@ -2,6 +2,9 @@
 #pragma once
 
 // Von Mises random numbers: the normal distribution's counterpart on a circle.
+//
+// They are drawn by rejection. Their gradient for the concentration is that of their quantile, as
+// in gamma.hpp.
 
 #include <cmath>
 #include <concepts>
@@ -11,6 +14,7 @@
 #include <source_location>
 
 #include "typeflow/ops/random/distributions.hpp"
+#include "typeflow/random/von_mises_integrals.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -55,6 +59,7 @@ namespace ops {
 /// A von Mises number for each concentration.
 struct RandomVonMises : random_elements {
   static constexpr std::string_view name = "RandomVonMises";
+  static constexpr Derivative derivative = Derivative::rule;
   static constexpr bool own_type = false;
   static constexpr int flops = 200;
   std::uint32_t path_low;
@@ -71,15 +76,16 @@ struct RandomVonMises : random_elements {
     return detail::fitted({op.element<double>(call.random, call.index, call.inputs[0].real), 0},
                           call.graph.dtype_of(call.node.outputs.first));
   }
-  /// Numbers drawn by rejection are not smooth in the concentration.
-  static constexpr AnyExpr gradient(RandomVonMises, AnyExpr, AnyExpr, AnyExpr) { return {}; }
+  static constexpr AnyExpr gradient(RandomVonMises, AnyExpr concentration, AnyExpr y, AnyExpr dy) {
+    return dy * apply(VonMisesSlope{}, concentration, y);
+  }
 };
 
 }  // namespace ops
 
 /// An angle in [-pi, pi] for each concentration, with mean direction 0: the von Mises distribution,
 /// whose density is proportional to exp(concentration cos(angle)). Drawn anew in each run; a label
-/// is the result's name. No gradient flows through it. (S) -> (S)
+/// is the result's name. Its gradient is that of the quantile; it has no second one. (S) -> (S)
 ///
 /// For several numbers of one concentration: random_von_mises(broadcast_to<100>(concentration)).
 /// NaN where the concentration is negative or not a number.

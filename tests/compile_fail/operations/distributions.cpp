@@ -28,6 +28,8 @@ constexpr void model(tf::Graph& g) {
   tfd::independent<2>(d);             // error: independent<n>(distribution): the distribution has fewer batch axes
   tfd::MixtureSameFamily(classes, tfd::Normal(y, 1));  // error: MixtureSameFamily(mixture, components): the last batch axis of the components must have as many elements as the mixture has classes
   tfd::MixtureSameFamily(classes, tfd::Normal(x, 1)).entropy();  // error: MixtureSameFamily.entropy(): no closed form is known; entropy_lower_bound() is at most as large, and the mean of -log_prob(x) over draws x estimates it
+  tfd::MixtureSameFamily(classes, tfd::Normal(x, 1)).quantile(0.5f);  // error: MixtureSameFamily.quantile(p) is a loop: include <typeflow/distributions/mixture_quantile.hpp>
+  tfd::TransformedDistribution(tfd::Normal(tf::constant<float>(g, 1), 1), tf::bijectors::Affine(x, 2));  // error: TransformedDistribution(base, bijector): the bijector's parameters must broadcast to the base's batch and event shape
   // clang-format on
 #endif
 }

@@ -191,6 +191,17 @@ TEST_CASE("learned_unigram_candidate_sampler: values") {
   CHECK_THROWS_AS(session.run<"train">(tf::feed<"labels">(wrong), tf::feed<"x">(x)), tf::Error);
   CHECK(variables.get<std::int64_t>("sampler/counts")[0] == counted[0]);
 
+  // Counts that the user sets may be wrong.
+  const auto check_counts = [&](std::vector<std::int64_t> now, const char* text) {
+    variables.set<std::int64_t>("sampler/counts", now);
+    CHECK_THROWS_WITH_AS(session.run<"sampler/ids">(tf::feed<"labels">(labels[0])),
+                         doctest::Contains(text), tf::Error);
+  };
+  check_counts({3, -1, 1, 1, 1},
+               "learned_unigram_candidate_sampler: the count of class 1 is negative or not finite");
+  check_counts({0, 0, 0, 0, 0},
+               "learned_unigram_candidate_sampler: 8 classes to draw, but 0 have a count above 0");
+
   // The draws follow the counts.
   variables.set<std::int64_t>("sampler/counts", std::vector<std::int64_t>{700, 1, 100, 199, 0});
   std::vector<double> drawn(5, 0);

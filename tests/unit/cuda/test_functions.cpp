@@ -9,6 +9,8 @@
 #include <cstdint>
 
 #include <typeflow/bits.hpp>
+#include <typeflow/distributions/count_functions.hpp>
+#include <typeflow/distributions/von_mises_functions.hpp>
 #include <typeflow/operations.hpp>
 #include <typeflow/random.hpp>
 
@@ -88,6 +90,30 @@ constexpr void special_functions(tf::Graph& g, int i) {
   bessel_i0e(x).named({"bessel_i0e", i});
   bessel_i1e(x).named({"bessel_i1e", i});
 }
+/// What distributions' entropies, distribution functions and quantiles are made of.
+template <class T>
+constexpr void functions_of_distributions(tf::Graph& g, int i) {
+  namespace ops = tf::ops;
+  auto x = tf::placeholder<T, tf::batch, 19>(g, {"x", i});
+  auto rate = 0.5 + 2 * square(x);
+  auto share = 0.1 + 0.8 * sigmoid(x);
+  auto n = 3 + floor(4 * square(x));
+  const auto add = [&](tf::Label name, tf::Label slope, const auto& y, const auto& of) {
+    y.named(name);
+    tf::gradients(sum(y), of).named(slope);
+  };
+  add({"poisson_entropy", i}, {"poisson_entropy_slope", i}, apply(ops::PoissonEntropy{}, rate),
+      rate);
+  add({"binomial_entropy", i}, {"binomial_entropy_slope", i}, apply(ops::BinomialEntropy{}, n, x),
+      x);
+  add({"multinomial_share", i}, {"multinomial_share_slope", i},
+      apply(ops::MultinomialShare{}, n, share), share);
+  apply(ops::PoissonQuantile{}, rate, share).named({"poisson_quantile", i});
+  apply(ops::BinomialQuantile{}, n, share, 0.71f + 0 * x).named({"binomial_quantile", i});
+  add({"von_mises_cdf", i}, {"von_mises_cdf_slope", i}, apply(ops::VonMisesCdf{}, rate, x), rate);
+  add({"von_mises_quantile", i}, {"von_mises_quantile_slope", i},
+      apply(ops::VonMisesQuantile{}, rate, share), rate);
+}
 template <class T>
 constexpr void slopes(tf::Graph& g, int i) {
   auto x = tf::placeholder<T, tf::batch, 7>(g, {"x", i});
@@ -100,11 +126,13 @@ constexpr void of_floats(tf::Graph& g) {
   functions<float>(g, 0);
   special_functions<float>(g, 1);
   slopes<float>(g, 2);
+  functions_of_distributions<float>(g, 3);
 }
 constexpr void of_doubles(tf::Graph& g) {
   functions<double>(g, 0);
   special_functions<double>(g, 1);
   slopes<double>(g, 2);
+  functions_of_distributions<double>(g, 3);
 }
 
 template <class T>

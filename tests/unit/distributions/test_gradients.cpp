@@ -10,6 +10,7 @@
 
 #include "support/check_gradients.hpp"
 #include "typeflow/distributions.hpp"
+#include "typeflow/distributions/mixture_quantile.hpp"
 #include "typeflow/linalg.hpp"
 
 namespace {
@@ -69,6 +70,12 @@ TEST_CASE("cdf and quantile: gradients for points and parameters") {
   check([](auto a, auto b) { return tfd::InverseGamma(2 * a, b); });
   check([](auto a, auto b) { return tfd::Beta(2 * a, b); });
   check([](auto a, auto b) { return tfd::StudentT(5 * a, b, a); });
+  check([](auto a, auto b) { return tfd::VonMises(a, 5 * b); });
+  check([](auto a, auto b) {  // (4,3), (3) and (1) -> mixtures of two
+    const auto two = tf::constant<double, 2>(a.graph(), {0.3, 1.2});
+    return tfd::MixtureSameFamily(tfd::Categorical(tfd::logits(two * expand_dims<-1>(b))),
+                                  tfd::Normal(expand_dims<-1>(a) * two, two));
+  });
   // Outside, and where the formulas have a pole.
   tf::Graph g;
   auto x = tf::constant<double, 3>(g, {-1, 0, 2}) * 1;
@@ -88,6 +95,28 @@ TEST_CASE("cdf and quantile: gradients for points and parameters") {
     const double cosine = std::cos(pi * t / 8);
     CHECK(y.at("quantile").value(i) == doctest::Approx(pi / 8 / (cosine * cosine)));
   }
+}
+
+TEST_CASE("entropies of counts: gradients") {
+  test::check_gradients<Shape<3>>(
+      [](auto a) {
+        auto n = tf::constant<double, 5, 1>(a.graph(), {0, 1, 9, 60, 90000});
+        return tfd::Binomial(n, tfd::probs(a)).entropy() +
+               tfd::Binomial(n, tfd::logits(3 - 9 * a)).entropy();
+      },
+      inside, 1e-6);
+  test::check_gradients<Shape<3>>(
+      [](auto a) {
+        auto times = tf::constant<double, 4, 1>(a.graph(), {1e-3, 1, 900, 40000});
+        return tfd::Poisson(a * times).entropy();
+      },
+      inside, 1e-6);
+  test::check_gradients<Shape<3>>(
+      [](auto a) {
+        auto n = tf::constant<double, 5, 1>(a.graph(), {0, 1, 9, 60, 90000});
+        return tfd::Multinomial(n, tfd::logits(4 * a)).entropy();
+      },
+      inside, 1e-6);
 }
 
 TEST_CASE("log_prob: gradients of discrete distributions and of those over classes") {

@@ -89,6 +89,41 @@ TEST_CASE("distributions on positive numbers have SciPy's values") {
                                   "inverse_gamma", "beta", "pareto", "weibull"});
 }
 
+// Both tails, by mpmath with 30 digits (peers/distributions.py).
+TEST_CASE("the von Mises distribution function has its digits far out, and so has its quantile") {
+  const std::vector<double>& points = distribution_values::expected.at("angles/points");
+  const std::vector<double>& expected = distribution_values::expected.at("angles/cdf");
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double k = points[2 * i];
+    const double x = points[2 * i + 1];
+    CAPTURE(k);
+    CAPTURE(x);
+    const double p = tf::math::von_mises_cdf(k, x);
+    CHECK(p == doctest::Approx(expected[i]).epsilon(1e-11));
+    if (x <= 0) {
+      CHECK(tf::math::von_mises_quantile(k, p) == doctest::Approx(x).epsilon(1e-11));
+    }
+  }
+  const double pi = 3.14159265358979323846;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto angles = [](tf::Graph& g) { return tfd::VonMises(tf::constant<double>(g, 0.5), 2); };
+  check_values(
+      [&](tf::Graph& g) {
+        const auto ends = tf::constant<double, 6>(
+            g, {0, 1, 0.5, -0.1, 1.1, std::numeric_limits<double>::quiet_NaN()});
+        return angles(g).quantile(ends);
+      },
+      {0.5 - pi, 0.5 + pi, 0.5, nan, nan, nan});
+  // A turn on, the probability is 1 more.
+  check_values(
+      [&](tf::Graph& g) {
+        const auto x = tf::constant<double, 3>(g, {0.3, 2, -1});
+        return angles(g).cdf(x + 4 * pi) - angles(g).cdf(x);
+      },
+      {2, 2, 2});
+  check_values([&](tf::Graph& g) { return angles(g).cdf(inf); }, {nan});
+}
+
 // Figures of chapter 11: alpha log(beta) - lgamma(alpha) + (alpha - 1) log(x) - beta x.
 TEST_CASE("the gamma distributions of chapter 11") {
   const std::vector<double> x = {2.5, 2.5, 4, 0.1, 1, 2};

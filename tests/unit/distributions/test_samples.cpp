@@ -13,6 +13,7 @@
 #include "support/check_random.hpp"
 #include "support/check_values.hpp"
 #include "typeflow/distributions.hpp"
+#include "typeflow/distributions/mixture_quantile.hpp"
 #include "typeflow/linalg.hpp"
 #include "typeflow/typeflow.hpp"
 
@@ -132,7 +133,41 @@ constexpr void counts(tf::Graph& g) {
   max(abs(x)).named("largest_angle");
 }
 
+/// Entropies, quantiles and distribution functions, of floats.
+constexpr void functions(tf::Graph& g) {
+  const auto x = tf::placeholder<float, tf::batch, 5>(g, "x");
+  const auto level = sigmoid(x).named("level");
+  const auto rate = 3 * exp(x);
+  const auto trials = floor(4 * square(x));
+  const tfd::Poisson poisson(rate);
+  poisson.entropy().named("poisson_entropy");
+  gradients(sum(poisson.entropy()), x).named("poisson_slope");
+  poisson.quantile(level).named("poisson_quantile");
+  const tfd::Binomial binomial(trials, tfd::logits(x));
+  binomial.entropy().named("binomial_entropy");
+  gradients(sum(binomial.entropy()), x).named("binomial_slope");
+  binomial.quantile(0.3f).named("binomial_quantile");
+  const tfd::Multinomial multinomial(max<1>(trials), tfd::logits(x));
+  multinomial.entropy().named("multinomial_entropy");
+  gradients(sum(multinomial.entropy()), x).named("multinomial_slope");
+  const tfd::VonMises angles(0.5f, rate);
+  angles.cdf(x).named("von_mises_cdf");
+  angles.quantile(level).named("von_mises_quantile");
+  gradients(sum(angles.cdf(x)), x).named("von_mises_slope");
+  const tfd::MixtureSameFamily mixture(tfd::Categorical(tfd::logits(x)), tfd::Logistic(x, 0.3f));
+  mixture.quantile(0.2f).named("mixture_quantile");
+  gradients(sum(mixture.quantile(0.2f)), x).named("mixture_slope");
+  mixture.log_survival_function(0.4f).named("mixture_log_survival");
+}
+
 }  // namespace
+
+TEST_CASE("functions of distributions: kernels compute what the interpreter does") {
+  for (const std::int64_t batch : {0, 1, 13}) {
+    test::check_against_interpreter<functions>(batch, 2e-5);
+    test::check_threads<functions>(batch);
+  }
+}
 
 TEST_CASE("a million draws have the distribution function, mean and variance: all numbers") {
   check_samples<first>(

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "typeflow/distributions/mixture_quantile.hpp"
 #include "typeflow/linalg.hpp"
 #include "unit/distributions/expected.hpp"
 
@@ -66,12 +67,22 @@ void compounds(tf::Graph& g) {
     auto x = tf::constant<double, 5>(g, {0.2, 0.5, 0.9, 1.7, 4.5});
     d.log_prob(x).named("log_prob");
     d.cdf(x).named("cdf");
+    d.log_cdf(x).named("log_cdf");
+    d.survival_function(x).named("survival_function");
+    d.log_survival_function(x).named("log_survival_function");
+    d.quantile(tf::constant<double, 5>(g, {1e-9, 0.03, 0.5, 0.8, 0.999})).named("quantile");
     d.mean().named("mean");
     d.variance().named("variance");
     d.entropy_lower_bound().named("entropy_lower_bound");
   }
-  tf::Scope in(g, "vector_mixture");
   tfd::Categorical two(tfd::probs(tf::constant<double, 2>(g, {0.3, 0.7})));
+  {
+    tf::Scope in(g, "count_mixture");
+    tfd::MixtureSameFamily d(two, tfd::Poisson(tf::constant<double, 2>(g, {2.5, 40})));
+    d.cdf(tf::constant<double, 3>(g, {2, 30, 50})).named("cdf");
+    d.quantile(tf::constant<double, 5>(g, {1e-9, 0.03, 0.5, 0.8, 0.999})).named("quantile");
+  }
+  tf::Scope in(g, "vector_mixture");
   auto locs = tf::stack<0>(loc, -loc);  // (2,3)
   tfd::MixtureSameFamily d(two, tfd::MultivariateNormalDiag(locs, scale));
   // The same of independent elements.
@@ -80,7 +91,19 @@ void compounds(tf::Graph& g) {
   d.log_prob(x).named("log_prob");
   d.mean().named("mean");
   same.variance().named("variance");
+  d.covariance().named("covariance");
+  max(abs(same.covariance() - d.covariance())).named("covariance_difference");
   max(abs(same.log_prob(x) - d.log_prob(x))).named("difference");
+}
+
+void independent(tf::Graph& g) {
+  tf::Scope in(g, "independent");
+  auto loc = tf::constant<double, 3>(g, {-1, 0.3, 2});
+  auto d = tfd::independent<1>(tfd::Normal(loc, tf::constant<double, 3>(g, {0.5, 2, 1.25})));
+  auto x = tf::constant<double, 2, 3>(g, {0.1, -0.4, 1, 2, 1, -1});
+  d.cdf(x).named("cdf");
+  d.log_cdf(x).named("log_cdf");
+  d.covariance().named("covariance");
 }
 
 void transformed(tf::Graph& g) {
@@ -94,7 +117,19 @@ void transformed(tf::Graph& g) {
     d.survival_function(y).named("survival_function");
     d.quantile(y).named("quantile");
   };
+  const auto add_moments = [&](tf::Label name, const auto& bijector) {
+    tf::Scope in(g, name);
+    tfd::TransformedDistribution d(base, bijector);
+    d.mean().named("mean");
+    d.mode().named("mode");
+    d.variance().named("variance");
+    d.stddev().named("stddev");
+    d.entropy().named("entropy");
+  };
   add("affine", tfb::Affine(1, -2));
+  add_moments("affine", tfb::Affine(1, -2));
+  add_moments("affine_chain",
+              tfb::Chain(tfb::Affine(0.5, -2), tfb::Affine(tf::constant<double>(g, 1), -3)));
   add("exp", tfb::Exp());
   add("softplus", tfb::Softplus());
   add("sigmoid", tfb::Sigmoid());
@@ -134,6 +169,8 @@ void divergences(tf::Graph& g) {
   of("poisson", tfd::Poisson(s), tfd::Poisson(number(4)));
   of("categorical", tfd::Categorical(tfd::probs(tf::constant<double, 3>(g, {0.5, 0.2, 0.3}))),
      tfd::Categorical(tfd::probs(tf::constant<double, 3>(g, {0.2, 0.5, 0.3}))));
+  of("multinomial", tfd::Multinomial(6, tfd::probs(tf::constant<double, 3>(g, {0.5, 0.2, 0.3}))),
+     tfd::Multinomial(6, tfd::probs(tf::constant<double, 3>(g, {0.2, 0.5, 0.3}))));
   of("dirichlet", tfd::Dirichlet(tf::constant<double, 3>(g, {1.5, 2, 4})),
      tfd::Dirichlet(tf::constant<double, 3>(g, {2, 3, 2.5})));
   auto loc = tf::constant<double, 3>(g, {-1, 0.3, 2});
@@ -156,14 +193,97 @@ TEST_CASE("multivariate normal and Wishart distributions have SciPy's values") {
 }
 
 TEST_CASE("mixtures have the values of SciPy's densities, weighted") {
-  test::check_expected(compounds, {"mixture", "vector_mixture"});
+  test::check_expected(compounds, {"mixture", "count_mixture", "vector_mixture"});
   tf::Graph g;
   compounds(g);
   CHECK(tf::interpret(g, {}, {}, {7, 0}).at("vector_mixture/difference").value(0) < 1e-12);
+  CHECK(tf::interpret(g, {}, {}, {7, 0}).at("vector_mixture/covariance_difference").value(0) <
+        1e-12);
+}
+
+TEST_CASE("quantiles of mixtures at the ends of the range, outside of it, and of one component") {
+  tf::Graph g;
+  auto levels =
+      tf::constant<double, 5>(g, {0, 1, -0.1, 1.1, std::numeric_limits<double>::quiet_NaN()});
+  auto ends = tf::constant<double, 2>(g, {0, 1});
+  tfd::Categorical half(tfd::probs(0.5 + 0 * ends));
+  tfd::MixtureSameFamily(half, tfd::Normal(ends, 2)).quantile(levels).named("normal");
+  tfd::MixtureSameFamily(half, tfd::Uniform(3 * ends, 1 + 3 * ends)).quantile(levels).named("gap");
+  tfd::MixtureSameFamily(half, tfd::Poisson(ends + 1)).quantile(levels).named("counts");
+  // The first component alone; in the gap between both, the left end.
+  tfd::MixtureSameFamily(tfd::Categorical(tfd::probs(1 - ends)), tfd::Normal(ends, 2))
+      .quantile(0.25)
+      .named("first");
+  auto at = tf::constant<double>(g, 0.5) * 1;
+  auto median = tfd::MixtureSameFamily(half, tfd::Uniform(3 * ends, 1 + 3 * ends))
+                    .quantile(at)
+                    .named("median");
+  gradients(median, at).named("slope");
+  auto moved = tf::constant<double>(g, 1) * 1;
+  gradients(tfd::MixtureSameFamily(half, tfd::Normal(moved * ends, 2)).quantile(at), moved)
+      .named("moved");
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  const auto check = [&](const char* name, const std::vector<double>& expected) {
+    CAPTURE(name);
+    REQUIRE(y.at(name).size() == static_cast<std::int64_t>(expected.size()));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CAPTURE(i);
+      CHECK(test::near(y.at(name).value(static_cast<std::int64_t>(i)), expected[i], 1e-12));
+    }
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  check("normal", {-inf, inf, nan, nan, nan});
+  check("gap", {0, 4, nan, nan, nan});
+  check("counts", {0, inf, nan, nan, nan});
+  check("first", {-1.3489795003921634});  // -2 times scipy.stats.norm.ppf(0.75)
+  check("median", {1});
+  check("slope", {2});    // the density there is 1/2
+  check("moved", {0.5});  // the median lies between both
+}
+
+TEST_CASE("vectors of independent numbers have the product of the distribution functions") {
+  test::check_expected(independent, {"independent"});
+}
+
+// A vector base, whose slope counts for each element, and one slope for each element.
+TEST_CASE("moments of vectors under affine functions") {
+  tf::Graph g;
+  auto loc = tf::constant<double, 3>(g, {-1, 0.3, 2});
+  auto scale = tf::constant<double, 3>(g, {0.5, 2, 1.25});
+  auto by = tf::constant<double, 3>(g, {-2, 1, 4});
+  const tfd::MultivariateNormalDiag base(loc, scale);
+  const tfd::TransformedDistribution one(base, tfb::Affine(1, -2));
+  const tfd::TransformedDistribution each(base, tfb::Affine(by, by));
+  const tfd::MultivariateNormalDiag of_one(1 - 2 * loc, 2 * scale);
+  const tfd::MultivariateNormalDiag of_each(by + by * loc, abs(by) * scale);
+  const auto compare = [&](tf::Label name, const auto& d, const auto& same) {
+    tf::Scope in(g, name);
+    using D = std::remove_cvref_t<decltype(d)>;
+    static_assert(std::is_same_v<typename D::batch_shape, tf::Shape<>>);
+    static_assert(std::is_same_v<typename D::event_shape, tf::Shape<3>>);
+    static_assert(std::is_same_v<typename decltype(d.entropy())::shape, tf::Shape<>>);
+    abs(d.entropy() - same.entropy()).named("entropy");
+    max(abs(d.mean() - same.mean())).named("mean");
+    max(abs(d.mode() - same.mode())).named("mode");
+    max(abs(d.variance() - same.variance())).named("variance");
+    max(abs(d.stddev() - same.stddev())).named("stddev");
+  };
+  compare("one", one, of_one);
+  compare("each", each, of_each);
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  CHECK(y.size() >= 10);
+  for (const char* folder : {"one/", "each/"}) {
+    for (const char* name : {"entropy", "mean", "mode", "variance", "stddev"}) {
+      CAPTURE(name);
+      CHECK(y.at(std::string(folder) + name).value(0) < 1e-12);
+    }
+  }
 }
 
 TEST_CASE("functions of normal numbers have the densities of a change of variables") {
-  test::check_expected(transformed, {"affine", "exp", "softplus", "sigmoid", "tanh", "chain"});
+  test::check_expected(transformed,
+                       {"affine", "affine_chain", "exp", "softplus", "sigmoid", "tanh", "chain"});
 }
 
 TEST_CASE("divergences are the integrals that they stand for") {

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include <typeflow/random.hpp>
+#include <typeflow/special_functions.hpp>
 
+#include "peers/distributions.hpp"
 #include "support/check_random.hpp"
 #include "support/check_values.hpp"
 
@@ -249,6 +251,45 @@ TEST_CASE("random_gamma: gradient") {
     const double p = tf::math::igamma(alpha, x);
     const double slope = (quantile(alpha + 1e-4, p) - quantile(alpha - 1e-4, p)) / 2e-4;
     CHECK(got.at("of_alpha").value(i) == doctest::Approx(2 * x * slope).epsilon(1e-5));
+  }
+}
+
+namespace {
+constexpr void model_of_angles(tf::Graph& g) {
+  auto k = tf::placeholder<double, 3>(g, "k");
+  auto x = random_von_mises(broadcast_to<n, 3>(k), "x");
+  mean<0>(cos(x)).named("cosine");
+  gradients(sum(mean<0>(cos(x))), k).named("of_k");
+}
+}  // namespace
+
+// By mpmath, peers/distributions.py.
+TEST_CASE("slopes of von Mises quantiles are the implicit function's") {
+  const auto& points = distribution_values::expected.at("angles/points");
+  const auto& slopes = distribution_values::expected.at("angles/slope");
+  for (std::size_t i = 0; i < slopes.size(); ++i) {
+    const double k = points[2 * i];
+    const double x = points[2 * i + 1];
+    CAPTURE(k);
+    CAPTURE(x);
+    CHECK(tf::ops::VonMisesSlope{}(k, x) == doctest::Approx(slopes[i]).epsilon(1e-11));
+    CHECK(tf::ops::VonMisesSlope{}(k, -x) == doctest::Approx(-slopes[i]).epsilon(1e-11));
+  }
+  CHECK(tf::ops::VonMisesSlope{}(3., 0.) == 0);
+  CHECK(tf::ops::VonMisesSlope{}(1e8, 1e-4) == doctest::Approx(-1e-4 / 2e8));
+  CHECK(std::isnan(tf::ops::VonMisesSlope{}(-1., 2.)));
+  CHECK(std::isnan(tf::ops::VonMisesSlope{}(1., static_cast<double>(NAN))));
+}
+
+TEST_CASE("random_von_mises: gradient") {
+  // The mean of cos(x) is A = I1(k) / I0(k), whose derivative is 1 - A / k - A^2.
+  const tf::HostTensors feeds{{"k", test::doubles({3}, {0.3, 2, 40})}};
+  const test::Outcome got = test::Kernels<model_of_angles, tf::debug>().run(feeds);
+  for (int i = 0; i < 3; ++i) {
+    const double k = feeds.at("k").value(i);
+    const double a = std::cyl_bessel_i(1, k) / std::cyl_bessel_i(0, k);
+    CHECK(got.at("cosine").value(i) == doctest::Approx(a).epsilon(0.02));
+    CHECK(got.at("of_k").value(i) == doctest::Approx(1 - a / k - a * a).epsilon(0.02));
   }
 }
 

@@ -146,29 +146,34 @@ constexpr T betaincinv(T a, T b, T p) {
 
 namespace ops {
 
-struct Igammainv : special {
-  static constexpr std::string_view name = "Igammainv";
+/// What igammainv and igammacinv share. sign is that of the slope for the probability.
+struct gamma_inverse : special {
   static constexpr int flops = 1000;
+  static constexpr std::array<AnyExpr, 2> slopes(int sign, auto a, auto x, auto dy) {
+    const AnyExpr scaled = dy / detail::apply_untyped(GammaDensity{}, a, x);
+    return {-scaled * detail::apply_untyped(IgammaGradA{}, a, x), sign > 0 ? scaled : -scaled};
+  }
+};
+
+struct Igammainv : gamma_inverse {
+  static constexpr std::string_view name = "Igammainv";
   template <class V>
   constexpr V operator()(V a, V p) const {
     return static_cast<V>(math::igammainv(static_cast<double>(a), static_cast<double>(p)));
   }
   static constexpr std::array<AnyExpr, 2> gradient(Igammainv, auto a, auto, auto x, auto dy) {
-    const AnyExpr scaled = dy / detail::apply_untyped(GammaDensity{}, a, x);
-    return {-scaled * detail::apply_untyped(IgammaGradA{}, a, x), scaled};
+    return slopes(1, a, x, dy);
   }
 };
 
-struct Igammacinv : special {
+struct Igammacinv : gamma_inverse {
   static constexpr std::string_view name = "Igammacinv";
-  static constexpr int flops = 1000;
   template <class V>
   constexpr V operator()(V a, V q) const {
     return static_cast<V>(math::igammacinv(static_cast<double>(a), static_cast<double>(q)));
   }
   static constexpr std::array<AnyExpr, 2> gradient(Igammacinv, auto a, auto, auto x, auto dy) {
-    const AnyExpr scaled = dy / detail::apply_untyped(GammaDensity{}, a, x);
-    return {-scaled * detail::apply_untyped(IgammaGradA{}, a, x), -scaled};
+    return slopes(-1, a, x, dy);
   }
 };
 

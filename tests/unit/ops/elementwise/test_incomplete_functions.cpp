@@ -108,6 +108,40 @@ TEST_CASE("betaincinv: values") {
                 [](double a, double p) { return math::betaincinv(a, 2.5, p); });
 }
 
+// The functions compute in double, so a float's only error is that of its rounding.
+TEST_CASE("inverses of floats are those of doubles, rounded") {
+  const std::vector<float> levels = {1e-30f, 1e-10f, 0.01f, 0.3f, 0.5f, 0.99f, 1 - 0x1p-23f};
+  const std::vector<float> parameters = {0.03f, 0.3f, 1, 2.5f, 30, 1e4f};
+  const auto check = [&](float y, const std::string& name, std::size_t i) {
+    const double expected = values(name)[i];
+    CAPTURE(name);
+    CAPTURE(i);
+    CAPTURE(y);
+    CAPTURE(expected);
+    // Numbers that are no floats: 0 or infinite, or denormal
+    CHECK(std::abs(static_cast<double>(y) - expected) <= 7e-8 * std::abs(expected) + 1e-45);
+  };
+  std::size_t i = 0;
+  for (const float a : parameters) {
+    for (const float p : levels) {
+      check(tf::ops::Igammainv{}(a, p), "inverses/float_igammainv", i);
+      check(tf::ops::Igammacinv{}(a, p), "inverses/float_igammacinv", i);
+      ++i;
+    }
+  }
+  i = 0;
+  for (const float a : parameters) {
+    for (const float b : parameters) {
+      for (const float p : levels) {
+        CAPTURE(a);
+        CAPTURE(b);
+        CAPTURE(p);
+        check(tf::ops::Betaincinv{}(a, b, p), "inverses/float_betaincinv", i++);
+      }
+    }
+  }
+}
+
 TEST_CASE("derivatives for parameters have the digits of differences of 40 digits") {
   const auto& gammas = values("slopes/gamma_points");
   for (std::size_t i = 0; 2 * i < gammas.size(); ++i) {

@@ -7,6 +7,7 @@
 
 #include "support/check_elementwise.hpp"
 #include "support/check_gradients.hpp"
+#include "typeflow/special_functions.hpp"
 
 namespace {
 
