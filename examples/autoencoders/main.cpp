@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Autoencoders of digits, one for each way of keeping a code from being a mere copy. --size
-// chooses:
+// Autoencoders of digits, one for each way of keeping a code from being a mere copy, by --size:
 //
-//   sparse      64 units, each of which is rarely on: the Kullback-Leibler (KL) divergence of its
-//   mean
+//   sparse      64 units, each rarely on: the Kullback-Leibler (KL) divergence of its mean
 //               activation from 0.05 is a part of the loss (Ng, Sparse autoencoder, 2011)
 //   denoising   three of ten pixels are missing, and must be restored (Vincent et al., 2008)
 //   conv        two convolutions, and two transposed ones that enlarge the picture again
 //   stacked     784-128-32-128-784, trained at once
 //
-// Expected: less than half of the error of the best constant picture, which is the mean of all. The
+// Expected: less than half of the error of the best constant picture, the mean of all. The
 // denoising one is measured on test images with missing pixels.
 //
 //   autoencoders --data DIR    DIR, or DIR/mnist, has the four files of MNIST
 //   autoencoders               takes TYPEFLOW_DATA, otherwise trains on drawn digits
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -84,11 +83,10 @@ double error_of_mean(const tf::Datasets& digits) {
   for (std::size_t i = 0; i < images.size(); ++i) {
     mean[i % pixels] += static_cast<double>(images[i]) * share;
   }
-  double sum = 0;
   const std::vector<float>& test = digits.test.images;
+  double sum = 0;
   for (std::size_t i = 0; i < test.size(); ++i) {
-    const double difference = static_cast<double>(test[i]) - mean[i % pixels];
-    sum += difference * difference;
+    sum += std::pow(static_cast<double>(test[i]) - mean[i % pixels], 2);
   }
   return sum / static_cast<double>(test.size());
 }
@@ -100,8 +98,7 @@ void train(const examples::Options& options) {
   tf::Variables variables;
   tf::Session<Model> session(variables, {.seed = options.seed});
   tf::Progress progress({.steps = options.steps, .batch_size = options.batch});
-  const std::string name = options.size;
-  tf::Curve errors{.name = name};
+  tf::Curve errors{.name = options.size};
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const auto batch = batches.next();
     const auto error = static_cast<double>(session.template run<"error", "train">(
@@ -111,18 +108,16 @@ void train(const examples::Options& options) {
   }
   progress.finish();
   const double constant = error_of_mean(digits);
-  tf::Curve of_mean{.name = "the mean of all images"};
-  of_mean.y.assign(errors.y.size(), constant);
-  const std::vector<tf::Curve> curves = {errors, of_mean};
+  const std::vector<double> of_mean(errors.y.size(), constant);
+  const std::vector<tf::Curve> curves = {errors, {.name = "mean of all images", .y = of_mean}};
   tf::write_plot(options.output, tf::plot_curves(curves, {.title = "Autoencoder",
                                                           .x_label = "step",
                                                           .y_label = "mean square error"}));
   std::printf("errors: %s\n", options.output.c_str());
   const auto test_images = std::span<const float>(digits.test.images).first(1000 * pixels);
-  const float error = session.template run<"error">(tf::feed<"x">(test_images));
-  std::printf("test error %.4f, of the mean of all images %.4f\n", static_cast<double>(error),
-              constant);
-  std::printf("share of the error that is gone %.4f\n", 1 - static_cast<double>(error) / constant);
+  const double error = session.template run<"error">(tf::feed<"x">(test_images));
+  std::printf("test error %.4f, of the mean of all images %.4f\n", error, constant);
+  std::printf("share of the error that is gone %.4f\n", 1 - error / constant);
 }
 
 void choose(const examples::Options& options) {

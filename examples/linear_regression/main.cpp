@@ -2,10 +2,10 @@
 
 // Linear regression in eight ways. y = 0.1 x + 0.3, with noise of deviation 0.01; two further
 // features mean nothing. Least squares by QR, by Cholesky and by gradient descent, the least
-// absolute errors, ridge, lasso and elastic net all find the line; the lasso leaves the two others
-// out. The eighth way is for an x that is itself measured with noise, of deviation 0.5: least
-// squares then finds a line that is too flat, Deming regression the right one. Draws both as
-// lines.svg. Expected: w and b within 0.01, and gradient descent where the closed form is.
+// absolute errors, ridge, lasso and elastic net find the line; the lasso leaves the two others out.
+// The eighth way is for an x that is itself measured with noise: least squares then finds a line
+// that is too flat, Deming regression the right one. Draws both as lines.svg. Expected: w and b
+// within 0.01, and gradient descent where the closed form is.
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <typeflow/control_flow.hpp>
@@ -24,10 +25,8 @@
 
 namespace tf = typeflow;
 
-constexpr int points = 1000;
-constexpr int features = 3;
-constexpr double noise_y = 0.01;
-constexpr double noise_x = 0.5;
+constexpr int points = 1000, features = 3;
+constexpr double noise_x = 0.5, noise_y = 0.01;
 
 /// The w with the least |x w - y|^2 / 2 N + l1 |w| + l2 |w|^2 / 2, by proximal gradients: a step of
 /// gradient descent, then numbers nearer to zero than rate l1 become zero. (N,F) x (N,1) -> (F,1)
@@ -49,33 +48,29 @@ constexpr void line(tf::Graph& g) {
   auto height = mean<0>(y);
   auto centred = x - middle;  // the constant b is not penalised
   auto heights = y - height;
-  const auto name = [&](tf::Label label, auto w) {
-    concat<0>(reshape<features>(w), height - reshape<1>(matmul(middle, w)))
-        .named(label);  // (4): w, then b
+  const auto name = [&](tf::Label label, auto w) {  // (4): w, then b
+    return concat<0>(reshape<features>(w), height - reshape<1>(matmul(middle, w))).named(label);
   };
+  const auto closed = name("QR", lstsq(centred, heights));
   auto products = matmul<tf::transpose_a>(centred, centred);
-  auto target = matmul<tf::transpose_a>(centred, heights);
-  name("QR", lstsq(centred, heights));
-  name("Cholesky", cholesky_solve(cholesky(products), target));
+  name("Cholesky", cholesky_solve(cholesky(products), matmul<tf::transpose_a>(centred, heights)));
   name("ridge", lstsq(centred, heights, 1.0));
   name("lasso", elastic_net(centred, heights, 0.002, 0));
   name("elastic net", elastic_net(centred, heights, 0.001, 0.001));
-
   auto w = variable<double, features, 1>(g, "w", tf::zeros());
   auto b = variable<double, 1>(g, "b", tf::zeros());
   auto errors = matmul(x, w) + b - y;
-  concat<0>(reshape<features>(w), b).named("descent");
+  const auto descent = concat<0>(reshape<features>(w), b).named("descent");
+  max(abs(descent - closed)).named("apart");
   tf::GradientDescent{.rate = 0.3}.minimize(mean(square(errors))).named("train");
   tf::GradientDescent{.rate = 0.002}.minimize(mean(abs(errors))).named("train absolute");
 }
 
 /// Both x and y have errors; `ratio` is the variance of y's by that of x's. (N) x (N) -> (2)
 constexpr void deming(tf::Graph& g) {
-  auto x = placeholder<double, points>(g, "x");
-  auto y = placeholder<double, points>(g, "y");
+  auto x = placeholder<double, points>(g, "x"), y = placeholder<double, points>(g, "y");
   constexpr double ratio = noise_y * noise_y / (noise_x * noise_x);
-  auto dx = x - mean(x);
-  auto dy = y - mean(y);
+  auto dx = x - mean(x), dy = y - mean(y);
   auto xy = mean(dx * dy);
   auto excess = mean(square(dy)) - ratio * mean(square(dx));
   auto w = (excess + sqrt(square(excess) + 4 * ratio * square(xy))) / (2 * xy);
@@ -84,9 +79,9 @@ constexpr void deming(tf::Graph& g) {
   stack<0>(flat, mean(y) - flat * mean(x)).named("least squares");
 }
 
-/// The points, and lines through them as dots.
-void draw(const std::vector<double>& x, const std::vector<double>& y, auto deming, auto flat,
-          const std::string& path) {
+/// Every fifth point, and lines through them as dots.
+void draw(const std::vector<double>& x, const std::vector<double>& y, const auto& flat,
+          const auto& deming, const std::string& path) {
   std::vector<float> places;
   std::vector<std::int32_t> classes;
   const auto add = [&](double px, double py, std::int32_t kind) {
@@ -94,22 +89,17 @@ void draw(const std::vector<double>& x, const std::vector<double>& y, auto demin
     classes.push_back(kind);
   };
   for (std::size_t i = 0; i < points; i += 5) add(x[i], y[i], 0);
-  for (double at = -3; at <= 3; at += 0.05) {
-    add(at, flat(0) * at + flat(1), 1);
-    add(at, deming(0) * at + deming(1), 2);
-  }
-  tf::write_plot(path,
-                 tf::plot_points(places, classes, {"measured", "least squares", "Deming"},
-                                 {.title = "an x with errors", .x_label = "x", .y_label = "y"}));
+  for (double at = -3; at <= 3; at += 0.05) add(at, flat(0) * at + flat(1), 1);
+  for (double at = -3; at <= 3; at += 0.05) add(at, deming(0) * at + deming(1), 2);
+  const std::vector<std::string> names{"measured", "least squares", "Deming"};
+  tf::write_plot(path, tf::plot_points(places, classes, names, {.title = "an x with errors"}));
 }
 
 void fit(const examples::Options& options) {
   std::mt19937_64 random(options.seed);
   std::normal_distribution<double> normal;
-  std::vector<double> x(std::size_t{points} * features);
+  std::vector<double> x(std::size_t{points} * features), y, measured;
   for (double& value : x) value = normal(random);
-  std::vector<double> y;
-  std::vector<double> measured;
   for (std::size_t i = 0; i < points; ++i) {
     y.push_back(0.1 * x[i * features] + 0.3 + noise_y * normal(random));
     measured.push_back(x[i * features] + noise_x * normal(random));
@@ -124,31 +114,23 @@ void fit(const examples::Options& options) {
   };
   tf::Variables variables;
   tf::Session<line> session(variables);
-  const auto feeds = [&](auto run) { return run(tf::feed<"x">(x), tf::feed<"y">(y)); };
-  const auto [qr, cholesky, ridge, lasso, net] = feeds([&](const auto&... f) {
-    return session.run<"QR", "Cholesky", "ridge", "lasso", "elastic net">(f...);
-  });
-  show("QR", qr);
-  show("Cholesky", cholesky);
-  for (int i = 0; i < options.steps; ++i)
-    feeds([&](const auto&... f) { session.run<"train">(f...); });
-  const auto descent = session.run<"descent">();
-  show("descent", descent);
-  double apart = 0;
-  for (std::size_t i = 0; i <= features; ++i) apart = std::max(apart, std::abs(qr(i) - descent(i)));
-  for (int i = 0; i < options.steps; ++i) {
-    feeds([&](const auto&... f) { session.run<"train absolute">(f...); });
-  }
+  const auto of_x = tf::feed<"x">(x);
+  const auto of_y = tf::feed<"y">(y);
+  show("QR", session.run<"QR">(of_x, of_y));
+  show("Cholesky", session.run<"Cholesky">(of_x, of_y));
+  for (int i = 0; i < options.steps; ++i) session.run<"train">(of_x, of_y);
+  show("descent", session.run<"descent">());
+  const double apart = session.run<"apart">(of_x, of_y);
+  for (int i = 0; i < options.steps; ++i) session.run<"train absolute">(of_x, of_y);
   show("least absolute", session.run<"descent">());
-  show("ridge", ridge);
-  show("lasso", lasso);
-  show("elastic net", net);
+  show("ridge", session.run<"ridge">(of_x, of_y));
+  show("lasso", session.run<"lasso">(of_x, of_y));
+  show("elastic net", session.run<"elastic net">(of_x, of_y));
   tf::Session<deming> both(variables);
-  const auto [best, flat] =
-      both.run<"deming", "least squares">(tf::feed<"x">(measured), tf::feed<"y">(y));
+  const auto [best, flat] = both.run<"deming", "least squares">(tf::feed<"x">(measured), of_y);
   std::printf("x with errors: least squares w %.4f\n", flat(0));
   show("Deming", best, 1);
-  draw(measured, y, best, flat, options.output);
+  draw(measured, y, flat, best, options.output);
   std::printf("w and b within %.4f, descent within %.1e of the closed form\n", worst, apart);
 }
 

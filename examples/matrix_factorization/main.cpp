@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Films recommended by matrix factorisation. 400 users have rated some of 300 films. Behind the
-// ratings are four tastes of each user and four traits of each film, which nobody knows, a level of
-// each, and noise of deviation 0.25. The program finds them again in two ways: by Adam on batches
-// of ratings, and by alternating least squares, which solves for all users, then for all films.
-// Both predict a fifth of the ratings, which they have not seen. Draws the errors over the passes
-// as errors.svg. Expected: an error of at most 1.1 times the noise, below which no guess can be.
+// Films recommended by matrix factorisation. Behind ratings of 300 films by 400 users are four
+// tastes of each user and four traits of each film, a level of each, and noise of deviation 0.25.
+// They are found by Adam on batches of ratings, and by alternating least squares, which solves for
+// all users, then for all films. Draws the errors on unseen ratings over the passes as errors.svg.
+// Expected: at most 1.1 times the noise, below which no guess can be.
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <numeric>
 #include <random>
+#include <tuple>
 #include <vector>
 
+#include <typeflow/data.hpp>
 #include <typeflow/einsum.hpp>
 #include <typeflow/linalg.hpp>
 #include <typeflow/plots.hpp>
@@ -25,9 +26,7 @@
 
 namespace tf = typeflow;
 
-constexpr int users = 400;
-constexpr int films = 300;
-constexpr int traits = 4;
+constexpr int users = 400, films = 300, traits = 4;
 constexpr float noise = 0.25f;
 
 /// rating = mean + level of the user + level of the film + tastes of the user . traits of the film
@@ -48,8 +47,8 @@ constexpr void by_adam(tf::Graph& g) {
   tf::Adam{.rate = rate}.minimize(loss).named("train");
 }
 
-/// For all rows at once the factors with the least squared errors, of rated films alone: a row's
-/// matrix of products is the sum over these.  // (N,M) x (N,M) x (M,K) -> (N,K)
+/// The best factors of all rows at once, by rated films alone: a row's matrix of products is the
+/// sum over these.  // (N,M) x (N,M) x (M,K) -> (N,K)
 template <int n, int m, int k>
 constexpr auto solve_rows(auto ratings, auto is_rated, auto other) {
   auto pairs = reshape<m, k * k>(expand_dims<2>(other) * expand_dims<1>(other));
@@ -63,121 +62,75 @@ constexpr auto solve_rows(auto ratings, auto is_rated, auto other) {
 /// Two more factors than traits, for the levels.
 constexpr void by_least_squares(tf::Graph& g) {
   constexpr int k = traits + 2;
-  auto ratings = placeholder<float, users, films>(g, "ratings");  // less their mean
-  auto is_rated = placeholder<float, users, films>(g, "is rated");
-  auto is_test = placeholder<float, users, films>(g, "is test");
+  auto all = placeholder<float, users, films>(g, "all");
+  auto is_rated = placeholder<float, users, films>(g, "is known");
+  auto is_test = cast<float>(not_equal(all, 0)) - is_rated;
+  auto ratings = all - sum(all * is_rated) / sum(is_rated);  // less their mean
   auto p = variable<float, users, k>(g, "p");
   auto q = variable<float, films, k>(g, "q");
-  assign(p, solve_rows<users, films, k>(ratings, is_rated, q)).named("users");
-  assign(q, solve_rows<films, users, k>(transpose(ratings), transpose(is_rated), p)).named("films");
+  auto new_p = solve_rows<users, films, k>(ratings, is_rated, q);
+  auto new_q = solve_rows<films, users, k>(transpose(ratings), transpose(is_rated), new_p);
+  group(assign(p, new_p), assign(q, new_q)).named("pass");
   auto errors = square(matmul<tf::transpose_b>(p, q) - ratings);
   sqrt(sum(is_test * errors) / sum(is_test)).named("error");
 }
 
+/// Each film is rated by half of the users; each fifth rating is for the test.
 struct Ratings {
-  std::vector<std::int32_t> user;
-  std::vector<std::int32_t> film;
-  std::vector<float> rating;
+  std::vector<std::tuple<std::int32_t, std::int32_t, float>> known, test;   // user, film, rating
+  std::vector<float> all = std::vector<float>(std::size_t{users} * films);  // (users,films)
+  std::vector<float> is_known = all;                                        // 0 or 1
+  explicit Ratings(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal;
+    std::vector<std::array<float, traits + 1>> p(users), q(films);  // and the level
+    for (auto& row : p) std::ranges::generate(row, [&] { return 0.7f * normal(random); });
+    for (auto& row : q) std::ranges::generate(row, [&] { return 0.7f * normal(random); });
+    for (std::size_t at = 0; at < all.size(); ++at) {
+      if (random() % 2 == 0) continue;
+      const auto &a = p[at / films], &b = q[at % films];
+      const bool tests = random() % 5 == 0;
+      all[at] = std::inner_product(a.begin(), a.end() - 1, b.begin(), 3.5f) + a.back() + b.back() +
+                noise * normal(random);
+      is_known[at] = tests ? 0 : 1;
+      (tests ? test : known).emplace_back(at / films, at % films, all[at]);
+    }
+  }
 };
 
-/// Each film is rated by half of the users; each fifth rating is for the test.
-void make_ratings(std::mt19937_64& random, Ratings& known, Ratings& test) {
-  std::normal_distribution<float> normal;
-  std::vector<float> p(std::size_t{users} * (traits + 1));
-  std::vector<float> q(std::size_t{films} * (traits + 1));
-  for (float& value : p) value = 0.7f * normal(random);
-  for (float& value : q) value = 0.7f * normal(random);
-  for (std::size_t u = 0; u < users; ++u) {
-    for (std::size_t f = 0; f < films; ++f) {
-      if (random() % 2 == 0) continue;
-      const float* const a = &p[u * (traits + 1)];
-      const float* const b = &q[f * (traits + 1)];
-      Ratings& part = random() % 5 == 0 ? test : known;
-      part.user.push_back(static_cast<std::int32_t>(u));
-      part.film.push_back(static_cast<std::int32_t>(f));
-      part.rating.push_back(std::inner_product(a, a + traits, b, 3.5f) + a[traits] + b[traits] +
-                            noise * normal(random));
-    }
-  }
-}
-
-/// A part's values as a matrix; ones, if there are no values.  // (users,films)
-std::vector<float> dense(const Ratings& part, bool of_ones, float mean = 0) {
-  std::vector<float> matrix(std::size_t{users} * films);
-  for (std::size_t i = 0; i < part.user.size(); ++i) {
-    const auto at = static_cast<std::size_t>(part.user[i] * films + part.film[i]);
-    matrix[at] = of_ones ? 1 : part.rating[i] - mean;
-  }
-  return matrix;
-}
-
-std::vector<double> train_by_adam(const examples::Options& options, const Ratings& known,
-                                  const Ratings& test) {
-  tf::Variables variables;
-  tf::Session<by_adam> session(variables, {.seed = options.seed});
-  std::mt19937_64 random(options.seed);
-  std::vector<std::size_t> order(known.user.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto size = static_cast<std::size_t>(options.batch);
-  std::vector<double> errors;
-  for (std::int64_t pass = 0; pass < options.steps; ++pass) {
-    std::shuffle(order.begin(), order.end(), random);
-    const double done = static_cast<double>(pass) / static_cast<double>(options.steps);
-    const auto rate = options.rate * static_cast<float>(1 - done);
-    for (std::size_t from = 0; from < order.size(); from += size) {
-      Ratings batch;
-      for (std::size_t i = from; i < std::min(from + size, order.size()); ++i) {
-        batch.user.push_back(known.user[order[i]]);
-        batch.film.push_back(known.film[order[i]]);
-        batch.rating.push_back(known.rating[order[i]]);
-      }
-      session.run<"train">(tf::feed<"user">(batch.user), tf::feed<"film">(batch.film),
-                           tf::feed<"rating">(batch.rating), tf::feed<"rate">(rate));
-    }
-    errors.push_back(session.run<"error">(tf::feed<"user">(test.user), tf::feed<"film">(test.film),
-                                          tf::feed<"rating">(test.rating)));
-  }
-  return errors;
-}
-
-std::vector<double> solve_by_least_squares(const examples::Options& options, const Ratings& known,
-                                           const Ratings& test) {
-  const float mean = std::accumulate(known.rating.begin(), known.rating.end(), 0.0f) /
-                     static_cast<float>(known.rating.size());
-  std::vector<float> ratings = dense(known, false, mean);
-  const std::vector<float> of_test = dense(test, false, mean);
-  for (std::size_t i = 0; i < ratings.size(); ++i) ratings[i] += of_test[i];
-  const auto is_rated = dense(known, true);  // the others' ratings count nowhere
-  tf::Variables variables;
-  tf::Session<by_least_squares> session(variables, {.seed = options.seed});
-  std::vector<double> errors;
-  for (std::int64_t pass = 0; pass < options.steps; ++pass) {
-    session.run<"users">(tf::feed<"ratings">(ratings), tf::feed<"is rated">(is_rated));
-    session.run<"films">(tf::feed<"ratings">(ratings), tf::feed<"is rated">(is_rated));
-    errors.push_back(
-        session.run<"error">(tf::feed<"ratings">(ratings), tf::feed<"is test">(dense(test, true))));
-  }
-  return errors;
-}
-
 void train(const examples::Options& options) {
-  std::mt19937_64 random(options.seed);
-  Ratings known;
-  Ratings test;
-  make_ratings(random, known, test);
-  std::printf("%zu ratings, %zu of others to predict\n", known.user.size(), test.user.size());
-  const std::vector<double> adam = train_by_adam(options, known, test);
-  const std::vector<double> squares = solve_by_least_squares(options, known, test);
-  const std::vector<double> floor(adam.size(), noise);
-  const std::vector<tf::Curve> curves{{.name = "Adam", .y = adam},
-                                      {.name = "alternating least squares", .y = squares},
-                                      {.name = "noise", .y = floor}};
-  tf::write_plot(options.output, tf::plot_curves(curves, {.title = "error on the test's ratings",
-                                                          .x_label = "pass",
-                                                          .log_y = true}));
-  std::printf("error by Adam %.4f, by alternating least squares %.4f, noise %.2f\n", adam.back(),
-              squares.back(), noise);
-  std::printf("error %.2f times the noise\n", std::max(adam.back(), squares.back()) / noise);
+  const Ratings ratings(options.seed);
+  std::printf("%zu ratings, %zu of others to predict\n", ratings.known.size(), ratings.test.size());
+  tf::Variables variables;
+  tf::Session<by_adam> adam(variables, {.seed = options.seed});
+  tf::Session<by_least_squares> squares(variables, {.seed = options.seed});
+  const auto run = [&]<tf::Text Name>(const auto& batch, const auto&... rate) {
+    return adam.run<Name>(tf::feed<"user">(std::get<0>(batch)),
+                          tf::feed<"film">(std::get<1>(batch)),
+                          tf::feed<"rating">(std::get<2>(batch)), rate...);
+  };
+  const tf::Dataset known = tf::from_elements(ratings.known).shuffle({.buffer = users * films});
+  const tf::Dataset others = tf::from_elements(ratings.test).batch(users * films);
+  const auto test = tf::DatasetIterator(others).next();
+  tf::DatasetIterator batches(known.batch(options.batch).repeat());
+  std::vector<tf::Curve> curves{{.name = "Adam"}, {.name = "alternating least squares"}};
+  const auto count = static_cast<std::int64_t>(ratings.known.size());
+  const auto all = tf::feed<"all">(ratings.all);
+  const auto is_known = tf::feed<"is known">(ratings.is_known);  // the others count nowhere
+  for (std::int64_t pass = 0; pass < options.steps; ++pass) {
+    const auto left = static_cast<float>(options.steps - pass) / static_cast<float>(options.steps);
+    const auto rate = tf::feed<"rate">(options.rate * left);
+    for (auto i = count; i > 0; i -= options.batch) run.operator()<"train">(*batches.next(), rate);
+    curves[0].y.push_back(run.operator()<"error">(*test));
+    squares.run<"pass">(all, is_known);
+    curves[1].y.push_back(squares.run<"error">(all, is_known));
+  }
+  const double first = curves[0].y.back(), second = curves[1].y.back();
+  curves.push_back({.name = "noise", .y = std::vector<double>(curves[0].y.size(), noise)});
+  const tf::PlotOptions plot{.title = "error on the test", .x_label = "pass", .log_y = true};
+  tf::write_plot(options.output, tf::plot_curves(curves, plot));
+  std::printf("error by Adam %.4f, by least squares %.4f, noise %.2f\n", first, second, noise);
+  std::printf("error %.2f times the noise\n", std::max(first, second) / noise);
 }
 
 int main(int argc, char** argv) {

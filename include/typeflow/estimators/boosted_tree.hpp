@@ -43,11 +43,14 @@ class BoostedTreeGrower {
 
   /// A tree for the negative gradients and the second derivatives of all rows, by the `rows` given.
   /// A leaf's value is factor * sum(gradient) / (sum(hessian) + l2). rows_of_leaf(node, rows) is
-  /// called for each leaf.
+  /// called for each leaf. Gradients and second derivatives are those of weighted losses; the
+  /// weights are for gains by variances. Null: ones.
   template <class F>
   DecisionTree grow(std::vector<std::uint32_t>& rows, const double* gradients,
-                    const double* hessians, double factor, const F& rows_of_leaf) {
+                    const double* hessians, const double* weights, double factor,
+                    const F& rows_of_leaf) {
     rows_ = std::span(rows);
+    gain_weights_ = options_.gain == SplitGain::newton ? hessians : weights;
     gradients_ = gradients;
     hessians_ = hessians;
     factor_ = factor;
@@ -61,7 +64,7 @@ class BoostedTreeGrower {
  private:
   struct Bin {
     double gradient = 0;
-    double hessian = 0;  ///< the number of rows if the gain is of variances
+    double hessian = 0;  ///< the sum of the weights if the gain is of variances
     double rows = 0;
   };
   using Histogram = std::vector<Bin>;  // of all features
@@ -89,9 +92,9 @@ class BoostedTreeGrower {
     const std::size_t count = end - begin;
     // The rows' numbers side by side, so that features read them in order.
     std::vector<double> gradients(count);
-    std::vector<double> hessians(options_.gain == SplitGain::newton ? count : 0);
+    std::vector<double> hessians(gain_weights_ != nullptr ? count : 0);
     for (std::size_t i = 0; i < count; ++i) gradients[i] = gradients_[rows_[begin + i]];
-    for (std::size_t i = 0; i < hessians.size(); ++i) hessians[i] = hessians_[rows_[begin + i]];
+    for (std::size_t i = 0; i < hessians.size(); ++i) hessians[i] = gain_weights_[rows_[begin + i]];
     const auto last = static_cast<std::int64_t>(features_.features());
     threads_.each(last, grain(count), [&](std::int64_t first, std::int64_t behind) {
       for (auto f = static_cast<std::size_t>(first); f < static_cast<std::size_t>(behind); ++f) {
@@ -117,8 +120,7 @@ class BoostedTreeGrower {
   }
 
   double score(double gradient, const Bin& sums) const {
-    const double weight =
-        (options_.gain == SplitGain::newton ? sums.hessian : sums.rows) + options_.l2;
+    const double weight = (gain_weights_ != nullptr ? sums.hessian : sums.rows) + options_.l2;
     return weight > 0 ? gradient * gradient / weight : 0;
   }
 
@@ -237,6 +239,7 @@ class BoostedTreeGrower {
   std::vector<std::uint32_t> right_;  // memory of partition()
   const double* gradients_ = nullptr;
   const double* hessians_ = nullptr;  // null: ones
+  const double* gain_weights_ = nullptr;
   double factor_ = 1;
 };
 

@@ -104,11 +104,11 @@ class Boosting {
   }
 
   /// Adds rounds on these rows. `targets` has a number for each: a label, or what is to be
-  /// estimated.
-  void boost(std::span<const float> x, std::span<const double> targets, int rounds,
-             const AfterRound& after_round) {
+  /// estimated. Weights are above 0; of none all are 1.
+  void boost(std::span<const float> x, std::span<const double> targets,
+             std::span<const double> weights, int rounds, const AfterRound& after_round) {
     const auto count = static_cast<std::int64_t>(targets.size());
-    if (first_.empty()) start(targets);
+    if (first_.empty()) start(targets, weights);
     std::vector<double> raw = raw_of(x);
     const BinnedFeatures bins(x, count, features_, options_.max_bins,
                               [&](std::int64_t n, const auto& f) { threads_.each(n, 1, f); });
@@ -123,9 +123,12 @@ class Boosting {
     std::vector<double> gradients(raw.size());  // negative ones, (columns,N)
     std::vector<double> hessians(loss_ == BoostingLoss::squared ? 0 : raw.size());
     if (newton && loss_ == BoostingLoss::squared) hessians.assign(raw.size(), 1.0);
+    if (!weights.empty() && loss_ == BoostingLoss::squared) {
+      hessians.assign(weights.begin(), weights.end());
+    }
     const auto n = static_cast<std::size_t>(count);
     for (int round = 0; round < rounds; ++round) {
-      const double loss = differentiate(raw, targets, gradients, hessians);
+      const double loss = differentiate(raw, targets, weights, gradients, hessians);
       for (int k = 0; k < columns(); ++k) {
         std::vector<std::uint32_t> rows = rows_of_round(count);
         const std::size_t column = static_cast<std::size_t>(k) * n;
@@ -136,8 +139,8 @@ class Boosting {
           for (const std::uint32_t row : leaf) raw_k[row] += value;
         };
         trees_.push_back(grower.grow(rows, gradients.data() + column,
-                                     hessians.empty() ? nullptr : hessians.data() + column, factor,
-                                     add));
+                                     hessians.empty() ? nullptr : hessians.data() + column,
+                                     weights.empty() ? nullptr : weights.data(), factor, add));
         if (!all) add_tree(trees_.back(), x, raw_k, count);
       }
       if (after_round && !after_round(this->rounds(), loss)) return;
@@ -237,15 +240,21 @@ class Boosting {
   static constexpr std::int64_t block = 64;
 
   /// The constants that fit best: the mean, the log-odds, or the logarithms of the shares.
-  void start(std::span<const double> targets) {
-    const auto n = static_cast<double>(targets.size());
+  void start(std::span<const double> targets, std::span<const double> weights) {
+    double n = static_cast<double>(targets.size());
+    if (!weights.empty()) n = std::accumulate(weights.begin(), weights.end(), 0.0);
     if (loss_ == BoostingLoss::squared) {
-      first_ = {std::accumulate(targets.begin(), targets.end(), 0.0) / n};
+      const double sum = weights.empty() ? std::accumulate(targets.begin(), targets.end(), 0.0)
+                                         : std::inner_product(targets.begin(), targets.end(),
+                                                              weights.begin(), 0.0);
+      first_ = {sum / n};
       return;
     }
     constexpr double least = std::numeric_limits<double>::epsilon();
     std::vector<double> shares(static_cast<std::size_t>(outputs_));
-    for (const double label : targets) shares[static_cast<std::size_t>(label)] += 1 / n;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      shares[static_cast<std::size_t>(targets[i])] += (weights.empty() ? 1 : weights[i]) / n;
+    }
     for (double& share : shares) share = std::clamp(share, least, 1 - least);
     if (loss_ == BoostingLoss::logistic) {
       first_ = {std::log(shares[1] / (1 - shares[1]))};
@@ -270,10 +279,11 @@ class Boosting {
     for (double& x : p) x /= sum;
   }
 
-  /// The negative gradients and the second derivatives by each row's raw numbers. Returns the mean
-  /// loss.
+  /// The negative gradients and the second derivatives by each row's raw numbers, times the
+  /// weights. Returns the mean loss.
   double differentiate(const std::vector<double>& raw, std::span<const double> targets,
-                       std::vector<double>& gradients, std::vector<double>& hessians) const {
+                       std::span<const double> weights, std::vector<double>& gradients,
+                       std::vector<double>& hessians) const {
     const std::size_t n = targets.size();
     std::vector<double> losses(n);
     threads_.each(static_cast<std::int64_t>(n), 2000, [&](std::int64_t begin, std::int64_t end) {
@@ -297,7 +307,15 @@ class Boosting {
         }
       }
     });
-    return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(n);
+    if (weights.empty()) {
+      return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(n);
+    }
+    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] *= weights[i % n];
+    if (loss_ != BoostingLoss::squared) {
+      for (std::size_t i = 0; i < hessians.size(); ++i) hessians[i] *= weights[i % n];
+    }
+    return std::inner_product(losses.begin(), losses.end(), weights.begin(), 0.0) /
+           std::accumulate(weights.begin(), weights.end(), 0.0);
   }
 
   std::vector<std::uint32_t> rows_of_round(std::int64_t count) const {

@@ -102,6 +102,19 @@ class Estimator {
     is_trained_ = checkpoints_->restore_latest(variables_).has_value();
     may_resume_ = is_trained_ && !state_.has_ended;
   }
+  /// Loads the folder's last checkpoint, if it is of another step than the variables: one that
+  /// another process has saved since. Returns whether there was one. Error unless the RunConfig
+  /// has a folder and is read_only, and as those of Checkpoints::restore_latest.
+  bool reload() {
+    if (config_.model_folder.empty() || !config_.read_only) {
+      throw Error("Estimator::reload", "a RunConfig with a model_folder and read_only", "another");
+    }
+    open_checkpoints();
+    const std::optional<std::int64_t> newest = checkpoints_->latest_step();
+    if (!newest || (is_trained_ && *newest == step())) return false;
+    is_trained_ = checkpoints_->restore_latest(variables_).has_value() || is_trained_;
+    return is_trained_;
+  }
   Estimator(const Estimator&) = delete;
   Estimator& operator=(const Estimator&) = delete;
 
@@ -117,6 +130,9 @@ class Estimator {
                   "fit(inputs): a part of the inputs has a name that the model lacks; features of "
                   "columns have the columns' names");
     check(options);
+    if (config_.read_only) {
+      throw Error("Estimator::fit", "a RunConfig that is not read_only", "one that is");
+    }
     if (is_done(options)) return done();
     const bool resumes = std::exchange(may_resume_, false) && options.resume;
     begin(options, inputs.names(), resumes);
@@ -288,7 +304,8 @@ class Estimator {
     if (checkpoints_) return;
     checkpoints_.emplace(config_.model_folder,
                          CheckpointOptions{.keep = config_.keep_checkpoints,
-                                           .every_hours = config_.keep_every_hours});
+                                           .every_hours = config_.keep_every_hours,
+                                           .read_only = config_.read_only});
     checkpoints_->include("estimator", state_);
   }
 

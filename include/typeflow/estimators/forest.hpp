@@ -159,14 +159,17 @@ class Forest {
   /// The number of rows given so far.
   std::int64_t samples_seen() const { return trees_.empty() ? 0 : trees_[0].seen(); }
 
-  /// Grows by rows `order` of a matrix (N,features), with the labels (N) of all rows. Arguments are
-  /// not checked.
-  void grow(const float* x, const std::int32_t* labels, std::span<const std::int64_t> order) {
-    grow_blocks(x, labels, nullptr, order);
+  /// Grows by rows `order` of a matrix (N,features), with the labels (N) of all rows. `shares`, of
+  /// the rows in this order, are the probabilities with which each tree takes them; none: all 1.
+  /// Arguments are not checked.
+  void grow(const float* x, const std::int32_t* labels, std::span<const std::int64_t> order,
+            std::span<const double> shares = {}) {
+    grow_blocks(x, labels, nullptr, order, shares);
   }
   /// The same with targets (N,outputs).
-  void grow(const float* x, const float* targets, std::span<const std::int64_t> order) {
-    grow_blocks(x, nullptr, targets, order);
+  void grow(const float* x, const float* targets, std::span<const std::int64_t> order,
+            std::span<const double> shares = {}) {
+    grow_blocks(x, nullptr, targets, order, shares);
   }
 
   /// The mean of the trees for each row: probabilities of the classes, or outputs.
@@ -266,7 +269,7 @@ class Forest {
 
   /// All trees take a block of rows, which stays in the caches, before the next block.
   void grow_blocks(const float* x, const std::int32_t* labels, const float* targets,
-                   std::span<const std::int64_t> order) {
+                   std::span<const std::int64_t> order, std::span<const double> shares) {
     const std::unique_lock lock(mutex_);
     const auto features = static_cast<std::size_t>(plan_.features);
     const auto outputs = static_cast<std::size_t>(targets == nullptr ? 0 : plan_.outputs);
@@ -291,14 +294,14 @@ class Forest {
       }
       // A thread costs more than a few rows do.
       const auto n = static_cast<std::int64_t>(count);
-      threads_->each(size(), std::max<std::int64_t>(1, 200 / n),
-                     [&](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t t = begin; t < end; ++t) {
-                         trees_[static_cast<std::size_t>(t)].grow(
-                             plan_, rows.data(), n,
-                             targets == nullptr ? row_labels.data() : nullptr, row_targets.data());
-                       }
-                     });
+      threads_->each(
+          size(), std::max<std::int64_t>(1, 200 / n), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t t = begin; t < end; ++t) {
+              trees_[static_cast<std::size_t>(t)].grow(
+                  plan_, rows.data(), n, targets == nullptr ? row_labels.data() : nullptr,
+                  row_targets.data(), shares.empty() ? nullptr : shares.data() + first);
+            }
+          });
     }
   }
 

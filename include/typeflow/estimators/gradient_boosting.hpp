@@ -19,6 +19,7 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/estimators/boosting.hpp"
+#include "typeflow/estimators/sample_weights.hpp"
 #include "typeflow/estimators/tree_estimator.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -38,13 +39,25 @@ class BoostedEstimator {
   /// Boosts on these rows until there are as many rounds as the options say.
   void fit(std::span<const float> x, std::span<const Target> targets,
            const AfterRound& after_round = {}) {
-    boost(x, targets, std::max(boosting_.options().rounds - rounds(), 0), after_round, "fit");
+    fit(x, targets, std::span<const double>(), after_round);
+  }
+  /// The same with weights, (N): a loss counts as many times. Rows of weight 0 are left out. Error
+  /// for weights that are negative or not finite.
+  void fit(std::span<const float> x, std::span<const Target> targets,
+           std::span<const double> weights, const AfterRound& after_round = {}) {
+    boost(x, targets, weights, std::max(boosting_.options().rounds - rounds(), 0), after_round,
+          "fit");
   }
   /// Adds rounds, on these rows.
   void partial_fit(std::span<const float> x, std::span<const Target> targets, int rounds = 1,
                    const AfterRound& after_round = {}) {
+    partial_fit(x, targets, std::span<const double>(), rounds, after_round);
+  }
+  void partial_fit(std::span<const float> x, std::span<const Target> targets,
+                   std::span<const double> weights, int rounds = 1,
+                   const AfterRound& after_round = {}) {
     if (rounds < 0) throw Error(title("partial_fit"), "rounds >= 0", std::to_string(rounds));
-    boost(x, targets, rounds, after_round, "partial_fit");
+    boost(x, targets, weights, rounds, after_round, "partial_fit");
   }
   /// Saves the trees as a safetensors file, which is replaced as a whole.
   void save(const std::string& path) const { boosting_.save(path, name()); }
@@ -85,15 +98,34 @@ class BoostedEstimator {
   Boosting boosting_;
 
  private:
-  void boost(std::span<const float> x, std::span<const Target> targets, int rounds,
-             const AfterRound& after_round, const char* call) {
+  void boost(std::span<const float> x, std::span<const Target> targets,
+             std::span<const double> weights, int rounds, const AfterRound& after_round,
+             const char* call) {
     const std::int64_t rows = check(x, targets, call);
+    check_weights(weights, rows, title(call));
     if (rows == 0) throw Error(title(call), "at least 1 row", "0");
     if (rows > std::int64_t{1} << 31) {
       throw Error(title(call), "at most 2^31 rows", std::to_string(rows));
     }
     const std::vector<double> numbers(targets.begin(), targets.end());
-    boosting_.boost(x, numbers, rounds, after_round);
+    if (std::find(weights.begin(), weights.end(), 0.0) == weights.end()) {
+      boosting_.boost(x, numbers, weights, rounds, after_round);
+      return;
+    }
+    // Without the rows of weight 0, which have no part in the bins of features either.
+    std::vector<float> some;
+    std::vector<double> their_numbers;
+    std::vector<double> their_weights;
+    const auto columns = static_cast<std::size_t>(features());
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (weights[i] == 0) continue;
+      const auto row = x.subspan(i * columns, columns);
+      some.insert(some.end(), row.begin(), row.end());
+      their_numbers.push_back(numbers[i]);
+      their_weights.push_back(weights[i]);
+    }
+    if (some.empty()) throw Error(title(call), "at least 1 row of a weight above 0", "0");
+    boosting_.boost(some, their_numbers, their_weights, rounds, after_round);
   }
 };
 
@@ -122,10 +154,11 @@ class GradientBoostingClassifier : public detail::BoostedEstimator<std::int32_t,
   std::vector<std::int32_t> predict(std::span<const float> x) const {
     return detail::labels_of(predict_proba(x), classes());
   }
-  ClassificationScore evaluate(std::span<const float> x,
-                               std::span<const std::int32_t> labels) const {
-    check(x, labels, "evaluate");
-    return detail::score_labels(predict_proba(x), classes(), labels);
+  /// The score for the rows' weights.
+  ClassificationScore evaluate(std::span<const float> x, std::span<const std::int32_t> labels,
+                               std::span<const double> weights = {}) const {
+    detail::check_weights(weights, check(x, labels, "evaluate"), title("evaluate"));
+    return detail::score_labels(predict_proba(x), classes(), labels, weights);
   }
 
  private:
@@ -148,9 +181,10 @@ class GradientBoostingRegressor : public detail::BoostedEstimator<float, true> {
     check_trained(x, "predict");
     return boosting_.estimates(x);
   }
-  RegressionScore evaluate(std::span<const float> x, std::span<const float> targets) const {
-    check(x, targets, "evaluate");
-    return detail::score_targets(predict(x), targets, 1);
+  RegressionScore evaluate(std::span<const float> x, std::span<const float> targets,
+                           std::span<const double> weights = {}) const {
+    detail::check_weights(weights, check(x, targets, "evaluate"), title("evaluate"));
+    return detail::score_targets(predict(x), targets, 1, weights);
   }
 
  private:

@@ -131,8 +131,9 @@ class GrowingTree {
   int fertile_leaves() const { return static_cast<int>(slots_.size() - free_.size()); }
 
   /// Grows by rows (count,features) with their labels, or with their targets (count,outputs).
+  /// `shares`, (count), are the probabilities that rows count; null: all do.
   void grow(const ForestPlan& plan, const float* rows, std::int64_t count,
-            const std::int32_t* labels, const float* targets) {
+            const std::int32_t* labels, const float* targets, const double* shares) {
     constexpr int group = 8;  // rows that wait for memory together
     std::int32_t leaves[group];
     for (std::int64_t first = 0; first < count; first += group) {
@@ -153,6 +154,11 @@ class GrowingTree {
         if (plan.options.bagging_fraction < 1 &&
             uniform_element<double>(key_, bagging_draw, static_cast<std::uint64_t>(number)) >=
                 plan.options.bagging_fraction) {
+          continue;
+        }
+        if (shares != nullptr && shares[first + i] < 1 &&
+            uniform_element<double>(key_, share_draw, static_cast<std::uint64_t>(number)) >=
+                shares[first + i]) {
           continue;
         }
         const float* const row = x + std::int64_t{i} * plan.features;
@@ -209,6 +215,7 @@ class GrowingTree {
   // Draws under the tree's key; those of candidates are counted from 3 on.
   static constexpr std::uint64_t bagging_draw = 0;
   static constexpr std::uint64_t feature_draw = 1;
+  static constexpr std::uint64_t share_draw = 2;
   static constexpr std::uint64_t first_draw = 3;
 
   void add(const ForestPlan& plan, int leaf, const float* row, std::int32_t label,

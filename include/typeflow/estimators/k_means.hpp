@@ -5,10 +5,6 @@
 // small. Steps are Lloyd's (Least squares quantization in PCM, 1982) over all points, or Sculley's
 // (Web-scale k-means clustering, 2010) over mini-batches. Centres start at random points, or by
 // k-means++ (Arthur and Vassilvitskii, 2007), each time as the best of 2 + ln k points drawn.
-//
-// A step is one run of a model: a product of points and centres, the nearest centre of each row of
-// it, and sums over equal centres. Points and centres are shifted by the mean of the points, so
-// that the product loses no digits of points that are far from 0.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,9 +13,13 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "typeflow/estimators/k_means_model.hpp"
 #include "typeflow/estimators/rows.hpp"
+#include "typeflow/estimators/training_store.hpp"
+#include "typeflow/training/state_text.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -41,6 +41,8 @@ struct KMeansOptions {
   double tolerance = 1e-4;
   std::uint64_t seed = 0;
   int threads = 0;  ///< of the session; 0: all of the machine. The results have the same bits
+  /// With a store: finish a training that was killed. If false, fit() begins anew.
+  bool resume = true;
 };
 
 /// The result of a training of k-means.
@@ -49,62 +51,6 @@ struct KMeansResult {
   double score = 0;        ///< sum of the squared distances to the nearest centres
   bool converged = false;  ///< the tolerance ended it
 };
-
-namespace detail {
-
-/// Points that k-means++ tries for each centre.
-constexpr int k_means_candidates(int k) {
-  int logarithm = 0;  // floor(ln k)
-  for (double power = 2.718281828459045; power <= k; power *= 2.718281828459045) ++logarithm;
-  return 2 + logarithm;
-}
-
-template <int k, int features, class T>
-constexpr void k_means_model(Graph& g) {
-  auto x = placeholder<T, batch, features>(g, "x");
-  auto centers = variable<T, k, features>(g, "centers", zeros(), false);
-  auto counts =
-      variable<double, k>(g, "counts", zeros(), false);  // points that centres were moved by
-  auto steps = variable<std::int64_t>(g, "steps", zeros(), false);
-  auto shift = variable<T, features>(g, "shift", zeros(), false);
-
-  const auto points = moments<0>(x);
-  mean(cast<double>(points.variance)).named("variance");
-  group(assign(shift, points.mean), assign(counts, 0), assign(steps, 0)).named("begin");
-
-  const auto from = x - shift;  // (batch,features)
-  const auto to = centers - shift;
-  // |x - c|^2 = |x|^2 - 2 (x c - |c|^2 / 2)
-  const auto nearness = matmul(from, transpose(to)) - T(0.5) * sum<1>(square(to));  // (batch,k)
-  const auto nearest = argmax<1>(nearness).named("nearest");                        // (batch)
-  const auto squares = sum<1>(squared_difference(x, gather(centers, nearest))).named("squares");
-  sum(cast<double>(squares)).named("score");
-  sqrt(sum<2>(squared_difference(expand_dims<1>(x), centers))).named("distances");  // (batch,k)
-
-  // Each centre is the mean of all points that it was nearest to, or of those of this step if
-  // `keep` is 0.
-  const auto keep = placeholder<double>(g, "keep", 0.0);
-  const auto sizes = bincount<k>(nearest).named("sizes");
-  const auto before = keep * counts;
-  const auto after = before + cast<double>(sizes);
-  const auto sums = cast<double>(unsorted_segment_sum<k>(from, nearest));  // (k,features)
-  const auto mean = (expand_dims<1>(before) * cast<double>(to) + sums) / expand_dims<1>(after);
-  const auto moved = where(expand_dims<1>(equal(sizes, 0)), centers, cast<T>(mean) + shift);
-  sum(cast<double>(squared_difference(moved, centers))).named("movement");
-  group(assign(centers, moved), assign(counts, after), assign_add(steps, 1)).named("step");
-
-  // k-means++: the sums of squared distances if one of the candidates becomes a centre.
-  const auto candidates = placeholder<T, k_means_candidates(k), features>(g, "candidates");
-  const auto so_far = placeholder<T, batch>(g, "so_far");
-  const auto at = candidates - shift;
-  const auto apart = expand_dims<1>(sum<1>(square(from))) + sum<1>(square(at)) -
-                     T(2) * matmul(from, transpose(at));  // (batch,candidates)
-  const auto lowered = minimum(expand_dims<1>(so_far), maximum(apart, T(0)));
-  const auto best = argmin<0>(sum<0>(cast<double>(lowered))).named("best");  // ()
-  gather<1>(lowered, best).named("lowered");                                 // (batch)
-}
-
-}  // namespace detail
 
 /// k-means clustering of points with `features` numbers of type T, float or double. Points are
 /// row-major, (N,features).
@@ -124,8 +70,13 @@ constexpr void k_means_model(Graph& g) {
 /// save() and load() of typeflow/saving.hpp take it; then predict() and partial_fit() go on from
 /// there.
 ///
+/// With a store, such as a tf::ModelFolder, the clustering begins with the last state saved there,
+/// and its trainings save some. A training that was killed is finished by the next fit() with the
+/// same points and options, and ends with the same bits as without a break.
+///
 /// Errors: elements that are no multiple of `features`, fewer points than centres, NaN and infinity
-/// (with row and column), options out of range, and predictions before a fit.
+/// (with row and column), options out of range, and predictions before a fit. Of a store: a state
+/// that is damaged or of other sizes, and an unfinished training of other points or options.
 template <int k, int features, class T = float>
 class KMeans {
   static_assert(k >= 1 && features >= 1, "KMeans<k, features>: both must be 1 or more");
@@ -136,44 +87,40 @@ class KMeans {
         session_(variables_, {.seed = options.seed, .threads = options.threads}),
         random_(options.seed) {}
 
+  /// The store must outlive this object.
+  KMeans(const KMeansOptions& options, TrainingStore& store) : KMeans(options) {
+    store_ = &store;
+    TrainingState state;
+    if (store.load(state)) restore(state);
+  }
+
   /// Trains from new starts.
   KMeansResult fit(std::span<const T> points) {
     const std::int64_t rows = detail::checked_rows("KMeans::fit", points, features, k);
-    KMeansResult best;
-    State kept;
-    random_.seed(options_.seed);
-    for (std::int64_t start = 0; start < options_.starts; ++start) {
-      begin(points, rows);
-      const KMeansResult result = train(points, rows);
-      if (start == 0 || result.score < best.score) {
-        best = result;
-        kept = state();
-      }
-    }
-    variables_.template set<T>("centers", std::span<const T>(kept.centers));
-    variables_.template set<double>("counts", std::span<const double>(kept.counts));
-    variables_.template get<std::int64_t>("steps")[0] = best.steps;
-    return best;
+    return train_all(points, rows, {});
   }
 
   /// Trains from these centres, (k,features), instead of starts of its own.
   KMeansResult fit(std::span<const T> points, std::span<const T> centers) {
     const std::int64_t rows = detail::checked_rows("KMeans::fit", points, features, k);
     check_centers(centers);
-    random_.seed(options_.seed);
-    measure(points);
-    variables_.template set<T>("centers", centers);
-    return train(points, rows);
+    return train_all(points, rows, centers);
   }
 
   /// One step over a mini-batch. The first one starts the centres at its points, of which it needs
-  /// k.
+  /// k. A store saves the state when it is due.
   void partial_fit(std::span<const T> points) {
+    if (std::exchange(may_resume_, false) && options_.resume) {
+      detail::refuse_training("KMeans::partial_fit", *store_, "fit() of " + training_.of,
+                              "partial_fit()");
+    }
+    training_ = {};
     const bool is_first = !is_trained();
     const std::int64_t rows =
         detail::checked_rows("KMeans::partial_fit", points, features, is_first ? k : 1);
     if (is_first) begin(points, rows);
     session_.template run<"step">(feed<"x">(points), feed<"keep">(1.0));
+    count_step();
   }
 
   /// The centres.  // (k,features)
@@ -215,11 +162,20 @@ class KMeans {
     std::vector<T> centers;
     std::vector<double> counts;
   };
-  State state() const {
+  State now() const {
     const std::span<const T> centers = variables_.template get<T>("centers");
     const std::span<const double> counts = variables_.template get<double>("counts");
     return {{centers.begin(), centers.end()}, {counts.begin(), counts.end()}};
   }
+  /// A fit, between two of its steps.
+  struct Training {
+    std::string of{};  ///< points, starting centres and options
+    std::int64_t start = 0;
+    KMeansResult result{};  ///< from this start
+    KMeansResult best{};    ///< from those before
+    State kept{};
+    bool has_ended = true;
+  };
 
   static constexpr int candidates = detail::k_means_candidates(k);
 
@@ -328,25 +284,77 @@ class KMeans {
     return drawn;
   }
 
-  KMeansResult train(std::span<const T> points, std::int64_t rows) {
-    KMeansResult result =
-        options_.batch > 0 ? train_on_batches(points, rows) : train_on_all(points);
-    result.score = session_.template run<"score">(feed<"x">(points));
-    return result;
+  /// What a training is of. Another one of the same takes the same steps.
+  std::string description(std::span<const T> points, std::int64_t rows,
+                          std::span<const T> centers) const {
+    const auto text = [](auto x) { return detail::exact_text(x); };
+    std::string of = text(rows) + " points (" + text(detail::fingerprint_of(points)) + "), ";
+    of += centers.empty() ? (options_.start == KMeansStart::random ? "random starts: "
+                                                                   : "starts of k-means++: ") +
+                                text(options_.starts)
+                          : "given centers (" + text(detail::fingerprint_of(centers)) + ")";
+    return of + ", steps " + text(options_.steps) + ", batch " + text(options_.batch) +
+           ", tolerance " + text(options_.tolerance) + ", seed " + text(options_.seed);
   }
-  KMeansResult train_on_batches(std::span<const T> points, std::int64_t rows) {
-    KMeansResult result;
+
+  /// Trains from each start, or from the given centres; or finishes the store's training.
+  KMeansResult train_all(std::span<const T> points, std::int64_t rows, std::span<const T> centers) {
+    std::string of = store_ == nullptr ? "" : description(points, rows, centers);
+    bool goes_on = std::exchange(may_resume_, false) && options_.resume;
+    if (goes_on && of != training_.of) {
+      detail::refuse_training("KMeans::fit", *store_, training_.of, of);
+    }
+    if (!goes_on) {
+      training_ = {};
+      training_.of = std::move(of);
+      training_.has_ended = false;
+      random_.seed(options_.seed);
+    }
+    const std::int64_t starts = centers.empty() ? options_.starts : 1;
+    for (; training_.start < starts; ++training_.start) {
+      if (!goes_on) {
+        training_.result = {};
+        if (centers.empty()) {
+          begin(points, rows);
+        } else {
+          measure(points);
+          variables_.template set<T>("centers", centers);
+        }
+      }
+      goes_on = false;
+      if (options_.batch > 0) {
+        train_on_batches(points, rows);
+      } else {
+        train_on_all(points);
+      }
+      training_.result.score = session_.template run<"score">(feed<"x">(points));
+      if (training_.start == 0 || training_.result.score < training_.best.score) {
+        training_.best = training_.result;
+        training_.kept = now();
+      }
+    }
+    const KMeansResult best = training_.best;
+    variables_.template set<T>("centers", std::span<const T>(training_.kept.centers));
+    variables_.template set<double>("counts", std::span<const double>(training_.kept.counts));
+    variables_.template get<std::int64_t>("steps")[0] = best.steps;
+    training_ = {};
+    if (store_ != nullptr) save();
+    return best;
+  }
+  void train_on_batches(std::span<const T> points, std::int64_t rows) {
+    KMeansResult& result = training_.result;
     std::vector<T> some(static_cast<std::size_t>(options_.batch) * features);
-    for (; result.steps < options_.steps; ++result.steps) {
+    while (result.steps < options_.steps) {
       for (std::int64_t i = 0; i < options_.batch; ++i) {
         copy_row(points, detail::uniform_row(random_, rows), some, i);
       }
       session_.template run<"step">(feed<"x">(some), feed<"keep">(1.0));
+      ++result.steps;
+      count_step();
     }
-    return result;
   }
-  KMeansResult train_on_all(std::span<const T> points) {
-    KMeansResult result;
+  void train_on_all(std::span<const T> points) {
+    KMeansResult& result = training_.result;
     std::vector<std::int32_t> sizes(k);
     while (result.steps < options_.steps && !result.converged) {
       double movement = 0;
@@ -355,8 +363,8 @@ class KMeans {
       ++result.steps;
       const bool replaced = fill_empty(points, sizes);
       result.converged = !replaced && movement <= enough_;
+      count_step();
     }
-    return result;
   }
 
   /// Moves centres without points to the points that are farthest from theirs. Whether it moved
@@ -387,11 +395,89 @@ class KMeans {
     return moved;
   }
 
+  void count_step() {
+    ++all_steps_;
+    if (store_ != nullptr && store_->is_due(all_steps_)) save();
+  }
+
+  void save() const {
+    TrainingState state;
+    const auto put = [&]<class V>(const char* name, const V& list) {
+      detail::put_list(state, name, std::span(list));
+    };
+    put("centers", variables_.template get<T>("centers"));
+    put("counts", variables_.template get<double>("counts"));
+    put("shift", variables_.template get<T>("shift"));
+    put("steps", variables_.template get<std::int64_t>("steps"));
+    const bool has_best = !training_.has_ended && training_.start > 0;
+    if (has_best) {
+      put("best_centers", std::span<const T>(training_.kept.centers));
+      put("best_counts", std::span<const double>(training_.kept.counts));
+    }
+    StateWriter out("k-means");
+    out.number(all_steps_).number(training_.has_ended ? 1 : 0).text(training_.of).end();
+    out.number(training_.start).number(enough_).text(detail::random_text(random_)).end();
+    out.number(training_.result.steps).number(training_.result.converged ? 1 : 0).end();
+    const KMeansResult& best = training_.best;
+    out.number(best.steps).number(best.score).number(best.converged ? 1 : 0).end();
+    state.text = out.finish();
+    store_->save(state, all_steps_);
+  }
+  void restore(const TrainingState& state) {
+    constexpr T most = std::numeric_limits<T>::max();
+    constexpr double most_count = std::numeric_limits<double>::max();
+    constexpr std::int64_t most_steps = std::numeric_limits<std::int64_t>::max();
+    StateReader in(state.text, "k-means", state.source);
+    const auto count = [&](std::int64_t bound) { return detail::take_count(in, bound, state); };
+    Training read;
+    const std::int64_t all_steps = count(most_steps);
+    read.has_ended = count(1) != 0;
+    read.of = in.text();
+    in.end();
+    read.start = count(most_steps);
+    const double enough = in.number();
+    const std::mt19937_64 random = detail::random_from(in.text(), state.source);
+    in.end();
+    read.result.steps = count(most_steps);
+    read.result.converged = count(1) != 0;
+    in.end();
+    read.best.steps = count(most_steps);
+    read.best.score = in.number();
+    read.best.converged = count(1) != 0;
+    in.end();
+    const auto centers_at = [&](const char* name) {
+      return detail::take_list<T>(state, name, std::int64_t{k} * features, -most, most);
+    };
+    const auto counts_at = [&](const char* name) {
+      return detail::take_list<double>(state, name, k, 0, most_count);
+    };
+    const std::vector<T> centers = centers_at("centers");
+    const std::vector<double> counts = counts_at("counts");
+    const std::vector<T> shift = detail::take_list<T>(state, "shift", features, -most, most);
+    const auto steps = detail::take_list<std::int64_t>(state, "steps", 1, 0, most_steps);
+    if (!read.has_ended && read.start > 0) {
+      read.kept = {centers_at("best_centers"), counts_at("best_counts")};
+    }
+    variables_.template set<T>("centers", std::span<const T>(centers));
+    variables_.template set<double>("counts", std::span<const double>(counts));
+    variables_.template set<T>("shift", std::span<const T>(shift));
+    variables_.template set<std::int64_t>("steps", std::span<const std::int64_t>(steps));
+    training_ = std::move(read);
+    may_resume_ = !training_.has_ended;
+    all_steps_ = all_steps;
+    random_ = random;
+    enough_ = enough;
+  }
+
   KMeansOptions options_;
   Variables variables_;
   Session<detail::k_means_model<k, features, T>> session_;
   std::mt19937_64 random_;
   double enough_ = 0;  // movement that ends a training
+  TrainingStore* store_ = nullptr;
+  std::int64_t all_steps_ = 0;  // of all trainings
+  Training training_;
+  bool may_resume_ = false;  // a training that was killed
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

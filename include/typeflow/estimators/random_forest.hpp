@@ -12,13 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/estimators/forest.hpp"
+#include "typeflow/estimators/sample_weights.hpp"
 #include "typeflow/estimators/tree_estimator.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -26,37 +26,46 @@ namespace typeflow::inline TYPEFLOW_ISA {
 namespace detail {
 
 /// Batches of rows, in an order of its own for each epoch. A forest that is saved, loaded and
-/// fitted again takes the next epochs' orders.
+/// fitted again takes the next epochs' orders. grow(rows, shares) takes a batch.
 template <class Grow>
-void fit_forest(Forest& forest, std::int64_t rows, const ForestFitOptions& options,
+void fit_forest(Forest& forest, const RepeatedRows& all, const ForestFitOptions& options,
                 const std::string& name, const Grow& grow) {
+  const auto rows = static_cast<std::int64_t>(all.rows.size());
   if (options.steps < 0) throw Error(name, "steps >= 0", std::to_string(options.steps));
   if (options.batch < 0) throw Error(name, "batch >= 0", std::to_string(options.batch));
-  if (rows == 0 && options.steps > 0) throw Error(name, "at least 1 row", "0");
+  if (rows == 0 && options.steps > 0) {
+    throw Error(name, all.are_weighted ? "at least 1 row of a weight above 0" : "at least 1 row",
+                "0");
+  }
   const std::int64_t batch = options.batch == 0 ? rows : std::min(options.batch, rows);
   std::vector<std::int64_t> order;
+  std::vector<double> shares;
   std::int64_t next = rows;  // the first row of the next batch
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     if (next >= rows) {
       next = 0;
       if (options.shuffle) {
-        order = shuffled_rows(rows, forest.options().seed, forest.samples_seen());
+        const auto places = shuffled_rows(rows, forest.options().seed, forest.samples_seen());
+        order.clear();
+        shares.clear();
+        for (const std::int64_t at : places) {
+          order.push_back(all.rows[static_cast<std::size_t>(at)]);
+          if (!all.shares.empty()) shares.push_back(all.shares[static_cast<std::size_t>(at)]);
+        }
       } else if (order.empty()) {
-        order.resize(static_cast<std::size_t>(rows));
-        std::iota(order.begin(), order.end(), std::int64_t{0});
+        order = all.rows;
+        shares = all.shares;
       }
     }
     const std::int64_t count = std::min(batch, rows - next);
-    grow(std::span(order).subspan(static_cast<std::size_t>(next), static_cast<std::size_t>(count)));
+    const auto batch_of = [&](const auto& list) {
+      return std::span(list).subspan(static_cast<std::size_t>(next),
+                                     static_cast<std::size_t>(count));
+    };
+    grow(batch_of(order), shares.empty() ? std::span<const double>() : batch_of(shares));
     next += count;
     if (options.after_step && !options.after_step(step)) return;
   }
-}
-
-inline std::vector<std::int64_t> rows_in_order(std::int64_t rows) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  return order;
 }
 
 }  // namespace detail
@@ -64,6 +73,10 @@ inline std::vector<std::int64_t> rows_in_order(std::int64_t rows) {
 /// A forest that classifies rows of features. It grows row by row: fit() and partial_fit() may be
 /// called again and again. Features may be NaN, which fail every test "feature <= threshold", and
 /// infinite. Matrices are row-major.
+///
+/// Weights, (N), are how often a row counts: a row of weight 2 as two rows one after the other, a
+/// row of weight 0 not at all. Of a weight of 2.25 each tree draws whether the row counts a third
+/// time, with probability 0.25. Error for weights that are negative or not finite.
 class RandomForestClassifier {
  public:
   /// Error if a size or an option is out of range.
@@ -78,16 +91,23 @@ class RandomForestClassifier {
   /// Grows by batches of the rows. (N,features), (N) labels from 0 to classes - 1
   RandomForestClassifier& fit(std::span<const float> x, std::span<const std::int32_t> labels,
                               const ForestFitOptions& options = {}) {
-    detail::fit_forest(
-        forest_, check(x, labels, "fit"), options, title("fit"),
-        [&](std::span<const std::int64_t> order) { forest_.grow(x.data(), labels.data(), order); });
+    return fit(x, labels, std::span<const double>(), options);
+  }
+  RandomForestClassifier& fit(std::span<const float> x, std::span<const std::int32_t> labels,
+                              std::span<const double> weights,
+                              const ForestFitOptions& options = {}) {
+    const detail::RepeatedRows rows(check(x, labels, "fit"), weights, title("fit"));
+    detail::fit_forest(forest_, rows, options, title("fit"), [&](auto order, auto shares) {
+      forest_.grow(x.data(), labels.data(), order, shares);
+    });
     return *this;
   }
   /// Grows by these rows, once and in their order.
   RandomForestClassifier& partial_fit(std::span<const float> x,
-                                      std::span<const std::int32_t> labels) {
-    const std::int64_t rows = check(x, labels, "partial_fit");
-    forest_.grow(x.data(), labels.data(), detail::rows_in_order(rows));
+                                      std::span<const std::int32_t> labels,
+                                      std::span<const double> weights = {}) {
+    const detail::RepeatedRows rows(check(x, labels, "partial_fit"), weights, title("partial_fit"));
+    forest_.grow(x.data(), labels.data(), rows.rows, rows.shares);
     return *this;
   }
 
@@ -103,10 +123,11 @@ class RandomForestClassifier {
   std::vector<std::int32_t> predict(std::span<const float> x) const {
     return detail::labels_of(predict_proba(x), classes());
   }
-  ClassificationScore evaluate(std::span<const float> x,
-                               std::span<const std::int32_t> labels) const {
-    check(x, labels, "evaluate");
-    return detail::score_labels(predict_proba(x), classes(), labels);
+  /// The score for the rows' weights.
+  ClassificationScore evaluate(std::span<const float> x, std::span<const std::int32_t> labels,
+                               std::span<const double> weights = {}) const {
+    detail::check_weights(weights, check(x, labels, "evaluate"), title("evaluate"));
+    return detail::score_labels(predict_proba(x), classes(), labels, weights);
   }
 
   /// Saves trees and counts as a safetensors file, which is replaced as a whole.
@@ -167,15 +188,22 @@ class RandomForestRegressor {
   /// (N,features), (N,outputs) finite targets
   RandomForestRegressor& fit(std::span<const float> x, std::span<const float> targets,
                              const ForestFitOptions& options = {}) {
-    detail::fit_forest(forest_, check(x, targets, "fit"), options, title("fit"),
-                       [&](std::span<const std::int64_t> order) {
-                         forest_.grow(x.data(), targets.data(), order);
-                       });
+    return fit(x, targets, std::span<const double>(), options);
+  }
+  RandomForestRegressor& fit(std::span<const float> x, std::span<const float> targets,
+                             std::span<const double> weights,
+                             const ForestFitOptions& options = {}) {
+    const detail::RepeatedRows rows(check(x, targets, "fit"), weights, title("fit"));
+    detail::fit_forest(forest_, rows, options, title("fit"), [&](auto order, auto shares) {
+      forest_.grow(x.data(), targets.data(), order, shares);
+    });
     return *this;
   }
-  RandomForestRegressor& partial_fit(std::span<const float> x, std::span<const float> targets) {
-    const std::int64_t rows = check(x, targets, "partial_fit");
-    forest_.grow(x.data(), targets.data(), detail::rows_in_order(rows));
+  RandomForestRegressor& partial_fit(std::span<const float> x, std::span<const float> targets,
+                                     std::span<const double> weights = {}) {
+    const detail::RepeatedRows rows(check(x, targets, "partial_fit"), weights,
+                                    title("partial_fit"));
+    forest_.grow(x.data(), targets.data(), rows.rows, rows.shares);
     return *this;
   }
 
@@ -189,9 +217,10 @@ class RandomForestRegressor {
     forest_.infer(x.data(), rows, out.data());
     return out;
   }
-  RegressionScore evaluate(std::span<const float> x, std::span<const float> targets) const {
-    check(x, targets, "evaluate");
-    return detail::score_targets(predict(x), targets, outputs());
+  RegressionScore evaluate(std::span<const float> x, std::span<const float> targets,
+                           std::span<const double> weights = {}) const {
+    detail::check_weights(weights, check(x, targets, "evaluate"), title("evaluate"));
+    return detail::score_targets(predict(x), targets, outputs(), weights);
   }
 
   void save(const std::string& path) const { forest_.save(path); }

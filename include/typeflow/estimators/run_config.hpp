@@ -22,6 +22,9 @@ namespace typeflow::inline TYPEFLOW_ISA {
 struct RunConfig {
   /// The folder of checkpoints and summaries. Empty: the model is in memory only.
   std::string model_folder{};
+  /// Another process trains in the folder: this one only reads its checkpoints (reload()), and
+  /// writes nothing but the figures of evaluations. fit() is an error.
+  bool read_only = false;
   std::uint64_t seed = 0;  ///< of initial values and random operations
   int threads = 0;         ///< of a run; 0: as many as the machine has
   DeviceList devices{};    ///< as SessionOptions::devices

@@ -20,18 +20,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "typeflow/control_flow.hpp"
 #include "typeflow/estimators/rows.hpp"
+#include "typeflow/estimators/svm_model.hpp"
+#include "typeflow/estimators/training_store.hpp"
+#include "typeflow/training/state_text.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -48,6 +50,8 @@ struct SvmOptions {
   double tolerance = 1e-4;
   std::uint64_t seed = 0;  ///< of the order of examples
   int threads = 0;  ///< of the session; 0: all of the machine. The results have the same bits
+  /// With a store: finish a training that was killed. If false, fit() begins anew.
+  bool resume = true;
 };
 
 /// Examples for a support vector machine. x is row-major, (N,features). The spans must live until
@@ -76,63 +80,6 @@ struct SvmEvaluation {
   double accuracy = 0;  ///< weighted share of correct predictions
 };
 
-namespace detail {
-
-template <int features, class T>
-constexpr void svm_model(Graph& g) {
-  const auto x = placeholder<T, batch, features>(g, "x");
-  const auto label = placeholder<std::int32_t, batch>(g, "label");
-  const auto weight = placeholder<double, batch>(g, "weight");
-  const auto dual = placeholder<double, batch>(g, "dual");
-  const auto order = placeholder<std::int32_t, batch>(g, "order");
-  const auto l1 = placeholder<double>(g, "l1");
-  const auto l2 = placeholder<double>(g, "l2");
-  const auto one = placeholder<double>(g, "one");  // the feature of the bias: 1, or 0 without bias
-  auto v = variable<double, features>(g, "v", zeros(), false);
-  auto b = variable<double>(g, "b", zeros(), false);
-  auto weights = variable<double, features>(g, "w", zeros(), false);
-  auto steps = variable<std::int64_t>(g, "steps", zeros(), false);
-
-  const auto shrunk = [&](auto sums) { return sign(sums) * maximum(abs(sums) - l1 / l2, 0.0); };
-  const auto wide = cast<double>(x);
-  const auto score = (sum<1>(wide * weights) + b * one).named("score");  // (batch)
-  cast<std::int32_t>(greater(score, 0.0)).named("class");
-  const auto y = 2.0 * cast<double>(label) - 1.0;
-  const auto losses = sum(weight * maximum(1.0 - y * score, 0.0));
-  (losses / sum(weight)).named("loss");
-  const auto correct = equal(greater(score, 0.0), greater(y, 0.0));
-  (sum(weight * cast<double>(correct)) / sum(weight)).named("accuracy");
-  const auto half = 0.5 * l2 * (sum(square(weights)) + square(b * one));
-  (losses + l1 * sum(abs(weights)) + half).named("primal");
-  (sum(dual) - half).named("objective");
-
-  // One example after the other: the best a_i with all others given.
-  struct Sums {
-    Expr<double, Shape<features>> v;
-    Expr<double, Shape<>> b;
-  };
-  const auto rows = gather(x, order);
-  const auto norms = sum<1>(square(cast<double>(rows))) + square(one);
-  const auto step = [&](Sums sums, auto example) {
-    const auto [row, sign_of, most, norm, before] = example;
-    const auto features_of = cast<double>(row);
-    const auto margin = sign_of * (sum(features_of * shrunk(sums.v)) + sums.b * one);
-    const auto best = before + (1.0 - margin) * l2 / norm;
-    // An example without features has a constant loss, whose dual variable is at its bound.
-    const auto after = where(greater(norm, 0.0), minimum(maximum(best, 0.0), most), most);
-    const auto change = (after - before) * sign_of / l2;
-    return std::pair(Sums{sums.v + change * features_of, sums.b + change * one}, after);
-  };
-  const auto [sums, duals] =
-      scan(step, Sums{v, b},
-           std::tuple(rows, gather(y, order), gather(weight, order), norms, gather(dual, order)));
-  duals.named("duals");  // in the order of the pass
-  group(assign(v, sums.v), assign(b, sums.b), assign(weights, shrunk(sums.v)), assign_add(steps, 1))
-      .named("pass");
-}
-
-}  // namespace detail
-
 /// A linear support vector machine of `features` numbers of type T, float or double. Sums and
 /// weights are doubles.
 ///
@@ -145,9 +92,15 @@ constexpr void svm_model(Graph& g) {
 ///
 /// Equal examples, options and seeds give equal bits, whatever the number of threads.
 ///
+/// With a store, such as a tf::ModelFolder, the machine begins with the last state saved there,
+/// dual variables included, and its trainings save some. A training that was killed is finished by
+/// the next fit() with the same examples and options, and ends with the same bits as without a
+/// break.
+///
 /// Errors: numbers of elements that do not fit, NaN and infinity (with row and column), labels
 /// other than 0 and 1, negative weights, an id twice, options out of range, predictions before a
-/// fit.
+/// fit. Of a store: a state that is damaged or of other sizes, and an unfinished training of other
+/// examples or options.
 template <int features, class T = float>
 class SvmClassifier {
   static_assert(features >= 1, "SvmClassifier<features>: it must be 1 or more");
@@ -161,14 +114,29 @@ class SvmClassifier {
         session_(variables_, {.threads = options.threads}),
         random_(options.seed) {}
 
-  /// Trains anew, until the dual gap is small enough.
+  /// The store must outlive this object.
+  SvmClassifier(const SvmOptions& options, TrainingStore& store) : SvmClassifier(options) {
+    store_ = &store;
+    TrainingState state;
+    if (store.load(state)) restore(state);
+  }
+
+  /// Trains anew, until the dual gap is small enough; or finishes the store's training.
   SvmResult fit(const Examples& examples) {
     Checked data = check("SvmClassifier::fit", examples);
+    std::string of = store_ == nullptr ? "" : description(examples, data);
+    if (std::exchange(may_resume_, false) && options_.resume) {
+      if (of != training_.of || training_.duals.size() != data.ids.size()) {
+        detail::refuse_training("SvmClassifier::fit", *store_, training_.of, of);
+      }
+      return train(examples, data, options_.steps);
+    }
     std::ranges::fill(variables_.template get<double>("v"), 0.0);
     variables_.template get<double>("b")[0] = 0;
     variables_.template get<std::int64_t>("steps")[0] = 0;
     duals_.clear();
     random_.seed(options_.seed);
+    begin(std::move(of), data);
     return train(examples, data, options_.steps);
   }
 
@@ -176,10 +144,15 @@ class SvmClassifier {
   /// it means the whole training if they are all examples so far.
   SvmResult partial_fit(const Examples& examples) {
     Checked data = check("SvmClassifier::partial_fit", examples);
+    if (std::exchange(may_resume_, false) && options_.resume) {
+      detail::refuse_training("SvmClassifier::partial_fit", *store_, "fit() of " + training_.of,
+                              "partial_fit()");
+    }
     if (is_trained() && duals_.empty()) {
       throw Error("SvmClassifier::partial_fit",
                   "the dual variables of the loaded training: set_duals()", "none");
     }
+    begin("", data);
     return train(examples, data, 1);
   }
 
@@ -296,23 +269,53 @@ class SvmClassifier {
 
   auto one() const { return feed<"one">(options_.bias ? 1.0 : 0.0); }
 
-  SvmResult train(const Examples& examples, const Checked& data, std::int64_t steps) {
+  /// A fit, between two of its passes.
+  struct Training {
+    std::string of{};  ///< examples and options; empty: a partial_fit
+    SvmResult result{};
+    std::vector<double> duals{};        ///< of the examples
+    std::vector<std::int32_t> order{};  ///< of the last pass
+    bool has_ended = true;
+  };
+  /// What a training is of. Another one of the same makes the same passes.
+  std::string description(const Examples& examples, const Checked& data) const {
+    const auto text = [](auto x) { return detail::exact_text(x); };
+    std::uint64_t all = detail::fingerprint_of(examples.x);
+    all = detail::fingerprint_of(examples.labels, all);
+    all = detail::fingerprint_of(std::span<const double>(data.weights), all);
+    for (const std::string& id : data.ids) {
+      all = detail::fingerprint_of(std::span<const char>(id), all);
+    }
+    return text(data.ids.size()) + " examples (" + text(all) + "), l1 " + text(options_.l1) +
+           ", l2 " + text(options_.l2) + (options_.bias ? ", with" : ", without") +
+           " a bias, steps " + text(options_.steps) + ", tolerance " + text(options_.tolerance) +
+           ", seed " + text(options_.seed);
+  }
+  void begin(std::string of, const Checked& data) {
     const std::size_t rows = data.ids.size();
-    std::vector<double> duals(rows);
-    std::vector<double> changed(rows);
+    training_ = {};
+    training_.of = std::move(of);
+    training_.duals.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) {
       const auto found = duals_.find(data.ids[i]);
-      if (found != duals_.end()) duals[i] = found->second;
+      if (found != duals_.end()) training_.duals[i] = found->second;
     }
-    std::vector<std::int32_t> order(rows);
-    std::iota(order.begin(), order.end(), 0);
+    training_.order.resize(rows);
+    std::iota(training_.order.begin(), training_.order.end(), 0);
+  }
+
+  /// Goes on with the training that begin() or restore() has set.
+  SvmResult train(const Examples& examples, const Checked& data, std::int64_t steps) {
+    const std::size_t rows = data.ids.size();
+    auto& [of, result, duals, order, has_ended] = training_;
+    std::vector<double> changed(rows);
     const auto run = [&]<Text... Names>(const auto&... into_buffers) {
       session_.template run<Names...>(feed<"x">(examples.x), feed<"label">(examples.labels),
-                                      feed<"weight">(data.weights), feed<"dual">(duals),
-                                      feed<"order">(order), feed<"l1">(options_.l1),
+                                      feed<"weight">(data.weights), feed<"dual">(training_.duals),
+                                      feed<"order">(training_.order), feed<"l1">(options_.l1),
                                       feed<"l2">(options_.l2), one(), into_buffers...);
     };
-    SvmResult result;
+    has_ended = of.empty();
     while (result.steps < steps && !result.converged) {
       detail::shuffle_rows(random_, order);
       run.template operator()<"pass">(into<"duals">(changed));
@@ -323,9 +326,122 @@ class SvmClassifier {
       run.template operator()<>(into<"loss">(result.loss), into<"primal">(result.primal),
                                 into<"objective">(result.dual));
       result.converged = result.gap() <= options_.tolerance * std::max(1.0, result.primal);
+      ++all_steps_;
+      if (!has_ended && store_->is_due(all_steps_)) save();
     }
     for (std::size_t i = 0; i < rows; ++i) duals_[data.ids[i]] = duals[i];
-    return result;
+    const bool was_fit = !has_ended;
+    const SvmResult last = result;
+    training_ = {};
+    if (store_ != nullptr && (was_fit || store_->is_due(all_steps_))) save();
+    return last;
+  }
+
+  void save() const {
+    TrainingState state;
+    for (const char* const name : {"v", "b", "w"}) {
+      detail::put_list(state, name, variables_.template get<double>(name));
+    }
+    detail::put_list(state, "steps", variables_.template get<std::int64_t>("steps"));
+    if (training_.has_ended) {
+      // Ids may have any bytes, so they are no text.
+      std::map<std::string_view, double> sorted(duals_.begin(), duals_.end());
+      std::vector<std::int64_t> lengths;
+      std::vector<std::uint8_t> characters;
+      std::vector<double> duals;
+      for (const auto& [id, dual] : sorted) {
+        lengths.push_back(static_cast<std::int64_t>(id.size()));
+        characters.insert(characters.end(), id.begin(), id.end());
+        duals.push_back(dual);
+      }
+      detail::put_list(state, "id_lengths", std::span<const std::int64_t>(lengths));
+      detail::put_list(state, "ids", std::span<const std::uint8_t>(characters));
+      detail::put_list(state, "duals", std::span<const double>(duals));
+    } else {
+      detail::put_list(state, "duals", std::span<const double>(training_.duals));
+      detail::put_list(state, "order", std::span<const std::int32_t>(training_.order));
+    }
+    StateWriter out("support vector machine");
+    out.number(all_steps_).number(training_.has_ended ? 1 : 0).text(training_.of);
+    out.text(detail::random_text(random_)).end();
+    const SvmResult& result = training_.result;
+    out.number(result.steps).number(result.converged ? 1 : 0);
+    out.number(result.loss).number(result.primal).number(result.dual).end();
+    state.text = out.finish();
+    store_->save(state, all_steps_);
+  }
+  void restore(const TrainingState& state) {
+    constexpr double most = std::numeric_limits<double>::max();
+    constexpr std::int64_t most_steps = std::numeric_limits<std::int64_t>::max();
+    StateReader in(state.text, "support vector machine", state.source);
+    const auto count = [&](std::int64_t bound) { return detail::take_count(in, bound, state); };
+    Training read;
+    const std::int64_t all_steps = count(most_steps);
+    read.has_ended = count(1) != 0;
+    read.of = in.text();
+    const std::mt19937_64 random = detail::random_from(in.text(), state.source);
+    in.end();
+    read.result.steps = count(most_steps);
+    read.result.converged = count(1) != 0;
+    read.result.loss = in.number();
+    read.result.primal = in.number();
+    read.result.dual = in.number();
+    in.end();
+    const auto numbers = [&](const char* name, std::int64_t size) {
+      return detail::take_list<double>(state, name, size, -most, most);
+    };
+    const std::vector<double> v = numbers("v", features);
+    const std::vector<double> b = numbers("b", 1);
+    const std::vector<double> w = numbers("w", features);
+    const auto steps = detail::take_list<std::int64_t>(state, "steps", 1, 0, most_steps);
+    Duals all;
+    if (read.has_ended) {
+      all = duals_of(state);
+    } else {
+      read.duals = detail::take_list<double>(state, "duals", -1, 0, most);
+      const auto rows = static_cast<std::int64_t>(read.duals.size());
+      read.order = detail::take_list<std::int32_t>(state, "order", rows, 0,
+                                                   static_cast<std::int32_t>(rows - 1));
+      std::vector<std::int32_t> sorted = read.order;
+      std::ranges::sort(sorted);
+      if (std::ranges::adjacent_find(sorted) != sorted.end()) {
+        throw Error(state.source + ": list 'order'", "each row once", "a row twice");
+      }
+    }
+    variables_.template set<double>("v", std::span<const double>(v));
+    variables_.template set<double>("b", std::span<const double>(b));
+    variables_.template set<double>("w", std::span<const double>(w));
+    variables_.template set<std::int64_t>("steps", std::span<const std::int64_t>(steps));
+    duals_ = std::move(all);
+    training_ = std::move(read);
+    may_resume_ = !training_.has_ended;
+    all_steps_ = all_steps;
+    random_ = random;
+  }
+  /// The dual variables by ids of a training that has ended.
+  static Duals duals_of(const TrainingState& state) {
+    const auto characters = detail::take_list<std::uint8_t>(state, "ids", -1, 0, 255);
+    const auto lengths = detail::take_list<std::int64_t>(
+        state, "id_lengths", -1, 0, static_cast<std::int64_t>(characters.size()));
+    const auto count = static_cast<std::int64_t>(lengths.size());
+    const auto duals =
+        detail::take_list<double>(state, "duals", count, 0, std::numeric_limits<double>::max());
+    Duals all;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      const auto length = static_cast<std::size_t>(lengths[i]);
+      if (length > characters.size() - at) break;
+      all.emplace(std::string(characters.begin() + static_cast<std::ptrdiff_t>(at),
+                              characters.begin() + static_cast<std::ptrdiff_t>(at + length)),
+                  duals[i]);
+      at += length;
+    }
+    if (at != characters.size() || all.size() != lengths.size()) {
+      throw Error(state.source + ": list 'id_lengths'",
+                  "different ids of " + std::to_string(characters.size()) + " characters together",
+                  std::to_string(all.size()) + " of " + std::to_string(at));
+    }
+    return all;
   }
 
   SvmOptions options_;
@@ -333,6 +449,10 @@ class SvmClassifier {
   Session<detail::svm_model<features, T>> session_;
   std::mt19937_64 random_;
   Duals duals_;
+  TrainingStore* store_ = nullptr;
+  std::int64_t all_steps_ = 0;  // of all trainings
+  Training training_;
+  bool may_resume_ = false;  // a training that was killed
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -52,43 +52,53 @@ inline std::vector<std::int32_t> labels_of(std::span<const float> probabilities,
   return labels;
 }
 
+/// Means are weighted; of no weights all are 1.
 inline ClassificationScore score_labels(std::span<const float> probabilities, int classes,
-                                        std::span<const std::int32_t> labels) {
+                                        std::span<const std::int32_t> labels,
+                                        std::span<const double> weights) {
   const std::vector<std::int32_t> predicted = labels_of(probabilities, classes);
   ClassificationScore score;
   score.rows = static_cast<std::int64_t>(labels.size());
+  double sum = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    score.accuracy += predicted[i] == labels[i] ? 1 : 0;
+    const double weight = weights.empty() ? 1 : weights[i];
+    sum += weight;
+    score.accuracy += predicted[i] == labels[i] ? weight : 0;
     const float p =
         probabilities[i * static_cast<std::size_t>(classes) + static_cast<std::size_t>(labels[i])];
-    score.loss -= std::log(std::max(static_cast<double>(p), 1e-7));
+    score.loss -= weight * std::log(std::max(static_cast<double>(p), 1e-7));
   }
-  const auto n = static_cast<double>(labels.size());
-  score.accuracy = n > 0 ? score.accuracy / n : std::numeric_limits<double>::quiet_NaN();
-  score.loss = n > 0 ? score.loss / n : std::numeric_limits<double>::quiet_NaN();
+  score.accuracy = sum > 0 ? score.accuracy / sum : std::numeric_limits<double>::quiet_NaN();
+  score.loss = sum > 0 ? score.loss / sum : std::numeric_limits<double>::quiet_NaN();
   return score;
 }
 
 /// r2 is NaN if all targets of the rows are equal.
 inline RegressionScore score_targets(std::span<const float> predictions,
-                                     std::span<const float> targets, int outputs) {
+                                     std::span<const float> targets, int outputs,
+                                     std::span<const double> weights) {
   const auto columns = static_cast<std::size_t>(outputs);
   const std::size_t rows = targets.size() / columns;
+  const auto weight = [&](std::size_t row) { return weights.empty() ? 1.0 : weights[row]; };
+  double sum = 0;
+  for (std::size_t i = 0; i < rows; ++i) sum += weight(i);
   double errors = 0;
   double spread = 0;
   for (std::size_t k = 0; k < columns; ++k) {
     double mean = 0;
-    for (std::size_t i = 0; i < rows; ++i) mean += static_cast<double>(targets[i * columns + k]);
-    mean /= static_cast<double>(rows);
-    for (std::size_t i = k; i < targets.size(); i += columns) {
-      const double y = static_cast<double>(targets[i]);
-      errors +=
-          (y - static_cast<double>(predictions[i])) * (y - static_cast<double>(predictions[i]));
-      spread += (y - mean) * (y - mean);
+    for (std::size_t i = 0; i < rows; ++i) {
+      mean += weight(i) * static_cast<double>(targets[i * columns + k]);
+    }
+    mean /= sum;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const double y = static_cast<double>(targets[i * columns + k]);
+      const double error = y - static_cast<double>(predictions[i * columns + k]);
+      errors += weight(i) * error * error;
+      spread += weight(i) * (y - mean) * (y - mean);
     }
   }
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  return {rows > 0 ? errors / static_cast<double>(targets.size()) : nan,
+  return {sum > 0 ? errors / (sum * static_cast<double>(columns)) : nan,
           spread > 0 ? 1 - errors / spread : nan, static_cast<std::int64_t>(rows)};
 }
 

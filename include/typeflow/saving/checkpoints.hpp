@@ -39,6 +39,9 @@ struct CheckpointOptions {
   double every_hours = 0;
   /// The options of each save.
   SaveOptions save = {};
+  /// Leaves the folder as it is, which need not exist yet: for a process that reads what another
+  /// one saves. save() is an error.
+  bool read_only = false;
   /// Receives warnings, a sentence each: a checkpoint is damaged, or `latest` is missing. By
   /// default they go to stderr.
   std::function<void(std::string_view)> report = detail::print_checkpoint_line;
@@ -46,7 +49,7 @@ struct CheckpointOptions {
 
 /// The checkpoints of a training run in a folder: files NAME-STEP.safetensors, and a file `latest`
 /// with their names, one a line, the most recent first. Only one Checkpoints may use a folder at a
-/// time.
+/// time, besides those that are read_only.
 ///
 /// Thread safety: none. save() reads the variables, so no run may assign them meanwhile.
 class Checkpoints {
@@ -75,6 +78,10 @@ class Checkpoints {
   /// Saves the variables as the checkpoint of a step, then removes surplus checkpoints. Returns the
   /// file's path. Throws Error if it can't be written; all earlier checkpoints are then in place.
   std::string save(const Variables& variables, std::int64_t step);
+
+  /// The step of the most recent checkpoint that `latest` names, without a look at its file;
+  /// nothing if there is none. Cheap enough to wait for a new one.
+  std::optional<std::int64_t> latest_step() const;
 
   /// The path of the most recent undamaged checkpoint; nothing if there is no checkpoint. Reads
   /// files to find it, and reports those that it skips. Throws Error if all are damaged.

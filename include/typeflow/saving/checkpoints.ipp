@@ -49,6 +49,7 @@ class Checkpoints::Parts {
     if (options_.save.extras != nullptr) {
       throw Error("Checkpoints", "include(name, x), which restores too", "the option .save.extras");
     }
+    if (options_.read_only) return;
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
     if (error)
@@ -66,6 +67,9 @@ class Checkpoints::Parts {
 
   std::filesystem::path save(const Variables& variables, std::int64_t step) {
     if (step < 0) throw Error("Checkpoints::save", "a step >= 0", std::to_string(step));
+    if (options_.read_only) {
+      throw Error("Checkpoints::save", "a folder that is not read_only", folder_.string());
+    }
     if (number_ < 0) remember(survey());
     const std::string file = options_.name + "-" + std::to_string(step) + ".safetensors";
     SaveOptions options = options_.save;
@@ -103,6 +107,12 @@ class Checkpoints::Parts {
     return folder_ / file;
   }
 
+  std::optional<std::int64_t> latest_step() const {
+    const List list = read_list();
+    if (list.files.empty()) return std::nullopt;
+    return step_of(list.files.front());
+  }
+
   std::optional<std::filesystem::path> latest() const {
     std::optional<std::filesystem::path> path;
     find_whole(survey(), {},
@@ -112,14 +122,8 @@ class Checkpoints::Parts {
 
   std::optional<std::int64_t> restore_latest(Variables& variables, LoadOptions options) {
     if (options.extras == nullptr) options.extras = &extras_;
-    const Survey found = survey();
-    std::optional<std::int64_t> step;
-    skipped_ = find_whole(found, options, [&](const std::string& file, detail::SavedFile&& saved) {
-      detail::Loading(variables, std::move(saved), (folder_ / file).string(), options).finish();
-      step = step_of(file);
-    });
-    remember(found);
-    return step;
+    if (options_.read_only) return restore_from_others(variables, options);
+    return restore(survey(), variables, options);
   }
 
  private:
@@ -139,6 +143,30 @@ class Checkpoints::Parts {
     std::vector<std::string> newer;  ///< those saved after `latest` was written
     std::int64_t number = 0;         ///< the highest serial number
   };
+
+  std::optional<std::int64_t> restore(const Survey& found, Variables& variables,
+                                      const LoadOptions& options) {
+    std::optional<std::int64_t> step;
+    skipped_ = find_whole(found, options, [&](const std::string& file, detail::SavedFile&& saved) {
+      detail::Loading(variables, std::move(saved), (folder_ / file).string(), options).finish();
+      step = step_of(file);
+    });
+    remember(found);
+    return step;
+  }
+  /// The same while another process may remove checkpoints that were found.
+  std::optional<std::int64_t> restore_from_others(Variables& variables,
+                                                  const LoadOptions& options) {
+    constexpr int attempts = 10;
+    for (int attempt = 1;; ++attempt) {
+      const Survey found = survey();
+      try {
+        return restore(found, variables, options);
+      } catch (const Error&) {
+        if (attempt == attempts || survey().files == found.files) throw;
+      }
+    }
+  }
 
   void say(const std::string& sentence) const {
     if (options_.report) options_.report("Checkpoints: " + sentence);
@@ -240,6 +268,7 @@ class Checkpoints::Parts {
   std::vector<std::string> files() const {
     std::vector<std::string> names;
     std::error_code error;
+    if (options_.read_only && !std::filesystem::exists(folder_, error)) return names;
     std::filesystem::directory_iterator entry(folder_, error);
     for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
       names.push_back(entry->path().filename().string());
@@ -339,6 +368,10 @@ TYPEFLOW_DEFINITION Extras& Checkpoints::extras() { return parts_->extras(); }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION std::string Checkpoints::save(const Variables& variables,
                                                                 std::int64_t step) {
   return parts_->save(variables, step).string();
+}
+
+TYPEFLOW_COLD TYPEFLOW_DEFINITION std::optional<std::int64_t> Checkpoints::latest_step() const {
+  return parts_->latest_step();
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION std::optional<std::string> Checkpoints::latest() const {

@@ -408,3 +408,142 @@ TEST_CASE("errors of boosting name the thing") {
         }) == "GradientBoostingRegressor.fit: expected finite targets, got nan in row 0");
   CHECK(model.rounds() == 0);
 }
+
+// The same rows with weights[i] = 0.25 + (7 i mod 13) / 4, scikit-learn's sample_weight.
+TEST_CASE("predictions of weighted rows are scikit-learn's") {
+  const Rows rows;
+  std::vector<double> weights;
+  for (int i = 0; i < 120; ++i) weights.push_back(0.25 + (i * 7 % 13) / 4.0);
+  SUBCASE("a regression") {
+    constexpr double expected[] = {6.23576243, 5.77432378,  4.13424486, -1.55663914, -1.46192526,
+                                   3.27393827, 8.84992223,  4.56096106, 7.24963078,  3.94019906,
+                                   1.83843396, 3.62969273,  5.25996955, 3.53685359,  -1.13355004,
+                                   3.94019906, -0.91956904, 6.12525514, 4.75454947,  5.50023043};
+    for (const auto gain : {tf::SplitGain::variance, tf::SplitGain::newton}) {
+      tf::GradientBoostingRegressor model(4, {.rounds = 30, .gain = gain});
+      model.fit(rows.x, rows.y, weights);
+      CHECK(largest_difference(model.predict(rows.tests), expected) < 1e-6);
+    }
+  }
+  SUBCASE("two classes") {
+    constexpr double expected[] = {
+        0.0275685349, 0.120016512, 0.962437183, 0.914478647, 0.519224475, 0.907360121, 0.190237127,
+        0.936434849,  0.936434849, 0.936434849, 0.406341878, 0.962437183, 0.936434849, 0.0831369653,
+        0.519224475,  0.907360121, 0.699098911, 0.907360121, 0.101447175, 0.0831369653};
+    tf::GradientBoostingClassifier model(4, 2, {.rounds = 30, .max_depth = 2});
+    model.fit(rows.x, rows.two, weights);
+    const std::vector<float> found = model.predict_proba(rows.tests);
+    CHECK(largest_difference(column_of(found, 2, 1), expected) < 1e-6);
+  }
+  SUBCASE("three classes") {
+    constexpr double expected[] = {
+        0.961167294,   0.0338184819, 0.00501422393, 0.857819365,   0.129425185, 0.0127554503,
+        0.00137243947, 0.0152722436, 0.983355317,   0.0563050273,  0.158503424, 0.785191548,
+        0.186748066,   0.756368053,  0.0568838814,  0.0297720304,  0.925616612, 0.0446113577,
+        0.0691300489,  0.860786354,  0.0700835967,  0.00956108469, 0.161787819, 0.828651096,
+        0.00349017613, 0.0418671649, 0.954642659,   0.0100200059,  0.298003994, 0.691976};
+    tf::GradientBoostingClassifier model(
+        4, 3, {.rounds = 20, .learning_rate = 0.2, .max_depth = 2, .min_samples_leaf = 3});
+    model.fit(rows.x, rows.three, weights);
+    CHECK(largest_difference(model.predict_proba(rows.tests), expected) < 1e-6);
+  }
+}
+
+TEST_CASE("boosting: weights are repeats, and rows of weight 0 are absent") {
+  const Rows rows;
+  std::vector<double> weights, some_weights;
+  std::vector<float> repeated, some, repeated_y, some_y;
+  std::vector<std::int32_t> repeated_three, some_three;
+  for (std::size_t i = 0; i < 120; ++i) {
+    weights.push_back(static_cast<double>(i * 5 % 4));
+    const auto row = std::span(rows.x).subspan(4 * i, 4);
+    for (std::size_t time = 0; time < i * 5 % 4; ++time) {
+      repeated.insert(repeated.end(), row.begin(), row.end());
+      repeated_y.push_back(rows.y[i]);
+      repeated_three.push_back(rows.three[i]);
+    }
+    if (weights.back() == 0) continue;
+    some.insert(some.end(), row.begin(), row.end());
+    some_y.push_back(rows.y[i]);
+    some_three.push_back(rows.three[i]);
+    some_weights.push_back(weights.back());
+  }
+  for (const auto gain : {tf::SplitGain::variance, tf::SplitGain::newton}) {
+    CAPTURE(static_cast<int>(gain));
+    tf::GradientBoostingOptions options{.rounds = 12, .gain = gain, .l2 = 0.5};
+    tf::GradientBoostingRegressor weighted(4, options), whole(4, options);
+    std::vector<double> losses, expected_losses;
+    weighted.fit(rows.x, rows.y, weights, [&](int, double loss) {
+      losses.push_back(loss);
+      return true;
+    });
+    whole.fit(repeated, repeated_y, [&](int, double loss) {
+      expected_losses.push_back(loss);
+      return true;
+    });
+    for (std::size_t i = 0; i < 12; ++i) {
+      CHECK(losses[i] == doctest::Approx(expected_losses[i]).epsilon(1e-9));
+    }
+    const std::vector<float> found = whole.predict(rows.tests);
+    CHECK(largest_difference(weighted.predict(rows.tests),
+                             std::vector<double>(found.begin(), found.end())) < 1e-6);
+    CHECK(weighted.evaluate(rows.x, rows.y, weights).mean_squared_error ==
+          doctest::Approx(whole.evaluate(repeated, repeated_y).mean_squared_error));
+    CHECK(weighted.evaluate(rows.x, rows.y, weights).r2 ==
+          doctest::Approx(whole.evaluate(repeated, repeated_y).r2));
+
+    // Deeper trees have nodes of few rows, where several features part the rows in the same way:
+    // which of the equal gains is larger by a rounding depends on how sums are made.
+    options.max_depth = 2;
+    tf::GradientBoostingClassifier three(4, 3, options), three_whole(4, 3, options);
+    three.fit(rows.x, rows.three, weights);
+    three_whole.fit(repeated, repeated_three);
+    const std::vector<float> p = three_whole.predict_proba(rows.tests);
+    CHECK(largest_difference(three.predict_proba(rows.tests),
+                             std::vector<double>(p.begin(), p.end())) < 1e-6);
+    CHECK(three.evaluate(rows.x, rows.three, weights).loss ==
+          doctest::Approx(three_whole.evaluate(repeated, repeated_three).loss));
+    CHECK(three.evaluate(rows.x, rows.three, weights).accuracy ==
+          doctest::Approx(three_whole.evaluate(repeated, repeated_three).accuracy));
+
+    // The bits of rows that are not there: bins and draws of rows included.
+    options.subsample = 0.6;
+    options.max_bins = 5;
+    tf::GradientBoostingClassifier with(4, 3, options), without(4, 3, options);
+    with.fit(rows.x, rows.three, weights);
+    without.fit(some, some_three, some_weights);
+    CHECK(same_trees(with.trees(), without.trees()));
+    for (const int threads : {2, 3, 8}) {
+      options.threads = threads;
+      tf::GradientBoostingClassifier other(4, 3, options);
+      other.partial_fit(rows.x, rows.three, weights, 12);
+      CHECK(same_trees(with.trees(), other.trees()));
+    }
+    tf::GradientBoostingClassifier ones(4, 3, options), none(4, 3, options);
+    ones.fit(rows.x, rows.three, std::vector<double>(120, 1.0));
+    none.fit(rows.x, rows.three);
+    CHECK(same_trees(ones.trees(), none.trees()));
+  }
+}
+
+TEST_CASE("boosting: wrong weights are errors") {
+  const Rows rows;
+  tf::GradientBoostingRegressor model(4, {.rounds = 2});
+  const auto error_of = [&](std::vector<double> weights) {
+    return message_of([&] { model.fit(rows.x, rows.y, weights); });
+  };
+  std::vector<double> weights(120, 1.0);
+  weights[7] = -0.5;
+  CHECK(
+      error_of(weights) ==
+      "GradientBoostingRegressor.fit: expected finite weights, 0 or more, got -0.500000 in row 7");
+  weights[7] = std::numeric_limits<double>::quiet_NaN();
+  CHECK(error_of(weights).find("nan in row 7") != std::string::npos);
+  weights[7] = std::numeric_limits<double>::infinity();
+  CHECK(error_of(weights).find("inf in row 7") != std::string::npos);
+  CHECK(error_of(std::vector<double>(3, 1.0)) ==
+        "GradientBoostingRegressor.fit: expected 120 weights, one for each row, or none, got 3");
+  CHECK(error_of(std::vector<double>(120, 0.0)) ==
+        "GradientBoostingRegressor.fit: expected at least 1 row of a weight above 0, got 0");
+  CHECK(model.rounds() == 0);
+}

@@ -532,3 +532,124 @@ TEST_CASE("a forest in a model is that of the class") {
       regression.run<"y_now", "train">(tf::feed<"x">(rows.x), tf::feed<"y">(rows.targets)),
       same.partial_fit(rows.x, rows.targets).predict(rows.x)));
 }
+
+TEST_CASE("forests: weights are repeats, and rows of weight 0 are absent, bit by bit") {
+  const Rows rows = some_rows(300, 5, 21);
+  std::vector<double> weights;
+  Rows repeated;
+  for (std::size_t i = 0; i < 300; ++i) {
+    weights.push_back(static_cast<double>(i * 7 % 5));
+    const auto row = std::span(rows.x).subspan(5 * i, 5);
+    for (std::size_t time = 0; time < i * 7 % 5; ++time) {
+      repeated.x.insert(repeated.x.end(), row.begin(), row.end());
+      repeated.labels.push_back(rows.labels[i]);
+      repeated.targets.push_back(rows.targets[i]);
+    }
+  }
+  tf::RandomForestOptions options{.trees = 8, .max_nodes = 200, .split_after_samples = 30};
+  options.bagging_fraction = 0.8;
+  for (const bool shuffle : {true, false}) {
+    for (const std::int64_t batch : {0, 17}) {
+      CAPTURE(shuffle);
+      CAPTURE(batch);
+      const tf::ForestFitOptions steps{.steps = 40, .batch = batch, .shuffle = shuffle};
+      tf::RandomForestClassifier weighted(5, 3, options), whole(5, 3, options);
+      weighted.fit(rows.x, rows.labels, weights, steps);
+      whole.fit(repeated.x, repeated.labels, steps);
+      CHECK(same_trees(weighted.forest(), whole.forest()));
+      CHECK(weighted.forest().tree(0).size() > 5);
+      CHECK(weighted.evaluate(rows.x, rows.labels, weights).accuracy ==
+            doctest::Approx(whole.evaluate(repeated.x, repeated.labels).accuracy));
+      CHECK(weighted.evaluate(rows.x, rows.labels, weights).loss ==
+            doctest::Approx(whole.evaluate(repeated.x, repeated.labels).loss));
+
+      tf::RandomForestRegressor numbers(5, options), all_numbers(5, options);
+      numbers.fit(rows.x, rows.targets, weights, steps);
+      all_numbers.fit(repeated.x, repeated.targets, steps);
+      numbers.partial_fit(rows.x, rows.targets, weights);
+      all_numbers.partial_fit(repeated.x, repeated.targets);
+      CHECK(same_trees(numbers.forest(), all_numbers.forest()));
+      CHECK(numbers.evaluate(rows.x, rows.targets, weights).r2 ==
+            doctest::Approx(all_numbers.evaluate(repeated.x, repeated.targets).r2));
+      CHECK(numbers.evaluate(rows.x, rows.targets, weights).mean_squared_error ==
+            doctest::Approx(all_numbers.evaluate(repeated.x, repeated.targets).mean_squared_error));
+    }
+  }
+  // Weights of 1 are none.
+  tf::RandomForestClassifier ones(5, 3, options), none(5, 3, options);
+  ones.fit(rows.x, rows.labels, std::vector<double>(300, 1.0), {.steps = 20});
+  none.fit(rows.x, rows.labels, {.steps = 20});
+  CHECK(same_trees(ones.forest(), none.forest()));
+}
+
+TEST_CASE("forests: of a fraction of a row each tree draws whether it counts") {
+  const Rows rows = some_rows(2000, 5, 22);
+  std::vector<double> weights;
+  double expected[3] = {};
+  double variance[3] = {};
+  for (std::size_t i = 0; i < 2000; ++i) {
+    weights.push_back(static_cast<double>(i % 8) * 0.375);
+    const double share = weights.back() - std::floor(weights.back());
+    expected[rows.labels[i]] += weights.back();
+    variance[rows.labels[i]] += share * (1 - share);
+  }
+  tf::RandomForestOptions options{.trees = 50, .max_nodes = 1};  // a leaf counts all rows
+  tf::RandomForestClassifier forest(5, 3, options);
+  forest.partial_fit(rows.x, rows.labels, weights);
+  double sums[3] = {};
+  bool differ = false;
+  for (int t = 0; t < 50; ++t) {
+    const auto counts = forest.forest().tree(t).value(0);
+    for (std::size_t k = 0; k < 3; ++k) {
+      sums[k] += counts[k];
+      CHECK(std::abs(counts[k] - expected[k]) < 6 * std::sqrt(variance[k]));
+      differ = differ || counts[k] != forest.forest().tree(0).value(0)[k];
+    }
+  }
+  CHECK(differ);
+  for (std::size_t k = 0; k < 3; ++k) {
+    CHECK(std::abs(sums[k] / 50 - expected[k]) < 6 * std::sqrt(variance[k] / 50));
+  }
+  // The same bits for any threads and batches.
+  options.max_nodes = 300;
+  options.split_after_samples = 40;
+  options.threads = 1;
+  tf::RandomForestClassifier one(5, 3, options);
+  one.fit(rows.x, rows.labels, weights, {.steps = 1});
+  for (const int threads : {2, 3, 8}) {
+    options.threads = threads;
+    tf::RandomForestClassifier other(5, 3, options);
+    const auto entries = tf::detail::RepeatedRows(2000, weights, "");
+    other.fit(rows.x, rows.labels, weights,
+              {.steps = static_cast<std::int64_t>(entries.rows.size() + 99) / 100, .batch = 100});
+    CHECK(same_trees(one.forest(), other.forest()));
+  }
+}
+
+TEST_CASE("forests: wrong weights are errors") {
+  const Rows rows = some_rows(10, 5, 23);
+  tf::RandomForestClassifier forest(5, 3);
+  const auto error_of = [&](std::vector<double> weights) {
+    return message_of([&] { forest.fit(rows.x, rows.labels, weights); });
+  };
+  std::vector<double> weights(10, 1.0);
+  weights[9] = -1;
+  CHECK(error_of(weights) ==
+        "RandomForestClassifier.fit: expected finite weights, 0 or more, got -1.000000 in row 9");
+  weights[9] = not_a_number;
+  CHECK(error_of(weights).find("nan in row 9") != std::string::npos);
+  CHECK(error_of({1, 2}) ==
+        "RandomForestClassifier.fit: expected 10 weights, one for each row, or none, got 2");
+  CHECK(error_of(std::vector<double>(10, 0.0)) ==
+        "RandomForestClassifier.fit: expected at least 1 row of a weight above 0, got 0");
+  weights[9] = 1e15;
+  CHECK(error_of(weights).find("expected weights of 2^30 together at most") != std::string::npos);
+  weights[9] = -1;
+  CHECK(message_of([&] {
+          forest.evaluate(rows.x, rows.labels, weights);
+        }).find("RandomForestClassifier.evaluate") == 0);
+  CHECK(message_of([&] {
+          forest.partial_fit(rows.x, rows.labels, weights);
+        }).find("RandomForestClassifier.partial_fit") == 0);
+  CHECK(forest.forest().samples_seen() == 0);
+}

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -225,6 +226,96 @@ TEST_CASE("An experiment trains and evaluates in turns") {
   CHECK(last == estimator.evaluate(others.inputs({.batch = 5, .epochs = 1})));
   CHECK(experiment.train().steps == 40);  // they are done
   CHECK(experiment.evaluate() == last);
+}
+
+TEST_CASE("An experiment runs the schedule of a name") {
+  const Points points(40), others(13, 5);
+  Line estimator({.seed = 3, .progress = nullptr});
+  tf::Experiment experiment(estimator, points.inputs({.batch = 8}),
+                            others.inputs({.batch = 5, .epochs = 1}),
+                            {.train_steps = 20, .evaluate_every = 10, .schedule = "train"});
+  int steps = 0;
+  tf::LambdaCallback counter({.step = [&](tf::TrainingLoop&) { ++steps; }});
+  CHECK(experiment.run("test", counter)->step() == 1);
+  CHECK(steps == 0);
+  CHECK_FALSE(experiment.run());
+  CHECK(estimator.step() == 20);
+  CHECK(experiment.run("evaluate") == experiment.evaluate());
+  CHECK(experiment.run("train_and_evaluate")->step() == 20);  // its steps are done
+  CHECK_THROWS_WITH(experiment.run("run_std_server"),
+                    doctest::Contains("'train_and_evaluate', 'continuous_eval'"));
+  CHECK_THROWS_WITH(experiment.run("continuous_eval"), doctest::Contains("read_only"));
+  Line other({.seed = 3, .progress = nullptr});
+  tf::Experiment local(other, points.inputs({.batch = 8}), others.inputs({.batch = 5, .epochs = 1}),
+                       {.train_steps = 15});
+  CHECK(local.run("local_run", counter)->step() == 15);
+  CHECK(steps == 15);
+}
+
+TEST_CASE("A continuous evaluation follows the checkpoints of another training") {
+  const Folder folder;
+  const Points points(40), others(13, 5);
+  const auto inputs = points.inputs({.batch = 8, .shuffle = true});
+  const auto test = others.inputs({.batch = 5, .epochs = 1});
+  const std::string run = (folder / "run").string();
+  tf::RunConfig config{.model_folder = run,
+                       .seed = 3,
+                       .threads = 1,
+                       .save_checkpoints = {.steps = 10},
+                       .save_summaries_steps = 0,
+                       .progress = nullptr};
+  tf::RunConfig reader = config;
+  reader.read_only = true;
+
+  // No checkpoint yet: it waits until the time-out, and makes no folder.
+  Line follower(reader);
+  tf::Experiment idle(follower, inputs, test,
+                      {.continuous = {.poll_seconds = 0.001, .timeout_seconds = 0.01}});
+  CHECK(idle.continuous_eval().empty());
+  CHECK_FALSE(idle.run("continuous_eval"));
+  CHECK_FALSE(std::filesystem::exists(run));
+  CHECK_THROWS_WITH(follower.fit(inputs, {.steps = 1}), doctest::Contains("read_only"));
+
+  // The training goes on whenever an evaluation is there, so that each checkpoint is seen.
+  Line trained(config);
+  trained.fit(inputs, {.steps = 10});
+  std::vector<tf::Evaluation> expected{trained.evaluate(test)};
+  tf::Experiment following(
+      follower, inputs, test,
+      {.train_steps = 40,
+       .continuous = {.poll_seconds = 0.001, .after_evaluation = [&](const tf::Evaluation&) {
+                        trained.fit(inputs, {.steps = 10});
+                        expected.push_back(trained.evaluate(test));
+                        return true;
+                      }}});
+  const std::vector<tf::Evaluation> found = following.continuous_eval();
+  REQUIRE(found.size() == 4);
+  expected.pop_back();  // of step 50
+  CHECK(found == expected);
+  CHECK(found.back().step() == 40);
+
+  // It begins with the last checkpoint, and a function may end it.
+  Line late(reader);
+  tf::Experiment once(late, inputs, test,
+                      {.continuous = {.after_evaluation = [](auto&) { return false; }}});
+  CHECK(once.run("continuous_eval")->step() == 50);
+  tf::Experiment stopped(late, inputs, test, {.continuous = {.stop_step = 45}});
+  CHECK(stopped.continuous_eval().size() == 1);
+  CHECK_FALSE(late.reload());
+  tf::Experiment wrong(late, inputs, test, {.continuous = {.poll_seconds = -1}});
+  CHECK_THROWS_WITH(wrong.continuous_eval(), doctest::Contains("poll_seconds: expected 0 or more"));
+  CHECK_THROWS_WITH(trained.reload(), doctest::Contains("Estimator::reload"));
+
+  // Another thread trains and removes all checkpoints but the last.
+  config.keep_checkpoints = 1;
+  config.save_checkpoints = {.steps = 1};
+  std::thread training([&] { Line(config).fit(inputs, {.max_steps = 120}); });
+  tf::Experiment beside(late, inputs, test,
+                        {.train_steps = 120, .continuous = {.poll_seconds = 0.0001}});
+  const std::vector<tf::Evaluation> seen = beside.continuous_eval();
+  training.join();
+  CHECK(seen.back().step() == 120);
+  CHECK(seen.back() == Line(config).evaluate(test));
 }
 
 }  // namespace estimators

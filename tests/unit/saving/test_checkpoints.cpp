@@ -352,3 +352,42 @@ TEST_CASE("a training that is killed at any moment goes on from a complete check
   tf::Checkpoints(folder.path(), {.keep = 2}).save(variables, 0);
   CHECK(files_of(folder.path()).size() == 3);
 }
+
+TEST_CASE("a folder is read while another process saves, and left as it is") {
+  const Folder folder;
+  tf::Variables variables;
+  set(variables, 0);
+  std::vector<std::string> reports;
+  const auto report = [&](std::string_view line) { reports.emplace_back(line); };
+  tf::Checkpoints reader(folder / "a", {.read_only = true, .report = report});
+  CHECK_FALSE(reader.latest_step().has_value());
+  CHECK_FALSE(reader.restore_latest(variables).has_value());
+  CHECK_FALSE(std::filesystem::exists(folder / "a"));
+  CHECK(has(refusal([&] { reader.save(variables, 1); }), "read_only"));
+
+  tf::Checkpoints saver(folder / "a", {.keep = 2});
+  for (const std::int64_t step : {10, 9}) {
+    set(variables, step);
+    saver.save(variables, step);
+    CHECK(reader.latest_step() == step);
+    CHECK(saver.latest_step() == step);
+  }
+  // What a killed process left, which a saver would remove.
+  std::ofstream(folder / "a" / "latest.999999999-0.tmp") << "unfinished";
+  std::ofstream(folder / "a" / "latest") << "model-9.safetensors\nremoving: model-10.safetensors\n";
+  const auto before = files_of(folder / "a");
+  tf::Checkpoints other(folder / "a", {.read_only = true, .report = report});
+  set(variables, 0);
+  CHECK(other.restore_latest(variables) == 9);
+  CHECK(variables.get<std::int64_t>("w")[7] == 9);
+  CHECK(files_of(folder / "a") == before);
+  CHECK(has(text_of(folder / "a" / "latest"), "removing"));
+
+  // A checkpoint that is gone when it is read: the one before it.
+  std::filesystem::remove(folder / "a" / "model-9.safetensors");
+  CHECK(other.restore_latest(variables) == 10);
+  REQUIRE(reports.size() == 2);
+  CHECK(has(reports[0], "model-9.safetensors"));
+  std::ofstream(folder / "a" / "latest") << "model-x.safetensors\n";
+  CHECK(has(refusal([&] { other.latest_step(); }), "'model-x.safetensors'"));
+}
