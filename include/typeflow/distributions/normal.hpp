@@ -211,7 +211,7 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
 
   template <class N>
   constexpr auto draw(N shape) const {
-    return quantile(detail::uniform_numbers<T>(this->graph(), shape));
+    return inverse(detail::uniform_numbers<T>(this->graph(), shape));
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
@@ -241,10 +241,8 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
   template <class P>
   constexpr auto quantile(const P& p) const {
     const auto q = this->value(p);
-    const auto flip = greater(lower(), 0);
-    const auto below = ndtr(where(flip, -lower(), lower()));
-    const auto z = ndtri(where(flip, below - q * mass(), below + q * mass()));
-    return minimum(maximum(loc + scale * where(flip, -z, z), low), high);
+    const auto inside = logical_and(greater_equal(q, 0), less_equal(q, 1));
+    return where(inside, inverse(where(inside, q, 0.5)), detail::not_a_number);
   }
   constexpr auto entropy() const {
     const auto rest = 0.5 * (edge(lower()) - edge(upper())) / mass();
@@ -258,6 +256,14 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
   }
 
  private:
+  /// The quantile of q in [0, 1].
+  template <class Q>
+  constexpr auto inverse(const Q& q) const {
+    const auto flip = greater(lower(), 0);
+    const auto below = ndtr(where(flip, -lower(), lower()));
+    const auto z = ndtri(where(flip, below - q * mass(), below + q * mass()));
+    return minimum(maximum(loc + scale * where(flip, -z, z), low), high);
+  }
   constexpr auto lower() const { return (low - loc) / scale; }
   constexpr auto upper() const { return (high - loc) / scale; }
   constexpr auto log_mass() const {

@@ -181,9 +181,131 @@ TEST_CASE("undefined statistics are NaN, or an error with the names") {
                  "StudentT.stddev() is undefined"));
   CHECK(contains(message([&](tf::Graph& g) { return tfd::Gamma(df(g), 2, strict).mode(); }),
                  "Gamma.mode() is undefined"));
+  CHECK(contains(message([&](tf::Graph& g) { return tfd::Cauchy(df(g), 2, strict).variance(); }),
+                 "Cauchy.variance() is undefined"));
+  CHECK(contains(message([&](tf::Graph& g) { return tfd::StudentT(df(g), 1, 2, strict).mean(); }),
+                 "StudentT.mean() is undefined"));
+  CHECK(contains(message([&](tf::Graph& g) { return tfd::InverseGamma(df(g), 2, strict).mean(); }),
+                 "InverseGamma.mean() is undefined"));
+  CHECK(
+      contains(message([&](tf::Graph& g) { return tfd::InverseGamma(df(g), 2, strict).stddev(); }),
+               "InverseGamma.stddev() is undefined"));
+  CHECK(contains(message([&](tf::Graph& g) { return tfd::Beta(df(g), 2, strict).mode(); }),
+                 "Beta.mode() is undefined"));
+  CHECK(contains(message([&](tf::Graph& g) { return tfd::Dirichlet(df(g), strict).mode(); }),
+                 "Dirichlet.mode() is undefined"));
+  CHECK(contains(message([&](tf::Graph& g) { return tfd::Wishart(3, diag(df(g)), strict).mode(); }),
+                 "Wishart.mode() is undefined"));
   // Where all are defined, nothing fails.
   check_values([&](tf::Graph& g) { return tfd::StudentT(df(g) + 3, 1, 4, strict).mean(); },
                {1, 1, 1});
+}
+
+TEST_CASE("quantiles of numbers outside of [0, 1] are NaN") {
+  const auto check = [](const char* name, auto make) {
+    CAPTURE(name);
+    const std::vector<double> y = values_of([&](tf::Graph& g) {
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      return make(tf::constant<double>(g, 2))
+          .quantile(tf::constant<double, 3>(g, {-0.1, 1.1, nan}));
+    });
+    for (const double q : y) CHECK(std::isnan(q));
+  };
+  check("Normal", [](auto two) { return tfd::Normal(two, 3); });
+  check("LogNormal", [](auto two) { return tfd::LogNormal(two, 3); });
+  check("HalfNormal", [](auto two) { return tfd::HalfNormal(two); });
+  check("TruncatedNormal", [](auto two) { return tfd::TruncatedNormal(two, 1, 1.5, 3); });
+  check("Uniform", [](auto two) { return tfd::Uniform(two, 3); });
+  check("Laplace", [](auto two) { return tfd::Laplace(two, 3); });
+  check("Logistic", [](auto two) { return tfd::Logistic(two, 3); });
+  check("Gumbel", [](auto two) { return tfd::Gumbel(two, 3); });
+  check("Cauchy", [](auto two) { return tfd::Cauchy(two, 3); });
+  check("StudentT", [](auto two) { return tfd::StudentT(two, 3, 4); });
+  check("Exponential", [](auto two) { return tfd::Exponential(two); });
+  check("Gamma", [](auto two) { return tfd::Gamma(two, 3); });
+  check("Chi2", [](auto two) { return tfd::Chi2(two); });
+  check("InverseGamma", [](auto two) { return tfd::InverseGamma(two, 3); });
+  check("Beta", [](auto two) { return tfd::Beta(two, 3); });
+  check("Pareto", [](auto two) { return tfd::Pareto(two, 3); });
+  check("Weibull", [](auto two) { return tfd::Weibull(two, 3); });
+  check("VonMises", [](auto two) { return tfd::VonMises(two, 3); });
+}
+
+namespace {
+/// Checks the types of a strict distribution, and that it is one.
+template <class Batch, class Event, class D>
+void check_types(const D& d) {
+  CAPTURE(D::class_name);
+  CHECK(!d.allow_nan_stats());
+  static_assert(tfd::AnyDistribution<D>);
+  static_assert(std::is_same_v<typename D::batch_shape, Batch>);
+  static_assert(std::is_same_v<typename D::event_shape, Event>);
+  using All = tfd::detail::Join<Batch, Event>;
+  static_assert(std::is_same_v<typename decltype(d.sample())::shape, All>);
+  static_assert(std::is_same_v<typename decltype(d.template sample<7, 1>())::shape,
+                               tfd::detail::Join<tf::Shape<7, 1>, All>>);
+  if constexpr (Event::rank == 0) {
+    static_assert(std::is_same_v<typename decltype(d.log_prob(1))::shape, Batch>);
+    static_assert(std::is_same_v<typename decltype(d.cdf(1))::shape, Batch>);
+  }
+  if constexpr (requires { d.mean(); }) {
+    static_assert(std::is_same_v<typename decltype(d.mean())::shape, All>);
+    static_assert(std::is_same_v<typename decltype(d.variance())::shape, All>);
+    static_assert(std::is_same_v<typename decltype(d.stddev())::shape, All>);
+  }
+  if constexpr (requires { d.mode(); }) {
+    static_assert(std::is_same_v<typename decltype(d.mode())::shape, All>);
+  }
+  if constexpr (requires { d.covariance(); }) {
+    static_assert(std::is_same_v<typename decltype(d.covariance())::shape,
+                                 tfd::detail::Join<Batch, tfd::detail::Join<Event, Event>>>);
+  }
+}
+}  // namespace
+
+TEST_CASE("batch and event shapes are types, and every distribution takes allow_nan_stats") {
+  using tf::Shape;
+  constexpr tfd::Options strict{.allow_nan_stats = false};
+  tf::Graph g;
+  auto a = tf::constant<float, 3>(g, {0.2f, 0.5f, 0.7f});
+  auto b = tf::constant<float, 2, 1>(g, {0.3f, 0.9f});
+  auto wide = broadcast_to<2, 3>(a);
+  auto lower = broadcast_to<2, 3, 3>(diag(a));
+  using S = Shape<2, 3>;
+  using None = Shape<>;
+  check_types<S, None>(tfd::Normal(a, b, strict));
+  check_types<S, None>(tfd::LogNormal(a, b, strict));
+  check_types<Shape<3>, None>(tfd::HalfNormal(a, strict));
+  check_types<S, None>(tfd::TruncatedNormal(a, 1, b, 2, strict));
+  check_types<S, None>(tfd::Uniform(a, b, strict));
+  check_types<S, None>(tfd::Laplace(a, b, strict));
+  check_types<S, None>(tfd::Logistic(a, b, strict));
+  check_types<S, None>(tfd::Gumbel(a, b, strict));
+  check_types<S, None>(tfd::Cauchy(a, b, strict));
+  check_types<S, None>(tfd::StudentT(a, b, 2, strict));
+  check_types<Shape<3>, None>(tfd::Exponential(a, strict));
+  check_types<S, None>(tfd::Gamma(a, b, strict));
+  check_types<Shape<3>, None>(tfd::Chi2(a, strict));
+  check_types<S, None>(tfd::InverseGamma(a, b, strict));
+  check_types<S, None>(tfd::Beta(a, b, strict));
+  check_types<S, None>(tfd::Pareto(a, b, strict));
+  check_types<S, None>(tfd::Weibull(a, b, strict));
+  check_types<S, None>(tfd::VonMises(a, b, strict));
+  check_types<Shape<3>, None>(tfd::Bernoulli(tfd::probs(a), strict));
+  check_types<S, None>(tfd::Binomial(a, tfd::logits(b), strict));
+  check_types<Shape<3>, None>(tfd::Poisson(a, strict));
+  check_types<Shape<2>, None>(tfd::Categorical(tfd::logits(wide), strict));
+  check_types<Shape<2>, Shape<3>>(tfd::Multinomial(4, tfd::logits(wide), strict));
+  check_types<Shape<2>, Shape<3>>(tfd::Dirichlet(wide, strict));
+  check_types<Shape<2>, Shape<3>>(tfd::MultivariateNormalDiag(a, b, strict));
+  check_types<Shape<2>, Shape<3>>(tfd::MultivariateNormalTriL(a, lower, strict));
+  check_types<Shape<2>, Shape<3>>(tfd::MultivariateNormalLowRank(a, 1, lower, strict));
+  check_types<Shape<2>, Shape<3, 3>>(tfd::Wishart(5, lower, strict));
+  check_types<Shape<2>, Shape<3>>(tfd::independent<1>(tfd::Normal(a, b, strict)));
+  tfd::Categorical weights(tfd::logits(a));
+  check_types<Shape<2>, None>(tfd::MixtureSameFamily(weights, tfd::Normal(a, b), strict));
+  check_types<S, None>(
+      tfd::TransformedDistribution(tfd::Normal(a, b, strict), tf::bijectors::Affine(a, 2)));
 }
 
 TEST_CASE("values outside of the support are impossible, and NaN stays NaN") {
