@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -107,17 +108,32 @@ struct BatchOf<std::array<std::string, N>> {
   type out;
 };
 
+/// What stands behind the last element of a shorter row.
+struct PaddingValue {
+  double number = 0;
+  std::string text{};
+
+  template <class A>
+  A as() const {
+    if constexpr (std::is_same_v<A, std::string>) {
+      return text;
+    } else {
+      return static_cast<A>(number);
+    }
+  }
+};
+
 /// Rows of any length, padded.
 template <class T>
 struct PaddedBatchOf : BatchOf<T> {
-  explicit PaddedBatchOf(double) {}
+  explicit PaddedBatchOf(const PaddingValue&) {}
 };
 template <class A>
-  requires std::is_arithmetic_v<A>
+  requires std::is_arithmetic_v<A> || std::is_same_v<A, std::string>
 struct PaddedBatchOf<std::vector<A>> {
   using type = PaddedBatch<A>;
 
-  explicit PaddedBatchOf(double with) : padding(static_cast<A>(with)) {}
+  explicit PaddedBatchOf(const PaddingValue& with) : padding(with.as<A>()) {}
   void begin(std::size_t count) {
     rows.clear();
     rows.reserve(count);
@@ -129,8 +145,9 @@ struct PaddedBatchOf<std::vector<A>> {
     for (const std::vector<A>& row : rows) bound = std::max(bound, row.size());
     out.bound = static_cast<std::int64_t>(bound);
     out.values.reserve(bound * rows.size());
-    for (const std::vector<A>& row : rows) {
-      out.values.insert(out.values.end(), row.begin(), row.end());
+    for (std::vector<A>& row : rows) {
+      out.values.insert(out.values.end(), std::make_move_iterator(row.begin()),
+                        std::make_move_iterator(row.end()));
       out.values.insert(out.values.end(), bound - row.size(), padding);
       out.lengths.push_back(static_cast<std::int32_t>(row.size()));
     }
@@ -146,8 +163,8 @@ template <template <class> class Of, class... T>
 struct TupleBatch {
   using type = std::tuple<typename Of<T>::type...>;
 
-  template <class... Padding>
-  explicit TupleBatch(Padding... padding) : parts{Of<T>(padding...)...} {}
+  template <class... With>
+  explicit TupleBatch(const With&... with) : parts{Of<T>(with...)...} {}
   void begin(std::size_t count) {
     std::apply([&](auto&... part) { (part.begin(count), ...); }, parts);
   }
@@ -166,7 +183,7 @@ template <class... T>
 struct BatchOf<std::tuple<T...>> : TupleBatch<BatchOf, T...> {};
 template <class... T>
 struct PaddedBatchOf<std::tuple<T...>> : TupleBatch<PaddedBatchOf, T...> {
-  explicit PaddedBatchOf(double with) : TupleBatch<PaddedBatchOf, T...>(with) {}
+  explicit PaddedBatchOf(const PaddingValue& with) : TupleBatch<PaddedBatchOf, T...>(with) {}
 };
 
 }  // namespace detail
@@ -175,7 +192,7 @@ struct PaddedBatchOf<std::tuple<T...>> : TupleBatch<PaddedBatchOf, T...> {
 /// tuples a tuple of batches.
 template <class T>
 using Batched = typename detail::BatchOf<T>::type;
-/// The same for padded_batch: vectors of numbers become a PaddedBatch.
+/// The same for padded_batch: vectors of numbers or texts become a PaddedBatch.
 template <class T>
 using Padded = typename detail::PaddedBatchOf<T>::type;
 

@@ -177,8 +177,9 @@ class Dataset {
   /// Batches of sequences of different lengths (see Padded).
   Dataset<Padded<T>> padded_batch(std::int64_t size,
                                   const DatasetBatchOptions& options = {}) const {
-    return grouped<detail::PaddedBatchOf<T>>("Dataset::padded_batch", size, options.drop_smaller,
-                                             detail::PaddedBatchOf<T>(options.padding));
+    return grouped<detail::PaddedBatchOf<T>>(
+        "Dataset::padded_batch", size, options.drop_smaller,
+        detail::PaddedBatchOf<T>(detail::PaddingValue{options.padding, options.text_padding}));
   }
   /// Padded batches of elements whose lengths, length_of(x), are similar. At the end come the
   /// batches that are not full, in the order of the buckets.

@@ -4,6 +4,7 @@
 // The options of a dataset's steps.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "typeflow/core/config.hpp"
@@ -19,8 +20,9 @@ struct ShuffleOptions {
   bool reshuffle = true;  ///< another order each time that a repeat comes round
 };
 struct DatasetBatchOptions {
-  bool drop_smaller = false;  ///< leave out the last batch if it is not full
-  double padding = 0;         ///< of padded batches
+  bool drop_smaller = false;   ///< leave out the last batch if it is not full
+  double padding = 0;          ///< of padded batches
+  std::string text_padding{};  ///< the same for sequences of texts
 };
 struct InterleaveOptions {
   std::int64_t cycle = 4;  ///< datasets that are read in turns
@@ -37,6 +39,7 @@ struct BucketByLengthOptions {
   std::vector<std::int64_t> sizes;
   bool drop_smaller = false;
   double padding = 0;
+  std::string text_padding{};  ///< the same for sequences of texts
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

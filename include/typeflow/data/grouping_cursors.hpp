@@ -86,7 +86,7 @@ class BucketCursor final : public Cursor<Padded<T>> {
 
  private:
   Padded<T> take(std::vector<T>& bucket) const {
-    PaddedBatchOf<T> group(options_.padding);
+    PaddedBatchOf<T> group(PaddingValue{options_.padding, options_.text_padding});
     group.begin(bucket.size());
     for (T& x : bucket) group.add(std::move(x));
     bucket.clear();

@@ -29,6 +29,7 @@
 #include "typeflow/data/dataset.hpp"
 #include "typeflow/data/sources.hpp"
 #include "typeflow/feature_columns/sources.hpp"
+#include "typeflow/iterators/padded_feed.hpp"
 #include "typeflow/runtime/feed.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -92,8 +93,7 @@ auto feed_of_part(const X& part) {
   if constexpr (!Needed && !S::template has_name<N>()) {
     return std::tuple<>();
   } else if constexpr (is_padded_batch<X>) {
-    return std::tuple(
-        feed<N>(part.values.data(), {static_cast<std::int64_t>(part.lengths.size()), part.bound}));
+    return std::tuple(padded_feed<N>(part));
   } else {
     return std::tuple(feed<N>(part));
   }

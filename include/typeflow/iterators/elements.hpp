@@ -17,6 +17,7 @@
 #include "typeflow/data/batched.hpp"
 #include "typeflow/data/cursor.hpp"
 #include "typeflow/data/dataset.hpp"
+#include "typeflow/iterators/padded_feed.hpp"
 #include "typeflow/runtime/feed.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::detail {
@@ -62,7 +63,7 @@ struct FeedPart {
   template <class X>
   auto operator()(const X& x) const {
     if constexpr (is_padded<X>) {
-      return feed<"part">(x.values.data(), {static_cast<std::int64_t>(x.lengths.size()), x.bound});
+      return padded_feed<"part">(x);
     } else {
       return feed<"part">(x);
     }

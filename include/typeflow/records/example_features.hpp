@@ -75,10 +75,10 @@ auto example_spec(const RawFeature<Key, T, D, Rest...>& raw) {
 }
 template <Text Key, Element T, Extent... D>
 auto example_spec(const RawSequence<Key, T, D...>&) {
-  static_assert(!is_string<T> && sizeof...(D) == 0,
-                "make_parse_example_spec(columns): sequences of words or of several numbers can't "
-                "be parsed; make batches of them and feed them");
-  return std::tuple(VarLen<T>{RawSequence<Key, T, D...>::key.view()});
+  static_assert(sizeof...(D) == 0,
+                "make_parse_example_spec(columns): sequences of several numbers a step can't be "
+                "parsed; make batches of them and feed them");
+  return std::tuple(VarLen<ParsedElement<T>>{RawSequence<Key, T, D...>::key.view()});
 }
 template <Text Key>
 auto example_spec(const RawLength<Key>&) {
@@ -89,7 +89,7 @@ auto example_spec(const RawLength<Key>&) {
 
 /// What parse_single_example takes out of an Example for these columns: a tuple of a specification
 /// for each feature, in the order of raw_features(columns). Words and ids that are missing are ""
-/// and -1. Sequences are vectors; padded_batch gives them their lengths.
+/// and -1. Sequences are vectors; padded_batch gives them their lengths, and pads words with "".
 template <class... Columns>
 auto make_parse_example_spec(const std::tuple<Columns...>& columns) {
   return std::apply([](const auto&... raw) { return std::tuple_cat(detail::example_spec(raw)...); },

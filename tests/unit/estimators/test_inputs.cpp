@@ -149,3 +149,17 @@ TEST_CASE("Padded batches are values and lengths") {
   CHECK(std::vector<float>(lengths.begin(), lengths.end()) == Columns{3, 1, 2});
   CHECK(estimator.evaluate(inputs)["loss"] == doctest::Approx(((9 + 9) / 2.0 + 81) / 2));
 }
+
+TEST_CASE("feeds of padded texts have two axes, of no rows and no steps, too") {
+  const tf::PaddedBatch<std::string> batch{{"a", "", "b", "c"}, {1, 2}, 2};
+  const auto f = tf::detail::padded_feed<"x">(batch);
+  CHECK(f.rank == 2);
+  CHECK(f.extents[0] == 2);
+  CHECK(f.extents[1] == 2);
+  CHECK(f.count == 4);
+  CHECK(f.data()[2] == "b");
+  const auto empty = tf::detail::padded_feed<"x">(tf::PaddedBatch<std::string>{{}, {0, 0, 0}, 0});
+  CHECK(empty.extents[0] == 3);
+  CHECK(empty.extents[1] == 0);
+  CHECK(empty.count == 0);
+}

@@ -8,8 +8,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "typeflow/feature_columns.hpp"
@@ -75,6 +78,15 @@ constexpr void sequences(tf::Graph& g) {
   lengths.named("lengths");
 }
 
+constexpr auto known_words =
+    tf::sequence_categorical_column_with_vocabulary_list<"words">({"a", "b", "c"});
+constexpr auto said = tf::feature_columns(tf::indicator_column(known_words));
+constexpr void words_in_model(tf::Graph& g) {
+  const auto f = feature_iterator(g, "examples", said);
+  category_ids(g, known_words, f).named("ids");
+  f.get<"words_length">().named("lengths");
+}
+
 void write(const char* path, const char* text) { std::ofstream(path) << text; }
 
 }  // namespace
@@ -112,6 +124,79 @@ TEST_CASE("parsed sequences have their lengths") {
   CHECK(std::vector<std::int32_t>(lengths.begin(), lengths.end()) ==
         std::vector<std::int32_t>{2, 0, 3});
   CHECK(std::vector<float>(x.begin(), x.end()) == std::vector<float>{1, 2, 0, 0, 0, 0, 5, 6, 7});
+}
+
+TEST_CASE("sequences of words are padded with \"\", and have their lengths") {
+  const auto example = [](const char* key, tf::Feature x) {
+    return tf::Example{{{key, std::move(x)}}};
+  };
+  const auto rows = [&](const std::vector<tf::Example>& examples) {
+    return tf::example_features(encoded(examples), said);
+  };
+  const std::vector<tf::Example> examples = {example("words", Strings{"b", "unknown", "a"}),
+                                             example("other", Strings{"a"}),
+                                             example("words", Strings{"c"})};
+  using Row = std::tuple<Strings>;
+  tf::DatasetIterator each(rows(examples));
+  static_assert(std::is_same_v<const std::optional<Row>, const decltype(each.next())>);
+  CHECK(*each.next() == Row(Strings{"b", "unknown", "a"}));
+  CHECK(*each.next() == Row());
+
+  tf::DatasetIterator batches(rows(examples).padded_batch(2));
+  {
+    const auto [batch] = batches.next().value();
+    CHECK(batch.values == Strings{"b", "unknown", "a", "", "", ""});
+    CHECK(batch.lengths == std::vector<std::int32_t>{3, 0});
+    CHECK(batch.bound == 3);
+  }
+  const auto [last] = batches.next().value();
+  CHECK(last.values == Strings{"c"});
+  tf::DatasetIterator marked(rows(examples).padded_batch(3, {.text_padding = "<end>"}));
+  const auto [with_mark] = marked.next().value();
+  CHECK(with_mark.values[3] == "<end>");
+  CHECK(with_mark.values[8] == "<end>");
+  tf::DatasetIterator buckets(
+      rows(examples).bucket_by_length([](const Row& row) { return std::get<0>(row).size(); },
+                                      {.bounds = {2}, .sizes = {2}, .text_padding = "-"}));
+  CHECK(std::get<0>(buckets.next().value()).values == Strings{"-", "c"});
+
+  tf::Variables variables;
+  tf::DataSession<words_in_model> session(variables);
+  session.bind<"examples">(rows(examples).padded_batch(3));
+  {
+    const auto [ids, lengths] = session.run<"ids", "lengths">();
+    CHECK(std::vector<std::int64_t>(ids.begin(), ids.end()) ==
+          std::vector<std::int64_t>{1, -1, 0, -1, -1, -1, 2, -1, -1});
+    CHECK(std::vector<std::int32_t>(lengths.begin(), lengths.end()) ==
+          std::vector<std::int32_t>{3, 0, 1});
+    CHECK(ids.shape(1) == 3);
+  }
+  // No word in any example of the batch: no step.
+  session.bind<"examples">(rows({examples[1], examples[1]}).padded_batch(2));
+  CHECK(session.run<"ids">().shape(1) == 0);
+}
+
+TEST_CASE("wrong sequences of words: errors name the record and the feature") {
+  const auto error_of = [](const Strings& records) {
+    tf::DatasetIterator batches(
+        tf::example_features(tf::from_elements(records), said).padded_batch(8));
+    try {
+      batches.next();
+    } catch (const tf::Error& why) {
+      return std::string(why.what());
+    }
+    return std::string();
+  };
+  const std::string good = tf::encode(tf::Example{{{"words", Strings{"a", "b"}}}});
+  CHECK(error_of({good, good}).empty());
+  CHECK(error_of({good, tf::encode(tf::Example{{{"words", std::vector<std::int64_t>{1}}}})}) ==
+        "record 1: feature 'words': expected values of type bytes, got int64");
+  CHECK(error_of({good.substr(0, good.size() - 1)}).find("record 0: an Example: is damaged") == 0);
+  for (std::size_t size = 1; size < good.size(); ++size) {
+    CAPTURE(size);
+    const std::string why = error_of({good, good.substr(0, size)});
+    CHECK((why.empty() || why.find("record 1: ") == 0));
+  }
 }
 
 TEST_CASE("wrong Examples: errors name the record and the feature") {
