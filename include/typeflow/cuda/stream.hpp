@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "typeflow/core/failure.hpp"
+#include "typeflow/cuda/launch_groups.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
 #include "typeflow/exec/asynchronous.hpp"
@@ -54,7 +55,13 @@ class CudaStream final : public AsynchronousStream {
 
   const CudaRuntime& runtime() const { return runtime_; }
   int device() const { return device_; }
-  cudaStream_t get() const { return stream_; }
+  /// For what comes after the launches that groups() holds back.
+  cudaStream_t get() {
+    if (groups_ != nullptr && !groups_->empty()) groups_->flush(*this);
+    return stream_;
+  }
+  /// Where launches are held back that may be made together; null: they are made at once.
+  LaunchGroups* groups() const { return groups_.get(); }
   /// Has this thread's calls go to the stream's GPU.
   void use_device() const {
     detail::check_cuda(runtime_, runtime_.use_device(device_), "choosing the device");
@@ -66,13 +73,13 @@ class CudaStream final : public AsynchronousStream {
   void copy_in(void* to, const void* from, std::int64_t bytes) {
     check();
     use_device();
-    to_device_.copy_in(to, from, bytes, stream_);
+    to_device_.copy_in(to, from, bytes, get());
   }
   /// Copies to the host in the stream's order, and waits for it.
   void copy_out(void* to, const void* from, std::int64_t bytes) {
     check();
     use_device();
-    to_host_.copy_out(to, from, bytes, stream_);
+    to_host_.copy_out(to, from, bytes, get());
   }
 
   /// Waits for the stream, and hands on what kernels that this thread launched have reported. An
@@ -173,6 +180,7 @@ class CudaStream final : public AsynchronousStream {
   int device_;
   cudaStream_t stream_ = nullptr;
   const bool records_;
+  std::unique_ptr<LaunchGroups> groups_;  // of a recording
   const std::uint64_t* draw_ = nullptr;
   bool draws_ = false;                           // draw() has given the place of the number
   std::atomic<cudaError_t> error_{cudaSuccess};  // found when the host waited
@@ -192,23 +200,25 @@ class CudaRecording final : public Recording {
     void* draw = nullptr;
     check(on_.runtime().allocate(&draw, sizeof(std::uint64_t), on_.get()), "allocating memory");
     recorder_.draw_ = static_cast<const std::uint64_t*>(draw);
-    const cudaError_t error = on_.runtime().begin_capture(recorder_.get());
+    const cudaError_t error = on_.runtime().begin_capture(recorder_.stream_);
     is_open_ = error == cudaSuccess;
     if (!is_open_) on_.runtime().release(draw, on_.get());
     check(error, "recording kernels");
+    recorder_.groups_ = std::make_unique<LaunchGroups>();
   }
   ~CudaRecording() override {
     const CudaRuntime& runtime = on_.runtime();
     runtime.use_device(on_.device());
-    if (is_open_) runtime.end_capture(recorder_.get(), &graph_);
+    if (is_open_) runtime.end_capture(recorder_.stream_, &graph_);
     if (graph_ != nullptr) runtime.destroy_graph(graph_);
     runtime.release(const_cast<std::uint64_t*>(recorder_.draw_), on_.get());
   }
 
   Stream& stream() override { return recorder_; }
   void end() override {
+    const cudaStream_t recorded = recorder_.get();  // launches what was held back
     is_open_ = false;
-    check(on_.runtime().end_capture(recorder_.get(), &graph_), "making a graph");
+    check(on_.runtime().end_capture(recorded, &graph_), "making a graph");
   }
   void play(std::uint64_t draw) override {
     on_.check();
