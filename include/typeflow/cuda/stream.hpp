@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "typeflow/core/failure.hpp"
+#include "typeflow/cuda/feeding.hpp"
 #include "typeflow/cuda/launch_groups.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
@@ -37,6 +38,7 @@ class CudaStream final : public AsynchronousStream {
         runtime_(runtime),
         device_(device),
         records_(may_record()),
+        feeds_(runtime, error_),
         to_device_(runtime, error_),
         to_host_(runtime, error_) {
     use_device();
@@ -73,6 +75,13 @@ class CudaStream final : public AsynchronousStream {
   void copy_in(void* to, const void* from, std::int64_t bytes) {
     check();
     use_device();
+    to_device_.copy_in(to, from, bytes, get());
+  }
+  /// The same, where a large tensor is on its way while the stream is at work.
+  void feed(void* to, const void* from, std::int64_t bytes) {
+    check();
+    use_device();
+    if (bytes >= CudaFeeds::least && feeds_.copy_in(to, from, bytes, get())) return;
     to_device_.copy_in(to, from, bytes, get());
   }
   /// Copies to the host in the stream's order, and waits for it.
@@ -184,6 +193,7 @@ class CudaStream final : public AsynchronousStream {
   const std::uint64_t* draw_ = nullptr;
   bool draws_ = false;                           // draw() has given the place of the number
   std::atomic<cudaError_t> error_{cudaSuccess};  // found when the host waited
+  CudaFeeds feeds_;
   CudaStaging to_device_;
   CudaStaging to_host_;
   std::mutex mutex_;             // guards what follows
@@ -270,6 +280,9 @@ class CudaMemory final : public AsynchronousMemory {
   bool is_host() const override { return false; }
   void copy_in(void* to, const void* from, std::int64_t bytes) override {
     stream_.copy_in(to, from, bytes);
+  }
+  void feed(void* to, const void* from, std::int64_t bytes) override {
+    stream_.feed(to, from, bytes);
   }
   void copy_out(void* to, const void* from, std::int64_t bytes) override {
     stream_.copy_out(to, from, bytes);

@@ -75,7 +75,7 @@ class BasicCudaDevices {
     return all;
   }
 
-  Processors processors_;
+  CpuTarget<> processors_;
   std::vector<std::shared_ptr<CudaGpu>> gpus_;
   std::vector<MachineDevice> devices_;
 };
