@@ -23,7 +23,8 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// All functions may be called by several threads; the device must be chosen before.
+/// Second buffers of large feeds on a GPU, and the stream that fills them. All functions may be
+/// called by several threads; the device must be chosen before.
 class CudaFeeds {
  public:
   /// Bytes of the smallest tensor for which the second buffer pays.

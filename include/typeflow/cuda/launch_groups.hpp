@@ -33,6 +33,7 @@ struct MemoryAccess {
   }
 };
 
+/// Launches that are held back, by the functions that will make them.
 class LaunchGroups {
  public:
   /// Launches a kernel with `count` sets of arguments, which lie one after the other.
