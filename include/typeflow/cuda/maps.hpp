@@ -5,7 +5,10 @@
 // and stores by accesses of 16 bytes where the operands allow it.
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "typeflow/cuda/body.hpp"
@@ -23,17 +26,40 @@ struct alignas(sizeof(T) * N) Packet {
   T element[N];
 };
 
+/// The part of a map that a block does, one of so many.
 template <class Code, int N, class Index>
-__global__ void map_kernel(typename Code::Arguments a) {
+TYPEFLOW_DEVICE void map_packets(const typename Code::Arguments& a, unsigned block,
+                                 unsigned blocks) {
   const auto length = static_cast<Index>(a.extent[Code::outer]);
   const auto packets = static_cast<Index>(Code::elements(a) / N);
-  const auto stride = static_cast<Index>(gridDim.x) * static_cast<Index>(blockDim.x);
-  for (auto p = static_cast<Index>(blockIdx.x) * static_cast<Index>(blockDim.x) +
+  const auto stride = static_cast<Index>(blocks) * static_cast<Index>(blockDim.x);
+  for (auto p = static_cast<Index>(block) * static_cast<Index>(blockDim.x) +
                 static_cast<Index>(threadIdx.x);
        p < packets; p += stride) {
     const Index first = p * N;
     Code::template packet<N>(a, first / length, first % length);
   }
+}
+template <class Code, int N, class Index>
+__global__ void map_kernel(const __grid_constant__ typename Code::Arguments a) {
+  map_packets<Code, N, Index>(a, blockIdx.x, gridDim.x);
+}
+
+/// The arguments of several maps that are one launch: the blocks of each come after those before.
+template <class Code>
+struct MapTable {
+  /// As many as the 4 KiB of a kernel's parameters have room for.
+  static constexpr int most =
+      static_cast<int>(4096 / (sizeof(typename Code::Arguments) + 2 * sizeof(unsigned)));
+  typename Code::Arguments of[most > 0 ? most : 1];
+  unsigned end[most > 0 ? most : 1];  ///< of the blocks
+};
+template <class Code, int N, class Index>
+__global__ void map_group_kernel(const __grid_constant__ MapTable<Code> table) {
+  int map = 0;
+  unsigned begin = 0;
+  while (blockIdx.x >= table.end[map]) begin = table.end[map++];
+  map_packets<Code, N, Index>(table.of[map], blockIdx.x - begin, table.end[map] - begin);
 }
 
 template <bool Wide, int Outer, ir::InnerExtent Inner, class B>
@@ -137,10 +163,72 @@ struct Code<ir::LoopKernel<Wide, Outer, false, Inner, B>> {
     return std::max(1, 16 / widest);
   }();
 
+  static std::int64_t blocks_of(std::int64_t packets) {
+    return std::min((packets + threads - 1) / threads, most_blocks);
+  }
   template <int N, class Index>
   static void launch_packets(const KernelCall& call, const Arguments& a, std::int64_t packets) {
-    const std::int64_t blocks = std::min((packets + threads - 1) / threads, most_blocks);
-    launch(call, &map_kernel<Code, N, Index>, blocks, threads, a);
+    if constexpr (may_group && sizeof(Index) == 4) {
+      if (LaunchGroups* const groups = stream_of(call).groups(); groups != nullptr) {
+        const std::array<MemoryAccess, M::inputs + M::stores> accesses = accesses_of(a);
+        if (!groups->admits(accesses)) static_cast<void>(stream_of(call).get());  // flushes
+        groups->add(&launch_group<N, Index>, &a, sizeof a, accesses);
+        return;
+      }
+    }
+    launch(call, &map_kernel<Code, N, Index>, blocks_of(packets), threads, a);
+  }
+
+  /// Whether launches may be made together. Steps of optimizers have one loop; the kernels of other
+  /// maps are compiled once, to keep programs small.
+  static constexpr bool may_group = Outer == 0 && !M::draws && MapTable<Code>::most > 1;
+
+  /// LaunchGroups::Launch.
+  template <int N, class Index>
+  static void launch_group(CudaStream& stream, const std::byte* arguments, int count) {
+    KernelCall call{};
+    call.stream = &stream;
+    for (int done = 0; done < count; done += MapTable<Code>::most) {
+      MapTable<Code> table{};
+      const int maps = std::min(count - done, MapTable<Code>::most);
+      std::memcpy(table.of, arguments + static_cast<std::size_t>(done) * sizeof(Arguments),
+                  static_cast<std::size_t>(maps) * sizeof(Arguments));
+      std::int64_t blocks = 0;
+      for (int i = 0; i < maps; ++i) {
+        blocks += blocks_of(elements(table.of[i]) / N);
+        table.end[i] = static_cast<unsigned>(blocks);
+      }
+      if (maps > 1) {
+        launch(call, &map_group_kernel<Code, N, Index>, blocks, threads, table);
+      } else {
+        launch(call, &map_kernel<Code, N, Index>, blocks, threads, table.of[0]);
+      }
+    }
+  }
+
+  /// The memory of a map's operands.
+  static std::array<MemoryAccess, M::inputs + M::stores> accesses_of(const Arguments& a) {
+    std::array<MemoryAccess, M::inputs + M::stores> accesses{};
+    const auto access = [&](const OperandOf<space.rank>& operand, DType type, bool writes) {
+      const auto size = static_cast<std::int64_t>(size_of(type));
+      std::int64_t first = 0;
+      std::int64_t last = 0;
+      for (int k = 0; k <= Outer; ++k) {
+        const std::int64_t distance = (a.extent[k] - 1) * operand.stride[k];
+        (distance < 0 ? first : last) += distance;
+      }
+      const auto begin = reinterpret_cast<std::uintptr_t>(operand.data);
+      return MemoryAccess{begin + static_cast<std::uintptr_t>(first * size),
+                          begin + static_cast<std::uintptr_t>((last + 1) * size), writes};
+    };
+    for (std::size_t i = 0; i < M::inputs; ++i) {
+      const ir::InputSpec& in = M::input_specs[i];
+      if (!in.is_index) accesses[i] = access(a.in[i], in.dtype, false);
+    }
+    for (std::size_t s = 0; s < M::stores; ++s) {
+      accesses[M::inputs + s] = access(a.out[s], M::store_specs[s].dtype, true);
+    }
+    return accesses;
   }
 
   /// Whether all rows of all operands consist of whole, aligned packets.

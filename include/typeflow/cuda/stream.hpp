@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "typeflow/core/failure.hpp"
+#include "typeflow/cuda/feeding.hpp"
+#include "typeflow/cuda/launch_groups.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
 #include "typeflow/exec/asynchronous.hpp"
@@ -36,6 +38,7 @@ class CudaStream final : public AsynchronousStream {
         runtime_(runtime),
         device_(device),
         records_(may_record()),
+        feeds_(runtime, error_),
         to_device_(runtime, error_),
         to_host_(runtime, error_) {
     use_device();
@@ -54,7 +57,13 @@ class CudaStream final : public AsynchronousStream {
 
   const CudaRuntime& runtime() const { return runtime_; }
   int device() const { return device_; }
-  cudaStream_t get() const { return stream_; }
+  /// For what comes after the launches that groups() holds back.
+  cudaStream_t get() {
+    if (groups_ != nullptr && !groups_->empty()) groups_->flush(*this);
+    return stream_;
+  }
+  /// Where launches are held back that may be made together; null: they are made at once.
+  LaunchGroups* groups() const { return groups_.get(); }
   /// Has this thread's calls go to the stream's GPU.
   void use_device() const {
     detail::check_cuda(runtime_, runtime_.use_device(device_), "choosing the device");
@@ -66,13 +75,20 @@ class CudaStream final : public AsynchronousStream {
   void copy_in(void* to, const void* from, std::int64_t bytes) {
     check();
     use_device();
-    to_device_.copy_in(to, from, bytes, stream_);
+    to_device_.copy_in(to, from, bytes, get());
+  }
+  /// The same, where a large tensor is on its way while the stream is at work.
+  void feed(void* to, const void* from, std::int64_t bytes) {
+    check();
+    use_device();
+    if (bytes >= CudaFeeds::least && feeds_.copy_in(to, from, bytes, get())) return;
+    to_device_.copy_in(to, from, bytes, get());
   }
   /// Copies to the host in the stream's order, and waits for it.
   void copy_out(void* to, const void* from, std::int64_t bytes) {
     check();
     use_device();
-    to_host_.copy_out(to, from, bytes, stream_);
+    to_host_.copy_out(to, from, bytes, get());
   }
 
   /// Waits for the stream, and hands on what kernels that this thread launched have reported. An
@@ -173,9 +189,11 @@ class CudaStream final : public AsynchronousStream {
   int device_;
   cudaStream_t stream_ = nullptr;
   const bool records_;
+  std::unique_ptr<LaunchGroups> groups_;  // of a recording
   const std::uint64_t* draw_ = nullptr;
   bool draws_ = false;                           // draw() has given the place of the number
   std::atomic<cudaError_t> error_{cudaSuccess};  // found when the host waited
+  CudaFeeds feeds_;
   CudaStaging to_device_;
   CudaStaging to_host_;
   std::mutex mutex_;             // guards what follows
@@ -192,23 +210,25 @@ class CudaRecording final : public Recording {
     void* draw = nullptr;
     check(on_.runtime().allocate(&draw, sizeof(std::uint64_t), on_.get()), "allocating memory");
     recorder_.draw_ = static_cast<const std::uint64_t*>(draw);
-    const cudaError_t error = on_.runtime().begin_capture(recorder_.get());
+    const cudaError_t error = on_.runtime().begin_capture(recorder_.stream_);
     is_open_ = error == cudaSuccess;
     if (!is_open_) on_.runtime().release(draw, on_.get());
     check(error, "recording kernels");
+    recorder_.groups_ = std::make_unique<LaunchGroups>();
   }
   ~CudaRecording() override {
     const CudaRuntime& runtime = on_.runtime();
     runtime.use_device(on_.device());
-    if (is_open_) runtime.end_capture(recorder_.get(), &graph_);
+    if (is_open_) runtime.end_capture(recorder_.stream_, &graph_);
     if (graph_ != nullptr) runtime.destroy_graph(graph_);
     runtime.release(const_cast<std::uint64_t*>(recorder_.draw_), on_.get());
   }
 
   Stream& stream() override { return recorder_; }
   void end() override {
+    const cudaStream_t recorded = recorder_.get();  // launches what was held back
     is_open_ = false;
-    check(on_.runtime().end_capture(recorder_.get(), &graph_), "making a graph");
+    check(on_.runtime().end_capture(recorded, &graph_), "making a graph");
   }
   void play(std::uint64_t draw) override {
     on_.check();
@@ -260,6 +280,9 @@ class CudaMemory final : public AsynchronousMemory {
   bool is_host() const override { return false; }
   void copy_in(void* to, const void* from, std::int64_t bytes) override {
     stream_.copy_in(to, from, bytes);
+  }
+  void feed(void* to, const void* from, std::int64_t bytes) override {
+    stream_.feed(to, from, bytes);
   }
   void copy_out(void* to, const void* from, std::int64_t bytes) override {
     stream_.copy_out(to, from, bytes);

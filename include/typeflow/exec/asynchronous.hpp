@@ -58,6 +58,8 @@ class AsynchronousMemory : public Memory {
   /// Copies to another memory of the same driver.
   virtual void copy_to(AsynchronousMemory& other, void* to, const void* from,
                        std::int64_t bytes) = 0;
+  /// Memory::copy_in of what a run is fed. It may begin while kernels are at work that come before.
+  virtual void feed(void* to, const void* from, std::int64_t bytes) = 0;
   /// Memories of one driver are of one class.
   const void* driver() const { return driver_; }
 

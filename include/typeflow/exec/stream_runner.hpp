@@ -282,8 +282,17 @@ class StreamRunner {
                                   plan_.instructions.data() + range.first + range.count, at_, draw_,
                                   failure_);
   }
+  /// The memory to which a copy brings a fed tensor, if its device works by itself; else null.
+  AsynchronousMemory* fed_memory(int from, int to) const {
+    const Place& place = plan_.places.items[from];
+    if (place.device != the_host || memory_of(to) == nullptr) return nullptr;
+    const bool is_fed = execution_.program.slots[place.slot].kind == ir::SlotKind::placeholder;
+    return is_fed ? memory_of(to)->asynchronous() : nullptr;
+  }
   void copy(int from, int to) {
     before_copy();
+    AsynchronousMemory* const fed = fed_memory(from, to);
+    if (fed != nullptr) return fed->feed(at_[to], at_[from], bytes(plan_.places.items[from].slot));
     transfer(memory_of(from), at_[from], memory_of(to), at_[to],
              bytes(plan_.places.items[from].slot));
   }

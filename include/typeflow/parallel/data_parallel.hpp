@@ -32,37 +32,57 @@ constexpr AnyExpr scaled(const AnyExpr& gradient, double scale) {
       gradient, [&](const AnyExpr& x) { return setting(*x.graph, Scalar(scale), x.dtype()) * x; });
 }
 
-/// The gradient for a variable in a list; none if the list has none.
-constexpr AnyExpr gradient_for(const Gradients& gradients, Id variable) {
-  for (int i = 0; i < gradients.size(); ++i) {
-    if (gradients.items[i].variable == variable) return gradients[i].gradient;
+/// The gradients of towers, in one list. (Of an array of lists, nvcc 13 destroys the first alone.)
+struct TowerGradients {
+  Pool<GradientRecord> items;  // of tower 0, of tower 1...
+  Pool<int> ends;              // by tower
+
+  constexpr void push(const Gradients& of_tower) {
+    for (const GradientRecord item : of_tower.items) items.push(item);
+    ends.push(items.size());
   }
-  return {};
-}
+  constexpr int begin(int tower) const { return tower == 0 ? 0 : ends[tower - 1]; }
+  /// The gradient for a variable; none if the tower has none.
+  constexpr Id of(int tower, Id variable) const {
+    for (int i = begin(tower); i < ends[tower]; ++i) {
+      if (items[i].variable == variable) return items[i].gradient;
+    }
+    return none;
+  }
+  /// Whether a tower before has a gradient for a variable.
+  constexpr bool is_known(int tower, Id variable) const {
+    for (int i = 0; i < begin(tower); ++i) {
+      if (items[i].variable == variable) return true;
+    }
+    return false;
+  }
+};
 
 struct SameGradient {};
 
 /// The mean of the towers' gradients, weighted by their shares, which add up to 1. It is computed
 /// on the variables' devices, from wire(gradient).
 template <class Wire>
-constexpr Gradients mean_of_gradients(const Gradients* towers, const double* shares, int count,
+constexpr Gradients mean_of_gradients(Graph& g, const TowerGradients& towers, const double* shares,
                                       const Wire& wire) {
-  Graph& g = *towers[0].graph;
   ir::Graph& graph = g;
+  const int count = towers.ends.size();
   Gradients mean{&g, {}};
   bool equal = true;
   for (int i = 1; i < count; ++i) equal = equal && shares[i] == shares[0];
   const NameScope in(g, "average");
   for (int t = 0; t < count; ++t) {
-    for (const GradientRecord item : towers[t].items) {
-      if (gradient_for(mean, item.variable).exists()) continue;
+    for (int i = towers.begin(t); i < towers.ends[t]; ++i) {
+      const GradientRecord item = towers.items[i];
+      if (towers.is_known(t, item.variable)) continue;
       const AnyVariable variable(g, graph.variable_records[item.variable].value);
       const Device home = graph.node_of(variable.id()).device;
       const AnyExpr average = on(g, home, [&] {
         AnyExpr sum{};
         for (int k = t; k < count; ++k) {
-          AnyExpr part = gradient_for(towers[k], item.variable);
-          if (!part.exists()) continue;
+          const Id gradient = towers.of(k, item.variable);
+          if (gradient == none) continue;
+          AnyExpr part{&graph, gradient};
           if constexpr (!std::is_same_v<Wire, SameGradient>) {
             const Device reads =
                 home.kind != DeviceKind::any ? home : ir::future_device(graph, variable.id());
@@ -124,11 +144,9 @@ struct Towers {
  private:
   template <class Wire>
   constexpr Gradients gradients_of(const VariableList& variables, const Wire& wire) const {
-    std::array<Gradients, N> of_tower{};
-    for (int i = 0; i < N; ++i) {
-      of_tower[static_cast<std::size_t>(i)] = gradients_of_tower(i, variables);
-    }
-    return detail::mean_of_gradients(of_tower.data(), shares.data(), N, wire);
+    detail::TowerGradients towers;
+    for (int i = 0; i < N; ++i) towers.push(gradients_of_tower(i, variables));
+    return detail::mean_of_gradients(graph(), towers, shares.data(), wire);
   }
 };
 

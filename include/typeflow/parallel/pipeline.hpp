@@ -185,6 +185,7 @@ class PipelineBuilder {
     const Input x(g_, in_order<S>(given).id);
     input_[S][m] = x.id();
     const Id known = graph_.variable_records.size();
+    if (part == 0) of_stage_[S].first = variables_.size();
     {
       const TowerScope in(g_, {"part", part}, part == 0 ? Reuse::inherit : Reuse::reuse);
       if constexpr (static_cast<int>(S) + 1 == stages) {
@@ -198,7 +199,10 @@ class PipelineBuilder {
       check_shared(graph_, known, "pipeline<M>(g, order, x, y, f...)", part);
     } else {
       for (Id i = known; i < graph_.variable_records.size(); ++i) {
-        if (graph_.variable_records[i].trainable) variables_[S].push(i);
+        if (!graph_.variable_records[i].trainable) continue;
+        variables_.push(i);
+        sums_.push(none);
+        ++of_stage_[S].count;
       }
     }
     Pool<Id> results;
@@ -220,7 +224,10 @@ class PipelineBuilder {
     Pool<Id> to;
     from.push(output_[S][m]);
     weights.push(in_order<S>(dy).id);
-    for (const Id v : variables_[S]) to.push(graph_.variable_records[v].value);
+    const ir::Range mine = of_stage_[S];
+    for (int k = 0; k < mine.count; ++k) {
+      to.push(graph_.variable_records[variables_[mine.first + k]].value);
+    }
     if constexpr (S > 0) to.push(input_[S][m]);
     const Pool<Id> slopes = gradients_of(graph_, from, weights, to);
     Pool<Id> results;
@@ -229,20 +236,17 @@ class PipelineBuilder {
       if (slope_[S][m] == none) return fail_unreached(graph_, input_[S][m]);
       results.push(slope_[S][m]);
     }
-    if (sums_[S].empty()) sums_[S] = Pool<Id>(variables_[S].size(), none);
-    for (int k = 0; k < variables_[S].size(); ++k) {
+    for (int k = 0; k < mine.count; ++k) {
       if (slopes[k] == none) continue;
-      Id& sum = sums_[S][k];
+      Id& sum = sums_[mine.first + k];
       const AnyExpr slope{&graph_, slopes[k]};
       sum = sum == none ? slope.id : (AnyExpr{&graph_, sum} + slope).id;
       if (slices_of({&graph_, sum}).empty()) results.push(sum);
     }
     if (!results.empty()) finish<S>(results);
     if (part + 1 < Parts) return;
-    for (int k = 0; k < variables_[S].size(); ++k) {
-      if (sums_[S][k] != none) {
-        gradients.items.push(GradientRecord{variables_[S][k], sums_[S][k]});
-      }
+    for (int k = mine.first; k < mine.first + mine.count; ++k) {
+      if (sums_[k] != none) gradients.items.push(GradientRecord{variables_[k], sums_[k]});
     }
   }
 
@@ -256,8 +260,10 @@ class PipelineBuilder {
   Id input_[sizeof...(F)][Parts] = {};
   Id output_[sizeof...(F)][Parts] = {};
   Id slope_[sizeof...(F)][Parts] = {};  // the gradients for the inputs
-  Pool<Id> variables_[sizeof...(F)];
-  Pool<Id> sums_[sizeof...(F)];
+  // (Lists of all stages: of an array of lists, nvcc 13 destroys the first one alone.)
+  Pool<Id> variables_;
+  Pool<Id> sums_;  // by variable: the gradients of the parts so far
+  ir::Range of_stage_[sizeof...(F)] = {};
 };
 
 }  // namespace detail
