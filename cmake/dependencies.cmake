@@ -28,3 +28,5 @@ typeflow_dependency(nlohmann_json)
 find_package(libzip QUIET)
 # The same for typeflow::jpeg.
 find_package(JPEG QUIET)
+# For typeflow::cuda_libraries.
+find_package(CUDAToolkit QUIET)
