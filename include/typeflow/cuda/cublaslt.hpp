@@ -6,7 +6,8 @@
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>
 #else
-#error "typeflow: <typeflow/cuda/libraries.hpp> needs cuBLASLt (cublasLt.h), which is in CUDA's toolkit"
+#error \
+    "typeflow: <typeflow/cuda/libraries.hpp> needs cuBLASLt (cublasLt.h), which is in CUDA's toolkit"
 #endif
 
 #include <algorithm>

@@ -45,6 +45,11 @@ struct LibraryProduct {
 
 namespace cuda_kernels {
 
+/// The bytes of a part of a workspace.
+constexpr std::int64_t aligned_bytes(std::int64_t bytes) {
+  return checked_sum(bytes, 255) / 256 * 256;
+}
+
 /// Axes in front of the matrices of a product. A library goes along one axis by itself, if the
 /// matrices of each operand are equally far apart. Along the others it is called again.
 struct LibraryBatches {
@@ -120,6 +125,25 @@ __global__ void narrow_kernel(const float* from, std::uint32_t* to, std::int64_t
   }
 }
 
+/// Whether a kernel has one result, of type D.
+template <class M, DType D>
+inline constexpr bool one_result_of = [] {
+  if constexpr (M::stores == 1) {
+    return M::template Out<0>::dtype == D;
+  } else {
+    return false;
+  }
+}();
+/// Whether its result is the product of its first two operands.
+template <class M, DType D>
+inline constexpr bool is_bare_product = [] {
+  if constexpr (one_result_of<M, D> && M::items == 0) {
+    return M::template Out<0>::value == M::body.product();
+  } else {
+    return false;
+  }
+}();
+
 /// The code of a kernel if library L multiplies: our own, except for matrix products.
 template <class Kernel, Precision P, class L>
 struct LibraryCode {
@@ -155,7 +179,7 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
  private:
   /// The parts of the workspace, by their first bytes.
   struct Places {
-    std::int64_t sums = aligned(L::workspace);
+    std::int64_t sums = aligned_bytes(L::workspace);
     std::int64_t a;
     std::int64_t b;
     std::int64_t end;
@@ -167,14 +191,11 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
       const auto after = [&](std::int64_t place, int i, unsigned axes, std::int64_t each) {
         std::int64_t count = checked_product(extents[factors[i][0]], extents[factors[i][1]]);
         count = checked_product(count, matrices_along(axes, extents));
-        return checked_sum(place, aligned(checked_product(count, each)));
+        return checked_sum(place, aligned_bytes(checked_product(count, each)));
       };
       a = may_have_sums ? after(sums, 0, ~0u, static_cast<std::int64_t>(sizeof(T))) : sums;
       b = narrows ? after(a, 1, axes_of<0>, operand_bytes) : a;
       end = narrows ? after(b, 2, axes_of<1>, operand_bytes) : b;
-    }
-    static constexpr std::int64_t aligned(std::int64_t bytes) {
-      return checked_sum(bytes, 255) / 256 * 256;
     }
   };
 
@@ -184,21 +205,9 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
 
   // What follows on the product.
 
-  static constexpr bool one_result = [] {
-    if constexpr (M::stores == 1) {
-      return M::template Out<0>::dtype == D;
-    } else {
-      return false;
-    }
-  }();
+  static constexpr bool one_result = one_result_of<M, D>;
   /// The library's result is the kernel's.
-  static constexpr bool is_bare = [] {
-    if constexpr (one_result && M::items == 0) {
-      return M::template Out<0>::value == M::body.product();
-    } else {
-      return false;
-    }
-  }();
+  static constexpr bool is_bare = is_bare_product<M, D>;
   /// An operand along the columns is added, and nothing else.
   static constexpr bool adds_bias = [] {
     if constexpr (one_result && D == DType::float32 && M::items == 1 && M::inputs == 3) {
