@@ -92,7 +92,6 @@ inline void convolve_plainly(const tf::LibraryConvolution& c) {
                                                     : c.filters * taps * of_x;
   std::vector<double> sums(static_cast<std::size_t>(size));
   const auto operand = [&](float from) -> double {
-    if (!c.as_tf32) return from;
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(from) & 0xffffe000u);
   };
   for (std::int64_t place = 0; place < places; ++place) {

@@ -89,11 +89,10 @@ class CudnnDevice {
     int chosen = 0;
   };
   /// All on which the choice of an algorithm depends.
-  using Key = std::array<std::int64_t, 18>;
+  using Key = std::array<std::int64_t, 17>;
 
   Plan& plan_of(const LibraryConvolution& c, std::size_t bytes) {
     const Key key{static_cast<std::int64_t>(c.result),
-                  c.as_tf32,
                   c.samples,
                   c.channels,
                   c.filters,
@@ -141,9 +140,8 @@ class CudnnDevice {
                     CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
                 describing);
     check_cudnn(cudnnSetConvolutionGroupCount(plan.convolution, narrow(c.groups)), describing);
-    check_cudnn(cudnnSetConvolutionMathType(plan.convolution,
-                                            c.as_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH),
-                describing);
+    // cuDNN's name for TF32.
+    check_cudnn(cudnnSetConvolutionMathType(plan.convolution, CUDNN_DEFAULT_MATH), describing);
   }
 
   /// cuDNN's proposals, best first: those with the same bits each time that add up products as they
@@ -153,8 +151,7 @@ class CudnnDevice {
       for (int i = 0; i < count; ++i) {
         const auto& one = found[static_cast<std::size_t>(i)];
         if (one.status != CUDNN_STATUS_SUCCESS || one.memory > bytes || !is_sum(one.algo) ||
-            one.determinism != CUDNN_DETERMINISTIC ||
-            (!c.as_tf32 && one.mathType != CUDNN_FMA_MATH)) {
+            one.determinism != CUDNN_DETERMINISTIC) {
           continue;
         }
         plan.algorithms[static_cast<std::size_t>(plan.count++)] = {static_cast<int>(one.algo),
@@ -252,7 +249,7 @@ struct Cudnn : CublasLt {
 };
 
 /// The kernels of typeflow, except that cuBLASLt multiplies matrices and cuDNN computes
-/// convolutions: the second argument of BasicCudaTarget.
+/// convolutions as TF32: the second argument of BasicCudaTarget.
 using CudnnLibraries = LibraryCudaKernels<Cudnn>;
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

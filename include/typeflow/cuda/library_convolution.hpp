@@ -6,8 +6,10 @@
 // A library L (library_product.hpp) that has them, too, is a class with
 //   static constexpr std::int64_t convolution_workspace;  the bytes that they may use
 //   static bool convolve(CudaStream& stream, const LibraryConvolution& convolution, void* memory);
-// The kernels of contraction.hpp compute those for which convolve() returns false; and those of
-// doubles, of 16-bit precisions, of volumes, and with padding that a library can't place.
+// It gets convolutions of floats as TF32 whose channels and filters fill packets of 16 bytes: those
+// are the ones that tensor cores have, and for others our own kernels take less time. They also
+// compute those for which convolve() returns false, those of volumes, and those with padding that a
+// library can't place.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,11 +20,11 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// A convolution of floats, or its gradient for x or w. Axes are height and width.
+/// A convolution of floats, or its gradient for x or w. Operands may be rounded to TF32. Axes are
+/// height and width.
 struct LibraryConvolution {
   enum class Result : std::uint8_t { y, x, w };
   Result result;
-  bool as_tf32;  ///< operands may be rounded to TF32
   std::int64_t samples;
   std::int64_t channels;
   std::int64_t filters;
@@ -93,6 +95,8 @@ struct library_convolution_of<ops::ConvFilterGradient> {
 inline bool describe_convolution(LibraryConvolution& c, const ops::ConvAttributes& op,
                                  const ConvSizes& z) {
   const ops::WindowAttributes& window = op.window;
+  constexpr std::int64_t packet = 4;
+  if (z.of_x % packet != 0 || z.of_y % packet != 0) return false;
   const bool is_volume = op.image[0] != 1 || window.size[0] != 1 || op.places(0) != 1;
   if (is_volume) return false;
   c.samples = z.samples;
@@ -127,10 +131,9 @@ inline bool describe_convolution(LibraryConvolution& c, const ops::ConvAttribute
 template <class L>
 concept ConvolvingLibrary = requires { L::convolution_workspace; };
 
-template <class O, unsigned Variant, class B, Precision P, ConvolvingLibrary L>
-  requires((P == Precision::exact || P == Precision::tf32) &&
-           !requires { library_convolution_of<O>::is_missing; })
-struct LibraryCode<ir::ContractionKernel<O, DType::float32, Variant, 0, B>, P, L> {
+template <class O, unsigned Variant, class B, ConvolvingLibrary L>
+  requires(!requires { library_convolution_of<O>::is_missing; })
+struct LibraryCode<ir::ContractionKernel<O, DType::float32, Variant, 0, B>, Precision::tf32, L> {
   using Own = Code<ir::ContractionKernel<O, DType::float32, Variant, 0, B>>;
   using M = typename Own::M;
   using Result = LibraryConvolution::Result;
@@ -147,7 +150,7 @@ struct LibraryCode<ir::ContractionKernel<O, DType::float32, Variant, 0, B>, P, L
     return std::max(Own::workspace(extents), Places(extents).end);
   }
   static void run(const KernelCall& call) {
-    if (!convolve(call)) Own::template run_in<P>(call);
+    if (!convolve(call)) Own::template run_in<Precision::tf32>(call);
   }
 
  private:
@@ -174,7 +177,6 @@ struct LibraryCode<ir::ContractionKernel<O, DType::float32, Variant, 0, B>, P, L
     const ConvSizes z(call.extents);
     LibraryConvolution c{};
     c.result = result;
-    c.as_tf32 = P == Precision::tf32;
     if (!describe_convolution(c, decode<O>(call.words), z)) return false;
     const Places places(call.extents);
     auto* const memory = static_cast<std::byte*>(call.workspace);
