@@ -7,6 +7,10 @@
 #include <typeflow/cuda/libraries.hpp>
 #include <typeflow/typeflow.hpp>
 
+#if __has_include(<cudnn.h>)
+#include <typeflow/cuda/cudnn.hpp>  // compiles
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
