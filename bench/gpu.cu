@@ -5,10 +5,14 @@
 // The ceiling of kernels that are bound by memory is a copy of 1 GiB by CUDA; of products and
 // convolutions, the float multiply-adds that the GPU's cores can do at its highest clock, which
 // tensor cores exceed. Training steps have none.
+// With TYPEFLOW_BENCH_LIBRARIES, and -lcublasLt, there are products by NVIDIA's library, too.
 // The times are means over runs whose kernels are queued, without fetches.
 
 #include <typeflow/cuda.hpp>
 #include <typeflow/cuda/indexing.hpp>
+#if defined(TYPEFLOW_BENCH_LIBRARIES)
+#include <typeflow/cuda/libraries.hpp>
+#endif
 #include <typeflow/cuda/pooling.hpp>
 #include <typeflow/typeflow.hpp>
 
@@ -234,6 +238,14 @@ int main(int argc, char** argv) try {
   compute_bound<product>("product", product_operations, peak);
   compute_bound<product, Tf32>("product_tf32", product_operations, peak);
   compute_bound<product, Bfloat16>("product_bfloat16", product_operations, peak);
+#if defined(TYPEFLOW_BENCH_LIBRARIES)
+  using Libraries = tf::BasicCudaTarget<tf::Precision::exact, tf::CudaLibraries>;
+  using Tf32Libraries = tf::BasicCudaTarget<tf::Precision::tf32, tf::CudaLibraries>;
+  using Bfloat16Libraries = tf::BasicCudaTarget<tf::Precision::bfloat16, tf::CudaLibraries>;
+  compute_bound<product, Libraries>("product_libraries", product_operations, peak);
+  compute_bound<product, Tf32Libraries>("product_tf32_libraries", product_operations, peak);
+  compute_bound<product, Bfloat16Libraries>("product_bfloat16_libraries", product_operations, peak);
+#endif
   const double convolution_operations = 2.0 * 32 * 56 * 56 * 256 * 256 * 9;
   compute_bound<convolution>("convolution", convolution_operations, peak);
   compute_bound<convolution, Tf32>("convolution_tf32", convolution_operations, peak);

@@ -5,7 +5,7 @@
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/typeflow")
-install(TARGETS typeflow typeflow_serial typeflow_cuda typeflow_data typeflow_estimators typeflow_image typeflow_jpeg typeflow_linalg typeflow_npz typeflow_profiler typeflow_records
+install(TARGETS typeflow typeflow_serial typeflow_cuda typeflow_cuda_libraries typeflow_cudnn typeflow_data typeflow_estimators typeflow_image typeflow_jpeg typeflow_linalg typeflow_npz typeflow_profiler typeflow_records
         typeflow_saving typeflow_native typeflow_testing typeflow_precompiled typeflow_compiled
         EXPORT typeflowTargets FILE_SET HEADERS)
 install(EXPORT typeflowTargets NAMESPACE typeflow:: DESTINATION "${package_dir}")
@@ -22,6 +22,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/typeflowConfigVersion.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/compiled.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/Findcudnn.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/Findlibzip.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/Findprotozero.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/Findstb.cmake"

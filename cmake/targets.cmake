@@ -15,6 +15,8 @@
 #                        and typeflow/records/
 # typeflow::saving       the same, nlohmann_json and zlib, for typeflow/saving.hpp and typeflow/saving/
 # typeflow::cuda         the same, for typeflow/cuda.hpp in files that nvcc compiles
+# typeflow::cuda_libraries  typeflow::cuda and cuBLASLt, for typeflow/cuda/libraries.hpp
+# typeflow::cudnn        typeflow::cuda_libraries and cuDNN, for typeflow/cuda/cudnn.hpp
 # typeflow::native       the same, optimised for the machine that compiles
 # typeflow::testing      the same, for typeflow/testing.hpp and typeflow/interpret/
 # typeflow::precompiled  the same, its headers precompiled once for each target that links it
@@ -137,6 +139,18 @@ typeflow_headers(headers "cuda[./]")
 typeflow_library(typeflow_cuda cuda ${headers})
 target_compile_options(typeflow_cuda INTERFACE "$<${nvcc}:--expt-relaxed-constexpr>")
 target_link_libraries(typeflow_cuda INTERFACE typeflow)
+
+# NVIDIA's libraries are optional: without them the target is there, and the header says what is missing.
+add_library(typeflow_cuda_libraries INTERFACE)
+add_library(typeflow::cuda_libraries ALIAS typeflow_cuda_libraries)
+set_target_properties(typeflow_cuda_libraries PROPERTIES EXPORT_NAME cuda_libraries)
+target_link_libraries(typeflow_cuda_libraries INTERFACE
+  typeflow_cuda $<TARGET_NAME_IF_EXISTS:CUDA::cublasLt>)
+add_library(typeflow_cudnn INTERFACE)
+add_library(typeflow::cudnn ALIAS typeflow_cudnn)
+set_target_properties(typeflow_cudnn PROPERTIES EXPORT_NAME cudnn)
+target_link_libraries(typeflow_cudnn INTERFACE
+  typeflow_cuda_libraries $<TARGET_NAME_IF_EXISTS:cudnn::cudnn>)
 
 # The headers with kernels for GPUs that a program needs which was written for processors: cuda.hpp,
 # and the wings that its SOURCES, or headers beside them, include.

@@ -405,11 +405,11 @@ class CudaOnHost {
 };
 
 /// The processor and pretended GPUs.
-template <tf::Precision P>
-class BasicCudaTargetOnHost : public tf::BasicCudaDevices<P> {
+template <tf::Precision P, class Kernels = tf::OwnCudaKernels>
+class BasicCudaTargetOnHost : public tf::BasicCudaDevices<P, Kernels> {
  public:
   explicit BasicCudaTargetOnHost(const tf::TargetOptions& options = {})
-      : tf::BasicCudaDevices<P>(options, CudaOnHost::runtime()) {}
+      : tf::BasicCudaDevices<P, Kernels>(options, CudaOnHost::runtime()) {}
 };
 using CudaTargetOnHost = BasicCudaTargetOnHost<tf::Precision::exact>;
 

@@ -180,11 +180,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
   static void run_in(const KernelCall& call) {
     using Tiles = ProductTiles<T, P>;
     const ProductPlan plan = plan_of(call.extents);
-    KernelCall body = call;
-    body.words += word_count<O>;
-    const Result result{matrices_of(call.extents),       call.extents[Extents::rows],
-                        call.extents[Extents::columns],  plan.parts,
-                        static_cast<T*>(call.workspace), arguments_of<M, space>(body)};
+    const Result result = result_of(call, plan.parts, static_cast<T*>(call.workspace));
     Rules::template each_product<T, Variant>(
         decode<O>(call.words), call, [&](const Operands& operands) {
           if (plan.big) {
@@ -193,11 +189,31 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
             launch_tiles<typename Tiles::Small>(call, {operands, result});
           }
         });
-    if (plan.parts == 1) return;
+    if (plan.parts > 1) launch_merge(call, result);
+  }
+
+  /// The result of a call, with its sums in `parts` parts.
+  static Result result_of(const KernelCall& call, std::int64_t parts, T* sums) {
+    KernelCall body = call;
+    body.words += word_count<O>;
+    return {matrices_of(call.extents),
+            call.extents[Extents::rows],
+            call.extents[Extents::columns],
+            parts,
+            sums,
+            arguments_of<M, space>(body)};
+  }
+  /// Adds up the parts of all elements, and computes what follows.
+  static void launch_merge(const KernelCall& call, const Result& result) {
     constexpr int threads = 256;
     const std::int64_t elements = result.matrices * result.rows * result.columns;
     launch(call, &contraction_merge_kernel<Code>,
            std::min((elements + threads - 1) / threads, most_blocks), threads, result);
+  }
+  static constexpr std::int64_t matrices_of(const std::int64_t* extents) {
+    std::int64_t matrices = 1;
+    for (int k = 0; k < Outer; ++k) matrices *= extents[Extents::outer + k];
+    return matrices;
   }
 
   /// A tile of the result. All threads of the block call it.
@@ -296,11 +312,6 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     bool inside[N];
   };
 
-  static constexpr std::int64_t matrices_of(const std::int64_t* extents) {
-    std::int64_t matrices = 1;
-    for (int k = 0; k < Outer; ++k) matrices *= extents[Extents::outer + k];
-    return matrices;
-  }
   static constexpr ProductPlan plan_of(const std::int64_t* extents) {
     return ProductPlan::of<ProductTiles<T>::has_big>(Rules::size(extents), matrices_of(extents));
   }

@@ -80,3 +80,13 @@ template <class Kernel, Precision P = Precision::exact>
 inline constexpr KernelEntry entry = make_entry<Kernel, P>();
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels
+
+namespace typeflow::inline TYPEFLOW_ISA {
+
+/// The kernels of typeflow, for everything that a GPU computes.
+struct OwnCudaKernels {
+  template <class Kernel, Precision P>
+  static constexpr KernelEntry entry = cuda_kernels::entry<Kernel, P>;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -22,8 +22,9 @@ namespace typeflow::inline TYPEFLOW_ISA {
 /// The processor's devices and the GPUs that the process may use, by one table of CUDA's functions.
 /// TYPEFLOW_VISIBLE_DEVICES chooses among those that CUDA shows (runtime/local_devices.hpp).
 ///
-/// GPUs round the operands of float products to `P`, in matrix products and convolutions.
-template <Precision P>
+/// GPUs round the operands of float products to `P`, in matrix products and convolutions. `Kernels`
+/// has the GPU's code for kernel types: OwnCudaKernels, or CudaLibraries (cuda/libraries.hpp).
+template <Precision P, class Kernels = OwnCudaKernels>
 class BasicCudaDevices {
  public:
   static constexpr Precision precision = P;
@@ -55,7 +56,7 @@ class BasicCudaDevices {
 
   template <class Kernel, DeviceKind D = DeviceKind::cpu>
   static constexpr KernelEntry kernel =
-      D == DeviceKind::gpu ? cuda_kernels::entry<Kernel, P>
+      D == DeviceKind::gpu ? Kernels::template entry<Kernel, P>
                            : cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>;
   /// The processor's code for every kernel, for steps that can't run on a GPU.
   template <class Kernel>
@@ -86,12 +87,12 @@ using CudaDevices = BasicCudaDevices<Precision::exact>;
 
 /// GPUs and the processor, with float products of a precision:
 /// `tf::Session<model, tf::training, tf::BasicCudaTarget<tf::Precision::tf32>>`. What a model
-/// leaves open runs on /gpu:0.
-template <Precision P>
-class BasicCudaTarget : public BasicCudaDevices<P> {
+/// leaves open runs on /gpu:0. With CudaLibraries as `Kernels`, NVIDIA's libraries multiply.
+template <Precision P, class Kernels = OwnCudaKernels>
+class BasicCudaTarget : public BasicCudaDevices<P, Kernels> {
  public:
   explicit BasicCudaTarget(const TargetOptions& options = {})
-      : BasicCudaDevices<P>(options, cuda_runtime) {}
+      : BasicCudaDevices<P, Kernels>(options, cuda_runtime) {}
 };
 /// With exact products of floats. (A class, so that runtime/default_target.hpp can declare it.)
 class CudaTarget : public BasicCudaTarget<Precision::exact> {

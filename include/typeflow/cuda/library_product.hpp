@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Matrix products on GPUs by a library such as cuBLASLt, with what follows on them.
+//
+// A library L is a class with
+//   static constexpr std::int64_t workspace;  the bytes that its products may use
+//   static bool multiply(CudaStream& stream, const LibraryProduct& product, void* workspace);
+// multiply() gives the stream the work, and does nothing else that a CUDA graph could not record
+// the second time. It returns false if the library has no algorithm for the product. Then the
+// kernels of contraction.hpp multiply, as they do for products without elements or depth.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "typeflow/cuda/kernels.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA {
+
+/// A matrix of a product. It is column-major, as BLAS has it: element (i, j) is at i + j * leading.
+struct LibraryMatrix {
+  void* data;
+  bool transposed;       ///< the product has the transpose of what is stored
+  std::int64_t leading;  ///< elements between columns that are stored
+  std::int64_t apart;    ///< elements between matrices; 0: all products have the same one
+};
+
+/// Products d = a b + bias: (m,k) x (k,n) -> (m,n), as many as `matrices`.
+struct LibraryProduct {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  std::int64_t matrices;
+  DType operands;    ///< the type of a and b
+  DType results;     ///< of d, the sums and the bias: double for doubles, else float
+  bool as_tf32;      ///< floats may be rounded to TF32
+  LibraryMatrix a;   ///< (m,k)
+  LibraryMatrix b;   ///< (k,n)
+  LibraryMatrix d;   ///< (m,n), not transposed
+  const void* bias;  ///< (m,1), added to each column; null: none
+};
+
+namespace cuda_kernels {
+
+/// The bytes of a part of a workspace.
+constexpr std::int64_t aligned_bytes(std::int64_t bytes) {
+  return checked_sum(bytes, 255) / 256 * 256;
+}
+
+/// Axes in front of the matrices of a product. A library goes along one axis by itself, if the
+/// matrices of each operand are equally far apart. Along the others it is called again.
+struct LibraryBatches {
+  struct Axis {
+    std::int64_t extent;
+    std::int64_t apart[3];  ///< elements between the matrices of a, b and d
+  };
+  Axis of_call{1, {0, 0, 0}};
+  Axis others[max_rank] = {};
+  int count = 0;  ///< of `others`
+
+  /// Adds the next axis, from the innermost one on.
+  constexpr void add(const Axis& axis) {
+    if (axis.extent == 1) return;
+    if (count > 0) {
+      Axis& inner = others[count - 1];
+      bool goes_on = true;
+      for (int i = 0; i < 3; ++i) goes_on &= axis.apart[i] == inner.extent * inner.apart[i];
+      if (goes_on) {
+        inner.extent *= axis.extent;
+        return;
+      }
+    }
+    others[count++] = axis;
+  }
+  /// Chooses the longest axis for the library.
+  constexpr void choose() {
+    if (count == 0) return;
+    int longest = 0;
+    for (int i = 1; i < count; ++i) {
+      if (others[i].extent > others[longest].extent) longest = i;
+    }
+    of_call = others[longest];
+    others[longest] = others[--count];
+  }
+  constexpr std::int64_t calls() const {
+    std::int64_t calls = 1;
+    for (int i = 0; i < count; ++i) calls *= others[i].extent;
+    return calls;
+  }
+  /// Elements in front of operand i of a call.
+  constexpr std::int64_t offset(std::int64_t call, int i) const {
+    std::int64_t offset = 0;
+    for (int k = 0; k < count; ++k) {
+      offset += call % others[k].extent * others[k].apart[i];
+      call /= others[k].extent;
+    }
+    return offset;
+  }
+};
+
+/// Rounds floats to 16 bits. `to` is aligned to 8 bytes, and has room for a multiple of 4.
+template <Precision P>
+__global__ void narrow_kernel(const float* from, std::uint32_t* to, std::int64_t count) {
+  using Word = TensorCores<P>;
+  static_assert(Word::elements == 2);
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
+  const std::int64_t step =
+      static_cast<std::int64_t>(gridDim.x) * static_cast<std::int64_t>(blockDim.x);
+  for (auto i = static_cast<std::int64_t>(blockIdx.x) * static_cast<std::int64_t>(blockDim.x) +
+                static_cast<std::int64_t>(threadIdx.x);
+       4 * i < count; i += step) {
+    Packet<float, 4> x{};
+    if (is_aligned && 4 * i + 4 <= count) {
+      x = reinterpret_cast<const Packet<float, 4>*>(from)[i];
+    } else {
+      for (int n = 0; n < 4; ++n) {
+        if (4 * i + n < count) x.element[n] = from[4 * i + n];
+      }
+    }
+    reinterpret_cast<Packet<std::uint32_t, 2>*>(to)[i] = {
+        {Word::word({x.element[0], x.element[1]}), Word::word({x.element[2], x.element[3]})}};
+  }
+}
+
+/// Whether a kernel has one result, of type D.
+template <class M, DType D>
+inline constexpr bool one_result_of = [] {
+  if constexpr (M::stores == 1) {
+    return M::template Out<0>::dtype == D;
+  } else {
+    return false;
+  }
+}();
+/// Whether its result is the product of its first two operands.
+template <class M, DType D>
+inline constexpr bool is_bare_product = [] {
+  if constexpr (one_result_of<M, D> && M::items == 0) {
+    return M::template Out<0>::value == M::body.product();
+  } else {
+    return false;
+  }
+}();
+
+/// The code of a kernel if library L multiplies: our own, except for matrix products.
+template <class Kernel, Precision P, class L>
+struct LibraryCode {
+  static constexpr bool is_missing = true;
+};
+
+template <DType D, unsigned Variant, int Outer, class B, Precision P, class L>
+struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, L> {
+  using Own = Code<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>>;
+  using M = typename Own::M;
+  using T = typename Own::T;
+  using Extents = typename Own::Extents;
+  static constexpr bool transposed_a = (Variant & 1u) != 0;
+  static constexpr bool transposed_b = (Variant & 2u) != 0;
+  static constexpr bool of_bfloat16 = (Variant & ops::MatMul::of_bfloat16) != 0;
+  static constexpr bool is_double = D == DType::float64;
+  /// What operands are rounded to. Those that are numbers of bfloat16 stay what they are.
+  static constexpr Precision rounding = is_double     ? Precision::exact
+                                        : of_bfloat16 ? Precision::bfloat16
+                                                      : P;
+  static constexpr bool narrows = rounding == Precision::bfloat16 || rounding == Precision::float16;
+  static constexpr std::int64_t operand_bytes = narrows ? 2 : static_cast<std::int64_t>(sizeof(T));
+
+  static std::int64_t workspace(const std::int64_t* extents) {
+    if (!is_possible(extents)) return Own::workspace(extents);
+    return std::max(Own::workspace(extents), Places(extents).end);
+  }
+
+  static void run(const KernelCall& call) {
+    if (!is_possible(call.extents) || !multiply(call)) Own::template run_in<P>(call);
+  }
+
+ private:
+  /// The parts of the workspace, by their first bytes.
+  struct Places {
+    std::int64_t sums = aligned_bytes(L::workspace);
+    std::int64_t a;
+    std::int64_t b;
+    std::int64_t end;
+
+    explicit Places(const std::int64_t* extents) {
+      constexpr int factors[3][2] = {{Extents::rows, Extents::columns},
+                                     {Extents::rows, Extents::depth},
+                                     {Extents::columns, Extents::depth}};
+      const auto after = [&](std::int64_t place, int i, unsigned axes, std::int64_t each) {
+        std::int64_t count = checked_product(extents[factors[i][0]], extents[factors[i][1]]);
+        count = checked_product(count, matrices_along(axes, extents));
+        return checked_sum(place, aligned_bytes(checked_product(count, each)));
+      };
+      a = may_have_sums ? after(sums, 0, ~0u, static_cast<std::int64_t>(sizeof(T))) : sums;
+      b = narrows ? after(a, 1, axes_of<0>, operand_bytes) : a;
+      end = narrows ? after(b, 2, axes_of<1>, operand_bytes) : b;
+    }
+  };
+
+  template <int I>
+  static constexpr unsigned axes_of = M::template Input<I>::axes;
+  static constexpr unsigned columns_bit = 2u << Outer;
+
+  // What follows on the product.
+
+  static constexpr bool one_result = one_result_of<M, D>;
+  /// The library's result is the kernel's.
+  static constexpr bool is_bare = is_bare_product<M, D>;
+  /// An operand along the columns is added, and nothing else.
+  static constexpr bool adds_bias = [] {
+    if constexpr (one_result && D == DType::float32 && M::items == 1 && M::inputs == 3) {
+      using In = typename M::template Input<2>;
+      constexpr ir::ItemSpec item = M::item_specs[0];
+      return std::is_same_v<typename M::template Item<0>::op, ops::Add> &&
+             M::template Out<0>::value == M::first_item && !In::is_index && In::dtype == D &&
+             In::axes == columns_bit &&
+             item.arguments[0] + item.arguments[1] == 2 + M::body.product() &&
+             item.arguments[0] != item.arguments[1];
+    } else {
+      return false;
+    }
+  }();
+  /// Another kernel may have to follow on the library's result.
+  static constexpr bool may_have_sums = [] {
+    if constexpr (is_bare || adds_bias) {
+      return M::template Out<0>::is_strided;
+    } else {
+      return true;
+    }
+  }();
+
+  static constexpr std::int64_t matrices_along(unsigned axes, const std::int64_t* extents) {
+    std::int64_t matrices = 1;
+    for (int k = 0; k < Outer; ++k) {
+      if ((axes >> k & 1u) != 0) matrices *= extents[Extents::outer + k];
+    }
+    return matrices;
+  }
+
+  /// Whether there is something to multiply, in extents that libraries have.
+  static constexpr bool is_possible(const std::int64_t* extents) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    for (int i = 0; i < Extents::outer + Outer; ++i) {
+      if (extents[i] == 0 || extents[i] > most) return false;
+    }
+    return true;
+  }
+
+  /// Returns false if the library can't.
+  static bool multiply(const KernelCall& call) {
+    const std::int64_t rows = call.extents[Extents::rows];
+    const std::int64_t columns = call.extents[Extents::columns];
+    const std::int64_t depth = call.extents[Extents::depth];
+    const Places places(call.extents);
+    auto* const memory = static_cast<std::byte*>(call.workspace);
+    const auto result = Own::result_of(call, 1, reinterpret_cast<T*>(memory + places.sums));
+    const auto& out = result.loop.out[0];
+
+    // A row-major matrix is a column-major one, transposed. So the library computes the transpose
+    // of the result, b' a', with our b as its first operand.
+    LibraryProduct product{};
+    product.m = columns;
+    product.n = rows;
+    product.k = depth;
+    product.operands = narrows ? dtype_of_rounding() : D;
+    product.results = D;
+    product.as_tf32 = rounding == Precision::tf32;
+    product.a = {call.operands[1], transposed_b, transposed_b ? depth : columns, 0};
+    product.b = {call.operands[0], transposed_a, transposed_a ? rows : depth, 0};
+    product.d = {result.sums, false, columns, 0};
+    bool is_direct = false;
+    if constexpr (is_bare || adds_bias) {
+      is_direct = out.stride[Outer + 1] == 1 && out.stride[Outer] >= columns;
+      if constexpr (adds_bias) {
+        const auto& bias = result.loop.in[2];
+        is_direct = is_direct && bias.stride[Outer + 1] == 1 && bias.data != out.data &&
+                    reinterpret_cast<std::uintptr_t>(bias.data) % 16 == 0;
+        if (is_direct) product.bias = bias.data;
+      }
+      if (is_direct) product.d = {out.data, false, out.stride[Outer], 0};
+    }
+
+    if (!is_direct && !may_have_sums) return false;
+
+    LibraryBatches batches;
+    std::int64_t apart[3] = {rows * depth, columns * depth, rows * columns};
+    for (int k = Outer - 1; k >= 0; --k) {
+      const std::int64_t extent = call.extents[Extents::outer + k];
+      LibraryBatches::Axis axis{extent, {0, 0, is_direct ? out.stride[k] : apart[2]}};
+      apart[2] *= extent;
+      if ((axes_of<0> >> k & 1u) != 0) {
+        axis.apart[0] = apart[0];
+        apart[0] *= extent;
+      }
+      if ((axes_of<1> >> k & 1u) != 0) {
+        axis.apart[1] = apart[1];
+        apart[1] *= extent;
+      }
+      batches.add(axis);
+    }
+    batches.choose();
+    constexpr std::int64_t most_calls = 64;  // else one launch of our own takes less time
+    if (batches.calls() > most_calls ||
+        batches.of_call.extent > std::numeric_limits<std::int32_t>::max()) {
+      return false;
+    }
+    product.matrices = batches.of_call.extent;
+    product.b.apart = batches.of_call.apart[0];
+    product.a.apart = batches.of_call.apart[1];
+    product.d.apart = batches.of_call.apart[2];
+
+    if constexpr (narrows) {
+      // `apart` has the elements of all matrices by now.
+      product.b.data = narrowed(call, product.b.data, memory + places.a, apart[0]);
+      product.a.data = narrowed(call, product.a.data, memory + places.b, apart[1]);
+    }
+    CudaStream& stream = stream_of(call);
+    stream.check();
+    stream.use_device();
+    for (std::int64_t number = 0; number < batches.calls(); ++number) {
+      LibraryProduct one = product;
+      const auto advance = [&](LibraryMatrix& matrix, int i, std::int64_t bytes) {
+        matrix.data = static_cast<std::byte*>(matrix.data) + batches.offset(number, i) * bytes;
+      };
+      advance(one.b, 0, operand_bytes);
+      advance(one.a, 1, operand_bytes);
+      advance(one.d, 2, static_cast<std::int64_t>(sizeof(T)));
+      if (!L::multiply(stream, one, memory)) return false;
+    }
+    if (!is_direct) Own::launch_merge(call, result);
+    return true;
+  }
+
+  static constexpr DType dtype_of_rounding() {
+    return rounding == Precision::float16 ? DType::float16 : DType::bfloat16;
+  }
+  /// Rounds an operand to 16 bits, in the workspace.
+  static void* narrowed(const KernelCall& call, const void* from, std::byte* to,
+                        std::int64_t count) {
+    constexpr int threads = 256;
+    const std::int64_t packets = (count + 3) / 4;
+    if constexpr (narrows) {
+      launch(call, &narrow_kernel<rounding>,
+             std::min((packets + threads - 1) / threads, most_blocks), threads,
+             static_cast<const float*>(from), reinterpret_cast<std::uint32_t*>(to), count);
+    }
+    return to;
+  }
+};
+
+/// The code of a kernel type if a library multiplies.
+template <class Kernel, Precision P, class L>
+constexpr KernelEntry make_library_entry() {
+  KernelEntry made = entry<Kernel, P>;
+  if constexpr (has_code<Kernel> && !requires { LibraryCode<Kernel, P, L>::is_missing; }) {
+    made.run = &LibraryCode<Kernel, P, L>::run;
+    made.workspace = &LibraryCode<Kernel, P, L>::workspace;
+  }
+  return made;
+}
+
+}  // namespace cuda_kernels
+
+/// The kernels of typeflow, except that library L multiplies matrices.
+template <class L>
+struct LibraryCudaKernels {
+  template <class Kernel, Precision P>
+  static constexpr KernelEntry entry = cuda_kernels::make_library_entry<Kernel, P, L>();
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Products by NVIDIA's libraries and by typeflow's kernels, in one program. Without a GPU the
+// processor multiplies in both.
+
+#include <typeflow/cuda.hpp>
+#include <typeflow/cuda/libraries.hpp>
+#include <typeflow/typeflow.hpp>
+
+#if __has_include(<cudnn.h>)
+#include <typeflow/cuda/cudnn.hpp>  // compiles
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+namespace tf = typeflow;
+
+namespace {
+
+constexpr void layer(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 300>(g, "x");
+  auto w = tf::placeholder<float, 300, 200>(g, "w");
+  auto bias = tf::placeholder<float, 200>(g, "bias");
+  relu(matmul(x, w) + bias).named("y");
+}
+
+template <class Target>
+std::vector<float> run(const std::vector<float>& x, const std::vector<float>& w,
+                       const std::vector<float>& bias) {
+  tf::Variables variables;
+  tf::Session<layer, tf::inference, Target> session(variables);
+  const auto y =
+      session.template run<"y">(tf::feed<"x">(x), tf::feed<"w">(w), tf::feed<"bias">(bias));
+  return {y.begin(), y.end()};
+}
+
+}  // namespace
+
+int main() {
+  std::vector<float> x(70 * 300), w(300 * 200), bias(200);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::cos(static_cast<float>(3 * i));
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i % 7) - 3;
+  using Libraries = tf::BasicCudaTarget<tf::Precision::exact, tf::CudaLibraries>;
+  const std::vector<float> own = run<tf::CudaTarget>(x, w, bias);
+  const std::vector<float> theirs = run<Libraries>(x, w, bias);
+  double most = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    most = std::max(most, static_cast<double>(std::abs(own[i] - theirs[i])));
+  }
+  std::printf("the largest difference is %g: %s\n", most,
+              own.size() == 70 * 200 && most < 1e-3 ? "both know the products" : "they differ");
+  return 0;
+}
