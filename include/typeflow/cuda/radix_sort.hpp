@@ -51,6 +51,18 @@ TYPEFLOW_DEVICE int count_bits(unsigned word) {
 #endif
 }
 
+/// The sum of the values of the lanes up to this one.
+template <class T>
+TYPEFLOW_DEVICE T sum_up_to_lane(T value) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  TYPEFLOW_UNROLL
+  for (int by = 1; by < warp_size; by *= 2) {
+    const T other = __shfl_up_sync(whole_warp, value, static_cast<unsigned>(by));
+    if (lane >= by) value += other;
+  }
+  return value;
+}
+
 /// A block's tile, and what of it is in shared memory. Item j of a thread is item item_of(j) of the
 /// tile.
 template <class K>
@@ -173,14 +185,8 @@ struct RadixTile {
 
  private:
   TYPEFLOW_DEVICE std::uint64_t sum_before_in_block(std::uint64_t value) {
-    const int lane = thread() % warp_size;
-    std::uint64_t sum = value;
-    TYPEFLOW_UNROLL
-    for (int by = 1; by < warp_size; by *= 2) {
-      const std::uint64_t other = __shfl_up_sync(whole_warp, sum, static_cast<unsigned>(by));
-      if (lane >= by) sum += other;
-    }
-    if (lane == warp_size - 1) sums[thread() / warp_size] = sum;
+    const std::uint64_t sum = sum_up_to_lane(value);
+    if (thread() % warp_size == warp_size - 1) sums[thread() / warp_size] = sum;
     __syncthreads();
     std::uint64_t before = sum - value;
     for (int w = 0; w < thread() / warp_size; ++w) before += sums[w];
@@ -265,27 +271,28 @@ __global__ void __launch_bounds__(loop_threads, 2)
 template <class Count>
 __global__ void add_digits_kernel(std::int64_t tasks, std::int64_t tiles, Count* counts,
                                   Count* totals) {
+  constexpr int at_once = 4;  // loads that are under way together
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const std::int64_t share = (tiles + warp_size - 1) / warp_size;
-  const std::int64_t begin = lane * share < tiles ? lane * share : tiles;
-  const std::int64_t end = begin + share < tiles ? begin + share : tiles;
   for (auto task = grid_thread<std::int64_t>() / warp_size; task < tasks;
        task += grid_threads<std::int64_t>() / warp_size) {
     Count* const own = counts + task * tiles;
-    Count sum = 0;
-    for (std::int64_t i = begin; i < end; ++i) sum += own[i];
-    const Count mine = sum;
-    for (int by = 1; by < warp_size; by *= 2) {
-      const Count other = __shfl_up_sync(whole_warp, sum, static_cast<unsigned>(by));
-      if (lane >= by) sum += other;
+    Count before = 0;
+    for (std::int64_t first = lane; first - lane < tiles; first += at_once * warp_size) {
+      Count count[at_once];
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        const std::int64_t i = first + j * warp_size;
+        count[j] = i < tiles ? own[i] : Count{0};
+      }
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        const std::int64_t i = first + j * warp_size;
+        const Count sum = sum_up_to_lane(count[j]);
+        if (i < tiles) own[i] = before + sum - count[j];
+        before += __shfl_sync(whole_warp, sum, warp_size - 1);
+      }
     }
-    Count before = sum - mine;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Count count = own[i];
-      own[i] = before;
-      before += count;
-    }
-    if (lane == warp_size - 1) totals[task] = sum;
+    if (lane == 0) totals[task] = before;
   }
 }
 
@@ -312,19 +319,22 @@ __global__ void __launch_bounds__(loop_threads, 2)
     const int count = shape.count_behind(first, tile.size());
     const Key* const from_keys = from.keys + begin + first;
     tile.load(count, [&](int i) { return from_keys[i]; });
+    static_assert(loop_threads == digit_values);  // so a thread has its own digit, loaded early
+    const std::int64_t own = row * digit_values + tile.thread();
+    const std::uint32_t total = totals[own];
+    const std::uint32_t in_tiles_before = counts[own * shape.tiles + number];
     tile.rank_digits(bit);
     const std::uint32_t* const from_positions =
         from.positions == nullptr ? nullptr : from.positions + begin + first;
-    const std::uint32_t* const of_row = totals + row * digit_values;
     tile.order(
         bit,
         [&](int i) {
           if (i >= count || from_positions == nullptr) return static_cast<std::uint32_t>(first + i);
           return from_positions[i];
         },
-        [&](int d) { return of_row[d]; },
+        [&](int) { return total; },
         [&](int d, std::uint32_t before, std::uint32_t place) {
-          shift[d] = before + counts[(row * digit_values + d) * shape.tiles + number] - place;
+          shift[d] = before + in_tiles_before - place;
         });
     Key* const to_keys = to.keys + begin;
     std::uint32_t* const to_positions = to.positions + begin;

@@ -101,12 +101,16 @@ struct SortedRows {
   const std::uint32_t* positions;  ///< in the row
 };
 
+/// Bytes of an item's key and position.
+template <class Key>
+inline constexpr auto item_bytes = static_cast<std::int64_t>(sizeof(Key) + sizeof(std::uint32_t));
+
 /// Bytes of workspace for sort_rows.
 template <class Key>
 std::int64_t sort_workspace(std::int64_t rows, std::int64_t length) {
   const std::int64_t items = checked_product(rows, length);
   const int copies = length > largest_tile<Key> ? 2 : 1;
-  return checked_sum(checked_product(items, copies * (sizeof(Key) + sizeof(std::uint32_t))),
+  return checked_sum(checked_product(items, copies * item_bytes<Key>),
                      radix_workspace<Key>(rows, length));
 }
 
@@ -116,9 +120,8 @@ std::int64_t sort_workspace(std::int64_t items) {
   // Rows of q full tiles and a part of one, q > 0, have counts of q + 2 tiles: at most 3q.
   const bool may_be_long = items > largest_tile<Key>;
   const std::int64_t tiles = may_be_long ? 3 * (items / largest_tile<Key>) : 0;
-  return checked_sum(
-      checked_product(items, (may_be_long ? 2 : 1) * (sizeof(Key) + sizeof(std::uint32_t))),
-      checked_product(tiles, digit_values * sizeof(std::uint32_t)));
+  return checked_sum(checked_product(items, (may_be_long ? 2 : 1) * item_bytes<Key>),
+                     checked_product(tiles, digit_values * sizeof(std::uint32_t)));
 }
 
 /// Sorts rows of a length by keys(i), where i counts through all rows; equal keys stay in order.
