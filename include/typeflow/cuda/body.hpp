@@ -199,15 +199,17 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
     return ops;
   }
 
-  /// The values that a pass needs of every element.
-  static constexpr auto needs_of(int pass) {
-    std::array<bool, values + 1> need{};
+  /// The values that a pass needs of every element; not what it needs for those that are known.
+  using Flags = std::array<bool, values + 1>;
+  static constexpr Flags needs_of(int pass, const Flags& known = {}) {
+    Flags need{};
     for (int i = 0; i < stores && pass == passes - 1; ++i) {
       if (!store_specs[i].is_row) need[static_cast<std::size_t>(store_specs[i].value)] = true;
     }
     for (int i = items - 1; i >= 0; --i) {
       const ir::ItemSpec& item = item_specs[i];
-      const bool computed = need[static_cast<std::size_t>(first_item + i)] && !item.is_row;
+      const auto value = static_cast<std::size_t>(first_item + i);
+      const bool computed = need[value] && !item.is_row && !known[value];
       const bool in_pass = item.is_fold ? ir::folds_in(item, pass) : computed;
       for (int a = 0; a < item.count && in_pass; ++a) {
         need[static_cast<std::size_t>(item.arguments[a])] = true;
@@ -220,10 +222,20 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
   template <int P, int V>
   static constexpr bool needs = needed<P>[static_cast<std::size_t>(V)];
 
-  /// Evaluates the operations that pass P needs for an element whose inputs are in `r`.
-  template <int P>
+  /// Whether pass P computes value V of each element: if it needs it, or what Kept says of that.
+  template <int P, int V, class Kept = void>
+  static constexpr bool computes() {
+    if constexpr (std::is_void_v<Kept>) {
+      return needs<P, V>;
+    } else {
+      return Kept::template computes<P, V>;
+    }
+  }
+
+  /// Evaluates the operations that pass P computes for an element whose inputs are in `r`.
+  template <int P, class Kept = void>
   TYPEFLOW_DEVICE static void evaluate(Registers& r, const Ops& ops, const ElementContext& at) {
-    evaluate_elements<P>(r, ops, at, ItemNumbers{});
+    evaluate_elements<P, Kept>(r, ops, at, ItemNumbers{});
   }
   /// Evaluates the row values of a phase, except folds.
   template <int Phase>
@@ -268,17 +280,17 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
       get<I>(ops) = typeflow::decode<O>(words + first);
     }
   }
-  template <int P, int... I>
+  template <int P, class Kept, int... I>
   TYPEFLOW_DEVICE static void evaluate_elements([[maybe_unused]] Registers& r,
                                                 [[maybe_unused]] const Ops& ops,
                                                 [[maybe_unused]] const ElementContext& at,
                                                 std::integer_sequence<int, I...>) {
-    (evaluate_element<P, I>(r, ops, at), ...);
+    (evaluate_element<P, Kept, I>(r, ops, at), ...);
   }
-  template <int P, int I>
+  template <int P, class Kept, int I>
   TYPEFLOW_DEVICE static void evaluate_element(Registers& r, const Ops& ops,
                                                const ElementContext& at) {
-    if constexpr (ir::is_element_value(item_specs[I]) && needs<P, first_item + I>) {
+    if constexpr (ir::is_element_value(item_specs[I]) && computes<P, first_item + I, Kept>()) {
       evaluate_item<I>(r, ops, at, std::make_integer_sequence<int, Item<I>::count>{});
     }
   }

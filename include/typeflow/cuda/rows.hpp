@@ -3,7 +3,8 @@
 
 // Folds over the innermost axis with what follows them: sums, softmax, norms.
 //
-// A warp goes over a short row, a block over a long one, in as many passes as the folds need. If
+// A warp goes over a short row, a block over a long one, in as many passes as the folds need. What
+// passes share stays in shared memory, if a row has room there (kept_values.hpp). If
 // there are few long rows, a row consists of chunks that are folded one by one, then merged. If no
 // element waits for the folds, one kernel folds the chunks at the same time, and a second one
 // merges them. Extents alone decide the order, so a sum has the same bits in each run, and whatever
@@ -13,19 +14,22 @@
 #include <cstdint>
 
 #include "typeflow/cuda/groups.hpp"
+#include "typeflow/cuda/kept_values.hpp"
 #include "typeflow/cuda/maps.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
-/// A block of `Threads` threads for each row, or a warp for each if there are as many as in a warp.
-template <class Code, int Threads>
-__global__ void row_kernel(typename Code::Arguments a, std::int64_t rows) {
-  constexpr int groups = Code::threads / Threads;  // in a block
+/// `Threads` threads for each row: a warp, of which a block has several, or a block. Each row has
+/// so many bytes of shared memory if its passes keep values.
+template <class Code, int Threads, bool Keeps>
+__global__ void row_kernel(typename Code::Arguments a, std::int64_t rows, std::int64_t bytes) {
   const auto in_block = static_cast<std::int64_t>(threadIdx.x / Threads);
+  const auto groups = static_cast<std::int64_t>(blockDim.x / Threads);
+  std::byte* const kept = Keeps ? launched_memory() + in_block * bytes : nullptr;
   const auto stride = static_cast<std::int64_t>(gridDim.x) * groups;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * groups + in_block; row < rows;
        row += stride) {
-    Code::template row<Threads>(a, row);
+    Code::template row<Threads, Keeps>(a, row, kept);
   }
 }
 
@@ -70,29 +74,28 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     const Arguments a = arguments_of<M, space>(call);
     const std::int64_t rows = rows_of(call.extents);
     const std::int64_t chunks = chunks_of(call.extents);
-    constexpr std::int64_t warps = threads / warp_size;
-    const std::int64_t for_warps = std::min((rows + warps - 1) / warps, most_blocks);
-    if (may_split && chunks > 1) {
-      auto* const partial = static_cast<States*>(call.workspace);
-      launch(call, &row_chunk_kernel<Code>, std::min(rows * chunks, most_blocks), threads, a, rows,
-             chunks, partial);
-      launch(call, &row_merge_kernel<Code>, for_warps, threads, a, rows, chunks, partial);
-    } else if (a.extent[Outer] <= long_row) {
-      launch(call, &row_kernel<Code, warp_size>, for_warps, threads, a, rows);
+    if constexpr (may_split) {
+      if (chunks > 1) return run_chunks(call, a, rows, chunks);
+    }
+    if (a.extent[Outer] <= long_row) {
+      launch_rows<warp_size, Kept::any>(call, a, rows);
+    } else if (Kept::any && chunks == 1 && Kept::bytes(a.extent[Outer]) <= most_kept) {
+      launch_rows<threads, Kept::any>(call, a, rows);
     } else {
-      launch(call, &row_kernel<Code, threads>, std::min(rows, most_blocks), threads, a, rows);
+      launch_rows<threads, false>(call, a, rows);
     }
   }
 
-  /// One row, by `Threads` threads.
-  template <int Threads>
-  TYPEFLOW_DEVICE static void row(const Arguments& a, std::int64_t row) {
+  /// One row, by `Threads` threads. `kept` is shared memory for the values that passes keep.
+  template <int Threads, bool Keeps>
+  TYPEFLOW_DEVICE static void row(const Arguments& a, std::int64_t row, std::byte* kept) {
     std::int64_t coordinate[Outer + 1];
     find_coordinates<Outer>(coordinate, row, a.extent);
     Registers r{};
     enter_row(a, coordinate, r, typename M::InputNumbers{});
     M::template evaluate_rows<0>(r, a.ops, {a.random, row});
-    passes<Threads>(a, coordinate, row, r, std::make_integer_sequence<int, M::passes>{});
+    passes<Threads, Keeps>(a, coordinate, row, r, kept,
+                           std::make_integer_sequence<int, M::passes>{});
     if (threadIdx.x % Threads == 0) store_row(a, coordinate, r, typename M::StoreNumbers{});
   }
 
@@ -106,8 +109,8 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     M::template evaluate_rows<0>(r, a.ops, {a.random, row});
     States states;
     reset<M, 0>(states);
-    elements<0, threads>(a, coordinate, row, r, states, begin_of(a, number, chunks),
-                         begin_of(a, number + 1, chunks));
+    elements<0, threads, false>(a, coordinate, row, r, states, begin_of(a, number, chunks),
+                                begin_of(a, number + 1, chunks), nullptr);
     merge_block<M, 0, threads / warp_size>(states, shared);
     if (threadIdx.x == 0) *out = states;
   }
@@ -131,6 +134,9 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
   }
 
  private:
+  using Kept = KeptValues<M, inner_bit>;
+  /// Bytes of shared memory of a block for values that passes keep.
+  static constexpr std::int64_t most_kept = 40 << 10;
   /// Rows up to this length are a warp's.
   static constexpr std::int64_t long_row = 1024;
   /// The length of a chunk, and up to how many rows are divided.
@@ -167,24 +173,45 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     return a.extent[Outer] < chunk * size ? a.extent[Outer] : chunk * size;
   }
 
-  template <int Threads, int... P>
+  static void run_chunks(const KernelCall& call, const Arguments& a, std::int64_t rows,
+                         std::int64_t chunks) {
+    constexpr std::int64_t warps = threads / warp_size;
+    auto* const partial = static_cast<States*>(call.workspace);
+    launch(call, &row_chunk_kernel<Code>, std::min(rows * chunks, most_blocks), threads, a, rows,
+           chunks, partial);
+    launch(call, &row_merge_kernel<Code>, std::min((rows + warps - 1) / warps, most_blocks),
+           threads, a, rows, chunks, partial);
+  }
+  template <int Threads, bool Keeps>
+  static void launch_rows(const KernelCall& call, const Arguments& a, std::int64_t rows) {
+    const std::int64_t bytes = Keeps ? Kept::bytes(a.extent[Outer]) : 0;
+    const std::int64_t room =
+        std::max<std::int64_t>(1, most_kept / std::max<std::int64_t>(1, bytes));
+    const std::int64_t groups = std::min<std::int64_t>(room, threads / Threads);  // of a block
+    launch_with_memory(call, &row_kernel<Code, Threads, Keeps>,
+                       std::min((rows + groups - 1) / groups, most_blocks),
+                       static_cast<int>(groups) * Threads, groups * bytes, a, rows, bytes);
+  }
+
+  template <int Threads, bool Keeps, int... P>
   TYPEFLOW_DEVICE static void passes([[maybe_unused]] const Arguments& a,
                                      [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1],
                                      [[maybe_unused]] std::int64_t row,
                                      [[maybe_unused]] Registers& r,
+                                     [[maybe_unused]] std::byte* kept,
                                      std::integer_sequence<int, P...>) {
-    (pass<Threads, P>(a, coordinate, row, r), ...);
+    (pass<Threads, Keeps, P>(a, coordinate, row, r, kept), ...);
   }
-  template <int Threads, int P>
+  template <int Threads, bool Keeps, int P>
   TYPEFLOW_DEVICE static void pass(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
-                                   std::int64_t row, Registers& r) {
+                                   std::int64_t row, Registers& r, std::byte* kept) {
     States states;
     reset<M, P>(states);
     if constexpr (!M::template has_folds<P>) {
-      elements<P, Threads>(a, coordinate, row, r, states, 0, a.extent[Outer]);
+      elements<P, Threads, Keeps>(a, coordinate, row, r, states, 0, a.extent[Outer], kept);
     } else {
       if constexpr (Threads == warp_size) {
-        elements<P, Threads>(a, coordinate, row, r, states, 0, a.extent[Outer]);
+        elements<P, Threads, Keeps>(a, coordinate, row, r, states, 0, a.extent[Outer], kept);
         merge_warp<M, P>(states);
       } else {
         __shared__ States shared[Threads / warp_size];
@@ -192,8 +219,8 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
         for (std::int64_t c = 0; c < chunks; ++c) {
           States of_chunk;
           reset<M, P>(of_chunk);
-          elements<P, Threads>(a, coordinate, row, r, of_chunk, begin_of(a, c, chunks),
-                               begin_of(a, c + 1, chunks));
+          elements<P, Threads, Keeps>(a, coordinate, row, r, of_chunk, begin_of(a, c, chunks),
+                                      begin_of(a, c + 1, chunks), kept);
           merge_block<M, P, Threads / warp_size>(of_chunk, shared);
           // As merge_chunks does, in each warp.
           if (threadIdx.x % warp_size == c % warp_size) merge<M, P>(states, of_chunk);
@@ -204,30 +231,40 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
       M::template evaluate_rows<P + 1>(r, a.ops, {a.random, row});
     }
   }
-  /// Elements [begin, end) of a row, shared out over `Threads` threads.
-  template <int P, int Threads>
+  /// Elements [begin, end) of a row, shared out over `Threads` threads. With Keeps they are all of
+  /// the row, so that a thread has the same ones in each pass.
+  template <int P, int Threads, bool Keeps>
   TYPEFLOW_DEVICE static void elements(const Arguments& a,
                                        const std::int64_t (&coordinate)[Outer + 1],
                                        std::int64_t row, const Registers& of_row, States& states,
-                                       std::int64_t begin, std::int64_t end) {
+                                       std::int64_t begin, std::int64_t end,
+                                       [[maybe_unused]] std::byte* kept) {
+    using Known = std::conditional_t<Keeps, Kept, void>;
+    using Index = std::conditional_t<Keeps, std::int32_t, std::int64_t>;  // such rows are short
+    [[maybe_unused]] const auto length = static_cast<Index>(a.extent[Outer]);
     // Without stores the compiler joins the loads of several steps on its own.
-    constexpr int at_once = P == M::passes - 1 && stores_elements ? M::at_once : 1;
+    constexpr bool stores = Keeps || (P == M::passes - 1 && stores_elements);
+    constexpr int at_once = stores ? M::at_once : 1;
     [[maybe_unused]] constexpr int unrolled = 4 / at_once;  // in the pragma
+    const auto last = static_cast<Index>(end);
     TYPEFLOW_UNROLL_BY(unrolled)
-    for (std::int64_t i = begin + static_cast<std::int64_t>(threadIdx.x % Threads); i < end;
+    for (auto i = static_cast<Index>(begin) + static_cast<Index>(threadIdx.x % Threads); i < last;
          i += at_once * Threads) {
       Registers r[at_once];
       TYPEFLOW_UNROLL
       for (int j = 0; j < at_once; ++j) {
         r[j] = of_row;
-        const std::int64_t at = i + j * Threads;
-        if (at < end) load_element<P>(a, coordinate, at, r[j], typename M::InputNumbers{});
+        const Index at = i + j * Threads;
+        if (at >= last) continue;
+        load_element<P, Known>(a, coordinate, at, r[j], typename M::InputNumbers{});
+        if constexpr (Keeps) Kept::template take<P>(kept, length, at, r[j]);
       }
       TYPEFLOW_UNROLL
       for (int j = 0; j < at_once; ++j) {
-        const std::int64_t at = i + j * Threads;
-        if (at >= end) continue;
-        M::template evaluate<P>(r[j], a.ops, {a.random, row * a.extent[Outer] + at});
+        const Index at = i + j * Threads;
+        if (at >= last) continue;
+        M::template evaluate<P, Known>(r[j], a.ops, {a.random, row * a.extent[Outer] + at});
+        if constexpr (Keeps) Kept::template keep<P>(kept, length, at, r[j]);
         step<M, P>(states, r[j], at);
         if constexpr (P == M::passes - 1) {
           store_element(a, coordinate, at, r[j], typename M::StoreNumbers{});
@@ -257,19 +294,19 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
       }
     }
   }
-  template <int P, int... I>
+  template <int P, class Known, int... I>
   TYPEFLOW_DEVICE static void load_element(
       [[maybe_unused]] const Arguments& a,
       [[maybe_unused]] const std::int64_t (&coordinate)[Outer + 1], [[maybe_unused]] std::int64_t i,
       [[maybe_unused]] Registers& r, std::integer_sequence<int, I...>) {
-    (load<P, I>(a, coordinate, i, r), ...);
+    (load<P, Known, I>(a, coordinate, i, r), ...);
   }
-  template <int P, int I>
+  template <int P, class Known, int I>
   TYPEFLOW_DEVICE static void load(const Arguments& a, const std::int64_t (&coordinate)[Outer + 1],
                                    std::int64_t i, Registers& r) {
     using In = typename M::template Input<I>;
     using T = InElement<I>;
-    if constexpr (along_row<I> && M::template needs<P, I>) {
+    if constexpr (along_row<I> && M::template computes<P, I, Known>()) {
       if constexpr (In::is_index) {
         get<I>(r) = static_cast<T>(i);
       } else {

@@ -4,22 +4,22 @@
 // Sorting rows of keys with their positions: top_k and sort, scatters in the order of indices,
 // shuffles.
 //
-// A block sorts a tile in shared memory by Batcher's bitonic network: some short rows, or a part of
-// a long one. Sorted parts are merged two by two; each item finds its place in the other part by a
-// binary search. No two items are equal, because they have positions, so there is one result.
-// (Batcher, Sorting networks and their applications, 1968.)
+// A block sorts several short rows in shared memory by Batcher's bitonic network. No two items are
+// equal, because they have positions, so there is one result. Longer rows are sorted by their
+// digits (radix_sort.hpp). (Batcher, Sorting networks and their applications, 1968.)
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "typeflow/cuda/loops.hpp"
+#include "typeflow/cuda/radix_sort.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
 template <class K>
 struct SortItem {
-  using Key = K;
-  Key key;
+  K key;
   std::uint32_t position;  ///< in the row
 
   constexpr bool operator<(const SortItem& other) const {
@@ -29,42 +29,35 @@ struct SortItem {
 
 inline constexpr int sort_tile = 1024;  ///< items of a block
 
-/// How rows are divided into tiles.
+/// How short rows are put into tiles.
 struct SortShape {
   std::int64_t rows;
   std::int64_t length;
-  std::int64_t chunks;  ///< of a row; 1 for rows that fit a tile
-  int segment;          ///< items that are sorted together, a power of two
+  int segment;  ///< places of a row in a tile, a power of two
   std::int64_t tiles;
 
-  SortShape(std::int64_t its_rows, std::int64_t its_length)
-      : rows(its_rows), length(its_length), chunks((length + sort_tile - 1) / sort_tile) {
+  SortShape(std::int64_t its_rows, std::int64_t its_length) : rows(its_rows), length(its_length) {
     segment = 1;
-    while (segment < length && segment < sort_tile) segment *= 2;
-    tiles = chunks > 1 ? rows * chunks : (rows * segment + sort_tile - 1) / sort_tile;
+    while (segment < length) segment *= 2;
+    const std::int64_t in_tile = sort_tile / segment;
+    tiles = (rows + in_tile - 1) / in_tile;
   }
 };
 
-/// Sorts tiles of the items {keys(i), position}. i counts through all rows.
-template <class Keys, class Item>
-__global__ void sort_tiles_kernel(Keys keys, SortShape shape, Item* items) {
+/// Sorts the rows of tiles by keys(i), where i counts through all rows.
+template <class Keys, class Key>
+__global__ void sort_tiles_kernel(Keys keys, SortShape shape, Key* sorted,
+                                  std::uint32_t* positions) {
+  using Item = SortItem<Key>;
   __shared__ Item tile[sort_tile];
   constexpr int threads = loop_threads;
   for (auto task = static_cast<std::int64_t>(blockIdx.x); task < shape.tiles;
        task += static_cast<std::int64_t>(gridDim.x)) {
-    // Item t of the tile: its row, and its position there.
-    const auto row_of = [&](int t) {
-      return shape.chunks > 1 ? task / shape.chunks
-                              : task * (sort_tile / shape.segment) + t / shape.segment;
-    };
-    const auto position_of = [&](int t) {
-      return shape.chunks > 1 ? task % shape.chunks * sort_tile + t
-                              : static_cast<std::int64_t>(t % shape.segment);
-    };
+    const std::int64_t first_row = task * (sort_tile / shape.segment);
     for (int t = static_cast<int>(threadIdx.x); t < sort_tile; t += threads) {
-      const std::int64_t row = row_of(t);
-      const std::int64_t position = position_of(t);
-      Item item{static_cast<typename Item::Key>(~typename Item::Key{0}), ~std::uint32_t{0}};
+      const std::int64_t row = first_row + t / shape.segment;
+      const int position = t % shape.segment;
+      Item item{static_cast<Key>(~Key{0}), ~std::uint32_t{0}};
       if (row < shape.rows && position < shape.length) {
         item = {keys(row * shape.length + position), static_cast<std::uint32_t>(position)};
       }
@@ -87,76 +80,78 @@ __global__ void sort_tiles_kernel(Keys keys, SortShape shape, Item* items) {
     }
     __syncthreads();
     for (int t = static_cast<int>(threadIdx.x); t < sort_tile; t += threads) {
-      const std::int64_t row = row_of(t);
-      const std::int64_t position = position_of(t);
+      const std::int64_t row = first_row + t / shape.segment;
+      const int position = t % shape.segment;
       if (row < shape.rows && position < shape.length) {
-        items[row * shape.length + position] = tile[t];
+        sorted[row * shape.length + position] = tile[t].key;
+        positions[row * shape.length + position] = tile[t].position;
       }
     }
     __syncthreads();  // nobody writes into the tile again while others read
   }
 }
 
-/// Puts an item at its place in a pair of sorted parts of `half` items each.
-template <class Item>
-struct MergeItem {
-  const Item* from;
-  Item* to;
-  std::int64_t length;  ///< of a row
-  std::int64_t half;
+/// Rows up to this length are sorted by comparisons, several in a block.
+inline constexpr int short_row = 256;
 
-  template <class Index>
-  TYPEFLOW_DEVICE void operator()(Index at) const {
-    const Item item = from[at];
-    const std::int64_t i = next_digit(at, length);
-    const std::int64_t row = static_cast<std::int64_t>(at) * length;
-    const std::int64_t pair = i / (2 * half) * (2 * half);
-    const std::int64_t middle = smaller(pair + half, length);
-    const bool is_left = i < middle;
-    const std::int64_t first = is_left ? middle : pair;  // of the other part
-    std::int64_t low = first;
-    std::int64_t high = is_left ? smaller(pair + 2 * half, length) : middle;
-    while (low < high) {
-      const std::int64_t m = (low + high) / 2;
-      if (from[row + m] < item) {
-        low = m + 1;
-      } else {
-        high = m;
-      }
-    }
-    const std::int64_t in_own = i - (is_left ? pair : middle);
-    to[row + pair + in_own + (low - first)] = item;
-  }
-
- private:
-  TYPEFLOW_DEVICE static std::int64_t smaller(std::int64_t a, std::int64_t b) {
-    return a < b ? a : b;
-  }
+/// Keys and positions of rows in their order.
+template <class Key>
+struct SortedRows {
+  const Key* keys;
+  const std::uint32_t* positions;  ///< in the row
 };
+
+/// Bytes of an item's key and position.
+template <class Key>
+inline constexpr auto item_bytes = static_cast<std::int64_t>(sizeof(Key) + sizeof(std::uint32_t));
 
 /// Bytes of workspace for sort_rows.
 template <class Key>
 std::int64_t sort_workspace(std::int64_t rows, std::int64_t length) {
-  return checked_product(checked_product(rows, length), 2 * sizeof(SortItem<Key>));
+  const std::int64_t items = checked_product(rows, length);
+  const int copies = length > largest_tile<Key> ? 2 : 1;
+  return checked_sum(checked_product(items, copies * item_bytes<Key>),
+                     radix_workspace<Key>(rows, length));
+}
+
+/// The same for so many items in rows of any length: as many or more.
+template <class Key>
+std::int64_t sort_workspace(std::int64_t items) {
+  // Rows of q full tiles and a part of one, q > 0, have counts of q + 2 tiles: at most 3q.
+  const bool may_be_long = items > largest_tile<Key>;
+  const std::int64_t tiles = may_be_long ? 3 * (items / largest_tile<Key>) : 0;
+  return checked_sum(checked_product(items, (may_be_long ? 2 : 1) * item_bytes<Key>),
+                     checked_product(tiles, digit_values * sizeof(std::uint32_t)));
 }
 
 /// Sorts rows of a length by keys(i), where i counts through all rows; equal keys stay in order.
-/// The items are in the call's workspace.
+/// Keys are less than 2^bits. The result is in the call's workspace.
 template <class Keys, class Key = decltype(std::declval<const Keys&>()(std::int64_t{}))>
-const SortItem<Key>* sort_rows(const KernelCall& call, const Keys& keys, std::int64_t rows,
-                               std::int64_t length) {
-  using Item = SortItem<Key>;
-  auto* from = static_cast<Item*>(call.workspace);
-  auto* to = from + rows * length;
-  if (rows == 0 || length == 0) return from;
-  const SortShape shape(rows, length);
-  launch(call, &sort_tiles_kernel<Keys, Item>, std::min(shape.tiles, most_blocks), loop_threads,
-         keys, shape, from);
-  for (std::int64_t half = sort_tile; half < length; half *= 2) {
-    each(call, rows * length, MergeItem<Item>{from, to, length, half});
-    std::swap(from, to);
+SortedRows<Key> sort_rows(const KernelCall& call, const Keys& keys, std::int64_t rows,
+                          std::int64_t length, int bits) {
+  const std::int64_t items = rows * length;
+  auto* const sorted = static_cast<Key*>(call.workspace);
+  if (length > largest_tile<Key>) {
+    auto* const positions = reinterpret_cast<std::uint32_t*>(sorted + 2 * items);
+    const RadixItems<Key> result =
+        radix_sort<Key>(call, keys, rows, length, bits, {sorted, positions},
+                        {sorted + items, positions + items}, positions + 2 * items);
+    return {result.keys, result.positions};
   }
-  return from;
+  auto* const positions = reinterpret_cast<std::uint32_t*>(sorted + items);
+  if (items == 0) return {sorted, positions};
+  if (length > short_row) {
+    int threads = warp_size;
+    while (radix_tile<Key>(threads) < length) threads *= 2;
+    launch_with_memory(call, &sort_row_kernel<Keys, Key>, std::min(rows, most_blocks), threads,
+                       RadixTile<Key>::bytes_to_order(threads), keys, rows, length, bits, sorted,
+                       positions);
+  } else {
+    const SortShape shape(rows, length);
+    launch(call, &sort_tiles_kernel<Keys, Key>, std::min(shape.tiles, most_blocks), loop_threads,
+           keys, shape, sorted, positions);
+  }
+  return {sorted, positions};
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

@@ -8,6 +8,8 @@
 // processor's: indices are sorted with their positions, and a thread has each run of equal ones.
 // Integers, whose sums don't depend on the order, are added atomically instead.
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -117,7 +119,7 @@ template <class T, class V, class Sum, class Step>
 struct ScatterRun {
   const V* values;
   T* target;
-  const SortItem<std::uint64_t>* items;  ///< indices and positions in order, a row for each batch
+  SortedRows<std::uint64_t> sorted;  ///< indices and positions, a row for each batch
   IndexLoops loops;
   Step step;
 
@@ -126,16 +128,18 @@ struct ScatterRun {
     const std::int64_t r = next_digit(at, loops.inner);
     const std::int64_t first = next_digit(at, loops.count);
     const auto outer = static_cast<std::int64_t>(at);
-    const SortItem<std::uint64_t>* const row = items + outer / loops.middle * loops.count;
-    const std::uint64_t index = row[first].key;
-    if (first > 0 && row[first - 1].key == index) return;                    // another thread's
+    const std::int64_t row = outer / loops.middle * loops.count;
+    const std::uint64_t* const keys = sorted.keys + row;
+    const std::uint32_t* const positions = sorted.positions + row;
+    const std::uint64_t index = keys[first];
+    if (first > 0 && keys[first - 1] == index) return;                       // another thread's
     if (!is_inside(static_cast<std::int64_t>(index), loops.extent)) return;  // skipped
     T* const element =
         target + (outer * loops.extent + static_cast<std::int64_t>(index)) * loops.inner + r;
     const V* const slices = values + outer * loops.count * loops.inner + r;
     auto sum = static_cast<Sum>(*element);
-    for (std::int64_t i = first; i < loops.count && row[i].key == index; ++i) {
-      const auto slice = static_cast<std::int64_t>(row[i].position);
+    for (std::int64_t i = first; i < loops.count && keys[i] == index; ++i) {
+      const auto slice = static_cast<std::int64_t>(positions[i]);
       sum = step(sum, static_cast<Sum>(slices[slice * loops.inner]));
     }
     *element = static_cast<T>(sum);
@@ -149,13 +153,14 @@ struct IndexKeys {
 
   TYPEFLOW_DEVICE std::uint64_t operator()(std::int64_t i) const {
     const std::int64_t index = indices[i];
-    return is_inside(index, extent) ? static_cast<std::uint64_t>(index) : ~std::uint64_t{0};
+    return is_inside(index, extent) ? static_cast<std::uint64_t>(index)
+                                    : static_cast<std::uint64_t>(extent);
   }
 };
 
 /// Bytes of workspace for sorting these indices.
 inline std::int64_t scatter_workspace(const Tensor& indices) {
-  return sort_workspace<std::uint64_t>(1, indices.size());
+  return sort_workspace<std::uint64_t>(indices.size());
 }
 
 /// f(i) for each i in [0, count); if `found` is not null, unless it has a mistake.
@@ -176,10 +181,13 @@ void scatter_slices(const KernelCall& call, const IndexLoops& loops, const Tenso
                     const V* values, T* target, const Failure* found, const Step& step) {
   const std::int64_t count = loops.shared * loops.middle * loops.count * loops.inner;
   if (count == 0) return;
-  const auto* const items =
-      sort_rows(call, IndexKeys{Indices(indices), loops.extent}, loops.shared, loops.count);
+  const auto most =
+      static_cast<std::uint64_t>(loops.extent);  // the key of indices that are skipped
+  const int bits = std::max(1, static_cast<int>(std::bit_width(most)));
+  const auto sorted =
+      sort_rows(call, IndexKeys{Indices(indices), loops.extent}, loops.shared, loops.count, bits);
   each_scattered(call, found, count,
-                 ScatterRun<T, V, Sum, Step>{values, target, items, loops, step});
+                 ScatterRun<T, V, Sum, Step>{values, target, sorted, loops, step});
 }
 
 /// Adds an element of a slice to the sum at its index.

@@ -20,12 +20,12 @@ struct TicketKeys {
 };
 
 struct WritePosition {
-  const SortItem<std::uint64_t>* items;
+  const std::uint32_t* order;
   std::int32_t* out;
 
   template <class Index>
   TYPEFLOW_DEVICE void operator()(Index i) const {
-    out[i] = static_cast<std::int32_t>(items[i].position);
+    out[i] = static_cast<std::int32_t>(order[i]);
   }
 };
 
@@ -37,8 +37,8 @@ struct kernel_of<ops::RandomPermutation> {
   template <class>
   static void run(const ops::RandomPermutation& op, const Tensor*, const Tensor* out,
                   const KernelCall& call) {
-    const auto* const items = sort_rows(call, TicketKeys{op, random_source(call)}, 1, out->size());
-    each(call, out->size(), WritePosition{items, static_cast<std::int32_t*>(out->data)});
+    const auto sorted = sort_rows(call, TicketKeys{op, random_source(call)}, 1, out->size(), 64);
+    each(call, out->size(), WritePosition{sorted.positions, static_cast<std::int32_t*>(out->data)});
   }
 };
 

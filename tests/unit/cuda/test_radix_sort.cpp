@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Sorts of rows that take one tile of a block or several, against std::sort.
+
+#include "support/check_cuda.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include <typeflow/cuda/indexing.hpp>
+
+namespace {
+
+namespace tf = typeflow;
+
+template <class T, int Rows>
+constexpr void orders(tf::Graph& g) {
+  auto x = tf::placeholder<T, Rows, tf::batch>(g, "x");
+  tf::argsort<-1>(x).named("up");
+  tf::argsort<-1>(x, {.descending = true}).named("down");
+  tf::sort<-1>(x, {.descending = true}).named("values");
+}
+/// Sums at indices, of which many are equal and some are skipped, in rows.
+constexpr void sums(tf::Graph& g) {
+  auto index = tf::placeholder<std::int32_t, 2, tf::batch>(g, "index");
+  auto values = tf::placeholder<float, 2, tf::batch>(g, "values");
+  auto x = tf::placeholder<float, 2, 700>(g, "x");
+  auto chosen = tf::gather<tf::GatherOptions{.batch_dims = 1}>(x, index);
+  tf::gradients(sum(chosen * values), x).named("dx");
+  tf::unsorted_segment_sum<70000>(reshape<2 * tf::batch>(values), reshape<2 * tf::batch>(index))
+      .named("segments");
+}
+constexpr void shuffles(tf::Graph& g) {
+  shuffle(tf::placeholder<float, tf::batch>(g, "x"), "shuffled");
+}
+
+/// An element as a number that std::isnan and the operators take.
+template <class T>
+auto number(T x) {
+  if constexpr (tf::detail::is_half<T>) {
+    return static_cast<float>(x);
+  } else {
+    return x;
+  }
+}
+template <class T>
+bool is_nan(T x) {
+  return number(x) != number(x);
+}
+template <class T>
+bool is_less(T a, T b) {
+  if (is_nan(a) || is_nan(b)) return !is_nan(a) && is_nan(b);
+  return number(a) < number(b);
+}
+
+/// Whether element a of a row comes before b. Equal ones keep their order.
+template <class T>
+bool comes_before(const T* row, std::int32_t a, std::int32_t b, bool descending) {
+  if (is_less(row[a], row[b])) return !descending;
+  if (is_less(row[b], row[a])) return descending;
+  return a < b;
+}
+
+/// Elements of all kinds: many equal ones, extremes, and all bits at random.
+template <class T>
+std::vector<T> elements(std::int64_t count, bool few) {
+  test::Random random(7);
+  std::vector<T> out;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto choice = random.below(few ? 3 : 8);
+    if constexpr (tf::detail::is_half<T> || std::is_floating_point_v<T>) {
+      constexpr double infinity = std::numeric_limits<double>::infinity();
+      constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+      const double special[] = {0.0, -0.0, nan, -nan, infinity, -infinity};
+      const double x = choice < 2 ? special[random.below(6)]
+                                  : std::ldexp(static_cast<double>(random.below(1000)) - 500,
+                                               static_cast<int>(random.below(20)) - 10);
+      out.push_back(static_cast<T>(few ? special[random.below(6)] : x));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      out.push_back(choice % 2 != 0);
+    } else {
+      const auto any =
+          static_cast<T>(static_cast<std::uint64_t>(random.below(1 << 30)) * 0x9E3779B97F4A7C15ull);
+      const T special[] = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), T{0}};
+      out.push_back(choice < 2 || few ? special[random.below(3)] : any);
+    }
+  }
+  return out;
+}
+
+template <class T, int Rows>
+void check_orders(const std::vector<std::int64_t>& lengths) {
+  INFO(tf::name_of(tf::dtype_of<T>));
+  tf::Variables variables;
+  tf::Session<orders<T, Rows>, tf::inference, test::CudaTargetOnHost> session(variables);
+  for (const std::int64_t length : lengths) {
+    for (const bool few : {false, true}) {
+      CAPTURE(length);
+      CAPTURE(few);
+      const std::vector<T> x = elements<T>(Rows * length, few);
+      const auto [up, down, values] =
+          session.template run<"up", "down", "values">(tf::feed<"x">(x));
+      int wrong = 0;
+      for (int row = 0; row < Rows; ++row) {
+        const T* const of_row = x.data() + row * length;
+        std::vector<std::int32_t> order(static_cast<std::size_t>(length));
+        std::iota(order.begin(), order.end(), 0);
+        std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+          return comes_before(of_row, a, b, false);
+        });
+        const std::int32_t* got = up.data() + row * length;
+        for (const std::int32_t expected : order) wrong += *got++ != expected;
+        std::iota(order.begin(), order.end(), 0);
+        std::sort(order.begin(), order.end(),
+                  [&](std::int32_t a, std::int32_t b) { return comes_before(of_row, a, b, true); });
+        got = down.data() + row * length;
+        const T* value = values.data() + row * length;
+        for (const std::int32_t expected : order) {
+          wrong += *got++ != expected;
+          wrong += std::memcmp(value++, of_row + expected, sizeof(T)) != 0;
+        }
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+template <auto Model, class Target>
+using SessionOn = tf::Session<Model, tf::inference, Target>;
+
+}  // namespace
+
+TEST_CASE("a GPU sorts long rows of all types by their digits") {
+  check_orders<std::uint8_t, 2>({300, 5000});
+  check_orders<std::int16_t, 2>({300, 5000});
+  check_orders<tf::float16, 2>({300, 5000});
+  check_orders<tf::bfloat16, 1>({4097});
+  check_orders<std::uint32_t, 1>({600, 8192});
+  check_orders<std::int64_t, 2>({300, 3000});
+  check_orders<std::uint64_t, 1>({2048, 2049});
+  check_orders<double, 2>({257, 2500});
+}
+TEST_CASE("a GPU sorts rows of any length") {
+  check_orders<float, 1>({0,    1,    2,    255,  256,  257,  511,  512,  513,  1000,
+                          1024, 1025, 2048, 2049, 4095, 4096, 4097, 8191, 8192, 8193});
+  check_orders<float, 3>({100, 1000, 5000});
+}
+TEST_CASE("a GPU sorts many rows, and rows of more tiles than a warp's lanes") {
+  check_orders<std::int8_t, 5000>({1});
+  check_orders<std::int8_t, 30>({300});
+  check_orders<std::uint8_t, 1>({33 * 4096 + 7});
+}
+TEST_CASE("a GPU adds up long rows of indices with the processor's bits") {
+  tf::Variables variables;
+  SessionOn<sums, tf::CpuTarget<>> near(variables);
+  SessionOn<sums, test::CudaTargetOnHost> far(variables);
+  for (const std::size_t length : {1u, 700u, 1024u, 1025u, 5000u}) {
+    CAPTURE(length);
+    test::Random random(3);
+    std::vector<std::int32_t> index;
+    std::vector<float> values;
+    for (std::size_t i = 0; i < 2 * length; ++i) {
+      index.push_back(static_cast<std::int32_t>(random.below(700)));
+      values.push_back(static_cast<float>(random.below(1000)) * 0.37f);
+    }
+    const std::vector<float> x(1400, 1.0f);
+    const auto results = [&](auto& session) {
+      return session.template run<"dx", "segments">(tf::feed<"index">(index),
+                                                    tf::feed<"values">(values), tf::feed<"x">(x));
+    };
+    const auto [dx, segments] = results(near);
+    const auto [got_dx, got_segments] = results(far);
+    CHECK(got_dx == dx);
+    CHECK(got_segments == segments);
+  }
+}
+TEST_CASE("a GPU shuffles long rows as the processor does") {
+  for (const std::int64_t batch : {300, 2048, 2049, 6000}) test::check_cuda<shuffles>(batch, 0);
+}
+TEST_CASE("the workspace of rows whose number is unknown is enough for any number") {
+  using tf::cuda_kernels::sort_workspace;
+  for (const std::int64_t rows : {1, 2, 3, 7, 100}) {
+    for (const std::int64_t length : {0, 1, 255, 2047, 2048, 2049, 4095, 4096, 4097, 100000}) {
+      CHECK(sort_workspace<std::uint64_t>(rows * length) >=
+            sort_workspace<std::uint64_t>(rows, length));
+      CHECK(sort_workspace<std::uint32_t>(rows * length) >=
+            sort_workspace<std::uint32_t>(rows, length));
+    }
+  }
+}
