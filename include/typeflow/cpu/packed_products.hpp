@@ -234,36 +234,48 @@ class PackedProducts {
         std::memcpy(sums + i * S::width, panel, static_cast<std::size_t>(width) * sizeof(T));
       }
     }
+    // Whole tiles without an epilogue are written directly to the result.
+    const bool direct = kernel.is_result && panels.first(p) + width <= columns && words > 0;
+    const std::int64_t whole = direct ? (end - begin) / S::rows : 0;
+    T* const result =
+        direct ? call.operand<T>(2) + (matrix * rows + begin) * columns + panels.first(p) : nullptr;
     for (std::int64_t k = 0; k < words; k += block) {
       const std::int64_t length = std::min(block, words - k);
       for (std::int64_t i = 0; begin + i * S::rows < end; ++i) {
         const int count =
             static_cast<int>(std::min<std::int64_t>(S::rows, end - begin - i * S::rows));
+        const bool last = k + block >= words && i < whole;
+        T* const to = last ? result + i * S::rows * columns : sums + i * tile_size;
+        const std::int64_t to_pitch = last ? columns : S::width;
         with_vectors<S>(width, [&](auto vectors) {
           const Word* const from = a + i * S::rows * row + k * step;
           if (count <= S::rows / 2) {  // of the last rows, no more than needed
             tile<vectors(), S::rows / 2>(from, row, step, count, b + k * width, length,
-                                         sums + i * tile_size);
+                                         sums + i * tile_size, to, to_pitch);
           } else {
             tile<vectors(), S::rows>(from, row, step, count, b + k * width, length,
-                                     sums + i * tile_size);
+                                     sums + i * tile_size, to, to_pitch);
           }
         });
       }
     }
-    kernel.finish(call, matrix, sums, begin, end, panels.first(p), panels.last(p));
+    if (begin + whole * S::rows == end) return;
+    kernel.finish(call, matrix, sums + whole * tile_size, begin + whole * S::rows, end,
+                  panels.first(p), panels.last(p));
   }
-  /// Adds the products of `count` of R rows and V vectors of columns to the tile.
+  /// The sums of a tile and the products of `count` of R rows and V vectors of columns. Rows of the
+  /// result lie `pitch` apart.
   template <int Vectors, int R>
   [[gnu::noinline, gnu::flatten]] static void tile(const Word* a, std::int64_t row,
                                                    std::int64_t step, int count, const Word* b,
-                                                   std::int64_t length, T* to) {
+                                                   std::int64_t length, const T* before, T* to,
+                                                   std::int64_t pitch) {
     const Word* at[R];
     V sum[R][Vectors];
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
       at[i] = a + std::min<int>(i, count - 1) * row;
       unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        sum[i][v] = sums_at(to + i * S::width + v * S::lanes);
+        sum[i][v] = sums_at(before + i * S::width + v * S::lanes);
       });
     });
     std::int64_t offset = 0;
@@ -281,7 +293,7 @@ class PackedProducts {
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
       unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         const V x = sum[i][v];
-        std::memcpy(to + i * S::width + v * S::lanes, &x.v, sizeof x.v);
+        std::memcpy(to + i * pitch + v * S::lanes, &x.v, sizeof x.v);
       });
     });
   }

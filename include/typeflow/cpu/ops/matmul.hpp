@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "typeflow/cpu/bfloat16_products.hpp"
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/product_loops.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
+
+#ifdef __AVX512BF16__
+#include "typeflow/cpu/bfloat16_products.hpp"
+#endif
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
