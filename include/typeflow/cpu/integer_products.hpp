@@ -88,6 +88,24 @@ struct IntegerPacking {
 
   static void zip(const T* from, std::int64_t pitch, int rows, std::int64_t count, Word* to) {
     std::int64_t j = 0;
+#if defined(__AVX512VBMI__)
+    if constexpr (Group == 4) {
+      const __m512i order = four_rows();
+      for (; j + 16 <= count; j += 16) {
+        const auto row = [&](int r) TYPEFLOW_INLINE_LAMBDA {
+          return r < rows ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + r * pitch + j))
+                          : _mm_setzero_si128();
+        };
+        __m512i x = _mm512_castsi128_si512(row(0));
+        x = _mm512_inserti32x4(x, row(1), 1);
+        x = _mm512_inserti32x4(x, row(2), 2);
+        x = _mm512_inserti32x4(x, row(3), 3);
+        x = _mm512_permutexvar_epi8(order, x);
+        if constexpr (Flips) x = _mm512_xor_si512(x, _mm512_set1_epi8(static_cast<char>(flip)));
+        _mm512_storeu_si512(to + j, x);
+      }
+    }
+#endif
 #if defined(__SSE2__)
     if constexpr (Group == 4) {
       for (; j + 16 <= count; j += 16) {
@@ -127,6 +145,17 @@ struct IntegerPacking {
   }
 
  private:
+#if defined(__AVX512VBMI__)
+  /// Where the bytes of words are among four rows of 16 bytes.
+  TYPEFLOW_INLINE static __m512i four_rows() {
+    alignas(64) static constexpr auto places = [] {
+      Array<std::uint8_t, 64> a{};
+      for (int i = 0; i < 64; ++i) a.v[i] = static_cast<std::uint8_t>(i % 4 * 16 + i / 4);
+      return a;
+    }();
+    return _mm512_load_si512(places.v);
+  }
+#endif
 #if defined(__SSE2__)
   /// 8 elements as 16-bit integers.
   TYPEFLOW_INLINE static __m128i widened(const T* from) {
