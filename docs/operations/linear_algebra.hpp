@@ -8,6 +8,11 @@ inline constexpr Row linear_algebra_rows[] = {
                      "matrix products; leading axes broadcast; matmul<tf::transpose_a>, "
                      "matmul<tf::transpose_b>, matmul<tf::transpose_both> read operands transposed",
                      {.types = "numbers"}),
+    row<ops::MatMul, ops::IntegerMatMul, ops::Cast>(
+        "matmul", "matmul<Out>(a, b)", "(..,M,K) x (..,K,N) -> (..,M,N)",
+        "products with elements of type Out: int32 of int8 and uint8 (by VNNI where the build has "
+        "it), float of 16-bit numbers; in typeflow/mixed_matmul.hpp",
+        {.types = "numbers", .gradient = Gradient::any_order}),
     row<ops::MatMul>("batch_matmul", "batch_matmul(a, b)", "(..,M,K) x (..,K,N) -> (..,M,N)",
                      "the same as matmul; TensorFlow's name for more than two axes",
                      {.types = "numbers"}),

@@ -12,6 +12,7 @@
 #include "typeflow/derivatives.hpp"
 #include "typeflow/einsum.hpp"
 #include "typeflow/indexing.hpp"
+#include "typeflow/mixed_matmul.hpp"
 #include "typeflow/pooling.hpp"
 #include "typeflow/special_functions.hpp"
 #include "typeflow/statistics.hpp"

@@ -51,8 +51,13 @@ class Epilogue {
   using Ops = typename M::Ops;
   static constexpr unsigned variant = Variant;
   static constexpr int outer = Outer;
-  static_assert(std::is_floating_point_v<T>, "contractions are of float and double");
+  static_assert(std::is_floating_point_v<T> || std::is_same_v<T, std::int32_t>,
+                "the sums of contractions are float, double or int32");
   static_assert(N == Tile::lanes);
+
+  /// The element type of operand I of the product.
+  template <int I>
+  using Operand = element_of<M::template Input<I>::dtype>;
 
   static O operation(const KernelCall& call) { return decode<O>(call.words); }
   static Ops operations(const KernelCall& call) { return M::decode(call.words + word_count<O>); }

@@ -8,7 +8,9 @@
 // every lane computes what core/philox.hpp computes for its element, with the same bits for any
 // width.
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -120,58 +122,106 @@ TYPEFLOW_INLINE Vector<std::int64_t, W::size> below_bell(const typename W::templ
   return below;
 }
 
-/// Attempts number `block` and `block` + 1 of ops::RandomTruncatedNormal, side by side: each is a
-/// long chain of dependent instructions. Returns the first accepted point; `done` tells the lanes
-/// that have one.
+/// An attempt of ops::RandomTruncatedNormal for some elements: points, and -1 where they are
+/// accepted.
 template <class W>
-TYPEFLOW_INLINE Vector<double, W::size> two_attempts(std::uint64_t key, std::uint64_t draw,
-                                                     std::uint64_t block,
-                                                     const typename ElementBlocks<W>::U& elements,
-                                                     Vector<std::int64_t, W::size>& done) {
+struct NormalAttempt {
   using Blocks = ElementBlocks<W>;
   using D = typename Blocks::D;
-  const auto first = Blocks::generate(block == 0 ? key : random_key(key, block), elements, draw);
-  const auto second = Blocks::generate(random_key(key, block + 1), elements, draw);
-  const D x = D(4.0) * first.template uniform<0>() - D(2.0);
-  const D y = D(4.0) * second.template uniform<0>() - D(2.0);
-  const auto accepts_x = below_bell<W>(x, first.template uniform<1>());
-  done = accepts_x | below_bell<W>(y, second.template uniform<1>());
-  return select(accepts_x, W::template vector<double>(x), W::template vector<double>(y));
+  D x;
+  Vector<std::int64_t, W::size> accepted;
+
+  TYPEFLOW_INLINE NormalAttempt(std::uint64_t key, std::uint64_t draw,
+                                const typename Blocks::U& elements) {
+    const auto block = Blocks::generate(key, elements, draw);
+    x = D(4.0) * block.template uniform<0>() - D(2.0);
+    accepted = below_bell<W>(x, block.template uniform<1>());
+  }
+};
+
+/// Appends the places of the elements that were not accepted.
+template <int N>
+TYPEFLOW_INLINE std::uint64_t* append_rejected(const Vector<std::uint64_t, N>& places,
+                                               const Vector<std::int64_t, N>& accepted,
+                                               std::uint64_t* end) {
+#if defined(__AVX512F__)
+  if constexpr (N == 8) {
+    const auto accepts = (__m512i)accepted.v;
+    const __mmask8 rejects = _mm512_testn_epi64_mask(accepts, accepts);
+    _mm512_storeu_si512(end, _mm512_maskz_compress_epi64(rejects, (__m512i)places.v));
+    return end + __builtin_popcount(rejects);
+  }
+#endif
+  for (int lane = 0; lane < N; ++lane) {
+    *end = places.v[lane];
+    end += accepted.v[lane] == 0 ? 1 : 0;
+  }
+  return end;
 }
 
-/// Truncated normals of `Count` elements, a multiple of W::size, as ops::RandomTruncatedNormal
-/// draws them. Two attempts suffice for five elements of six. The others are packed into as few
-/// registers as they need.
-template <class W, int Count>
-[[gnu::noinline]] void truncated_normals(std::uint64_t key, std::uint64_t draw, std::int64_t index,
-                                         double* out) {
-  constexpr int N = W::size;
-  using U = typename ElementBlocks<W>::U;
-  std::uint64_t left[Count + N] = {};
-  int lefts = 0;
-  for (int i = 0; i < Count; i += N) {
-    Vector<std::int64_t, N> done;
-    const auto x = two_attempts<W>(key, draw, 0, ElementBlocks<W>::elements(index + i), done);
-    std::memcpy(out + i, &x.v, sizeof x.v);
-    for (int lane = 0; lane < N; ++lane) {
-      left[lefts] = static_cast<std::uint64_t>(i + lane);
-      lefts += done.v[lane] == 0 ? 1 : 0;
+/// Truncated normals of neighbouring elements. An attempt is accepted for three elements of five,
+/// so each round packs the others' into as few registers as they need. The more elements there are,
+/// the fuller the registers.
+template <class W>
+struct TruncatedNormals {
+  static constexpr int most = 256;  ///< elements
+  static constexpr int N = W::size;
+  using U = Vector<std::uint64_t, N>;
+  std::uint64_t key = 0;
+  std::uint64_t draw = 0;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  double x[most] = {};
+
+  /// The numbers of elements [index, index + size), at most `most` and a multiple of N. While they
+  /// are asked for in order, ever more are made at a time.
+  TYPEFLOW_INLINE const double* at(std::uint64_t k, std::uint64_t d, std::int64_t index, int size) {
+    if (k != key || d != draw || index < first || index + size > first + count) {
+      generate(k, d, index, size);
+    }
+    return x + (index - first);
+  }
+
+ private:
+  [[gnu::noinline]] void generate(std::uint64_t k, std::uint64_t d, std::int64_t index, int size) {
+    const bool follows = k == key && d == draw && index == first + count;
+    const std::int64_t wanted = follows ? std::min<std::int64_t>(2 * count, most) : size;
+    key = k;
+    draw = d;
+    first = index;
+    count = std::max<std::int64_t>(wanted, size) / N * N;
+    const U begin(static_cast<std::uint64_t>(index));
+    std::uint64_t left[most + N];  // places of the elements that no attempt was accepted for
+    std::uint64_t* end = left;
+    for (std::int64_t i = 0; i < count; i += N) {
+      const U places = U(static_cast<std::uint64_t>(i)) + counted<std::uint64_t, N>();
+      const NormalAttempt<W> attempt(k, d, begin + places);
+      attempt.x.store_unaligned(x + i);
+      end = append_rejected(places, attempt.accepted, end);
+    }
+    const U nowhere(0);
+    std::memcpy(end, &nowhere.v, sizeof nowhere.v);  // read with the last places
+    for (std::uint64_t block = 1; end != left; ++block) {
+      const std::uint64_t* const last = end;
+      end = left;
+      for (const std::uint64_t* from = left; from < last; from += N) {
+        const int lanes = static_cast<int>(std::min<std::ptrdiff_t>(N, last - from));
+        U places;
+        std::memcpy(&places.v, from, sizeof places.v);
+        const NormalAttempt<W> attempt(random_key(k, block), d, begin + places);
+        double points[N];
+        attempt.x.store_unaligned(points);
+        for (int lane = 0; lane < lanes; ++lane) x[from[lane]] = points[lane];
+        end = append_rejected(
+            places,
+            attempt.accepted | (counted<std::int64_t, N>() >= Vector<std::int64_t, N>(lanes)), end);
+      }
     }
   }
-  for (int k = 0; k < lefts; k += N) {
-    U places;
-    std::memcpy(&places.v, left + k, sizeof places.v);
-    const U elements = U(static_cast<std::uint64_t>(index)) + places;
-    Vector<std::int64_t, N> done(0);
-    Vector<double, N> x(0.0);
-    for (std::uint64_t block = 2; !xsimd::all(W::mask_of(done)); block += 2) {
-      Vector<std::int64_t, N> accepted;
-      const auto next = two_attempts<W>(key, draw, block, elements, accepted);
-      x = select(done, x, next);
-      done = done | accepted;
-    }
-    for (int lane = 0; lane < N && k + lane < lefts; ++lane) out[left[k + lane]] = x.v[lane];
-  }
-}
+};
+
+/// The numbers that a thread made last.
+template <class W>
+inline thread_local constinit TruncatedNormals<W> recent_normals{};
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -218,8 +218,8 @@ TYPEFLOW_INLINE typename L::template of<R> draw_lanes(const O& op, const RandomS
       }
     }
     if constexpr (std::is_same_v<O, ops::RandomTruncatedNormal>) {
-      double x[L::size];
-      truncated_normals<W, L::size>(op.key(random.seed), random.draw, index, x);
+      const double* const x =
+          recent_normals<W>.at(op.key(random.seed), random.draw, index, L::size);
       for (int i = 0; i < L::size; ++i) out.v[i] = static_cast<R>(x[i]);
     } else {
       for (int i = 0; i < L::size; ++i) out.v[i] = op.template element<R>(random, index + i);

@@ -162,7 +162,7 @@ class Describer {
         }
       }
       out += words[1] != 0 ? "; keep_dims>" : ">";
-    } else if (node.op->name == "MatMul" && words[0] != 0) {
+    } else if ((node.op->name == "MatMul" || node.op->name == "IntegerMatMul") && words[0] != 0) {
       constexpr std::string_view flags[] = {"", "<transpose_a>", "<transpose_b>",
                                             "<transpose_both>"};
       out += flags[words[0] & 3u];

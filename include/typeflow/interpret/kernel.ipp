@@ -305,14 +305,15 @@ class KernelInterpreter {
     HostTensor operands[2];
     Id values[2] = {};
     for (int i = 0; i < 2; ++i) {
-      operands[i] = host_tensor(spec_.dtype, shapes_[static_cast<std::size_t>(i)]);
+      const DType type = body_.input[i].dtype;
+      operands[i] = host_tensor(type, shapes_[static_cast<std::size_t>(i)]);
       const std::int64_t size = operands[i].size();
       const std::int64_t first = place_in(input(i).layout) * size;
       for (std::int64_t k = 0; k < size; ++k) {
-        operands[i][k] = load_number(spec_.dtype, input(i).data, first + k);
+        operands[i][k] = load_number(type, input(i).data, first + k);
       }
       values[i] = graph.values.size();
-      graph.values.push(Value{none, 0, graph.intern(Type(spec_.dtype, operands[i].dims)), none});
+      graph.values.push(Value{none, 0, graph.intern(Type(type, operands[i].dims)), none});
     }
     HostTensor y = host_tensor(spec_.dtype, shapes_[2]);
     const Id id = graph.add_value(*spec_.op, values, 2, graph.intern(Type(spec_.dtype, y.dims)),

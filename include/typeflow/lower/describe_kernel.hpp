@@ -186,7 +186,7 @@ class KernelDescriber : protected KernelInputs {
     input_count_ = 2;
     push_body(id, cluster);
     spec_.variant = contraction.variant;
-    spec_.dtype = dtype_of(a);
+    spec_.dtype = dtype_of(node.outputs.first);
     spec_.wide = size_of(spec_.dtype) == 8;
     spec_.op = node.op;
     if (node.op->contraction->whole_rows || dims.rank == 2) {

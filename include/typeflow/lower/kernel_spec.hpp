@@ -77,7 +77,7 @@ struct KernelSpec {
   bool folds;  ///< loop: the innermost axis is reduced
   InnerExtent inner;
   unsigned variant;  ///< contraction: as in Contraction
-  DType dtype;       ///< contraction: of the operands
+  DType dtype;       ///< contraction: of the sums
   const Op* op;      ///< custom, contraction
   int inputs;
   int items;

@@ -5,9 +5,9 @@
 // only what an operation says here. cpu_kernels::contraction_of<O> (cpu/contraction.hpp) has its
 // loops, which gather the operands for the register tile.
 //
-// A contraction has two operands, a and b. They and the result have one type, float or double. The
-// result's last axis is the columns; whole_rows says what the others are. Besides `infer` and
-// `interpret`, a contraction has
+// A contraction has two operands, a and b. `multiplies` says their types and the result's: by
+// default one type, float or double. The result's last axis is the columns; whole_rows says what
+// the others are. Besides `infer` and `interpret`, a contraction has
 //
 //   static describe(op, Type a, Type b, Type y)        a Contraction
 //   static shapes(op, further, rows, columns, depth)   std::array<Dims, 3>: the shapes of a, b, y
@@ -44,6 +44,10 @@ struct contraction : operation_base {
   /// on the tile run along all of them or none. If false, the last two axes are rows and columns,
   /// and the others lie outside of the matrices.
   static constexpr bool whole_rows = true;
+  /// Whether there are kernels for operands and sums of these types.
+  static constexpr bool multiplies(DType a, DType b, DType y) {
+    return (y == DType::float32 || y == DType::float64) && a == y && b == y;
+  }
 };
 
 /// The functions of a contraction to which an Op points.

@@ -103,10 +103,9 @@ struct Rules<O, std::index_sequence<I...>> {
           set_types(O::infer(decode<O>(graph, node),
                              graph.type_of(graph.input(node, static_cast<int>(I)))...),
                     out);
-      if constexpr (O::kind == Kind::contraction) {  // the types that a register tile computes
-        const DType type = out->dtype;
-        return fits && (type == DType::float32 || type == DType::float64) &&
-               ((graph.dtype_of(graph.input(node, static_cast<int>(I))) == type) && ...);
+      if constexpr (O::kind == Kind::contraction && sizeof...(I) == 2) {
+        return fits &&
+               O::multiplies(graph.dtype_of(graph.input(node, static_cast<int>(I)))..., out->dtype);
       }
       return fits;
     }

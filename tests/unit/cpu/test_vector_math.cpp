@@ -13,6 +13,8 @@
 #include "support/check_batches.hpp"
 #include "support/inverse_error_function.hpp"
 
+#include <typeflow/ops/elementwise/special_functions.hpp>
+
 namespace {
 
 namespace tf = typeflow;
@@ -37,6 +39,7 @@ constexpr auto erfc = [](const auto& x) { return tf::math::erfc(x); };
 constexpr auto gelu = [](const auto& x) { return tf::math::gelu(x); };
 constexpr auto gelu_slope = [](const auto& x) { return tf::math::gelu_slope(x); };
 constexpr auto erfinv = []<class V>(const V& x) { return tf::math::OfBatch<V>::erfinv(x); };
+constexpr auto lgamma = [](const auto& x) { return tf::ops::Lgamma{}(x); };
 }  // namespace ours
 
 using Exact = long double;
@@ -63,6 +66,9 @@ TEST_CASE_TEMPLATE("vector functions are within a few units in the last place", 
   sweep<Type>("erf", 2, 6, ours::erf, [](Exact x) { return std::erf(x); });
   sweep<Type>("erfc", 5, is_float ? 10 : 27, ours::erfc, [](Exact x) { return std::erfc(x); });
   sweep<Type>("erfinv", 7, 1, ours::erfinv, [](Exact x) { return test::erfinv(x); });
+  // In double, floats are rounded once. Doubles are the C library's.
+  sweep<Type>("lgamma", is_float ? 0.51 : 6, 40, ours::lgamma,
+              [](Exact x) { return std::lgamma(x); });
   sweep<Type>("gelu", 6, is_float ? 14 : 38, ours::gelu, gelu);
 }
 
@@ -115,6 +121,18 @@ TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
                   {-infinity, none},
                   {none, none},
                   {-least, none}});
+  specials<Type>("lgamma", ours::lgamma,
+                 {{1, 0},
+                  {2, 0},
+                  {0, infinity},
+                  {-0.0, infinity},
+                  {-1, infinity},
+                  {-3, infinity},
+                  {-1e6, infinity},
+                  {infinity, infinity},
+                  {-infinity, infinity},
+                  {largest, infinity},
+                  {none, none}});
   specials<Type>("log1p", ours::log1p,
                  {{0, 0},
                   {-0.0, -0.0},
@@ -226,6 +244,7 @@ TEST_CASE_TEMPLATE("an element of a vector function does not depend on the other
   check(ours::erf);
   check(ours::erfc);
   check(ours::erfinv);
+  check(ours::lgamma);
   check(ours::gelu);
   check(ours::gelu_slope);
 }

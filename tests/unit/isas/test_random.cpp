@@ -96,6 +96,18 @@ TEST_CASE("registers of truncated normals have the numbers of their elements") {
   }
 }
 
+TEST_CASE("truncated normals do not depend on the order in which they are asked for") {
+  const tf::ops::RandomTruncatedNormal op{{}, path_low, path_high};
+  const tf::ops::RandomTruncatedNormal other{{}, path_low, path_high + 1};
+  CHECK(differing<false, float>(op, 0, 5000) == 0);  // in order: more and more at a time
+  for (const std::int64_t first : {4000, 3999, 1, 0, 255, 256, 4000, 4256, 77}) {
+    CAPTURE(first);
+    CHECK(differing<false, float>(op, first, 1) == 0);
+    CHECK(differing<true, double>(op, first + 9, 3) == 0);
+    CHECK(differing<false, float>(other, first, 40) == 0);
+  }
+}
+
 TEST_CASE("points near the normal curve are below it where std::exp says so") {
   using L = Lanes<true>;
   int wrong = 0;

@@ -8,12 +8,44 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "typeflow/cpu/bfloat16_products.hpp"
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/product_loops.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
+#ifdef __AVX512BF16__
+#include "typeflow/cpu/bfloat16_products.hpp"
+#endif
+
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// The epilogue of a block of tiles: see ProductKernel::finish.
+template <class E>
+void finish_product(const KernelCall& call, std::int64_t matrix, const typename E::T* tiles,
+                    std::int64_t first, std::int64_t last, std::int64_t column,
+                    std::int64_t last_column) {
+  using S = typename E::Tile;
+  const auto ops = E::operations(call);
+  const auto at = E::place(call.extents, matrix);
+  for (std::int64_t i = first; i < last; i += S::rows, tiles += S::rows * S::width) {
+    std::int64_t numbers[S::rows];
+    for (int r = 0; r < S::rows; ++r) numbers[r] = i + r;
+    const int count = static_cast<int>(std::min<std::int64_t>(S::rows, last - i));
+    E::finish(call, ops, at, tiles, numbers, count, column, last_column);
+  }
+}
+
+/// What is special about a kernel of matrix products. Its variant's first bits are a Transposed.
+template <class E>
+ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
+  return {.transposed_a = (E::variant & 1u) != 0,
+          .transposed_b = (E::variant & 2u) != 0,
+          .shared_b = E::shared_b,
+          .is_result = E::is_product,
+          .count = E::matrix_count(extents),
+          .part_of_a = &E::template part<0>,
+          .part_of_b = &E::template part<1>,
+          .finish = &finish_product<E>};
+}
 
 template <>
 struct contraction_of<ops::MatMul> {
@@ -22,24 +54,23 @@ struct contraction_of<ops::MatMul> {
 #ifdef __AVX512BF16__
     if constexpr (has_pairs<E>) {
       // Extents that do not fit may be others of the same kernel.
-      return std::max(Loops<E>::workspace(kernel<E>(extents), extents),
-                      BFloat16Products<typename E::Arch>::workspace(kernel<E>(extents), extents));
+      return std::max(Loops<E>::workspace(product_kernel<E>(extents), extents),
+                      Pairs<E>::workspace(product_kernel<E>(extents), extents));
     }
 #endif
-    return Loops<E>::workspace(kernel<E>(extents), extents);
+    return Loops<E>::workspace(product_kernel<E>(extents), extents);
   }
   template <class E>
   static void run(const KernelCall& call) {
 #ifdef __AVX512BF16__
     if constexpr (has_pairs<E>) {
-      using Products = BFloat16Products<typename E::Arch>;
-      if (Products::fits(call.extents)) {
-        Products::run(call, kernel<E>(call.extents));
+      if (BFloat16Pairs<typename E::Arch>::fits(call.extents)) {
+        Pairs<E>::run(call, product_kernel<E>(call.extents));
         return;
       }
     }
 #endif
-    Loops<E>::run(call, kernel<E>(call.extents));
+    Loops<E>::run(call, product_kernel<E>(call.extents));
   }
 
  private:
@@ -49,32 +80,10 @@ struct contraction_of<ops::MatMul> {
   template <class E>
   static constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&
                                     std::is_same_v<typename E::T, float> && E::Tile::lanes == 16;
+#ifdef __AVX512BF16__
   template <class E>
-  static ProductKernel<typename E::T> kernel(const std::int64_t* extents) {
-    return {.transposed_a = (E::variant & 1u) != 0,
-            .transposed_b = (E::variant & 2u) != 0,
-            .shared_b = E::shared_b,
-            .is_result = E::is_product,
-            .count = E::matrix_count(extents),
-            .part_of_a = &E::template part<0>,
-            .part_of_b = &E::template part<1>,
-            .finish = &finish<E>};
-  }
-
-  template <class E>
-  static void finish(const KernelCall& call, std::int64_t matrix, const typename E::T* tiles,
-                     std::int64_t first, std::int64_t last, std::int64_t column,
-                     std::int64_t last_column) {
-    using S = typename E::Tile;
-    const auto ops = E::operations(call);
-    const auto at = E::place(call.extents, matrix);
-    for (std::int64_t i = first; i < last; i += S::rows, tiles += S::rows * S::width) {
-      std::int64_t numbers[S::rows];
-      for (int r = 0; r < S::rows; ++r) numbers[r] = i + r;
-      const int count = static_cast<int>(std::min<std::int64_t>(S::rows, last - i));
-      E::finish(call, ops, at, tiles, numbers, count, column, last_column);
-    }
-  }
+  using Pairs = PackedProducts<BFloat16Pairs<typename E::Arch>>;
+#endif
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -128,9 +128,14 @@ struct special : floating {
 
 struct Lgamma : special {
   static constexpr std::string_view name = "Lgamma";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::log_gamma(static_cast<double>(x)));
+    if constexpr (Element<V>) {
+      return static_cast<V>(math::log_gamma(static_cast<double>(x)));
+    } else {
+      return math::OfBatch<V>::log_gamma(x, &math::log_gamma<double>);
+    }
   }
   static constexpr AnyExpr gradient(Lgamma, auto x, auto, auto dy) { return dy * digamma(x); }
 };

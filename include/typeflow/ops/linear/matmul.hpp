@@ -26,6 +26,47 @@ constexpr bool reads_transposed(Transposed which, Transposed operand) {
 
 namespace ops {
 
+/// Whether a permutation only transposes the matrices of the last two axes.
+constexpr bool swaps_last(const Transpose& op, int rank) {
+  for (int i = 0; i < rank - 2; ++i) {
+    if (op.permutation[i] != i) return false;
+  }
+  return op.permutation[rank - 1] == rank - 2;
+}
+
+/// A product y without movements in front: a transpose of matrices becomes a flag, and the axes
+/// before the matrices broadcast anyway.
+template <class O>
+constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const AnyExpr& y) {
+  const auto is_moved = [](const AnyExpr& x) {
+    return made_by<Transpose>(x) || made_by<BroadcastTo>(x);
+  };
+  if (!is_moved(a) && !is_moved(b)) return y;
+  std::array sides{a, b};
+  bool changed = false;
+  for (unsigned i = 0; i < 2; ++i) {
+    const AnyExpr side = sides[i];
+    if (made_by<Transpose>(side)) {
+      const AnyExpr x = input_of(side, 0);
+      if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) continue;
+      op.transposed ^= 1u << i;
+      sides[i] = x;
+    } else if (made_by<BroadcastTo>(side)) {
+      sides[i] = input_of(side, 0);
+      if (matrix_product(sides[0].dims(), op.a(), sides[1].dims(), op.b()) != y.dims()) {
+        sides[i] = side;
+        continue;
+      }
+    } else {
+      continue;
+    }
+    changed = true;
+  }
+  if (!changed) return y;
+  const Id ids[] = {sides[0].id, sides[1].id};
+  return add_node(*y.graph, op, ids, 2, Type(y.dtype(), y.dims()));
+}
+
 /// For float and double.
 struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
@@ -96,32 +137,8 @@ struct MatMul : contraction {
     const Dims b = op.b() ? Dims{2, {columns, depth}} : Dims{2, {depth, columns}};
     return {a, b, Dims{2, {rows, columns}}};
   }
-  /// A transpose of matrices in front becomes a flag; the axes before the matrices broadcast
-  /// anyway.
   static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
-    if (!is_moved(a) && !is_moved(b)) return y;
-    std::array sides{a, b};
-    bool changed = false;
-    for (unsigned i = 0; i < 2; ++i) {
-      const auto side = sides[i];
-      if (made_by<Transpose>(side)) {
-        const auto x = input_of(side, 0);
-        if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) continue;
-        op.transposed ^= 1u << i;
-        sides[i] = x;
-      } else if (made_by<BroadcastTo>(side)) {
-        sides[i] = input_of(side, 0);
-        if (matrix_product(sides[0].dims(), op.a(), sides[1].dims(), op.b()) != y.dims()) {
-          sides[i] = side;
-          continue;
-        }
-      } else {
-        continue;
-      }
-      changed = true;
-    }
-    if (!changed) return y;
-    return product(sides[0], sides[1], op.a(), op.b(), (op.transposed & of_bfloat16) != 0);
+    return without_moves(op, a, b, y);
   }
   static void interpret(InterpretCall& call) {
     const MatMul op = decode<MatMul>(call.graph, call.node);
@@ -162,18 +179,6 @@ struct MatMul : contraction {
     const Count rows = count_of(without_last(x, 1));
     if (extent_of(rows) == no_extent) return no_dims;
     return {2, {extent_of(rows), x.extent[x.rank - 1]}};
-  }
-
- private:
-  static constexpr bool is_moved(const AnyExpr& x) {
-    return made_by<Transpose>(x) || made_by<BroadcastTo>(x);
-  }
-  /// Whether a permutation only transposes the matrices of the last two axes.
-  static constexpr bool swaps_last(const Transpose& op, int rank) {
-    for (int i = 0; i < rank - 2; ++i) {
-      if (op.permutation[i] != i) return false;
-    }
-    return op.permutation[rank - 1] == rank - 2;
   }
 };
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The kernels of ops/linear/mixed_matmul.hpp.
+
+#include <cstdint>
+
+#include "typeflow/cpu/contraction.hpp"
+#include "typeflow/cpu/integer_products.hpp"
+#include "typeflow/cpu/ops/matmul.hpp"
+#include "typeflow/ops/linear/mixed_matmul.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+template <>
+struct contraction_of<ops::IntegerMatMul> {
+  template <class E>
+  static std::int64_t workspace(const std::int64_t* extents) {
+    return Products<E>::workspace(product_kernel<E>(extents), extents);
+  }
+  template <class E>
+  static void run(const KernelCall& call) {
+    Products<E>::run(call, product_kernel<E>(call.extents));
+  }
+
+ private:
+  template <class E>
+  using Products = PackedProducts<IntegerGroups<typename E::template Operand<0>,
+                                                typename E::template Operand<1>, typename E::Arch>>;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

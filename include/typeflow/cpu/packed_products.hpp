@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Products of matrices of narrow elements: 8-bit integers, bfloat16. Some steps of the depth fill a
+// word of 32 bits; one instruction multiplies the words of two vectors and adds the products of
+// each word to a sum of 32 bits. Both operands are packed as words first.
+//
+// Every element of the result is one chain over the words, so its bits depend neither on threads
+// nor on its place.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "typeflow/core/extent.hpp"
+#include "typeflow/cpu/product_kernel.hpp"
+#include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/tile.hpp"
+#include "typeflow/cpu/vectors.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// A word of packed operands. Words are only moved, so they may hold anything.
+using Word = float;
+
+/// Loops over words. A Rule has
+///   using Arch; using Sum;                      the instruction set; the element type of sums
+///   static constexpr int group;                 steps of the depth in a word
+///   static constexpr bool has_starts;           whether sums begin with other numbers than zero
+///   struct Left, Right;                         the operands a and b, each with
+///     using Element;
+///     static void join(const Element* from, std::int64_t count, Word* to);
+///       words of neighbours, zeros behind an incomplete last one
+///     static void zip(const Element* from, std::int64_t pitch, int rows, std::int64_t count,
+///                     Word* to);
+///       words of `rows` rows, at most `group`, that lie `pitch` apart; zeros for missing ones
+///   static Vector<Sum, N> add(sum, left, right);  the sum and the products of two vectors of words
+///   static Vector<Sum, N> start(sums)           only with has_starts: what a column's sums begin
+///   with
+template <class Rule>
+class PackedProducts {
+  using T = typename Rule::Sum;
+  using A = typename Rule::Arch;
+  using S = TileShape<T, A>;
+  using V = Vector<T, S::lanes>;
+  using Words = Vector<std::uint32_t, S::lanes>;
+  using Left = typename Rule::Left;
+  using Right = typename Rule::Right;
+  using Extents = ir::ContractionExtents;
+  static constexpr int group = Rule::group;
+  static constexpr std::int64_t starts = Rule::has_starts ? 1 : 0;  ///< rows of a panel
+  static constexpr std::int64_t tiles_of_task = 8;
+  static constexpr std::int64_t rows_of_task = tiles_of_task * S::rows;
+  static constexpr std::int64_t tile_size = S::rows * S::width;
+  static constexpr std::int64_t block = 1024;                    ///< words of the depth
+  static constexpr std::int64_t small_block = 128;               ///< the same where b is transposed
+  static constexpr std::int64_t cached = std::int64_t{1} << 18;  ///< words
+  static_assert(sizeof(T) == sizeof(Word));
+
+ public:
+  /// Larger extents never need less.
+  static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    const std::int64_t one = packed_size(extents);
+    const std::int64_t most = std::min(checked_product(one, kernel.count), cached);
+    return checked_product(std::max(one, most), sizeof(Word));
+  }
+  static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
+    const std::int64_t together = at_once(kernel, call.extents);
+    const PackedProducts products(call, kernel);
+    for (std::int64_t first = 0; first < kernel.count; first += together) {
+      const std::int64_t count = std::min(together, kernel.count - first);
+      products.pack(first, count);
+      products.multiply(first, count);
+    }
+  }
+
+ private:
+  static std::int64_t words_of(std::int64_t depth) { return depth / group + (depth % group != 0); }
+  /// Words of both operands of a matrix.
+  static std::int64_t packed_size(const std::int64_t* extents) {
+    const std::int64_t words = words_of(extents[Extents::depth]);
+    return checked_sum(
+        checked_product(extents[Extents::rows], words),
+        checked_product(Panels<S>(extents[Extents::columns]).padded(), checked_sum(words, starts)));
+  }
+  /// How many matrices are packed at a time: about as many as stay in cache.
+  static std::int64_t at_once(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    const std::int64_t one = std::max<std::int64_t>(packed_size(extents), 1);
+    return std::clamp<std::int64_t>(cached / one, 1, std::max<std::int64_t>(kernel.count, 1));
+  }
+
+  PackedProducts(const KernelCall& c, const ProductKernel<T>& k)
+      : call(c),
+        kernel(k),
+        rows(c.extents[Extents::rows]),
+        columns(c.extents[Extents::columns]),
+        depth(c.extents[Extents::depth]),
+        words(words_of(depth)),
+        panels(columns),
+        groups((rows + rows_of_task - 1) / rows_of_task) {}
+
+  Word* a_of(std::int64_t slot) const {
+    return static_cast<Word*>(call.workspace) + slot * packed_size(call.extents);
+  }
+  Word* panel_of(std::int64_t slot, std::int64_t p) const {
+    return a_of(slot) + rows * words + panels.first(p) * (words + starts);
+  }
+  static std::int64_t grain_of(std::int64_t elements, std::int64_t work) {
+    return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(work, 1));
+  }
+
+  void pack(std::int64_t first, std::int64_t count) const {
+    const std::int64_t parts = groups + panels.count;
+    parallel(call, count * parts, grain_of(chunk_size, S::width * depth),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t i = begin; i < end; ++i) {
+                 const std::int64_t slot = i / parts;
+                 const std::int64_t part = i % parts;
+                 if (part < groups) {
+                   pack_a(first + slot, slot, part * rows_of_task);
+                 } else {
+                   pack_b(first + slot, slot, part - groups);
+                 }
+               }
+             });
+  }
+  /// A transposed a stays so: rows of words lie side by side.
+  void pack_a(std::int64_t matrix, std::int64_t slot, std::int64_t begin) const {
+    const auto* const a = call.operand<const typename Left::Element>(0) +
+                          kernel.part_of_a(call.extents, matrix) * rows * depth;
+    const std::int64_t end = std::min(begin + rows_of_task, rows);
+    Word* const to = a_of(slot);
+    if (kernel.transposed_a) {
+      for (std::int64_t k = 0; k < words; ++k) {
+        Left::zip(a + group * k * rows + begin, rows, rows_of_word(k), end - begin,
+                  to + k * rows + begin);
+      }
+    } else {
+      for (std::int64_t i = begin; i < end; ++i) Left::join(a + i * depth, depth, to + i * words);
+    }
+  }
+  void pack_b(std::int64_t matrix, std::int64_t slot, std::int64_t p) const {
+    const auto* const b = call.operand<const typename Right::Element>(1) +
+                          kernel.part_of_b(call.extents, matrix) * depth * columns;
+    const std::int64_t first = panels.first(p);
+    const std::int64_t count = panels.last(p) - first;
+    const std::int64_t width = panels.width(p);
+    Word* const panel = panel_of(slot, p);
+    Word* const to = panel + starts * width;
+    if (!kernel.transposed_b) {
+      for (std::int64_t k = 0; k < words; ++k) {
+        Right::zip(b + group * k * columns + first, columns, rows_of_word(k), count,
+                   to + k * width);
+        for (std::int64_t j = count; j < width; ++j) {
+          TYPEFLOW_FEW_TURNS;
+          to[k * width + j] = Word(0);
+        }
+      }
+    } else {
+      alignas(64) Word joined[S::width * small_block];
+      for (std::int64_t k = 0; k < words; k += small_block) {
+        const std::int64_t length = std::min(small_block, words - k);
+        for (std::int64_t j = 0; j < count; ++j) {
+          Right::join(b + (first + j) * depth + group * k,
+                      std::min(group * length, depth - group * k), joined + j * small_block);
+        }
+        pack_transposed_panel(joined, small_block, length, 0, count, width, to + k * width);
+      }
+    }
+    if constexpr (Rule::has_starts) {
+      with_vectors<S>(width, [&](auto vectors) { start<vectors()>(to, panel); });
+    }
+  }
+  /// What the sums of columns begin with. Rule::start makes it of the columns' sums.
+  template <int Vectors>
+  [[gnu::flatten]] void start(const Word* b, Word* panel) const {
+    V sum[Vectors];
+    unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[v] = V(T(0)); });
+    for (std::int64_t k = 0; k < words; ++k, b += Vectors * S::lanes) {
+      unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        sum[v] = Rule::add(sum[v], Words(0x01010101u), words_at(b + v * S::lanes));
+      });
+    }
+    unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+      const V x = Rule::start(sum[v]);
+      std::memcpy(panel + v * S::lanes, &x.v, sizeof x.v);
+    });
+  }
+  /// Rows of the depth that word k has.
+  int rows_of_word(std::int64_t k) const {
+    return static_cast<int>(std::min<std::int64_t>(group, depth - group * k));
+  }
+
+  TYPEFLOW_INLINE static V sums_at(const T* at) {
+    V r;
+    std::memcpy(&r.v, at, sizeof r.v);
+    return r;
+  }
+  TYPEFLOW_INLINE static Words words_at(const Word* at) {
+    Words r;
+    std::memcpy(&r.v, at, sizeof r.v);
+    return r;
+  }
+  TYPEFLOW_INLINE static Words one_word(const Word* at) {
+    std::uint32_t x;
+    std::memcpy(&x, at, sizeof x);
+    return Words(x);
+  }
+
+  void multiply(std::int64_t first, std::int64_t count) const {
+    const std::int64_t tasks = groups * panels.count;
+    const std::int64_t work = std::min(rows_of_task, rows) * S::width * depth;
+    parallel(call, count * tasks, grain_of(4 * chunk_size, work),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t i = begin; i < end; ++i) {
+                 const std::int64_t slot = i / tasks;
+                 const std::int64_t task = i % tasks;
+                 multiply(first + slot, slot, task % panels.count,
+                          task / panels.count * rows_of_task);
+               }
+             });
+  }
+  void multiply(std::int64_t matrix, std::int64_t slot, std::int64_t p, std::int64_t begin) const {
+    const std::int64_t end = std::min(begin + rows_of_task, rows);
+    const std::int64_t row = kernel.transposed_a ? 1 : words;
+    const std::int64_t step = kernel.transposed_a ? rows : 1;
+    const std::int64_t width = panels.width(p);
+    const Word* const a = a_of(slot) + begin * row;
+    const Word* const panel = panel_of(slot, p);
+    const Word* const b = panel + starts * width;
+    alignas(64) T sums[tiles_of_task * tile_size] = {};
+    if constexpr (Rule::has_starts) {
+      for (std::int64_t i = 0; i < tiles_of_task * S::rows; ++i) {
+        std::memcpy(sums + i * S::width, panel, static_cast<std::size_t>(width) * sizeof(T));
+      }
+    }
+    // Whole tiles without an epilogue are written directly to the result.
+    const bool direct = kernel.is_result && panels.first(p) + width <= columns && words > 0;
+    const std::int64_t whole = direct ? (end - begin) / S::rows : 0;
+    T* const result =
+        direct ? call.operand<T>(2) + (matrix * rows + begin) * columns + panels.first(p) : nullptr;
+    for (std::int64_t k = 0; k < words; k += block) {
+      const std::int64_t length = std::min(block, words - k);
+      for (std::int64_t i = 0; begin + i * S::rows < end; ++i) {
+        const int count =
+            static_cast<int>(std::min<std::int64_t>(S::rows, end - begin - i * S::rows));
+        const bool last = k + block >= words && i < whole;
+        T* const to = last ? result + i * S::rows * columns : sums + i * tile_size;
+        const std::int64_t to_pitch = last ? columns : S::width;
+        with_vectors<S>(width, [&](auto vectors) {
+          const Word* const from = a + i * S::rows * row + k * step;
+          if (count <= S::rows / 2) {  // of the last rows, no more than needed
+            tile<vectors(), S::rows / 2>(from, row, step, count, b + k * width, length,
+                                         sums + i * tile_size, to, to_pitch);
+          } else {
+            tile<vectors(), S::rows>(from, row, step, count, b + k * width, length,
+                                     sums + i * tile_size, to, to_pitch);
+          }
+        });
+      }
+    }
+    if (begin + whole * S::rows == end) return;
+    kernel.finish(call, matrix, sums + whole * tile_size, begin + whole * S::rows, end,
+                  panels.first(p), panels.last(p));
+  }
+  /// The sums of a tile and the products of `count` of R rows and V vectors of columns. Rows of the
+  /// result lie `pitch` apart.
+  template <int Vectors, int R>
+  [[gnu::noinline, gnu::flatten]] static void tile(const Word* a, std::int64_t row,
+                                                   std::int64_t step, int count, const Word* b,
+                                                   std::int64_t length, const T* before, T* to,
+                                                   std::int64_t pitch) {
+    const Word* at[R];
+    V sum[R][Vectors];
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      at[i] = a + std::min<int>(i, count - 1) * row;
+      unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        sum[i][v] = sums_at(before + i * S::width + v * S::lanes);
+      });
+    });
+    std::int64_t offset = 0;
+    for (std::int64_t k = 0; k < length; ++k, offset += step, b += Vectors * S::lanes) {
+      Words right[Vectors];
+      unrolled<Vectors>([&](auto v)
+                            TYPEFLOW_INLINE_LAMBDA { right[v] = words_at(b + v * S::lanes); });
+      unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        const Words left = one_word(at[i] + offset);
+        unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+          sum[i][v] = Rule::add(sum[i][v], left, right[v]);
+        });
+      });
+    }
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        const V x = sum[i][v];
+        std::memcpy(to + i * pitch + v * S::lanes, &x.v, sizeof x.v);
+      });
+    });
+  }
+
+  const KernelCall& call;
+  const ProductKernel<T>& kernel;
+  const std::int64_t rows;
+  const std::int64_t columns;
+  const std::int64_t depth;
+  const std::int64_t words;  ///< of the depth
+  const Panels<S> panels;
+  const std::int64_t groups;  ///< of rows
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
