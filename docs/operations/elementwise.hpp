@@ -133,7 +133,8 @@ inline constexpr Row elementwise_rows[] = {
                         "the n-th derivative of digamma"),
     row<ops::Igamma, ops::IgammaGradA, ops::GammaDensity>(
         "igamma", "igamma(a, x)", "(A) x (B) -> (A+B)",
-        "P(a, x), the regularised lower incomplete gamma function; in typeflow/special_functions.hpp"),
+        "P(a, x), the regularised lower incomplete gamma function; in "
+        "typeflow/special_functions.hpp"),
     row<ops::Igammac, ops::IgammaGradA, ops::GammaDensity>(
         "igammac", "igammac(a, x)", "(A) x (B) -> (A+B)",
         "Q(a, x) = 1 - igamma(a, x), precise where it is small; in typeflow/special_functions.hpp"),
