@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Chapter 11.1: the book's eight distributions, Bernoulli, Beta, Binomial, Gamma, Exponential,
-// Normal, Poisson and Uniform: shapes, densities, statistics, draws. The densities of the book's
-// gamma distributions are compared with their formula, and the mean of a million draws of each
-// distribution with its own. Last, a gamma distribution is fitted to draws by the gradient of
-// log_prob. Expected: densities as the formula's, to a millionth, and means within four standard
+// Normal, Poisson and Uniform: shapes, densities, statistics, entropies, draws. The densities of
+// the book's gamma distributions are compared with their formula, and the mean of a million draws
+// of each distribution with its own. Last, a gamma distribution is fitted to draws by the gradient
+// of log_prob. Expected: densities as the formula's, to a millionth, and means within four standard
 // errors.
 //
 //   ch11_distributions
@@ -48,6 +48,7 @@ constexpr void summarize(tf::Graph& g, tf::Label name, const D& d) {
   (mean(cast<double>(x)) - cast<double>(d.mean())).named("difference");
   d.mean().named("mean");
   d.stddev().named("stddev");
+  d.entropy().named("entropy");
 }
 
 constexpr void eight(tf::Graph& g) {
@@ -98,25 +99,32 @@ void show(const examples::Options& options) {
   }
 
   tf::Session<eight> samples(variables, {.seed = options.seed});
-  std::printf("a million draws      mean    deviation  error of the mean, in standard errors\n");
+  std::printf(
+      "a million draws      mean    deviation    entropy  error of the mean, in standard errors\n");
   double worst = 0;
   const auto report = [&](const char* name, const auto& result) {
-    const auto [difference, mean, stddev] = result;
+    const auto [difference, mean, stddev, entropy] = result;
     const double errors =
         difference / (static_cast<double>(stddev) / std::sqrt(static_cast<double>(draws)));
     worst = std::max(worst, std::abs(errors));
-    std::printf("  %-12s  %9.4f  %9.4f  %6.2f\n", name, static_cast<double>(mean),
-                static_cast<double>(stddev), errors);
+    std::printf("  %-12s  %9.4f  %9.4f  %9.4f  %6.2f\n", name, static_cast<double>(mean),
+                static_cast<double>(stddev), static_cast<double>(entropy), errors);
   };
-  report("Bernoulli", samples.run<"Bernoulli/difference", "Bernoulli/mean", "Bernoulli/stddev">());
-  report("Beta", samples.run<"Beta/difference", "Beta/mean", "Beta/stddev">());
-  report("Binomial", samples.run<"Binomial/difference", "Binomial/mean", "Binomial/stddev">());
-  report("Gamma", samples.run<"Gamma/difference", "Gamma/mean", "Gamma/stddev">());
-  report("Exponential",
-         samples.run<"Exponential/difference", "Exponential/mean", "Exponential/stddev">());
-  report("Normal", samples.run<"Normal/difference", "Normal/mean", "Normal/stddev">());
-  report("Poisson", samples.run<"Poisson/difference", "Poisson/mean", "Poisson/stddev">());
-  report("Uniform", samples.run<"Uniform/difference", "Uniform/mean", "Uniform/stddev">());
+  report("Bernoulli", samples.run<"Bernoulli/difference", "Bernoulli/mean", "Bernoulli/stddev",
+                                  "Bernoulli/entropy">());
+  report("Beta", samples.run<"Beta/difference", "Beta/mean", "Beta/stddev", "Beta/entropy">());
+  report(
+      "Binomial",
+      samples.run<"Binomial/difference", "Binomial/mean", "Binomial/stddev", "Binomial/entropy">());
+  report("Gamma", samples.run<"Gamma/difference", "Gamma/mean", "Gamma/stddev", "Gamma/entropy">());
+  report("Exponential", samples.run<"Exponential/difference", "Exponential/mean",
+                                    "Exponential/stddev", "Exponential/entropy">());
+  report("Normal",
+         samples.run<"Normal/difference", "Normal/mean", "Normal/stddev", "Normal/entropy">());
+  report("Poisson",
+         samples.run<"Poisson/difference", "Poisson/mean", "Poisson/stddev", "Poisson/entropy">());
+  report("Uniform",
+         samples.run<"Uniform/difference", "Uniform/mean", "Uniform/stddev", "Uniform/entropy">());
 
   tf::Session<fit> fitting(variables, {.seed = options.seed});
   for (std::int64_t step = 0; step < options.steps; ++step) fitting.run<"train">();

@@ -42,7 +42,7 @@ constexpr T von_mises_quantile(T concentration, T p) {
       const double relative =
           gauss_integral(von_mises_start(concentration, x), x, VonMisesRatio{concentration, x});
       const double log_error =
-          std::log(relative) - 2 * concentration * s * s + log_scale - log_tail;
+          std::log(relative) - concentration * s * (2 * s) + log_scale - log_tail;
       const double step = log_error * relative;
       if (std::abs(log_error) < 1e-8) {  // the next error is its square
         x = std::fmax(x - step, -pi);

@@ -44,8 +44,8 @@ struct VonMisesRatio {
   double concentration;
   double x;
   constexpr double operator()(double t) const {
-    // cos(t) - cos(x), without its cancellation
-    return std::exp(2 * concentration * std::sin((x - t) / 2) * std::sin((x + t) / 2));
+    // cos(t) - cos(x), without its cancellation, and without overflow
+    return std::exp(concentration * std::sin((x - t) / 2) * (2 * std::sin((x + t) / 2)));
   }
 };
 
@@ -68,7 +68,7 @@ constexpr T von_mises_cdf(T concentration, T x) {
   const double s = std::sin(left / 2);
   const double share = gauss_integral(von_mises_start(concentration, left), left,
                                       VonMisesRatio{concentration, left}) *
-                       std::exp(-2 * concentration * s * s) /
+                       std::exp(concentration * s * (-2 * s)) /
                        (2 * std::numbers::pi * bessel_i(0, true, concentration));
   return x > 0 ? 1 - share : share;
 }
@@ -83,7 +83,7 @@ constexpr T von_mises_slope(T concentration, T x) {
       !(std::abs(x) <= 4)) {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  if (concentration > 1e6) return -x / (2 * concentration);  // a normal number
+  if (concentration > 1e6) return -x / 2 / concentration;  // a normal number
   const double left = -std::fmin(std::abs(x), std::numbers::pi);
   const double spread = 1 - bessel_i(1, true, concentration) / bessel_i(0, true, concentration);
   const VonMisesRatio ratio{concentration, left};

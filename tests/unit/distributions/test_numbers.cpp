@@ -104,6 +104,15 @@ TEST_CASE("the von Mises distribution function has its digits far out, and so ha
       CHECK(tf::math::von_mises_quantile(k, p) == doctest::Approx(x).epsilon(1e-11));
     }
   }
+  // Of a large concentration a normal number's: scipy.stats.norm.ppf(0.2) = -0.8416212335729143
+  for (const double k : {1e12, 1e100, 1e308}) {
+    CAPTURE(k);
+    CHECK(tf::math::von_mises_cdf(k, -0.8416212335729143 / std::sqrt(k)) ==
+          doctest::Approx(0.2).epsilon(1e-11));
+    CHECK(tf::math::von_mises_quantile(k, 0.2) * std::sqrt(k) ==
+          doctest::Approx(-0.8416212335729143).epsilon(1e-11));
+    CHECK(tf::math::von_mises_cdf(k, -1.0) == 0);
+  }
   const double pi = 3.14159265358979323846;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto angles = [](tf::Graph& g) { return tfd::VonMises(tf::constant<double>(g, 0.5), 2); };
