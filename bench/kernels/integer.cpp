@@ -4,6 +4,8 @@
 
 #include "cases.hpp"
 
+#include <typeflow/mixed_matmul.hpp>
+
 namespace {
 
 using namespace bench;
@@ -45,4 +47,7 @@ int main(int argc, char** argv) {
   c.value<[](auto x) { return tf::argmax<1>(x); }, Integers<std::int32_t>>("argmax_int32");
   c.value<[](auto a, auto b) { return equal(a, b); }, Integers<std::int32_t>,
           Integers<std::int32_t>>("equal_int32");
+  c.value<[](auto a, auto b) { return tf::matmul<std::int32_t>(a, b); },
+          Between<std::int8_t, -100, 100, 512, 512>, Between<std::int8_t, -100, 100, 512, 512>>(
+      "product_int8");
 }

@@ -51,5 +51,8 @@ CASES = [
     conversion("bool_to_float", "bool", "float32"),
     Case("argmax_int32", [integers("int32")], lambda x: torch.argmax(x, 1),
          lambda x: jnp.argmax(x, 1)),
+    Case("product_int8", [between(-100, 100, 512, 512, type="int8")] * 2,
+         lambda a, b: torch._int_mm(a, b),
+         lambda a, b: jnp.matmul(a, b, preferred_element_type="int32")),
     Case("equal_int32", [integers("int32"), integers("int32")], "eq", "equal"),
 ]
