@@ -78,13 +78,13 @@ struct RadixTile {
   std::uint32_t* counts;     ///< of each digit, for each warp
   std::uint64_t* sums;       ///< of warps
 
-  /// Bytes of shared memory that rank_digits takes, and what order takes.
-  static constexpr std::int64_t bytes_to_rank(int threads) {
+  /// Bytes of shared memory that counting takes, and what order takes.
+  static constexpr std::int64_t bytes_to_count(int threads) {
     return threads / warp_size *
            static_cast<std::int64_t>(sizeof(std::uint64_t) + digit_values * sizeof(std::uint32_t));
   }
   static constexpr std::int64_t bytes_to_order(int threads) {
-    return bytes_to_rank(threads) +
+    return bytes_to_count(threads) +
            radix_tile<Key>(threads) *
                static_cast<std::int64_t>(sizeof(Key) + sizeof(std::uint32_t));
   }
@@ -113,10 +113,17 @@ struct RadixTile {
     }
   }
 
-  /// Ranks the items by a digit, and counts the digits of each warp. The block waits at the end.
-  TYPEFLOW_DEVICE void rank_digits(int bit) {
-    for (int i = thread(); i < warps() * digit_values; i += threads()) counts[i] = 0;
+  /// Counts the digits of each warp. The block waits at the end.
+  TYPEFLOW_DEVICE void count_digits(int bit) {
+    clear_counts();
+    std::uint32_t* const own = counts + thread() / warp_size * digit_values;
+    TYPEFLOW_UNROLL
+    for (int j = 0; j < items; ++j) atomicAdd(own + digit_at(key[j], bit), 1u);
     __syncthreads();
+  }
+  /// The same, and ranks the items by their digit.
+  TYPEFLOW_DEVICE void rank_digits(int bit) {
+    clear_counts();
     std::uint32_t* const own = counts + thread() / warp_size * digit_values;
     const unsigned before = (1u << (thread() % warp_size)) - 1u;  // lanes
     TYPEFLOW_UNROLL
@@ -125,7 +132,7 @@ struct RadixTile {
       unsigned alike = whole_warp;
       TYPEFLOW_UNROLL
       for (int b = 0; b < digit_bits; ++b) {
-        const bool is_set = (digit >> b & 1u) != 0;
+        const bool is_set = (digit & 1u << b) != 0;
         const unsigned ballot = __ballot_sync(whole_warp, is_set);
         alike &= is_set ? ballot : ~ballot;
       }
@@ -138,7 +145,7 @@ struct RadixTile {
     __syncthreads();
   }
 
-  /// The number of the tile's items with a digit, after rank_digits.
+  /// The number of the tile's items with a digit, after these.
   TYPEFLOW_DEVICE std::uint32_t count_of(int digit) const {
     std::uint32_t sum = 0;
     for (int w = 0; w < warps(); ++w) sum += counts[w * digit_values + digit];
@@ -184,6 +191,10 @@ struct RadixTile {
   }
 
  private:
+  TYPEFLOW_DEVICE void clear_counts() {
+    for (int i = thread(); i < warps() * digit_values; i += threads()) counts[i] = 0;
+    __syncthreads();
+  }
   TYPEFLOW_DEVICE std::uint64_t sum_before_in_block(std::uint64_t value) {
     const std::uint64_t sum = sum_up_to_lane(value);
     if (thread() % warp_size == warp_size - 1) sums[thread() / warp_size] = sum;
@@ -257,7 +268,7 @@ __global__ void __launch_bounds__(loop_threads, 2)
       if (stored != nullptr) stored[begin + i] = key;
       return key;
     });
-    tile.rank_digits(bit);
+    tile.count_digits(bit);
     // Places behind the row's end count as the largest digit. No item's place depends on that.
     for (int d = tile.thread(); d < digit_values; d += tile.threads()) {
       counts[(row * digit_values + d) * shape.tiles + number] = tile.count_of(d);
@@ -371,7 +382,7 @@ RadixItems<Key> radix_sort(const KernelCall& call, const Keys& keys, std::int64_
   const RadixShape shape{rows, length, radix_tiles<Key>(length)};
   const std::int64_t blocks = std::min(rows * shape.tiles, most_blocks);
   const std::int64_t tasks = rows * digit_values;
-  const std::int64_t to_count = RadixTile<Key>::bytes_to_rank(loop_threads);
+  const std::int64_t to_count = RadixTile<Key>::bytes_to_count(loop_threads);
   const std::int64_t to_move = RadixTile<Key>::bytes_to_order(loop_threads);
   std::uint32_t* const totals = counts + tasks * shape.tiles;
   for (int bit = 0; bit < bits; bit += digit_bits) {

@@ -245,24 +245,23 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     // Without stores the compiler joins the loads of several steps on its own.
     constexpr bool stores = Keeps || (P == M::passes - 1 && stores_elements);
     constexpr int at_once = stores ? M::at_once : 1;
-    [[maybe_unused]] constexpr int unrolled = 4 / at_once;  // in the pragma
     const auto last = static_cast<Index>(end);
-    TYPEFLOW_UNROLL_BY(unrolled)
-    for (auto i = static_cast<Index>(begin) + static_cast<Index>(threadIdx.x % Threads); i < last;
-         i += at_once * Threads) {
+    // Elements i, i + Threads...: all of them if `full`, else those before the last.
+    const auto compute = [&](Index i, auto full) {
+      constexpr bool is_full = decltype(full)::value;
       Registers r[at_once];
       TYPEFLOW_UNROLL
       for (int j = 0; j < at_once; ++j) {
         r[j] = of_row;
         const Index at = i + j * Threads;
-        if (at >= last) continue;
+        if (!is_full && at >= last) continue;
         load_element<P, Known>(a, coordinate, at, r[j], typename M::InputNumbers{});
         if constexpr (Keeps) Kept::template take<P>(kept, length, at, r[j]);
       }
       TYPEFLOW_UNROLL
       for (int j = 0; j < at_once; ++j) {
         const Index at = i + j * Threads;
-        if (at >= last) continue;
+        if (!is_full && at >= last) continue;
         M::template evaluate<P, Known>(r[j], a.ops, {a.random, row * a.extent[Outer] + at});
         if constexpr (Keeps) Kept::template keep<P>(kept, length, at, r[j]);
         step<M, P>(states, r[j], at);
@@ -270,7 +269,18 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
           store_element(a, coordinate, at, r[j], typename M::StoreNumbers{});
         }
       }
+    };
+    const auto me = static_cast<Index>(threadIdx.x % Threads);
+    auto first = static_cast<Index>(begin);
+    if constexpr (Keeps) {  // groups without a test for each element
+      TYPEFLOW_ROLLED
+      for (; first + at_once * Threads <= last; first += at_once * Threads) {
+        compute(first + me, std::true_type{});
+      }
     }
+    [[maybe_unused]] constexpr int unrolled = 4 / at_once;  // in the pragma
+    TYPEFLOW_UNROLL_BY(unrolled)
+    for (Index i = first + me; i < last; i += at_once * Threads) compute(i, std::false_type{});
   }
 
   template <int... I>
