@@ -25,6 +25,8 @@ namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 ///   template <class T, unsigned Variant> struct Operands : ProductOperands, with members a and b,
 ///     which are Sources (product_tile.hpp); kernels get it by value
 ///   static ProductSize size(const std::int64_t* extents);   of all products together
+///   static constexpr bool of_bfloat16(unsigned variant);   optional: whether all elements of float
+///     operands are numbers of bfloat16
 ///   template <class T, unsigned Variant, class F>
 ///   static void each_product(const O& op, const KernelCall& call, const F& launch);
 ///     calls launch(Operands) for products that together are the whole result.
@@ -51,26 +53,30 @@ struct ProductOperands {
 
 /// How a result is divided over blocks.
 struct ProductPlan {
-  bool big;            ///< tiles of 128 x 128
+  bool big;            ///< big tiles
   std::int64_t parts;  ///< parts of the depth
 
-  /// About as many as a GPU has. Each runs two big tiles, or four small ones, at the same time.
+  /// About as many as a GPU has. Each runs 256 x 128 elements at the same time, or four small
+  /// tiles.
   static constexpr std::int64_t multiprocessors = 128;
   static constexpr std::int64_t most_parts = 256;
   static constexpr std::int64_t shortest_part = 128;
   static constexpr std::int64_t longest_part = std::int64_t{1} << 30;
 
-  /// `Big` says whether there are tiles of 128 x 128.
-  template <bool Big>
+  template <class Tiles>
   static constexpr ProductPlan of(const ProductSize& z, std::int64_t matrices) {
-    const auto tiles = [&](std::int64_t side) {
-      return matrices * z.groups * ((z.rows + side - 1) / side) * ((z.columns + side - 1) / side);
+    using Big = typename Tiles::Big;
+    const auto tiles = [&](std::int64_t rows, std::int64_t columns) {
+      return matrices * z.groups * ((z.rows + rows - 1) / rows) *
+             ((z.columns + columns - 1) / columns);
     };
     const std::int64_t fewest_parts = z.depth / longest_part + 1;
-    if (Big && z.rows > 64 && z.columns > 64 && tiles(128) >= 2 * multiprocessors) {
+    constexpr std::int64_t enough = 2 * multiprocessors * 128 * 128 / (Big::rows * Big::columns);
+    if (Tiles::has_big && z.rows > Big::rows / 2 && z.columns > Big::columns / 2 &&
+        tiles(Big::rows, Big::columns) >= enough) {
       return {true, fewest_parts};
     }
-    const std::int64_t wanted = 4 * multiprocessors / std::max<std::int64_t>(1, tiles(64));
+    const std::int64_t wanted = 4 * multiprocessors / std::max<std::int64_t>(1, tiles(64, 64));
     const std::int64_t possible = std::min(most_parts, z.depth / shortest_part);
     return {false, std::max(fewest_parts, std::min(wanted, possible))};
   }
@@ -80,21 +86,21 @@ struct ProductPlan {
 template <class T, Precision P = Precision::exact>
 struct ProductTiles {
   static constexpr bool has_big = true;
-  using Small = ProductTile<T, 64, 64, 8, 4>;
-  using Big = ProductTile<T, 128, 128, 8, 8>;
+  using Small = ProductTile<T, 64, 64, 8, 4, 32, 4>;
+  using Big = ProductTile<T, 128, 128, 16, 8, 16, 2>;
 };
 template <Precision P>
 struct ProductTiles<double, P> {
   static constexpr bool has_big = false;
-  using Small = ProductTile<double, 64, 64, 4, 4>;
+  using Small = ProductTile<double, 64, 64, 8, 4, 16, 2>;
   using Big = Small;
 };
 template <Precision P>
   requires(P != Precision::exact)
 struct ProductTiles<float, P> {
   static constexpr bool has_big = true;
-  using Small = TensorTile<ProductTiles<float>::Small, P>;
-  using Big = TensorTile<ProductTiles<float>::Big, P>;
+  using Small = TensorTile<ProductTiles<float>::Small, P, 32, 32, 32, 3>;
+  using Big = TensorTile<ProductTile<float, 256, 128, 16, 8, 16, 1>, P, 64, 64, 32, 1>;
 };
 
 /// The number of a tile, and of the part of its depth.
@@ -167,19 +173,19 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     Result result;
   };
 
-  static std::int64_t workspace(const std::int64_t* extents) {
-    const std::int64_t parts = plan_of(extents).parts;
+  template <Precision P>
+  static std::int64_t workspace_in(const std::int64_t* extents) {
+    const std::int64_t parts = plan_of<P>(extents).parts;
     if (parts == 1) return 0;
     const std::int64_t rows = checked_product(matrices_of(extents), extents[Extents::rows]);
     return checked_product(checked_product(rows, extents[Extents::columns]),
                            parts * static_cast<std::int64_t>(sizeof(T)));
   }
 
-  static void run(const KernelCall& call) { run_in<Precision::exact>(call); }
   template <Precision P>
   static void run_in(const KernelCall& call) {
-    using Tiles = ProductTiles<T, P>;
-    const ProductPlan plan = plan_of(call.extents);
+    using Tiles = ProductTiles<T, precision_of(P)>;
+    const ProductPlan plan = plan_of<P>(call.extents);
     const Result result = result_of(call, plan.parts, static_cast<T*>(call.workspace));
     Rules::template each_product<T, Variant>(
         decode<O>(call.words), call, [&](const Operands& operands) {
@@ -219,7 +225,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
   /// A tile of the result. All threads of the block call it.
   template <class Tile>
   TYPEFLOW_DEVICE static void tile(const Arguments& a, const TileNumber& its_number) {
-    alignas(16) __shared__ T memory[Tile::memory];
+    T* const memory = reinterpret_cast<T*>(launched_memory());
     // Shared, so that they take no registers while the products are summed.
     __shared__ TileNumber number;
     __shared__ ProductPlace place;
@@ -231,7 +237,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     const ProductSize& z = a.operands.size;
     const Result& result = a.result;
     typename Tile::Sums sum;
-    sum_products<Tile>(a.operands.a, a.operands.b, place, memory, sum);
+    const bool has_nan = sum_products<Tile>(a.operands.a, a.operands.b, place, memory, sum);
     const auto [matrix, group, part, row, column] = number;
     std::int64_t coordinate[Outer + 1];
     find_coordinates<Outer>(coordinate, matrix, result.loop.extent);
@@ -244,6 +250,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     for (int g = 0; g < Tile::stages; ++g) {
       Tile::stage(sum, g, memory);
       __syncthreads();
+      if (has_nan) leave_out_padding<Tile>(a, place, g, memory);
       constexpr int together = 4;  // elements whose operands are loaded before one is stored
       constexpr int apart = Tile::threads / Tile::columns;
       static_assert(Tile::staged_rows % (together * apart) == 0);
@@ -254,7 +261,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
         TYPEFLOW_UNROLL
         for (int n = 0; n < together; ++n) {
           const int staged = r + n * apart;
-          const std::int64_t at_row = row + g * Tile::staged_rows + staged;
+          const std::int64_t at_row = row + Tile::row(g, staged);
           e.inside[n] = at_row < z.rows && at_column < z.columns;
           e.row[n] = e.inside[n] ? a.operands.result_row(at_row) : 0;
           e.product[n] = memory[staged * Tile::columns + my_column];
@@ -273,6 +280,23 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
       }
       __syncthreads();
     }
+  }
+
+  /// Sums those elements of stage g again that are NaN, which may come from padding.
+  template <class Tile>
+  TYPEFLOW_DEVICE static void leave_out_padding(const Arguments& a, const ProductPlace& place,
+                                                int g, T* memory) {
+    TYPEFLOW_ROLLED
+    for (int i = static_cast<int>(threadIdx.x); i < Tile::staged_rows * Tile::columns;
+         i += Tile::threads) {
+      const std::int64_t row = place.row + Tile::row(g, i / Tile::columns);
+      const std::int64_t column = place.column + i % Tile::columns;
+      if (memory[i] == memory[i] || row >= a.operands.a.lines || column >= a.operands.b.lines) {
+        continue;
+      }
+      memory[i] = sum_without_padding<Tile>(a.operands.a, a.operands.b, place, row, column);
+    }
+    __syncthreads();
   }
 
   /// Adds up the parts of an element.
@@ -300,6 +324,13 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
   }
 
  private:
+  /// Tensor cores multiply bfloat16 without rounding, so all precisions use them.
+  static constexpr Precision precision_of(Precision chosen) {
+    if constexpr (requires { Rules::of_bfloat16(Variant); }) {
+      if (Rules::of_bfloat16(Variant)) return Precision::bfloat16;
+    }
+    return chosen;
+  }
   static constexpr unsigned rows_bit = 1u << Outer;
   static constexpr unsigned columns_bit = 2u << Outer;
 
@@ -312,8 +343,10 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     bool inside[N];
   };
 
+  template <Precision P>
   static constexpr ProductPlan plan_of(const std::int64_t* extents) {
-    return ProductPlan::of<ProductTiles<T>::has_big>(Rules::size(extents), matrices_of(extents));
+    return ProductPlan::of<ProductTiles<T, precision_of(P)>>(Rules::size(extents),
+                                                             matrices_of(extents));
   }
   template <class Tile>
   static void launch_tiles(const KernelCall& call, const Arguments& a) {
@@ -321,7 +354,8 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     const std::int64_t tiles = a.result.matrices * z.groups * a.result.parts *
                                ((z.rows + Tile::rows - 1) / Tile::rows) *
                                ((z.columns + Tile::columns - 1) / Tile::columns);
-    launch(call, &contraction_kernel<Code, Tile>, tiles, Tile::threads, a);
+    launch_with_memory(call, &contraction_kernel<Code, Tile>, tiles, Tile::threads,
+                       Tile::memory * std::int64_t{sizeof(T)}, a);
   }
 
   template <class Tile>

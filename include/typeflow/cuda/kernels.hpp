@@ -67,8 +67,14 @@ constexpr KernelEntry make_entry() {
   if constexpr (!has_code<Kernel>) {
     return {nullptr, nullptr};
   } else {
-    KernelEntry entry{&Code<Kernel>::run, &Code<Kernel>::workspace};
-    if constexpr (has_products<Kernel>) entry.run = &Code<Kernel>::template run_in<P>;
+    KernelEntry entry{nullptr, nullptr};
+    if constexpr (has_products<Kernel>) {  // other precisions are not compiled
+      entry.run = &Code<Kernel>::template run_in<P>;
+      entry.workspace = &Code<Kernel>::template workspace_in<P>;
+    } else {
+      entry.run = &Code<Kernel>::run;
+      entry.workspace = &Code<Kernel>::workspace;
+    }
     // The host says what a failure means, as it does for CPUs.
     entry.explain = cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>.explain;
     return entry;

@@ -168,8 +168,8 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
   static constexpr std::int64_t operand_bytes = narrows ? 2 : static_cast<std::int64_t>(sizeof(T));
 
   static std::int64_t workspace(const std::int64_t* extents) {
-    if (!is_possible(extents)) return Own::workspace(extents);
-    return std::max(Own::workspace(extents), Places(extents).end);
+    if (!is_possible(extents)) return Own::template workspace_in<P>(extents);
+    return std::max(Own::template workspace_in<P>(extents), Places(extents).end);
   }
 
   static void run(const KernelCall& call) {

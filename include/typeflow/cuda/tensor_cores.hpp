@@ -15,7 +15,9 @@
 //                            2, 3: row group + 8, the same columns
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "typeflow/core/half.hpp"
 #include "typeflow/cuda/platform.hpp"
@@ -125,13 +127,13 @@ struct TensorCores;
 template <>
 struct TensorCores<Precision::tf32> {
   static constexpr int elements = 1;  ///< of a word
-  TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[1]) { return to_tf32(x[0]); }
-  /// Whether all elements are.
-  TYPEFLOW_DEVICE static bool is_finite(std::uint32_t word) {
-    return (word & 0x7f800000u) != 0x7f800000u;
+  /// As to_tf32, but for 13 bits that products ignore.
+  TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[1]) {
+    const auto bits = std::bit_cast<std::uint32_t>(x[0]);
+    return std::fabs(x[0]) < std::numeric_limits<float>::infinity() ? bits + 0x1000u : bits;
   }
   TYPEFLOW_DEVICE static float element(std::uint32_t word, int) {
-    return std::bit_cast<float>(word);
+    return std::bit_cast<float>(word & ~0x1fffu);
   }
   TYPEFLOW_DEVICE static void mma(float (&sum)[4], const std::uint32_t (&a)[4],
                                   const std::uint32_t (&b)[2]) {
@@ -143,10 +145,6 @@ struct TensorCores<Precision::bfloat16> {
   static constexpr int elements = 2;
   TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[2]) {
     return to_bfloat16s(x[0], x[1]);
-  }
-  /// Whether all elements are.
-  TYPEFLOW_DEVICE static bool is_finite(std::uint32_t word) {
-    return (word & 0x7f80u) != 0x7f80u && (word >> 16 & 0x7f80u) != 0x7f80u;
   }
   TYPEFLOW_DEVICE static float element(std::uint32_t word, int i) {
     return bfloat16::from_bits(static_cast<std::uint16_t>(word >> 16 * i));
@@ -160,10 +158,6 @@ template <>
 struct TensorCores<Precision::float16> {
   static constexpr int elements = 2;
   TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[2]) { return to_float16s(x[0], x[1]); }
-  /// Whether all elements are.
-  TYPEFLOW_DEVICE static bool is_finite(std::uint32_t word) {
-    return (word & 0x7c00u) != 0x7c00u && (word >> 16 & 0x7c00u) != 0x7c00u;
-  }
   TYPEFLOW_DEVICE static float element(std::uint32_t word, int i) {
     return float16::from_bits(static_cast<std::uint16_t>(word >> 16 * i));
   }

@@ -162,6 +162,13 @@ void check_halves() {
   }
 }
 
+/// Products of 16-bit tensors.
+constexpr void products_of_bfloat16(tf::Graph& g) {
+  auto a = tf::placeholder<tf::bfloat16, tf::batch, 40>(g, "a");
+  auto b = tf::placeholder<tf::bfloat16, 40, 20>(g, "b");
+  matmul(a, b).named("y");
+}
+
 constexpr void doubles(tf::Graph& g) {
   auto a = tf::placeholder<double, tf::batch, 40>(g, "a");
   auto b = tf::placeholder<double, 40, 20>(g, "b");
@@ -281,9 +288,10 @@ TEST_CASE("blocks share a product on tensor cores with a long depth") {
 }
 
 TEST_CASE("big tiles on tensor cores") {
-  static_assert(tf::cuda_kernels::ProductPlan::of<true>({68, 80, 20, 1}, 256).big);
   for_all_precisions([]<Precision P>() {
-    check_batched<P, 68, 20, 80>(256);
+    using Tiles = tf::cuda_kernels::ProductTiles<float, P>;
+    static_assert(tf::cuda_kernels::ProductPlan::of<Tiles>({132, 80, 20, 1}, 128).big);
+    check_batched<P, 132, 20, 80>(128);
     check_batched<P, 5, 9, 20>(3);
   });
 }
@@ -332,6 +340,25 @@ TEST_CASE("products of 16-bit numbers that the precision has are exact") {
   check_halves<Precision::tf32, tf::bfloat16>();
   check_halves<Precision::float16, tf::float16>();
   check_halves<Precision::bfloat16, tf::bfloat16>();
+}
+
+TEST_CASE("tensor cores multiply bfloat16 whatever the precision") {
+  const tf::HostTensors feeds = feeds_of<products_of_bfloat16>(33);
+  const tf::HostTensor& a = feeds.at("a");
+  const tf::HostTensor& b = feeds.at("b");
+  const test::Outcome exact = run<Precision::exact, products_of_bfloat16>(feeds);
+  for (std::int64_t i = 0; i < 33 * 20; ++i) {
+    Sum sum;
+    for (std::int64_t k = 0; k < 40; ++k)
+      sum.add(a.value(i / 20 * 40 + k), b.value(k * 20 + i % 20));
+    const double y = exact.at("y").value(i);
+    REQUIRE(std::abs(y - sum.value) <=
+            40 * 0x1p-23 * sum.absolute + 0x1.01p-8 * std::abs(sum.value));
+  }
+  for_all_precisions([&]<Precision P>() {
+    const test::Outcome got = run<P, products_of_bfloat16>(feeds);
+    test::check_equal_bits("y", got.at("y"), exact.at("y"));
+  });
 }
 
 TEST_CASE("products of doubles have no other precision") {

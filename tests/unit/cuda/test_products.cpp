@@ -169,8 +169,9 @@ TEST_CASE("blocks on a GPU share a product with a long depth, and add up parts i
 
 TEST_CASE("big products on a GPU have big tiles") {
   using cuda_plan = tf::cuda_kernels::ProductPlan;
-  static_assert(cuda_plan::of<true>({68, 80, 20, 1}, 256).big);
-  static_assert(!cuda_plan::of<true>({68, 80, 20, 1}, 255).big);
+  using Tiles = tf::cuda_kernels::ProductTiles<float>;
+  static_assert(cuda_plan::of<Tiles>({68, 80, 20, 1}, 256).big);
+  static_assert(!cuda_plan::of<Tiles>({68, 80, 20, 1}, 255).big);
   test::check_cuda<big<68, 80, 20>>(256);
   test::check_cuda<big<130, 65, 7>>(128);
 }

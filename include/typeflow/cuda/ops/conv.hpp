@@ -86,14 +86,23 @@ struct PaddedImage {
   std::int32_t extent[3];
   std::int64_t channels;
 
-  /// The elements of a pixel, from `from` on, which is at the sample's first pixel; null outside.
-  TYPEFLOW_DEVICE const T* at(const T* from, const Coordinates& a, const Coordinates& b) const {
-    const std::int32_t z = a.at[0] + b.at[0];
-    const std::int32_t y = a.at[1] + b.at[1];
-    const std::int32_t x = a.at[2] + b.at[2];
-    if (!is_in(z, extent[0]) || !is_in(y, extent[1]) || !is_in(x, extent[2])) return nullptr;
-    const std::int64_t pixel = (std::int64_t{z} * extent[1] + y) * extent[2] + x;
-    return from + pixel * channels;
+  /// A pixel, or its distance from another one.
+  struct Pixel {
+    Coordinates c;
+    std::int64_t element;  ///< the first one
+  };
+  /// `first` is an element of the sample's first pixel.
+  TYPEFLOW_DEVICE Pixel pixel(const Coordinates& c, std::int64_t first) const {
+    const std::int64_t number = (std::int64_t{c.at[0]} * extent[1] + c.at[1]) * extent[2] + c.at[2];
+    return {c, first + number * channels};
+  }
+  /// The element of a pixel at a distance from another one; null outside.
+  TYPEFLOW_DEVICE const T* at(const Pixel& from, const Pixel& distance) const {
+    bool inside = true;
+    for (int i = 0; i < 3; ++i) {
+      inside = inside & is_in(from.c.at[i] + distance.c.at[i], extent[i]);  // without branches
+    }
+    return inside ? data + (from.element + distance.element) : nullptr;
   }
   TYPEFLOW_DEVICE std::int64_t sample_size() const {
     return std::int64_t{extent[0]} * extent[1] * extent[2] * channels;
@@ -111,15 +120,8 @@ template <class T>
 struct WindowRows {
   static constexpr bool along_depth = true;
   static constexpr bool has_padding = true;
-  static constexpr bool keeps_lines = true;
-  struct Line {
-    Coordinates first;  ///< the first tap's pixel, possibly outside
-    const T* from;
-  };
-  struct Step {
-    Coordinates tap;  ///< its distance from the first one
-    std::int32_t channel;
-  };
+  using Line = typename PaddedImage<T>::Pixel;  ///< the first tap's, possibly outside
+  using Step = typename PaddedImage<T>::Pixel;  ///< a tap's distance from the first one
 
   PaddedImage<T> image;
   std::int64_t lines;
@@ -149,22 +151,18 @@ struct WindowRows {
   TYPEFLOW_DEVICE Line line(std::int64_t group, std::int64_t row) const {
     auto number = static_cast<std::uint32_t>(row);
     const Coordinates place = places.take(number);
-    Line line;
-    for (int i = 0; i < 3; ++i) line.first.at[i] = place.at[i] * step[i] + offset[i];
-    line.from = image.data + number * image.sample_size() + group * channels.divisor;
-    return line;
+    Coordinates first;
+    for (int i = 0; i < 3; ++i) first.at[i] = place.at[i] * step[i] + offset[i];
+    return image.pixel(first, number * image.sample_size() + group * channels.divisor);
   }
   TYPEFLOW_DEVICE Step step_at(std::int64_t k) const {
     auto number = static_cast<std::uint32_t>(k);
-    Step s;
-    s.channel = channels.take_remainder(number);
-    s.tap = taps.take(number);
-    for (int i = 0; i < 3; ++i) s.tap.at[i] *= tap_step[i];
-    return s;
+    const std::int32_t channel = channels.take_remainder(number);
+    Coordinates tap = taps.take(number);
+    for (int i = 0; i < 3; ++i) tap.at[i] *= tap_step[i];
+    return image.pixel(tap, channel);
   }
-  TYPEFLOW_DEVICE const T* at(const Line& line, const Step& s) const {
-    return image.at(line.from + s.channel, line.first, s.tap);
-  }
+  TYPEFLOW_DEVICE const T* at(const Line& line, const Step& s) const { return image.at(line, s); }
 };
 
 /// The weights of some taps, with channels as columns: operand b of ConvInputGradient.
@@ -172,7 +170,6 @@ template <class T>
 struct TapColumns {
   static constexpr bool along_depth = true;
   static constexpr bool has_padding = false;
-  static constexpr bool keeps_lines = false;
   using Line = const T*;
   using Step = std::int64_t;
 
@@ -220,15 +217,8 @@ template <class T>
 struct PixelRows {
   static constexpr bool along_depth = false;
   static constexpr bool has_padding = true;
-  static constexpr bool keeps_lines = true;
-  struct Line {
-    Coordinates tap;  ///< its distance from a place
-    const T* from;
-  };
-  struct Step {
-    Coordinates place;
-    std::int64_t sample;  ///< its first element
-  };
+  using Line = typename PaddedImage<T>::Pixel;  ///< a tap's distance from a place
+  using Step = typename PaddedImage<T>::Pixel;  ///< a place's first pixel
 
   PaddedImage<T> image;
   std::int64_t lines;
@@ -255,27 +245,21 @@ struct PixelRows {
   }
   TYPEFLOW_DEVICE Line line(std::int64_t group, std::int64_t row) const {
     auto number = static_cast<std::uint32_t>(row);
-    Line line;
     const std::int32_t channel = channels.take_remainder(number);
-    line.tap = taps.take(number);
-    for (int i = 0; i < 3; ++i) line.tap.at[i] = line.tap.at[i] * dilation[i] - before[i];
-    line.from = image.data + group * channels.divisor + channel;
-    return line;
+    Coordinates tap = taps.take(number);
+    for (int i = 0; i < 3; ++i) tap.at[i] = tap.at[i] * dilation[i] - before[i];
+    return image.pixel(tap, group * channels.divisor + channel);
   }
   TYPEFLOW_DEVICE Line neighbour(const Line&, int j, std::int64_t group, std::int64_t row) const {
     return line(group, row + j);
   }
   TYPEFLOW_DEVICE Step step_at(std::int64_t k) const {
     auto number = static_cast<std::uint32_t>(k);
-    Step s;
-    s.place = places.take(number);
-    for (int i = 0; i < 3; ++i) s.place.at[i] *= stride[i];
-    s.sample = number * image.sample_size();
-    return s;
+    Coordinates place = places.take(number);
+    for (int i = 0; i < 3; ++i) place.at[i] *= stride[i];
+    return image.pixel(place, number * image.sample_size());
   }
-  TYPEFLOW_DEVICE const T* at(const Line& line, const Step& s) const {
-    return image.at(line.from + s.sample, line.tap, s.place);
-  }
+  TYPEFLOW_DEVICE const T* at(const Line& line, const Step& s) const { return image.at(line, s); }
 };
 
 template <>

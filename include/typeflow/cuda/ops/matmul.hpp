@@ -17,6 +17,9 @@ struct contraction_of<ops::MatMul> {
     MatrixSource<T, !transposed_a> a;
     MatrixSource<T, transposed_b> b;
   };
+  static constexpr bool of_bfloat16(unsigned variant) {
+    return (variant & ops::MatMul::of_bfloat16) != 0;
+  }
   static ProductSize size(const std::int64_t* extents) {
     using Extents = ir::ContractionExtents;
     return {extents[Extents::rows], extents[Extents::columns], extents[Extents::depth], 1};
