@@ -147,7 +147,7 @@ struct LibraryCode<ir::ContractionKernel<O, DType::float32, Variant, 0, B>, Prec
   }();
 
   static std::int64_t workspace(const std::int64_t* extents) {
-    return std::max(Own::template workspace_in<P>(extents), Places(extents).end);
+    return std::max(Own::template workspace_in<Precision::tf32>(extents), Places(extents).end);
   }
   static void run(const KernelCall& call) {
     if (!convolve(call)) Own::template run_in<Precision::tf32>(call);
