@@ -117,11 +117,11 @@ struct ProductTile {
   }
 
   /// Lays out stage g of the sums.
-  TYPEFLOW_DEVICE static void stage(const Sums& sum, int g, T* memory) {
+  TYPEFLOW_DEVICE static void stage(const Sums& sum, int g, T* staged) {
     TYPEFLOW_UNROLL
     for (int i = 0; i < EachRows; ++i) {
       if (i / packet != g) continue;
-      T* const to = memory + (y() * packet + i % packet) * columns;
+      T* const to = staged + (y() * packet + i % packet) * columns;
       TYPEFLOW_UNROLL
       for (int j = 0; j < column_packets; ++j) {
         P p;
@@ -262,14 +262,14 @@ struct TensorTile {
   }
 
   /// Lays out the sums of product g, 16 rows of each warp.
-  TYPEFLOW_DEVICE static void stage(const Sums& sum, int g, float* memory) {
+  TYPEFLOW_DEVICE static void stage(const Sums& sum, int g, float* staged) {
     TYPEFLOW_UNROLL
     for (int i = 0; i < down; ++i) {
       if (i != g) continue;
       TYPEFLOW_UNROLL
       for (int h = 0; h < 2; ++h) {
         // Of a chunk's columns a thread has eight neighbours, in the sums of four products.
-        float* const to = memory + (first_row() / stages + lane() / 4 * 2 + h) * columns +
+        float* const to = staged + (first_row() / stages + lane() / 4 * 2 + h) * columns +
                           first_column() + lane() % 4 * 8;
         TYPEFLOW_UNROLL
         for (int j = 0; j < across; j += 4) {
