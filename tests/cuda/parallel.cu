@@ -37,4 +37,7 @@ static_assert(steps<stages> > 8 && steps<towers> > 4);
 
 }  // namespace
 
-int main() { std::puts("pipelines and towers are traced"); }
+int main() {
+  std::puts("pipelines and towers are traced");
+  return 0;
+}
