@@ -185,7 +185,8 @@ struct IntegerGroups {
   using Words = Vector<std::uint32_t, lanes>;
   using V = typename Sums::V;
 
-  /// Of the sum of a column.
+  /// The number that a column's sums begin with: 128 times the column's sum, which makes up for the
+  /// flipped top bits of the other operand.
   TYPEFLOW_INLINE static Sums start(const Sums& of_column) {
     const Sums multiple = of_column << 7;
     return std::is_signed_v<Y> ? Sums(0) - multiple : multiple;

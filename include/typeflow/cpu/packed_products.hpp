@@ -35,8 +35,8 @@ using Word = float;
 ///                     Word* to);
 ///       words of `rows` rows, at most `group`, that lie `pitch` apart; zeros for missing ones
 ///   static Vector<Sum, N> add(sum, left, right);  the sum and the products of two vectors of words
-///   static Vector<Sum, N> start(sums)           only with has_starts: what a column's sums begin
-///   with
+///   static Vector<Sum, N> start(sums)           only with has_starts: the number that a
+///       column's sums begin with, of the sum of its elements
 template <class Rule>
 class PackedProducts {
   using T = typename Rule::Sum;
@@ -171,7 +171,8 @@ class PackedProducts {
       with_vectors<S>(width, [&](auto vectors) { start<vectors()>(to, panel); });
     }
   }
-  /// What the sums of columns begin with. Rule::start makes it of the columns' sums.
+  /// Writes the numbers that the columns' sums begin with. Rule::start makes them of the sums of
+  /// the columns' elements.
   template <int Vectors>
   [[gnu::flatten]] void start(const Word* b, Word* panel) const {
     V sum[Vectors];

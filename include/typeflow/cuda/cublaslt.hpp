@@ -33,8 +33,8 @@ inline void check_cublas(cublasStatus_t status, const char* what) {
 /// cuBLASLt on one GPU: its handle, and the algorithms that it has chosen.
 class CublasLtDevice {
  public:
-  /// That of the GPU which this thread uses. It lives until the process ends, because it can't be
-  /// released any more when the driver has shut down.
+  /// The one of a GPU. It lives until the process ends, because it can't be released any more when
+  /// the driver has shut down.
   static CublasLtDevice& of(int device) {
     static std::mutex mutex;
     static std::map<int, CublasLtDevice*> all;
@@ -140,7 +140,7 @@ class CublasLtDevice {
   };
   /// All on which the choice of an algorithm depends.
   using Key = std::array<std::int64_t, 18>;
-  /// What the address of a matrix is a multiple of, up to the 16 bytes that algorithms ask for.
+  /// The largest power of two that divides an address, up to the 16 bytes that algorithms ask for.
   static std::uint32_t alignment_of(const void* data) {
     const auto address = reinterpret_cast<std::uintptr_t>(data);
     return static_cast<std::uint32_t>(std::min<std::uintptr_t>(16, address & (0 - address)));

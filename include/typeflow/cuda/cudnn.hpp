@@ -39,8 +39,8 @@ inline bool is_unsupported(cudnnStatus_t status) {
 /// cuDNN on one GPU: its handle, and the algorithms that it has chosen.
 class CudnnDevice {
  public:
-  /// That of the GPU which this thread uses. It lives until the process ends, because it can't be
-  /// released any more when the driver has shut down.
+  /// The one of a GPU. It lives until the process ends, because it can't be released any more when
+  /// the driver has shut down.
   static CudnnDevice& of(int device) {
     static std::mutex mutex;
     static std::map<int, CudnnDevice*> all;

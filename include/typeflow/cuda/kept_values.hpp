@@ -20,7 +20,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
-/// What the passes of a body M keep. The inner axis is that of InnerBit.
+/// The values that the passes of a body M keep. The inner axis is that of InnerBit.
 template <class M, unsigned InnerBit>
 struct KeptValues {
   static constexpr int none = -1;

@@ -72,7 +72,7 @@ inline void launch_transpose(const KernelCall& call, const float* from, float* t
          columns);
 }
 
-/// What a contraction is to a library.
+/// The kind of convolution that a contraction is, as libraries know it.
 template <class O>
 struct library_convolution_of {
   static constexpr bool is_missing = true;

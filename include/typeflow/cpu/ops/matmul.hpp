@@ -34,7 +34,7 @@ void finish_product(const KernelCall& call, std::int64_t matrix, const typename 
   }
 }
 
-/// What is special about a kernel of matrix products. Its variant's first bits are a Transposed.
+/// The properties of a kernel of matrix products. The first bits of its variant are a Transposed.
 template <class E>
 ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
   return {.transposed_a = (E::variant & 1u) != 0,
