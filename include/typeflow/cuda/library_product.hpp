@@ -144,7 +144,8 @@ inline constexpr bool is_bare_product = [] {
   }
 }();
 
-/// The code of a kernel if library L multiplies: our own, except for matrix products.
+/// The code of a kernel if library L multiplies: our own, except for matrix products. It may have
+///   static constexpr bool may_be_recorded;  of its KernelEntry
 template <class Kernel, Precision P, class L>
 struct LibraryCode {
   static constexpr bool is_missing = true;
@@ -357,6 +358,9 @@ constexpr KernelEntry make_library_entry() {
   if constexpr (has_code<Kernel> && !requires { LibraryCode<Kernel, P, L>::is_missing; }) {
     made.run = &LibraryCode<Kernel, P, L>::run;
     made.workspace = &LibraryCode<Kernel, P, L>::workspace;
+    if constexpr (requires { LibraryCode<Kernel, P, L>::may_be_recorded; }) {
+      made.may_be_recorded = LibraryCode<Kernel, P, L>::may_be_recorded;
+    }
   }
   return made;
 }

@@ -127,13 +127,15 @@ class Recordings {
     }
   };
 
-  /// The launches from one on that can be made as one. Those that may fail report to their run.
+  /// The launches from one on that can be made as one. Those that may fail report to their run, and
+  /// some are calls of libraries that can't be recorded.
   static int count_of(const Execution& execution, const Plan& plan, const Instruction* now,
                       const Instruction* end) {
     const Instruction* last = now;
     while (last != end && last->opcode == Opcode::launch) {
       const ir::Step& step = execution.program.steps[plan.launches[last->a].step];
-      if (execution.kernels[step.kernel].explain != nullptr) break;
+      const KernelEntry& kernel = execution.kernels[step.kernel];
+      if (kernel.explain != nullptr || !kernel.may_be_recorded) break;
       ++last;
     }
     return static_cast<int>(last - now);

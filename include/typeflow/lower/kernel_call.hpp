@@ -68,6 +68,8 @@ struct KernelEntry {
   const void* description = nullptr;  ///< further data for the function, if it needs any
   /// The meaning of KernelCall::failure; operands are not read. Null: the kernel never fails.
   Error (*explain)(const KernelCall&) = nullptr;
+  /// Whether a device may record the calls and make them again (exec/recording.hpp).
+  bool may_be_recorded = true;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
