@@ -253,6 +253,8 @@ struct PlainSolver : PlainLibrary {
   static inline bool converges = true;    ///< eigenvalues and singular values
   static inline std::int64_t most_matrices = 4;
   static inline double largest = 0;  ///< element of the last matrix
+  /// How many graphs have been made.
+  static int graphs() { return CudaOnHost::get().graphs; }
   static inline std::vector<tf::SolverCall> calls;
 
   static bool is_large(std::int64_t side, std::int64_t count) {
