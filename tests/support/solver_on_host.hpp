@@ -291,7 +291,11 @@ struct PlainSolver : PlainLibrary {
     auto* const values = static_cast<T*>(call.values);
     *call.info = 0;
     largest = 0;
-    for (const double x : a.elements) largest = std::max(largest, std::abs(x));
+    for (const double x : a.elements) {
+      // Some routines never end then.
+      if (!std::isfinite(x)) throw cuda_on_host::Misuse{"a library gets NaN or infinity"};
+      largest = std::max(largest, std::abs(x));
+    }
     switch (call.routine) {
       case tf::SolverRoutine::getrf:
         *call.info = lu_plainly(a, call.pivots);
