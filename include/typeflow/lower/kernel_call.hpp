@@ -68,6 +68,9 @@ struct KernelEntry {
   const void* description = nullptr;  ///< further data for the function, if it needs any
   /// The meaning of KernelCall::failure; operands are not read. Null: the kernel never fails.
   Error (*explain)(const KernelCall&) = nullptr;
+  /// Calls read and write operands and workspace alone, whose extents say how much. So a device may
+  /// make calls at once that have none of it in common.
+  bool is_confined = false;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
