@@ -64,10 +64,12 @@ class CallAccesses {
     accesses_.push_back({begin, begin + static_cast<std::uintptr_t>(bytes), writes, part});
   }
   /// Calls share the workspace in turn, each behind the last one, so that few of them wait for one
-  /// another because of it.
+  /// another because of it. Those that need much all begin at its beginning, and so are in order:
+  /// they are calls of libraries, which may have other memory of their own.
   void choose_workspace(KernelCall& call, std::int64_t bytes) {
+    constexpr std::int64_t much = std::int64_t{16} << 20;
     if (bytes == 0) return;
-    if (bytes > workspace_bytes_ - used_) used_ = 0;
+    if (bytes > workspace_bytes_ - used_ || bytes >= much) used_ = 0;
     call.workspace = workspace_ + used_;
     add(call.workspace, bytes, true, none);
     constexpr std::int64_t alignment = 256;
