@@ -53,6 +53,7 @@ enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpy
 using cudaStream_t = struct CudaStreamOnHost*;
 using cudaEvent_t = struct CudaEventOnHost*;
 using cudaGraphExec_t = struct CudaGraphOnHost*;
+using cudaGraphNode_t = struct CudaGraphNodeOnHost*;
 
 namespace cuda_on_host {
 

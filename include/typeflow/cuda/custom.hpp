@@ -32,8 +32,11 @@ struct Tensor {
 ///   static std::int64_t workspace(const std::int64_t* extents);
 /// which returns the bytes for these extents (of the inputs, then of the outputs), or
 ///   static std::int64_t workspace(const Tensor* inputs, const Tensor* outputs);
-/// which gets them as tensors without data. Operations without a specialisation run on the
-/// processor.
+/// which gets them as tensors without data. If its kernels access nothing but operands and
+/// workspace, it may say so, and recorded graphs run it beside kernels that have none of this
+/// memory:
+///   static constexpr bool is_confined = true;
+/// Operations without a specialisation run on the processor.
 template <class O>
 struct kernel_of {
   static constexpr bool is_missing = true;

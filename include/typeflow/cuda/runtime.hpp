@@ -63,6 +63,11 @@ struct CudaRuntime {
 
   /// What this thread gives the stream from now on is recorded, and not run.
   cudaError_t (*begin_capture)(cudaStream_t stream);
+  /// The nodes on which the next one will depend, until the next call with the stream.
+  cudaError_t (*capture_ends)(cudaStream_t stream, const cudaGraphNode_t** nodes,
+                              std::size_t* count);
+  /// Has the next node depend on these nodes alone.
+  cudaError_t (*set_capture_ends)(cudaStream_t stream, cudaGraphNode_t* nodes, std::size_t count);
   /// Ends that, also after an error.
   cudaError_t (*end_capture)(cudaStream_t stream, cudaGraphExec_t* graph);
   cudaError_t (*launch_graph)(cudaGraphExec_t graph, cudaStream_t stream);
@@ -160,6 +165,20 @@ inline constexpr CudaRuntime cuda_runtime{
     .begin_capture =
         [](cudaStream_t stream) {
           return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+        },
+    .capture_ends =
+        [](cudaStream_t stream, const cudaGraphNode_t** nodes, std::size_t* count) {
+          cudaStreamCaptureStatus status;
+          const cudaError_t error =
+              cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, nodes, nullptr, count);
+          if (error != cudaSuccess) return error;
+          return status == cudaStreamCaptureStatusActive ? cudaSuccess
+                                                         : cudaErrorStreamCaptureInvalidated;
+        },
+    .set_capture_ends =
+        [](cudaStream_t stream, cudaGraphNode_t* nodes, std::size_t count) {
+          return cudaStreamUpdateCaptureDependencies(stream, count > 0 ? nodes : nullptr, nullptr,
+                                                     count, cudaStreamSetCaptureDependencies);
         },
     .end_capture =
         [](cudaStream_t stream, cudaGraphExec_t* graph) {

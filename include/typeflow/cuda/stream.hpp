@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,8 +20,8 @@
 #include <vector>
 
 #include "typeflow/core/failure.hpp"
+#include "typeflow/cuda/capture.hpp"
 #include "typeflow/cuda/feeding.hpp"
-#include "typeflow/cuda/launch_groups.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
 #include "typeflow/exec/asynchronous.hpp"
@@ -32,12 +33,13 @@ namespace typeflow::inline TYPEFLOW_ISA {
 class CudaStream final : public AsynchronousStream {
  public:
   /// Error if the GPU has no stream left. TYPEFLOW_CUDA_GRAPHS=0 in the environment: it records no
-  /// kernels.
+  /// kernels; =chain: recorded kernels run one after another.
   CudaStream(const CudaRuntime& runtime, int device)
       : AsynchronousStream(&runtime),
         runtime_(runtime),
         device_(device),
-        records_(may_record()),
+        records_(!has_setting("0")),
+        records_chains_(has_setting("chain")),
         feeds_(runtime, error_),
         to_device_(runtime, error_),
         to_host_(runtime, error_) {
@@ -57,13 +59,13 @@ class CudaStream final : public AsynchronousStream {
 
   const CudaRuntime& runtime() const { return runtime_; }
   int device() const { return device_; }
-  /// For what comes after the launches that groups() holds back.
+  /// For work of the present call.
   cudaStream_t get() {
-    if (groups_ != nullptr && !groups_->empty()) groups_->flush(*this);
+    if (capture_ != nullptr) capture_->before_launch(*this);
     return stream_;
   }
-  /// Where launches are held back that may be made together; null: they are made at once.
-  LaunchGroups* groups() const { return groups_.get(); }
+  /// What records the work; null: it is done.
+  CudaCapture* capture() const { return capture_.get(); }
   /// Has this thread's calls go to the stream's GPU.
   void use_device() const {
     detail::check_cuda(runtime_, runtime_.use_device(device_), "choosing the device");
@@ -180,16 +182,17 @@ class CudaStream final : public AsynchronousStream {
 
   friend class CudaRecording;
 
-  static bool may_record() {
+  static bool has_setting(std::string_view value) {
     const char* const setting = std::getenv("TYPEFLOW_CUDA_GRAPHS");
-    return setting == nullptr || std::string_view(setting) != "0";
+    return setting != nullptr && setting == value;
   }
 
   const CudaRuntime& runtime_;
   int device_;
   cudaStream_t stream_ = nullptr;
   const bool records_;
-  std::unique_ptr<LaunchGroups> groups_;  // of a recording
+  const bool records_chains_;
+  std::unique_ptr<CudaCapture> capture_;  // of a recording
   const std::uint64_t* draw_ = nullptr;
   bool draws_ = false;                           // draw() has given the place of the number
   std::atomic<cudaError_t> error_{cudaSuccess};  // found when the host waited
@@ -214,7 +217,8 @@ class CudaRecording final : public Recording {
     is_open_ = error == cudaSuccess;
     if (!is_open_) on_.runtime().release(draw, on_.get());
     check(error, "recording kernels");
-    recorder_.groups_ = std::make_unique<LaunchGroups>();
+    recorder_.capture_ =
+        std::make_unique<CudaCapture>(on_.runtime(), recorder_.stream_, on_.records_chains_);
   }
   ~CudaRecording() override {
     const CudaRuntime& runtime = on_.runtime();
@@ -225,10 +229,13 @@ class CudaRecording final : public Recording {
   }
 
   Stream& stream() override { return recorder_; }
+  void begin_call(std::span<const MemoryAccess> accesses) override {
+    recorder_.capture_->begin_call(accesses);
+  }
   void end() override {
-    const cudaStream_t recorded = recorder_.get();  // launches what was held back
+    recorder_.capture_->end(recorder_);
     is_open_ = false;
-    check(on_.runtime().end_capture(recorded, &graph_), "making a graph");
+    check(on_.runtime().end_capture(recorder_.stream_, &graph_), "making a graph");
   }
   void play(std::uint64_t draw) override {
     on_.check();

@@ -5,8 +5,10 @@
 // in its order. The host waits for what it reads.
 
 #include <cstdint>
+#include <span>
 
 #include "typeflow/exec/memory.hpp"
+#include "typeflow/exec/memory_access.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -21,6 +23,9 @@ class Recording {
 
   /// The stream with which kernels are called to be recorded. They are not run.
   virtual Stream& stream() = 0;
+  /// The next call reads and writes this memory and no other. When the recording is played, calls
+  /// may be made at once if none of their accesses conflict, or in another order.
+  virtual void begin_call(std::span<const MemoryAccess> accesses) = 0;
   /// After the last call.
   virtual void end() = 0;
   /// Makes the calls, in the device's stream, with the random numbers of a draw.

@@ -6,7 +6,8 @@
 // A stream of a plan has stretches of launches without other instructions between them. When a
 // stretch is about to be made a second time with the same addresses and sizes, its calls are
 // recorded; from then on the recording is played. The run stays what the plan says: everything
-// between stretches is done as before.
+// between stretches is done as before. Within a stretch, the device may make calls at once that
+// have no memory in common.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +18,7 @@
 
 #include "typeflow/exec/arena.hpp"
 #include "typeflow/exec/asynchronous.hpp"
+#include "typeflow/exec/call_accesses.hpp"
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
@@ -51,15 +53,20 @@ class Recordings {
       try {
         take.recording.reset(execution.device(device).stream->asynchronous()->record());
         if (take.recording == nullptr) return stretch.give_up(now);
+        CallAccesses accesses(execution, arena, plan, device, at);
         for (int i = 0; i < stretch.count; ++i) {
           BoundLaunch& launch = binding.launches[now[i].a];
-          Stream* const stream = launch.call.stream;
-          launch.call.stream = &take.recording->stream();
           struct Restore {
             BoundLaunch& launch;
             Stream* stream;
-            ~Restore() { launch.call.stream = stream; }
-          } const restore{launch, stream};
+            void* workspace;
+            ~Restore() {
+              launch.call.stream = stream;
+              launch.call.workspace = workspace;
+            }
+          } const restore{launch, launch.call.stream, launch.call.workspace};
+          launch.call.stream = &take.recording->stream();
+          take.recording->begin_call(accesses.next(plan.launches[now[i].a], launch.call));
           launcher.call(launch, at, draw, failure);
         }
         take.recording->end();

@@ -70,6 +70,9 @@ struct KernelEntry {
   Error (*explain)(const KernelCall&) = nullptr;
   /// Whether a device may record the calls and make them again (exec/recording.hpp).
   bool may_be_recorded = true;
+  /// Calls read and write operands and workspace alone, whose extents say how much. So a device may
+  /// make calls at once that have none of it in common.
+  bool is_confined = false;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
