@@ -64,7 +64,7 @@ struct contraction_of<ops::MatMul> {
   static void run(const KernelCall& call) {
 #ifdef __AVX512BF16__
     if constexpr (has_pairs<E>) {
-      if (BFloat16Pairs<typename E::Arch>::fits(call.extents)) {
+      if (Rule<E>::fits(call.extents)) {
         Pairs<E>::run(call, product_kernel<E>(call.extents));
         return;
       }
@@ -72,17 +72,29 @@ struct contraction_of<ops::MatMul> {
 #endif
     Loops<E>::run(call, product_kernel<E>(call.extents));
   }
+  template <class E>
+  static bool reads_narrow([[maybe_unused]] const std::int64_t* extents) {
+#ifdef __AVX512BF16__
+    if constexpr (has_pairs<E>) return Rule<E>::fits(extents);
+#endif
+    return false;
+  }
 
  private:
   template <class E>
   using Loops = ProductLoops<typename E::T, typename E::Arch>;
   /// Whether the processor multiplies pairs of the operands' elements.
   template <class E>
-  static constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&
-                                    std::is_same_v<typename E::T, float> && E::Tile::lanes == 16;
+  static constexpr bool has_pairs =
+      (E::variant & ops::MatMul::of_bfloat16) != 0 && std::is_same_v<typename E::T, float> &&
+      E::Tile::lanes == 16 && !std::is_same_v<typename E::template Operand<0>, float16> &&
+      !std::is_same_v<typename E::template Operand<1>, float16>;
 #ifdef __AVX512BF16__
   template <class E>
-  using Pairs = PackedProducts<BFloat16Pairs<typename E::Arch>>;
+  using Rule = BFloat16Pairs<typename E::template Operand<0>, typename E::template Operand<1>,
+                             typename E::Arch>;
+  template <class E>
+  using Pairs = PackedProducts<Rule<E>>;
 #endif
 };
 

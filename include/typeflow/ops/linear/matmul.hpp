@@ -34,16 +34,16 @@ constexpr bool swaps_last(const Transpose& op, int rank) {
   return op.permutation[rank - 1] == rank - 2;
 }
 
-/// A product y without movements in front: a transpose of matrices becomes a flag, and the axes
-/// before the matrices broadcast anyway.
+/// A product y without movements in front: a transpose of matrices becomes a flag, the axes before
+/// the matrices broadcast anyway, and 16-bit operands are widened as they are read.
 template <class O>
 constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const AnyExpr& y) {
   const auto is_moved = [](const AnyExpr& x) {
     return made_by<Transpose>(x) || made_by<BroadcastTo>(x);
   };
-  if (!is_moved(a) && !is_moved(b)) return y;
-  std::array sides{a, b};
-  bool changed = false;
+  std::array sides{without_widening(a), without_widening(b)};
+  bool changed = sides[0].id != a.id || sides[1].id != b.id;
+  if (!changed && !is_moved(a) && !is_moved(b)) return y;
   for (unsigned i = 0; i < 2; ++i) {
     const AnyExpr side = sides[i];
     if (made_by<Transpose>(side)) {
@@ -67,7 +67,7 @@ constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const 
   return add_node(*y.graph, op, ids, 2, Type(y.dtype(), y.dims()));
 }
 
-/// For float and double.
+/// For float and double. Float products have 16-bit operands, too.
 struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
   static constexpr bool whole_rows = false;
@@ -81,10 +81,11 @@ struct MatMul : contraction {
   static constexpr bool takes(DType type) {
     return type == DType::float32 || type == DType::float64;
   }
+  static constexpr bool multiplies(DType a, DType b, DType y) { return has_wide_sums(a, b, y); }
   static constexpr Type infer(MatMul op, const Type& a, const Type& b) {
-    return {a.dtype, a.dtype == b.dtype && takes(a.dtype)
-                         ? matrix_product(a.dims, op.a(), b.dims, op.b())
-                         : no_dims};
+    const DType y = sums_of(a.dtype, b.dtype);
+    return {y, multiplies(a.dtype, b.dtype, y) ? matrix_product(a.dims, op.a(), b.dims, op.b())
+                                               : no_dims};
   }
   static constexpr std::array<AnyExpr, 2> gradient(MatMul op, auto a, auto b, auto, auto dy) {
     const bool ta = op.a();
@@ -95,7 +96,7 @@ struct MatMul : contraction {
     const auto multiply = [&](const AnyExpr& x, const AnyExpr& other, bool tx, bool ty) {
       return product(x, other, tx, ty, narrow);
     };
-    const auto da = ta ? multiply(b, dy, tb, true) : multiply(dy, b, false, !tb);
+    const AnyExpr da = ta ? multiply(b, dy, tb, true) : multiply(dy, b, false, !tb);
     if (!ta && dy.dims().rank > 2 && squeezed(without_last(b.dims(), 2)).rank == 0) {
       // With one b for all matrices: one product over the rows of all a's, instead of a sum of
       // products.
@@ -136,6 +137,10 @@ struct MatMul : contraction {
     const Dims a = op.a() ? Dims{2, {depth, rows}} : Dims{2, {rows, depth}};
     const Dims b = op.b() ? Dims{2, {columns, depth}} : Dims{2, {depth, columns}};
     return {a, b, Dims{2, {rows, columns}}};
+  }
+  static constexpr std::int64_t elements(int operand, const std::int64_t*, std::int64_t rows,
+                                         std::int64_t columns, std::int64_t depth) {
+    return checked_product(operand == 0 ? rows : columns, depth);
   }
   static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
     return without_moves(op, a, b, y);
