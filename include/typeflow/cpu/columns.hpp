@@ -199,7 +199,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
               (step<P>(call, g, r[std::min(U, vectors - 1)], ops, p, s[U], k, j[U], N), ...);
             }(std::make_integer_sequence<int, few>{});
           }
-          std::copy_n(s, vectors, state);
+          std::copy_n(s, few, state);  // a number of turns that is known, or s would be in memory
         }
       }
       for (; k < end; ++k) {

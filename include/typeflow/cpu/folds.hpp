@@ -172,7 +172,11 @@ struct FoldState {
   template <int Rows, class F>
   TYPEFLOW_INLINE static void finish_together(const F& state) {
     if constexpr (is_batch<T> || is_vector<T>) {
-      join<Rows, L::size / 2>(state);
+      V all[Rows];
+      [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
+        ((all[K] = state(K).value), ...);
+      }(std::make_integer_sequence<int, Rows>{});
+      join<Rows, L::size / 2>(all, state(0));
       state(0).value = every<L::size / Rows>(state(0).value);
       if constexpr (is_batch<T>) state(0).value = L::template rounded<T>(state(0).value);
     } else {
@@ -186,22 +190,26 @@ struct FoldState {
   }
 
  private:
-  /// The lanes of each of `Rows` states consist of groups of 2 * Half. Folds the groups' halves,
-  /// and joins the states in one.
-  template <int Rows, int Half, class F>
-  TYPEFLOW_INLINE static void join(const F& state) {
+  /// The lanes of each of `Rows` values consist of groups of 2 * Half. Folds the groups' halves,
+  /// and joins the values in one.
+  template <int Rows, int Half>
+  TYPEFLOW_INLINE static void join(V* all, FoldState& result) {
     if constexpr (Half > 0 && Rows > 1) {
-      for (int k = 0; k < uncounted(Rows / 2); ++k) {
-        V& a = state(k).value;
-        const V& b = state(k + Rows / 2).value;
-        const V upper = halves<Half, true, L::size>(a, b);
-        a = halves<Half, false, L::size>(a, b);
-        state(k).step(upper, 0);
-      }
-      join<Rows / 2, Half / 2>(state);
+      [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
+        ((all[K] = joined<Half>(all[K], all[K + Rows / 2])), ...);
+      }(std::make_integer_sequence<int, Rows / 2>{});
+      join<Rows / 2, Half / 2>(all, result);
     } else {
-      state(0).template fold_lanes<Half>();
+      result.value = all[0];
+      result.template fold_lanes<Half>();
     }
+  }
+  template <int Half>
+  TYPEFLOW_INLINE static V joined(const V& a, const V& b) {
+    FoldState s;
+    s.value = halves<Half, false, L::size>(a, b);
+    s.step(halves<Half, true, L::size>(a, b), 0);
+    return s.value;
   }
   template <int Step, class Flags>
   TYPEFLOW_INLINE static void fold_flags(Flags& flags) {

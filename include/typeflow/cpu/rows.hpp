@@ -403,6 +403,10 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
         } else {
           loop<P, 4, false>(r, ops, p, base, state, begin, end);
         }
+        if (end - begin < 4 * N && begin == first) {  // all went to the last accumulator
+          total = state[3];
+          continue;
+        }
         M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
           get<I>(state[0]).merge(get<I>(state[1]));
           get<I>(state[2]).merge(get<I>(state[3]));
