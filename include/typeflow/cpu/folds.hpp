@@ -359,10 +359,17 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   TYPEFLOW_INLINE Where improves(const Values& x) const {
     if constexpr (!is_batch<T>) {
       return typename O::better{}(x, best);
-    } else if constexpr (std::is_same_v<typename O::extreme, ops::Max>) {
-      return (x == x) & !(x <= best);
     } else {
-      return (x == x) & !(x >= best);
+      Where is_number = x == x;
+#if defined(__AVX512F__)
+      // Otherwise compilers compare x with the best first, and one comparison waits for the other.
+      if constexpr (sizeof is_number.data <= 2) __asm__("" : "+Yk"(is_number.data));
+#endif
+      if constexpr (std::is_same_v<typename O::extreme, ops::Max>) {
+        return is_number & !(x <= best);
+      } else {
+        return is_number & !(x >= best);
+      }
     }
   }
   TYPEFLOW_INLINE static Where bool_of_values(const xsimd::batch_bool<I, A>& x) {
