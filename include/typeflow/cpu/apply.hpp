@@ -245,6 +245,12 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
     using V = typename L::template of<T>;
     using C = Computed<T>;
     constexpr int n = static_cast<int>(V::size);
+#if defined(__AVX512F__)
+    using Bits = typename V::batch_bool_type::register_type;
+    if constexpr (sizeof(Bits) <= 8) {
+      return select(typename V::batch_bool_type(static_cast<Bits>((1u << count) - 1u)), x, V(rest));
+    }
+#endif
     alignas(64) static constexpr auto numbers = [] {
       std::array<C, n> a{};
       for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i)] = static_cast<C>(i);
@@ -254,6 +260,11 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
   } else if constexpr (is_vector<T>) {
     using V = typename L::template of<T>;
     return select(counted<T, L::size>() < V(static_cast<T>(count)), x, V(rest));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    using V = Vector<std::int8_t, L::size>;
+    const V flags = L::template comparison<std::int8_t>(x);
+    const auto taken = counted<std::int8_t, L::size>() < V(static_cast<std::int8_t>(count));
+    return L::mask_of(select(taken, flags, V(static_cast<std::int8_t>(rest ? -1 : 0))));
   } else {
     auto all = L::template elements<T>(x);
     for (int i = count; i < L::size; ++i) all.v[i] = rest;

@@ -40,14 +40,11 @@ struct NarrowLanes {
   /// The first `count` elements; the others are zero.
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p, int count) {
-    Array<T, size> all{};
-    std::memcpy(all.v, p, static_cast<std::size_t>(count) * sizeof(T));
-    return from<T>(all);
+    return load_part<T, size>(p, count);
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
-    const Array<T, size> all = elements<T>(x);
-    std::memcpy(p, all.v, static_cast<std::size_t>(count) * sizeof(T));
+    store_part<T, size>(p, x, count);
   }
   /// Stores the first lane.
   template <class T>
