@@ -67,6 +67,33 @@ constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const 
   return add_node(*y.graph, op, ids, 2, Type(y.dtype(), y.dims()));
 }
 
+/// Interprets a product. Calls element(i, each) for every element i of the result; each(f) calls
+/// f(x, y) for the elements of a and b that are multiplied for it, in the order of the depth.
+template <class O, class F>
+void each_sum(const O& op, const InterpretCall& call, const F& element) {
+  const Dims& a = call.inputs[0]->dims;
+  const Dims& b = call.inputs[1]->dims;
+  const Dims& y = call.outputs[0].dims;
+  const Dims matrices = without_last(y, 2);
+  const std::int64_t rows = y.extent[y.rank - 2];
+  const std::int64_t columns = y.extent[y.rank - 1];
+  const std::int64_t depth = a.extent[a.rank - (op.a() ? 2 : 1)];
+  for (std::int64_t m = 0; m < count_of(matrices).coefficient; ++m) {
+    const std::int64_t of_a = broadcast_index(m, matrices, without_last(a, 2)) * depth * rows;
+    const std::int64_t of_b = broadcast_index(m, matrices, without_last(b, 2)) * depth * columns;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        element((m * rows + i) * columns + j, [&](const auto& f) {
+          for (std::int64_t k = 0; k < depth; ++k) {
+            f(of_a + (op.a() ? k * rows + i : i * depth + k),
+              of_b + (op.b() ? j * depth + k : k * columns + j));
+          }
+        });
+      }
+    }
+  }
+}
+
 /// For float and double.
 struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
@@ -141,28 +168,14 @@ struct MatMul : contraction {
     return without_moves(op, a, b, y);
   }
   static void interpret(InterpretCall& call) {
-    const MatMul op = decode<MatMul>(call.graph, call.node);
     const HostTensor& a = *call.inputs[0];
     const HostTensor& b = *call.inputs[1];
-    HostTensor& y = call.outputs[0];
-    const Dims matrices = without_last(y.dims, 2);
-    const std::int64_t rows = y.dims.extent[y.dims.rank - 2];
-    const std::int64_t columns = y.dims.extent[y.dims.rank - 1];
-    const std::int64_t depth = a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)];
-    for (std::int64_t m = 0; m < count_of(matrices).coefficient; ++m) {
-      const std::int64_t of_a = broadcast_index(m, matrices, without_last(a.dims, 2)) * depth;
-      const std::int64_t of_b = broadcast_index(m, matrices, without_last(b.dims, 2)) * depth;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::int64_t j = 0; j < columns; ++j) {
+    each_sum(
+        decode<MatMul>(call.graph, call.node), call, [&](std::int64_t i, const auto& each_product) {
           double total = 0;
-          for (std::int64_t k = 0; k < depth; ++k) {
-            total += a.value(of_a * rows + (op.a() ? k * rows + i : i * depth + k)) *
-                     b.value(of_b * columns + (op.b() ? j * depth + k : k * columns + j));
-          }
-          y.set((m * rows + i) * columns + j, total);
-        }
-      }
-    }
+          each_product([&](std::int64_t x, std::int64_t y) { total += a.value(x) * b.value(y); });
+          call.outputs[0].set(i, total);
+        });
   }
 
   /// matmul; `narrow` if all elements of both operands are numbers of bfloat16.
