@@ -94,7 +94,8 @@ void each_sum(const O& op, const InterpretCall& call, const F& element) {
   }
 }
 
-/// For float and double.
+/// For float and double. On processors, operands of a product of float may also be of 16-bit
+/// numbers, which its kernel widens: simplify takes their casts away.
 struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
   static constexpr bool whole_rows = false;
@@ -108,10 +109,17 @@ struct MatMul : contraction {
   static constexpr bool takes(DType type) {
     return type == DType::float32 || type == DType::float64;
   }
+  /// The elements of the result.
+  static constexpr DType sums(DType operand) {
+    return is_half_precision(operand) ? DType::float32 : operand;
+  }
+  static constexpr bool multiplies(DType a, DType b, DType y) {
+    return takes(y) && sums(a) == y && sums(b) == y;
+  }
   static constexpr Type infer(MatMul op, const Type& a, const Type& b) {
-    return {a.dtype, a.dtype == b.dtype && takes(a.dtype)
-                         ? matrix_product(a.dims, op.a(), b.dims, op.b())
-                         : no_dims};
+    const DType y = sums(a.dtype);
+    return {y, multiplies(a.dtype, b.dtype, y) ? matrix_product(a.dims, op.a(), b.dims, op.b())
+                                               : no_dims};
   }
   static constexpr std::array<AnyExpr, 2> gradient(MatMul op, auto a, auto b, auto, auto dy) {
     const bool ta = op.a();
@@ -165,7 +173,34 @@ struct MatMul : contraction {
     return {a, b, Dims{2, {rows, columns}}};
   }
   static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
-    return without_moves(op, a, b, y);
+    const AnyExpr moved = without_moves(op, a, b, y);
+    if (y.graph->device.kind == DeviceKind::gpu || y.dtype() != DType::float32) return moved;
+    const AnyExpr narrow = without_casts(moved);
+    if (narrow.id == moved.id) return moved;
+    return without_moves(operation_of<MatMul>(narrow), input_of(narrow, 0), input_of(narrow, 1),
+                         narrow);
+  }
+  /// A product without casts from 16-bit numbers in front. The kernel widens them as it packs,
+  /// which costs less than a pass, but for small matrices.
+  static constexpr AnyExpr without_casts(const AnyExpr& y) {
+    AnyExpr sides[] = {input_of(y, 0), input_of(y, 1)};
+    bool changed = false;
+    for (AnyExpr& side : sides) {
+      if (!made_by<Cast>(side) || is_small(side.dims())) continue;
+      const AnyExpr x = input_of(side, 0);
+      if (!is_half_precision(x.dtype())) continue;
+      side = x;
+      changed = true;
+    }
+    if (!changed) return y;
+    const Id ids[] = {sides[0].id, sides[1].id};
+    return add_node(*y.graph, operation_of<MatMul>(y), ids, 2, Type(y.dtype(), y.dims()));
+  }
+  /// Whether each of many matrices has few elements.
+  static constexpr bool is_small(const Dims& x) {
+    const Extent rows = x.extent[x.rank - 2];
+    const Extent columns = x.extent[x.rank - 1];
+    return x.rank > 2 && rows >= 0 && columns >= 0 && rows * columns < 1024;
   }
   static void interpret(InterpretCall& call) {
     const HostTensor& a = *call.inputs[0];
@@ -184,7 +219,7 @@ struct MatMul : contraction {
     const MatMul op{{}, (ta ? 1u : 0u) | (tb ? 2u : 0u) | (narrow ? of_bfloat16 : 0u)};
     const Id ids[] = {a.id, b.id};
     return add_node(*a.graph, op, ids, 2,
-                    Type(a.dtype(), matrix_product(a.dims(), ta, b.dims(), tb)));
+                    Type(sums(a.dtype()), matrix_product(a.dims(), ta, b.dims(), tb)));
   }
 
   /// (..., M,N) as (...*M, N); none if the product is no extent.
