@@ -3,6 +3,7 @@
 // What the simplify pass leaves of a graph.
 
 #include "support.hpp"
+#include "typeflow/front/placement.hpp"
 
 constexpr bool dead_code_goes(tf::Graph& g) {
   auto x = tf::placeholder<float, 3>(g, "x");

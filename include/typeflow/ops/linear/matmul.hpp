@@ -34,33 +34,43 @@ constexpr bool swaps_last(const Transpose& op, int rank) {
   return op.permutation[rank - 1] == rank - 2;
 }
 
+/// Whether the tensor is cast to float from 16-bit numbers, and a kernel that packs it would widen
+/// them for less than a pass costs. Many small matrices are not packed.
+constexpr bool is_widened(const AnyExpr& x) {
+  if (!made_by<Cast>(x) || x.dtype() != DType::float32) return false;
+  const Dims& dims = x.dims();
+  const Extent rows = dims.extent[dims.rank - 2];
+  const Extent columns = dims.extent[dims.rank - 1];
+  const bool is_small = dims.rank > 2 && rows >= 0 && columns >= 0 && rows * columns < 1024;
+  return !is_small && is_half_precision(input_of(x, 0).dtype());
+}
+
 /// A product y without movements in front: a transpose of matrices becomes a flag, and the axes
-/// before the matrices broadcast anyway.
+/// before the matrices broadcast anyway. With `widens`, also without casts from 16-bit numbers.
 template <class O>
-constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const AnyExpr& y) {
-  const auto is_moved = [](const AnyExpr& x) {
-    return made_by<Transpose>(x) || made_by<BroadcastTo>(x);
+constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const AnyExpr& y,
+                                bool widens = false) {
+  const auto is_moved = [&](const AnyExpr& x) {
+    return made_by<Transpose>(x) || made_by<BroadcastTo>(x) || (widens && is_widened(x));
   };
   if (!is_moved(a) && !is_moved(b)) return y;
   std::array sides{a, b};
   bool changed = false;
   for (unsigned i = 0; i < 2; ++i) {
-    const AnyExpr side = sides[i];
-    if (made_by<Transpose>(side)) {
+    while (is_moved(sides[i])) {
+      const AnyExpr side = sides[i];
       const AnyExpr x = input_of(side, 0);
-      if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) continue;
-      op.transposed ^= 1u << i;
+      if (made_by<Transpose>(side)) {
+        if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) break;
+        op.transposed ^= 1u << i;
+      }
       sides[i] = x;
-    } else if (made_by<BroadcastTo>(side)) {
-      sides[i] = input_of(side, 0);
       if (matrix_product(sides[0].dims(), op.a(), sides[1].dims(), op.b()) != y.dims()) {
         sides[i] = side;
-        continue;
+        break;
       }
-    } else {
-      continue;
+      changed = true;
     }
-    changed = true;
   }
   if (!changed) return y;
   const Id ids[] = {sides[0].id, sides[1].id};
@@ -173,34 +183,7 @@ struct MatMul : contraction {
     return {a, b, Dims{2, {rows, columns}}};
   }
   static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
-    const AnyExpr moved = without_moves(op, a, b, y);
-    if (y.graph->device.kind == DeviceKind::gpu || y.dtype() != DType::float32) return moved;
-    const AnyExpr narrow = without_casts(moved);
-    if (narrow.id == moved.id) return moved;
-    return without_moves(operation_of<MatMul>(narrow), input_of(narrow, 0), input_of(narrow, 1),
-                         narrow);
-  }
-  /// A product without casts from 16-bit numbers in front. The kernel widens them as it packs,
-  /// which costs less than a pass, but for small matrices.
-  static constexpr AnyExpr without_casts(const AnyExpr& y) {
-    AnyExpr sides[] = {input_of(y, 0), input_of(y, 1)};
-    bool changed = false;
-    for (AnyExpr& side : sides) {
-      if (!made_by<Cast>(side) || is_small(side.dims())) continue;
-      const AnyExpr x = input_of(side, 0);
-      if (!is_half_precision(x.dtype())) continue;
-      side = x;
-      changed = true;
-    }
-    if (!changed) return y;
-    const Id ids[] = {sides[0].id, sides[1].id};
-    return add_node(*y.graph, operation_of<MatMul>(y), ids, 2, Type(y.dtype(), y.dims()));
-  }
-  /// Whether each of many matrices has few elements.
-  static constexpr bool is_small(const Dims& x) {
-    const Extent rows = x.extent[x.rank - 2];
-    const Extent columns = x.extent[x.rank - 1];
-    return x.rank > 2 && rows >= 0 && columns >= 0 && rows * columns < 1024;
+    return without_moves(op, a, b, y, y.graph->device.kind != DeviceKind::gpu);
   }
   static void interpret(InterpretCall& call) {
     const HostTensor& a = *call.inputs[0];
