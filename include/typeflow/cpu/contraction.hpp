@@ -13,15 +13,15 @@
 
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
-#include "typeflow/cpu/widened_operands.hpp"
+#include "typeflow/cpu/widened_copies.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The loops of contraction O: specialise it with
 ///   template <class E> static std::int64_t workspace(const std::int64_t* extents);
 ///   template <class E> static void run(const KernelCall& call);
-///   template <class E> static bool reads_narrow(const std::int64_t* extents);   optional: whether
-///     `run` and `workspace` are for 16-bit operands; otherwise they are for their floats
+///   static constexpr bool widens = true;   optional: they read 16-bit operands; otherwise they get
+///     copies of float
 /// where E is an Epilogue. The extents are ir::ContractionExtents, then those of the axes outside
 /// of the matrices, and the operation's further ones.
 template <class O>
@@ -228,30 +228,22 @@ void finish_tile(const KernelCall& call, const typename E::T* tile, const std::i
 template <class O, DType D, unsigned Variant, int Outer, class B, class A>
 struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>, A> {
   using E = Epilogue<O, D, Variant, Outer, B, A>;
-  using Widened = WidenedOperands<O, E>;
+  using Copies = WidenedCopies<O, E>;
   static std::int64_t workspace(const std::int64_t* extents) {
     const std::int64_t bytes = contraction_of<O>::template workspace<E>(extents);
-    // Extents whose operands are read as they are may be others of the same kernel.
-    if constexpr (Widened::any) return checked_sum(bytes, Widened::bytes(extents));
+    if constexpr (copies) return checked_sum(bytes, Copies::bytes(extents));
     return bytes;
   }
   static void run(const KernelCall& call) {
-    if constexpr (Widened::any) {
-      if (!reads_narrow(call.extents)) {
-        Widened::run(call, &contraction_of<O>::template run<E>);
-        return;
-      }
+    if constexpr (copies) {
+      Copies::run(call, &contraction_of<O>::template run<E>);
+    } else {
+      contraction_of<O>::template run<E>(call);
     }
-    contraction_of<O>::template run<E>(call);
   }
 
  private:
-  static bool reads_narrow([[maybe_unused]] const std::int64_t* extents) {
-    if constexpr (requires { contraction_of<O>::template reads_narrow<E>(extents); }) {
-      return contraction_of<O>::template reads_narrow<E>(extents);
-    }
-    return false;
-  }
+  static constexpr bool copies = Copies::any && !requires { contraction_of<O>::widens; };
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
