@@ -239,7 +239,19 @@ TYPEFLOW_INLINE Vector<To, N> resized(const Vector<From, N>& x) {
 /// Numbers of another kind, each rounded to the nearest.
 template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> numbers(const Vector<From, N>& x) {
-  return Vector<To, N>::of(__builtin_convertvector(x.v, typename Vector<To, N>::V));
+  using V = typename Vector<To, N>::V;
+#if defined(__AVX512F__)  // (g++ converts halves.)
+  if constexpr (sizeof(V) == 64 && sizeof(From) == 4 && std::is_same_v<To, double>) {
+    if constexpr (std::is_same_v<From, std::int32_t>) {
+      return Vector<To, N>::of((V)_mm512_cvtepi32_pd((__m256i)x.v));
+    } else if constexpr (std::is_same_v<From, std::uint32_t>) {
+      return Vector<To, N>::of((V)_mm512_cvtepu32_pd((__m256i)x.v));
+    } else {
+      return Vector<To, N>::of((V)_mm512_cvtps_pd((__m256)x.v));
+    }
+  }
+#endif
+  return Vector<To, N>::of(__builtin_convertvector(x.v, V));
 }
 
 /// Floating-point numbers as integers, as typeflow::detail::convert_element: rounded towards zero,
