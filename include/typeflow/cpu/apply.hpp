@@ -159,6 +159,12 @@ TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::ba
   return select(b == b, xsimd::min(b, a), b);
 }
 
+/// A selection between booleans.
+template <class M>
+TYPEFLOW_INLINE M selected(const M& where, const M& yes, const M& no) {
+  return (where && yes) || (!where && no);
+}
+
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
 template <class L, class R, class... X, class O>
 TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const ElementContext& at,
@@ -187,9 +193,13 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
     return (x, ...);
   } else {
     using Last = std::tuple_element_t<sizeof...(X) - 1, std::tuple<X...>>;
-    constexpr bool logical = std::is_same_v<Last, bool> && O::domain == Domain::booleans;
+    constexpr bool compares = is_one_of<O, ops::Equal, ops::NotEqual>;
+    constexpr bool logical =
+        std::is_same_v<Last, bool> && (O::domain == Domain::booleans || compares);
     if constexpr (logical) {
       return op(x...);
+    } else if constexpr (std::is_same_v<Last, bool> && std::is_same_v<O, ops::Select>) {
+      return selected(x...);
     } else if constexpr (is_batch<Last> && !O::scalar_body &&
                          (is_batch<R> || std::is_same_v<R, bool>)) {
       const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)

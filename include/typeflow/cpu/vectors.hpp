@@ -68,6 +68,7 @@ struct Vector {
   TYPEFLOW_INLINE friend Comparison operator>(Vector a, Vector b) { return b < a; }
   TYPEFLOW_INLINE friend Comparison operator>=(Vector a, Vector b) { return b <= a; }
   // Of comparisons.
+  TYPEFLOW_INLINE friend Vector operator&&(Vector a, Vector b) { return a & b; }
   TYPEFLOW_INLINE friend Vector operator||(Vector a, Vector b) { return a | b; }
   TYPEFLOW_INLINE friend Vector operator!(Vector a) { return ~a; }
 
