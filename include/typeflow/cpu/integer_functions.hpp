@@ -168,9 +168,14 @@ TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorMod&, const Vector<T,
   }
 }
 
-/// Shifts by vectors need elements of 4 bytes.
+/// Integers that instructions shift by vectors.
 template <class T>
-using Shifted = std::conditional_t<(sizeof(T) < 4), std::int32_t, T>;
+using Shifted =
+#if defined(__AVX512BW__)
+    std::conditional_t<sizeof(T) == 1, std::int16_t, T>;
+#else
+    std::conditional_t<(sizeof(T) < 4), std::int32_t, T>;
+#endif
 
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::LeftShift&, const Vector<T, N>& a,

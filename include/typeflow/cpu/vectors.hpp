@@ -126,8 +126,14 @@ template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> extended(const Vector<From, N>& x) {
   using V = typename Vector<To, N>::V;
   [[maybe_unused]] constexpr bool is_signed = std::is_signed_v<From>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64 && sizeof(To) == 2) {
+    const __m256i in = (__m256i)x.v;
+    return Vector<To, N>::of((V)(is_signed ? _mm512_cvtepi8_epi16(in) : _mm512_cvtepu8_epi16(in)));
+  } else
+#endif
 #if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64) {
+      if constexpr (sizeof(V) == 64 && sizeof(To) >= 4) {
     if constexpr (sizeof(To) == 4 && sizeof(From) == 1) {
       const __m128i in = in_register(x);
       return Vector<To, N>::of(
@@ -181,8 +187,13 @@ TYPEFLOW_INLINE Vector<To, N> extended(const Vector<From, N>& x) {
 template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> truncated(const Vector<From, N>& x) {
   using V = typename Vector<To, N>::V;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof x.v == 64 && sizeof(From) == 2) {
+    return Vector<To, N>::of((V)_mm512_cvtepi16_epi8((__m512i)x.v));
+  } else
+#endif
 #if defined(__AVX512F__)
-  if constexpr (sizeof x.v == 64 && sizeof(From) >= 4) {
+      if constexpr (sizeof x.v == 64 && sizeof(From) >= 4) {
     const __m512i in = (__m512i)x.v;
     if constexpr (sizeof(From) == 4 && sizeof(To) == 1) {
       return from_register<To, N>(_mm512_cvtepi32_epi8(in));
