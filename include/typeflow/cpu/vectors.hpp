@@ -68,6 +68,7 @@ struct Vector {
   TYPEFLOW_INLINE friend Comparison operator>(Vector a, Vector b) { return b < a; }
   TYPEFLOW_INLINE friend Comparison operator>=(Vector a, Vector b) { return b <= a; }
   // Of comparisons.
+  TYPEFLOW_INLINE friend Vector operator&&(Vector a, Vector b) { return a & b; }
   TYPEFLOW_INLINE friend Vector operator||(Vector a, Vector b) { return a | b; }
   TYPEFLOW_INLINE friend Vector operator&&(Vector a, Vector b) { return a & b; }
   TYPEFLOW_INLINE friend Vector operator!(Vector a) { return ~a; }
@@ -197,8 +198,14 @@ template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> extended(const Vector<From, N>& x) {
   using V = typename Vector<To, N>::V;
   [[maybe_unused]] constexpr bool is_signed = std::is_signed_v<From>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64 && sizeof(To) == 2) {
+    const __m256i in = (__m256i)x.v;
+    return Vector<To, N>::of((V)(is_signed ? _mm512_cvtepi8_epi16(in) : _mm512_cvtepu8_epi16(in)));
+  } else
+#endif
 #if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64) {
+      if constexpr (sizeof(V) == 64 && sizeof(To) >= 4) {
     if constexpr (sizeof(To) == 4 && sizeof(From) == 1) {
       const __m128i in = in_register(x);
       return Vector<To, N>::of(
@@ -252,8 +259,13 @@ TYPEFLOW_INLINE Vector<To, N> extended(const Vector<From, N>& x) {
 template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> truncated(const Vector<From, N>& x) {
   using V = typename Vector<To, N>::V;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof x.v == 64 && sizeof(From) == 2) {
+    return Vector<To, N>::of((V)_mm512_cvtepi16_epi8((__m512i)x.v));
+  } else
+#endif
 #if defined(__AVX512F__)
-  if constexpr (sizeof x.v == 64 && sizeof(From) >= 4) {
+      if constexpr (sizeof x.v == 64 && sizeof(From) >= 4) {
     const __m512i in = (__m512i)x.v;
     if constexpr (sizeof(From) == 4 && sizeof(To) == 1) {
       return from_register<To, N>(_mm512_cvtepi32_epi8(in));
@@ -311,7 +323,19 @@ TYPEFLOW_INLINE Vector<To, N> resized(const Vector<From, N>& x) {
 /// Numbers of another kind, each rounded to the nearest.
 template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> numbers(const Vector<From, N>& x) {
-  return Vector<To, N>::of(__builtin_convertvector(x.v, typename Vector<To, N>::V));
+  using V = typename Vector<To, N>::V;
+#if defined(__AVX512F__)  // (g++ converts halves.)
+  if constexpr (sizeof(V) == 64 && sizeof(From) == 4 && std::is_same_v<To, double>) {
+    if constexpr (std::is_same_v<From, std::int32_t>) {
+      return Vector<To, N>::of((V)_mm512_cvtepi32_pd((__m256i)x.v));
+    } else if constexpr (std::is_same_v<From, std::uint32_t>) {
+      return Vector<To, N>::of((V)_mm512_cvtepu32_pd((__m256i)x.v));
+    } else {
+      return Vector<To, N>::of((V)_mm512_cvtps_pd((__m256)x.v));
+    }
+  }
+#endif
+  return Vector<To, N>::of(__builtin_convertvector(x.v, V));
 }
 
 /// Floating-point numbers as integers, as typeflow::detail::convert_element: rounded towards zero,
