@@ -32,6 +32,24 @@ struct LoopNumbers {
 };
 static_assert(sizeof(LoopNumbers) <= Decisions::loop_bytes);
 
+/// Where kernels before a decision report that their data is wrong. Then loops end, which would
+/// decide by wrong numbers.
+struct KnownFailures {
+  static constexpr int most = warp_size;
+
+  int count = 0;
+  const Failure* of[most] = {};
+
+  /// The threads of the kernel that asks.
+  int threads() const { return count == 0 ? 1 : warp_size; }
+};
+/// Whether there is a failure, for all of these threads.
+TYPEFLOW_DEVICE bool has_failed(const KnownFailures& known) {
+  if (known.count == 0) return false;
+  const int lane = static_cast<int>(threadIdx.x);
+  return __any_sync(whole_warp, lane < known.count && known.of[lane]->what != 0) != 0;
+}
+
 /// Arguments of the kernels that begin loops and iterations.
 struct LoopControl {
   cudaGraphConditionalHandle condition;
@@ -43,6 +61,7 @@ struct LoopControl {
   bool is_tested;       ///< the condition is another kernel's
   bool is_reversed;
   bool draws;
+  KnownFailures failures;
 
   /// Begins the iteration after so many.
   constexpr void begin(std::int64_t done) const {
@@ -56,16 +75,22 @@ struct LoopControl {
 
 template <class Control>
 __global__ void begin_loop_kernel(const __grid_constant__ Control loop) {
+  const bool failed = has_failed(loop.failures);
+  if (threadIdx.x != 0) return;
   LoopNumbers& now = *loop.numbers;
   now.count = loop.trip_count == nullptr ? loop.most : *loop.trip_count;
   loop.begin(0);
-  if (!loop.is_tested) cudaGraphSetConditional(loop.condition, now.count > 0 ? 1u : 0u);
+  if (!loop.is_tested) cudaGraphSetConditional(loop.condition, now.count > 0 && !failed ? 1u : 0u);
 }
 template <class Control>
 __global__ void next_iteration_kernel(const __grid_constant__ Control loop) {
+  const bool failed = has_failed(loop.failures);
+  if (threadIdx.x != 0) return;
   LoopNumbers& now = *loop.numbers;
   loop.begin(now.done + 1);
-  if (!loop.is_tested) cudaGraphSetConditional(loop.condition, now.done < now.count ? 1u : 0u);
+  if (!loop.is_tested) {
+    cudaGraphSetConditional(loop.condition, now.done < now.count && !failed ? 1u : 0u);
+  }
 }
 
 /// A number in the GPU's memory that decides.
@@ -78,12 +103,16 @@ struct Choice {
   const LoopNumbers* numbers;  ///< of a loop with a limit; or null
   std::int64_t most;           ///< its iterations
   Failure* too_many;           ///< what its run finds if they are not enough
+  KnownFailures failures;      ///< for which a loop ends
 };
 template <class C>
-__global__ void decide_kernel(const C choice) {
+__global__ void decide_kernel(const __grid_constant__ C choice) {
+  const bool failed = has_failed(choice.failures);
+  if (threadIdx.x != 0) return;
   unsigned value = 0;
   if (choice.flag != nullptr) {
     value = *choice.flag ? choice.yes : 1 - choice.yes;
+    if (failed) value = 0;
     if (value != 0 && choice.numbers != nullptr && choice.numbers->done >= choice.most) {
       choice.too_many->number[0] = choice.most;
       choice.too_many->what = 1;
@@ -213,7 +242,8 @@ class CudaDecisions final : public Decisions {
             .last = static_cast<unsigned>(arms - 1),
             .numbers = nullptr,
             .most = 0,
-            .too_many = nullptr});
+            .too_many = nullptr,
+            .failures = {}});
     std::vector<cudaGraph_t> graphs(static_cast<std::size_t>(arms));
     add(condition, CudaConditional::branch, graphs);
     arms_.insert(arms_.end(), graphs.rbegin(), graphs.rend());
@@ -229,12 +259,15 @@ class CudaDecisions final : public Decisions {
                       .index = loop.index,
                       .is_tested = loop.is_tested,
                       .is_reversed = loop.is_reversed,
-                      .draws = loop.draws});
-    control(&cuda_kernels::begin_loop_kernel<cuda_kernels::LoopControl>, 1, 1, loops_.back());
+                      .draws = loop.draws,
+                      .failures = failures()});
+    control(&cuda_kernels::begin_loop_kernel<cuda_kernels::LoopControl>, 1,
+            loops_.back().failures.threads(), loops_.back());
     if (loop.draws) recorder_.set_draw(&numbers->draw);
   }
   void test(const bool* goes_on, const IterationLimit& limit) override {
     const bool is_limited = limit.most >= 0;
+    const cuda_kernels::KnownFailures known = failures();
     decide({.condition = loops_.back().condition,
             .flag = goes_on,
             .number = nullptr,
@@ -242,7 +275,8 @@ class CudaDecisions final : public Decisions {
             .last = 0,
             .numbers = is_limited ? loops_.back().numbers : nullptr,
             .most = limit.most,
-            .too_many = is_limited ? recorder_.failure_of(limit.failure, limit.step) : nullptr});
+            .too_many = is_limited ? recorder_.failure_of(limit.failure, limit.step) : nullptr,
+            .failures = known});
   }
   void begin_arm() override {
     const cudaGraph_t arm = arms_.back();
@@ -259,7 +293,9 @@ class CudaDecisions final : public Decisions {
     check(leave_body(), "recording a branch or loop");
   }
   void next() override {
-    control(&cuda_kernels::next_iteration_kernel<cuda_kernels::LoopControl>, 1, 1, loops_.back());
+    loops_.back().failures = failures();
+    control(&cuda_kernels::next_iteration_kernel<cuda_kernels::LoopControl>, 1,
+            loops_.back().failures.threads(), loops_.back());
   }
   void copy(std::span<const RowCopy> copies) override {
     cuda_kernels::RowCopies some{numbers(), 1, {}};
@@ -303,6 +339,17 @@ class CudaDecisions final : public Decisions {
   const cuda_kernels::LoopNumbers* numbers() const {
     return loops_.empty() ? nullptr : loops_.back().numbers;
   }
+  /// Error if there are more than kernels look at.
+  cuda_kernels::KnownFailures failures() const {
+    cuda_kernels::KnownFailures known;
+    recorder_.each_failure([&](const Failure* found) {
+      if (known.count == cuda_kernels::KnownFailures::most) {
+        throw Error("CUDA: recording a branch or loop", "too many kernels that may fail");
+      }
+      known.of[known.count++] = found;
+    });
+    return known;
+  }
   cudaGraphConditionalHandle create_condition() {
     cudaGraphConditionalHandle made{};
     check(runtime().create_condition(recorder_.get(), &made), "recording a branch or loop");
@@ -328,7 +375,8 @@ class CudaDecisions final : public Decisions {
     return error;
   }
   void decide(const cuda_kernels::Choice& choice) {
-    control(&cuda_kernels::decide_kernel<cuda_kernels::Choice>, 1, 1, choice);
+    control(&cuda_kernels::decide_kernel<cuda_kernels::Choice>, 1, choice.failures.threads(),
+            choice);
   }
   /// Blocks that copy so many bytes.
   static int blocks_for(std::int64_t bytes) {

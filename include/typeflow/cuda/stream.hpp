@@ -108,7 +108,7 @@ class CudaStream final : public AsynchronousStream {
         report.call->step = report.step;
       }
       if (report.is_recorded) {
-        *report.found = Failure{};
+        *report.found = report.initial;
       } else {
         spare_.push_back(report.found);  // has room: see failure_of
       }
@@ -180,8 +180,13 @@ class CudaStream final : public AsynchronousStream {
     Failure* const found = spare_.back();
     spare_.pop_back();
     *found = Failure{};
-    reports_.push_back({found, of_run, step, std::this_thread::get_id(), false});
+    reports_.push_back({found, of_run, step, std::this_thread::get_id(), false, {}});
     return found;
+  }
+  /// f(record) for each that a kernel of a recording may write.
+  template <class F>
+  void each_failure(const F& f) const {
+    for (const Report& report : reports_) f(report.found);
   }
 
  private:
@@ -192,6 +197,7 @@ class CudaStream final : public AsynchronousStream {
     std::int32_t step;
     std::thread::id thread;
     bool is_recorded;  // the record is a recording's
+    Failure initial;   // what is in it before the recording is played
   };
 
   friend class CudaRecording;
@@ -266,6 +272,7 @@ class CudaRecording final : public Recording {
   Stream& stream() override { return recorder_; }
   Decisions* decisions() override { return decisions_.get(); }
   void end() override {
+    for (CudaStream::Report& report : recorder_.reports_) report.initial = *report.found;
     const cudaStream_t recorded = recorder_.get();  // launches what was held back
     is_open_ = false;
     check(on_.runtime().end_capture(recorded, &graph_), "making a graph");

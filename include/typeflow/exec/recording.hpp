@@ -43,7 +43,7 @@ class Recordings {
     if (goes_on) return now;
     const bool decides = stream.records_decisions();
     Stretch& stretch = stretches_[first];
-    if (stretch.count < 0) stretch.find(execution, plan, now, end, decides);
+    if (stretch.count < 0) stretch.find(plan, now, end, decides);
     made_to_ = first + std::max(stretch.launches, 1);
     if (stretch.count < 2 || stretch.is_given_up) return now;
     Take& take = stretch.take_of(arena, binding, at);
@@ -52,10 +52,8 @@ class Recordings {
     }
     stretch.unknown = 0;
     const bool has_decisions = stretch.launches < stretch.count;
-    if (has_decisions) {  // after an error the device would decide by wrong numbers
-      stream.settle();
-      if (failure.what != 0) return now;
-    }
+    if (has_decisions) stream.settle();  // after an error the device would decide by wrong numbers
+    if (failure.what != 0) return now;
     if (take.recording == nullptr) {
       try {
         RegionRecorder recorder(execution, launcher, arena, binding, decides);
@@ -97,9 +95,8 @@ class Recordings {
     std::vector<int> places;  // whose addresses a recording depends on
     std::vector<Take> takes;  // the last one first
 
-    void find(const Execution& execution, const Plan& plan, const Instruction* now,
-              const Instruction* end, bool decides) {
-      const RegionFinder finder(execution, plan, decides);
+    void find(const Plan& plan, const Instruction* now, const Instruction* end, bool decides) {
+      const RegionFinder finder(plan, decides);
       const Instruction* const last = finder.end_of_region(now, end);
       count = static_cast<int>(last - now);
       places = places_of_region(plan, now, last);

@@ -14,7 +14,9 @@
 #include <span>
 #include <vector>
 
+#include "typeflow/core/error.hpp"
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/asynchronous.hpp"
 #include "typeflow/exec/decisions.hpp"
 #include "typeflow/exec/demand.hpp"
 #include "typeflow/exec/launcher.hpp"
@@ -40,8 +42,7 @@ struct LoopInstructions {
 class RegionFinder {
  public:
   /// `decides`: recordings may have branches and loops.
-  RegionFinder(const Execution& execution, const Plan& plan, bool decides)
-      : execution_(execution), plan_(plan), decides_(decides) {}
+  RegionFinder(const Plan& plan, bool decides) : plan_(plan), decides_(decides) {}
 
   /// The end of what can be recorded from an instruction on.
   TYPEFLOW_COLD const Instruction* end_of_region(const Instruction* i,
@@ -147,11 +148,7 @@ class RegionFinder {
   }
   /// The end of a kernel call, branch or loop; null if it can't be recorded.
   TYPEFLOW_COLD const Instruction* end_of_item(const Instruction* i, const Instruction* end) const {
-    if (i->opcode == Opcode::launch) {
-      // Kernels that may fail report to their run.
-      const ir::Step& step = execution_.program.steps[plan_.launches[i->a].step];
-      return execution_.kernels[step.kernel].explain == nullptr ? i + 1 : nullptr;
-    }
+    if (i->opcode == Opcode::launch) return i + 1;
     if (!decides_) return nullptr;
     const bool reads = i->opcode == Opcode::read || i->opcode == Opcode::read_flag;
     if (reads && is_of_host(i->a)) return nullptr;
@@ -180,7 +177,6 @@ class RegionFinder {
   }
   bool is_of_host(int place) const { return plan_.places[place].device == the_host; }
 
-  const Execution& execution_;
   const Plan& plan_;
   bool decides_;
 };
@@ -239,7 +235,7 @@ class RegionRecorder {
         arena_(arena),
         binding_(binding),
         plan_(*binding.plan),
-        finder_(execution, plan_, decides) {}
+        finder_(plan_, decides) {}
 
   TYPEFLOW_COLD RecordingNeeds needs(const Instruction* first, const Instruction* end) {
     first_ = first;
@@ -309,6 +305,7 @@ class RegionRecorder {
     } const restore{of, of.call.stream};
     of.call.stream = &recording_->stream();
     launcher_.call(of, at_.data(), draw_, *failure_);
+    if (failure_->what != 0) throw Error("recording a kernel", "its data is wrong");
   }
 
   TYPEFLOW_COLD void record_loop(const LoopInstructions& found, const std::int32_t* trip_count) {

@@ -148,12 +148,14 @@ TEST_CASE("scans, their gradients and random numbers are one graph") {
     auto xs = placeholder<float, 6, 2, 3>(g, "xs");
     auto w = variable<float, 3, 3>(g, "w", tf::glorot_uniform);
     auto u = variable<float>(g, "u", tf::zeros());
-    auto [last, all] = tf::scan(
+    auto scanned = tf::scan(
         [&](auto h, auto x) {
           auto next = tanh(matmul(h, w) + dropout(x, {.keep = 0.75}));
           return std::pair(next, next * 2.0f + 1.0f);
         },
         tf::zeros<float, 2, 3>(g), xs);
+    auto last = scanned.first;
+    auto all = scanned.second;
     auto loss = (mean(square(all)) + sum(last) + u).named("loss");
     all.named("all");
     tf::fori_loop(g, 0, 3, [&](auto i) { assign_add(u, tf::cast<float>(i) * mean(last)); });
@@ -352,6 +354,47 @@ TEST_CASE("a limit of iterations ends a loop, and its run fails; gradients go th
     CHECK(static_cast<double>(got[2 * i]) == doctest::Approx(y).epsilon(1e-4));
     CHECK(static_cast<double>(got[2 * i + 1]) == doctest::Approx(dx).epsilon(1e-4));
   }
+}
+
+TEST_CASE("a kernel that finds its data wrong ends its loop, and its run fails") {
+  static constexpr auto walk = [](tf::Graph& g) {
+    auto table = placeholder<std::int32_t, 6>(g, "table");
+    auto start = placeholder<std::int32_t>(g, "start");
+    auto steps = variable<std::int32_t>(g, "steps", tf::zeros());
+    auto first = gather(table, tf::reshape<1>(start));
+    auto end = tf::while_loop([](auto at) { return tf::greater(sum(at), 0); },
+                              [&](auto at) {
+                                assign_add(steps, 1);
+                                return gather(table, at);
+                              },
+                              first);
+    end.named("end");
+  };
+  const auto runs = [](auto& session, tf::Variables& variables) {
+    std::vector<float> out;
+    const std::vector<std::int32_t> good{0, 0, 1, 2, 3, 4};
+    const std::vector<std::int32_t> bad{0, 0, 1, 77, 3, 4};
+    for (int round = 0; round < 4; ++round) {
+      for (const std::int32_t start : {5, 0, 2}) {
+        const auto end =
+            session.template run<"end">(tf::feed<"table">(good), tf::feed<"start">(start));
+        out.push_back(static_cast<float>(end(0)));
+        out.push_back(static_cast<float>(variables.get<std::int32_t>("steps")[0]));
+      }
+      const auto fails = [&](const std::vector<std::int32_t>& table, std::int32_t start) {
+        return message_of([&] {
+          session.template run<"end">(tf::feed<"table">(table), tf::feed<"start">(start));
+        });
+      };
+      CHECK(fails(bad, 5).find("77") != std::string::npos);    // in the loop
+      CHECK(fails(good, 99).find("99") != std::string::npos);  // in front of it
+      variables.template set<std::int32_t>("steps", std::vector<std::int32_t>{round});
+    }
+    return out;
+  };
+  const std::vector<float> got = on_gpu<walk>(runs);
+  CHECK(got == on_cpu<walk>(runs));
+  CHECK(got[1] == 4);  // 5, 4, 3, 2, 1, 0: the first one is in front of the loop
 }
 
 TEST_CASE("TYPEFLOW_CUDA_GRAPHS=0 has the host decide") {
