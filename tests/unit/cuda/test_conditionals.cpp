@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -395,6 +396,57 @@ TEST_CASE("a kernel that finds its data wrong ends its loop, and its run fails")
   const std::vector<float> got = on_gpu<walk>(runs);
   CHECK(got == on_cpu<walk>(runs));
   CHECK(got[1] == 4);  // 5, 4, 3, 2, 1, 0: the first one is in front of the loop
+}
+
+TEST_CASE("rows of any size, the last one first, and more states than one kernel copies") {
+  static constexpr int states = 40;
+  static constexpr auto rows = [](tf::Graph& g) {
+    auto bytes = placeholder<std::int8_t, 5, 3>(g, "bytes");
+    auto words = placeholder<std::int32_t, 5, 1100>(g, "words");
+    auto zero = tf::constant<std::int32_t>(g, 0);
+    std::array<decltype(zero), states> many;
+    many.fill(zero);
+    auto scanned = tf::scan(
+        [](auto state, auto x) {
+          auto added = sum(std::get<1>(x));
+          auto next = state;
+          for (std::size_t i = 0; i < states; ++i) next[i] = state[(i + 1) % states] * 3 + added;
+          return std::pair(
+              next, std::tuple(std::get<0>(x) + std::get<0>(x), std::get<1>(x) * 3 + state[0]));
+        },
+        many, std::tuple(bytes, words), {.reverse = true});
+    scanned.first[0].named("last");
+    std::get<0>(scanned.second).named("twice");
+    std::get<1>(scanned.second).named("sums");
+  };
+  std::vector<std::int8_t> bytes(15);
+  std::vector<std::int32_t> words(5 * 1100);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::int8_t>(i) - 7;
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::int32_t>(i % 13) - 5;
+  const auto runs = [&](auto& session, tf::Variables&) {
+    std::vector<std::int64_t> out;
+    for (int round = 0; round < 3; ++round) {
+      const auto [last, twice, sums] = session.template run<"last", "twice", "sums">(
+          tf::feed<"bytes">(bytes), tf::feed<"words">(words));
+      out.assign(1, last);
+      for (const auto e : twice) out.push_back(e);
+      for (const auto e : sums) out.push_back(e);
+    }
+    return out;
+  };
+  std::vector<std::int64_t> right(1 + 15 + 5 * 1100);
+  std::int64_t state = 0;  // all states are equal
+  for (std::size_t r = 5; r-- > 0;) {
+    std::int64_t added = 0;
+    for (std::size_t k = 0; k < 3; ++k) right[1 + 3 * r + k] = 2 * bytes[3 * r + k];
+    for (std::size_t k = 0; k < 1100; ++k) {
+      added += words[1100 * r + k];
+      right[16 + 1100 * r + k] = words[1100 * r + k] * 3 + state;
+    }
+    state = 3 * state + added;
+  }
+  right[0] = state;
+  CHECK(on_gpu<rows>(runs) == right);
 }
 
 TEST_CASE("TYPEFLOW_CUDA_GRAPHS=0 has the host decide") {
