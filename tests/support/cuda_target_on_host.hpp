@@ -50,12 +50,18 @@ struct CudaStreamOnHost {
   std::uint64_t done = 0;
   cudaError_t error = cudaSuccess;  // of work since somebody waited
   std::unique_ptr<CudaGraphOnHost> captured;
+  struct CudaBodyOnHost* body = nullptr;  // that gets what is captured; null: a graph
 };
 /// A point in a stream.
 struct CudaEventOnHost {
   CudaStreamOnHost* stream = nullptr;
   std::uint64_t after = 0;
 };
+/// A body of a conditional node.
+struct CudaBodyOnHost {
+  CudaGraphOnHost graph;
+};
+
 namespace test {
 
 namespace tf = typeflow;
@@ -87,6 +93,9 @@ class CudaOnHost {
   std::atomic<int> event_synchronizations{0};
   std::atomic<int> pinned_allocations{0};
   std::atomic<std::int64_t> in_use{0};  ///< bytes
+  bool has_conditional_nodes = true;
+  std::atomic<int> conditional_nodes{0};
+  std::atomic<int> body_runs{0};  ///< of conditional nodes, that were run
 
   static const tf::CudaRuntime& runtime() {
     static const tf::CudaRuntime table{
@@ -244,6 +253,39 @@ class CudaOnHost {
             [](cudaGraphExec_t graph) {
               delete graph;
               return cudaSuccess;
+            },
+        .has_conditional_nodes = [] { return get().has_conditional_nodes; },
+        .create_condition =
+            [](cudaStream_t recorded, cudaGraphConditionalHandle* condition) {
+              const std::lock_guard lock(get().calls_);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              if (recorded->captured == nullptr) return cudaErrorInvalidValue;
+              auto made = std::make_shared<unsigned>(unset);
+              *condition = reinterpret_cast<std::uintptr_t>(made.get());
+              get().conditions_[*condition] = std::move(made);
+              return cudaSuccess;
+            },
+        .add_conditional =
+            [](cudaStream_t recorded, cudaGraphConditionalHandle condition,
+               tf::CudaConditional kind, int count, cudaGraph_t* bodies) {
+              return get().add_conditional(recorded, condition, kind, count, bodies);
+            },
+        .begin_body =
+            [](cudaStream_t stream, cudaGraph_t body) {
+              const std::lock_guard lock(get().calls_);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              if (stream->captured != nullptr) return cudaErrorInvalidValue;
+              stream->captured = std::make_unique<CudaGraphOnHost>();
+              stream->body = body;
+              return cudaSuccess;
+            },
+        .end_body =
+            [](cudaStream_t stream) {
+              const std::lock_guard lock(get().calls_);
+              if (stream->body == nullptr) return cudaErrorInvalidValue;
+              std::exchange(stream->body, nullptr)->graph = std::move(*stream->captured);
+              stream->captured = nullptr;
+              return get().next() == cudaSuccess ? cudaSuccess : cudaErrorInvalidValue;
             },
         .error_text = [](cudaError_t error) -> const char* {
           switch (error) {
@@ -406,6 +448,31 @@ class CudaOnHost {
       return cudaSuccess;
     });
   }
+  /// The node needs a condition that was set since it ran last.
+  cudaError_t add_conditional(cudaStream_t recorded, cudaGraphConditionalHandle condition,
+                              tf::CudaConditional kind, int count, cudaGraph_t* bodies) {
+    const auto found = conditions_.find(condition);
+    if (recorded->captured == nullptr || found == conditions_.end()) return cudaErrorInvalidValue;
+    ++conditional_nodes;
+    const std::shared_ptr<unsigned> value = std::move(found->second);
+    conditions_.erase(found);
+    const auto made = std::make_shared<std::vector<CudaBodyOnHost>>(count);
+    for (int k = 0; k < count; ++k) bodies[k] = &(*made)[static_cast<std::size_t>(k)];
+    return give(recorded, [this, value, kind, made] {
+      const auto chosen = [&] { return std::exchange(*value, unset); };
+      for (unsigned number = chosen();; number = chosen()) {
+        if (number == unset) {
+          misuse = "a conditional node whose condition no kernel has set";
+          return cudaErrorLaunch;
+        }
+        const bool loops = kind == tf::CudaConditional::loop;
+        if (loops ? number == 0 : number >= made->size()) return cudaSuccess;
+        ++body_runs;
+        const cudaError_t error = run(*(*made)[loops ? 0 : number].graph.nodes);
+        if (error != cudaSuccess || !loops) return error;
+      }
+    });
+  }
   cudaError_t launch(const tf::CudaLaunch& launch, cudaStream_t stream) {
     ++launches;
     // The arguments are gone when the kernel runs.
@@ -441,6 +508,9 @@ class CudaOnHost {
   }
 
   static constexpr std::size_t most_work = 1000;
+  static constexpr unsigned unset = 0xdead;  // no kernel has set the condition
+
+  std::map<cudaGraphConditionalHandle, std::shared_ptr<unsigned>> conditions_;  // without a node
 
   std::recursive_mutex calls_;  // guards streams and events
   std::byte* const region_;

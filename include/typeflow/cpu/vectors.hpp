@@ -70,7 +70,6 @@ struct Vector {
   // Of comparisons.
   TYPEFLOW_INLINE friend Vector operator&&(Vector a, Vector b) { return a & b; }
   TYPEFLOW_INLINE friend Vector operator||(Vector a, Vector b) { return a | b; }
-  TYPEFLOW_INLINE friend Vector operator&&(Vector a, Vector b) { return a & b; }
   TYPEFLOW_INLINE friend Vector operator!(Vector a) { return ~a; }
 
   TYPEFLOW_INLINE friend Vector select(Comparison where, Vector yes, Vector no) {

@@ -21,7 +21,7 @@ namespace typeflow::inline TYPEFLOW_ISA {
 /// A stream's capture.
 class CudaCapture {
  public:
-  /// `stream` is being captured. `is_chain`: every node comes after the one before it.
+  /// `stream` is being captured. `is_chain`: nodes stay in the order in which they are recorded.
   CudaCapture(const CudaRuntime& runtime, cudaStream_t stream, bool is_chain)
       : runtime_(runtime), stream_(stream), is_chain_(is_chain) {}
 
@@ -47,6 +47,7 @@ class CudaCapture {
   void end(CudaStream& stream) {
     close();
     launch_held(stream);
+    if (is_chain_) return;
     std::vector<cudaGraphNode_t> last;
     for (const int call : order_.ends()) {
       const std::vector<cudaGraphNode_t>& nodes = ends_[static_cast<std::size_t>(call)];
@@ -78,10 +79,9 @@ class CudaCapture {
   }
   /// The accesses of the present call decide on what it depends.
   void open() {
-    if (is_open_) return;
+    if (is_open_ || is_chain_) return;
     std::vector<cudaGraphNode_t> after;
-    for (const int call :
-         order_.add(is_chain_ ? std::span(&any_access, 1) : std::span(accesses_))) {
+    for (const int call : order_.add(accesses_)) {
       const std::vector<cudaGraphNode_t>& nodes = ends_[static_cast<std::size_t>(call)];
       after.insert(after.end(), nodes.begin(), nodes.end());
     }

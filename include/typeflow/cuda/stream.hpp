@@ -21,6 +21,7 @@
 
 #include "typeflow/core/failure.hpp"
 #include "typeflow/cuda/capture.hpp"
+#include "typeflow/cuda/conditional.hpp"
 #include "typeflow/cuda/feeding.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
@@ -108,7 +109,11 @@ class CudaStream final : public AsynchronousStream {
         *report.call = *report.found;
         report.call->step = report.step;
       }
-      spare_.push_back(report.found);  // has room: see failure_of
+      if (report.is_recorded) {
+        *report.found = report.initial;
+      } else {
+        spare_.push_back(report.found);  // has room: see failure_of
+      }
     }
     std::erase_if(reports_, mine);
   }
@@ -144,7 +149,11 @@ class CudaStream final : public AsynchronousStream {
   void check() const override {
     detail::check_cuda(runtime_, error_.load(std::memory_order_relaxed), detail::late_cuda_error);
   }
-  Recording* record() override;
+  Recording* record(const RecordingNeeds& needs) override;
+  bool records_decisions() const override {
+    return records_ && runtime_.has_conditional_nodes != nullptr &&
+           runtime_.has_conditional_nodes();
+  }
 
   /// The number of the random draw in the GPU's memory, for kernels of a recording; null: kernels
   /// get it as an argument.
@@ -153,8 +162,14 @@ class CudaStream final : public AsynchronousStream {
     return draw_;
   }
 
+  /// Where draw() finds the number from now on.
+  void set_draw(const std::uint64_t* draw) { draw_ = draw; }
+  /// Of a recording: launches go to another stream, which is recorded, too.
+  void record_on(cudaStream_t stream) { stream_ = stream; }
+
   /// A record, for kernels of this call, of what they find wrong in their data.
-  Failure* failure_of(const KernelCall& call) {
+  Failure* failure_of(const KernelCall& call) { return failure_of(call.failure, call.step); }
+  Failure* failure_of(Failure* of_run, std::int32_t step) {
     const std::lock_guard lock(mutex_);
     spare_.reserve(spare_.size() + reports_.size() + 1);
     if (spare_.empty()) {
@@ -167,8 +182,13 @@ class CudaStream final : public AsynchronousStream {
     Failure* const found = spare_.back();
     spare_.pop_back();
     *found = Failure{};
-    reports_.push_back({found, call.failure, call.step, std::this_thread::get_id()});
+    reports_.push_back({found, of_run, step, std::this_thread::get_id(), false, {}});
     return found;
+  }
+  /// f(record) for each that a kernel of a recording may write.
+  template <class F>
+  void each_failure(const F& f) const {
+    for (const Report& report : reports_) f(report.found);
   }
 
  private:
@@ -178,9 +198,21 @@ class CudaStream final : public AsynchronousStream {
     Failure* call;
     std::int32_t step;
     std::thread::id thread;
+    bool is_recorded;  // the record is a recording's
+    Failure initial;   // what is in it before the recording is played
   };
 
   friend class CudaRecording;
+
+  /// Kernels of a recording, which is on its way, may fail.
+  void expect(const std::vector<Report>& recorded) {
+    const std::lock_guard lock(mutex_);
+    for (Report report : recorded) {
+      report.thread = std::this_thread::get_id();
+      report.is_recorded = true;
+      reports_.push_back(report);
+    }
+  }
 
   static bool has_setting(std::string_view value) {
     const char* const setting = std::getenv("TYPEFLOW_CUDA_GRAPHS");
@@ -209,43 +241,61 @@ class CudaStream final : public AsynchronousStream {
 class CudaRecording final : public Recording {
  public:
   /// Records what this thread calls with stream(). `on` is the stream that plays it.
-  explicit CudaRecording(CudaStream& on) : on_(on), recorder_(on.runtime(), on.device()) {
-    void* draw = nullptr;
-    check(on_.runtime().allocate(&draw, sizeof(std::uint64_t), on_.get()), "allocating memory");
-    recorder_.draw_ = static_cast<const std::uint64_t*>(draw);
-    const cudaError_t error = on_.runtime().begin_capture(recorder_.stream_);
-    is_open_ = error == cudaSuccess;
-    if (!is_open_) on_.runtime().release(draw, on_.get());
-    check(error, "recording kernels");
-    recorder_.capture_ =
-        std::make_unique<CudaCapture>(on_.runtime(), recorder_.stream_, on_.records_chains_);
+  CudaRecording(CudaStream& on, const RecordingNeeds& needs)
+      : on_(on), recorder_(on.runtime(), on.device()) {
+    const auto bytes = static_cast<std::size_t>(draw_bytes + needs.scratch);
+    check(on_.runtime().allocate(&memory_, bytes, on_.get()), "allocating memory");
+    try {
+      recorder_.draw_ = static_cast<const std::uint64_t*>(memory_);
+      if (needs.depth > 0) {
+        decisions_ = std::make_unique<CudaDecisions<CudaStream>>(
+            recorder_, needs.depth, static_cast<std::byte*>(memory_) + draw_bytes);
+      }
+      check(on_.runtime().begin_capture(recorder_.stream_), "recording kernels");
+    } catch (...) {
+      on_.runtime().release(memory_, on_.get());
+      throw;
+    }
+    is_open_ = true;
+    // Bodies of branches and loops are captured by other streams, whose nodes are chains.
+    recorder_.capture_ = std::make_unique<CudaCapture>(on_.runtime(), recorder_.stream_,
+                                                       on_.records_chains_ || needs.depth > 0);
   }
   ~CudaRecording() override {
     const CudaRuntime& runtime = on_.runtime();
     runtime.use_device(on_.device());
+    decisions_.reset();
     if (is_open_) runtime.end_capture(recorder_.stream_, &graph_);
     if (graph_ != nullptr) runtime.destroy_graph(graph_);
-    runtime.release(const_cast<std::uint64_t*>(recorder_.draw_), on_.get());
+    for (const CudaStream::Report& report : recorder_.reports_) {
+      runtime.release_pinned(report.found);
+    }
+    recorder_.reports_.clear();
+    runtime.release(memory_, on_.get());
   }
 
   Stream& stream() override { return recorder_; }
+  Decisions* decisions() override { return decisions_.get(); }
   void begin_call(std::span<const MemoryAccess> accesses) override {
     recorder_.capture_->begin_call(accesses);
   }
   void end() override {
+    for (CudaStream::Report& report : recorder_.reports_) report.initial = *report.found;
     recorder_.capture_->end(recorder_);
     is_open_ = false;
     check(on_.runtime().end_capture(recorder_.stream_, &graph_), "making a graph");
+    decisions_.reset();
   }
   void play(std::uint64_t draw) override {
     on_.check();
     on_.use_device();
     if (recorder_.draws_ && !(has_draw_ && draw == draw_)) {
-      on_.copy_in(const_cast<std::uint64_t*>(recorder_.draw_), &draw, sizeof draw);
+      on_.copy_in(memory_, &draw, sizeof draw);
       draw_ = draw;
       has_draw_ = true;
     }
     check(on_.runtime().launch_graph(graph_, on_.get()), "launching a graph");
+    if (!recorder_.reports_.empty()) on_.expect(recorder_.reports_);
   }
 
  private:
@@ -253,15 +303,21 @@ class CudaRecording final : public Recording {
     detail::check_cuda(on_.runtime(), error, what);
   }
 
+  static constexpr std::int64_t draw_bytes = 256;  ///< what follows is aligned
+
   CudaStream& on_;
   CudaStream recorder_;
+  void* memory_ = nullptr;  // the number of the random draw, then scratch memory
+  std::unique_ptr<Decisions> decisions_;
   bool is_open_ = false;
   cudaGraphExec_t graph_ = nullptr;
   bool has_draw_ = false;
   std::uint64_t draw_ = 0;  // of the last time
 };
 
-inline Recording* CudaStream::record() { return records_ ? new CudaRecording(*this) : nullptr; }
+inline Recording* CudaStream::record(const RecordingNeeds& needs) {
+  return records_ ? new CudaRecording(*this, needs) : nullptr;
+}
 
 /// The memory of one GPU. Copies are made in the order of its stream. Those to the host wait for
 /// their end.

@@ -21,18 +21,13 @@ namespace typeflow::inline TYPEFLOW_ISA::exec {
 /// addresses, because a plan gives the memory of dead tensors to others.
 class CallAccesses {
  public:
-  /// `at` has the addresses of the plan's places.
-  CallAccesses(const Execution& execution, const Arena& arena, const Plan& plan, int device,
-               void* const* at)
-      : execution_(execution),
-        arena_(arena),
-        plan_(plan),
-        at_(at),
-        workspace_(arena.workspace[static_cast<std::size_t>(device)].data()),
-        workspace_bytes_(arena.workspace[static_cast<std::size_t>(device)].size()) {}
+  CallAccesses(const Execution& execution, const Arena& arena, const Plan& plan)
+      : execution_(execution), arena_(arena), plan_(plan) {}
 
-  /// The accesses of the next launch, until the next call. Sets `call.workspace`.
-  TYPEFLOW_COLD std::span<const MemoryAccess> next(const Launch& launch, KernelCall& call) {
+  /// The accesses of the next launch, until the next call. Sets `call.workspace`. `at` has the
+  /// addresses of the plan's places.
+  TYPEFLOW_COLD std::span<const MemoryAccess> next(const Launch& launch, KernelCall& call,
+                                                   void* const* at) {
     const ir::ProgramView& program = execution_.program;
     const ir::Step& step = program.steps[launch.step];
     const KernelEntry& kernel = execution_.kernels[step.kernel];
@@ -49,11 +44,10 @@ class CallAccesses {
       const Id whole = program.slots[slot].within;
       const bool writes = i >= step.inputs;
       const bool is_part = writes && whole != none && whole == plan_.places[place].slot;
-      add(at_[place],
-          std::max(arena_.slot_bytes[slot], arena_.slot_bytes[plan_.places[place].slot]), writes,
-          is_part && parts_.insert(slot).second ? slot : none);
+      add(at[place], std::max(arena_.slot_bytes[slot], arena_.slot_bytes[plan_.places[place].slot]),
+          writes, is_part && parts_.insert(slot).second ? slot : none);
     }
-    choose_workspace(call, kernel.workspace(call.extents));
+    choose_workspace(launch.device, call, kernel.workspace(call.extents));
     return accesses_;
   }
 
@@ -66,22 +60,20 @@ class CallAccesses {
   /// Calls share the workspace in turn, each behind the last one, so that few of them wait for one
   /// another because of it. Those that need much all begin at its beginning, and so are in order:
   /// they are calls of libraries, which may have other memory of their own.
-  void choose_workspace(KernelCall& call, std::int64_t bytes) {
+  void choose_workspace(int device, KernelCall& call, std::int64_t bytes) {
     constexpr std::int64_t much = std::int64_t{16} << 20;
     if (bytes == 0) return;
-    if (bytes > workspace_bytes_ - used_ || bytes >= much) used_ = 0;
-    call.workspace = workspace_ + used_;
+    auto& workspace = arena_.workspace[static_cast<std::size_t>(device)];
+    if (bytes > workspace.size() - used_ || bytes >= much) used_ = 0;
+    call.workspace = workspace.data() + used_;
     add(call.workspace, bytes, true, none);
     constexpr std::int64_t alignment = 256;
-    used_ = std::min(workspace_bytes_, used_ + (bytes + alignment - 1) / alignment * alignment);
+    used_ = std::min(workspace.size(), used_ + (bytes + alignment - 1) / alignment * alignment);
   }
 
   const Execution& execution_;
   const Arena& arena_;
   const Plan& plan_;
-  void* const* at_;
-  std::byte* workspace_;
-  std::int64_t workspace_bytes_;
   std::int64_t used_ = 0;  // of the workspace, by the last calls
   std::set<Id> parts_;     // that were written: slots
   std::vector<MemoryAccess> accesses_;
