@@ -146,9 +146,17 @@ struct ProductKernel {
   /// lie one after the other.
   void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
                  std::int64_t last, std::int64_t column, std::int64_t last_column);
-  /// If the operand's elements are not T.
-  const Widening<T>* wide_a = nullptr;
-  const Widening<T>* wide_b = nullptr;
+  /// How the operands are widened; null: their elements are T.
+  static constexpr const Widening<T>* wide_a() { return nullptr; }
+  static constexpr const Widening<T>* wide_b() { return nullptr; }
+};
+/// A kernel with an operand that is widened. Others' loops have no code for it.
+template <class T>
+struct WideningKernel : ProductKernel<T> {
+  const Widening<T>* of_a;
+  const Widening<T>* of_b;
+  constexpr const Widening<T>* wide_a() const { return of_a; }
+  constexpr const Widening<T>* wide_b() const { return of_b; }
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

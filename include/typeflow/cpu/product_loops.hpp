@@ -26,7 +26,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-template <class T, class A>
+template <class T, class A, class Kernel = ProductKernel<T>>
 class ProductLoops {
   using S = TileShape<T, A>;
   static constexpr int tile_size = S::rows * S::width;
@@ -39,7 +39,7 @@ class ProductLoops {
   static constexpr std::int64_t ahead_panels = 22;  // of a task: pieces of a page
 
  public:
-  static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+  static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {
     if (is_simple(kernel, extents)) return 0;
     const std::int64_t copies =
         copies_in_task(kernel, extents)
@@ -50,25 +50,26 @@ class ProductLoops {
         sizeof(T));
   }
 
-  static void run(const KernelCall& call, const ProductKernel<T>& kernel);
+  static void run(const KernelCall& call, const Kernel& kernel);
 
  private:
   using Extents = ir::ContractionExtents;
 
   /// Whether the product has loops of its own.
-  static bool is_simple(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    return VectorProduct<T, A>::fits(kernel, extents) || SmallProducts<T, A>::fits(kernel, extents);
+  static bool is_simple(const Kernel& kernel, const std::int64_t* extents) {
+    return VectorProduct<T, A, Kernel>::fits(kernel, extents) ||
+           SmallProducts<T, A, Kernel>::fits(kernel, extents);
   }
   /// Whether a task copies the panels that it reads, a block at a time, since no other task does.
-  static bool copies_in_task(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    return (kernel.transposed_b || kernel.wide_b != nullptr) &&
+  static bool copies_in_task(const Kernel& kernel, const std::int64_t* extents) {
+    return (kernel.transposed_b || kernel.wide_b() != nullptr) &&
            extents[Extents::rows] <= rows_of_task && (kernel.count == 1 || !kernel.shared_b);
   }
 
   /// Elements of an a that is widened before the tasks, since more than one would. Otherwise tasks
   /// widen the rows that they need, a block at a time.
-  static std::int64_t wide_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    const bool first = kernel.wide_a != nullptr && kernel.count == 1 &&
+  static std::int64_t wide_size(const Kernel& kernel, const std::int64_t* extents) {
+    const bool first = kernel.wide_a() != nullptr && kernel.count == 1 &&
                        extents[Extents::columns] > panels_of_task * S::width;
     return first ? checked_product(extents[Extents::rows], extents[Extents::depth]) : 0;
   }
@@ -76,14 +77,14 @@ class ProductLoops {
   /// Whether all panels of b are copied, so that their rows lie side by side. A transposed b must
   /// be copied, and one that is widened. Otherwise copying pays for many rows of a, unless all of b
   /// stays in the first cache. If not all are copied, the last panel is, if it is not full.
-  static bool copies_all(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+  static bool copies_all(const Kernel& kernel, const std::int64_t* extents) {
     constexpr std::int64_t small = (std::int64_t{1} << 15) / sizeof(T);
-    return kernel.transposed_b || kernel.wide_b != nullptr ||
+    return kernel.transposed_b || kernel.wide_b() != nullptr ||
            (extents[Extents::rows] >= 2 * rows_of_task &&
             checked_product(extents[Extents::columns], extents[Extents::depth]) > small);
   }
   /// Elements of the copied panels of one b. More rows never need fewer.
-  static std::int64_t packed_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+  static std::int64_t packed_size(const Kernel& kernel, const std::int64_t* extents) {
     const std::int64_t all = Panels<S>(extents[Extents::columns]).padded();
     const std::int64_t width =
         copies_all(kernel, extents) ? all : std::min<std::int64_t>(all, S::width);
@@ -93,7 +94,7 @@ class ProductLoops {
   /// task has long pieces of b's rows, since the first line of each page costs more than the
   /// others, and asks for them a block ahead. The sums that wait are many, and are in the
   /// workspace. (Small extents are left out: then copies of b could need less.)
-  static bool reads_ahead(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+  static bool reads_ahead(const Kernel& kernel, const std::int64_t* extents) {
     constexpr std::int64_t cached = (std::int64_t{1} << 22) / sizeof(T);
     return kernel.count == 1 && !copies_all(kernel, extents) &&
            extents[Extents::columns] > 4 * S::width && extents[Extents::depth] >= 2 * ahead_depth &&
@@ -101,13 +102,13 @@ class ProductLoops {
   }
   static std::int64_t tiles_of(std::int64_t rows) { return (rows + S::rows - 1) / S::rows; }
   /// Elements of the sums that wait in the workspace.
-  static std::int64_t sums_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+  static std::int64_t sums_size(const Kernel& kernel, const std::int64_t* extents) {
     if (!reads_ahead(kernel, extents)) return 0;
     return checked_product(tiles_of(extents[Extents::rows]) * tile_size,
                            Panels<S>(extents[Extents::columns]).count);
   }
   /// How many b's are copied at a time: about as many as stay in cache until they are read.
-  static std::int64_t slots(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+  static std::int64_t slots(const Kernel& kernel, const std::int64_t* extents) {
     if (kernel.shared_b) return 1;
     constexpr std::int64_t elements = (std::int64_t{1} << 20) / sizeof(T);
     const std::int64_t all =
@@ -116,7 +117,7 @@ class ProductLoops {
     return std::max<std::int64_t>(std::min(most, kernel.count), 1);
   }
 
-  ProductLoops(const KernelCall& c, const ProductKernel<T>& k)
+  ProductLoops(const KernelCall& c, const Kernel& k)
       : call(c),
         kernel(k),
         rows(c.extents[Extents::rows]),
@@ -129,9 +130,9 @@ class ProductLoops {
         a_row(k.transposed_a ? 1 : depth),
         a_step(k.transposed_a ? rows : 1),
         in_task(copies_in_task(k, c.extents)),
-        wide_a(wide_size(k, c.extents) > 0 ? nullptr : k.wide_a),
+        widens_first(wide_size(k, c.extents) > 0),
         packs_a(
-            wide_a != nullptr ||
+            wide_a() != nullptr ||
             (k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 21))),
         all_of_a(wide_size(k, c.extents) > 0 ? static_cast<T*>(c.workspace) : c.operand<T>(0)),
         packed(static_cast<T*>(c.workspace) + wide_size(k, c.extents)),
@@ -148,7 +149,7 @@ class ProductLoops {
 
   /// Computes the products from matrix `first_matrix` on.
   void multiply(std::int64_t first_matrix, std::int64_t matrices) const {
-    if (kernel.wide_a != wide_a) widen_a();
+    if (kernel.wide_a() != nullptr && widens_first) widen_a();
     if (last_copied && !in_task) {
       const std::int64_t copies = all_copied ? panels.count : 1;
       const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (S::width * depth + 1));
@@ -193,9 +194,11 @@ class ProductLoops {
     });
   }
 
+  /// How tasks widen a; null: they don't.
+  const Widening<T>* wide_a() const { return widens_first ? nullptr : kernel.wide_a(); }
   void widen_a() const {
     const std::int64_t pitch = kernel.transposed_a ? rows : depth;
-    const Widening<T>& wide = *kernel.wide_a;
+    const Widening<T>& wide = *kernel.wide_a();
     parallel(call, rows * depth / std::max<std::int64_t>(pitch, 1),
              std::max<std::int64_t>(1, chunk_size / std::max<std::int64_t>(pitch, 1)),
              [&](std::int64_t begin, std::int64_t end) {
@@ -209,7 +212,7 @@ class ProductLoops {
     const std::int64_t first = panels.first(p);
     const std::int64_t last = panels.last(p);
     const std::int64_t width = panels.width(p);
-    if (kernel.wide_b != nullptr) {
+    if (kernel.wide_b() != nullptr) {
       widen_panel(matrix, first, last, width, begin, length, to);
     } else if (kernel.transposed_b) {
       pack_transposed_panel(b_of(matrix) + begin, depth, length, first, last, width, to);
@@ -221,7 +224,7 @@ class ProductLoops {
   [[gnu::noinline]] void widen_panel(std::int64_t matrix, std::int64_t first, std::int64_t last,
                                      std::int64_t width, std::int64_t begin, std::int64_t length,
                                      T* to) const {
-    const Widening<T>& wide = *kernel.wide_b;
+    const Widening<T>& wide = *kernel.wide_b();
     const char* const b = call.operand<const char>(1) +
                           kernel.part_of_b(call.extents, matrix) * depth * columns * wide.size;
     if (!kernel.transposed_b) {
@@ -342,16 +345,16 @@ class ProductLoops {
   [[gnu::noinline]] void pack_strips(std::int64_t start, std::int64_t count, std::int64_t length,
                                      T* strips) const {
     if (!kernel.transposed_a) {
-      wide_a->convert(call.operand<const char>(0) + start * wide_a->size, depth, count, length,
-                      strips, length);
+      wide_a()->convert(call.operand<const char>(0) + start * wide_a()->size, depth, count, length,
+                        strips, length);
       return;
     }
     alignas(64) T wide[rows_of_task];
     for (std::int64_t k = 0; k < length; ++k, start += rows) {
       const T* from = wide;
-      if (wide_a != nullptr) {
-        wide_a->convert(call.operand<const char>(0) + start * wide_a->size, rows, 1, count, wide,
-                        0);
+      if (wide_a() != nullptr) {
+        wide_a()->convert(call.operand<const char>(0) + start * wide_a()->size, rows, 1, count,
+                          wide, 0);
       } else {
         from = all_of_a + start;
       }
@@ -365,7 +368,7 @@ class ProductLoops {
   }
 
   const KernelCall& call;
-  const ProductKernel<T>& kernel;
+  const Kernel& kernel;
   const std::int64_t rows;
   const std::int64_t columns;
   const std::int64_t depth;
@@ -375,21 +378,21 @@ class ProductLoops {
   const bool ahead;  ///< see reads_ahead
   const std::int64_t a_row;
   const std::int64_t a_step;
-  const bool in_task;               ///< see copies_in_task
-  const Widening<T>* const wide_a;  ///< if tasks widen a
+  const bool in_task;       ///< see copies_in_task
+  const bool widens_first;  ///< see wide_size
   const bool packs_a;
   T* const all_of_a;  ///< unless tasks widen it
   T* const packed;
   const std::int64_t packed_pitch;
 };
 
-template <class T, class A>
-void ProductLoops<T, A>::run(const KernelCall& call, const ProductKernel<T>& kernel) {
+template <class T, class A, class Kernel>
+void ProductLoops<T, A, Kernel>::run(const KernelCall& call, const Kernel& kernel) {
   if (is_simple(kernel, call.extents)) {
-    if (VectorProduct<T, A>::fits(kernel, call.extents)) {
-      VectorProduct<T, A>::run(call, kernel);
+    if (VectorProduct<T, A, Kernel>::fits(kernel, call.extents)) {
+      VectorProduct<T, A, Kernel>::run(call, kernel);
     } else {
-      SmallProducts<T, A>::run(call, kernel);
+      SmallProducts<T, A, Kernel>::run(call, kernel);
     }
     return;
   }

@@ -14,7 +14,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-template <class T, class A>
+template <class T, class A, class Kernel = ProductKernel<T>>
 class SmallProducts {
   using S = TileShape<T, A>;
   using L = Lanes<sizeof(T) == 8, A>;
@@ -25,16 +25,16 @@ class SmallProducts {
 
  public:
   /// Whether the products are some that run() computes.
-  static bool fits(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+  static bool fits(const Kernel& kernel, const std::int64_t* extents) {
     const std::int64_t rows = extents[Extents::rows];
     const std::int64_t columns = extents[Extents::columns];
     const std::int64_t depth = extents[Extents::depth];
-    return kernel.wide_a == nullptr && kernel.wide_b == nullptr && kernel.count > 1 &&
+    return kernel.wide_a() == nullptr && kernel.wide_b() == nullptr && kernel.count > 1 &&
            columns <= S::lanes && rows <= most_work && depth <= most_work &&
            rows * depth * S::lanes <= most_work && (!kernel.transposed_b || depth <= most_depth);
   }
 
-  static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
+  static void run(const KernelCall& call, const Kernel& kernel) {
     const SmallProducts products(call, kernel);
     const std::int64_t work = 2 * products.rows * S::lanes * (products.depth + 1);
     const std::int64_t grain =
@@ -44,7 +44,7 @@ class SmallProducts {
   }
 
  private:
-  SmallProducts(const KernelCall& c, const ProductKernel<T>& k)
+  SmallProducts(const KernelCall& c, const Kernel& k)
       : call(c),
         kernel(k),
         rows(c.extents[Extents::rows]),
@@ -125,7 +125,7 @@ class SmallProducts {
   }
 
   const KernelCall& call;
-  const ProductKernel<T>& kernel;
+  const Kernel& kernel;
   const std::int64_t rows;
   const std::int64_t columns;
   const std::int64_t depth;

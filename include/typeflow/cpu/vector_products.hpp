@@ -32,7 +32,7 @@ template <class T, class A, int V>
   sums.store(out, 0);
 }
 
-template <class T, class A>
+template <class T, class A, class Kernel = ProductKernel<T>>
 class VectorProduct {
   using S = TileShape<T, A>;
   using L = Lanes<sizeof(T) == 8, A>;
@@ -46,15 +46,15 @@ class VectorProduct {
  public:
   /// Whether the product is one that run() computes. (If several matrices share a matrix that has
   /// to be transposed, one copy for all costs less.)
-  static bool fits(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    if ((kernel.wide_a == nullptr) != (kernel.wide_b == nullptr)) return false;
+  static bool fits(const Kernel& kernel, const std::int64_t* extents) {
+    if ((kernel.wide_a() == nullptr) != (kernel.wide_b() == nullptr)) return false;
     if (extents[Extents::rows] == 1) {
       return kernel.count == 1 || !kernel.shared_b || !kernel.transposed_b;
     }
     return extents[Extents::columns] == 1;
   }
 
-  static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
+  static void run(const KernelCall& call, const Kernel& kernel) {
     const VectorProduct product(call, kernel);
     const std::int64_t blocks = (product.count + block - 1) / block;
     const std::int64_t work =
@@ -69,7 +69,7 @@ class VectorProduct {
   }
 
  private:
-  VectorProduct(const KernelCall& c, const ProductKernel<T>& k)
+  VectorProduct(const KernelCall& c, const Kernel& k)
       : call(c),
         kernel(k),
         is_row(c.extents[Extents::rows] == 1),
@@ -85,7 +85,7 @@ class VectorProduct {
     const T* const b = call.operand<const T>(1) + of_b;
     alignas(64) T sums[block];
     T* const result = kernel.is_result ? call.operand<T>(2) + matrix * count + first : sums;
-    if (kernel.wide_a != nullptr) {
+    if (kernel.wide_a() != nullptr) {
       sum_widened(of_a, of_b, first, last, result);
     } else if (along_depth) {
       sum_transposed(is_row ? a : b, is_row ? b : a, first, last, result);
@@ -103,8 +103,8 @@ class VectorProduct {
   /// The sums of operands that are widened.
   [[gnu::noinline]] void sum_widened(std::int64_t of_a, std::int64_t of_b, std::int64_t first,
                                      std::int64_t last, T* out) const {
-    const Widening<T>& of_x = is_row ? *kernel.wide_a : *kernel.wide_b;
-    const Widening<T>& of_m = is_row ? *kernel.wide_b : *kernel.wide_a;
+    const Widening<T>& of_x = is_row ? *kernel.wide_a() : *kernel.wide_b();
+    const Widening<T>& of_m = is_row ? *kernel.wide_b() : *kernel.wide_a();
     const char* const x =
         call.operand<const char>(is_row ? 0 : 1) + (is_row ? of_a : of_b) * of_x.size;
     const char* const m =
@@ -209,7 +209,7 @@ class VectorProduct {
   }
 
   const KernelCall& call;
-  const ProductKernel<T>& kernel;
+  const Kernel& kernel;
   const bool is_row;
   const std::int64_t count;  ///< of the result's elements
   const std::int64_t depth;

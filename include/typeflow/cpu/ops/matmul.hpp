@@ -35,10 +35,15 @@ void finish_product(const KernelCall& call, std::int64_t matrix, const typename 
   }
 }
 
-/// For an operand of elements X; null if its kernels' loops read them as they are.
-template <class E, class X>
+/// Whether a kernel's operand is widened to float.
+template <class E, int Operand>
+inline constexpr bool is_widened =
+    detail::is_half<typename E::template Operand<Operand>> && std::is_same_v<typename E::T, float>;
+/// How it is; null if the loops read its elements as they are.
+template <class E, int Operand>
 constexpr const Widening<typename E::T>* widening() {
-  if constexpr (detail::is_half<X> && std::is_same_v<typename E::T, float>) {
+  if constexpr (is_widened<E, Operand>) {
+    using X = typename E::template Operand<Operand>;
     return &WidenedOperand<X, typename E::Arch>::functions;
   } else {
     return nullptr;
@@ -55,24 +60,22 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
           .count = E::matrix_count(extents),
           .part_of_a = &E::template part<0>,
           .part_of_b = &E::template part<1>,
-          .finish = &finish_product<E>,
-          .wide_a = widening<E, typename E::template Operand<0>>(),
-          .wide_b = widening<E, typename E::template Operand<1>>()};
+          .finish = &finish_product<E>};
 }
 
 template <>
 struct contraction_of<ops::MatMul> {
-  static constexpr bool widens = true;
+  static constexpr bool widens = true;  // 16-bit operands, as they are packed
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
 #ifdef __AVX512BF16__
     if constexpr (has_pairs<E>) {
       // Extents that do not fit may be others of the same kernel.
-      return std::max(Loops<E>::workspace(product_kernel<E>(extents), extents),
+      return std::max(Loops<E>::workspace(kernel_of<E>(extents), extents),
                       Pairs<E>::workspace(product_kernel<E>(extents), extents));
     }
 #endif
-    return Loops<E>::workspace(product_kernel<E>(extents), extents);
+    return Loops<E>::workspace(kernel_of<E>(extents), extents);
   }
   template <class E>
   static void run(const KernelCall& call) {
@@ -84,12 +87,21 @@ struct contraction_of<ops::MatMul> {
       }
     }
 #endif
-    Loops<E>::run(call, product_kernel<E>(call.extents));
+    Loops<E>::run(call, kernel_of<E>(call.extents));
   }
 
  private:
   template <class E>
-  using Loops = ProductLoops<typename E::T, typename E::Arch>;
+  static auto kernel_of(const std::int64_t* extents) {
+    if constexpr (is_widened<E, 0> || is_widened<E, 1>) {
+      return WideningKernel<typename E::T>{product_kernel<E>(extents), widening<E, 0>(),
+                                           widening<E, 1>()};
+    } else {
+      return product_kernel<E>(extents);
+    }
+  }
+  template <class E>
+  using Loops = ProductLoops<typename E::T, typename E::Arch, decltype(kernel_of<E>(nullptr))>;
   /// Whether the processor multiplies pairs of the operands' elements.
   template <class E>
   static constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&
